@@ -1,0 +1,109 @@
+// mel: Whisper's log-mel front end, from an audio stream, an audio file or raw PCM on stdin.
+//
+//   stdin -> audio chunks -> MelStream -> mel chunks -> stdout
+//
+// A recording that broke in the stage before is passed on with its error and does not make this
+// tool fail: that stage has named it, and the one that ends the pipe names it again. What breaks
+// here makes the exit status 1.
+#include <unistd.h>
+
+#include <chrono>
+
+#include "audio/mel_stream.h"
+#include "audio/raw.h"
+
+namespace {
+
+using namespace hark;
+
+struct Options {
+    MelOptions mel;
+    std::string raw = "no";
+    int64_t rate = kSampleRate, channels = 1;
+
+    void flags(Flags& flags) {
+        mel.flags(flags);
+        flags.add("raw", raw, {"no", "s16le", "f32le"}, "FORMAT of raw PCM on stdin");
+        flags.add("rate", rate, "HZ of raw PCM", kMinRate, kMaxRate);
+        flags.add("channels", channels, "N of raw PCM, interleaved", 1, kMaxChannels);
+    }
+
+    void check() const {
+        mel.chunk.check();
+        require_usage(raw != "no" || (rate == kSampleRate && channels == 1),
+                      "--rate and --channels are for raw PCM: expected --raw FORMAT too");
+        require_not_terminal("a mel stream");
+        require_piped_stdin("an audio stream or an audio file");
+    }
+};
+
+// A tensor stream begins with the length of a JSON object that is less than 4 GiB.
+bool is_tensor_stream(std::string_view head) {
+    return head.size() > 8 && head.substr(4, 4) == std::string_view("\0\0\0\0", 4) &&
+           head[8] == '{';
+}
+
+std::unique_ptr<Decoder> open_raw(const Options& options, Input& input) {
+    require(!input.peek(1).empty(), input.name(),
+            ": expected raw PCM, found not one byte; the stage before has failed");
+    RawFormat format;
+    format.format = options.raw == "f32le" ? PcmFormat::f32 : PcmFormat::s16;
+    format.rate = static_cast<int>(options.rate);
+    format.channels = static_cast<int>(options.channels);
+    return std::make_unique<RawDecoder>(input, format);
+}
+
+// One recording, decoded from stdin itself.
+void run_file(std::unique_ptr<Input> in, const Options& options, Console& console,
+              MelStream& stream, const MelStream::Emit& emit) {
+    AudioChunks::Open open;
+    if (options.raw != "no") open = [&](Input& input) { return open_raw(options, input); };
+    const double seconds = options.mel.chunk.seconds;
+    const ChunkOptions pieces{seconds == 0 ? 30 : seconds};
+    AudioChunks chunks(std::move(in), "1", ReadOptions{}, pieces.length(kSampleRate), open);
+    while (std::optional<Chunk> chunk = chunks.next()) {
+        const bool nothing = chunk->start == 0 && chunk->length() == 0;
+        if (nothing && !chunk->error.empty()) throw Error(chunk->error);
+        if (!chunk->error.empty()) console.error(chunk->error);
+        stream.push(*chunk, emit);
+    }
+}
+
+void run_stream(ByteReader& in, MelStream& stream, const MelStream::Emit& emit) {
+    RecordingReader reader(in, "audio", "it has been through mel already");
+    try {
+        while (std::optional<Chunk> chunk = reader.next()) stream.push(*chunk, emit);
+    } catch (const Error& failure) {
+        // What has come is not lost: it goes on with the error before this tool fails.
+        stream.abandon(failure.what(), emit);
+        throw;
+    }
+}
+
+void run(const Options& options, Console& console) {
+    options.check();
+    ByteWriter out(STDOUT_FILENO, "stdout");
+    auto began = std::chrono::steady_clock::now();
+    const MelStream::Emit emit = [&](Chunk chunk) {
+        const auto now = std::chrono::steady_clock::now();
+        console.stage("log_mel", describe(chunk.values()),
+                      std::chrono::duration<double, std::milli>(now - began).count());
+        write_chunk(out, std::move(chunk));
+        out.flush();
+        began = std::chrono::steady_clock::now();
+    };
+    MelStream stream(options.mel);
+    auto in = std::make_unique<Input>("-");
+    if (options.raw == "no" && is_tensor_stream(in->peek(9))) {
+        run_stream(in->reader(), stream, emit);
+    } else {
+        run_file(std::move(in), options, console, stream, emit);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return hark::tool_main("mel", "Whisper's log-mel spectra of an audio stream or an audio file.",
+                           argc, argv, run);
+}

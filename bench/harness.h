@@ -1,0 +1,59 @@
+// The harness of bench: medians after a warm-up, limits measured in the same run, TSV out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace hark::bench {
+
+// The median of the milliseconds that calls of `work` take: at least `runs` of them and at least
+// `seconds` in all, after as many that warm up as take a fifth of that.
+double median_ms(const std::function<void()>& work, int runs = 5, double seconds = 0.4);
+
+// What the machine can do with some threads, measured when first asked for.
+class Limits {
+  public:
+    explicit Limits(int threads) : threads_(threads) {}
+
+    // GB/s of reading `bytes` again and again with all threads, as work does that takes so much:
+    // what a cache holds is read from it.
+    double read_bandwidth(double bytes);
+    // GFLOP/s of oneDNN's product of 2048 rows and columns of f32, bf16 or i8; where the processor
+    // has no instructions for bf16 or i8, that of f32.
+    double product_speed(Dtype dtype);
+    int threads() const { return threads_; }
+
+  private:
+    int threads_;
+    std::map<int64_t, double> bandwidths_;  // by MiB
+    std::map<Dtype, double> speeds_;
+};
+
+// Rows of the table `what dtype threads ms rate unit limit fraction`, each written as it comes.
+class Report {
+  public:
+    // Writes the table's heading first, unless another report has.
+    explicit Report(Limits& limits, bool heading = true);
+
+    // Work limited by reading `bytes` from memory.
+    void bytes(const std::string& what, const std::string& dtype, double ms, double bytes);
+    // Work limited by `flops` operations in that dtype.
+    void flops(const std::string& what, const std::string& dtype, double ms, double flops,
+               Dtype product);
+    // The limits themselves, and figures that have none.
+    void figure(const std::string& what, const std::string& dtype, double ms, double rate,
+                const char* unit);
+
+  private:
+    Limits& limits_;
+};
+
+// Random values, normally distributed with deviation 1: zeros would be faster than real data.
+std::vector<float> random_values(int64_t count, uint64_t seed);
+
+}  // namespace hark::bench

@@ -1,0 +1,187 @@
+// Times the operations of libhark-cuda.so at the sizes of Whisper's encoder and decoder. Prints
+// TSV: what, dtype, shape, microseconds, TFLOP/s, TB/s. cuda_ops_torch.py beside this file times
+// PyTorch's at the same sizes in the same way, and the card's limits.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <random>
+#include <vector>
+
+#include "core/error.h"
+#include "core/half.h"
+#include "kernels/cuda_library.h"
+
+namespace hark {
+namespace {
+
+constexpr int kReplays = 9, kCallsInGraph = 24;
+constexpr size_t kRotatedBytes = size_t{300} << 20;  // several times the L2 cache
+
+void check(cudaError_t status, const char* what) {
+    require(status == cudaSuccess, what, ": ", cudaGetErrorString(status));
+}
+
+void put(std::byte* to, Dtype dtype, int64_t i, float x) {
+    if (dtype == Dtype::f32) reinterpret_cast<float*>(to)[i] = x;
+    if (dtype == Dtype::f16) reinterpret_cast<f16_t*>(to)[i] = to_f16(x);
+    if (dtype == Dtype::bf16) reinterpret_cast<bf16_t*>(to)[i] = to_bf16(x);
+    if (dtype == Dtype::i8)
+        reinterpret_cast<int8_t*>(to)[i] = static_cast<int8_t>(std::clamp(x * 40, -127.f, 127.f));
+}
+
+// Random values, repeated after a prime number of them: zeros run faster than what models compute
+// with.
+Tensor random_tensor(Context& ctx, Dtype dtype, std::initializer_list<int64_t> shape) {
+    constexpr int64_t kPeriod = 1048573;
+    static std::mt19937 generator(1);
+    std::normal_distribution<float> normal;
+    const Tensor tensor = ctx.arena.tensor(dtype, shape);
+    std::vector<std::byte> bytes(tensor.bytes());
+    const int64_t drawn = std::min(kPeriod, tensor.size());
+    for (int64_t i = 0; i < drawn; ++i) put(bytes.data(), dtype, i, normal(generator));
+    const size_t period = static_cast<size_t>(drawn) * size_of(dtype);
+    for (size_t at = period; at < bytes.size(); at += period)
+        std::copy_n(bytes.data(), std::min(period, bytes.size() - at), bytes.data() + at);
+    cuda_ops().copy(ctx, tensor.data, bytes.data(), bytes.size());
+    return tensor;
+}
+
+Tensor ids(Context& ctx, std::initializer_list<int64_t> shape, const std::vector<int32_t>& values) {
+    const Tensor tensor = ctx.arena.tensor(Dtype::i32, shape);
+    cuda_ops().copy(ctx, tensor.data, values.data(), tensor.bytes());
+    return tensor;
+}
+
+// Median microseconds of call(i), i counting up: replays of a graph of calls, between two events.
+double microseconds(Context& ctx, const std::function<void(int)>& call) {
+    for (int i = 0; i < 3; ++i) call(i);
+    cuda_ops().synchronize(ctx);
+    const auto stream = static_cast<cudaStream_t>(ctx.stream);
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    cudaEvent_t begin, end;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+    for (int i = 0; i < kCallsInGraph; ++i) call(i);
+    check(cudaStreamEndCapture(stream, &graph), "capture");
+    check(cudaGraphInstantiate(&replay, graph, 0), "graph");
+    check(cudaEventCreate(&begin), "event");
+    check(cudaEventCreate(&end), "event");
+    std::vector<float> times;
+    for (int i = 0; i < kReplays + 2; ++i) {
+        check(cudaEventRecord(begin, stream), "event");
+        check(cudaGraphLaunch(replay, stream), "launch");
+        check(cudaEventRecord(end, stream), "event");
+        check(cudaEventSynchronize(end), "graph");
+        float ms = 0;
+        check(cudaEventElapsedTime(&ms, begin, end), "event");
+        if (i >= 2) times.push_back(ms * 1000 / kCallsInGraph);
+    }
+    std::sort(times.begin(), times.end());
+    cudaGraphExecDestroy(replay);
+    cudaGraphDestroy(graph);
+    return times[times.size() / 2];
+}
+
+void print(const char* what, Dtype dtype, const std::string& shape, double us, double flops,
+           double bytes) {
+    std::printf("%s\t%s\t%s\t%.2f\t%.1f\t%.3f\n", what, name_of(dtype), shape.c_str(), us,
+                flops / us * 1e-6, bytes / us * 1e-6);
+    std::fflush(stdout);
+}
+
+void time_linear(Context& ctx, const char* what, int64_t t, int64_t n, int64_t k, Dtype x_type,
+                 Dtype w_type, Activation activation, bool with_residual) {
+    const Arena::Scope scope(ctx.arena);
+    const Tensor x = random_tensor(ctx, x_type, {t, k}), y = random_tensor(ctx, x_type, {t, n});
+    const Tensor bias = random_tensor(ctx, Dtype::f32, {n});
+    const Tensor residual = with_residual ? random_tensor(ctx, x_type, {t, n}) : Tensor();
+    const Tensor scales = w_type == Dtype::i8 ? random_tensor(ctx, Dtype::f32, {n}) : Tensor();
+    std::vector<Tensor> weights;
+    size_t bytes = 0;
+    while (bytes < kRotatedBytes && weights.size() < kCallsInGraph) {
+        weights.push_back(random_tensor(ctx, w_type, {n, k}));
+        bytes += weights.back().bytes();
+    }
+    const double us = microseconds(ctx, [&](int i) {
+        const Tensor& w = weights[static_cast<size_t>(i) % weights.size()];
+        cuda_ops().linear(ctx, y, x, {w, scales}, {bias, activation, residual});
+    });
+    const double moved =
+        static_cast<double>(x.bytes() + y.bytes() * (with_residual ? 2 : 1) + weights[0].bytes());
+    print(what, w_type, concat(t, "x", k, "x", n), us, 2.0 * double(t) * double(n) * double(k),
+          moved);
+}
+
+// B sequences of `queries` queries over `length` keys, H heads of D channels.
+void time_attention(Context& ctx, const char* what, int b, int h, int64_t queries, int64_t length,
+                    int64_t d, Dtype dtype, bool causal) {
+    const Arena::Scope scope(ctx.arena);
+    const Tensor q = random_tensor(ctx, dtype, {b * queries, h * d});
+    const Tensor out = random_tensor(ctx, dtype, {b * queries, h * d});
+    std::vector<std::pair<Tensor, Tensor>> caches;
+    size_t bytes = 0;
+    while (bytes < kRotatedBytes && caches.size() < kCallsInGraph) {
+        caches.emplace_back(random_tensor(ctx, dtype, {b, h, length, d}),
+                            random_tensor(ctx, dtype, {b, h, length, d}));
+        bytes += 2 * caches.back().first.bytes();
+    }
+    std::vector<int32_t> starts, slots, lengths(static_cast<size_t>(b), int32_t(length));
+    for (int i = 0; i <= b; ++i) starts.push_back(static_cast<int32_t>(i * queries));
+    for (int i = 0; i < b; ++i) slots.push_back(i);
+    const Ragged rows{ids(ctx, {b + 1}, starts), ids(ctx, {b}, slots), ids(ctx, {b}, lengths),
+                      queries, length};
+    const double us = microseconds(ctx, [&](int i) {
+        const auto& [keys, values] = caches[static_cast<size_t>(i) % caches.size()];
+        cuda_ops().attention(ctx, out, q, keys, values, rows, 0.125f, causal);
+    });
+    const double pairs = double(queries) * double(length) * (causal && queries == length ? 0.5 : 1);
+    print(what, dtype, concat("B", b, " H", h, " T", queries, " S", length, " D", d), us,
+          4.0 * b * h * double(d) * pairs,
+          static_cast<double>(2 * q.bytes() + 2 * caches[0].first.bytes()));
+}
+
+void run() {
+    Context ctx = cuda_ops().make_context(0);
+    std::printf("what\tdtype\tshape\tus\tTFLOP/s\tTB/s\n");
+    const Activation none = Activation::none, gelu = Activation::gelu;
+    for (Dtype type : {Dtype::f16, Dtype::bf16}) {
+        time_linear(ctx, "linear", 1500, 1280, 1280, type, type, none, false);
+        time_linear(ctx, "linear+residual", 1500, 1280, 5120, type, type, none, true);
+        time_linear(ctx, "linear+gelu", 1500, 5120, 1280, type, type, gelu, false);
+        time_linear(ctx, "linear+gelu_tanh", 1500, 5120, 1280, type, type, Activation::gelu_tanh,
+                    false);
+        time_linear(ctx, "linear+gelu", 12000, 5120, 1280, type, type, gelu, false);
+    }
+    time_linear(ctx, "linear+gelu", 1500, 5120, 1280, Dtype::f16, Dtype::i8, gelu, false);
+    time_linear(ctx, "linear+gelu", 1500, 5120, 1280, Dtype::f32, Dtype::f32, gelu, false);
+    for (int64_t t : {1, 4, 8, 9, 16, 32})
+        for (Dtype type : {Dtype::f16, Dtype::i8}) {
+            time_linear(ctx, "linear", t, 1280, 1280, Dtype::f16, type, none, false);
+            time_linear(ctx, "linear+gelu", t, 5120, 1280, Dtype::f16, type, gelu, false);
+            time_linear(ctx, "linear", t, 51866, 1280, Dtype::f16, type, none, false);
+        }
+    for (Dtype type : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+        time_attention(ctx, "attention", 8, 20, 1500, 1500, 64, type, false);
+        time_attention(ctx, "attention causal", 8, 12, 1024, 1024, 64, type, true);
+        time_attention(ctx, "attention", 8, 16, 1024, 1024, 128, type, false);
+    }
+    for (int b : {1, 8, 64}) {
+        time_attention(ctx, "attention decode", b, 20, 1, 1500, 64, Dtype::f16, false);
+        time_attention(ctx, "attention decode", b, 20, 1, 224, 64, Dtype::f16, true);
+    }
+}
+
+}  // namespace
+}  // namespace hark
+
+int main() {
+    try {
+        hark::run();
+    } catch (const std::exception& error) {
+        std::cerr << "cuda_ops: " << error.what() << "\n";
+        return 1;
+    }
+}

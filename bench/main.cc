@@ -1,0 +1,35 @@
+// bench SUBCOMMAND: measurements as TSV on stdout.
+#include <cstdio>
+#include <cstring>
+
+#include "commands.h"
+
+namespace {
+
+struct Command {
+    const char* name;
+    const char* summary;
+    int (*run)(int argc, char** argv);
+};
+
+constexpr Command kCommands[] = {
+    {"kernels", "products, attention and norms of Whisper's shapes", hark::bench::bench_kernels},
+    {"whisper", "a Whisper model of an official size with random weights",
+     hark::bench::bench_whisper},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    for (const Command& command : kCommands)
+        if (argc > 1 && std::strcmp(argv[1], command.name) == 0)
+            return command.run(argc - 1, argv + 1);
+    const bool help = argc > 1 && std::strcmp(argv[1], "--help") == 0;
+    std::FILE* out = help ? stdout : stderr;
+    if (!help)
+        std::fprintf(out, "bench: expected a subcommand, found %s\n", argc > 1 ? argv[1] : "none");
+    std::fprintf(out, "Usage: bench SUBCOMMAND [FLAGS], and bench SUBCOMMAND --help\n");
+    for (const Command& command : kCommands)
+        std::fprintf(out, "  %-10s %s\n", command.name, command.summary);
+    return help ? 0 : 2;
+}

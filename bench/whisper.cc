@@ -1,0 +1,215 @@
+// bench whisper: a Whisper model of an official size with random weights: encoder, and tokens alone
+// and in a batch, for each dtype of the weights.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "core/cli.h"
+#include "harness.h"
+#include "kernels/ragged.h"
+#include "whisper/model.h"
+
+namespace hark::bench {
+namespace {
+
+using namespace hark::whisper;
+
+constexpr int64_t kBatch = 8;
+constexpr int32_t kPosition = 100;  // of the token that is timed, with so many before it
+
+struct Options {
+    std::string size = "tiny", device = "cpu", dtype = "all";
+    int64_t threads = 0;
+
+    void flags(Flags& flags) {
+        flags.add("size", size, "SIZE official size: tiny, base.en, small, large-v3, turbo, ...");
+        flags.add("device", device, {"cpu"}, "DEVICE to compute on");
+        flags.add("dtype", dtype, {"all", "f32", "auto", "f16", "bf16", "int8"},
+                  "TYPE of the weights; auto is float32 arithmetic and caches on f16 weights");
+        flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
+    }
+};
+
+double matrix_bytes(const Matrix& w) {
+    return static_cast<double>(w.values.bytes() + (w.scales ? w.scales.bytes() : 0));
+}
+
+// What one token reads: the decoder's weights but for the windows' keys and values, and those.
+double token_bytes(const Model& model, double windows) {
+    double bytes = matrix_bytes(model.decoder.token_embedding);
+    for (const DecoderBlock& block : model.decoder.blocks)
+        for (const Matrix* w :
+             {&block.attn.qkv.weight, &block.attn.out.weight, &block.cross_attn.query.weight,
+              &block.cross_attn.out.weight, &block.mlp.fc1.weight, &block.mlp.fc2.weight})
+            bytes += matrix_bytes(*w);
+    const Config& c = model.config;
+    return bytes + windows *
+                       static_cast<double>(2 * c.n_text_layer * c.n_audio_ctx * c.n_text_state) *
+                       static_cast<double>(size_of(model.precision.cache));
+}
+
+double encoder_flops(const Config& c) {
+    const double t = static_cast<double>(c.n_audio_ctx), d = static_cast<double>(c.n_audio_state);
+    const double block =
+        2 * t * (4 * d * d + 2 * d * static_cast<double>(c.n_audio_mlp)) + 4 * t * t * d;
+    const double convolutions =
+        2 * 2 * t * 3 * static_cast<double>(c.n_mels) * d + 2 * t * 3 * d * d;
+    return static_cast<double>(c.n_audio_layer) * block + convolutions;
+}
+
+double peak_megabytes() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
+}
+
+// Tensors of indices that the caller keeps.
+Tensor ints(std::vector<int32_t>& values) {
+    return Tensor(values.data(), Dtype::i32, {static_cast<int64_t>(values.size())});
+}
+
+// A model with the caches of so many sequences, each with its own window and kPosition tokens.
+class Session {
+  public:
+    Session(Context& ctx, const Model& model, int64_t slots)
+        : ctx_(ctx),
+          model_(model),
+          self_(key_values(slots, model.config.n_text_ctx)),
+          cross_(key_values(slots, model.config.n_audio_ctx)),
+          mel_(random_values(kWindowFrames * model.config.n_mels, 1)) {
+        Arena::Scope scope(ctx_.arena);
+        const Tensor encoded = model_.encoder(ctx_, window());
+        for (int64_t slot = 0; slot < slots; ++slot) {
+            remember(encoded, slot);
+            read_prompt(slot);
+        }
+    }
+
+    double encoder_ms() {
+        return median_ms([&] {
+            Arena::Scope scope(ctx_.arena);
+            model_.encoder(ctx_, window());
+        });
+    }
+    double remember_ms() {
+        Arena::Scope scope(ctx_.arena);
+        const Tensor encoded = model_.encoder(ctx_, window());
+        return median_ms([&] { remember(encoded, 0); });
+    }
+    // One more token for every sequence.
+    double step_ms() {
+        std::vector<int32_t> tokens, position, wanted;
+        HostRagged own, listens;
+        for (int32_t i = 0; i < self_.slots; ++i) {
+            tokens.push_back(1000 + 17 * i);
+            position.push_back(kPosition);
+            wanted.push_back(i);
+            own.add(i, 1, kPosition + 1);
+            listens.add(i, 1, model_.config.n_audio_ctx);
+        }
+        return median_ms([&] {
+            Arena::Scope scope(ctx_.arena);
+            model_.decoder(ctx_, ints(tokens), ints(position), own.view(), listens.view(),
+                           ints(wanted), self_, cross_);
+        });
+    }
+
+  private:
+    KeyValues key_values(int64_t slots, int64_t capacity) const {
+        const Config& c = model_.config;
+        return KeyValues(c.n_text_layer, slots, c.n_text_head, capacity,
+                         c.n_text_state / c.n_text_head, model_.precision.cache);
+    }
+    Tensor window() {
+        return Tensor(mel_.data(), Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
+    }
+    void remember(const Tensor& encoded, int64_t slot) {
+        HostRagged one;
+        one.add(slot, model_.config.n_audio_ctx, model_.config.n_audio_ctx);
+        model_.decoder.remember(ctx_, encoded, cross_, one.view());
+    }
+    // Real values in every place that a step reads.
+    void read_prompt(int64_t slot) {
+        std::vector<int32_t> tokens(kPosition, static_cast<int32_t>(slot)), position(kPosition),
+            wanted = {0};
+        for (int32_t i = 0; i < kPosition; ++i) position[static_cast<size_t>(i)] = i;
+        HostRagged own, listens;
+        own.add(slot, kPosition, kPosition);
+        listens.add(slot, kPosition, model_.config.n_audio_ctx);
+        Arena::Scope scope(ctx_.arena);
+        model_.decoder(ctx_, ints(tokens), ints(position), own.view(), listens.view(), ints(wanted),
+                       self_, cross_);
+    }
+
+    Context& ctx_;
+    const Model& model_;
+    KeyValues self_, cross_;
+    std::vector<float> mel_;
+};
+
+void run_dtype(const Options& options, const std::string& dtype, bool heading) {
+    Context ctx = make_cpu_context(options.threads);
+    const Config config = official_config(options.size);
+    const Model model = random_model(config, precision_of(dtype), 1);
+    const double weights = static_cast<double>(model.weights.bytes()) / 1e6;
+    Session alone(ctx, model, 1);
+    const double encoder = alone.encoder_ms(), remember = alone.remember_ms();
+    const double token = alone.step_ms();
+    const double peak = peak_megabytes();  // of what a recording alone needs
+    const double tokens = Session(ctx, model, kBatch).step_ms();
+    Limits limits(ctx.threads);  // only now: its buffers would count as the model's memory
+    Report report(limits, heading);
+    const Dtype product = dtype == "bf16" ? Dtype::bf16 : dtype == "int8" ? Dtype::i8 : Dtype::f32;
+    const std::string name = "whisper " + options.size + " ";
+    report.flops(name + "encoder", dtype, encoder, encoder_flops(config), product);
+    report.flops(name + "cross-attention cache", dtype, remember,
+                 static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
+                                     config.n_text_state * config.n_text_state),
+                 product);
+    report.bytes(name + "token", dtype, token, token_bytes(model, 1));
+    report.bytes(name + "token in a batch of 8", dtype, tokens / kBatch,
+                 token_bytes(model, kBatch) / kBatch);
+    report.figure(name + "weights", dtype, 0, weights, "MB");
+    report.figure(name + "peak memory", dtype, 0, peak, "MB");
+    std::fflush(stdout);
+}
+
+void run(const Options& options, Console& console) {
+    official_config(options.size);
+    std::vector<std::string> dtypes = {options.dtype};
+    if (options.dtype == "all") dtypes = {"f32", "auto", "f16", "bf16", "int8"};
+    for (const std::string& dtype : dtypes) {
+        // A process each, so that each one's peak memory is its own.
+        std::fflush(stdout);
+        const pid_t child = ::fork();
+        require(child >= 0, "cannot fork");
+        if (child == 0) {
+            int status = 0;
+            try {
+                run_dtype(options, dtype, dtype == dtypes.front());
+            } catch (const std::exception& failure) {
+                console.error(failure.what());
+                status = 1;
+            }
+            ::_exit(status);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        require(status == 0, "the measurement of ", dtype, " failed");
+    }
+}
+
+}  // namespace
+
+int bench_whisper(int argc, char** argv) {
+    return tool_main<Options>("bench whisper",
+                              "Times a Whisper model of an official size with random weights.",
+                              argc, argv, run);
+}
+
+}  // namespace hark::bench

@@ -1,0 +1,51 @@
+# How every library, tool and test of hark is declared.
+
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(PkgConfig REQUIRED)
+
+# Warnings and optimisation for our own C++ code. -ffp-contract=off: the same bits from the same
+# source whatever the compiler fuses; kernels that want FMA say so with intrinsics.
+add_library(hark_options INTERFACE)
+target_compile_options(hark_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-Wno-restrict;-ffp-contract=off>)
+target_include_directories(hark_options INTERFACE ${CMAKE_SOURCE_DIR}/libs ${CMAKE_BINARY_DIR}/libs)
+if(HARK_SANITIZE)
+    target_compile_options(hark_options INTERFACE
+        $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>)
+    target_link_options(hark_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+# hark_library(NAME SOURCES... LIBS...)
+function(hark_library name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;PRIVATE_LIBS" ${ARGN})
+    add_library(hark_${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(hark_${name} PUBLIC hark_options ${ARG_LIBS} PRIVATE ${ARG_PRIVATE_LIBS})
+endfunction()
+
+# hark_tool(NAME LIBS...): apps/NAME.cc -> bin/NAME, and its man page from its own --help
+function(hark_tool name)
+    cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+    add_executable(${name} ${name}.cc)
+    target_link_libraries(${name} PRIVATE ${ARG_LIBS})
+    install(TARGETS ${name} RUNTIME)
+    set(page ${CMAKE_BINARY_DIR}/man/${name}.1)
+    add_custom_command(OUTPUT ${page}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+        COMMAND ${CMAKE_SOURCE_DIR}/cmake/man_page.sh $<TARGET_FILE:${name}> > ${page}
+        DEPENDS ${name} ${CMAKE_SOURCE_DIR}/cmake/man_page.sh VERBATIM)
+    add_custom_target(${name}-man ALL DEPENDS ${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endfunction()
+
+# hark_test(FILE LIBS...): linear_test.cc in tests/kernels -> tests kernels.Suite.Case
+function(hark_test file)
+    cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+    get_filename_component(name ${file} NAME_WE)
+    get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+    add_executable(${name} ${file})
+    target_link_libraries(${name} PRIVATE ${ARG_LIBS} hark_test_support)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    # One ctest test a case, so that a case that is skipped is counted as such by itself.
+    gtest_discover_tests(${name} TEST_PREFIX ${folder}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 1200)
+endfunction()

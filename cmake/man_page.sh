@@ -1,0 +1,44 @@
+#!/bin/sh
+# man_page.sh TOOL: a man page of a built tool, made from its own --help and --version.
+set -eu
+tool="$1"
+name="$(basename "$tool")"
+version="$("$tool" --version | sed 's/.* //')"
+"$tool" --help | awk -v name="$name" -v version="$version" '
+    function roff(text) {
+        gsub(/\\/, "\\e", text)
+        gsub(/-/, "\\-", text)
+        if (text ~ /^[.\047]/) text = "\\&" text
+        return text
+    }
+    BEGIN { section = "usage" }
+    NR == 1 { usage = substr($0, 8); next }
+    NR == 2 {
+        printf ".TH %s 1 \"\" \"hark %s\" \"User Commands\"\n", toupper(roff(name)), version
+        first = tolower(substr($0, 1, 1)) substr($0, 2)
+        sub(/\.$/, "", first)
+        printf ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n%s\n", roff(name), roff(first), \
+            roff(name), roff(substr(usage, length(name) + 1))
+        printf ".SH DESCRIPTION\n%s\n", roff($0)
+        next
+    }
+    /^Options:$/ { print ".SH OPTIONS"; section = "options"; next }
+    section == "usage" { print $0 == "" ? ".PP" : roff($0); next }
+    # Two blanks part a flag and its argument from their help, unless the help begins a line below.
+    /^  --/ {
+        line = substr($0, 3)
+        at = match(line, /  +/)
+        flag = at ? substr(line, 1, at - 1) : line
+        text = at ? substr(line, at + RLENGTH) : ""
+        printf ".TP\n.B %s\n", roff(flag)
+        if (text != "") print roff(text)
+        next
+    }
+    /^ +/ { sub(/^ +/, ""); print roff($0) }
+    END {
+        print ".SH EXIT STATUS"
+        print "0 where all input was processed and all output written; 1 where the run or any one"
+        print "recording failed; 2 where the command line was wrong."
+        print ".SH SEE ALSO"
+        print ".BR audio\\-decode (1),\n.BR mel (1),\n.BR whisper\\-transcribe (1),\n.BR gpt\\-generate (1)"
+    }'

@@ -1,0 +1,157 @@
+#include "audio/audio_chunks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+
+namespace hark {
+namespace {
+
+constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
+
+int64_t in_samples(double seconds) { return std::llround(seconds * kSampleRate); }
+
+}  // namespace
+
+void ChunkOptions::flags(Flags& flags) {
+    flags.add("chunk", seconds, "SECONDS of each document; 0 writes one document a recording", 0,
+              86400);
+}
+
+void ChunkOptions::check() const {
+    require_usage(std::abs(seconds * 100 - std::round(seconds * 100)) < 1e-6,
+                  "--chunk: expected a multiple of 0.01 s, found ", seconds);
+}
+
+int64_t ChunkOptions::length(int64_t a_second) const {
+    if (seconds == 0) return kEndless;
+    return std::llround(seconds * 100) * (a_second / 100);
+}
+
+void ReadOptions::flags(Flags& flags) {
+    flags.add("start", start, "SECONDS of each file to leave out before the part that is read", 0,
+              1e7);
+    flags.add("duration", duration, "SECONDS of each file to read at most", 0, 1e7);
+    flags.add("track", track, "N of the audio tracks in a file, counted from 0", 0, 1000);
+    flags.add_switch("split-channels", split_channels,
+                     "make a recording of each channel instead of mixing them");
+}
+
+AudioChunks::AudioChunks(std::string path, std::string id, const ReadOptions& options,
+                         int64_t chunk_samples, Open open)
+    : path_(std::move(path)),
+      id_(std::move(id)),
+      options_(options),
+      chunk_samples_(chunk_samples),
+      open_(std::move(open)),
+      skip_(in_samples(options.start)),
+      left_(options.duration ? in_samples(*options.duration) : kEndless) {
+    if (!open_)
+        open_ = [track = static_cast<int>(options.track)](Input& input) {
+            return open_decoder(input, track);
+        };
+}
+
+AudioChunks::AudioChunks(std::unique_ptr<Input> input, std::string id, const ReadOptions& options,
+                         int64_t chunk_samples, Open open)
+    : AudioChunks(input->name(), std::move(id), options, chunk_samples, std::move(open)) {
+    input_ = std::move(input);
+}
+
+std::optional<Chunk> AudioChunks::next() {
+    while (ready_.empty() && !ended_) advance();
+    if (ready_.empty()) return std::nullopt;
+    Chunk chunk = std::move(ready_.front());
+    ready_.pop_front();
+    return chunk;
+}
+
+void AudioChunks::advance() {
+    try {
+        if (!decoder_) {
+            if (!input_) input_ = std::make_unique<Input>(path_);
+            decoder_ = open_(*input_);
+        }
+        decode();
+    } catch (const std::exception& failure) {
+        error_ = failure.what();
+        ended_ = true;
+    }
+    if (ended_) end();
+}
+
+// Takes one block. What is skipped is decoded all the same: a seek lands elsewhere in half of the
+// formats, and decoding is hundreds of times faster than the recording runs.
+void AudioChunks::decode() {
+    Channels fresh(samples_.size());
+    const bool more = left_ > 0 && decoder_->next(block_);
+    try {
+        const bool changes = more && resampler_ && !resampler_->takes(block_);
+        if (resampler_ && (changes || (!more && left_ > 0))) {
+            resampler_->finish(fresh);
+            resampler_.reset();
+        }
+        if (more) {
+            if (!resampler_) {
+                resampler_ = std::make_unique<Resampler>(block_, options_.split_channels);
+                const size_t channels = static_cast<size_t>(resampler_->channels());
+                require(channels == fresh.size() || done_ + emitted_ == 0,
+                        "the number of channels changes from ", fresh.size(), " to ", channels);
+                fresh.resize(channels);
+                samples_.resize(channels);
+            }
+            resampler_->push(block_, fresh);
+        }
+    } catch (const Error& failure) {
+        cut(fresh);
+        fail(input_->name(), ": ", failure.what());
+    }
+    cut(fresh);
+    ended_ = !more;
+    require(!ended_ || skip_ == 0, input_->name(), ": expected a recording longer than --start ",
+            options_.start, " s, found ",
+            static_cast<double>(in_samples(options_.start) - skip_) / kSampleRate, " s");
+}
+
+// Moves the wanted part of the fresh samples on, and makes the chunks that are full. A chunk waits
+// for a sample behind it, so that the last one is never empty without need.
+void AudioChunks::cut(Channels& fresh) {
+    const int64_t came = static_cast<int64_t>(fresh[0].size());
+    const int64_t from = std::min(skip_, came), taken = std::min(left_, came - from);
+    skip_ -= from;
+    done_ += taken;
+    if (left_ != kEndless) left_ -= taken;
+    for (size_t c = 0; c < fresh.size(); ++c)
+        samples_[c].insert(samples_[c].end(), fresh[c].begin() + from,
+                           fresh[c].begin() + from + taken);
+    while (static_cast<int64_t>(samples_[0].size()) > chunk_samples_) {
+        for (size_t c = 0; c < samples_.size(); ++c)
+            emit(c, static_cast<size_t>(chunk_samples_), false);
+        emitted_ += chunk_samples_;
+    }
+}
+
+void AudioChunks::end() {
+    for (size_t c = 0; c < samples_.size(); ++c) emit(c, samples_[c].size(), true);
+    decoder_.reset();
+    input_.reset();
+}
+
+void AudioChunks::emit(size_t channel, size_t samples, bool last) {
+    std::vector<float>& from = samples_[channel];
+    Chunk chunk;
+    chunk.kind = "audio";
+    chunk.channel = std::to_string(channel);
+    chunk.recording = options_.split_channels ? id_ + "." + chunk.channel : id_;
+    chunk.source = path_ == "-" ? "stdin" : path_;
+    chunk.start = emitted_;
+    chunk.last = last;
+    if (last) chunk.error = error_;
+    chunk.document.add("samples", Tensor(from.data(), Dtype::f32, {static_cast<int64_t>(samples)}));
+    from.erase(from.begin(), from.begin() + static_cast<ptrdiff_t>(samples));
+    ready_.push_back(std::move(chunk));
+}
+
+}  // namespace hark

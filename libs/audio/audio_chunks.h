@@ -1,0 +1,80 @@
+// One input as the chunks of an audio stream.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "audio/decoder.h"
+#include "audio/resampler.h"
+#include "core/cli.h"
+#include "core/recordings.h"
+
+namespace hark {
+
+// The flags that say how a stream is cut into documents.
+struct ChunkOptions {
+    double seconds = 30;  // of each document; 0 for one document a recording
+
+    void flags(Flags& flags);
+    void check() const;  // throws UsageError unless seconds is a multiple of 0.01
+    // Samples or frames of each document, at so many a second; as good as endless for 0.
+    int64_t length(int64_t a_second) const;
+};
+
+// The flags that say which part of an input is read.
+struct ReadOptions {
+    double start = 0;                // seconds
+    std::optional<double> duration;  // seconds
+    int64_t track = 0;               // among the audio tracks, from 0
+    bool split_channels = false;     // a recording of each channel
+
+    void flags(Flags& flags);
+};
+
+// Reads an input, 16 kHz, in chunks of `chunk_samples`. With split_channels the chunks of the
+// channels alternate, so that memory does not grow with the recording.
+class AudioChunks {
+  public:
+    using Open = std::function<std::unique_ptr<Decoder>(Input&)>;
+
+    // Opens on the first next(). `id` names the recording; each channel's is ID.CHANNEL with
+    // split_channels. `open` says how; without it the first bytes do.
+    AudioChunks(std::string path, std::string id, const ReadOptions& options, int64_t chunk_samples,
+                Open open = nullptr);
+    // The same of an input that is open.
+    AudioChunks(std::unique_ptr<Input> input, std::string id, const ReadOptions& options,
+                int64_t chunk_samples, Open open = nullptr);
+
+    // The next chunk, or nullopt behind the last. Does not throw where the input cannot be opened
+    // or breaks: the last chunk of each of its recordings then carries the error.
+    std::optional<Chunk> next();
+
+  private:
+    void advance();
+    void decode();
+    void end();
+    void cut(Channels& fresh);
+    void emit(size_t channel, size_t samples, bool last);
+
+    std::string path_, id_;
+    ReadOptions options_;
+    int64_t chunk_samples_;
+    Open open_;
+
+    std::unique_ptr<Input> input_;  // outlives the decoder
+    std::unique_ptr<Decoder> decoder_;
+    std::unique_ptr<Resampler> resampler_;
+    AudioBlock block_;
+    Channels samples_ = Channels(1);  // not yet in a chunk
+    int64_t skip_, left_;             // samples before the part that is wanted, and of it
+    int64_t done_ = 0;                // samples of it that have come
+    int64_t emitted_ = 0;             // samples in chunks; every channel is as far
+    std::deque<Chunk> ready_;
+    std::string error_;
+    bool ended_ = false;
+};
+
+}  // namespace hark

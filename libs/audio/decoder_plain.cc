@@ -1,0 +1,16 @@
+// Where libav is left out: PCM in WAV alone.
+#include "audio/decoder.h"
+#include "audio/wav.h"
+#include "core/error.h"
+
+namespace hark {
+
+std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
+    require(!input.peek(1).empty(), input.name(), ": expected audio, found not one byte");
+    std::unique_ptr<Decoder> decoder = open_wav(input);
+    require(decoder != nullptr && track == 0, input.name(),
+            ": expected a WAV file with PCM: this build reads nothing else");
+    return decoder;
+}
+
+}  // namespace hark

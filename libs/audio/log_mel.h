@@ -1,0 +1,58 @@
+// Whisper's log-mel front end, streaming.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace hark {
+
+// Frames of a recording of so many samples that stand for its own time: floor(samples / 160).
+int64_t content_frames(int64_t samples);
+
+// Frames that LogMel gives for so many samples: the content's and those past it whose window still
+// reaches back into the recording, which are two, or three where more than 121 samples follow the
+// last whole hop. (The window's first value is 0, so a sample there is not heard.)
+int64_t log_mel_frames(int64_t samples);
+
+// log10 of the mel power spectrum, clamped at 1e-10, not normalised, as openai-whisper's
+// log_mel_spectrogram(audio, n_mels, padding=480000) has it: 16 kHz samples, STFT of 400 samples
+// every 160, periodic Hann window, reflected at the start, zeros behind the end, Slaney mel filters
+// from 0 to 8000 Hz with Slaney's area norm. Computed in double. The frames do not depend on how
+// the samples are cut into pushes, to the last bit.
+class LogMel {
+  public:
+    // Throws Error unless n_mels is 80 or 128.
+    explicit LogMel(int n_mels);
+    ~LogMel();
+    LogMel(LogMel&&) noexcept;
+    LogMel& operator=(LogMel&&) noexcept;
+
+    // Takes the recording's next samples and appends the frames that are now complete to `frames`,
+    // n_mels values each, low frequencies first.
+    void push(std::span<const float> samples, std::vector<float>& frames);
+    // Ends the recording: appends what is left of its log_mel_frames(samples()).
+    void finish(std::vector<float>& frames);
+
+    int64_t samples() const { return samples_; }
+    int n_mels() const;
+
+  private:
+    struct Tables;
+
+    void begin();
+    void compute(std::vector<float>& frames, int64_t count);
+
+    std::shared_ptr<const Tables> tables_;
+    std::vector<float> pending_;  // from the first sample of the next frame's window
+    int64_t samples_ = 0;
+    int64_t next_frame_ = 0;
+    bool begun_ = false;  // the reflected start stands in pending_
+};
+
+// Whisper's normalisation over a whole recording, in place: floor at the maximum less 8 (the zeros
+// behind the end included), then (x + 4) / 4. `frames` is what LogMel gave.
+void normalize_log_mel(std::span<float> frames);
+
+}  // namespace hark

@@ -1,0 +1,65 @@
+// From the chunks of audio recordings to the chunks of their log-mel spectra.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "audio/audio_chunks.h"
+#include "audio/log_mel.h"
+#include "core/recordings.h"
+
+namespace hark {
+
+struct MelOptions {
+    std::string mels = "80";
+    bool normalize = false;  // one document a recording, as Whisper's own front end gives it
+    ChunkOptions chunk;
+
+    void flags(Flags& flags);
+};
+
+// Several recordings at once, as their chunks come. What an audio document carries beside its
+// samples is passed on: its metadata with every mel chunk that hears some of its samples, its other
+// tensors with the first of these.
+class MelStream {
+  public:
+    using Emit = std::function<void(Chunk)>;
+
+    explicit MelStream(const MelOptions& options);
+
+    // Takes an audio chunk and emits the mel chunks that it completes; a recording's last one
+    // holds `content_frames`, and the `error` that the audio's carried.
+    void push(const Chunk& audio, const Emit& emit);
+    // Ends every recording that is still open with an error.
+    void abandon(const std::string& error, const Emit& emit);
+
+  private:
+    // The rest of an audio document, and the frames that its samples are heard in.
+    struct Extra {
+        int64_t begin, end;
+        Document document;
+    };
+    struct Recording {
+        explicit Recording(int n_mels) : log_mel(n_mels) {}
+        LogMel log_mel;
+        std::vector<float> frames;  // complete; the first `taken` values have been emitted
+        size_t taken = 0;
+        int64_t emitted = 0;  // frames
+        Chunk like;           // its names
+        std::deque<Extra> extras;
+    };
+
+    void finish(Recording& recording, const std::string& error, const Emit& emit);
+    int64_t complete(const Recording& recording) const;  // frames not yet emitted
+    Chunk take(Recording& recording, int64_t frames, bool last);
+
+    int n_mels_;
+    bool normalize_;
+    int64_t chunk_frames_;
+    std::map<std::string, Recording> open_;
+};
+
+}  // namespace hark

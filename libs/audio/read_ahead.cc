@@ -1,0 +1,95 @@
+#include "audio/read_ahead.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace hark {
+namespace {
+
+constexpr int64_t kAheadSamples = 4 * 30 * kSampleRate;  // that an input may hold before it waits
+
+}  // namespace
+
+struct ReadAhead::Shared {
+    struct Queue {
+        std::deque<Chunk> chunks;
+        int64_t samples = 0;  // in chunks
+        bool ended = false;
+    };
+    std::vector<std::string> paths;
+    ReadOptions options;
+    int64_t chunk_samples;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<Queue> queues;
+    size_t begun = 0;
+    bool stopped = false;
+
+    void work();
+    bool put(Queue& queue, Chunk chunk);
+};
+
+ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
+                     int64_t chunk_samples, int jobs)
+    : shared_(std::make_shared<Shared>()) {
+    shared_->queues.resize(paths.size());
+    jobs = std::min(jobs, static_cast<int>(paths.size()));
+    shared_->paths = std::move(paths);
+    shared_->options = options;
+    shared_->chunk_samples = chunk_samples;
+    for (int i = 0; i < jobs; ++i) std::thread([shared = shared_] { shared->work(); }).detach();
+}
+
+ReadAhead::~ReadAhead() {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->stopped = true;
+    shared_->changed.notify_all();
+}
+
+void ReadAhead::Shared::work() {
+    for (;;) {
+        size_t index;
+        {
+            const std::lock_guard lock(mutex);
+            if (stopped || begun == paths.size()) return;
+            index = begun++;
+        }
+        AudioChunks chunks(paths[index], std::to_string(index + 1), options, chunk_samples);
+        while (std::optional<Chunk> chunk = chunks.next())
+            if (!put(queues[index], std::move(*chunk))) return;
+        const std::lock_guard lock(mutex);
+        queues[index].ended = true;
+        changed.notify_all();
+    }
+}
+
+// False where nobody wants the chunk any more.
+bool ReadAhead::Shared::put(Queue& queue, Chunk chunk) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return stopped || queue.samples < kAheadSamples; });
+    queue.samples += chunk.length();
+    queue.chunks.push_back(std::move(chunk));
+    changed.notify_all();
+    return !stopped;
+}
+
+std::optional<Chunk> ReadAhead::next() {
+    Shared& s = *shared_;
+    std::unique_lock lock(s.mutex);
+    for (; current_ < s.queues.size(); ++current_) {
+        Shared::Queue& queue = s.queues[current_];
+        s.changed.wait(lock, [&] { return queue.ended || !queue.chunks.empty(); });
+        if (queue.chunks.empty()) continue;
+        Chunk chunk = std::move(queue.chunks.front());
+        queue.chunks.pop_front();
+        queue.samples -= chunk.length();
+        s.changed.notify_all();
+        return chunk;
+    }
+    return std::nullopt;
+}
+
+}  // namespace hark

@@ -1,0 +1,36 @@
+// From a recording's own rate and channels to 16 kHz.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "audio/decoder.h"
+
+namespace hark {
+
+// Samples of each channel that goes out: one after a downmix, all of them otherwise.
+using Channels = std::vector<std::vector<float>>;
+
+// The build picks what stands behind it: libswresample, or, without libav, code that takes 16 kHz
+// alone and mixes channels by their mean.
+class Resampler {
+  public:
+    // For blocks of `like`'s rate, channels and layout. The downmix to mono has the level of
+    // ffmpeg's 16-bit path: the weights of the loudspeakers add up to 1.
+    Resampler(const AudioBlock& like, bool split_channels);
+    ~Resampler();
+
+    bool takes(const AudioBlock& block) const;
+    // Appends what comes of the block to each of `out`. Throws Error where a sample is not finite.
+    void push(const AudioBlock& block, Channels& out);
+    // Appends what the filter still holds.
+    void finish(Channels& out);
+
+    int channels() const;  // that go out
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hark

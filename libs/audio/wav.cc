@@ -1,0 +1,94 @@
+#include "audio/wav.h"
+
+#include <bit>
+#include <optional>
+
+#include "audio/raw.h"
+
+namespace hark {
+namespace {
+
+constexpr size_t kMaxHeader = size_t{1} << 20;  // bytes before the data that are looked through
+constexpr uint64_t kUnknownFrom = 0x7ffff000;   // sox writes a little less than 2 GiB to a pipe
+constexpr uint64_t kLargestTrusted = uint64_t{1} << 48;
+
+uint64_t integer(std::string_view bytes, size_t at, size_t count) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < count; ++i)
+        value |= uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+    return value;
+}
+
+std::optional<PcmFormat> pcm_format(uint64_t tag, size_t bytes) {
+    if (tag == 3 && bytes == 4) return PcmFormat::f32;
+    if (tag == 3 && bytes == 8) return PcmFormat::f64;
+    static constexpr PcmFormat kInteger[] = {PcmFormat::u8, PcmFormat::s16, PcmFormat::s24,
+                                             PcmFormat::s32};
+    if (tag == 1 && bytes >= 1 && bytes <= 4) return kInteger[bytes - 1];
+    return std::nullopt;
+}
+
+// What a `fmt ` chunk says; nothing where it is not PCM or contradicts itself.
+std::optional<RawFormat> parse_format(std::string_view chunk) {
+    if (chunk.size() < 16) return std::nullopt;
+    uint64_t tag = integer(chunk, 0, 2);
+    const uint64_t channels = integer(chunk, 2, 2), rate = integer(chunk, 4, 4);
+    const uint64_t align = integer(chunk, 12, 2), bits = integer(chunk, 14, 2);
+    RawFormat format;
+    if (tag == 0xfffe && chunk.size() >= 40) {  // WAVE_FORMAT_EXTENSIBLE
+        format.layout = integer(chunk, 20, 4);
+        tag = integer(chunk, 24, 2);
+    }
+    if (channels == 0 || align % channels != 0 || bits == 0 || bits > align / channels * 8)
+        return std::nullopt;
+    const std::optional<PcmFormat> pcm = pcm_format(tag, align / channels);
+    if (!pcm || rate > static_cast<uint64_t>(kMaxRate)) return std::nullopt;
+    format.format = *pcm;
+    format.rate = static_cast<int>(rate);
+    format.channels = static_cast<int>(channels);
+    if (std::popcount(format.layout) != format.channels) format.layout = 0;
+    return format;
+}
+
+}  // namespace
+
+std::unique_ptr<Decoder> open_wav(Input& input) {
+    std::string_view head = input.peek(12);
+    if (head.size() < 12 || head.substr(8, 4) != "WAVE") return nullptr;
+    const std::string_view form = head.substr(0, 4);
+    if (form != "RIFF" && form != "RF64" && form != "BW64") return nullptr;
+    std::optional<RawFormat> format;
+    uint64_t long_size = 0;  // of the data, from RF64's ds64 chunk
+    for (size_t at = 12; at < kMaxHeader;) {
+        head = input.peek(at + 8);
+        if (head.size() < at + 8) return nullptr;
+        const std::string id(head.substr(at, 4));
+        uint64_t size = integer(head, at + 4, 4);
+        at += 8;
+        if (id == "data") {
+            if (!format) return nullptr;
+            if (size == 0xffffffff && long_size != 0) {
+                size = long_size;
+            } else if (size >= kUnknownFrom &&
+                       !(input.seekable() && static_cast<int64_t>(at + size) <= input.size())) {
+                size = 0;
+            }
+            std::string skipped(at, '\0');
+            input.read(skipped.data(), skipped.size());
+            const bool known = size != 0 && size < kLargestTrusted;
+            return std::make_unique<RawDecoder>(input, *format,
+                                                known ? static_cast<int64_t>(size) : -1);
+        }
+        if (size > kMaxHeader - at) return nullptr;
+        if (id == "fmt " || id == "ds64") {
+            head = input.peek(at + size);
+            if (head.size() < at + size) return nullptr;
+            if (id == "fmt ") format = parse_format(head.substr(at, size));
+            if (id == "ds64" && size >= 16) long_size = integer(head, at + 8, 8);
+        }
+        at += size + size % 2;
+    }
+    return nullptr;
+}
+
+}  // namespace hark

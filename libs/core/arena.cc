@@ -1,0 +1,70 @@
+#include "core/arena.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/error.h"
+
+namespace hark {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kSmallestBlock = size_t{4} << 20;
+
+size_t round_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+MemorySource cpu_memory() {
+    return {Device::cpu,
+            [](size_t bytes) {
+                void* memory = std::aligned_alloc(kAlignment, round_up(bytes));
+                require(memory != nullptr, "out of memory: needed ", bytes, " bytes");
+                return memory;
+            },
+            [](void* memory) { std::free(memory); }};
+}
+
+Arena::~Arena() {
+    for (const Block& block : blocks_) source_.release(block.memory);
+}
+
+Tensor Arena::tensor(Dtype dtype, std::initializer_list<int64_t> shape) {
+    Tensor view(nullptr, dtype, shape, source_.device);
+    view.data = take(round_up(std::max<size_t>(view.bytes(), 1)));
+    return view;
+}
+
+void* Arena::take(size_t bytes) {
+    while (block_ < blocks_.size() && blocks_[block_].bytes - used_ < bytes) {
+        ++block_;
+        used_ = 0;
+    }
+    if (block_ == blocks_.size()) {
+        const size_t size = std::max(bytes, kSmallestBlock);
+        blocks_.push_back({source_.allocate(size), size});
+        used_ = 0;
+    }
+    void* memory = static_cast<std::byte*>(blocks_[block_].memory) + used_;
+    used_ += bytes;
+    return memory;
+}
+
+void Arena::rewind(size_t block, size_t used) {
+    block_ = block;
+    used_ = used;
+    if (block != 0 || used != 0 || blocks_.size() < 2) return;
+    // Empty again: several blocks become one of their total size, so that a loop settles on one.
+    const size_t total = capacity();
+    for (const Block& old : blocks_) source_.release(old.memory);
+    blocks_.clear();
+    blocks_.push_back({source_.allocate(total), total});
+}
+
+size_t Arena::capacity() const {
+    size_t total = 0;
+    for (const Block& block : blocks_) total += block.bytes;
+    return total;
+}
+
+}  // namespace hark

@@ -1,0 +1,60 @@
+// Arena: memory for activations and scratch, handed out in order and taken back all at once.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace hark {
+
+// How a device gives memory; the CPU's is the default.
+struct MemorySource {
+    Device device = Device::cpu;
+    void* (*allocate)(size_t bytes) = nullptr;  // throws Error where there is not enough
+    void (*release)(void* memory) = nullptr;
+};
+
+MemorySource cpu_memory();
+
+class Arena {
+  public:
+    explicit Arena(MemorySource source = cpu_memory()) : source_(source) {}
+    ~Arena();
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+
+    // Uninitialised memory, aligned to 64 bytes, valid until its scope ends.
+    Tensor tensor(Dtype dtype, std::initializer_list<int64_t> shape);
+
+    // Everything taken from the arena while a Scope lives is given back when it dies.
+    class Scope {
+      public:
+        explicit Scope(Arena& arena) : arena_(arena), block_(arena.block_), used_(arena.used_) {}
+        ~Scope() { arena_.rewind(block_, used_); }
+        Scope(const Scope&) = delete;
+        Scope& operator=(const Scope&) = delete;
+
+      private:
+        Arena& arena_;
+        size_t block_, used_;
+    };
+
+    size_t capacity() const;
+
+  private:
+    struct Block {
+        void* memory;
+        size_t bytes;
+    };
+    void rewind(size_t block, size_t used);
+    void* take(size_t bytes);
+
+    MemorySource source_;
+    std::vector<Block> blocks_;
+    size_t block_ = 0;  // the block in use
+    size_t used_ = 0;   // bytes taken from it
+};
+
+}  // namespace hark

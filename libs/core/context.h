@@ -1,0 +1,35 @@
+// Context: where and with what a kernel runs. It comes first in every kernel's arguments.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/arena.h"
+#include "core/tensor.h"
+
+namespace hark {
+
+struct Context {
+    Device device = Device::cpu;
+    int device_index = 0;
+    int threads = 1;                // CPU threads
+    Arena arena;                    // activations and scratch
+    void* stream = nullptr;         // cudaStream_t on a GPU
+    std::shared_ptr<void> handles;  // what the device's library keeps: cuBLASLt handle, workspace
+    // Told `stage, shape, ms` after each stage where --verbose asks for it.
+    std::function<void(const std::string&, const std::string&, double)> on_stage;
+
+    explicit Context(int threads = 1) : threads(threads) {}
+    Context(Device device, int device_index, MemorySource memory, void* stream = nullptr,
+            std::shared_ptr<void> handles = nullptr)
+        : device(device),
+          device_index(device_index),
+          arena(memory),
+          stream(stream),
+          handles(std::move(handles)) {}
+
+    bool on_cuda() const { return device == Device::cuda; }
+};
+
+}  // namespace hark

@@ -1,0 +1,115 @@
+#include "core/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "core/error.h"
+#include "core/io.h"
+
+namespace hark {
+
+MappedFile::MappedFile(const std::filesystem::path& path) : name_(path.string()) {
+    const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
+    require(fd >= 0, name_, ": cannot open: ", std::strerror(errno));
+    struct stat info {};
+    const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    if (regular && info.st_size > 0) {
+        size_ = static_cast<size_t>(info.st_size);
+        void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (mapped != MAP_FAILED) data_ = static_cast<std::byte*>(mapped);
+    }
+    ::close(fd);
+    require(regular, name_, ": expected a regular file");
+    require(size_ > 0, name_, ": the file is empty");
+    require(data_ != nullptr, name_, ": cannot map ", size_, " bytes: ", std::strerror(errno));
+}
+
+MappedFile::~MappedFile() {
+    if (data_) ::munmap(data_, size_);
+}
+
+void MappedFile::forget(size_t offset, size_t bytes) const {
+    const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const size_t begin = (offset + page - 1) / page * page;
+    const size_t end = (offset + bytes) / page * page;
+    if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
+}
+
+std::string read_file(const std::filesystem::path& path, size_t limit) {
+    const std::string name = path.string();
+    const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    require(fd >= 0, name, ": cannot open: ", std::strerror(errno));
+    std::string text;
+    std::vector<char> piece(size_t{1} << 16);
+    try {
+        ByteReader reader(fd, name);
+        while (size_t got = reader.read_some(piece.data(), piece.size())) {
+            text.append(piece.data(), got);
+            require(text.size() <= limit, name, ": larger than the ", limit, " bytes expected");
+        }
+    } catch (...) {
+        ::close(fd);
+        throw;
+    }
+    ::close(fd);
+    return text;
+}
+
+AtomicFile::AtomicFile(const std::filesystem::path& target)
+    : target_(target.string()), temporary_(target_ + ".XXXXXX") {
+    fd_ = ::mkstemp(temporary_.data());
+    require(fd_ >= 0, target_, ": cannot write beside it: ", std::strerror(errno));
+    // mkstemp makes it private; the finished file gets the permissions that open() would give.
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    ::fchmod(fd_, 0666 & ~mask);
+}
+
+AtomicFile::~AtomicFile() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::string_view text) {
+    ByteWriter writer(fd_, target_);
+    writer.write(text);
+    writer.flush();
+}
+
+void AtomicFile::commit() {
+    require(::fsync(fd_) == 0, target_, ": cannot flush to the disk: ", std::strerror(errno));
+    require(::rename(temporary_.c_str(), target_.c_str()) == 0, target_,
+            ": cannot rename the finished file: ", std::strerror(errno));
+    ::close(fd_);
+    fd_ = -1;
+}
+
+int spool_to_unlinked_file(int fd, std::string_view already_read) {
+    std::string path = "/var/tmp/hark.XXXXXX";
+    const int spool = ::mkstemp(path.data());
+    require(spool >= 0, path, ": cannot make a temporary file: ", std::strerror(errno));
+    ::unlink(path.c_str());
+    try {
+        ByteReader in(fd, "stdin");
+        ByteWriter out(spool, path);
+        out.write(already_read);
+        std::vector<char> piece(size_t{1} << 20);
+        while (size_t got = in.read_some(piece.data(), piece.size())) out.write(piece.data(), got);
+        out.flush();
+        require(::lseek(spool, 0, SEEK_SET) == 0, path, ": cannot seek");
+    } catch (...) {
+        ::close(spool);
+        throw;
+    }
+    return spool;
+}
+
+}  // namespace hark

@@ -1,0 +1,56 @@
+// Conversions between float and the 16-bit types, one value at a time.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/tensor.h"
+
+namespace hark {
+
+inline float to_float(float x) { return x; }
+
+inline float to_float(bf16_t x) {
+    const uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
+    float f;
+    std::memcpy(&f, &bits, 4);
+    return f;
+}
+
+inline float to_float(f16_t x) {
+    _Float16 h;
+    std::memcpy(&h, &x.bits, 2);
+    return static_cast<float>(h);
+}
+
+// Round to nearest even.
+inline f16_t to_f16(float x) {
+    const _Float16 h = static_cast<_Float16>(x);
+    f16_t out;
+    std::memcpy(&out.bits, &h, 2);
+    return out;
+}
+
+inline bf16_t to_bf16(float x) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    if ((bits & 0x7fffffff) > 0x7f800000) return {static_cast<uint16_t>((bits >> 16) | 0x40)};
+    return {static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+}
+
+template <class T>
+T from_float(float x);
+template <>
+inline float from_float<float>(float x) {
+    return x;
+}
+template <>
+inline f16_t from_float<f16_t>(float x) {
+    return to_f16(x);
+}
+template <>
+inline bf16_t from_float<bf16_t>(float x) {
+    return to_bf16(x);
+}
+
+}  // namespace hark

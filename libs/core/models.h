@@ -1,0 +1,16 @@
+// Where --model NAME finds a model's directory.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace hark {
+
+// `name` is a path where it contains '/'. Otherwise NAME, else `KIND-NAME` (kind "whisper" or
+// "gpt"), is looked for under ~/.local/share/hark/models, <executable>/../share/hark/models and
+// the source tree's models. An empty name means the default that the user has set: the link
+// `KIND-default` in the first of these. Throws Error that lists where it has looked, or, without
+// a default, the ways on.
+std::filesystem::path find_model(const std::string& name, const std::string& kind);
+
+}  // namespace hark

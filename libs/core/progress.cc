@@ -1,0 +1,32 @@
+#include "core/progress.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace hark {
+
+Progress::Progress(const Console& console) {
+    struct stat out {};
+    const bool ends_the_pipe = ::fstat(STDOUT_FILENO, &out) == 0 && !S_ISFIFO(out.st_mode);
+    enabled_ = ends_the_pipe && ::isatty(STDERR_FILENO) && !console.quiet && !console.verbose;
+}
+
+Progress::~Progress() {
+    if (shown_) std::fputs("\r\033[K", stderr), std::fflush(stderr);
+}
+
+void Progress::show(const std::string& line) {
+    if (!enabled_) return;
+    const double now =
+        std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    if (now - last_ < 0.1) return;
+    last_ = now;
+    shown_ = true;
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    std::fflush(stderr);
+}
+
+}  // namespace hark

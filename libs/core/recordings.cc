@@ -1,0 +1,116 @@
+#include "core/recordings.h"
+
+#include <cmath>
+
+#include "core/error.h"
+
+namespace hark {
+namespace {
+
+std::string text_of(const Document& document, const char* key, const char* fallback = nullptr) {
+    const auto found = document.header.metadata.find(key);
+    if (found != document.header.metadata.end()) return found->second;
+    require(fallback != nullptr, document.where, ": expected '", key,
+            "' in __metadata__, found none");
+    return fallback;
+}
+
+int64_t index_of(const Document& document, const char* key) {
+    const std::string text = text_of(document, key);
+    const bool digits = !text.empty() && text.size() <= 15 &&
+                        text.find_first_not_of("0123456789") == std::string::npos;
+    require(digits, document.where, ": '", key, "': expected a whole number, found '", text, "'");
+    return std::stoll(text);
+}
+
+bool all_finite(const Tensor& tensor) {
+    const float* x = tensor.as<float>();
+    bool finite = true;
+    for (int64_t i = 0; i < tensor.size(); ++i) finite = finite && std::isfinite(x[i]);
+    return finite;
+}
+
+}  // namespace
+
+RecordingReader::RecordingReader(ByteReader& in, std::string kind, std::string hint)
+    : stream_(in), kind_(std::move(kind)), hint_(std::move(hint)) {}
+
+std::optional<Chunk> RecordingReader::next() {
+    std::optional<Document> document = stream_.next();
+    if (!document) {
+        require(any_, "nothing came on stdin: expected ", kind_,
+                " documents; the stage before has failed");
+        if (!open_.empty())
+            fail(open_.begin()->second.where, ": the stream ends before the last document of '",
+                 open_.begin()->first, "'");
+        return std::nullopt;
+    }
+    any_ = true;
+    Chunk chunk = parse(std::move(*document));
+    follow(chunk);
+    return chunk;
+}
+
+Chunk RecordingReader::parse(Document document) const {
+    Chunk chunk;
+    const std::string& where = document.where;
+    const std::string version = text_of(document, "hark");
+    require(version == "1", where, ": expected version 1 of the stream, found '", version, "'");
+    chunk.kind = text_of(document, "kind");
+    require(chunk.kind == kind_, where, ": expected ", kind_, ", found ", chunk.kind,
+            chunk.kind == "audio" || chunk.kind == "mel" ? "; " + hint_ : "");
+    const std::string rate = text_of(document, "sample_rate");
+    require(rate == std::to_string(kSampleRate), where, ": expected a sample rate of ", kSampleRate,
+            " Hz, found '", rate, "'");
+    chunk.recording = text_of(document, "recording");
+    chunk.channel = text_of(document, "channel", "0");
+    chunk.source = text_of(document, "source", chunk.recording.c_str());
+    chunk.start = index_of(document, "start");
+    chunk.last = text_of(document, "last", "false") == "true";
+    chunk.error = text_of(document, "error", "");
+    chunk.document = std::move(document);
+
+    const Tensor values = chunk.values();
+    const int rank = chunk.kind == "audio" ? 1 : 2;
+    require(values.dtype == Dtype::f32 && values.rank == rank, where, ": expected ",
+            rank == 1 ? "samples f32 (n)" : "log_mel f32 (n_mels, frames)", ", found ",
+            describe(values));
+    require(all_finite(values), where, ": a value is not finite");
+    return chunk;
+}
+
+void RecordingReader::follow(const Chunk& chunk) {
+    const std::string& where = chunk.document.where;
+    Progress& progress = open_[chunk.recording];
+    require(chunk.start == progress.next_start, where, ": recording '", chunk.recording,
+            "' goes on at ", chunk.start, ", expected ", progress.next_start);
+    require(chunk.error.empty() || chunk.last, where,
+            ": an error may stand only on a recording's last document");
+    if (chunk.kind == "mel") {
+        const int64_t n_mels = chunk.values().dim(0);
+        require(progress.n_mels == 0 || progress.n_mels == n_mels, where, ": expected ",
+                progress.n_mels, " mels as before, found ", n_mels);
+        progress.n_mels = n_mels;
+    }
+    progress.next_start += chunk.length();
+    progress.where = where;
+    if (chunk.last) open_.erase(chunk.recording);
+}
+
+void write_chunk(ByteWriter& out, Chunk chunk) {
+    Metadata& metadata = chunk.document.header.metadata;
+    metadata["hark"] = "1";
+    metadata["kind"] = chunk.kind;
+    metadata["recording"] = chunk.recording;
+    metadata["channel"] = chunk.channel;
+    metadata["source"] = chunk.source;
+    metadata["sample_rate"] = std::to_string(kSampleRate);
+    metadata["start"] = std::to_string(chunk.start);
+    metadata.erase("last");
+    metadata.erase("error");
+    if (chunk.last) metadata["last"] = "true";
+    if (!chunk.error.empty()) metadata["error"] = chunk.error;
+    write_document(out, chunk.document);
+}
+
+}  // namespace hark

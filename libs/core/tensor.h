@@ -1,0 +1,95 @@
+// Tensor: a view of typed memory on one device. Weights, Arena and State own the memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace hark {
+
+enum class Dtype : uint8_t { f32, f16, bf16, i8, i32, i64, u8 };
+enum class Device : uint8_t { cpu, cuda };
+
+// IEEE half and bfloat16 as stored; arithmetic converts them to float first (core/half.h).
+struct f16_t {
+    uint16_t bits;
+};
+struct bf16_t {
+    uint16_t bits;
+};
+
+size_t size_of(Dtype dtype);
+const char* name_of(Dtype dtype);           // "f32", as in --dtype
+const char* safetensors_name(Dtype dtype);  // "F32", as in a safetensors header
+
+template <class T>
+constexpr Dtype dtype_of();
+template <>
+constexpr Dtype dtype_of<float>() {
+    return Dtype::f32;
+}
+template <>
+constexpr Dtype dtype_of<f16_t>() {
+    return Dtype::f16;
+}
+template <>
+constexpr Dtype dtype_of<bf16_t>() {
+    return Dtype::bf16;
+}
+template <>
+constexpr Dtype dtype_of<int8_t>() {
+    return Dtype::i8;
+}
+template <>
+constexpr Dtype dtype_of<int32_t>() {
+    return Dtype::i32;
+}
+template <>
+constexpr Dtype dtype_of<int64_t>() {
+    return Dtype::i64;
+}
+template <>
+constexpr Dtype dtype_of<uint8_t>() {
+    return Dtype::u8;
+}
+
+// Row-major and contiguous; up to four dimensions.
+struct Tensor {
+    static constexpr int kMaxRank = 4;
+
+    void* data = nullptr;
+    Dtype dtype = Dtype::f32;
+    Device device = Device::cpu;
+    int rank = 0;
+    std::array<int64_t, kMaxRank> shape{};
+
+    Tensor() = default;
+    Tensor(void* data, Dtype dtype, std::initializer_list<int64_t> shape,
+           Device device = Device::cpu);
+
+    explicit operator bool() const { return data != nullptr; }
+    int64_t dim(int i) const { return shape[i < 0 ? rank + i : i]; }
+    int64_t size() const;  // elements
+    int64_t rows() const;  // elements / last dimension
+    size_t bytes() const { return static_cast<size_t>(size()) * size_of(dtype); }
+
+    // Typed pointer; throws Error where the dtype is another one.
+    template <class T>
+    T* as() const {
+        check_dtype(dtype_of<T>());
+        return static_cast<T*>(data);
+    }
+    // The part [begin, end) of the first dimension.
+    Tensor slice(int64_t begin, int64_t end) const;
+    // The same elements seen with another shape; throws Error where the sizes differ.
+    Tensor reshaped(std::initializer_list<int64_t> shape) const;
+
+  private:
+    void check_dtype(Dtype wanted) const;
+};
+
+std::string describe(const Tensor& tensor);  // "f32 (2, 1500, 384)"
+
+}  // namespace hark

@@ -1,0 +1,59 @@
+// Where a model's tensors come from: one interface, a reader per format behind it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/safetensors.h"
+
+namespace hark {
+
+class TensorSource {
+  public:
+    virtual ~TensorSource() = default;
+
+    // The tensor `name`, valid until forget_taken(). Throws Error naming where it looked: there is
+    // none of that name, or its shape is another one.
+    virtual Tensor take(const std::string& name, std::initializer_list<int64_t> shape) = 0;
+    virtual bool has(const std::string& name) const = 0;
+    // The memory behind the tensors taken so far may go.
+    virtual void forget_taken() = 0;
+};
+
+// DIR/model.safetensors, or the shards that DIR/model.safetensors.index.json names. A tensor may
+// stand under its bare name or behind `prefix` ("model.").
+class SafetensorsDirectory : public TensorSource {
+  public:
+    SafetensorsDirectory(const std::filesystem::path& directory, std::string prefix);
+
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
+    bool has(const std::string& name) const override;
+    void forget_taken() override;
+
+  private:
+    using Found = std::pair<const SafetensorsFile*, const TensorEntry*>;
+    Found find(const std::string& name) const;
+
+    std::vector<std::unique_ptr<SafetensorsFile>> files_;
+    std::string prefix_;
+    std::vector<Found> taken_;
+};
+
+// Whatever is asked for, filled with seeded random numbers in the spread of trained weights:
+// for benchmarks. Matrices and norms alike are small; 1-D tensors ending in "weight" are near 1.
+class RandomTensors : public TensorSource {
+  public:
+    explicit RandomTensors(uint64_t seed) : state_(seed) {}
+
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
+    bool has(const std::string&) const override { return true; }
+    void forget_taken() override { buffers_.clear(); }
+
+  private:
+    uint64_t state_;
+    std::vector<std::unique_ptr<uint16_t[]>> buffers_;  // f16, as published weights are
+};
+
+}  // namespace hark

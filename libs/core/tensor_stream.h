@@ -1,0 +1,43 @@
+// The tensor stream: safetensors documents, one after another, until end of file.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/io.h"
+#include "core/safetensors.h"
+
+namespace hark {
+
+// One document with the memory of its tensors. Copies share the memory.
+struct Document {
+    SafetensorsHeader header;
+    std::shared_ptr<std::vector<std::byte>> data;
+    std::string where;  // "stdin: document 3", for messages
+
+    // Throws Error where the document lacks the tensor.
+    Tensor tensor(const std::string& name) const;
+    const TensorEntry* find(const std::string& name) const;
+    // Adds a tensor behind the others; its values are copied.
+    void add(const std::string& name, const Tensor& tensor);
+};
+
+class TensorStreamReader {
+  public:
+    explicit TensorStreamReader(ByteReader& in) : in_(in) {}
+
+    // nullopt at the end of the stream. Throws Error naming the document: a header over 1 MiB or
+    // not JSON, wrong offsets, a stream that ends inside a document. Memory grows only with the
+    // bytes that have arrived, whatever a header promises.
+    std::optional<Document> next();
+
+  private:
+    ByteReader& in_;
+    int64_t count_ = 0;
+};
+
+void write_document(ByteWriter& out, const Document& document);
+
+}  // namespace hark

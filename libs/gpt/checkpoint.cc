@@ -1,0 +1,71 @@
+// GPT-2 checkpoints in Hugging Face's layout. Buffers that are no weights, such as the causal mask
+// h.N.attn.bias, are never asked for.
+#include "core/error.h"
+#include "gpt/model.h"
+
+namespace hark::gpt {
+namespace {
+
+// Reads layers by the checkpoint's own names.
+class LayerReader {
+  public:
+    LayerReader(TensorSource& source, Weights& weights, const Config& config)
+        : source_(source), weights_(weights), config_(config) {}
+
+    LayerNorm norm(const std::string& name) {
+        return {vector(name + ".weight", config_.n_embd), vector(name + ".bias", config_.n_embd),
+                config_.layer_norm_epsilon};
+    }
+    // transformers' Conv1D: stored (in, out).
+    Linear conv1d(const std::string& name, int64_t in, int64_t out) {
+        return {weights_.transposed({source_.take(name + ".weight", {in, out})}),
+                vector(name + ".bias", out)};
+    }
+    Block block(const std::string& name) {
+        const int64_t c = config_.n_embd, inner = config_.n_inner;
+        return {norm(name + ".ln_1"),
+                {conv1d(name + ".attn.c_attn", c, 3 * c), conv1d(name + ".attn.c_proj", c, c)},
+                norm(name + ".ln_2"),
+                {conv1d(name + ".mlp.c_fc", c, inner), conv1d(name + ".mlp.c_proj", inner, c),
+                 config_.activation}};
+    }
+
+  private:
+    Tensor vector(const std::string& name, int64_t n) {
+        return weights_.vector({source_.take(name, {n})});
+    }
+
+    TensorSource& source_;
+    Weights& weights_;
+    const Config& config_;
+};
+
+}  // namespace
+
+Model read_model(TensorSource& source, const Config& config, Precision precision) {
+    Model model{.config = config, .precision = precision, .weights = Weights(precision.weights)};
+    LayerReader layers(source, model.weights, config);
+    const int64_t c = config.n_embd;
+    model.wte = model.weights.matrix({source.take("wte.weight", {config.n_vocab, c})});
+    model.wpe = model.weights.table(source.take("wpe.weight", {config.n_positions, c}));
+    for (int64_t i = 0; i < config.n_layer; ++i) {
+        model.h.push_back(layers.block(concat("h.", i)));
+        source.forget_taken();
+    }
+    model.ln_f = layers.norm("ln_f");
+    // As in transformers, tied weights are the table's whatever else the file holds.
+    model.lm_head =
+        config.tie_word_embeddings
+            ? model.wte
+            : model.weights.matrix({source.take("lm_head.weight", {config.n_vocab, c})});
+    source.forget_taken();
+    return model;
+}
+
+Model load_model(const std::filesystem::path& directory, Precision precision) {
+    const Config config = load_config(directory);
+    SafetensorsDirectory source(directory, "transformer.");
+    return read_model(source, config, precision);
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,76 @@
+// GPT-2 (Radford et al. 2019): a decoder of tokens, layer norms ahead of attention and MLP.
+// Reference: openai/gpt-2 src/model.py. T packed rows, C channels, H heads, D = C / H, V tokens.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "core/tensor_source.h"
+#include "gpt/config.h"
+#include "kernels/backend.h"
+#include "kernels/layers.h"
+#include "kernels/weights.h"
+
+namespace hark::gpt {
+
+// Keys and values of every layer for `slots` sequences: (slots, H, n_positions, D) each.
+class KeyValues {
+  public:
+    KeyValues(const Config& config, int64_t slots, Dtype dtype);
+
+    std::vector<Tensor> keys, values;
+
+  private:
+    Arena memory_;
+};
+
+struct Attention {
+    Linear c_attn;  // (3C, C): queries, keys, values
+    Linear c_proj;  // (C, C)
+
+    // x (T, C) += c_proj(attention(c_attn(input))); the rows' keys and values join the caches.
+    void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
+                const Ragged& rows) const;
+};
+
+struct Mlp {
+    Linear c_fc;    // (n_inner, C)
+    Linear c_proj;  // (C, n_inner)
+    Activation activation = Activation::gelu_tanh;
+
+    void add_to(Context& ctx, Tensor x, Tensor input) const;  // x (T, C) += mlp(input)
+};
+
+struct Block {
+    LayerNorm ln_1;
+    Attention attn;
+    LayerNorm ln_2;
+    Mlp mlp;
+
+    void operator()(Context& ctx, Tensor x, Tensor keys, Tensor values, const Ragged& rows) const;
+};
+
+struct Model {
+    Config config;
+    Precision precision;
+    Matrix wte;  // (V, C) token table
+    Tensor wpe;  // (n_positions, C)
+    std::vector<Block> h;
+    LayerNorm ln_f;
+    Matrix lm_head;  // (V, C); wte where the two are tied
+    Weights weights;
+
+    // tokens, position (T) i32 of the packed rows; `rows` says whose they are, and into which slots
+    // of the cache, empty or not, their keys and values go. Returns the logits (n, V) of the n
+    // packed rows `wanted` (n) i32, in the arena.
+    Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
+                      Tensor wanted, KeyValues& cache) const;
+};
+
+// Reads a Hugging Face directory: config.json, model.safetensors or its shards. Throws Error naming
+// file and tensor: one that is missing, or whose shape is another than the config says.
+Model load_model(const std::filesystem::path& directory, Precision precision);
+// The same from any source of tensors.
+Model read_model(TensorSource& source, const Config& config, Precision precision);
+
+}  // namespace hark::gpt

@@ -1,0 +1,101 @@
+#include "gpt/prompts.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace hark::gpt {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr size_t kPiece = size_t{1} << 16;
+
+std::string filled(const std::string& prompt_template, const std::string& input) {
+    if (prompt_template.empty()) return input;
+    std::string text;
+    size_t at = 0;
+    for (size_t hole; (hole = prompt_template.find("{}", at)) != std::string::npos; at = hole + 2)
+        text += prompt_template.substr(at, hole - at) + input;
+    return text + prompt_template.substr(at);
+}
+
+}  // namespace
+
+PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template)
+    : in_(in), format_(format), template_(std::move(prompt_template)) {}
+
+// The next line without its end; with PromptFormat::whole all there is, without those at the end.
+std::optional<std::string> PromptReader::line() {
+    const bool whole = format_ == PromptFormat::whole;
+    size_t searched = 0, end = std::string::npos;
+    while (!ended_ && (whole || (end = ahead_.find('\n', searched)) == std::string::npos)) {
+        searched = ahead_.size();
+        ahead_.resize(searched + kPiece);
+        const size_t got = in_.read_some(ahead_.data() + searched, kPiece);
+        ahead_.resize(searched + got);
+        ended_ = got == 0;
+    }
+    if (!whole && end == std::string::npos) end = ahead_.find('\n');
+    if (ahead_.empty()) return std::nullopt;
+    std::string text = ahead_.substr(0, whole ? ahead_.size() : end);
+    ahead_.erase(0, end == std::string::npos ? ahead_.size() : end + 1);
+    while (text.ends_with('\r') || (whole && text.ends_with('\n'))) text.pop_back();
+    return text;
+}
+
+Prompt PromptReader::parse(const std::string& line) const {
+    Prompt prompt;
+    const json root = json::parse(line, nullptr, false);
+    const auto text_at = [&](const char* key) {
+        return root.contains(key) && root[key].is_string() ? root[key].get<std::string>() : "";
+    };
+    if (!root.is_object()) {
+        prompt.error = concat(in_.name(), ": line ", count_, ": expected a JSON object, found ",
+                              root.is_discarded() ? "text that is not JSON" : root.type_name());
+        return prompt;
+    }
+    json passed = json::object();
+    for (const char* key : {"id", "source", "start", "end"})
+        if (root.contains(key)) passed[key] = root[key];
+    prompt.passed_on = passed.dump();
+    const char* key = root.contains("prompt") ? "prompt" : "text";
+    prompt.error = text_at("error");
+    if (!prompt.error.empty()) return prompt;
+    if (!root.contains(key) || !root[key].is_string())
+        prompt.error = concat(in_.name(), ": line ", count_,
+                              ": expected a string named prompt or text, found neither");
+    prompt.text = text_at(key);
+    return prompt;
+}
+
+std::optional<Prompt> PromptReader::next() {
+    std::optional<std::string> input = line();
+    ++count_;
+    // A blank line between objects is no prompt.
+    while (format_ == PromptFormat::jsonl && input && input->empty()) {
+        input = line();
+        ++count_;
+    }
+    if (!input) return std::nullopt;
+    Prompt prompt =
+        format_ == PromptFormat::jsonl ? parse(*input) : Prompt{replace_invalid(*input)};
+    if (!prompt.text.empty()) prompt.text = filled(template_, prompt.text);
+    return prompt;
+}
+
+std::string json_line(const Prompt& prompt, const Generated& answer, bool logprobs) {
+    json root = json::parse(prompt.passed_on);
+    if (!prompt.error.empty()) {
+        root["error"] = prompt.error;
+    } else {
+        root["prompt"] = prompt.text;
+        root["text"] = answer.text;
+        root["tokens"] = answer.tokens;
+        root["finish_reason"] = prompt.text.empty() ? "empty_prompt" : name_of(answer.finish);
+        if (logprobs) root["logprobs"] = answer.logprobs;
+    }
+    return root.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,136 @@
+#include "gpt/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace hark::gpt {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+double sum_of_exponentials(std::span<const float> logits, double largest) {
+    double sum = 0;
+    for (float logit : logits) sum += std::exp(logit - largest);
+    return sum;
+}
+
+}  // namespace
+
+void penalize_repetition(std::span<float> logits, std::span<const int32_t> history,
+                         double penalty) {
+    std::vector<int32_t> seen(history.begin(), history.end());
+    std::sort(seen.begin(), seen.end());
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+    const auto by = static_cast<float>(penalty);
+    for (int32_t id : seen) {
+        if (id < 0 || static_cast<size_t>(id) >= logits.size()) continue;
+        float& logit = logits[id];
+        logit = logit < 0 ? logit * by : logit / by;
+    }
+}
+
+void apply_temperature(std::span<float> logits, double temperature) {
+    for (float& logit : logits) logit /= static_cast<float>(temperature);
+}
+
+void keep_top_k(std::span<float> logits, int64_t k) {
+    if (k >= static_cast<int64_t>(logits.size())) return;
+    std::vector<float> order(logits.begin(), logits.end());
+    std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), std::greater<>());
+    const float smallest = order[k - 1];
+    for (float& logit : logits)
+        if (logit < smallest) logit = kNever;
+}
+
+void keep_top_p(std::span<float> logits, double p) {
+    std::vector<int32_t> order;
+    for (size_t id = 0; id < logits.size(); ++id)
+        if (logits[id] > kNever) order.push_back(static_cast<int32_t>(id));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
+    const double largest = logits[order[0]];
+    const double sum = sum_of_exponentials(logits, largest);
+    double reached = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+        const double probability = std::exp(logits[order[i]] - largest) / sum;
+        if (i > 0 && reached >= p) logits[order[i]] = kNever;
+        reached += probability;
+    }
+}
+
+void keep_min_p(std::span<float> logits, double min_p) {
+    // p >= min_p * p_max, in logarithms.
+    const float largest = *std::max_element(logits.begin(), logits.end());
+    const double smallest = largest + std::log(min_p);
+    for (float& logit : logits)
+        if (logit < smallest) logit = kNever;
+}
+
+int32_t argmax(std::span<const float> logits) {
+    return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+double log_probability(std::span<const float> logits, int32_t token) {
+    const double largest = *std::max_element(logits.begin(), logits.end());
+    return logits[token] - largest - std::log(sum_of_exponentials(logits, largest));
+}
+
+uint64_t Random::next() {
+    uint64_t z = state_ += 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+    z = (z ^ z >> 27) * 0x94D049BB133111EB;
+    return z ^ z >> 31;
+}
+
+int32_t draw(std::span<const float> logits, double u) {
+    const double largest = *std::max_element(logits.begin(), logits.end());
+    const double target = u * sum_of_exponentials(logits, largest);
+    double reached = 0;
+    int32_t last = 0;  // the last possible token, where rounding keeps the sum below the target
+    for (size_t id = 0; id < logits.size(); ++id) {
+        if (logits[id] == kNever) continue;
+        last = static_cast<int32_t>(id);
+        reached += std::exp(logits[id] - largest);
+        if (reached > target) break;
+    }
+    return last;
+}
+
+void SamplerOptions::flags(Flags& flags) {
+    flags.add("temperature", temperature,
+              "T divides the logits; 0 always takes the most probable token", 0, 100);
+    flags.add("top-k", top_k, "K most probable tokens are drawn from; 0: all of them", 0, 1 << 30);
+    flags.add("top-p", top_p,
+              "P draws from the fewest tokens that are together this probable; 1: "
+              "all",
+              1e-9, 1);
+    flags.add("min-p", min_p,
+              "P draws from tokens at least P times as probable as the most "
+              "probable; 0: all",
+              0, 1);
+    flags.add("repetition-penalty", repetition_penalty,
+              "R makes tokens of the prompt and of the text so far less likely; 1: does not", 0.01,
+              100);
+}
+
+void filter(std::span<float> logits, std::span<const int32_t> history,
+            const SamplerOptions& options) {
+    if (options.repetition_penalty != 1)
+        penalize_repetition(logits, history, options.repetition_penalty);
+    if (options.temperature == 0) return;
+    if (options.temperature != 1) apply_temperature(logits, options.temperature);
+    if (options.top_k > 0) keep_top_k(logits, options.top_k);
+    if (options.top_p < 1) keep_top_p(logits, options.top_p);
+    if (options.min_p > 0) keep_min_p(logits, options.min_p);
+}
+
+int32_t sample(std::span<float> logits, std::span<const int32_t> history,
+               const SamplerOptions& options, Random& random) {
+    filter(logits, history, options);
+    return options.temperature == 0 ? argmax(logits) : draw(logits, random.uniform());
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,65 @@
+// Choosing the next token: filters on logits, then a draw.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/cli.h"
+
+namespace hark::gpt {
+
+// The filters, each a pure function; a token that is ruled out gets the logit -infinity. At least
+// one token is always left. Source of each: transformers generation/logits_process.py.
+
+// Logits of tokens in `history` are divided by `penalty` where positive, multiplied where negative
+// (Keskar et al. 2019, section 4.1).
+void penalize_repetition(std::span<float> logits, std::span<const int32_t> history, double penalty);
+void apply_temperature(std::span<float> logits, double temperature);
+// Keeps the k largest, and what equals the smallest of them.
+void keep_top_k(std::span<float> logits, int64_t k);
+// Keeps the fewest tokens whose probabilities reach p together (Holtzman et al. 2020, section 3.1).
+void keep_top_p(std::span<float> logits, double p);
+// Keeps tokens at least min_p times as probable as the most probable one.
+void keep_min_p(std::span<float> logits, double min_p);
+
+// The largest logit's id, the lowest of equal ones.
+int32_t argmax(std::span<const float> logits);
+// The natural logarithm of the token's probability under softmax(logits).
+double log_probability(std::span<const float> logits, int32_t token);
+
+// A generator of our own, so that a seed gives the same numbers everywhere: SplitMix64 (Steele,
+// Lea & Flood 2014, figure 17).
+class Random {
+  public:
+    explicit Random(uint64_t seed) : state_(seed) {}
+    uint64_t next();
+    double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
+
+  private:
+    uint64_t state_;
+};
+
+// A token drawn from softmax(logits) by u in [0, 1).
+int32_t draw(std::span<const float> logits, double u);
+
+struct SamplerOptions {
+    double temperature = 0.8;
+    int64_t top_k = 40;   // 0: all
+    double top_p = 0.95;  // 1: all
+    double min_p = 0;     // 0: all
+    double repetition_penalty = 1;
+
+    void flags(Flags& flags);
+};
+
+// Applies the options' filters in transformers' order: repetition penalty, temperature, top-k,
+// top-p, min-p. Filters that would change nothing are left out, temperature 0 leaves all but the
+// penalty out.
+void filter(std::span<float> logits, std::span<const int32_t> history,
+            const SamplerOptions& options);
+
+// Filters, then the argmax at temperature 0 and a draw above it. Changes the logits.
+int32_t sample(std::span<float> logits, std::span<const int32_t> history,
+               const SamplerOptions& options, Random& random);
+
+}  // namespace hark::gpt

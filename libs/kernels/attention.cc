@@ -1,0 +1,235 @@
+#include "kernels/ops.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cuda_library.h"
+#include "kernels/parallel.h"
+
+namespace hark {
+namespace {
+
+constexpr int64_t kFewQueries = 8;    // of a sequence: one by one, straight from the cache
+constexpr int64_t kKeysInRun = 256;   // keys a piece of work for one query
+constexpr int64_t kScores = 1 << 16;  // floats of scores at a time: they stay in the cache
+constexpr int64_t kMostInBlock = 96;  // queries in a block of scores
+
+struct Problem {
+    float* out;
+    const float* q;
+    const std::byte *keys, *values;
+    Dtype dtype;
+    const int32_t *start, *slot, *length;
+    int64_t sequences, heads, kv_heads, capacity, head, q_width;
+    float scale;
+    bool causal;
+
+    int64_t queries(int64_t b) const { return start[b + 1] - start[b]; }
+    // The keys that query j of sequence b sees.
+    int64_t visible(int64_t b, int64_t j) const {
+        return causal ? length[b] - queries(b) + j + 1 : length[b];
+    }
+    int64_t cache_offset(int64_t b, int64_t h) const {  // in bytes
+        const int64_t place = slot[b] * kv_heads + h / (heads / kv_heads);
+        return place * capacity * head * static_cast<int64_t>(size_of(dtype));
+    }
+    const float* query(int64_t b, int64_t j, int64_t h) const {
+        return q + (start[b] + j) * q_width + h * head;
+    }
+    float* result(int64_t b, int64_t j, int64_t h) const {
+        return out + ((start[b] + j) * heads + h) * head;
+    }
+};
+
+int64_t runs_of(int64_t keys) { return (keys + kKeysInRun - 1) / kKeysInRun; }
+
+// Sequences with few queries: every (query, head) in runs of keys, the runs put together in order.
+void few_queries(Context& ctx, const Problem& p, const int32_t* rows, int64_t count,
+                 int64_t most_keys) {
+    const Arena::Scope scope(ctx.arena);
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t runs = runs_of(most_keys), stride = p.head + 2;  // out, top, total
+    float* partial = ctx.arena.tensor(Dtype::f32, {count, p.heads, runs, stride}).as<float>();
+    parallel_for(ctx.threads, count * p.heads * runs, [&](int64_t i) {
+        const int32_t b = rows[2 * (i / runs / p.heads)], j = rows[2 * (i / runs / p.heads) + 1];
+        const int64_t h = i / runs % p.heads, begin = i % runs * kKeysInRun;
+        const int64_t keys = p.visible(b, j);
+        if (begin >= keys) return;
+        const int64_t skipped =
+            p.cache_offset(b, h) + begin * p.head * static_cast<int64_t>(size_of(p.dtype));
+        const AttentionRun run = {.query = p.query(b, j, h),
+                                  .keys = p.keys + skipped,
+                                  .values = p.values + skipped,
+                                  .dtype = p.dtype,
+                                  .count = std::min(kKeysInRun, keys - begin),
+                                  .head = p.head,
+                                  .scale = p.scale};
+        float scores[kKeysInRun];
+        AttentionSum sum = {.out = partial + i * stride};
+        cpu.attend(sum, run, scores);
+        sum.out[p.head] = sum.top;
+        sum.out[p.head + 1] = sum.total;
+    });
+    for (int64_t i = 0; i < count * p.heads; ++i) {
+        const int32_t b = rows[2 * (i / p.heads)], j = rows[2 * (i / p.heads) + 1];
+        float* first = partial + i * runs * stride;
+        AttentionSum sum = {first, first[p.head], first[p.head + 1]};
+        for (int64_t r = 1; r < runs_of(p.visible(b, j)); ++r) {
+            float* next = first + r * stride;
+            cpu.combine(sum, {next, next[p.head], next[p.head + 1]}, p.head);
+        }
+        cpu.multiply(p.result(b, j, i % p.heads), sum.out, 1 / sum.total, p.head);
+    }
+}
+
+struct Task {
+    int32_t sequence, head, begin, end;  // queries [begin, end)
+};
+
+// Scratch of one thread.
+struct Scratch {
+    float *keys, *values, *scores, *out;
+};
+
+// One head's keys and values packed once, then blocks of queries against all of them.
+void many_queries(const Problem& p, const Task& task, const Scratch& scratch, int64_t block) {
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t b = task.sequence, h = task.head;
+    const int64_t all_keys = p.visible(b, task.end - 1), offset = p.cache_offset(b, h);
+    const int64_t ld_scores = (all_keys + cpu.panel - 1) / cpu.panel * cpu.panel;
+    const int64_t ld_out = (p.head + cpu.panel - 1) / cpu.panel * cpu.panel;
+    cpu.pack_transposed(scratch.keys, p.keys + offset, p.dtype, p.head, all_keys);
+    cpu.pack(scratch.values, p.values + offset, p.dtype, all_keys, p.head);
+    for (int64_t j = task.begin; j < task.end; j += block) {
+        const int64_t rows = std::min<int64_t>(block, task.end - j);
+        const int64_t keys = p.visible(b, j + rows - 1);  // of the block's last row
+        cpu.multiply_packed(scratch.scores, ld_scores, p.query(b, j, h), p.q_width, scratch.keys,
+                            rows, keys, p.head, p.head);
+        float totals[kMostInBlock];
+        for (int64_t r = 0; r < rows; ++r) {
+            float* row = scratch.scores + r * ld_scores;
+            const int64_t seen = p.visible(b, j + r);
+            totals[r] = cpu.softmax(row, seen, p.scale);
+            std::fill(row + seen, row + keys, 0.0f);
+        }
+        cpu.multiply_packed(scratch.out, ld_out, scratch.scores, ld_scores, scratch.values, rows,
+                            p.head, keys, all_keys);
+        for (int64_t r = 0; r < rows; ++r)
+            cpu.multiply(p.result(b, j + r, h), scratch.out + r * ld_out, 1 / totals[r], p.head);
+    }
+}
+
+// Whole heads where they keep all threads busy, else parts of them: the least parts that leave no
+// thread more than an eighth over its share.
+int64_t parts_of_head(int64_t heads, int threads) {
+    for (int64_t parts = 1; parts < 16; ++parts) {
+        const int64_t tasks = heads * parts, rounds = (tasks + threads - 1) / threads;
+        if (rounds * threads * 8 <= tasks * 9) return parts;
+    }
+    return 16;
+}
+
+void long_queries(Context& ctx, const Problem& p, const std::vector<int32_t>& sequences) {
+    const Arena::Scope scope(ctx.arena);
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t parts =
+        parts_of_head(static_cast<int64_t>(sequences.size()) * p.heads, ctx.threads);
+    std::vector<Task> tasks;
+    int64_t most_keys = 0;
+    for (const int32_t b : sequences) {
+        const int64_t n = p.queries(b);
+        const int64_t share = std::max<int64_t>((n + parts - 1) / parts, 2 * cpu.rows_at_once);
+        most_keys = std::max<int64_t>(most_keys, p.length[b]);
+        for (int32_t h = 0; h < p.heads; ++h)
+            for (int64_t j = 0; j < n; j += share)
+                tasks.push_back(
+                    {b, h, static_cast<int32_t>(j), static_cast<int32_t>(std::min(j + share, n))});
+    }
+    const int64_t keys = (most_keys + cpu.panel - 1) / cpu.panel * cpu.panel;
+    const int64_t head = (p.head + cpu.panel - 1) / cpu.panel * cpu.panel;
+    const int64_t block =
+        std::clamp<int64_t>(kScores / keys / cpu.rows_at_once, 1, kMostInBlock / cpu.rows_at_once) *
+        cpu.rows_at_once;
+    const int threads = static_cast<int>(std::min<int64_t>(ctx.threads, std::ssize(tasks)));
+    const int64_t each = keys * p.head + keys * head + block * keys + block * head;
+    float* memory = ctx.arena.tensor(Dtype::f32, {threads, each}).as<float>();
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        float* own = memory + omp_get_thread_num() * each;
+        const Scratch scratch = {own, own + keys * p.head, own + keys * (p.head + head),
+                                 own + keys * (p.head + head + block)};
+        many_queries(p, tasks[i], scratch, block);
+    }
+}
+
+void attention_cpu(Context& ctx, const Problem& p) {
+    const Arena::Scope scope(ctx.arena);
+    int32_t* few =
+        ctx.arena.tensor(Dtype::i32, {std::max(p.start[p.sequences], 1), 2}).as<int32_t>();
+    int64_t count = 0, most_keys = 0;
+    std::vector<int32_t> sequences;
+    // Chosen by the sequence alone, so that its neighbours do not change a bit of it.
+    for (int32_t b = 0; b < p.sequences; ++b) {
+        if (p.queries(b) > kFewQueries) {
+            sequences.push_back(b);
+            continue;
+        }
+        for (int32_t j = 0; j < p.queries(b); ++j, ++count) {
+            few[2 * count] = b;
+            few[2 * count + 1] = j;
+        }
+        most_keys = std::max<int64_t>(most_keys, p.length[b]);
+    }
+    if (count > 0) few_queries(ctx, p, few, count, most_keys);
+    if (!sequences.empty()) long_queries(ctx, p, sequences);
+}
+
+}  // namespace
+
+void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
+               float scale, bool causal) {
+    if (ctx.on_cuda()) return cuda_ops().attention(ctx, out, q, keys, values, rows, scale, causal);
+    require(keys && keys.rank == 4 && is_float(keys.dtype),
+            "attention: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ",
+            describe(keys));
+    check_tensor("attention", "values", values, keys.dtype,
+                 {keys.dim(0), keys.dim(1), keys.dim(2), keys.dim(3)});
+    const int64_t head = keys.dim(3), kv_heads = keys.dim(1);
+    require(out.rank >= 1 && out.dtype == Dtype::f32 && head > 0 && kv_heads > 0 &&
+                out.dim(-1) % (head * kv_heads) == 0,
+            "attention: expected out f32 (T, H * ", head, ") with H a multiple of ", kv_heads,
+            ", found ", describe(out));
+    require(
+        q.rank >= 1 && q.dtype == Dtype::f32 && q.rows() == out.rows() && q.dim(-1) >= out.dim(-1),
+        "attention: expected q f32 (", out.rows(), ", ", out.dim(-1), " or more), found ",
+        describe(q));
+    check_ragged("attention", rows, out.rows(), keys.dim(0), keys.dim(2));
+    require(scale > 0, "attention: expected a scale above 0, found ", scale);
+    Problem p = {.out = out.as<float>(),
+                 .q = q.as<float>(),
+                 .keys = static_cast<const std::byte*>(keys.data),
+                 .values = static_cast<const std::byte*>(values.data),
+                 .dtype = keys.dtype,
+                 .start = rows.query_start.as<int32_t>(),
+                 .slot = rows.slot.as<int32_t>(),
+                 .length = rows.length.as<int32_t>(),
+                 .sequences = rows.sequences(),
+                 .heads = out.dim(-1) / head,
+                 .kv_heads = kv_heads,
+                 .capacity = keys.dim(2),
+                 .head = head,
+                 .q_width = q.dim(-1),
+                 .scale = scale,
+                 .causal = causal};
+    for (int64_t b = 0; b < p.sequences; ++b)
+        require(p.queries(b) == 0 || p.visible(b, 0) > 0, "attention: sequence ", b, " has ",
+                p.length[b], " keys for ", p.queries(b), " queries",
+                causal ? " under the causal mask" : "", "; every query needs one at least");
+    attention_cpu(ctx, p);
+}
+
+}  // namespace hark

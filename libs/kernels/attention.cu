@@ -1,0 +1,92 @@
+// attention on the GPU: the checks, and which of the kernels takes the call.
+#include <cmath>
+
+#include "kernels/attention_kernels.cuh"
+
+namespace hark::cuda {
+namespace {
+
+// Up to this many queries a sequence, reading the keys once per query is cheaper than a tile that
+// is mostly empty (docs/kernels/cuda.md).
+constexpr int64_t kFewQueries = 4;
+constexpr int64_t kMostGridZ = 65535;
+
+void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,
+           const Ragged& rows) {
+    require(keys.rank == 4 && values.rank == 4 && keys.shape == values.shape &&
+                keys.dtype == values.dtype && is_float(keys.dtype),
+            "attention: expected keys and values (slots, H, capacity, D) of one float type, found ",
+            describe(keys), " and ", describe(values));
+    const int64_t d = keys.dim(3), kv_heads = keys.dim(1);
+    require(d > 0 && d <= kMostHeadChannels, "attention: expected D up to ", kMostHeadChannels,
+            " on the GPU, found ", d);
+    const int64_t width = out.rank > 0 ? out.dim(-1) : 0;
+    require(width > 0 && width % (kv_heads * d) == 0 && q.rank > 0 && q.dim(-1) >= width &&
+                q.rows() == out.rows(),
+            "attention: expected out (T, H * D) with H a multiple of ", kv_heads, " and D ", d,
+            ", and q at least as wide, found ", describe(out), " and ", describe(q));
+    require(is_float(q.dtype) && is_float(out.dtype),
+            "attention: expected q and out in f32, f16 "
+            "or bf16, found ",
+            describe(q), " and ", describe(out));
+    const Tensor &starts = rows.query_start, &slot = rows.slot, &length = rows.length;
+    require(starts.dtype == Dtype::i32 && slot.dtype == Dtype::i32 && length.dtype == Dtype::i32 &&
+                slot.rank == 1 && length.size() == slot.size() &&
+                starts.size() == slot.size() + 1 && slot.size() <= kMostGridZ,
+            "attention: expected query_start (B + 1), slot (B), length (B) in i32 with B up to ",
+            kMostGridZ, ", found ", describe(starts), ", ", describe(slot), ", ", describe(length));
+    require(rows.max_length <= keys.dim(2) && rows.max_queries <= q.rows(),
+            "attention: expected "
+            "at most ",
+            keys.dim(2), " keys and ", q.rows(), " queries a sequence, found ", rows.max_length,
+            " and ", rows.max_queries);
+    require(reinterpret_cast<uintptr_t>(keys.data) % 16 == 0 &&
+                reinterpret_cast<uintptr_t>(values.data) % 16 == 0,
+            "attention: expected keys and values aligned to 16 bytes");
+}
+
+bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys, float scale) {
+    return scale > 0 && keys.dim(3) % 8 == 0 && q.dtype == keys.dtype && is_16_bit(q.dtype) &&
+           q.dim(-1) % 8 == 0 && reinterpret_cast<uintptr_t>(q.data) % 16 == 0 &&
+           reinterpret_cast<uintptr_t>(out.data) % 8 == 0;
+}
+
+}  // namespace
+
+void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
+               float scale, bool causal) {
+    check(out, q, keys, values, rows);
+    enter(ctx, {&out, &q, &keys, &values, &rows.query_start, &rows.slot, &rows.length});
+    if (rows.sequences() == 0 || rows.max_queries <= 0) return;
+    AttentionArgs args{};
+    args.out = out.data;
+    args.q = q.data;
+    args.keys = keys.data;
+    args.values = values.data;
+    args.out_type = out.dtype;
+    args.q_type = q.dtype;
+    args.cache_type = keys.dtype;
+    args.query_start = rows.query_start.as<int32_t>();
+    args.slot = rows.slot.as<int32_t>();
+    args.length = rows.length.as<int32_t>();
+    args.q_stride = q.dim(-1);
+    args.capacity = keys.dim(2);
+    args.d = static_cast<int>(keys.dim(3));
+    args.heads = static_cast<int>(out.dim(-1) / args.d);
+    args.kv_heads = static_cast<int>(keys.dim(1));
+    args.scale_log2 = scale * static_cast<float>(M_LOG2E);
+    args.causal = causal;
+    args.sequences = static_cast<int>(rows.sequences());
+    args.max_queries = rows.max_queries;
+    args.max_length = rows.max_length;
+    if (args.d % 8 == 0 && rows.max_queries <= kFewQueries &&
+        args.sequences * rows.max_queries <= kMostGridZ) {
+        attention_by_splits(ctx, args);
+    } else if (fits_tiles(out, q, keys, scale)) {
+        attention_by_tiles(ctx, args);
+    } else {
+        attention_in_f32(ctx, args);
+    }
+}
+
+}  // namespace hark::cuda

@@ -1,0 +1,79 @@
+#include "kernels/backend.h"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <charconv>
+#include <limits>
+
+#include "kernels/cuda_library.h"
+
+namespace hark {
+namespace {
+
+// The cores that this process may run on, which a container or taskset may have made fewer.
+int available_cores() {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    return omp_get_num_procs();  // more than 1024 cores
+}
+
+// The N of `cuda:N`; 0 for `cuda`, nothing for `auto` and `cpu`. Throws UsageError for others.
+std::optional<int> gpu_index(const std::string& device) {
+    if (device == "auto" || device == "cpu") return std::nullopt;
+    if (device == "cuda") return 0;
+    int index = -1;
+    if (device.starts_with("cuda:")) {
+        const char* end = device.data() + device.size();
+        const auto [stop, error] = std::from_chars(device.data() + 5, end, index);
+        if (error != std::errc() || stop != end) index = -1;
+    }
+    require_usage(index >= 0, "--device: expected auto, cpu, cuda or cuda:N, found '", device, "'");
+    return index;
+}
+
+}  // namespace
+
+Context make_cuda_context(int index) { return cuda_ops().make_context(index); }
+
+Context make_cpu_context(int64_t threads) {
+    require(threads >= 0 && threads <= std::numeric_limits<int>::max(),
+            "threads: expected 0 (all cores) or more, found ", threads);
+    const int count = threads == 0 ? available_cores() : static_cast<int>(threads);
+    omp_set_num_threads(count);  // oneDNN asks OpenMP, not the context
+    return Context(count);
+}
+
+void ComputeOptions::flags(Flags& flags) {
+    flags.add("device", device,
+              "DEVICE to compute on: auto, cpu, cuda or cuda:N; auto takes the CPU, where whole "
+              "models run in this version");
+    flags.add("dtype", dtype, {"auto", "f32", "f16", "bf16", "int8"},
+              "TYPE of the weights in memory; auto keeps them as stored and computes in float32, "
+              "int8 and bf16 trade accuracy for speed");
+    flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
+}
+
+Context ComputeOptions::context() const {
+    // Only some kernels exist on the GPU yet, so no model runs there: `auto` is the CPU, and an
+    // explicit `cuda` ends here, once whatever is missing for a GPU at all has been said.
+    if (const std::optional<int> index = gpu_index(device)) {
+        const Context gpu = make_cuda_context(*index);
+        fail("--device ", device,
+             ": this version computes whole models on the CPU only; leave "
+             "out --device or give --device cpu");
+    }
+    return make_cpu_context(threads);
+}
+
+Precision precision_of(const std::string& dtype) {
+    using Weights = Precision::Weights;
+    if (dtype == "auto") return {Weights::keep, Dtype::f32};
+    if (dtype == "f32") return {Weights::f32, Dtype::f32};
+    if (dtype == "f16") return {Weights::f16, Dtype::f16};
+    if (dtype == "bf16") return {Weights::bf16, Dtype::f16};
+    if (dtype == "int8") return {Weights::int8, Dtype::f16};
+    throw UsageError(concat("--dtype: expected auto, f32, f16, bf16 or int8, found '", dtype, "'"));
+}
+
+}  // namespace hark

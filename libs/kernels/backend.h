@@ -1,0 +1,40 @@
+// Backends: which devices there are, and the flags by which a tool's user chooses.
+#pragma once
+
+#include <string>
+
+#include "core/cli.h"
+#include "core/context.h"
+
+namespace hark {
+
+// A context on GPU `index`. Throws Error that says what is missing: the library
+// libhark-cuda.so, CUDA's own libraries, a driver new enough, the device.
+Context make_cuda_context(int index);
+
+// A context on the CPU with `threads` threads (0: all cores).
+Context make_cpu_context(int64_t threads);
+
+// The flags of every tool that computes with a model.
+struct ComputeOptions {
+    std::string device = "auto";
+    std::string dtype = "auto";
+    int64_t threads = 0;
+
+    void flags(Flags& flags);  // --device --dtype --threads
+    // The context that the flags ask for. `auto` takes the CPU as long as a model has kernels
+    // there alone; `cuda` that cannot be had is an Error, never a silent fall back.
+    Context context() const;
+};
+
+// How a model keeps its weights and its caches in memory.
+struct Precision {
+    // The dtype of the weights; `keep` takes f16 where the file's values fit it exactly, else f32.
+    enum class Weights { keep, f32, f16, bf16, int8 } weights = Weights::keep;
+    Dtype cache = Dtype::f32;  // keys and values
+};
+
+// auto and f32 compute what the reference computes; f16, bf16 and int8 also halve the cache.
+Precision precision_of(const std::string& dtype);
+
+}  // namespace hark

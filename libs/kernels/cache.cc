@@ -1,0 +1,84 @@
+#include <cstring>
+
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/ops.h"
+#include "kernels/parallel.h"
+
+namespace hark {
+namespace {
+
+void check_cache(const char* op, const Tensor& cache) {
+    require(cache && cache.rank == 4 && is_float(cache.dtype), op,
+            ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ",
+            describe(cache));
+}
+
+}  // namespace
+
+void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows) {
+    check_cpu("append_cache", ctx);
+    check_cache("append_cache", cache);
+    require(x.rank >= 2, "append_cache: expected x f32 (T, W), found ", describe(x));
+    const int64_t heads = cache.dim(1), capacity = cache.dim(2), size = cache.dim(3);
+    const int64_t width = x.dim(-1);
+    require(first >= 0 && first + heads * size <= width, "append_cache: expected columns ", first,
+            " to ", first + heads * size, " in x, found ", describe(x));
+    check_ragged("append_cache", rows, x.rows(), cache.dim(0), capacity);
+    const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.slot.as<int32_t>();
+    const int32_t* length = rows.length.as<int32_t>();
+    const float* from = x.as<float>() + first;
+    const int64_t bytes = size * static_cast<int64_t>(size_of(cache.dtype));
+    for (int64_t b = 0; b < rows.sequences(); ++b) {
+        const int64_t count = start[b + 1] - start[b], begin = length[b] - count;
+        require(begin >= 0, "append_cache: sequence ", b, " has ", length[b], " keys after ", count,
+                " were added");
+        const int threads = count * heads * size < 16384 ? 1 : ctx.threads;
+        parallel_for(threads, count, [&](int64_t j) {
+            const float* row = from + (start[b] + j) * width;
+            for (int64_t h = 0; h < heads; ++h) {
+                const int64_t place = (slot[b] * heads + h) * capacity + begin + j;
+                cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + place * bytes,
+                                     cache.dtype, row + h * size, size);
+            }
+        });
+    }
+}
+
+void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length) {
+    check_cpu("copy_cache", ctx);
+    check_cache("copy_cache", cache);
+    require(from.rank == 1, "copy_cache: expected from i32 (n), found ", describe(from));
+    const int64_t count = from.dim(0), slots = cache.dim(0), heads = cache.dim(1);
+    check_tensor("copy_cache", "from", from, Dtype::i32, {count});
+    check_tensor("copy_cache", "to", to, Dtype::i32, {count});
+    require(0 <= length && length <= cache.dim(2), "copy_cache: expected a length up to ",
+            cache.dim(2), ", found ", length);
+    const int32_t *source = from.as<int32_t>(), *target = to.as<int32_t>();
+    int64_t moved = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        require(0 <= source[i] && source[i] < slots && 0 <= target[i] && target[i] < slots,
+                "copy_cache: expected slots below ", slots, ", found ", source[i], " to ",
+                target[i]);
+        moved += source[i] != target[i];
+    }
+    if (moved == 0 || length == 0) return;
+    const Arena::Scope scope(ctx.arena);
+    const int64_t size = static_cast<int64_t>(size_of(cache.dtype)) * cache.dim(3);
+    const int64_t kept = length * size, head = cache.dim(2) * size;  // bytes
+    auto* bytes = static_cast<std::byte*>(cache.data);
+    auto* old = static_cast<std::byte*>(ctx.arena.tensor(Dtype::u8, {count, heads, kept}).data);
+    // Slots that stay where they are need no copy; a slot read and written is read first.
+    parallel_for(ctx.threads, count * heads, [&](int64_t i) {
+        const int64_t b = i / heads, h = i % heads;
+        if (source[b] == target[b]) return;
+        std::memcpy(old + i * kept, bytes + (source[b] * heads + h) * head, kept);
+    });
+    parallel_for(ctx.threads, count * heads, [&](int64_t i) {
+        const int64_t b = i / heads, h = i % heads;
+        if (source[b] == target[b]) return;
+        std::memcpy(bytes + (target[b] * heads + h) * head, old + i * kept, kept);
+    });
+}
+
+}  // namespace hark

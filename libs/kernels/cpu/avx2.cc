@@ -1,0 +1,86 @@
+// The loops for processors with AVX2, FMA and F16C; compiled with their flags.
+#include <immintrin.h>
+
+#include "kernels/cpu/cpu.h"
+
+namespace hark {
+namespace {
+
+struct Vec {
+    using F = __m256;
+    static constexpr int kWidth = 8;
+    static constexpr int kRowsAtOnce = 3;  // of x, beside four rows of weights: 16 registers
+    static constexpr int kPanelVectors = 2, kPanelRows = 6;
+
+    static F set(float x) { return _mm256_set1_ps(x); }
+    static F load(const float* p) { return _mm256_loadu_ps(p); }
+    static F load(const f16_t* p) {
+        return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    }
+    static F load(const bf16_t* p) {
+        const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+    }
+    static F load(const int8_t* p) {
+        const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+    }
+    static void store(float* p, F x) { _mm256_storeu_ps(p, x); }
+    static void store(f16_t* p, F x) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                         _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
+    static void store(bf16_t* p, F x) {
+        const __m256i bits = _mm256_castps_si256(x);
+        const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+        const __m256i rounded = _mm256_srli_epi32(
+            _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+        const __m256i quiet =  // not a number stays one
+            _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(0x40));
+        const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+        const __m256i high = _mm256_blendv_epi8(rounded, quiet, is_nan);
+        _mm_storeu_si128(
+            reinterpret_cast<__m128i*>(p),
+            _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
+    }
+    static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+    static F add(F a, F b) { return _mm256_add_ps(a, b); }
+    static F sub(F a, F b) { return _mm256_sub_ps(a, b); }
+    static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
+    static F div(F a, F b) { return _mm256_div_ps(a, b); }
+    static F reciprocal(F x) { return div(set(1.0f), x); }
+    static F min(F a, F b) { return _mm256_min_ps(a, b); }
+    static F max(F a, F b) { return _mm256_max_ps(a, b); }
+    static F round(F x) {
+        return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    }
+    static F where_below(F x, F limit, F below, F other) {
+        return _mm256_blendv_ps(other, below, _mm256_cmp_ps(x, limit, _CMP_LT_OQ));
+    }
+    static F power_of_2(F n) {
+        const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
+    }
+    static float first(F x) { return _mm256_cvtss_f32(x); }
+    static float total(F x) {
+        __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+        half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+        return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+    }
+    static float maximum(F x) {
+        __m128 half = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+        half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+        return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+    }
+};
+
+constexpr const char* kKernelsName = "avx2";
+
+#include "kernels/cpu/table.h"
+
+}  // namespace
+
+extern const CpuKernels kAvx2Kernels;
+const CpuKernels kAvx2Kernels = kTable;
+
+}  // namespace hark

@@ -1,0 +1,80 @@
+// The loops for processors with AVX-512 (F, BW, DQ, VL); compiled with their flags.
+#include <immintrin.h>
+
+#include "kernels/cpu/cpu.h"
+
+namespace hark {
+namespace {
+
+struct Vec {
+    using F = __m512;
+    static constexpr int kWidth = 16;
+    static constexpr int kRowsAtOnce = 4;  // of x, beside four rows of weights: 32 registers
+    static constexpr int kPanelVectors = 4, kPanelRows = 6;
+
+    static F set(float x) { return _mm512_set1_ps(x); }
+    static F load(const float* p) { return _mm512_loadu_ps(p); }
+    static F load(const f16_t* p) {
+        return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    }
+    static F load(const bf16_t* p) {
+        const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+    }
+    static F load(const int8_t* p) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+    }
+    static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
+    static void store(f16_t* p, F x) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                            _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
+    static void store(bf16_t* p, F x) {
+        const __m512i bits = _mm512_castps_si512(x);
+        const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+        const __m512i rounded = _mm512_srli_epi32(
+            _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))), 16);
+        const __m512i quiet =  // not a number stays one
+            _mm512_or_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40));
+        const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+        const __m512i high = _mm512_mask_mov_epi32(rounded, is_nan, quiet);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(high));
+    }
+    static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+    static F add(F a, F b) { return _mm512_add_ps(a, b); }
+    static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
+    static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
+    static F div(F a, F b) { return _mm512_div_ps(a, b); }
+    // 14 bits and a step of Newton's: a division takes as long as all the rest of gelu.
+    static F reciprocal(F x) {
+        const F r = _mm512_rcp14_ps(x);
+        return _mm512_mul_ps(r, _mm512_fnmadd_ps(x, r, set(2.0f)));
+    }
+    static F min(F a, F b) { return _mm512_min_ps(a, b); }
+    static F max(F a, F b) { return _mm512_max_ps(a, b); }
+    static F round(F x) {
+        return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    }
+    static F where_below(F x, F limit, F below, F other) {
+        return _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask(x, limit, _CMP_LT_OQ), below);
+    }
+    static F power_of_2(F n) {
+        const __m512i exponent = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
+        return _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23));
+    }
+    static float first(F x) { return _mm512_cvtss_f32(x); }
+    static float total(F x) { return _mm512_reduce_add_ps(x); }
+    static float maximum(F x) { return _mm512_reduce_max_ps(x); }
+};
+
+constexpr const char* kKernelsName = "avx512";
+
+#include "kernels/cpu/table.h"
+
+}  // namespace
+
+extern const CpuKernels kAvx512Kernels;
+const CpuKernels kAvx512Kernels = kTable;
+
+}  // namespace hark

@@ -1,0 +1,52 @@
+#include "kernels/cpu/cpu.h"
+
+#include <vector>
+
+namespace hark {
+
+extern const CpuKernels kPlainKernels;
+#ifdef HARK_X86
+extern const CpuKernels kAvx2Kernels;
+extern const CpuKernels kAvx512Kernels;
+#endif
+
+namespace {
+
+// Tables live as long as the process; the flags are those of the processor it runs on.
+const std::vector<CpuKernels>& supported() {
+    static const std::vector<CpuKernels> list = [] {
+        std::vector<CpuKernels> found = {kPlainKernels};
+#ifdef HARK_X86
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+            __builtin_cpu_supports("f16c"))
+            found.push_back(kAvx2Kernels);
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+            found.push_back(kAvx512Kernels);
+            found.back().has_bf16 = __builtin_cpu_supports("avx512bf16");
+            found.back().has_int8 = __builtin_cpu_supports("avx512vnni");
+        }
+#endif
+        return found;
+    }();
+    return list;
+}
+
+}  // namespace
+
+const CpuKernels& cpu_kernels() {
+    static const CpuKernels& best = supported().back();
+    return best;
+}
+
+std::span<const CpuKernels* const> all_cpu_kernels() {
+    static const std::vector<const CpuKernels*> list = [] {
+        std::vector<const CpuKernels*> pointers;
+        for (const CpuKernels& kernels : supported()) pointers.push_back(&kernels);
+        return pointers;
+    }();
+    return list;
+}
+
+}  // namespace hark

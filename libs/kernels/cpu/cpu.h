@@ -1,0 +1,87 @@
+// The inner loops of the CPU kernels, on plain pointers: compiled once for each kind of processor
+// and chosen at run time. Nothing outside libs/kernels/cpu looks at the processor.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/tensor.h"
+#include "kernels/ops.h"
+
+namespace hark {
+
+// Rows of weights as stored, (n, size) of f32, f16, bf16 or i8 with a scale each.
+struct StoredRows {
+    const void* values = nullptr;
+    const float* scales = nullptr;  // i8 only
+    Dtype dtype = Dtype::f32;
+    int64_t size = 0;
+};
+
+// A run of keys of one head, for one query. Sums over keys are cut at fixed places and put together
+// in order, so that they depend neither on the number of threads nor on a batch.
+struct AttentionRun {
+    const float* query = nullptr;
+    const void *keys = nullptr, *values = nullptr;  // (count, head) of `dtype`
+    Dtype dtype = Dtype::f32;
+    int64_t count = 0, head = 0;
+    float scale = 1;
+};
+
+// What a run gives: out[d] = sum of exp(score - top) * value[d], total = sum of exp(score - top).
+struct AttentionSum {
+    float* out = nullptr;  // (head)
+    float top = 0, total = 0;
+};
+
+struct CpuKernels {
+    const char* name;
+    // The processor multiplies bf16 or s8 itself, so that oneDNN's products of them are fast, and
+    // those of s8 do not saturate.
+    bool has_bf16, has_int8;
+
+    // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
+    // t in [0, t_size). The order of a sum depends neither on t_size nor on the range.
+    void (*products)(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
+                     const StoredRows& w, int64_t begin, int64_t end);
+    // y = residual + activation(product + bias), n values; bias and residual may be null, y may be
+    // product or residual.
+    void (*epilogue)(float* y, const float* product, const float* bias, const float* residual,
+                     int64_t n, Activation activation);
+    void (*widen)(float* to, const void* from, Dtype dtype, int64_t n);   // from f32, f16, bf16
+    void (*narrow)(void* to, Dtype dtype, const float* from, int64_t n);  // to nearest even
+    void (*widen_int8)(float* to, const int8_t* from, float scale, int64_t n);
+    // to = from / scale, rounded to nearest; scale = the largest magnitude / 127 is returned.
+    float (*quantize)(int8_t* to, const float* from, int64_t n);
+    // epilogue of product = sums * (scale * scales[i])
+    void (*finish_int8)(float* y, const int32_t* sums, float scale, const float* scales,
+                        const float* bias, const float* residual, int64_t n, Activation activation);
+    void (*layer_norm)(float* y, const float* x, const float* w, const float* b, int64_t n,
+                       float eps);
+    void (*add)(float* y, const float* a, const float* b, int64_t n);
+    void (*multiply)(float* y, const float* x, float factor, int64_t n);
+    // x = exp(scale * (x - its maximum)); returns the sum. scale > 0.
+    float (*softmax)(float* x, int64_t n, float scale);
+
+    // scores: scratch of run.count floats.
+    void (*attend)(AttentionSum& sum, const AttentionRun& run, float* scores);
+    void (*combine)(AttentionSum& sum, const AttentionSum& run, int64_t head);
+
+    // c (m, n) = a (m, k) b, where b is packed in panels: packed[n / panel][k][n % panel]. Rows of
+    // c have room for n rounded up to whole panels. Of b's packed_k rows the first k are used.
+    int64_t panel;
+    int64_t rows_at_once;  // m is best a multiple of it
+    void (*pack)(float* packed, const void* b, Dtype dtype, int64_t k, int64_t n);  // b (k, n)
+    void (*pack_transposed)(float* packed, const void* b, Dtype dtype, int64_t k,
+                            int64_t n);  // b (n, k)
+    void (*multiply_packed)(float* c, int64_t ldc, const float* a, int64_t lda, const float* packed,
+                            int64_t m, int64_t n, int64_t k, int64_t packed_k);
+};
+
+// The best of those that this processor runs.
+const CpuKernels& cpu_kernels();
+
+// All that this processor runs, the plain ones first: for tests.
+std::span<const CpuKernels* const> all_cpu_kernels();
+
+}  // namespace hark

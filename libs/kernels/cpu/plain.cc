@@ -1,0 +1,76 @@
+// The loops for any processor: four floats at a time in the compiler's own vectors.
+#include <cmath>
+
+#include "core/half.h"
+#include "kernels/cpu/cpu.h"
+
+namespace hark {
+namespace {
+
+struct Vec {
+    using F = float __attribute__((vector_size(16)));
+    using I = int32_t __attribute__((vector_size(16)));
+    static constexpr int kWidth = 4;
+    static constexpr int kRowsAtOnce = 2;
+    static constexpr int kPanelVectors = 2, kPanelRows = 4;
+
+    static F set(float x) { return F{x, x, x, x}; }
+    static F load(const float* p) {
+        F x;
+        __builtin_memcpy(&x, p, sizeof x);
+        return x;
+    }
+    static F load(const f16_t* p) {
+        return F{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])};
+    }
+    static F load(const bf16_t* p) {
+        return F{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])};
+    }
+    static F load(const int8_t* p) {
+        return F{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
+                 static_cast<float>(p[3])};
+    }
+    static void store(float* p, F x) { __builtin_memcpy(p, &x, sizeof x); }
+    static void store(f16_t* p, F x) {
+        for (int i = 0; i < 4; ++i) p[i] = to_f16(x[i]);
+    }
+    static void store(bf16_t* p, F x) {
+        for (int i = 0; i < 4; ++i) p[i] = to_bf16(x[i]);
+    }
+    static F fma(F a, F b, F c) { return a * b + c; }
+    static F add(F a, F b) { return a + b; }
+    static F sub(F a, F b) { return a - b; }
+    static F mul(F a, F b) { return a * b; }
+    static F div(F a, F b) { return a / b; }
+    static F reciprocal(F x) { return 1.0f / x; }
+    static F min(F a, F b) { return a < b ? a : b; }
+    static F max(F a, F b) { return a > b ? a : b; }
+    static F round(F x) {
+        return F{std::nearbyintf(x[0]), std::nearbyintf(x[1]), std::nearbyintf(x[2]),
+                 std::nearbyintf(x[3])};
+    }
+    static F where_below(F x, F limit, F below, F other) { return x < limit ? below : other; }
+    static F power_of_2(F n) {
+        const I bits = (__builtin_convertvector(n, I) + 127) << 23;
+        F x;
+        __builtin_memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+    static float first(F x) { return x[0]; }
+    static float total(F x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+    static float maximum(F x) {
+        const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
+        return a > b ? a : b;
+    }
+};
+
+constexpr const char* kKernelsName = "plain";
+
+#include "kernels/cpu/table.h"
+
+}  // namespace
+
+extern const CpuKernels kPlainKernels;
+const CpuKernels kPlainKernels = kTable;
+
+}  // namespace hark

@@ -1,0 +1,173 @@
+// Products, written once over `Vec`: few rows straight from the stored weights, and blocks of
+// attention over packed panels. Loops over registers are unrolled by a pragma: without it g++ 12
+// keeps the sums in memory as well and stores all of them at every step.
+#pragma once
+
+// R rows of weights times T rows of x: one accumulator a product, so that a product's bits do not
+// depend on what is computed beside it.
+template <class Weight, int R, int T>
+static inline void tile(float* y, int64_t ldy, const float* x, int64_t ldx, const Weight* w,
+                        const float* scales, int64_t size) {
+    F sums[R][T];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) sums[r][t] = Vec::set(0.0f);
+    int64_t k = 0;
+    for (; k + W <= size; k += W) {
+        F inputs[T];
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) inputs[t] = Vec::load(x + t * ldx + k);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            const F weights = Vec::load(w + r * size + k);
+            __builtin_prefetch(w + (R + r) * size + k);
+#pragma GCC unroll 8
+            for (int t = 0; t < T; ++t) sums[r][t] = Vec::fma(weights, inputs[t], sums[r][t]);
+        }
+    }
+    if (k < size)
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            const F weights = load_part(w + r * size + k, size - k);
+#pragma GCC unroll 8
+            for (int t = 0; t < T; ++t)
+                sums[r][t] = Vec::fma(weights, load_part(x + t * ldx + k, size - k), sums[r][t]);
+        }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) {
+            const float sum = Vec::total(sums[r][t]);
+            y[t * ldy + r] = scales ? sum * scales[r] : sum;
+        }
+}
+
+template <class Weight, int R>
+static inline void all_inputs(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
+                              const Weight* w, const float* scales, int64_t size) {
+    constexpr int T = Vec::kRowsAtOnce;
+    for (; t_size >= T; t_size -= T, x += T * ldx, y += T * ldy)
+        tile<Weight, R, T>(y, ldy, x, ldx, w, scales, size);
+    switch (t_size) {
+        case 1:
+            return tile<Weight, R, 1>(y, ldy, x, ldx, w, scales, size);
+        case 2:
+            return tile<Weight, R, 2>(y, ldy, x, ldx, w, scales, size);
+        case 3:
+            return tile<Weight, R, 3>(y, ldy, x, ldx, w, scales, size);
+        default:
+            return;
+    }
+}
+
+template <class Weight>
+static void products_of(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
+                        const Weight* w, const float* scales, int64_t size, int64_t count) {
+    constexpr int R = 4;
+    int64_t n = 0;
+    for (; n + R <= count; n += R)
+        all_inputs<Weight, R>(y + n, ldy, x, ldx, t_size, w + n * size,
+                              scales ? scales + n : nullptr, size);
+    for (; n < count; ++n)
+        all_inputs<Weight, 1>(y + n, ldy, x, ldx, t_size, w + n * size,
+                              scales ? scales + n : nullptr, size);
+}
+
+static void products(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
+                     const StoredRows& w, int64_t begin, int64_t end) {
+    const int64_t size = w.size, first = begin * size, count = end - begin;
+    const void* data = w.values;
+    switch (w.dtype) {
+        case Dtype::f16:
+            return products_of(y, ldy, x, ldx, t_size, static_cast<const f16_t*>(data) + first,
+                               nullptr, size, count);
+        case Dtype::bf16:
+            return products_of(y, ldy, x, ldx, t_size, static_cast<const bf16_t*>(data) + first,
+                               nullptr, size, count);
+        case Dtype::i8:
+            return products_of(y, ldy, x, ldx, t_size, static_cast<const int8_t*>(data) + first,
+                               w.scales + begin, size, count);
+        default:
+            return products_of(y, ldy, x, ldx, t_size, static_cast<const float*>(data) + first,
+                               nullptr, size, count);
+    }
+}
+
+constexpr int64_t kPanel = Vec::kPanelVectors * W;
+
+template <class T>
+static void pack_from(float* packed, const T* b, int64_t k_size, int64_t n_size) {
+    for (int64_t n = 0; n < n_size; n += kPanel) {
+        const int64_t width = n_size - n < kPanel ? n_size - n : kPanel;
+        for (int64_t k = 0; k < k_size; ++k, packed += kPanel) {
+            widen_from(packed, b + k * n_size + n, width);
+            for (int64_t i = width; i < kPanel; ++i) packed[i] = 0;
+        }
+    }
+}
+
+static void pack(float* packed, const void* b, Dtype dtype, int64_t k, int64_t n) {
+    if (dtype == Dtype::f16) return pack_from(packed, static_cast<const f16_t*>(b), k, n);
+    if (dtype == Dtype::bf16) return pack_from(packed, static_cast<const bf16_t*>(b), k, n);
+    pack_from(packed, static_cast<const float*>(b), k, n);
+}
+
+template <class T>
+static void pack_transposed_from(float* packed, const T* b, int64_t k_size, int64_t n_size) {
+    for (int64_t n = 0; n < n_size; n += kPanel, packed += kPanel * k_size)
+        for (int64_t i = 0; i < kPanel; ++i)
+            for (int64_t k = 0; k < k_size; k += W) {
+                float row[W] = {};
+                const int64_t width = k_size - k < W ? k_size - k : W;
+                if (n + i < n_size) widen_from(row, b + (n + i) * k_size + k, width);
+                for (int64_t j = 0; j < width; ++j) packed[(k + j) * kPanel + i] = row[j];
+            }
+}
+
+static void pack_transposed(float* packed, const void* b, Dtype dtype, int64_t k, int64_t n) {
+    if (dtype == Dtype::f16)
+        return pack_transposed_from(packed, static_cast<const f16_t*>(b), k, n);
+    if (dtype == Dtype::bf16)
+        return pack_transposed_from(packed, static_cast<const bf16_t*>(b), k, n);
+    pack_transposed_from(packed, static_cast<const float*>(b), k, n);
+}
+
+// M rows of a times one panel: M * kPanelVectors accumulators stay in registers.
+template <int M>
+static inline void panel_tile(float* c, int64_t ldc, const float* a, int64_t lda,
+                              const float* panel, int64_t k_size) {
+    constexpr int V = Vec::kPanelVectors;
+    F sums[M][V];
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) sums[m][v] = Vec::set(0.0f);
+    for (int64_t k = 0; k < k_size; ++k) {
+        F columns[V];
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) columns[v] = Vec::load(panel + k * kPanel + v * W);
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m) {
+            const F factor = Vec::set(a[m * lda + k]);
+#pragma GCC unroll 8
+            for (int v = 0; v < V; ++v) sums[m][v] = Vec::fma(factor, columns[v], sums[m][v]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) Vec::store(c + m * ldc + v * W, sums[m][v]);
+}
+
+static void multiply_packed(float* c, int64_t ldc, const float* a, int64_t lda, const float* packed,
+                            int64_t m_size, int64_t n_size, int64_t k_size, int64_t packed_k) {
+    constexpr int M = Vec::kPanelRows;
+    for (int64_t n = 0; n < n_size; n += kPanel, packed += kPanel * packed_k) {
+        int64_t m = 0;
+        for (; m + M <= m_size; m += M)
+            panel_tile<M>(c + m * ldc + n, ldc, a + m * lda, lda, packed, k_size);
+        for (; m < m_size; ++m)
+            panel_tile<1>(c + m * ldc + n, ldc, a + m * lda, lda, packed, k_size);
+    }
+}

@@ -1,0 +1,34 @@
+// The table of the loops above, for the file that includes this: kKernelsName is its
+// own; what the processor has besides is found at run time.
+#pragma once
+
+// In this order: each uses the ones before.
+#include "kernels/cpu/elementwise.h"
+
+#include "kernels/cpu/products.h"
+
+#include "kernels/cpu/attend.h"
+
+static constexpr CpuKernels kTable = {
+    .name = kKernelsName,
+    .has_bf16 = false,
+    .has_int8 = false,
+    .products = products,
+    .epilogue = epilogue,
+    .widen = widen,
+    .narrow = narrow,
+    .widen_int8 = widen_int8,
+    .quantize = quantize,
+    .finish_int8 = finish_int8,
+    .layer_norm = layer_norm,
+    .add = add,
+    .multiply = multiply,
+    .softmax = softmax,
+    .attend = attend,
+    .combine = combine,
+    .panel = kPanel,
+    .rows_at_once = Vec::kPanelRows,
+    .pack = pack,
+    .pack_transposed = pack_transposed,
+    .multiply_packed = multiply_packed,
+};

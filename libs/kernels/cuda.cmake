@@ -1,0 +1,48 @@
+# The CUDA side of the kernels: where tools look for libhark-cuda.so, and the library itself.
+
+# Kept to the one file that looks for it, so that moving the prefix compiles nothing else again.
+set_source_files_properties(cuda_library.cc PROPERTIES COMPILE_DEFINITIONS
+    "HARK_LIBRARY_DIR=\"${CMAKE_INSTALL_LIBDIR}\";HARK_PREFIX_LIBRARY_DIR=\"${CMAKE_INSTALL_FULL_LIBDIR}\"")
+
+if(NOT HARK_WITH_CUDA)
+    return()
+endif()
+
+# Machine code for the architectures at hand, and PTX that a newer driver compiles for newer ones.
+# HARK_CUDA=ON (preset cuda) is for what is given to others; AUTO builds in half the time.
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+    if(HARK_CUDA STREQUAL "AUTO")
+        set(CMAKE_CUDA_ARCHITECTURES 80 90a-real)
+    else()
+        set(CMAKE_CUDA_ARCHITECTURES 80 86-real 90a-real)
+    endif()
+endif()
+if(HARK_NVCC AND NOT CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER ${HARK_NVCC})
+endif()
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+enable_language(CUDA)
+set(CMAKE_CUDA_STANDARD 20)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's flag
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+find_package(CUDAToolkit 12.4 REQUIRED)
+
+add_library(hark_cuda SHARED
+    attention.cu attention_f32.cu attention_splits.cu attention_tiles.cu
+    cuda_context.cu linear.cu linear_product.cu)
+target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
+target_compile_options(hark_cuda PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
+# The tools have hark_core too: the library keeps its own copy to itself. Exceptions still pass,
+# since libstdc++ compares types by name.
+target_link_options(hark_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
+set_target_properties(hark_cuda PROPERTIES
+    OUTPUT_NAME hark-cuda
+    CXX_VISIBILITY_PRESET hidden
+    CUDA_VISIBILITY_PRESET hidden
+    INSTALL_RPATH /usr/local/cuda/lib64)
+install(TARGETS hark_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Nothing links it, so what opens it at run time asks for it to be built.
+add_dependencies(hark_kernels hark_cuda)

@@ -1,0 +1,157 @@
+// What the CUDA sources share: error checks, a context's handles, types, loads and activations.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "core/error.h"
+#include "kernels/ops.h"
+
+namespace hark::cuda {
+
+// Throws Error with the call's text and CUDA's own words.
+#define CUDA_CHECK(call)                                                                   \
+    do {                                                                                   \
+        const cudaError_t status_ = (call);                                                \
+        ::hark::require(status_ == cudaSuccess, #call, ": ", cudaGetErrorString(status_)); \
+    } while (0)
+
+#define CUBLAS_CHECK(call)                                             \
+    do {                                                               \
+        const cublasStatus_t status_ = (call);                         \
+        ::hark::require(status_ == CUBLAS_STATUS_SUCCESS, #call, ": ", \
+                        cublasLtGetStatusString(status_));             \
+    } while (0)
+
+// One way to multiply that cuBLASLt has chosen for a shape.
+struct ProductPlan {
+    cublasLtMatmulDesc_t operation = nullptr;
+    cublasLtMatrixLayout_t w = nullptr, x = nullptr, y = nullptr;
+    cublasLtMatmulAlgo_t algorithm{};
+
+    ProductPlan() = default;
+    ProductPlan(const ProductPlan&) = delete;
+    ~ProductPlan();
+};
+
+using PlanKey = std::array<int64_t, 12>;
+
+// What a context keeps on its GPU, in Context::handles.
+struct Handles {
+    cudaStream_t stream = nullptr;
+    cublasLtHandle_t lt = nullptr;
+    void* workspace = nullptr;  // cuBLASLt's, kWorkspaceBytes
+    std::map<PlanKey, std::unique_ptr<ProductPlan>> plans;
+
+    Handles() = default;
+    Handles(const Handles&) = delete;
+    ~Handles();
+};
+
+inline constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what cuBLAS asks for on Hopper
+
+inline Handles& handles_of(const Context& ctx) { return *static_cast<Handles*>(ctx.handles.get()); }
+inline cudaStream_t stream_of(const Context& ctx) { return static_cast<cudaStream_t>(ctx.stream); }
+
+// At the door of every operation: its tensors are on the GPU, and that GPU is the current one.
+void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
+
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+inline bool is_16_bit(Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; }
+inline bool is_float(Dtype dtype) { return dtype == Dtype::f32 || is_16_bit(dtype); }
+
+// Calls f with a value of the CUDA type of `dtype`, one of the three float types.
+template <class F>
+void with_float_type(Dtype dtype, F&& f) {
+    switch (dtype) {
+        case Dtype::f32:
+            return f(float{});
+        case Dtype::f16:
+            return f(__half{});
+        case Dtype::bf16:
+            return f(__nv_bfloat16{});
+        default:
+            fail("expected f32, f16 or bf16 on the GPU, found ", name_of(dtype));
+    }
+}
+
+__device__ inline float to_f32(float x) { return x; }
+__device__ inline float to_f32(__half x) { return __half2float(x); }
+__device__ inline float to_f32(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ inline float to_f32(int8_t x) { return static_cast<float>(x); }
+
+template <class T>
+__device__ T from_f32(float x);
+template <>
+__device__ inline float from_f32<float>(float x) {
+    return x;
+}
+template <>
+__device__ inline __half from_f32<__half>(float x) {
+    return __float2half_rn(x);
+}
+template <>
+__device__ inline __nv_bfloat16 from_f32<__nv_bfloat16>(float x) {
+    return __float2bfloat16_rn(x);
+}
+
+// Element i of memory whose type is known only at run time: for what is read or written once.
+__device__ inline float load_any(const void* data, Dtype dtype, int64_t i) {
+    if (dtype == Dtype::f16) return to_f32(static_cast<const __half*>(data)[i]);
+    if (dtype == Dtype::bf16) return to_f32(static_cast<const __nv_bfloat16*>(data)[i]);
+    return static_cast<const float*>(data)[i];
+}
+
+__device__ inline void store_any(void* data, Dtype dtype, int64_t i, float x) {
+    if (dtype == Dtype::f16) {
+        static_cast<__half*>(data)[i] = from_f32<__half>(x);
+    } else if (dtype == Dtype::bf16) {
+        static_cast<__nv_bfloat16*>(data)[i] = from_f32<__nv_bfloat16>(x);
+    } else {
+        static_cast<float*>(data)[i] = x;
+    }
+}
+
+// V neighbours of one type, moved in accesses of at most 16 bytes.
+template <class T, int V>
+struct alignas(V * sizeof(T) < 16 ? V * sizeof(T) : 16) Pack {
+    T values[V];
+};
+
+template <int V, class T>
+__device__ inline Pack<T, V> load_pack(const T* from) {
+    return *reinterpret_cast<const Pack<T, V>*>(from);
+}
+
+__device__ inline float activate(float x, Activation activation) {
+    constexpr float kSqrtHalf = 0.70710678118654752f, kSqrt2OverPi = 0.79788456080286536f;
+    if (activation == Activation::gelu) return 0.5f * x * (1.0f + erff(x * kSqrtHalf));
+    if (activation == Activation::gelu_tanh)
+        return 0.5f * x * (1.0f + tanhf(kSqrt2OverPi * (x + 0.044715f * x * x * x)));
+    return x;
+}
+
+__device__ inline float warp_sum(float x) {
+    for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffff, x, step);
+    return x;
+}
+
+__device__ inline float warp_max(float x) {
+    for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, step));
+    return x;
+}
+
+// The device's side of ops.h.
+void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
+               float scale, bool causal);
+
+}  // namespace hark::cuda

@@ -1,0 +1,99 @@
+// The context on a GPU and the library's two exported symbols.
+#include "kernels/cuda_common.cuh"
+#include "kernels/cuda_library.h"
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kOldestMajor = 8;  // compute capability 8.0: asynchronous copies, bf16 products
+
+std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
+
+void* allocate(size_t bytes) {
+    void* memory = nullptr;
+    const cudaError_t status = cudaMalloc(&memory, bytes);
+    cudaGetLastError();  // its answer is in status
+    require(status != cudaErrorMemoryAllocation, "out of GPU memory: needed ", bytes >> 20,
+            " MiB more");
+    require(status == cudaSuccess, "cudaMalloc: ", cudaGetErrorString(status));
+    return memory;
+}
+
+void release(void* memory) { cudaFree(memory); }
+
+// Throws Error unless GPU `index` is there and can run this library's kernels.
+void check_gpu(int index) {
+    int runtime = 0, driver = 0, count = 0;
+    CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+    CUDA_CHECK(cudaDriverGetVersion(&driver));
+    require(driver > 0, "no GPU can be used: found no NVIDIA driver; install one for CUDA ",
+            version_text(runtime), " or newer");
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    cudaGetLastError();  // its answer is in status
+    require(status != cudaErrorInsufficientDriver,
+            "no GPU can be used: the NVIDIA driver is too "
+            "old: it supports CUDA ",
+            version_text(driver), ", needed is ", version_text(runtime), "; update the driver");
+    require(status == cudaSuccess || status == cudaErrorNoDevice,
+            "no GPU can be used: the driver says: ", cudaGetErrorString(status));
+    require(count > 0, "no GPU can be used: the driver finds none");
+    require(index >= 0 && index < count, "no GPU ", index, ": found ", count,
+            count == 1 ? " (0)" : concat(" (0 to ", count - 1, ")"));
+    cudaDeviceProp gpu;
+    CUDA_CHECK(cudaGetDeviceProperties(&gpu, index));
+    require(gpu.major >= kOldestMajor, "GPU ", index, " (", gpu.name, ") has compute capability ",
+            gpu.major, ".", gpu.minor, "; needed is ", kOldestMajor, ".0 or newer");
+}
+
+Context make_context(int index) {
+    check_gpu(index);
+    CUDA_CHECK(cudaSetDevice(index));
+    auto handles = std::make_shared<Handles>();
+    CUDA_CHECK(cudaStreamCreateWithFlags(&handles->stream, cudaStreamNonBlocking));
+    CUBLAS_CHECK(cublasLtCreate(&handles->lt));
+    CUDA_CHECK(cudaMalloc(&handles->workspace, kWorkspaceBytes));
+    void* stream = handles->stream;
+    return Context(Device::cuda, index, {Device::cuda, allocate, release}, stream,
+                   std::move(handles));
+}
+
+void copy(Context& ctx, void* to, const void* from, size_t bytes) {
+    enter(ctx, {});
+    CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(ctx)));
+    CUDA_CHECK(cudaStreamSynchronize(stream_of(ctx)));
+}
+
+void synchronize(Context& ctx) {
+    enter(ctx, {});
+    CUDA_CHECK(cudaStreamSynchronize(stream_of(ctx)));
+}
+
+}  // namespace
+
+Handles::~Handles() {
+    plans.clear();
+    if (workspace) cudaFree(workspace);
+    if (lt) cublasLtDestroy(lt);
+    if (stream) cudaStreamDestroy(stream);
+}
+
+void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors) {
+    require(ctx.on_cuda(), "expected a context on a GPU, found one on the CPU");
+    for (const Tensor* tensor : tensors)
+        require(!*tensor || tensor->device == Device::cuda, "expected tensors on the GPU, found ",
+                describe(*tensor), " on the CPU");
+    CUDA_CHECK(cudaSetDevice(ctx.device_index));
+}
+
+}  // namespace hark::cuda
+
+#define HARK_EXPORT extern "C" __attribute__((visibility("default")))
+
+HARK_EXPORT int hark_cuda_abi() { return hark::kCudaAbi; }
+
+HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
+    static const hark::CudaOps ops = {hark::cuda::make_context, hark::cuda::copy,
+                                      hark::cuda::synchronize, hark::cuda::linear,
+                                      hark::cuda::attention};
+    return &ops;
+}

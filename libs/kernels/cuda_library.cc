@@ -1,0 +1,68 @@
+#include "kernels/cuda_library.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace hark {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLibrary = "libhark-cuda.so";
+
+// Fixed places and no search path: the library belongs to the build that the tool came from.
+std::vector<fs::path> library_places() {
+    std::error_code failed;
+    const fs::path binaries = fs::read_symlink("/proc/self/exe", failed).parent_path();
+    return {binaries / "../lib" / kLibrary, binaries / ".." / HARK_LIBRARY_DIR / kLibrary,
+            fs::path(HARK_PREFIX_LIBRARY_DIR) / kLibrary};
+}
+
+fs::path find_library() {
+    std::string looked;
+    for (const fs::path& place : library_places()) {
+        std::error_code failed;
+        if (fs::exists(place, failed)) return place;
+        const std::string name = place.lexically_normal().string();
+        if (looked.find(name) == std::string::npos) looked += (looked.empty() ? "" : ", ") + name;
+    }
+    fail("no GPU can be used: found no ", kLibrary, " (looked for ", looked,
+         "); it is built where CUDA's compiler nvcc is installed");
+}
+
+template <class Function>
+Function symbol(void* library, const char* name, const fs::path& path) {
+    void* address = dlsym(library, name);
+    require(address != nullptr, path.string(), ": expected hark's CUDA library, found no symbol ",
+            name);
+    return reinterpret_cast<Function>(address);
+}
+
+const CudaOps* open_library() {
+    const fs::path path = find_library().lexically_normal();
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        const char* reason = dlerror();
+        fail("no GPU can be used: cannot load ", path.string(), ": ", reason ? reason : "unknown",
+             "; CUDA's libraries (cuBLAS) must be installed where the loader finds them");
+    }
+    const int abi = symbol<int (*)()>(library, "hark_cuda_abi", path)();
+    require(abi == kCudaAbi, path.string(), ": expected interface version ", kCudaAbi,
+            " of hark's CUDA library, found ", abi, "; tools and library must be of one build");
+    // Never closed: contexts and their memory may live until the process ends.
+    return symbol<const CudaOps* (*)()>(library, "hark_cuda_ops", path)();
+}
+
+}  // namespace
+
+const CudaOps& cuda_ops() {
+    static const CudaOps* ops = open_library();
+    return *ops;
+}
+
+}  // namespace hark

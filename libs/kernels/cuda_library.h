@@ -1,0 +1,34 @@
+// libhark-cuda.so: all CUDA code of hark in one library, opened when a GPU is first asked for.
+// No tool links CUDA, so the same tools run with and without a GPU, a driver or CUDA's libraries.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/ops.h"
+
+namespace hark {
+
+// What the library gives. linear and the rest are the device's side of ops.h.
+struct CudaOps {
+    // A context on GPU `index`, with its own stream. Throws Error where there is no driver, one too
+    // old, no such device, or a device too old.
+    Context (*make_context)(int index);
+    // Copies between the host and the context's GPU, either way, behind the work already on the
+    // context's stream; done when it returns.
+    void (*copy)(Context& ctx, void* to, const void* from, size_t bytes);
+    // Waits for the context's stream. Throws Error where a kernel has failed.
+    void (*synchronize)(Context& ctx);
+
+    void (*linear)(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+    void (*attention)(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
+                      const Ragged& rows, float scale, bool causal);
+};
+
+// Goes up whenever CudaOps or a type that it passes changes: a library of another build is refused.
+inline constexpr int kCudaAbi = 1;
+
+// The library's functions; opens it at the first call. Throws Error that says where it has been
+// looked for, or why it cannot be loaded.
+const CudaOps& cuda_ops();
+
+}  // namespace hark

@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/ops.h"
+#include "kernels/parallel.h"
+
+namespace hark {
+
+void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
+               Tensor positions) {
+    check_cpu("embedding", ctx);
+    check_matrix("embedding", table);
+    require(tokens.rank == 1, "embedding: expected tokens i32 (T), found ", describe(tokens));
+    const int64_t rows = tokens.dim(0), channels = table.values.dim(1);
+    check_tensor("embedding", "y", y, Dtype::f32, {rows, channels});
+    check_tensor("embedding", "tokens", tokens, Dtype::i32, {rows});
+    check_tensor("embedding", "position", position, Dtype::i32, {rows});
+    check_tensor("embedding", "positions", positions, Dtype::f32, {-1, channels});
+    const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();
+    for (int64_t t = 0; t < rows; ++t) {
+        require(0 <= ids[t] && ids[t] < table.values.dim(0), "embedding: token ", ids[t],
+                " is outside the vocabulary of ", table.values.dim(0));
+        require(0 <= places[t] && places[t] < positions.dim(0), "embedding: position ", places[t],
+                " is outside the ", positions.dim(0), " positions of the model");
+    }
+    const CpuKernels& cpu = cpu_kernels();
+    const Tensor& values = table.values;
+    const int64_t bytes = channels * static_cast<int64_t>(size_of(values.dtype));
+    for (int64_t t = 0; t < rows; ++t) {
+        const std::byte* from = static_cast<const std::byte*>(values.data) + ids[t] * bytes;
+        float* to = y.as<float>() + t * channels;
+        if (values.dtype == Dtype::i8)
+            cpu.widen_int8(to, reinterpret_cast<const int8_t*>(from),
+                           table.scales.as<float>()[ids[t]], channels);
+        else
+            cpu.widen(to, from, values.dtype, channels);
+        cpu.add(to, to, positions.as<float>() + places[t] * channels, channels);
+    }
+}
+
+void add_positions(Context& ctx, Tensor x, Tensor positions) {
+    check_cpu("add_positions", ctx);
+    require(positions.rank == 2 && positions.size() > 0 && x.rank >= 2 &&
+                x.dim(-1) == positions.dim(1) && x.dim(-2) == positions.dim(0),
+            "add_positions: expected x (B, T, C) and positions (T, C), found ", describe(x),
+            " and ", describe(positions));
+    float* to = x.as<float>();
+    const float* from = positions.as<float>();
+    const int64_t rows = positions.dim(0), channels = positions.dim(1);
+    parallel_for(ctx.threads, x.rows(), [&](int64_t t) {
+        float* row = to + t * channels;
+        cpu_kernels().add(row, row, from + t % rows * channels, channels);
+    });
+}
+
+void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows) {
+    check_cpu("select_rows", ctx);
+    require(x.rank >= 1 && rows.rank == 1, "select_rows: expected x (T, C) and rows (n), found ",
+            describe(x), " and ", describe(rows));
+    const int64_t channels = x.dim(-1), count = rows.dim(0);
+    check_tensor("select_rows", "rows", rows, Dtype::i32, {count});
+    check_tensor("select_rows", "y", y, Dtype::f32, {count, channels});
+    const int32_t* places = rows.as<int32_t>();
+    for (int64_t i = 0; i < count; ++i) {
+        require(0 <= places[i] && places[i] < x.rows(), "select_rows: row ", places[i],
+                " is outside x ", describe(x));
+        std::copy_n(x.as<float>() + places[i] * channels, channels, y.as<float>() + i * channels);
+    }
+}
+
+}  // namespace hark

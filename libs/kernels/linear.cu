@@ -1,0 +1,156 @@
+// linear on the GPU: the checks, the kernel for few rows, and the choice between it and cuBLASLt.
+#include "kernels/linear_product.cuh"
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kWarps = 4;  // of a block
+constexpr int kMostRows = 8;
+
+// Up to this many rows the weights are read straight from memory by our own kernel, where a product
+// is as fast as its bytes. Weights that cuBLASLt cannot multiply with x as they stand cost it a
+// widened copy besides, so there the kernel wins for longer (docs/kernels/cuda.md).
+constexpr int64_t kFewRows = 4, kFewRowsOtherType = 8;
+
+struct FewRows {
+    void* y;
+    Dtype y_type;
+    const float* scales;  // of the rows of W, or none
+    const float* bias;
+    const void* residual;
+    Activation activation;
+    int64_t rows, n, k;
+};
+
+// y (T, N) for R rows of x and O outputs a warp. Every lane sums the products of its own columns in
+// their order, then the lanes' sums are added in a tree: for a row of x the same bits whatever R
+// and O are, and so whatever the number of rows.
+template <class X, class W, int V, int R, int O>
+__global__ void __launch_bounds__(32 * kWarps)
+    few_rows_kernel(FewRows args, const X* __restrict__ x, const W* __restrict__ w) {
+    const int lane = threadIdx.x % 32;
+    const int64_t n = (int64_t{blockIdx.x} * kWarps + threadIdx.x / 32) * O;
+    const int64_t t = int64_t{blockIdx.y} * R;
+    if (n >= args.n) return;
+    const X* xs[R];  // past the end the last row and output are computed again and not written
+    const W* ws[O];
+    for (int r = 0; r < R; ++r) xs[r] = x + min(t + r, args.rows - 1) * args.k;
+    for (int o = 0; o < O; ++o) ws[o] = w + min(n + o, args.n - 1) * args.k;
+    float sums[R][O] = {};
+#pragma unroll 4
+    for (int64_t k = int64_t{lane} * V; k < args.k; k += 32 * V) {
+        Pack<W, V> weights[O];
+        for (int o = 0; o < O; ++o) weights[o] = load_pack<V>(ws[o] + k);
+        for (int r = 0; r < R; ++r) {
+            const Pack<X, V> inputs = load_pack<V>(xs[r] + k);
+            for (int o = 0; o < O; ++o)
+                for (int v = 0; v < V; ++v)
+                    sums[r][o] =
+                        fmaf(to_f32(inputs.values[v]), to_f32(weights[o].values[v]), sums[r][o]);
+        }
+    }
+    for (int r = 0; r < R; ++r) {
+        for (int o = 0; o < O; ++o) {
+            float sum = warp_sum(sums[r][o]);
+            // One lane an output, so that the stores are spread over the warp.
+            if (lane != r * O + o || t + r >= args.rows || n + o >= args.n) continue;
+            if (args.scales) sum *= args.scales[n + o];
+            if (args.bias) sum += args.bias[n + o];
+            sum = activate(sum, args.activation);
+            const int64_t at = (t + r) * args.n + n + o;
+            if (args.residual) sum += load_any(args.residual, args.y_type, at);
+            store_any(args.y, args.y_type, at, sum);
+        }
+    }
+}
+
+template <int V, class X, class W>
+void launch_few_rows(cudaStream_t stream, const FewRows& args, const X* x, const W* w) {
+    const auto launch = [&](auto kernel, int rows, int outputs) {
+        const dim3 grid(static_cast<unsigned>(ceil_div(args.n, kWarps * outputs)),
+                        static_cast<unsigned>(ceil_div(args.rows, rows)));
+        kernel<<<grid, 32 * kWarps, 0, stream>>>(args, x, w);
+    };
+    if (args.rows == 1) return launch(few_rows_kernel<X, W, V, 1, 1>, 1, 1);
+    if (args.rows <= 4) return launch(few_rows_kernel<X, W, V, 4, 2>, 4, 2);
+    launch(few_rows_kernel<X, W, V, kMostRows, 2>, kMostRows, 2);
+}
+
+template <class X, class W>
+void launch_few_rows(cudaStream_t stream, const FewRows& args, const X* x, const W* w) {
+    constexpr int kVector = 16 / sizeof(W);  // 16 bytes of weights a lane
+    const bool aligned =
+        reinterpret_cast<uintptr_t>(x) % 16 == 0 && reinterpret_cast<uintptr_t>(w) % 16 == 0;
+    if (aligned && args.k % kVector == 0 && args.k * sizeof(X) % 16 == 0) {
+        launch_few_rows<kVector>(stream, args, x, w);
+    } else {
+        launch_few_rows<1>(stream, args, x, w);
+    }
+}
+
+void few_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+    const FewRows args{y.data,
+                       y.dtype,
+                       w.scales ? w.scales.as<float>() : nullptr,
+                       then.bias ? then.bias.as<float>() : nullptr,
+                       then.residual.data,
+                       then.activation,
+                       x.rows(),
+                       w.values.dim(0),
+                       w.values.dim(1)};
+    with_float_type(x.dtype, [&](auto x_type) {
+        const auto* xs = static_cast<const decltype(x_type)*>(x.data);
+        if (w.values.dtype == Dtype::i8) {
+            return launch_few_rows(stream_of(ctx), args, xs, w.values.as<int8_t>());
+        }
+        with_float_type(w.values.dtype, [&](auto w_type) {
+            launch_few_rows(stream_of(ctx), args, xs,
+                            static_cast<const decltype(w_type)*>(w.values.data));
+        });
+    });
+    CUDA_CHECK(cudaGetLastError());
+}
+
+void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then) {
+    require(w.values.rank == 2 && w.values.dim(1) > 0 && x.rank >= 1 && y.rank >= 1,
+            "linear: expected weights (N, K), "
+            "found ",
+            describe(w.values));
+    const int64_t n = w.values.dim(0), k = w.values.dim(1);
+    require(x.dim(-1) == k && y.dim(-1) == n && x.rows() == y.rows(), "linear: expected x (T, ", k,
+            ") and y (T, ", n, "), found ", describe(x), " and ", describe(y));
+    require(is_float(x.dtype) && is_float(y.dtype),
+            "linear: expected x and y in f32, f16 or bf16, "
+            "found ",
+            describe(x), " and ", describe(y));
+    const bool scaled = w.values.dtype == Dtype::i8;
+    require(scaled || is_float(w.values.dtype),
+            "linear: expected weights in f32, f16, bf16 or i8, "
+            "found ",
+            describe(w.values));
+    require(scaled == bool(w.scales) &&
+                (!scaled || (w.scales.dtype == Dtype::f32 && w.scales.size() == n)),
+            "linear: expected f32 scales (", n, ") with i8 weights and with no others, found ",
+            describe(w.scales));
+    require(!then.bias || (then.bias.dtype == Dtype::f32 && then.bias.size() == n),
+            "linear: expected a bias f32 (", n, "), found ", describe(then.bias));
+    require(!then.residual || (then.residual.dtype == y.dtype && then.residual.size() == y.size()),
+            "linear: expected a residual like y, ", describe(y), ", found ",
+            describe(then.residual));
+}
+
+}  // namespace
+
+void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+    check(y, x, w, then);
+    enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
+    const int64_t rows = x.rows();
+    if (rows == 0 || w.values.dim(0) == 0) return;
+    if (rows <= (w.values.dtype == x.dtype ? kFewRows : kFewRowsOtherType)) {
+        few_rows(ctx, y, x, w, then);
+    } else {
+        many_rows(ctx, y, x, w, then);
+    }
+}
+
+}  // namespace hark::cuda

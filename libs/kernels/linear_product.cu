@@ -1,0 +1,258 @@
+#include "kernels/linear_product.cuh"
+
+#include <algorithm>
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// A block of converted weights stays in the L2 cache until it has been multiplied.
+constexpr int64_t kConvertedElements = int64_t{8} << 20;
+
+cudaDataType_t cuda_type(Dtype dtype) {
+    return dtype == Dtype::f32 ? CUDA_R_32F : dtype == Dtype::f16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
+unsigned blocks_for(int64_t items) {
+    return static_cast<unsigned>(std::min<int64_t>(ceil_div(items, kThreads), 132 * 16));
+}
+
+// to (rows, K) = from * scale of the row
+template <int V, class From, class To>
+__global__ void convert_kernel(To* to, const From* from, const float* scales, int64_t rows,
+                               int64_t k) {
+    const int64_t packs = rows * k / V;
+    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < packs;
+         i += int64_t{gridDim.x} * kThreads) {
+        const float scale = scales ? scales[i * V / k] : 1.0f;
+        const Pack<From, V> in = load_pack<V>(from + i * V);
+        Pack<To, V> out;
+        for (int v = 0; v < V; ++v) out.values[v] = from_f32<To>(to_f32(in.values[v]) * scale);
+        *reinterpret_cast<Pack<To, V>*>(to + i * V) = out;
+    }
+}
+
+bool packs_of_8(int64_t width, std::initializer_list<const void*> pointers) {
+    uintptr_t bits = static_cast<uintptr_t>(width) * 2;  // 8 values of 16 bits are 16 bytes
+    for (const void* pointer : pointers) bits |= reinterpret_cast<uintptr_t>(pointer);
+    return bits % 16 == 0;
+}
+
+void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
+    const int64_t rows = from.dim(0), k = from.dim(1);
+    const bool wide = packs_of_8(k, {to.data, from.data});
+    const auto launch = [&](auto to_value, auto from_value) {
+        using To = decltype(to_value);
+        using From = decltype(from_value);
+        const auto kernel = wide ? convert_kernel<8, From, To> : convert_kernel<1, From, To>;
+        kernel<<<blocks_for(rows * k / (wide ? 8 : 1)), kThreads, 0, stream_of(ctx)>>>(
+            static_cast<To*>(to.data), static_cast<const From*>(from.data), scales, rows, k);
+    };
+    with_float_type(to.dtype, [&](auto to_value) {
+        if (from.dtype == Dtype::i8) return launch(to_value, int8_t{});
+        with_float_type(from.dtype, [&](auto from_value) { launch(to_value, from_value); });
+    });
+    CUDA_CHECK(cudaGetLastError());
+}
+
+// y = residual + activation(product + bias); y may be the product or the residual itself.
+template <int V, class P, class Y>
+__global__ void epilogue_kernel(Y* y, const P* product, const float* bias, const Y* residual,
+                                Activation activation, int64_t rows, int64_t n) {
+    const int64_t packs = rows * n / V;
+    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < packs;
+         i += int64_t{gridDim.x} * kThreads) {
+        const Pack<P, V> in = load_pack<V>(product + i * V);
+        Pack<float, V> biases{};
+        if (bias)
+            for (int v = 0; v < V; ++v) biases.values[v] = bias[i * V % n + v];
+        Pack<Y, V> out;
+        for (int v = 0; v < V; ++v) {
+            float value = activate(to_f32(in.values[v]) + biases.values[v], activation);
+            if (residual) value += to_f32(residual[i * V + v]);
+            out.values[v] = from_f32<Y>(value);
+        }
+        *reinterpret_cast<Pack<Y, V>*>(y + i * V) = out;
+    }
+}
+
+void apply_epilogue(Context& ctx, Tensor y, Tensor product, const Epilogue& then) {
+    const int64_t rows = y.rows(), n = y.dim(-1);
+    const bool wide = packs_of_8(n, {y.data, product.data, then.residual.data});
+    const float* bias = then.bias ? then.bias.as<float>() : nullptr;
+    const auto launch = [&](auto product_value, auto y_value) {
+        using P = decltype(product_value);
+        using Y = decltype(y_value);
+        const auto kernel = wide ? epilogue_kernel<8, P, Y> : epilogue_kernel<1, P, Y>;
+        kernel<<<blocks_for(rows * n / (wide ? 8 : 1)), kThreads, 0, stream_of(ctx)>>>(
+            static_cast<Y*>(y.data), static_cast<const P*>(product.data), bias,
+            static_cast<const Y*>(then.residual.data), then.activation, rows, n);
+    };
+    with_float_type(y.dtype, [&](auto y_value) {
+        if (product.dtype == Dtype::f32) return launch(float{}, y_value);
+        launch(y_value, y_value);
+    });
+    CUDA_CHECK(cudaGetLastError());
+}
+
+// What cuBLASLt is to do: d (T, N of `stride` columns) = act(x W^T + bias) [+ residual].
+struct Product {
+    Tensor d, x, w;  // w (N, K) in x's type; d.data is where the block's first column goes
+    int64_t stride;  // columns of the whole of y
+    const void* bias = nullptr;      // (N) in d's type
+    const void* residual = nullptr;  // of d's type and stride
+    bool gelu_tanh = false;
+
+    cublasLtEpilogue_t epilogue() const {
+        if (gelu_tanh) return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+        return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    }
+};
+
+uint32_t alignment_of(const void* pointer) {
+    const auto address = reinterpret_cast<uintptr_t>(pointer);
+    return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(address & -address, 256));
+}
+
+// cuBLASLt counts by columns: it sees W as (K, N), to be transposed, x as (K, T) and y as (N, T).
+cublasLtMatrixLayout_t layout(Dtype dtype, int64_t rows, int64_t columns, int64_t stride) {
+    cublasLtMatrixLayout_t made = nullptr;
+    CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&made, cuda_type(dtype), static_cast<uint64_t>(rows),
+                                            static_cast<uint64_t>(columns), stride));
+    return made;
+}
+
+template <class T>
+void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, const T& value) {
+    CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation, what, &value, sizeof value));
+}
+
+template <class T>
+void set(cublasLtMatmulPreference_t wish, cublasLtMatmulPreferenceAttributes_t what,
+         const T& value) {
+    CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(wish, what, &value, sizeof value));
+}
+
+// Asks cuBLASLt for the algorithm that it expects to be the fastest.
+void choose_algorithm(Handles& handles, const Product& product, ProductPlan& plan) {
+    cublasLtMatmulPreference_t made = nullptr;
+    CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&made));
+    const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
+                          decltype(&cublasLtMatmulPreferenceDestroy)>
+        wish(made, cublasLtMatmulPreferenceDestroy);
+    set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes});
+    // Partial sums are added in f32, never in y's 16 bits.
+    set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(product.w.data));
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(product.x.data));
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(product.residual));
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(product.d.data));
+    cublasLtMatmulHeuristicResult_t found;
+    int count = 0;
+    CUBLAS_CHECK(cublasLtMatmulAlgoGetHeuristic(handles.lt, plan.operation, plan.w, plan.x, plan.y,
+                                                plan.y, made, 1, &found, &count));
+    require(count == 1 && found.state == CUBLAS_STATUS_SUCCESS,
+            "linear: cuBLASLt knows no way to "
+            "multiply ",
+            describe(product.x), " by ", describe(product.w));
+    plan.algorithm = found.algo;
+}
+
+ProductPlan& plan_for(Handles& handles, const Product& product) {
+    const Tensor &d = product.d, &x = product.x, &w = product.w;
+    const PlanKey key = {w.dim(0),
+                         w.dim(1),
+                         x.rows(),
+                         product.stride,
+                         int64_t(x.dtype),
+                         int64_t(d.dtype),
+                         product.epilogue(),
+                         product.residual != nullptr,
+                         alignment_of(w.data),
+                         alignment_of(x.data),
+                         alignment_of(d.data),
+                         alignment_of(product.residual)};
+    std::unique_ptr<ProductPlan>& cached = handles.plans[key];
+    if (cached) return *cached;
+    auto plan = std::make_unique<ProductPlan>();
+    CUBLAS_CHECK(cublasLtMatmulDescCreate(&plan->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+    set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, product.epilogue());
+    if (product.bias) set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(d.dtype));
+    plan->w = layout(w.dtype, w.dim(1), w.dim(0), w.dim(1));
+    plan->x = layout(x.dtype, w.dim(1), x.rows(), w.dim(1));
+    plan->y = layout(d.dtype, w.dim(0), x.rows(), product.stride);
+    choose_algorithm(handles, product, *plan);
+    cached = std::move(plan);
+    return *cached;
+}
+
+void multiply(Context& ctx, const Product& product) {
+    Handles& handles = handles_of(ctx);
+    ProductPlan& plan = plan_for(handles, product);
+    if (product.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+    const float alpha = 1, beta = product.residual ? 1 : 0;
+    const void* c = product.residual ? product.residual : product.d.data;
+    CUBLAS_CHECK(cublasLtMatmul(handles.lt, plan.operation, &alpha, product.w.data, plan.w,
+                                product.x.data, plan.x, &beta, c, plan.y, product.d.data, plan.y,
+                                &plan.algorithm, handles.workspace, kWorkspaceBytes,
+                                handles.stream));
+}
+
+std::byte* column(const Tensor& tensor, int64_t n) {
+    if (!tensor) return nullptr;
+    return static_cast<std::byte*>(tensor.data) + n * static_cast<int64_t>(size_of(tensor.dtype));
+}
+
+// d = x W^T with what cuBLASLt fuses, W in blocks of rows where it has to be converted first.
+void multiply_blocks(Context& ctx, Tensor d, Tensor x, const Matrix& w, const Epilogue& fused) {
+    const int64_t n = w.values.dim(0), k = w.values.dim(1);
+    Tensor bias = fused.bias;
+    if (bias && d.dtype != Dtype::f32) {  // cuBLASLt takes a bias of y's type
+        bias = ctx.arena.tensor(d.dtype, {1, n});
+        convert(ctx, bias, fused.bias.reshaped({1, n}), nullptr);
+    }
+    const bool as_stored = w.values.dtype == x.dtype;
+    // A multiple of 64, which keeps every block's columns aligned as the whole is.
+    const int64_t step = as_stored ? n : std::min(n, ceil_div(kConvertedElements / k, 64) * 64);
+    const Tensor converted = as_stored ? Tensor() : ctx.arena.tensor(x.dtype, {step, k});
+    for (int64_t begin = 0; begin < n; begin += step) {
+        const int64_t end = std::min(n, begin + step);
+        Tensor block = w.values.slice(begin, end);
+        if (!as_stored) {
+            const Tensor scaled = converted.slice(0, end - begin);
+            convert(ctx, scaled, block, w.scales ? w.scales.as<float>() + begin : nullptr);
+            block = scaled;
+        }
+        Tensor columns = d;
+        columns.data = column(d, begin);
+        multiply(ctx, {columns, x, block, n, column(bias, begin), column(fused.residual, begin),
+                       fused.activation == Activation::gelu_tanh});
+    }
+}
+
+}  // namespace
+
+ProductPlan::~ProductPlan() {
+    for (cublasLtMatrixLayout_t made : {w, x, y})
+        if (made) cublasLtMatrixLayoutDestroy(made);
+    if (operation) cublasLtMatmulDescDestroy(operation);
+}
+
+void many_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+    const Arena::Scope scope(ctx.arena);
+    const bool direct = y.dtype == x.dtype || (y.dtype == Dtype::f32 && is_16_bit(x.dtype));
+    const bool fusible = then.activation == Activation::none ||
+                         (then.activation == Activation::gelu_tanh && !then.residual);
+    if (direct && fusible) return multiply_blocks(ctx, y, x, w, then);
+    // The product goes to y itself unless y is still to be read as the residual.
+    const bool in_place = direct && then.residual.data != y.data;
+    const Tensor product =
+        in_place ? y : ctx.arena.tensor(direct ? y.dtype : Dtype::f32, {y.rows(), y.dim(-1)});
+    multiply_blocks(ctx, product, x, w, {});
+    apply_epilogue(ctx, y, product, then);
+}
+
+}  // namespace hark::cuda

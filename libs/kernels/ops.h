@@ -1,0 +1,85 @@
+// ops.h: the catalogue. Every kernel of hark, with its shapes.
+//
+// Outputs come first, then inputs, weights, scalars; Context before all. A kernel checks its
+// arguments once, throws Error where they do not fit, and neither allocates (scratch comes from
+// ctx.arena) nor synchronises. All tensors of a call live on ctx.device. Activations are f32 on
+// the CPU; on a GPU f32, f16 or bf16. Letters: B sequences, T rows (tokens or frames, those of all
+// sequences packed one after another), C channels, H heads, D channels of a head, V vocabulary.
+#pragma once
+
+#include "core/context.h"
+#include "core/tensor.h"
+
+namespace hark {
+
+// The weights of a product, stored (out, in) as f32, f16, bf16 or i8.
+// For i8, weight = value * scale of its row.
+struct Matrix {
+    Tensor values;  // (N, K)
+    Tensor scales;  // (N) f32, i8 only
+};
+
+enum class Activation { none, gelu, gelu_tanh };  // gelu: exact, with erf; gelu_tanh: GPT-2's
+
+// What is fused behind a product: y = residual + activation(product + bias).
+struct Epilogue {
+    Tensor bias;  // (N) f32, or none
+    Activation activation = Activation::none;
+    Tensor residual;  // as y, or none; may be y itself
+};
+
+// Which queries and which keys belong together. Sequence b owns the packed rows
+// [query_start[b], query_start[b+1]) and the keys [0, length[b]) of cache slot slot[b].
+struct Ragged {
+    Tensor query_start;       // (B + 1) i32
+    Tensor slot;              // (B) i32
+    Tensor length;            // (B) i32: keys after this call's have been appended
+    int64_t max_queries = 0;  // the longest run of rows; on the host, for sizing
+    int64_t max_length = 0;   // the largest of length
+
+    int64_t sequences() const { return slot.dim(0); }
+};
+
+// y (T, N) = epilogue(x (T, K) W^T). On the CPU up to 16 rows are multiplied from the stored
+// weights and in f32, and a row's bits do not depend on the rows beside it; more rows of bf16 and
+// int8 weights are rounded to bf16 and int8 (by each row's largest value) where the processor
+// multiplies those.
+void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then = {});
+
+// y (T2, N) = epilogue(convolution over time of x (T1, C), kernel 3, zero padding 1)
+// T2 = (T1 - 1) / stride + 1; w (N, 3 * C), tap-major: w[n][tap * C + c]; B sequences: x (B, T1, C)
+void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride,
+            const Epilogue& then = {});
+
+// y = (x - mean(x)) / sqrt(var(x) + eps) * w + b      x, y (T, C)   w, b (C)
+void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps = 1e-5f);
+
+// y (T, C) = table[tokens[t]] + positions[position[t]]      tokens, position (T) i32
+// An id outside the table is an Error on the CPU.
+void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
+               Tensor positions);
+
+// x (B, T, C) += positions (T, C)
+void add_positions(Context& ctx, Tensor x, Tensor positions);
+
+// y (n, C) = x[rows[i]]      rows (n) i32
+void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
+
+// Writes the rows of x as the newest keys or values of their sequences:
+// cache[slot[b]][h][length[b] - queries(b) + j] = x[query_start[b] + j][first + h * D ..]
+// cache (slots, H, capacity, D) f32, f16 or bf16; x (T, W), its columns from `first` on are (H, D)
+void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows);
+
+// Beams and copies: cache[to[i]] = old cache[from[i]], the first `length` positions of every head.
+// from, to (n) i32; all reads happen before the writes.
+void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
+
+// out (T, H * D): softmax(q k^T * scale) v, per head, over the keys of the row's own sequence.
+// q (T, W), its columns from 0 on are (H, D); keys, values (slots, Hkv, capacity, D) in the same
+// dtype; H is a multiple of Hkv. causal: query j of n sees keys [0, length - n + j + 1).
+// Numerator and denominator are kept in f32. A query without keys is an Error, found on the CPU,
+// where also no sequence's bits depend on another's. Source: Vaswani et al. 2017, equation 1.
+void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
+               float scale, bool causal);
+
+}  // namespace hark

@@ -1,0 +1,164 @@
+#include "kernels/product.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/onednn.h"
+#include "kernels/parallel.h"
+
+namespace hark {
+namespace {
+
+constexpr int64_t kFewColumns = 16;         // outputs a piece of work; 16 x 16 sums on the stack
+constexpr int64_t kBlockWeights = 1 << 20;  // widened at a time
+
+struct Pointers {
+    const float* bias;
+    const float* residual;
+    Activation activation;
+};
+
+Pointers pointers_of(const Epilogue& then) {
+    return {static_cast<const float*>(then.bias.data),
+            static_cast<const float*>(then.residual.data), then.activation};
+}
+
+const float* at(const float* base, int64_t offset) { return base ? base + offset : nullptr; }
+
+// Straight from the stored weights, every one of them read once.
+void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+              const Pointers& then) {
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t n_size = w.values.dim(0);
+    const StoredRows rows = {w.values.data, static_cast<const float*>(w.scales.data),
+                             w.values.dtype, w.values.dim(1)};
+    const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
+    parallel_for(ctx.threads, pieces, [&](int64_t piece) {
+        const int64_t begin = piece * kFewColumns, end = std::min(begin + kFewColumns, n_size);
+        float sums[kFewRows * kFewColumns];
+        cpu.products(sums, kFewColumns, x, w.values.dim(1), t_size, rows, begin, end);
+        for (int64_t t = 0; t < t_size; ++t) {
+            const int64_t place = t * n_size + begin;
+            cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),
+                         at(then.residual, place), end - begin, then.activation);
+        }
+    });
+}
+
+// Rows [begin, end) of the weights as f32: where they lie, or widened into `scratch`.
+const float* widened(Context& ctx, const Matrix& w, int64_t begin, int64_t end, float* scratch) {
+    const int64_t k_size = w.values.dim(1);
+    if (w.values.dtype == Dtype::f32) return static_cast<float*>(w.values.data) + begin * k_size;
+    const CpuKernels& cpu = cpu_kernels();
+    const auto* bytes = static_cast<const std::byte*>(w.values.data);
+    const auto* scales = static_cast<const float*>(w.scales.data);
+    const int64_t size = static_cast<int64_t>(size_of(w.values.dtype));
+    parallel_for(ctx.threads, end - begin, [&](int64_t row) {
+        const std::byte* from = bytes + (begin + row) * k_size * size;
+        float* to = scratch + row * k_size;
+        if (w.values.dtype == Dtype::i8)
+            cpu.widen_int8(to, reinterpret_cast<const int8_t*>(from), scales[begin + row], k_size);
+        else
+            cpu.widen(to, from, w.values.dtype, k_size);
+    });
+    return scratch;
+}
+
+// y's columns [begin, begin + n) from their products.
+void finish(Context& ctx, float* y, int64_t ldy, const float* product, int64_t ld_product,
+            int64_t rows, int64_t n, int64_t begin, const Pointers& then) {
+    if (product == y + begin && !then.bias && !then.residual && then.activation == Activation::none)
+        return;
+    const CpuKernels& cpu = cpu_kernels();
+    parallel_for(ctx.threads, rows, [&](int64_t t) {
+        const int64_t place = t * ldy + begin;
+        cpu.epilogue(y + place, product + t * ld_product, at(then.bias, begin),
+                     at(then.residual, place), n, then.activation);
+    });
+}
+
+void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                 Pointers then) {
+    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
+    const bool stored_wide = w.values.dtype == Dtype::f32;
+    const int64_t block =
+        stored_wide ? n_size : std::clamp<int64_t>(kBlockWeights / k_size, 1, n_size);
+    float* scratch = nullptr;
+    if (!stored_wide) scratch = ctx.arena.tensor(Dtype::f32, {block, k_size}).as<float>();
+    // A residual that is y itself is added to by the product, unless an activation comes between.
+    const bool aliased = then.residual == y;
+    const bool accumulate = aliased && then.activation == Activation::none;
+    if (accumulate) then.residual = nullptr;
+    float* apart = nullptr;
+    if (aliased && !accumulate) apart = ctx.arena.tensor(Dtype::f32, {t_size, block}).as<float>();
+    for (int64_t begin = 0; begin < n_size; begin += block) {
+        const int64_t n = std::min(block, n_size - begin);
+        const float* weights = widened(ctx, w, begin, begin + n, scratch);
+        float* product = apart ? apart : y + begin;
+        const int64_t ld_product = apart ? block : n_size;
+        onednn::multiply(ctx.threads, product, ld_product, x, k_size, weights, t_size, n, k_size,
+                         accumulate);
+        finish(ctx, y, n_size, product, ld_product, t_size, n, begin, then);
+    }
+}
+
+// On bf16 instructions: the activations are rounded to bf16, sums are f32.
+void product_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                  const Pointers& then) {
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
+    const auto* weights = static_cast<const bf16_t*>(w.values.data);
+    bf16_t* inputs = ctx.arena.tensor(Dtype::bf16, {t_size, k_size}).as<bf16_t>();
+    parallel_for(ctx.threads, t_size, [&](int64_t t) {
+        cpu.narrow(inputs + t * k_size, Dtype::bf16, x + t * k_size, k_size);
+    });
+    float* apart = nullptr;
+    if (then.residual == y) apart = ctx.arena.tensor(Dtype::f32, {t_size, n_size}).as<float>();
+    float* product = apart ? apart : y;
+    onednn::multiply(ctx.threads, product, n_size, inputs, k_size, weights, t_size, n_size, k_size);
+    finish(ctx, y, n_size, product, n_size, t_size, n_size, 0, then);
+}
+
+// On VNNI instructions: every row of activations is quantised by its own largest value.
+void product_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                  const Pointers& then) {
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
+    const int64_t block = std::clamp<int64_t>(4 * kBlockWeights / t_size, 64, n_size);
+    const auto* weights = static_cast<const int8_t*>(w.values.data);
+    const auto* scales = static_cast<const float*>(w.scales.data);
+    int8_t* inputs = ctx.arena.tensor(Dtype::i8, {t_size, k_size}).as<int8_t>();
+    float* row_scales = ctx.arena.tensor(Dtype::f32, {t_size}).as<float>();
+    int32_t* sums = ctx.arena.tensor(Dtype::i32, {t_size, block}).as<int32_t>();
+    parallel_for(ctx.threads, t_size, [&](int64_t t) {
+        row_scales[t] = cpu.quantize(inputs + t * k_size, x + t * k_size, k_size);
+    });
+    for (int64_t begin = 0; begin < n_size; begin += block) {
+        const int64_t n = std::min(block, n_size - begin);
+        onednn::multiply(ctx.threads, sums, block, inputs, k_size, weights + begin * k_size, t_size,
+                         n, k_size);
+        parallel_for(ctx.threads, t_size, [&](int64_t t) {
+            cpu.finish_int8(y + t * n_size + begin, sums + t * block, row_scales[t], scales + begin,
+                            at(then.bias, begin), at(then.residual, t * n_size + begin), n,
+                            then.activation);
+        });
+    }
+}
+
+}  // namespace
+
+void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                 const Epilogue& epilogue) {
+    if (t_size == 0) return;
+    const Pointers then = pointers_of(epilogue);
+    if (t_size <= kFewRows) return few_rows(ctx, y, x, t_size, w, then);
+    const Arena::Scope scope(ctx.arena);
+    const CpuKernels& cpu = cpu_kernels();
+    if (w.values.dtype == Dtype::bf16 && cpu.has_bf16)
+        return product_bf16(ctx, y, x, t_size, w, then);
+    if (w.values.dtype == Dtype::i8 && cpu.has_int8)
+        return product_int8(ctx, y, x, t_size, w, then);
+    product_f32(ctx, y, x, t_size, w, then);
+}
+
+}  // namespace hark

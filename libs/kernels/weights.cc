@@ -1,0 +1,209 @@
+#include "kernels/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+
+#include "core/error.h"
+#include "core/half.h"
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
+
+namespace hark {
+namespace {
+
+using Kind = Precision::Weights;
+
+// Gives row n of one part as `size` floats.
+using ReadRow = std::function<void(int64_t n, float* row)>;
+
+struct Part {
+    int64_t rows;
+    ReadRow read;
+};
+
+void check_stored(const char* what, const Tensor& stored, int rank) {
+    require(stored.rank == rank && is_float(stored.dtype) && (stored || stored.size() == 0), what,
+            ": expected a tensor of ", rank, rank == 1 ? " dimension" : " dimensions",
+            " of f32, f16 or bf16, found ", describe(stored));
+}
+
+const std::byte* at(const Tensor& stored, int64_t element) {
+    return static_cast<const std::byte*>(stored.data) +
+           element * static_cast<int64_t>(size_of(stored.dtype));
+}
+
+float value_at(const Tensor& stored, int64_t element) {
+    float value;
+    cpu_kernels().widen(&value, at(stored, element), stored.dtype, 1);
+    return value;
+}
+
+void check_finite(const std::vector<float>& row) {
+    // A sum is finite only where all of it is, but for an overflow, which is no weight either.
+    float sum = 0;
+    for (const float value : row) sum += value * 0.0f;
+    require(sum == 0, "weights: found a value that is not a finite number");
+}
+
+// Calls use(n, row) for all rows of all parts.
+void for_rows(const std::vector<Part>& parts, int64_t size,
+              const std::function<void(int64_t, std::vector<float>&)>& use) {
+    std::vector<float> row(static_cast<size_t>(size));
+    int64_t first = 0;
+    for (const Part& part : parts) {
+        for (int64_t n = 0; n < part.rows; ++n) {
+            part.read(n, row.data());
+            use(first + n, row);
+        }
+        first += part.rows;
+    }
+}
+
+bool fits_f16(float value) { return to_float(to_f16(value)) == value; }
+
+// What `keep` comes to.
+Kind kept(const std::vector<Part>& parts, int64_t size) {
+    bool fits = true;
+    for_rows(parts, size, [&](int64_t, const std::vector<float>& row) {
+        fits = fits && std::all_of(row.begin(), row.end(), fits_f16);
+    });
+    return fits ? Kind::f16 : Kind::f32;
+}
+
+Dtype dtype_of_kind(Kind kind) {
+    switch (kind) {
+        case Kind::f16:
+            return Dtype::f16;
+        case Kind::bf16:
+            return Dtype::bf16;
+        case Kind::int8:
+            return Dtype::i8;
+        default:
+            return Dtype::f32;
+    }
+}
+
+Matrix convert(Weights& weights, const std::vector<Part>& parts, int64_t size, Kind kind) {
+    if (kind == Kind::keep) kind = kept(parts, size);
+    int64_t rows = 0;
+    for (const Part& part : parts) rows += part.rows;
+    const Dtype dtype = dtype_of_kind(kind);
+    Matrix matrix;
+    matrix.values = weights.empty(dtype, {rows, size});
+    if (kind == Kind::int8) matrix.scales = weights.empty(Dtype::f32, {rows});
+    auto* to = static_cast<std::byte*>(matrix.values.data);
+    const CpuKernels& cpu = cpu_kernels();
+    for_rows(parts, size, [&](int64_t n, const std::vector<float>& row) {
+        check_finite(row);
+        if (kind == Kind::int8) {
+            matrix.scales.as<float>()[n] =
+                cpu.quantize(matrix.values.as<int8_t>() + n * size, row.data(), size);
+            return;
+        }
+        if (kind == Kind::f16)
+            for (const float value : row)
+                require(std::abs(value) < 65520.0f, "weights: found ", value,
+                        ", which is beyond f16; use f32 or bf16");
+        cpu.narrow(to + n * size * static_cast<int64_t>(size_of(dtype)), dtype, row.data(), size);
+    });
+    return matrix;
+}
+
+}  // namespace
+
+Tensor zeros_of(int64_t n) { return Tensor(nullptr, Dtype::f32, {n}); }
+
+Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights precision) {
+    std::vector<Part> parts;
+    int64_t size = -1;
+    for (const Tensor& tensor : stored) {
+        check_stored("weights", tensor, 2);
+        if (size < 0) size = tensor.dim(1);
+        require(tensor.dim(1) == size, "weights: expected rows of ", size, " to stack, found ",
+                describe(tensor));
+        parts.push_back({tensor.dim(0), [tensor, size](int64_t n, float* row) {
+                             cpu_kernels().widen(row, at(tensor, n * size), tensor.dtype, size);
+                         }});
+    }
+    require(!parts.empty(), "weights: expected a tensor to take rows from, found none");
+    return convert(*this, parts, size, precision);
+}
+
+Matrix Weights::transposed(std::initializer_list<Tensor> stored, Precision::Weights precision) {
+    std::vector<Part> parts;
+    int64_t size = -1;
+    for (const Tensor& tensor : stored) {
+        check_stored("weights", tensor, 2);
+        if (size < 0) size = tensor.dim(0);
+        require(tensor.dim(0) == size, "weights: expected ", size, " inputs to stack, found ",
+                describe(tensor));
+        const int64_t n_size = tensor.dim(1);
+        parts.push_back({n_size, [tensor, size, n_size](int64_t n, float* row) {
+                             for (int64_t k = 0; k < size; ++k)
+                                 row[k] = value_at(tensor, k * n_size + n);
+                         }});
+    }
+    require(!parts.empty(), "weights: expected a tensor to take rows from, found none");
+    return convert(*this, parts, size, precision);
+}
+
+Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
+    check_stored("weights", stored, 3);
+    const int64_t channels = stored.dim(1), taps = stored.dim(2);
+    const std::vector<Part> parts = {{stored.dim(0), [&](int64_t n, float* row) {
+                                          for (int64_t c = 0; c < channels; ++c)
+                                              for (int64_t tap = 0; tap < taps; ++tap)
+                                                  row[tap * channels + c] = value_at(
+                                                      stored, (n * channels + c) * taps + tap);
+                                      }}};
+    return convert(*this, parts, taps * channels, precision);
+}
+
+Tensor Weights::vector(std::initializer_list<Tensor> parts) {
+    int64_t size = 0;
+    for (const Tensor& part : parts) {
+        if (part) check_stored("weights", part, 1);
+        require(part.rank == 1, "weights: expected a vector, found ", describe(part));
+        size += part.dim(0);
+    }
+    Tensor joined = empty(Dtype::f32, {size});
+    float* to = joined.as<float>();
+    for (const Tensor& part : parts) {
+        if (part)
+            cpu_kernels().widen(to, part.data, part.dtype, part.dim(0));
+        else
+            std::fill_n(to, part.dim(0), 0.0f);
+        to += part.dim(0);
+    }
+    return joined;
+}
+
+Tensor Weights::table(Tensor stored) {
+    require(stored && is_float(stored.dtype),
+            "weights: expected a table of f32, f16 or bf16, found ", describe(stored));
+    Tensor copy = empty(Dtype::f32, {stored.size()});
+    cpu_kernels().widen(copy.as<float>(), stored.data, stored.dtype, stored.size());
+    copy.rank = stored.rank;
+    copy.shape = stored.shape;
+    return copy;
+}
+
+Tensor Weights::empty(Dtype dtype, std::initializer_list<int64_t> shape) {
+    constexpr size_t kAlignment = 64;
+    Tensor tensor(nullptr, dtype, shape);
+    const size_t bytes = (tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    auto* memory =
+        static_cast<std::byte*>(std::aligned_alloc(kAlignment, std::max(bytes, kAlignment)));
+    require(memory != nullptr, "out of memory: weights needed ", bytes, " bytes");
+    blocks_.emplace_back(memory);
+    bytes_ += tensor.bytes();
+    tensor.data = memory;
+    return tensor;
+}
+
+void Weights::Free::operator()(std::byte* memory) const { std::free(memory); }
+
+}  // namespace hark

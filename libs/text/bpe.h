@@ -1,0 +1,81 @@
+// Byte-level byte-pair encoding, as GPT-2 and Whisper use it.
+// Source: Sennrich et al. 2016, algorithm 1; openai/gpt-2 src/encoder.py for the byte alphabet.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace hark {
+
+class Bpe {
+  public:
+    // Reads a Hugging Face directory: tokenizer.json, or where there is none vocab.json and
+    // merges.txt with added_tokens.json and special_tokens_map.json if present. Throws Error naming
+    // the file, what was expected and what was found.
+    static Bpe from_directory(const std::filesystem::path& directory);
+    // Reads a tiktoken rank file: a line is a token in base64, a space, its rank, which is its id
+    // and its place in the order of merges. Special tokens are not in it: see add_special.
+    static Bpe from_tiktoken(const std::filesystem::path& file);
+
+    // The same from text that has been read; `where` names it in messages.
+    static Bpe parse_tokenizer_json(std::string_view text, const std::string& where);
+    static Bpe parse_vocab_and_merges(std::string_view vocab, const std::string& vocab_where,
+                                      std::string_view merges, const std::string& merges_where);
+    static Bpe parse_tiktoken(std::string_view text, const std::string& where);
+
+    // The ids of the text, equal to the tokenizers library's. Text that looks like a special token
+    // is text. Invalid UTF-8 is seen as U+FFFD, as Python decodes it with errors="replace".
+    std::vector<int32_t> encode(std::string_view text) const;
+
+    // The tokens' bytes, which need not be whole code points (Utf8Stream makes them so). Special
+    // tokens give nothing, or their content with `with_specials`. Throws Error for an unknown id.
+    std::string decode(std::span<const int32_t> ids, bool with_specials = false) const;
+
+    // A token's bytes, a special token's content. Throws Error for an id that has no token.
+    const std::string& bytes_of(int32_t id) const;
+
+    // The id of a special token by its content, "<|endoftext|>"; nullopt where the files had none.
+    std::optional<int32_t> special(const std::string& content) const;
+    bool is_special(int32_t id) const;
+    // All special tokens, by content.
+    const std::map<std::string, int32_t>& specials() const { return specials_; }
+    // Makes `content` a special token. Throws Error where its id or content is another token's.
+    void add_special(const std::string& content, int32_t id);
+
+    // One more than the largest id. A model's table may be larger: it is often padded.
+    int32_t vocab_size() const { return static_cast<int32_t>(tokens_.size()); }
+
+  private:
+    friend class BpeBuilder;
+
+    struct Token {
+        std::string bytes;
+        bool used = false;
+        bool special = false;
+    };
+    struct Merge {
+        int32_t rank;
+        int32_t id;  // of the pair joined
+    };
+
+    Bpe() = default;
+    void encode_word(std::string_view word, std::vector<int32_t>& ids) const;
+
+    std::vector<Token> tokens_;                   // by id
+    std::array<int32_t, 256> byte_ids_{};         // a byte's own token
+    std::unordered_map<uint64_t, Merge> merges_;  // by the pair's ids, left << 32 | right
+    std::unordered_map<std::string, int32_t>
+        words_;  // whole words that are tokens before any merge
+    std::map<std::string, int32_t> specials_;
+    bool prefix_space_ = false;  // the text is read as if a space stood before it
+};
+
+}  // namespace hark

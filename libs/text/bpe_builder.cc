@@ -1,0 +1,167 @@
+#include "text/bpe_builder.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "text/utf8.h"
+
+namespace hark {
+namespace {
+
+// The character that stands for each byte in a vocabulary file: printable Latin-1 for itself, the
+// other bytes from U+0100 on in their order. Source: openai/gpt-2 src/encoder.py, bytes_to_unicode.
+std::array<char32_t, 256> byte_alphabet() {
+    std::array<char32_t, 256> alphabet{};
+    char32_t next = 0x100;
+    for (char32_t byte = 0; byte < 256; ++byte) {
+        const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) ||
+                               (byte >= 0xAE && byte <= 0xFF);
+        alphabet[byte] = printable ? byte : next++;
+    }
+    return alphabet;
+}
+
+// The bytes that a token of the vocabulary stands for. A token with any other character stands for
+// itself, as in the tokenizers library.
+std::string bytes_from_alphabet(const std::string& token) {
+    static const std::unordered_map<char32_t, char> kBytes = [] {
+        std::unordered_map<char32_t, char> bytes;
+        const auto alphabet = byte_alphabet();
+        for (size_t byte = 0; byte < 256; ++byte) bytes[alphabet[byte]] = static_cast<char>(byte);
+        return bytes;
+    }();
+    std::string bytes;
+    for (size_t at = 0; at < token.size();) {
+        const auto found = kBytes.find(next_code_point(token, at));
+        if (found == kBytes.end()) return token;
+        bytes.push_back(found->second);
+    }
+    return bytes;
+}
+
+bool looks_special(const std::string& content) {
+    return content.size() > 4 && content.starts_with("<|") && content.ends_with("|>");
+}
+
+uint64_t pair_key(int32_t left, int32_t right) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+}
+
+}  // namespace
+
+void BpeBuilder::token(const std::string& spelling, int32_t id) { ids_[spelling] = id; }
+
+void BpeBuilder::merge(const std::string& left, const std::string& right,
+                       const std::string& where) {
+    const uint64_t pair = pair_key(id_of(left, where), id_of(right, where));
+    const int32_t joined = id_of(left + right, where);
+    merges_.try_emplace(pair, Bpe::Merge{static_cast<int32_t>(merges_.size()), joined});
+    made_.push_back(joined);
+}
+
+void BpeBuilder::added(const std::string& content, int32_t id, bool special) {
+    added_.push_back({content, id, special || looks_special(content)});
+}
+
+void BpeBuilder::special(const std::string& content) {
+    const auto found = ids_.find(content);
+    if (found != ids_.end()) added(content, found->second, true);
+}
+
+Bpe BpeBuilder::finish(bool prefix_space, bool ignore_merges) {
+    Bpe bpe;
+    bpe.prefix_space_ = prefix_space;
+    // What looks like a special token and comes from no merge was put there as one.
+    std::sort(made_.begin(), made_.end());
+    for (const auto& [token, id] : ids_)
+        if (looks_special(token) && !std::binary_search(made_.begin(), made_.end(), id))
+            added(token, id, true);
+    size_table(bpe);
+    for (const auto& [token, id] : ids_) {
+        Bpe::Token& entry = bpe.tokens_[id];
+        require(!entry.used, where_, ": two tokens have the id ", id);
+        entry = {bytes_from_alphabet(token), true, false};
+        if (ignore_merges) bpe.words_[entry.bytes] = id;
+    }
+    place_added(bpe);
+    place_bytes(bpe);
+    bpe.merges_ = std::move(merges_);
+    return bpe;
+}
+
+int32_t BpeBuilder::id_of(const std::string& token, const std::string& where) const {
+    const auto found = ids_.find(token);
+    require(found != ids_.end(), where, ": a merge needs the token '", token,
+            "', which the vocabulary lacks");
+    return found->second;
+}
+
+// Ids index a table, so that a large one among few tokens is refused, not obeyed.
+void BpeBuilder::size_table(Bpe& bpe) const {
+    const size_t entries = ids_.size() + added_.size();
+    int64_t largest = -1;
+    for (const auto& [token, id] : ids_) largest = std::max<int64_t>(largest, id);
+    for (const Added& token : added_) largest = std::max<int64_t>(largest, token.id);
+    require(static_cast<size_t>(largest + 1) <= 2 * entries + 1024, where_, ": the id ", largest,
+            " is out of range for ", entries, " tokens");
+    bpe.tokens_.resize(static_cast<size_t>(largest + 1));
+}
+
+void BpeBuilder::place_added(Bpe& bpe) const {
+    for (const Added& token : added_) {
+        Bpe::Token& entry = bpe.tokens_[token.id];
+        const auto known = ids_.find(token.content);
+        const bool fits = known != ids_.end() ? known->second == token.id
+                                              : !entry.used || entry.bytes == token.content;
+        require(fits, where_, ": the added token '", token.content, "' has the id ", token.id,
+                ", which the vocabulary gives otherwise");
+        const auto [seen, is_new] = bpe.specials_.try_emplace(token.content, token.id);
+        require(is_new || seen->second == token.id, where_, ": the added token '", token.content,
+                "' has the ids ", seen->second, " and ", token.id);
+        if (!entry.used) entry = {token.content, true, false};
+        entry.special = entry.special || token.special;
+    }
+}
+
+void BpeBuilder::place_bytes(Bpe& bpe) const {
+    const auto alphabet = byte_alphabet();
+    for (size_t byte = 0; byte < 256; ++byte) {
+        std::string character;
+        append_code_point(character, alphabet[byte]);
+        const auto found = ids_.find(character);
+        require(found != ids_.end(), where_,
+                ": expected a token for each of the 256 bytes, found none for byte ", byte, " ('",
+                character, "')");
+        bpe.byte_ids_[byte] = found->second;
+    }
+}
+
+// Joining two tokens is allowed where the result is a token, and its rank is the merge's: every
+// cut of every token into two tokens is a pair that may merge.
+Bpe BpeBuilder::ranked(const std::unordered_map<std::string, int32_t>& ranks,
+                       const std::string& where) {
+    Bpe bpe;
+    for (const auto& [bytes, rank] : ranks) {
+        if (static_cast<size_t>(rank) >= bpe.tokens_.size()) bpe.tokens_.resize(size_t(rank) + 1);
+        require(!bpe.tokens_[rank].used, where, ": two tokens have the rank ", rank);
+        bpe.tokens_[rank] = {bytes, true, false};
+        for (size_t cut = 1; cut < bytes.size(); ++cut) {
+            const auto left = ranks.find(bytes.substr(0, cut));
+            if (left == ranks.end()) continue;
+            const auto right = ranks.find(bytes.substr(cut));
+            if (right == ranks.end()) continue;
+            bpe.merges_[pair_key(left->second, right->second)] = {rank, rank};
+        }
+    }
+    for (size_t byte = 0; byte < 256; ++byte) {
+        const auto found = ranks.find(std::string(1, static_cast<char>(byte)));
+        require(found != ranks.end(), where,
+                ": expected a token for each of the 256 bytes, found none for byte ", byte);
+        bpe.byte_ids_[byte] = found->second;
+    }
+    bpe.words_ = ranks;
+    bpe.words_.erase("");
+    return bpe;
+}
+
+}  // namespace hark

@@ -1,0 +1,111 @@
+// Whisper checkpoints in Hugging Face's layout.
+#include "core/error.h"
+#include "core/tensor_source.h"
+#include "whisper/model.h"
+
+namespace hark::whisper {
+namespace {
+
+// Reads layers by the checkpoint's own names.
+class LayerReader {
+  public:
+    LayerReader(TensorSource& file, Weights& weights) : file_(file), weights_(weights) {}
+
+    LayerNorm norm(const std::string& name, int64_t c) {
+        return {weights_.vector({file_.take(name + ".weight", {c})}),
+                weights_.vector({file_.take(name + ".bias", {c})})};
+    }
+    Linear linear(const std::string& name, int64_t n, int64_t k) {
+        return {weights_.matrix({file_.take(name + ".weight", {n, k})}),
+                weights_.vector({file_.take(name + ".bias", {n})})};
+    }
+    SelfAttention self_attention(const std::string& name, int64_t c) {
+        Linear qkv{weights_.matrix({file_.take(name + ".q_proj.weight", {c, c}),
+                                    file_.take(name + ".k_proj.weight", {c, c}),
+                                    file_.take(name + ".v_proj.weight", {c, c})}),
+                   weights_.vector({file_.take(name + ".q_proj.bias", {c}), zeros_of(c),
+                                    file_.take(name + ".v_proj.bias", {c})})};
+        return {qkv, linear(name + ".out_proj", c, c)};
+    }
+    CrossAttention cross_attention(const std::string& name, int64_t c) {
+        Linear kv{weights_.matrix({file_.take(name + ".k_proj.weight", {c, c}),
+                                   file_.take(name + ".v_proj.weight", {c, c})}),
+                  weights_.vector({zeros_of(c), file_.take(name + ".v_proj.bias", {c})})};
+        return {linear(name + ".q_proj", c, c), kv, linear(name + ".out_proj", c, c)};
+    }
+    Mlp mlp(const std::string& block, int64_t c, int64_t hidden) {
+        return {linear(block + ".fc1", hidden, c), linear(block + ".fc2", c, hidden)};
+    }
+
+  private:
+    TensorSource& file_;
+    Weights& weights_;
+};
+
+Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config) {
+    LayerReader layers(file, weights);
+    const int64_t c = config.n_audio_state;
+    Encoder encoder;
+    encoder.n_head = config.n_audio_head;
+    encoder.conv1 = weights.convolution(file.take("encoder.conv1.weight", {c, config.n_mels, 3}));
+    encoder.conv1_bias = weights.vector({file.take("encoder.conv1.bias", {c})});
+    encoder.conv2 = weights.convolution(file.take("encoder.conv2.weight", {c, c, 3}));
+    encoder.conv2_bias = weights.vector({file.take("encoder.conv2.bias", {c})});
+    encoder.positions =
+        weights.table(file.take("encoder.embed_positions.weight", {config.n_audio_ctx, c}));
+    for (int64_t i = 0; i < config.n_audio_layer; ++i) {
+        const std::string block = concat("encoder.layers.", i);
+        encoder.blocks.push_back({layers.norm(block + ".self_attn_layer_norm", c),
+                                  layers.self_attention(block + ".self_attn", c),
+                                  layers.norm(block + ".final_layer_norm", c),
+                                  layers.mlp(block, c, config.n_audio_mlp)});
+        file.forget_taken();
+    }
+    encoder.ln_post = layers.norm("encoder.layer_norm", c);
+    return encoder;
+}
+
+Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config) {
+    LayerReader layers(file, weights);
+    const int64_t c = config.n_text_state;
+    Decoder decoder;
+    decoder.token_embedding =
+        weights.matrix({file.take("decoder.embed_tokens.weight", {config.n_vocab, c})});
+    decoder.positions =
+        weights.table(file.take("decoder.embed_positions.weight", {config.n_text_ctx, c}));
+    for (int64_t i = 0; i < config.n_text_layer; ++i) {
+        const std::string block = concat("decoder.layers.", i);
+        decoder.blocks.push_back({layers.norm(block + ".self_attn_layer_norm", c),
+                                  layers.self_attention(block + ".self_attn", c),
+                                  layers.norm(block + ".encoder_attn_layer_norm", c),
+                                  layers.cross_attention(block + ".encoder_attn", c),
+                                  layers.norm(block + ".final_layer_norm", c),
+                                  layers.mlp(block, c, config.n_text_mlp)});
+        file.forget_taken();
+    }
+    decoder.ln = layers.norm("decoder.layer_norm", c);
+    return decoder;
+}
+
+Model read_model(TensorSource& file, const Config& config, Precision precision) {
+    Weights weights(precision.weights);
+    Encoder encoder = read_encoder(file, weights, config);
+    Decoder decoder = read_decoder(file, weights, config);
+    file.forget_taken();
+    return {config, precision, std::move(encoder), std::move(decoder), std::move(weights)};
+}
+
+}  // namespace
+
+Model load_model(const std::filesystem::path& directory, Precision precision) {
+    const Config config = load_config(directory);
+    SafetensorsDirectory file(directory, "model.");
+    return read_model(file, config, precision);
+}
+
+Model random_model(const Config& config, Precision precision, uint64_t seed) {
+    RandomTensors file(seed);
+    return read_model(file, config, precision);
+}
+
+}  // namespace hark::whisper

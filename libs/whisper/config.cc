@@ -1,0 +1,83 @@
+#include "whisper/config.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace hark::whisper {
+namespace {
+
+using nlohmann::json;
+
+int64_t positive(const json& root, const char* key, int64_t max, const std::string& file) {
+    require(root.contains(key), file, ": expected '", key, "', found none");
+    const json& value = root[key];
+    require(value.is_number_integer() && value.get<int64_t>() > 0 && value.get<int64_t>() <= max,
+            file, ": '", key, "': expected a whole number from 1 to ", max, ", found ",
+            value.dump());
+    return value.get<int64_t>();
+}
+
+void check_heads(int64_t channels, int64_t heads, const std::string& file) {
+    require(channels % heads == 0 && channels / heads % 8 == 0, file, ": ", heads,
+            " attention heads do not divide ", channels, " channels into multiples of 8");
+}
+
+}  // namespace
+
+Config load_config(const std::filesystem::path& directory) {
+    const std::filesystem::path path = directory / "config.json";
+    return parse_config(read_file(path, size_t{1} << 20), path.string());
+}
+
+Config parse_config(const std::string& text, const std::string& file) {
+    const json root = json::parse(text, nullptr, false);
+    require(root.is_object(), file, ": expected a JSON object");
+    const json type = root.value("model_type", json());
+    require(type == "whisper", file, ": expected model_type \"whisper\", found ", type.dump());
+    Config config;
+    config.n_mels = positive(root, "num_mel_bins", 256, file);
+    config.n_audio_ctx = positive(root, "max_source_positions", kWindowFrames / 2, file);
+    config.n_audio_state = positive(root, "d_model", 16384, file);
+    config.n_audio_head = positive(root, "encoder_attention_heads", 1024, file);
+    config.n_audio_layer = positive(root, "encoder_layers", 1024, file);
+    config.n_audio_mlp = positive(root, "encoder_ffn_dim", 65536, file);
+    config.n_vocab = positive(root, "vocab_size", 1 << 20, file);
+    config.n_text_ctx = positive(root, "max_target_positions", kMaxTextContext, file);
+    config.n_text_state = config.n_audio_state;
+    config.n_text_head = positive(root, "decoder_attention_heads", 1024, file);
+    config.n_text_layer = positive(root, "decoder_layers", 1024, file);
+    config.n_text_mlp = positive(root, "decoder_ffn_dim", 65536, file);
+    require(config.n_audio_ctx * 2 == kWindowFrames, file, ": 'max_source_positions': expected ",
+            kWindowFrames / 2, ", found ", config.n_audio_ctx);
+    require(config.n_text_ctx >= 16, file, ": 'max_target_positions': expected at least 16, found ",
+            config.n_text_ctx);
+    check_heads(config.n_audio_state, config.n_audio_head, file);
+    check_heads(config.n_text_state, config.n_text_head, file);
+    return config;
+}
+
+Config official_config(const std::string& size) {
+    struct Shape {
+        int64_t state, heads, audio_layers, text_layers, mels, vocab;
+    };
+    // Source: Radford et al. 2022, table 1; vocabularies and mels as published.
+    static const std::map<std::string, Shape> kShapes = {
+        {"tiny", {384, 6, 4, 4, 80, 51865}},         {"tiny.en", {384, 6, 4, 4, 80, 51864}},
+        {"base", {512, 8, 6, 6, 80, 51865}},         {"base.en", {512, 8, 6, 6, 80, 51864}},
+        {"small", {768, 12, 12, 12, 80, 51865}},     {"small.en", {768, 12, 12, 12, 80, 51864}},
+        {"medium", {1024, 16, 24, 24, 80, 51865}},   {"medium.en", {1024, 16, 24, 24, 80, 51864}},
+        {"large-v2", {1280, 20, 32, 32, 80, 51865}}, {"large-v3", {1280, 20, 32, 32, 128, 51866}},
+        {"turbo", {1280, 20, 32, 4, 128, 51866}}};
+    const auto found = kShapes.find(size);
+    require(
+        found != kShapes.end(), "no official size '", size,
+        "': expected tiny, base, small, medium (each also with .en), large-v2, large-v3, turbo");
+    const Shape& s = found->second;
+    return {s.mels,          1500,    s.state, s.heads,       s.audio_layers, s.vocab,
+            kMaxTextContext, s.state, s.heads, s.text_layers, 4 * s.state,    4 * s.state};
+}
+
+}  // namespace hark::whisper

@@ -1,0 +1,39 @@
+// The shape of a Whisper model, from its directory's config.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace hark::whisper {
+
+inline constexpr int64_t kWindowFrames = 3000;  // mel frames of a 30 s window, 10 ms each
+inline constexpr int64_t kMaxTextContext = 448;
+
+// Names as in openai/whisper's ModelDimensions.
+struct Config {
+    int64_t n_mels = 0;
+    int64_t n_audio_ctx = 0;    // encoder positions: 1500
+    int64_t n_audio_state = 0;  // channels
+    int64_t n_audio_head = 0;
+    int64_t n_audio_layer = 0;
+    int64_t n_vocab = 0;
+    int64_t n_text_ctx = 0;  // decoder positions: 448
+    int64_t n_text_state = 0;
+    int64_t n_text_head = 0;
+    int64_t n_text_layer = 0;
+    int64_t n_audio_mlp = 0;  // hidden channels of an encoder block's MLP
+    int64_t n_text_mlp = 0;
+};
+
+// Reads DIR/config.json. Throws Error naming the file and the key: missing, out of range, heads
+// that do not divide the channels, a model that is not Whisper.
+Config load_config(const std::filesystem::path& directory);
+// The same from the file's text; `where` names it in messages.
+Config parse_config(const std::string& text, const std::string& where);
+
+// The official sizes (tiny, base, small, medium, large-v3, turbo, and .en twins), for benchmarks.
+// Throws Error for another name.
+Config official_config(const std::string& size);
+
+}  // namespace hark::whisper

@@ -1,0 +1,45 @@
+// Transcripts as text, srt, vtt, tsv, json and jsonl.
+// Source: openai/whisper utils.py, ResultWriter and its kinds.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "whisper/window_loop.h"
+
+namespace hark::whisper {
+
+// What a transcript says of its recording.
+struct RecordingInfo {
+    std::string source;
+    std::string channel = "0";
+    std::string language;
+};
+
+// Takes a recording's segments as they come and hands text to `write`, in whole lines.
+class TranscriptWriter {
+  public:
+    using Write = std::function<void(const std::string&)>;
+    virtual ~TranscriptWriter() = default;
+
+    virtual void begin(const RecordingInfo& info) = 0;
+    virtual void segment(const Segment& segment) = 0;
+    // The recording's end: its whole text, and what broke it, if anything did.
+    virtual void end(const std::string& text, const std::string& error) = 0;
+    // Whether several recordings may follow one another in one output.
+    virtual bool joins_recordings() const { return true; }
+};
+
+// The names: text, srt, vtt, tsv, json, jsonl.
+const std::vector<std::string>& transcript_formats();
+// The file name's ending: ".txt", ".srt", ...
+std::string transcript_extension(const std::string& format);
+std::unique_ptr<TranscriptWriter> make_transcript_writer(const std::string& format,
+                                                         TranscriptWriter::Write write);
+
+// "01:02:03,450", or with `hours_always` false "02:03.450" below an hour.
+std::string format_time(double seconds, bool hours_always, char decimal_mark);
+
+}  // namespace hark::whisper

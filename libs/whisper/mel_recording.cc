@@ -1,0 +1,84 @@
+#include "whisper/mel_recording.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "whisper/config.h"
+
+namespace hark::whisper {
+namespace {
+
+constexpr float kSilence = -10.0f;  // log10 of the smallest power, 1e-10
+constexpr float kRange = 8.0f;      // what is kept below the maximum, in powers of ten
+
+float normalise(float x, float max) { return (std::max(x, max - kRange) + 4.0f) / 4.0f; }
+
+int64_t parse_content_frames(const Chunk& chunk) {
+    const Metadata& metadata = chunk.document.header.metadata;
+    const auto found = metadata.find("content_frames");
+    require(found != metadata.end(), chunk.document.where,
+            ": expected 'content_frames' on the recording's last document, found none");
+    const std::string& text = found->second;
+    require(!text.empty() && text.size() <= 15 &&
+                text.find_first_not_of("0123456789") == std::string::npos,
+            chunk.document.where, ": 'content_frames': expected a whole number, found '", text,
+            "'");
+    return std::stoll(text);
+}
+
+}  // namespace
+
+void MelRecording::add(const Chunk& chunk, int64_t n_mels) {
+    const Tensor mel = chunk.values();  // (n_mels, frames)
+    require(mel.dim(0) == n_mels, chunk.document.where, ": the model expects ", n_mels,
+            " mels, found ", mel.dim(0), "; use mel --mels ", n_mels);
+    const Metadata& metadata = chunk.document.header.metadata;
+    const auto normalised = metadata.find("normalized");
+    const bool is_normalised = normalised != metadata.end() && normalised->second == "true";
+    require(chunk.start == 0 || is_normalised == normalised_, chunk.document.where,
+            ": 'normalized' changes within the recording");
+    if (chunk.start == 0) {
+        normalised_ = is_normalised;
+        max_ = normalised_ ? (kSilence + 4.0f) / 4.0f : kSilence;
+    }
+    n_mels_ = n_mels;
+    const int64_t frames = mel.dim(1);
+    const float* from = mel.as<float>();
+    const size_t begin = frames_.size();
+    frames_.resize(begin + static_cast<size_t>(frames * n_mels));
+    float* to = frames_.data() + begin;
+    for (int64_t m = 0; m < n_mels; ++m)
+        for (int64_t t = 0; t < frames; ++t) to[t * n_mels + m] = from[m * frames + t];
+    for (int64_t i = 0; i < frames * n_mels; ++i) max_ = std::max(max_, to[i]);
+
+    if (!chunk.last) return;
+    content_frames_ = parse_content_frames(chunk);
+    const int64_t total = static_cast<int64_t>(frames_.size()) / n_mels_;
+    require(content_frames_ <= total, chunk.document.where, ": 'content_frames' is ",
+            content_frames_, ", the recording has ", total, " frames");
+}
+
+void MelRecording::copy_normalised(int64_t seek, int64_t size, float* to) const {
+    const float* from = frames_.data() + seek * n_mels_;
+    for (int64_t i = 0; i < size * n_mels_; ++i)
+        to[i] = normalised_ ? from[i] : normalise(from[i], max_);
+}
+
+void MelRecording::window(int64_t seek, int64_t size, std::span<float> to) const {
+    require(seek >= 0 && size >= 0 && seek + size <= content_frames_ && size <= kWindowFrames,
+            "window of ", size, " frames at ", seek, " of ", content_frames_);
+    copy_normalised(seek, size, to.data());
+    std::fill(to.begin() + size * n_mels_, to.end(), 0.0f);
+}
+
+void MelRecording::first_window(std::span<float> to) const {
+    const int64_t total = static_cast<int64_t>(frames_.size()) / n_mels_;
+    const int64_t size = std::min(total, kWindowFrames);
+    copy_normalised(0, size, to.data());
+    // A normalised maximum m stands for the power 10^(4 m - 4), so its floor is m - 2.
+    const float silence = normalised_ ? std::max((kSilence + 4.0f) / 4.0f, max_ - kRange / 4.0f)
+                                      : normalise(kSilence, max_);
+    std::fill(to.begin() + size * n_mels_, to.end(), silence);
+}
+
+}  // namespace hark::whisper

@@ -1,0 +1,37 @@
+// The log-mel spectrogram of one recording, gathered from a stream and normalised by its maximum.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/recordings.h"
+
+namespace hark::whisper {
+
+class MelRecording {
+  public:
+    // Adds a mel chunk (n_mels, frames). Throws Error naming the document where the number of mels
+    // is not `n_mels`, or the last chunk's content_frames does not fit its frames.
+    void add(const Chunk& chunk, int64_t n_mels);
+
+    int64_t content_frames() const { return content_frames_; }  // floor(samples / 160)
+    // The frames [seek, seek + size), normalised, then zeros up to 3000: (3000, n_mels),
+    // time-major. Source: openai/whisper audio.py, log_mel_spectrogram and pad_or_trim.
+    void window(int64_t seek, int64_t size, std::span<float> to) const;
+    // The frames [0, 3000) as the reference's language detection hears them: silence, not zeros,
+    // behind the recording's end.
+    void first_window(std::span<float> to) const;
+
+  private:
+    void copy_normalised(int64_t seek, int64_t size, float* to) const;
+
+    std::vector<float> frames_;  // (frames, n_mels): log10, or as it came where normalised_
+    int64_t n_mels_ = 0;
+    int64_t content_frames_ = 0;
+    float max_ = -10.0f;  // of log10 values; silence is log10(1e-10)
+    bool normalised_ = false;
+};
+
+}  // namespace hark::whisper

@@ -1,0 +1,117 @@
+// Whisper (Radford et al. 2022, figure 1): an encoder of log-mel windows, a decoder of tokens.
+// Reference: openai/whisper model.py. C channels, H heads, D = C / H.
+#pragma once
+
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/layers.h"
+#include "kernels/weights.h"
+#include "whisper/config.h"
+
+namespace hark::whisper {
+
+// Queries, keys and values of a block in one product; Whisper's keys have no bias.
+struct SelfAttention {
+    Linear qkv;  // (3C, C)
+    Linear out;  // (C, C)
+
+    // x (T, C) += out(attention(qkv(input))); the new keys and values are appended to the caches.
+    void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
+                const Ragged& rows, bool causal) const;
+};
+
+// Attention from the tokens to an encoded window.
+struct CrossAttention {
+    Linear query;  // (C, C)
+    Linear kv;     // (2C, C)
+    Linear out;    // (C, C)
+
+    // Keys and values of encoded windows (B * n_audio_ctx, C), once a window.
+    void remember(Context& ctx, Tensor encoded, Tensor keys, Tensor values,
+                  const Ragged& windows) const;
+    void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
+                const Ragged& rows) const;
+};
+
+struct Mlp {
+    Linear fc1;  // (4C, C)
+    Linear fc2;  // (C, 4C)
+    void add_to(Context& ctx, Tensor x, Tensor input) const;
+};
+
+struct EncoderBlock {
+    LayerNorm attn_ln;
+    SelfAttention attn;
+    LayerNorm mlp_ln;
+    Mlp mlp;
+    void operator()(Context& ctx, Tensor x, int64_t n_head, const Ragged& windows) const;
+};
+
+struct Encoder {
+    Matrix conv1, conv2;  // (C, 3 * n_mels), (C, 3 * C)
+    Tensor conv1_bias, conv2_bias;
+    Tensor positions;  // (n_audio_ctx, C)
+    std::vector<EncoderBlock> blocks;
+    LayerNorm ln_post;
+    int64_t n_head = 0;
+
+    // mel (B, 3000, n_mels), normalised, time-major -> (B * n_audio_ctx, C), in the arena
+    Tensor operator()(Context& ctx, Tensor mel) const;
+};
+
+// Keys and values of every decoder layer, of several sequences: (slots, H, capacity, D) each.
+class KeyValues {
+  public:
+    KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
+              Dtype dtype);
+
+    std::vector<Tensor> keys, values;
+    int64_t slots = 0;
+
+  private:
+    Arena memory_;
+};
+
+struct DecoderBlock {
+    LayerNorm attn_ln;
+    SelfAttention attn;
+    LayerNorm cross_attn_ln;
+    CrossAttention cross_attn;
+    LayerNorm mlp_ln;
+    Mlp mlp;
+};
+
+struct Decoder {
+    Matrix token_embedding;  // (n_vocab, C), also the output's weights
+    Tensor positions;        // (n_text_ctx, C)
+    std::vector<DecoderBlock> blocks;
+    LayerNorm ln;
+
+    // Puts keys and values of the encoded windows (B * n_audio_ctx, C) into their slots.
+    void remember(Context& ctx, Tensor encoded, KeyValues& cross, const Ragged& windows) const;
+
+    // tokens, position (T) i32 of the packed rows; `rows` says where their own keys go and how
+    // long they are, `listens` the windows' slots with the same packing. Returns the logits
+    // (n, n_vocab) of the n packed rows `wanted` (n) i32, in the arena.
+    Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
+                      const Ragged& listens, Tensor wanted, KeyValues& self,
+                      KeyValues& cross) const;
+};
+
+struct Model {
+    Config config;
+    Precision precision;
+    Encoder encoder;
+    Decoder decoder;
+    Weights weights;
+};
+
+// Reads a Hugging Face directory: config.json, model.safetensors (or its shards). Throws Error
+// naming file and tensor: one that is missing, or whose shape is another than the config says.
+Model load_model(const std::filesystem::path& directory, Precision precision);
+
+// A model of `config` with random weights (seeded), for benchmarks.
+Model random_model(const Config& config, Precision precision, uint64_t seed);
+
+}  // namespace hark::whisper

@@ -1,0 +1,44 @@
+// Whisper's decoding rules: pure functions on token ids and logits over a row's fixed state.
+// Source: openai/whisper decoding.py, SuppressBlank, SuppressTokens, ApplyTimestampRules.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "whisper/row.h"
+
+namespace hark::whisper {
+
+// What the rules need to know of a vocabulary and of the options; the same for all rows.
+struct Rules {
+    int32_t eot = 0;
+    int32_t no_timestamps = 0;
+    int32_t timestamp_begin = 0;         // <|0.00|>; timestamps run to the vocabulary's end
+    bool timestamps = true;              // off with --no-timestamps
+    int32_t max_initial_timestamp = 50;  // in steps of 0.02 s; below 0: no limit
+    std::vector<int32_t> blank;          // not allowed at the first position: " " and eot
+    std::vector<int32_t> suppressed;     // never allowed
+};
+
+// What the next token of a row may not be, by its timestamps so far: the ids of [0, text_end) and
+// of [timestamp_begin, timestamp_end).
+struct Forbidden {
+    int32_t text_end = 0;
+    int32_t timestamp_end = 0;
+};
+
+// The timestamp rules that follow from the tokens sampled so far: timestamps come in pairs,
+// never go back, and no segment has zero length. (decoding.py, rules b and c of the loop over k)
+Forbidden forbidden_by_timestamps(const Rules& rules, std::span<const int32_t> sampled,
+                                  int32_t n_vocab);
+
+// Sets to -infinity what the row may not sample next, in the reference's order: blank, suppressed,
+// timestamp rules, and last, where the timestamps together are likelier than any text token, all
+// text. `logits` (n_vocab) are the row's raw ones.
+void apply_rules(const Rules& rules, std::span<const int32_t> sampled, std::span<float> logits);
+
+// log(sum(exp(x))), -infinity for none.
+double log_sum_exp(std::span<const float> x);
+
+}  // namespace hark::whisper

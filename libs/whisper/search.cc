@@ -1,0 +1,63 @@
+#include "whisper/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "whisper/rules.h"
+
+namespace hark::whisper {
+
+uint64_t Random::next() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+int32_t choose_token(std::span<const float> logits, double temperature, Random& random) {
+    const auto likeliest = std::max_element(logits.begin(), logits.end());
+    if (temperature == 0) return static_cast<int32_t>(likeliest - logits.begin());
+    double total = 0;
+    for (float x : logits) total += std::exp((x - *likeliest) / temperature);
+    double left = random.uniform() * total;
+    int32_t last_possible = 0;
+    for (size_t i = 0; i < logits.size(); ++i) {
+        const double p = std::exp((logits[i] - *likeliest) / temperature);
+        if (p <= 0) continue;
+        last_possible = static_cast<int32_t>(i);
+        left -= p;
+        if (left < 0) break;
+    }
+    return last_possible;
+}
+
+void append_token(Row& row, std::span<const float> logits, int32_t token, int32_t eot,
+                  int32_t max_length) {
+    row.sum_logprob += logits[token] - log_sum_exp(logits);
+    row.tokens[row.length++] = token;
+    row.finished = token == eot || row.length > max_length;
+}
+
+std::span<const int32_t> text_tokens(const Row& row, int32_t eot) {
+    const std::span<const int32_t> sampled = row.sampled();
+    const auto end = std::find(sampled.begin(), sampled.end(), eot);
+    return sampled.first(static_cast<size_t>(end - sampled.begin()));
+}
+
+size_t best_row(std::span<const Row> rows, int32_t eot) {
+    size_t best = 0;
+    double best_score = -std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < rows.size(); ++i) {
+        // A row without text divides by zero: minus infinity, last of all, as in the reference
+        // (where numpy's argmax meets the same value).
+        const double n = static_cast<double>(text_tokens(rows[i], eot).size());
+        const double score = rows[i].sum_logprob / n;
+        if (score > best_score) best = i, best_score = score;
+    }
+    return best;
+}
+
+}  // namespace hark::whisper

@@ -1,0 +1,64 @@
+// Whisper's tokenizer: byte-level BPE and the special tokens, all read from the model's files.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "text/bpe.h"
+
+namespace hark::whisper {
+
+enum class Task { transcribe, translate };
+
+// Ids of the special tokens; those a vocabulary lacks are -1.
+struct SpecialTokens {
+    int32_t eot = -1;  // <|endoftext|>
+    int32_t sot = -1;  // <|startoftranscript|>
+    int32_t translate = -1, transcribe = -1;
+    int32_t sot_lm = -1;                       // <|startoflm|>
+    int32_t sot_prev = -1;                     // <|startofprev|>
+    int32_t no_speech = -1;                    // <|nospeech|>, <|nocaptions|> in older files
+    int32_t no_timestamps = -1;                // <|notimestamps|>
+    int32_t timestamp_begin = -1;              // <|0.00|>
+    std::map<std::string, int32_t> languages;  // "en" -> its token
+    bool multilingual = false;
+};
+
+// Finds the special tokens by their contents in the vocabulary, then by generation_config.json's
+// keys (`generation_json`, may be empty). Throws Error that begins with `where` and names a token
+// that decoding cannot do without.
+SpecialTokens find_special_tokens(const Bpe& bpe, const std::string& generation_json,
+                                  int64_t n_vocab, const std::string& where);
+
+class Tokenizer {
+  public:
+    // Reads DIR/tokenizer.json (or vocab.json and merges.txt) and DIR/generation_config.json.
+    Tokenizer(const std::filesystem::path& directory, int64_t n_vocab);
+    Tokenizer(Bpe bpe, SpecialTokens special) : bpe_(std::move(bpe)), special_(special) {}
+
+    const SpecialTokens& special() const { return special_; }
+
+    std::vector<int32_t> encode(const std::string& text) const { return bpe_.encode(text); }
+    // Text of the ids below <|0.00|>, special tokens as their contents, as in the reference;
+    // always valid UTF-8.
+    std::string decode(std::span<const int32_t> ids) const;
+    // The id of a text that is exactly one token; throws Error where it is not.
+    int32_t single(const std::string& text) const;
+
+    // <|startoftranscript|>, and for a multilingual model the language and the task.
+    std::vector<int32_t> sot_sequence(const std::string& language, Task task) const;
+    // The language's token; throws Error that lists the model's languages.
+    int32_t language_token(const std::string& language) const;
+
+    // Tokens that never stand for speech: brackets, notes, dashes, and the first of " -" and " '".
+    // Source: openai/whisper tokenizer.py, non_speech_tokens.
+    std::vector<int32_t> non_speech_tokens() const;
+
+  private:
+    Bpe bpe_;
+    SpecialTokens special_;
+};
+
+}  // namespace hark::whisper

@@ -1,0 +1,148 @@
+#include "whisper/window_loop.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace hark::whisper {
+namespace {
+
+constexpr double kFramesPerSecond = 100.0;
+constexpr double kStepSeconds = 0.02;  // of a timestamp
+constexpr int64_t kFramesPerStep = 2;
+constexpr size_t kMaxPrompt = kMaxTextContext / 2 - 1;
+constexpr double kPromptResetTemperature = 0.5;
+
+}  // namespace
+
+Rejection rejection(const DecodingResult& result, const Thresholds& thresholds) {
+    const bool unlikely = result.avg_logprob < thresholds.logprob;
+    if (unlikely && result.no_speech_prob > thresholds.no_speech)
+        return Rejection::none;  // silence
+    if (result.compression_ratio > thresholds.compression_ratio)
+        return Rejection::compression_ratio;
+    return unlikely ? Rejection::logprob : Rejection::none;
+}
+
+bool is_silence(const DecodingResult& result, const Thresholds& thresholds) {
+    return result.no_speech_prob > thresholds.no_speech &&
+           !(result.avg_logprob > thresholds.logprob);
+}
+
+WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_begin, int64_t size) {
+    const auto is_timestamp = [&](size_t i) { return tokens[i] >= timestamp_begin; };
+    const size_t n = tokens.size();
+    const bool single_ending = n >= 2 && is_timestamp(n - 1) && !is_timestamp(n - 2);
+    WindowSlices result;
+    result.advance = size;
+
+    std::vector<size_t> cuts;
+    for (size_t i = 1; i < n; ++i)
+        if (is_timestamp(i - 1) && is_timestamp(i)) cuts.push_back(i);
+    if (cuts.empty()) {
+        Slice whole{0, n, 0, -1};
+        for (size_t i = n; i-- > 0;) {
+            if (!is_timestamp(i)) continue;
+            if (tokens[i] != timestamp_begin) whole.end_step = tokens[i] - timestamp_begin;
+            break;
+        }
+        result.slices.push_back(whole);
+        return result;
+    }
+    if (single_ending) cuts.push_back(n);
+    size_t begin = 0;
+    for (size_t end : cuts) {
+        result.slices.push_back(
+            {begin, end, tokens[begin] - timestamp_begin, tokens[end - 1] - timestamp_begin});
+        begin = end;
+    }
+    // A single timestamp at the end: no speech follows it. Otherwise the tail is decoded again.
+    if (!single_ending) result.advance = result.slices.back().end_step * kFramesPerStep;
+    return result;
+}
+
+WindowLoop::WindowLoop(const LoopOptions& options, const Tokenizer& tokenizer,
+                       int64_t content_frames)
+    : options_(options), tokenizer_(tokenizer), all_tokens_(options.initial_prompt) {
+    std::vector<int64_t> points;
+    for (double seconds : options.clips)
+        points.push_back(std::min(static_cast<int64_t>(std::nearbyint(seconds * kFramesPerSecond)),
+                                  content_frames));
+    if (points.empty()) points.push_back(0);
+    if (points.size() % 2 == 1) points.push_back(content_frames);
+    for (size_t i = 0; i < points.size(); i += 2) clips_.push_back({points[i], points[i + 1]});
+    seek_ = clips_[0].first;
+}
+
+std::optional<WindowLoop::Window> WindowLoop::next() {
+    while (clip_ < clips_.size() && seek_ >= clips_[clip_].second) {
+        ++clip_;
+        if (clip_ < clips_.size()) seek_ = clips_[clip_].first;
+    }
+    if (clip_ == clips_.size()) return std::nullopt;
+    Window window;
+    window.seek = seek_;
+    window.size = std::min(kWindowFrames, clips_[clip_].second - seek_);
+    window.prompt = prompt();
+    return window;
+}
+
+std::vector<int32_t> WindowLoop::prompt() const {
+    if (!options_.carry_initial_prompt)
+        return {all_tokens_.begin() + static_cast<ptrdiff_t>(prompt_begin_), all_tokens_.end()};
+    std::vector<int32_t> prompt = options_.initial_prompt;
+    const size_t kept = std::max(prompt.size(), prompt_begin_);
+    const size_t room = kMaxPrompt > prompt.size() ? kMaxPrompt - prompt.size() : 0;
+    const size_t begin = std::max(kept, all_tokens_.size() - std::min(room, all_tokens_.size()));
+    prompt.insert(prompt.end(), all_tokens_.begin() + static_cast<ptrdiff_t>(begin),
+                  all_tokens_.end());
+    return prompt;
+}
+
+std::vector<Segment> WindowLoop::accept(const DecodingResult& result) {
+    const std::optional<Window> window = next();
+    require(window.has_value(), "a result without a window");
+    if (is_silence(result, options_.thresholds)) {
+        seek_ += window->size;
+        return {};
+    }
+    const SpecialTokens& special = tokenizer_.special();
+    const WindowSlices cut = slice_window(result.tokens, special.timestamp_begin, window->size);
+    const double offset = static_cast<double>(seek_ * 160) / 16000.0;
+    std::vector<Segment> segments;
+    for (const Slice& slice : cut.slices) {
+        Segment segment;
+        segment.seek = seek_;
+        segment.start = offset + static_cast<double>(slice.start_step) * kStepSeconds;
+        segment.end =
+            offset + (slice.end_step < 0 ? static_cast<double>(window->size * 160) / 16000.0
+                                         : static_cast<double>(slice.end_step) * kStepSeconds);
+        segment.tokens.assign(result.tokens.begin() + static_cast<ptrdiff_t>(slice.begin),
+                              result.tokens.begin() + static_cast<ptrdiff_t>(slice.end));
+        std::vector<int32_t> text;
+        for (int32_t token : segment.tokens)
+            if (token < special.eot) text.push_back(token);
+        segment.text = tokenizer_.decode(text);
+        if (segment.start == segment.end || strip(segment.text).empty()) {
+            segment.text.clear();
+            segment.tokens.clear();
+        }
+        segment.temperature = result.temperature;
+        segment.avg_logprob = result.avg_logprob;
+        segment.compression_ratio = result.compression_ratio;
+        segment.no_speech_prob = result.no_speech_prob;
+        all_tokens_.insert(all_tokens_.end(), segment.tokens.begin(), segment.tokens.end());
+        segments.push_back(std::move(segment));
+    }
+    seek_ += cut.advance;
+    if (!options_.previous_text || result.temperature > kPromptResetTemperature)
+        prompt_begin_ = all_tokens_.size();
+    return segments;
+}
+
+std::string WindowLoop::text() const {
+    return tokenizer_.decode(std::span(all_tokens_).subspan(options_.initial_prompt.size()));
+}
+
+}  // namespace hark::whisper

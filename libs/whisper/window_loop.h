@@ -1,0 +1,94 @@
+// The loop over a recording's windows as a state machine: which window comes next and with which
+// prompt, and what a decoded window means. No model and no audio, only token ids and numbers.
+// Source: openai/whisper transcribe.py.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "whisper/decoding.h"
+
+namespace hark::whisper {
+
+struct Segment {
+    int64_t seek = 0;           // the window's first frame, 10 ms each
+    double start = 0, end = 0;  // seconds
+    std::string text;
+    std::vector<int32_t> tokens;  // timestamps included
+    double temperature = 0, avg_logprob = 0, compression_ratio = 0, no_speech_prob = 0;
+};
+
+// When a decoded window is refused, or taken for silence.
+struct Thresholds {
+    double compression_ratio = 2.4;
+    double logprob = -1.0;
+    double no_speech = 0.6;
+};
+
+enum class Rejection { none, compression_ratio, logprob };
+
+// Why a window must be decoded again at a higher temperature. (decode_with_fallback)
+Rejection rejection(const DecodingResult& result, const Thresholds& thresholds);
+// Whether the window holds no speech and gives no segments.
+bool is_silence(const DecodingResult& result, const Thresholds& thresholds);
+
+// A part of a window's tokens that is one segment. Times are in steps of 0.02 s from the window's
+// start; end -1 means the window's end.
+struct Slice {
+    size_t begin = 0, end = 0;  // tokens
+    int64_t start_step = 0, end_step = -1;
+};
+
+struct WindowSlices {
+    std::vector<Slice> slices;
+    int64_t advance = 0;  // frames to the next window
+};
+
+// Cuts a window of `size` frames at its pairs of timestamps. Without a pair the window is one
+// segment; an unfinished tail behind the last pair is left to the next window.
+WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_begin, int64_t size);
+
+struct LoopOptions {
+    std::vector<int32_t> initial_prompt;
+    bool carry_initial_prompt = false;  // begin every window's prompt with it
+    bool previous_text = true;          // feed the text before as the prompt
+    std::vector<double> clips;          // start, end, start, end, ... in seconds; empty: everything
+    Thresholds thresholds;
+};
+
+class WindowLoop {
+  public:
+    // `content_frames` of the recording. Throws UsageError where the clips are not in order.
+    WindowLoop(const LoopOptions& options, const Tokenizer& tokenizer, int64_t content_frames);
+
+    struct Window {
+        int64_t seek = 0, size = 0;  // frames
+        std::vector<int32_t> prompt;
+    };
+    // The window to decode now; nullopt at the end. The same until accept() is called.
+    std::optional<Window> next();
+    // Takes the window's result and moves on; returns its segments, those without text cleared of
+    // text and tokens as the reference does.
+    std::vector<Segment> accept(const DecodingResult& result);
+
+    int64_t seek() const { return seek_; }
+    // The text of all segments so far.
+    std::string text() const;
+
+  private:
+    std::vector<int32_t> prompt() const;
+
+    LoopOptions options_;
+    const Tokenizer& tokenizer_;
+    std::vector<std::pair<int64_t, int64_t>> clips_;  // frames
+    size_t clip_ = 0;
+    int64_t seek_ = 0;
+    std::vector<int32_t> all_tokens_;  // initial prompt, then every segment's
+    size_t prompt_begin_ = 0;          // tokens before it are never fed again
+};
+
+}  // namespace hark::whisper

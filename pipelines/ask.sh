@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Speech to prompt to answer.
+#
+#   usage: pipelines/ask.sh RECORDING [TEMPLATE [WHISPER-MODEL [GPT-MODEL]]]
+#          pipelines/ask.sh question.mp3 'Question: {} Answer:' ~/models/whisper-small/ demo
+#
+# {} in the template stands for what was said; without models, the demonstration models.
+#
+#   recording -> audio-decode -> mel -> whisper-transcribe -> template -> gpt-generate
+set -euo pipefail
+[ $# -ge 1 ] && [ $# -le 4 ] && [ "${1#-}" = "$1" ] || {
+    echo "usage: $0 RECORDING [TEMPLATE [WHISPER-MODEL [GPT-MODEL]]]" >&2
+    exit 2
+}
+template="${2:-}"
+[ -n "$template" ] || template='{}'
+PATH="$(cd "$(dirname "$0")/.." && pwd)/build/bin:$PATH"
+command -v gpt-generate >/dev/null || {
+    echo "ask.sh: the tools are not built: run pipelines/demo.sh first" >&2
+    exit 1
+}
+audio-decode "$1" | mel | whisper-transcribe --model "${3:-demo}" | tr '\n' ' ' |
+    gpt-generate --model "${4:-demo}" --prompt "$template"

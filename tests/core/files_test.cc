@@ -1,0 +1,90 @@
+#include "core/files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/io.h"
+#include "core/models.h"
+#include "support/process.h"
+
+namespace hark {
+namespace {
+
+size_t entries_in(const std::filesystem::path& directory) {
+    size_t n = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        n += !entry.path().empty();
+    return n;
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+    test::TemporaryDirectory directory;
+    const std::filesystem::path target = directory.path() / "x";
+    {
+        AtomicFile file(target);
+        file.write("half");
+        EXPECT_FALSE(std::filesystem::exists(target));
+    }
+    EXPECT_EQ(entries_in(directory.path()), 0u);  // nothing is left of one not committed
+    AtomicFile file(target);
+    file.write("who");
+    file.write("le");
+    file.commit();
+    EXPECT_EQ(test::read_text(target), "whole");
+    EXPECT_EQ(entries_in(directory.path()), 1u);
+    EXPECT_THROW(AtomicFile(directory.path() / "none/x"), Error);
+}
+
+TEST(ReadFile, NamesWhatFailed) {
+    test::TemporaryDirectory directory;
+    test::write_text(directory.path() / "x", "0123456789");
+    EXPECT_EQ(read_file(directory.path() / "x"), "0123456789");
+    EXPECT_THROW(read_file(directory.path() / "x", 9), Error);
+    EXPECT_THROW(read_file(directory.path()), Error);
+    EXPECT_THROW(read_file(directory.path() / "none"), Error);
+}
+
+TEST(Spool, HoldsWhatWasReadAndTheRest) {
+    int fds[2];
+    ASSERT_EQ(::pipe(fds), 0);
+    ASSERT_EQ(::write(fds[1], "rest", 4), 4);
+    ::close(fds[1]);
+    const int spool = spool_to_unlinked_file(fds[0], "read ");
+    ByteReader in(spool, "spool");
+    EXPECT_EQ(in.peek(4), "read");
+    char text[16] = {};
+    EXPECT_EQ(in.read(text, sizeof text), 9u);
+    EXPECT_STREQ(text, "read rest");
+    ::close(spool);
+    ::close(fds[0]);
+}
+
+TEST(Models, TheDemoModelIsFoundByNameAndByKind) {
+    const std::filesystem::path whisper = find_model("demo", "whisper");
+    EXPECT_EQ(whisper.filename(), "whisper-demo");
+    EXPECT_EQ(find_model("whisper-demo", "whisper"), whisper);
+    EXPECT_EQ(find_model("demo", "gpt").filename(), "gpt-demo");
+    EXPECT_THROW(find_model("none", "whisper"), Error);
+    EXPECT_THROW(find_model("./none", "whisper"), Error);
+}
+
+TEST(Models, WithoutANameTheUsersDefaultOrTheWaysOn) {
+    test::TemporaryDirectory home;
+    ::setenv("HOME", home.path().c_str(), 1);
+    try {
+        find_model("", "whisper");
+        FAIL() << "a demonstration model was taken silently";
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("--model demo"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("--model DIR"), std::string::npos);
+    }
+    const std::filesystem::path models = home.path() / ".local/share/hark/models";
+    std::filesystem::create_directories(models / "whisper-mine");
+    std::filesystem::create_directory_symlink("whisper-mine", models / "whisper-default");
+    EXPECT_EQ(find_model("", "whisper"), models / "whisper-default");
+    EXPECT_EQ(find_model("mine", "whisper"), models / "whisper-mine");
+}
+
+}  // namespace
+}  // namespace hark

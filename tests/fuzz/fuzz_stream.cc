@@ -1,0 +1,59 @@
+// Tensor streams as mel and whisper-transcribe read them, up to the windows of a recording.
+#include "core/error.h"
+#include "core/recordings.h"
+#include "fuzz/memory_file.h"
+#include "fuzz/seeds.h"
+#include "whisper/config.h"
+#include "whisper/mel_recording.h"
+
+namespace {
+
+std::string document(const std::string& kind, const std::string& recording, int64_t start,
+                     bool last, int64_t frames) {
+    const bool mel = kind == "mel";
+    const uint64_t bytes = static_cast<uint64_t>(frames) * (mel ? 320 : 4);
+    hark::SafetensorsHeader header;
+    header.metadata = {
+        {"hark", "1"},       {"kind", kind},           {"recording", recording},
+        {"source", "a.wav"}, {"sample_rate", "16000"}, {"start", std::to_string(start)}};
+    if (last) header.metadata["last"] = "true";
+    if (last && mel) header.metadata["content_frames"] = std::to_string(start + frames);
+    hark::TensorEntry entry{mel ? "log_mel" : "samples", "F32", {frames}, 0, bytes};
+    if (mel) entry.shape = {80, frames};
+    header.tensors.push_back(entry);
+    return hark::format_safetensors_header(header) + std::string(bytes, '\xbf');
+}
+
+void read_all(const std::string& kind, const uint8_t* data, size_t size) {
+    const hark::fuzz::MemoryFile input(data, size);
+    try {
+        hark::ByteReader in(input.fd(), "stdin");
+        hark::RecordingReader reader(in, kind, "");
+        hark::whisper::MelRecording mel;
+        std::vector<float> window(hark::whisper::kWindowFrames * 80);
+        while (auto chunk = reader.next()) {
+            if (kind != "mel") continue;
+            if (chunk->start == 0) mel = {};
+            mel.add(*chunk, 80);
+            if (!chunk->last) continue;
+            mel.first_window(window);
+            mel.window(0, std::min(mel.content_frames(), hark::whisper::kWindowFrames), window);
+        }
+    } catch (const hark::Error&) {
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> hark::fuzz::fuzz_seeds() {
+    return {document("mel", "0", 0, false, 3) + document("mel", "0", 3, true, 2),
+            document("mel", "0", 0, true, 0),
+            document("audio", "0", 0, false, 5) + document("audio", "1", 0, true, 5) +
+                document("audio", "0", 5, true, 0)};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    read_all("mel", data, size);
+    read_all("audio", data, size);
+    return 0;
+}

@@ -1,0 +1,74 @@
+// Tokenizer files: the first byte chooses the reader. What loads must encode and decode
+// without loss.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.h"
+#include "fuzz/seeds.h"
+#include "text/bpe.h"
+#include "text/utf8.h"
+
+using namespace hark;
+
+namespace {
+
+const std::string& byte_vocabulary() {
+    static const std::string kVocabulary = [] {
+        std::string json = "{";
+        char32_t beyond = 0x100;
+        for (char32_t byte = 0; byte < 256; ++byte) {
+            const bool printable = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
+            json += byte ? ",\"" : "\"";
+            if (byte == '"' || byte == '\\') json += '\\';
+            append_code_point(json, printable ? byte : beyond++);
+            json += "\":" + std::to_string(byte);
+        }
+        return json + ",\"he\":256,\"hel\":257}";
+    }();
+    return kVocabulary;
+}
+
+Bpe parse(uint8_t reader, std::string_view text) {
+    const size_t half = text.find('\0');
+    switch (reader % 3) {
+        case 0:
+            return Bpe::parse_tokenizer_json(text, "T");
+        case 1:
+            return Bpe::parse_vocab_and_merges(text.substr(0, half), "V",
+                                               half == text.npos ? "" : text.substr(half + 1), "M");
+        default:
+            return Bpe::parse_tiktoken(text, "R");
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz::fuzz_seeds() {
+    const std::string vocabulary = byte_vocabulary();
+    std::string ranks;
+    static const char kDigits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (int byte = 0; byte < 256; ++byte)
+        ranks += std::string{kDigits[byte >> 2], kDigits[(byte & 3) << 4]} +
+                 "== " + std::to_string(byte) + "\n";
+    return {std::string(1, '\0') + R"({"model":{"type":"BPE","vocab":)" + vocabulary +
+                R"(,"merges":["h e",["he","l"]]},"pre_tokenizer":{"type":"ByteLevel",)"
+                R"("add_prefix_space":false},"added_tokens":[{"id":258,"content":"<|end|>",)"
+                R"("special":true}]})",
+            "\x01" + vocabulary + std::string(1, '\0') + "#version: 0.2\nh e\nhe l\n",
+            "\x02" + ranks + "aGU= 256\naGVs 257\n= 258\n"};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    if (size == 0) return 0;
+    const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+    try {
+        const Bpe bpe = parse(data[0], text);
+        const std::string sample = " hello\xC3\xA9 <|end|>" + std::string(text.substr(0, 200));
+        const std::string decoded = bpe.decode(bpe.encode(sample), true);
+        if (decoded != replace_invalid(sample)) std::abort();
+    } catch (const Error&) {
+    }
+    return 0;
+}

@@ -1,0 +1,32 @@
+// config.json and generation_config.json of a Whisper model.
+#include "core/error.h"
+#include "fuzz/seeds.h"
+#include "support/byte_vocabulary.h"
+#include "whisper/config.h"
+#include "whisper/tokenizer.h"
+
+std::vector<std::string> hark::fuzz::fuzz_seeds() {
+    return {R"({"model_type":"whisper","d_model":256,"encoder_layers":4,"decoder_layers":4,)"
+            R"("encoder_attention_heads":4,"decoder_attention_heads":4,"encoder_ffn_dim":1024,)"
+            R"("decoder_ffn_dim":1024,"num_mel_bins":80,"max_source_positions":1500,)"
+            R"("max_target_positions":448,"vocab_size":5448})",
+            R"({"eos_token_id":256,"decoder_start_token_id":257,"no_timestamps_token_id":262,)"
+            R"("prev_sot_token_id":261,"is_multilingual":true,"lang_to_id":{"<|en|>":258},)"
+            R"("task_to_id":{"transcribe":259,"translate":260}})",
+            R"({"lang_to_id":[1],"task_to_id":7,"is_multilingual":1})"};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    using namespace hark;
+    static const Bpe bpe = Bpe::parse_tiktoken(test::byte_vocabulary(), "ranks");
+    const std::string text(reinterpret_cast<const char*>(data), size);
+    try {
+        whisper::parse_config(text, "config.json");
+    } catch (const Error&) {
+    }
+    try {
+        whisper::find_special_tokens(bpe, text, 300, "generation_config.json");
+    } catch (const Error&) {
+    }
+    return 0;
+}

@@ -1,0 +1,198 @@
+#include "gpt/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/error.h"
+#include "support/process.h"
+
+using namespace hark;
+
+namespace {
+
+struct Demo {
+    gpt::Model model =
+        gpt::load_model(test::source_dir() / "models/gpt-demo", precision_of("auto"));
+    Bpe bpe = Bpe::from_directory(test::source_dir() / "models/gpt-demo");
+    Context ctx = make_cpu_context(1);
+
+    gpt::Generated generate(gpt::GenerateOptions options, const std::string& prompt,
+                            uint64_t index = 0) {
+        std::string emitted;
+        gpt::Generator generator(model, bpe, std::move(options));
+        gpt::Generated answer = generator(ctx, prompt, index, [&](std::string_view text) {
+            EXPECT_FALSE(text.empty());
+            EXPECT_TRUE(is_valid_utf8(text));
+            emitted += text;
+        });
+        EXPECT_EQ(emitted, answer.text);
+        EXPECT_EQ(answer.tokens.size(), answer.logprobs.size());
+        return answer;
+    }
+};
+
+Demo& demo() {
+    static Demo kDemo;
+    return kDemo;
+}
+
+gpt::GenerateOptions greedy(int64_t max_tokens) {
+    gpt::GenerateOptions options;
+    options.sampler.temperature = 0;
+    options.max_tokens = max_tokens;
+    return options;
+}
+
+// What a filter lets through when the text comes in these pieces; '|' ends a push.
+std::string filtered(const std::vector<std::string>& stops,
+                     const std::vector<std::string>& pieces) {
+    gpt::StopFilter filter(stops);
+    std::string out;
+    for (const std::string& piece : pieces) {
+        out += filter.push(piece) + "|";
+        if (filter.stopped()) return out + "stopped";
+    }
+    return out + filter.finish();
+}
+
+}  // namespace
+
+TEST(StopFilter, HoldsBackWhatMayBeginAStopString) {
+    EXPECT_EQ(filtered({}, {"a", "b"}), "a|b|");
+    EXPECT_EQ(filtered({"END"}, {"xE", "N", "Dy"}),
+              "x||"
+              "|stopped");
+    EXPECT_EQ(filtered({"END"}, {"xE", "N", "xy"}), "x||ENxy|");
+    EXPECT_EQ(filtered({"END"}, {"x", "EN"}), "x||EN");
+    EXPECT_EQ(filtered({"END"}, {"EEN", "EEND"}), "E|ENE|stopped");
+    EXPECT_EQ(filtered({"aab"}, {"aa", "a", "b"}), "|a||stopped");
+    EXPECT_EQ(filtered({"\n\n", "stop"}, {"one\n", "two st", "op"}), "one|\ntwo ||stopped");
+    EXPECT_EQ(filtered({"bcd", "abcde"}, {"xabc", "d"}), "x|a|stopped");
+    EXPECT_EQ(filtered({"b", "a"}, {"xab"}), "x|stopped");
+}
+
+// Whatever the pieces: all of the text before the stop string that is whole first.
+TEST(StopFilter, PiecesMakeNoDifference) {
+    std::mt19937 random(3);
+    for (int round = 0; round < 3000; ++round) {
+        std::string text, stop;
+        for (unsigned i = 0, n = random() % 20; i < n; ++i) text += "ab"[random() % 2];
+        for (unsigned i = 0, n = 1 + random() % 4; i < n; ++i) stop += "ab"[random() % 2];
+        gpt::StopFilter filter({stop, "abba"});
+        std::string out;
+        for (size_t at = 0; at < text.size() && !filter.stopped();) {
+            const size_t n = 1 + random() % 3;
+            out += filter.push(std::string_view(text).substr(at, n));
+            at += n;
+        }
+        out += filter.finish();
+        size_t wanted = text.size(), end = text.npos;
+        for (const std::string& candidate : {std::string("abba"), stop}) {
+            const size_t begin = text.find(candidate);
+            if (begin == text.npos || begin + candidate.size() > end) continue;
+            if (begin + candidate.size() < end || begin < wanted) wanted = begin;
+            end = begin + candidate.size();
+        }
+        EXPECT_EQ(out, text.substr(0, wanted)) << text << " " << stop;
+    }
+}
+
+TEST(Generate, GreedyEqualsGolden) {
+    const auto golden =
+        nlohmann::json::parse(test::read_text(test::source_dir() / "tests/golden/gpt.json"));
+    for (const auto& item : golden["cases"]) {
+        auto wanted = item["tokens"].get<std::vector<int32_t>>();
+        wanted.resize(40);
+        const auto end = std::find(wanted.begin(), wanted.end(), 4095);
+        const bool ends = end != wanted.end();
+        wanted.erase(end, wanted.end());
+        const gpt::Generated answer = demo().generate(greedy(40), item["prompt"]);
+        EXPECT_EQ(answer.tokens, wanted);
+        EXPECT_EQ(answer.finish, ends ? gpt::Finish::end_of_text : gpt::Finish::length);
+        EXPECT_EQ(answer.text, replace_invalid(demo().bpe.decode(wanted)));
+    }
+}
+
+TEST(Generate, LogprobsAreTheModels) {
+    gpt::GenerateOptions cold = greedy(5), hot = greedy(5);
+    hot.sampler.temperature = 0.5;
+    hot.sampler.top_k = 1;  // the same tokens, another distribution drawn from
+    const auto a = demo().generate(cold, "Once upon"), b = demo().generate(hot, "Once upon");
+    EXPECT_EQ(a.tokens, b.tokens);
+    EXPECT_EQ(a.logprobs, b.logprobs);
+    gpt::Session session(demo().model);
+    const auto logits = session.feed(demo().ctx, demo().bpe.encode("Once upon"));
+    EXPECT_DOUBLE_EQ(a.logprobs[0], gpt::log_probability(logits.first(4096), a.tokens[0]));
+    for (double logprob : a.logprobs) EXPECT_LT(logprob, 0);
+}
+
+TEST(Generate, SeedsChooseTheText) {
+    gpt::GenerateOptions options;
+    options.max_tokens = 30;
+    options.seed = 4;
+    const auto first = demo().generate(options, "The king"),
+               again = demo().generate(options, "The king");
+    EXPECT_EQ(first.tokens, again.tokens);
+    const auto second = demo().generate(options, "The king", 1);
+    EXPECT_NE(first.tokens, second.tokens);
+    options.seed = 5;
+    EXPECT_EQ(demo().generate(options, "The king").tokens, second.tokens);
+}
+
+TEST(Generate, StopStringEndsTheText) {
+    const gpt::Generated whole = demo().generate(greedy(60), "Once upon a time");
+    const size_t at = whole.text.find("the");
+    ASSERT_NE(at, std::string::npos);
+    gpt::GenerateOptions options = greedy(60);
+    options.stop = {"the", "never there"};
+    const gpt::Generated cut = demo().generate(options, "Once upon a time");
+    EXPECT_EQ(cut.text, whole.text.substr(0, at));
+    EXPECT_EQ(cut.finish, gpt::Finish::stop);
+    EXPECT_LT(cut.tokens.size(), whole.tokens.size());
+}
+
+TEST(Generate, LongPromptKeepsItsEnd) {
+    std::string prompt;
+    while (demo().bpe.encode(prompt).size() <= 600) prompt += " The river ran down to the sea.";
+    const std::vector<int32_t> ids = demo().bpe.encode(prompt);
+    const gpt::Generated answer = demo().generate(greedy(12), prompt);
+    EXPECT_EQ(answer.dropped, static_cast<int64_t>(ids.size()) - 500);
+    EXPECT_EQ(answer.tokens.size(), 12u);
+    EXPECT_EQ(answer.finish, gpt::Finish::length);
+    gpt::Session session(demo().model);
+    EXPECT_EQ(gpt::argmax(session.feed(demo().ctx, std::span(ids).last(500))), answer.tokens[0]);
+    EXPECT_EQ(demo().generate(greedy(1000), prompt).dropped,
+              static_cast<int64_t>(ids.size()) - 256);
+}
+
+TEST(Generate, FullContextEndsTheText) {
+    std::string long_prompt;
+    while (demo().bpe.encode(long_prompt + " sea").size() <= 508) long_prompt += " sea";
+    const gpt::Generated answer = demo().generate(greedy(50), long_prompt);
+    const size_t n = demo().bpe.encode(long_prompt).size();
+    EXPECT_EQ(answer.dropped, 0);
+    EXPECT_EQ(answer.finish, gpt::Finish::context_full);
+    EXPECT_STREQ(gpt::name_of(answer.finish), "length");
+    // The last position's logits give one token more than there are positions.
+    EXPECT_EQ(answer.tokens.size(), 512 - n + 1);
+}
+
+TEST(Generate, TextIsWholeCharactersAtTheEndToo) {
+    // Hot draws from all tokens: many are parts of code points.
+    gpt::GenerateOptions options;
+    options.max_tokens = 100;
+    options.sampler = {.temperature = 50, .top_k = 0, .top_p = 1};
+    for (int64_t seed = 0; seed < 3; ++seed) {
+        options.seed = seed;
+        const gpt::Generated answer = demo().generate(options, "x");
+        EXPECT_EQ(answer.text, replace_invalid(demo().bpe.decode(answer.tokens)));
+    }
+}
+
+TEST(Generate, RefusesATokenizerLargerThanTheModel) {
+    Bpe larger = demo().bpe;
+    larger.add_special("<|more|>", 4096);
+    EXPECT_THROW(gpt::Generator(demo().model, larger, {}), Error);
+}

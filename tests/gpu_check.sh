@@ -1,0 +1,44 @@
+#!/bin/sh
+# Packs what a bare GPU machine needs to run the kernels' tests and benchmarks: no compiler, no
+# -dev packages there, only a driver, CUDA's cuBLAS and the C++ runtime.
+#   tests/gpu_check.sh        builds the preset gpu-check into .carry/gpu-check.tar.xz
+# docs/development.md says how it is run there.
+set -eu
+cd "$(dirname "$0")/.."
+limit_mb=30
+jobs=${JOBS:-$(nproc)}
+
+cmake --preset gpu-check > /dev/null
+# The programs that this checkout has: the tests of core and kernels, and the benchmarks. files_test
+# looks for the demo models, which stay where they are.
+tests=$(basename -s .cc -a tests/core/*_test.cc tests/kernels/*_test.cc | grep -vx files_test)
+targets=$(ninja -C build-gpu -t targets all | sed -n 's/^\([a-z0-9_-]*\): phony$/\1/p')
+kept() { for name in "$@"; do if echo "$targets" | grep -qx -- "$name"; then echo "$name"; fi; done; }
+tests=$(kept $tests)
+programs=$(kept bench bench-cuda-ops)
+ninja -C build-gpu -j "$jobs" hark_cuda $programs $tests
+
+staged=$(mktemp -d)
+trap 'rm -rf "$staged"' EXIT
+mkdir -p "$staged/bin" "$staged/lib" "$staged/tests" "$staged/tests/golden" "$staged/bench"
+for program in $programs; do cp "build-gpu/bin/$program" "$staged/bin/"; done
+for test in $tests; do cp "build-gpu/tests/$test" "$staged/tests/"; done
+cp build-gpu/lib/libhark-cuda.so "$staged/lib/"
+cp bench/kernels/*.py "$staged/bench/"
+cp tests/golden/*.json "$staged/tests/golden/"
+strip "$staged"/bin/* "$staged"/tests/*_test "$staged"/lib/*
+# The distribution's libraries that such a machine lacks: what the tests and bench load, and what
+# those load, but for the C and C++ runtimes, which every machine with a compiler's runtime has.
+ldd "$staged"/bin/* "$staged"/tests/*_test |
+    sed -n 's/^\t\(lib\(dnnl\|gomp\|OpenCL\|pcre2\)[^ ]*\) => \([^ ]*\) .*/\3/p' | sort -u |
+    while read -r library; do cp -L "$library" "$staged/lib/"; done
+
+mkdir -p .carry
+tar -C "$staged" -cf - . | xz -T0 -6 > .carry/gpu-check.tar.xz.new
+mv .carry/gpu-check.tar.xz.new .carry/gpu-check.tar.xz
+size=$(stat -c %s .carry/gpu-check.tar.xz)
+echo ".carry/gpu-check.tar.xz: $((size / 1000000)) MB, $(tar tf .carry/gpu-check.tar.xz | grep -c '[^/]$') files"
+if [ "$size" -gt $((limit_mb * 1000000)) ]; then
+    echo "gpu_check: expected at most $limit_mb MB" >&2
+    exit 1
+fi

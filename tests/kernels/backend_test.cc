@@ -1,0 +1,93 @@
+#include "kernels/backend.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include "kernels/cuda_library.h"
+
+namespace hark {
+namespace {
+
+ComputeOptions on(const std::string& device) {
+    ComputeOptions options;
+    options.device = device;
+    return options;
+}
+
+std::string error_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const UsageError& error) {
+        return std::string("usage: ") + error.what();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Backend, AutoAndCpuTakeTheProcessorWithTheThreadsAskedFor) {
+    for (const char* device : {"auto", "cpu"}) {
+        ComputeOptions options = on(device);
+        options.threads = 3;
+        const Context ctx = options.context();
+        EXPECT_EQ(ctx.device, Device::cpu);
+        EXPECT_EQ(ctx.threads, 3);
+    }
+}
+
+TEST(Backend, NoThreadsAreAllCoresThatTheProcessMayUse) {
+    cpu_set_t all, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    EXPECT_EQ(make_cpu_context(0).threads, CPU_COUNT(&all));
+    int first = 0;
+    while (!CPU_ISSET(first, &all)) ++first;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(make_cpu_context(0).threads, 1);
+    ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
+TEST(Backend, MalformedDevicesAreUsageErrors) {
+    for (const char* device : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1 ", "cuda:0x1",
+                               "cuda:99999999999", "CPU"})
+        EXPECT_EQ(
+            error_of([&] { on(device).context(); }),
+            concat("usage: --device: expected auto, cpu, cuda or cuda:N, found '", device, "'"));
+}
+
+// An Error thrown inside libhark-cuda.so is caught here as what it is.
+TEST(Backend, AGpuThatCannotBeHadIsAnErrorThatSaysWhy) {
+    const std::string none = error_of([] { make_cuda_context(4096); });
+    EXPECT_TRUE(none.starts_with("no GPU ")) << none;
+    EXPECT_FALSE(error_of([] { on("cuda:4096").context(); }).empty());
+}
+
+TEST(Backend, WholeModelsDoNotRunOnAGpuYet) {
+    const std::string why_not = error_of([] { make_cuda_context(0); });
+    const std::string refused = error_of([] { on("cuda").context(); });
+    if (why_not.empty()) {
+        EXPECT_EQ(refused,
+                  "--device cuda: this version computes whole models on the CPU only; "
+                  "leave out --device or give --device cpu");
+    } else {
+        EXPECT_EQ(refused, why_not);
+    }
+}
+
+TEST(Backend, PrecisionSaysHowWeightsAndCachesAreKept) {
+    using Weights = Precision::Weights;
+    const auto expect = [](const char* dtype, Weights weights, Dtype cache) {
+        EXPECT_EQ(precision_of(dtype).weights, weights) << dtype;
+        EXPECT_EQ(precision_of(dtype).cache, cache) << dtype;
+    };
+    expect("auto", Weights::keep, Dtype::f32);
+    expect("f32", Weights::f32, Dtype::f32);
+    expect("f16", Weights::f16, Dtype::f16);
+    expect("bf16", Weights::bf16, Dtype::f16);
+    expect("int8", Weights::int8, Dtype::f16);
+    EXPECT_THROW(precision_of("fp8"), UsageError);
+}
+
+}  // namespace
+}  // namespace hark

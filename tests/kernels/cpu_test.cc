@@ -1,0 +1,271 @@
+// The inner loops of every kind of processor that this one can run.
+#include "kernels/cpu/cpu.h"
+
+#include <limits>
+
+#include "support/ops.h"
+
+namespace hark::test {
+namespace {
+
+class Loops : public testing::TestWithParam<const CpuKernels*> {
+  protected:
+    const CpuKernels& cpu = *GetParam();
+};
+
+TEST_P(Loops, GeluIsExactWithinAMillionth) {
+    std::vector<float> x;
+    for (int i = -140000; i <= 140000; ++i) x.push_back(static_cast<float>(i) * 1e-4f);
+    std::vector<float> y(x.size()), tanh(x.size());
+    cpu.epilogue(y.data(), x.data(), nullptr, nullptr, std::ssize(x), Activation::gelu);
+    cpu.epilogue(tanh.data(), x.data(), nullptr, nullptr, std::ssize(x), Activation::gelu_tanh);
+    double worst = 0, worst_tanh = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double v = x[i];
+        worst = std::max(worst, std::abs(y[i] - 0.5 * v * std::erfc(-v / std::sqrt(2.0))));
+        const double u = std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v);
+        worst_tanh = std::max(worst_tanh, std::abs(tanh[i] - v / (1 + std::exp(-2 * u))));
+    }
+    EXPECT_LE(worst, 1e-6);
+    EXPECT_LE(worst_tanh, 1e-6);
+}
+
+TEST_P(Loops, GeluAgreesWithPyTorch) {
+    const nlohmann::json& golden = kernels_golden()["gelu"];
+    const std::vector<float> x = golden["x"];
+    std::vector<float> y(x.size());
+    cpu.epilogue(y.data(), x.data(), nullptr, nullptr, std::ssize(x), Activation::gelu);
+    expect_near(y, golden["gelu"].get<std::vector<double>>(), 1e-6);
+    cpu.epilogue(y.data(), x.data(), nullptr, nullptr, std::ssize(x), Activation::gelu_tanh);
+    expect_near(y, golden["gelu_tanh"].get<std::vector<double>>(), 1e-6);
+}
+
+TEST_P(Loops, ExpIsWithinThreeUnitsInTheLastPlace) {
+    std::vector<float> x = {0};
+    for (int i = 0; i < 87000; ++i) x.push_back(static_cast<float>(i) * -1e-3f);
+    x.insert(x.end(), {-88.0f, -1000.0f, -std::numeric_limits<float>::infinity()});
+    std::vector<float> e = x;
+    cpu.softmax(e.data(), std::ssize(e), 1.0f);
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double expected = std::exp(static_cast<double>(x[i]));
+        if (expected < 1.3e-38)
+            EXPECT_LE(e[i], 1.3e-38) << x[i];
+        else
+            worst = std::max(worst, std::abs(e[i] / expected - 1));
+    }
+    EXPECT_LE(worst, 3 * 1.1920929e-7);
+}
+
+TEST_P(Loops, SoftmaxOfAnyLength) {
+    for (int64_t n = 1; n < 70; ++n) {
+        std::vector<float> x = random_values(n, n, 30);
+        std::vector<double> expected;
+        const double top = *std::max_element(x.begin(), x.end());
+        double total = 0;
+        for (const float value : x) total += expected.emplace_back(std::exp(0.25 * (value - top)));
+        const float sum = cpu.softmax(x.data(), n, 0.25f);
+        expect_near(x, expected, 1e-6);
+        EXPECT_NEAR(sum, total, 1e-5 * total);
+    }
+}
+
+TEST_P(Loops, WidensEveryF16AndBf16) {
+    std::vector<uint16_t> bits(65536);
+    for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);
+    std::vector<float> wide(bits.size());
+    std::vector<uint16_t> back(bits.size());
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+        cpu.widen(wide.data(), bits.data(), dtype, std::ssize(bits));
+        cpu.narrow(back.data(), dtype, wide.data(), std::ssize(wide));
+        for (size_t i = 0; i < bits.size(); ++i) {
+            const float expected =
+                dtype == Dtype::f16 ? to_float(f16_t{bits[i]}) : to_float(bf16_t{bits[i]});
+            if (std::isnan(expected)) {
+                ASSERT_TRUE(std::isnan(wide[i])) << i;
+                continue;
+            }
+            ASSERT_EQ(wide[i], expected) << i;
+            ASSERT_EQ(back[i], bits[i]) << i;
+        }
+    }
+}
+
+TEST_P(Loops, NarrowsToNearestEven) {
+    std::vector<float> x = random_values(1003, 8, 100);
+    // Halfway between two bf16, between two f16, and what overflows.
+    x.insert(x.end(), {1.00390625f, 1.01171875f, 1.00048828125f, 1.00146484375f, 70000.0f,
+                       std::numeric_limits<float>::infinity(), 3.4e38f, 1e-7f, 1e-40f});
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+        std::vector<uint16_t> narrow(x.size());
+        cpu.narrow(narrow.data(), dtype, x.data(), std::ssize(x));
+        for (size_t i = 0; i < x.size(); ++i)
+            EXPECT_EQ(narrow[i], dtype == Dtype::f16 ? to_f16(x[i]).bits : to_bf16(x[i]).bits)
+                << name_of(dtype) << " of " << x[i];
+        const float nan = NAN;
+        uint16_t bits = 0;
+        float wide = 0;
+        cpu.narrow(&bits, dtype, &nan, 1);
+        cpu.widen(&wide, &bits, dtype, 1);
+        EXPECT_TRUE(std::isnan(wide));
+    }
+}
+
+TEST_P(Loops, QuantizesByTheLargest) {
+    for (const int64_t n : {1, 5, 16, 33, 100}) {
+        const std::vector<float> x = random_values(n, n, 5);
+        std::vector<int8_t> q(n);
+        const float scale = cpu.quantize(q.data(), x.data(), n);
+        float largest = 0;
+        for (const float value : x) largest = std::max(largest, std::abs(value));
+        EXPECT_FLOAT_EQ(scale, largest / 127);
+        for (int64_t i = 0; i < n; ++i) EXPECT_NEAR(q[i] * scale, x[i], scale * 0.5001);
+    }
+    const std::vector<float> zeros(20);
+    std::vector<int8_t> q(20, 1);
+    EXPECT_EQ(cpu.quantize(q.data(), zeros.data(), 20), 0);
+    EXPECT_EQ(q, std::vector<int8_t>(20));
+}
+
+TEST_P(Loops, FinishesInt8Products) {
+    for (const int64_t n : {1, 37, 300}) {
+        std::vector<int32_t> sums(n);
+        std::vector<double> expected;
+        const std::vector<float> scales = random_values(n, 1), bias = random_values(n, 2);
+        const std::vector<float> residual = random_values(n, 3);
+        for (int64_t i = 0; i < n; ++i) {
+            sums[i] = static_cast<int32_t>(i * 1000 - 5000);
+            const double v = sums[i] * 1e-4 * scales[i] + bias[i];
+            expected.push_back(residual[i] + 0.5 * v * std::erfc(-v / std::sqrt(2.0)));
+        }
+        std::vector<float> y(n);
+        cpu.finish_int8(y.data(), sums.data(), 1e-4f, scales.data(), bias.data(), residual.data(),
+                        n, Activation::gelu);
+        expect_near(y, expected, 2e-6);
+    }
+}
+
+TEST_P(Loops, ProductsOfEveryDtypeAndSize) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i8})
+        for (const int64_t k : {1, 15, 16, 40, 129})
+            for (const int64_t t : {1, 2, 3, 4, 6, 16}) {
+                constexpr int64_t n = 11;
+                TestDevice device(kCpuCase);
+                std::vector<float> w = random_values(n * k, 1), scales(n, 1);
+                if (dtype == Dtype::i8) {
+                    for (float& value : w) value = std::round(value * 40);
+                    scales = random_values(n, 2);
+                }
+                const Tensor stored = device.up(w, dtype, {n, k});
+                w = TestDevice::rounded(w, dtype);
+                const std::vector<float> x = random_values(t * (k + 2), 3);
+                std::vector<double> expected;
+                for (int64_t i = 0; i < t; ++i)
+                    for (int64_t j = 2; j < n; ++j) {
+                        double sum = 0;
+                        for (int64_t m = 0; m < k; ++m)
+                            sum += static_cast<double>(x[i * (k + 2) + m]) * w[j * k + m];
+                        expected.push_back(sum * scales[j]);
+                    }
+                std::vector<float> y(t * (n - 2));
+                cpu.products(y.data(), n - 2, x.data(), k + 2, t,
+                             {stored.data, scales.data(), dtype, k}, 2, n);
+                expect_near(y, expected, dtype == Dtype::i8 ? 1e-4 : 1e-5, 10);
+            }
+}
+
+TEST_P(Loops, PackedProductsOfEverySize) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
+        for (const int64_t m : {1, 5, 6, 13})
+            for (const int64_t n : {1, 16, 50, 65})
+                for (const int64_t k : {1, 7, 64}) {
+                    TestDevice device(kCpuCase);
+                    const std::vector<float> a = random_values(m * k, 1);
+                    const std::vector<float> b =
+                        TestDevice::rounded(random_values(n * k, 2), dtype);
+                    const int64_t wide = (n + cpu.panel - 1) / cpu.panel * cpu.panel;
+                    std::vector<float> packed(wide * k), c(m * wide), turned;
+                    for (const bool transposed : {false, true}) {
+                        // b as (k, n), and as (n, k)
+                        const Tensor stored = device.up(b, dtype, {n * k});
+                        (transposed ? cpu.pack_transposed : cpu.pack)(packed.data(), stored.data,
+                                                                      dtype, k, n);
+                        cpu.multiply_packed(c.data(), wide, a.data(), k, packed.data(), m, n, k, k);
+                        for (int64_t i = 0; i < m; ++i)
+                            for (int64_t j = 0; j < n; ++j) {
+                                double sum = 0;
+                                for (int64_t d = 0; d < k; ++d)
+                                    sum += static_cast<double>(a[i * k + d]) *
+                                           b[transposed ? j * k + d : d * n + j];
+                                ASSERT_NEAR(c[i * wide + j], sum, 1e-4) << i << " " << j;
+                            }
+                    }
+                }
+}
+
+// Fewer of b's rows than were packed: a causal block does not see the last keys.
+TEST_P(Loops, PackedProductsOfTheFirstRows) {
+    const int64_t n = cpu.panel + 3, wide = 2 * cpu.panel;
+    const std::vector<float> a = random_values(2 * 4, 1), b = random_values(9 * n, 2);
+    std::vector<float> packed(wide * 9), c(2 * wide);
+    cpu.pack(packed.data(), b.data(), Dtype::f32, 9, n);
+    cpu.multiply_packed(c.data(), wide, a.data(), 4, packed.data(), 2, n, 4, 9);
+    for (int64_t i = 0; i < 2; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            double sum = 0;
+            for (int64_t d = 0; d < 4; ++d) sum += static_cast<double>(a[i * 4 + d]) * b[d * n + j];
+            ASSERT_NEAR(c[i * wide + j], sum, 1e-5);
+        }
+}
+
+TEST_P(Loops, LayerNormAgreesWithPyTorch) {
+    const nlohmann::json& golden = kernels_golden()["layer_norm"];
+    const std::vector<float> x = golden["x"], w = golden["w"], b = golden["b"];
+    std::vector<float> y(x.size());
+    for (size_t row = 0; row < x.size(); row += w.size())
+        cpu.layer_norm(y.data() + row, x.data() + row, w.data(), b.data(), std::ssize(w), 1e-5f);
+    expect_near(y, golden["y"].get<std::vector<double>>(), 1e-5);
+}
+
+TEST_P(Loops, RunsOfKeysPutTogetherAreTheWhole) {
+    constexpr int64_t kHead = 37, kKeys = 50;
+    TestDevice device(kCpuCase);
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+        const std::vector<float> q = random_values(kHead, 1, 3);
+        const std::vector<float> k = TestDevice::rounded(random_values(kKeys * kHead, 2), dtype);
+        const std::vector<float> v = TestDevice::rounded(random_values(kKeys * kHead, 3), dtype);
+        const Tensor keys = device.up(k, dtype, {kKeys, kHead});
+        const Tensor values = device.up(v, dtype, {kKeys, kHead});
+        std::vector<float> out(kHead), part(kHead), scores(kKeys);
+        AttentionSum sum = {out.data()}, next = {part.data()};
+        const auto run = [&](AttentionSum& to, int64_t begin, int64_t end) {
+            cpu.attend(to,
+                       {q.data(), keys.slice(begin, end).data, values.slice(begin, end).data, dtype,
+                        end - begin, kHead, 0.3f},
+                       scores.data());
+        };
+        run(sum, 0, 20);
+        run(next, 20, kKeys);
+        cpu.combine(sum, next, kHead);
+        cpu.multiply(out.data(), out.data(), 1 / sum.total, kHead);
+        std::vector<double> expected(kHead);
+        double total = 0;
+        for (int64_t j = 0; j < kKeys; ++j) {
+            double score = 0;
+            for (int64_t d = 0; d < kHead; ++d)
+                score += static_cast<double>(q[d]) * k[j * kHead + d];
+            const double e = std::exp(0.3 * score);
+            total += e;
+            for (int64_t d = 0; d < kHead; ++d) expected[d] += e * v[j * kHead + d];
+        }
+        for (double& value : expected) value /= total;
+        expect_near(out, expected, 2e-6);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Processors, Loops,
+                         testing::ValuesIn(all_cpu_kernels().begin(), all_cpu_kernels().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace hark::test

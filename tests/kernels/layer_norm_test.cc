@@ -1,0 +1,78 @@
+#include "kernels/ops.h"
+#include "support/ops.h"
+
+namespace hark::test {
+namespace {
+
+class LayerNorm : public testing::TestWithParam<DeviceCase> {};
+
+std::vector<double> normalized(const std::vector<float>& x, const std::vector<float>& w,
+                               const std::vector<float>& b, double eps) {
+    const size_t columns = w.size();
+    std::vector<double> y;
+    for (size_t first = 0; first < x.size(); first += columns) {
+        double mean = 0, variance = 0;
+        for (size_t c = 0; c < columns; ++c) mean += x[first + c] / static_cast<double>(columns);
+        for (size_t c = 0; c < columns; ++c)
+            variance += std::pow(x[first + c] - mean, 2) / static_cast<double>(columns);
+        for (size_t c = 0; c < columns; ++c)
+            y.push_back((x[first + c] - mean) / std::sqrt(variance + eps) * w[c] + b[c]);
+    }
+    return y;
+}
+
+TEST_P(LayerNorm, AgreesWithPyTorch) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const nlohmann::json& golden = kernels_golden()["layer_norm"];
+    const int64_t rows = golden["rows"], columns = golden["columns"];
+    const Dtype dtype = GetParam().activations;
+    Tensor x = device.up(golden["x"], dtype, {rows, columns}),
+           y = device.empty(dtype, {rows, columns});
+    layer_norm(device.ctx(), y, x, device.up(golden["w"], Dtype::f32, {columns}),
+               device.up(golden["b"], Dtype::f32, {columns}));
+    expect_near(device.down(y), golden["y"].get<std::vector<double>>(), GetParam().tolerance);
+}
+
+TEST_P(LayerNorm, AnyNumberOfColumnsAndInPlace) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const int64_t columns : {1, 2, 7, 16, 31, 384, 1023})
+        for (const int64_t rows : {1, 3, 70}) {
+            const std::vector<float> x = random_values(rows * columns, columns, 3);
+            const std::vector<float> w = random_values(columns, 1), b = random_values(columns, 2);
+            Tensor xy = device.up(x, Dtype::f32, {rows, columns});
+            layer_norm(device.ctx(), xy, xy, device.up(w, Dtype::f32, {columns}),
+                       device.up(b, Dtype::f32, {columns}), 1e-3f);
+            expect_near(device.down(xy), normalized(x, w, b, 1e-3), GetParam().tolerance);
+        }
+}
+
+// A mean that is 100,000 deviations: the input itself has but three digits of its deviation left.
+TEST_P(LayerNorm, LargeMeanAndTinyVariance) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    std::vector<float> x = random_values(1280, 4, 0.05);
+    for (float& value : x) value += 5000;
+    const std::vector<float> w(1280, 1), b(1280, 0);
+    Tensor xy = device.up(x, Dtype::f32, {1, 1280});
+    layer_norm(device.ctx(), xy, xy, device.up(w, Dtype::f32, {1280}),
+               device.up(b, Dtype::f32, {1280}));
+    expect_near(device.down(xy), normalized(x, w, b, 1e-5), GetParam().tolerance);
+}
+
+TEST_P(LayerNorm, WrongShapesAreErrors) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    Tensor x = device.empty(Dtype::f32, {2, 8}), w = device.empty(Dtype::f32, {8});
+    EXPECT_THROW(layer_norm(device.ctx(), x, x, w, device.empty(Dtype::f32, {7})), Error);
+    EXPECT_THROW(layer_norm(device.ctx(), device.empty(Dtype::f32, {3, 8}), x, w, w), Error);
+    EXPECT_THROW(layer_norm(device.ctx(), x, device.empty(Dtype::f16, {2, 8}), w, w), Error);
+    EXPECT_THROW(layer_norm(device.ctx(), x, x, w, Tensor()), Error);
+}
+
+const DeviceCase kCases[] = {kCpuCase, kOneThreadCase};
+INSTANTIATE_TEST_SUITE_P(Devices, LayerNorm, testing::ValuesIn(kCases), name_of_case);
+
+}  // namespace
+}  // namespace hark::test

@@ -1,0 +1,234 @@
+#include "kernels/ops.h"
+#include "support/ops.h"
+
+namespace hark::test {
+namespace {
+
+// A product's weights and how far off its sum may be, relative to |x| |w|.
+struct WeightCase {
+    Dtype dtype;
+    double few_rows, many_rows;
+};
+
+// Many rows of bf16 and int8 are multiplied by activations rounded to bf16 (8 bits) and int8 where
+// the processor can.
+constexpr WeightCase kWeights[] = {{Dtype::f32, 1e-6, 1e-6},
+                                   {Dtype::f16, 1e-6, 1e-6},
+                                   {Dtype::bf16, 1e-6, 3e-3},
+                                   {Dtype::i8, 1e-6, 8e-3}};
+
+struct Shape {
+    int64_t t, n, k;
+};
+
+double activated(double x, Activation activation) {
+    if (activation == Activation::gelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    if (activation == Activation::gelu_tanh)
+        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    return x;
+}
+
+struct Inputs {
+    Shape shape;
+    std::vector<float> x, w, scales, bias, residual;
+
+    Inputs(Shape shape, Dtype activations, Dtype weights, uint64_t seed) : shape(shape) {
+        const auto [t, n, k] = shape;
+        x = TestDevice::rounded(random_values(t * k, seed), activations);
+        w = random_values(n * k, seed + 1, 1 / std::sqrt(static_cast<double>(k)));
+        if (weights == Dtype::i8) {
+            scales.assign(n, 1.0f / 127 / std::sqrt(static_cast<float>(k)));
+            for (int64_t i = 0; i < n * k; ++i)
+                w[i] = std::clamp(std::round(w[i] / scales[i / k]), -127.0f, 127.0f);
+        }
+        w = TestDevice::rounded(w, weights);
+        bias = random_values(n, seed + 2);
+        residual = TestDevice::rounded(random_values(t * n, seed + 3), activations);
+    }
+    Matrix up(TestDevice& device, Dtype dtype) const {
+        Matrix matrix;
+        matrix.values = device.up(w, dtype, {shape.n, shape.k});
+        if (dtype == Dtype::i8) matrix.scales = device.up(scales, Dtype::f32, {shape.n});
+        return matrix;
+    }
+    // In double. `size` gets |x| |w| for every value.
+    std::vector<double> expected(const Epilogue& then, std::vector<double>& size) const {
+        const auto [t_size, n_size, k_size] = shape;
+        std::vector<double> y;
+        size.clear();
+        for (int64_t t = 0; t < t_size; ++t)
+            for (int64_t n = 0; n < n_size; ++n) {
+                double sum = 0, x2 = 0, w2 = 0;
+                const double scale = scales.empty() ? 1 : scales[n];
+                for (int64_t k = 0; k < k_size; ++k) {
+                    const double a = x[t * k_size + k], b = w[n * k_size + k] * scale;
+                    sum += a * b;
+                    x2 += a * a;
+                    w2 += b * b;
+                }
+                if (then.bias) sum += bias[n];
+                sum = activated(sum, then.activation);
+                if (then.residual) sum += residual[t * n_size + n];
+                y.push_back(sum);
+                size.push_back(std::sqrt(x2 * w2));
+            }
+        return y;
+    }
+};
+
+class Linear : public testing::TestWithParam<DeviceCase> {};
+
+// Runs one product and compares it with the sum in double.
+void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& weights, Shape shape,
+                   Activation activation, bool with_bias, int residual) {
+    SCOPED_TRACE(concat(name_of(weights.dtype), " T ", shape.t, " N ", shape.n, " K ", shape.k,
+                        " activation ", static_cast<int>(activation), " bias ", with_bias,
+                        " residual ", residual));
+    const Arena::Scope scope(device.ctx().arena);
+    const Inputs in(shape, on.activations, weights.dtype, 11 + shape.t + 5 * shape.n + 3 * shape.k);
+    const Matrix w = in.up(device, weights.dtype);
+    Tensor x = device.up(in.x, on.activations, {shape.t, shape.k});
+    Tensor y = device.up(in.residual, on.activations, {shape.t, shape.n});
+    Epilogue then = {.activation = activation};
+    if (with_bias) then.bias = device.up(in.bias, Dtype::f32, {shape.n});
+    if (residual == 1) then.residual = device.up(in.residual, on.activations, {shape.t, shape.n});
+    if (residual == 2) then.residual = y;
+    linear(device.ctx(), y, x, w, then);
+    std::vector<double> size;
+    const std::vector<double> expected = in.expected(then, size);
+    const std::vector<float> found = device.down(y);
+    const double own = on.device == Device::cpu
+                           ? (shape.t > 16 ? weights.many_rows : weights.few_rows)
+                           : on.tolerance;
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], expected[i],
+                    own * size[i] + on.tolerance * std::abs(expected[i]) + 1e-6)
+            << "value " << i;
+}
+
+TEST_P(Linear, AgreesWithTheSumInDouble) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    constexpr Shape kShapes[] = {{1, 1, 1},    {1, 33, 7},   {2, 5, 100},  {3, 100, 31},
+                                 {5, 16, 64},  {8, 17, 65},  {16, 33, 96}, {17, 40, 48},
+                                 {50, 1, 130}, {33, 67, 15}, {1, 200, 384}};
+    for (const WeightCase& weights : kWeights)
+        for (const Shape& shape : kShapes)
+            check_product(device, GetParam(), weights, shape, Activation::none, true, 0);
+}
+
+TEST_P(Linear, FusesEveryEpilogue) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const WeightCase& weights : kWeights)
+        for (const Shape& shape : {Shape{3, 35, 40}, Shape{20, 35, 40}})
+            for (const Activation activation :
+                 {Activation::none, Activation::gelu, Activation::gelu_tanh})
+                for (const bool bias : {false, true})
+                    for (const int residual : {0, 1, 2})
+                        check_product(device, GetParam(), weights, shape, activation, bias,
+                                      residual);
+}
+
+TEST_P(Linear, ZeroRowsGiveNothing) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Inputs in({1, 4, 8}, GetParam().activations, Dtype::f16, 5);
+    const Matrix w = in.up(device, Dtype::f16);
+    Tensor y = device.empty(GetParam().activations, {0, 4});
+    linear(device.ctx(), y, device.empty(GetParam().activations, {0, 8}), w);
+    EXPECT_TRUE(device.down(y).empty());
+}
+
+TEST_P(Linear, WrongShapesAreErrors) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Dtype dtype = GetParam().activations;
+    const Inputs in({4, 6, 8}, dtype, Dtype::f32, 5);
+    const Matrix w = in.up(device, Dtype::f32);
+    Tensor x = device.up(in.x, dtype, {4, 8}), y = device.empty(dtype, {4, 6});
+    EXPECT_THROW(linear(device.ctx(), y, device.empty(dtype, {4, 7}), w), Error);
+    EXPECT_THROW(linear(device.ctx(), device.empty(dtype, {4, 5}), x, w), Error);
+    EXPECT_THROW(linear(device.ctx(), device.empty(dtype, {3, 6}), x, w), Error);
+    EXPECT_THROW(linear(device.ctx(), device.empty(Dtype::i32, {4, 6}), x, w), Error);
+    EXPECT_THROW(linear(device.ctx(), y, x, Matrix{}), Error);
+    EXPECT_THROW(linear(device.ctx(), y, x, w, {.bias = device.empty(Dtype::f32, {5})}), Error);
+    EXPECT_THROW(linear(device.ctx(), y, x, w, {.residual = device.empty(dtype, {4, 5})}), Error);
+    Matrix no_scales = {device.empty(Dtype::i8, {6, 8}), {}};
+    EXPECT_THROW(linear(device.ctx(), y, x, no_scales), Error);
+}
+
+// Shapes that a GPU multiplies in other ways: aligned rows, several tiles, long sums.
+TEST_P(Linear, AgreesInWholeTiles) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const WeightCase& weights : kWeights)
+        for (const Shape& shape : {Shape{1, 256, 1280}, Shape{4, 130, 640}, Shape{8, 96, 1024},
+                                   Shape{9, 128, 256}, Shape{32, 96, 512}, Shape{200, 264, 384}})
+            for (const Activation activation : {Activation::gelu, Activation::gelu_tanh})
+                check_product(device, GetParam(), weights, shape, activation, true,
+                              activation == Activation::gelu ? 1 : 0);
+}
+
+const DeviceCase kLinearCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case,
+                                   kCudaBf16Case};
+INSTANTIATE_TEST_SUITE_P(Devices, Linear, testing::ValuesIn(kLinearCases), name_of_case);
+
+// Weights of another type than the activations are converted in blocks; these need two.
+TEST(LinearOnCuda, WeightsOfSeveralBlocks) {
+    TestDevice device(kCudaF16Case);
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const WeightCase& weights : {kWeights[3], kWeights[0]})
+        check_product(device, kCudaF16Case, weights, {40, 8200, 1024}, Activation::gelu, true, 1);
+}
+
+TEST(LinearOnCuda, FewRowsAreTheSameBitsWhateverIsBesideThem) {
+    TestDevice device(kCudaF16Case);
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const WeightCase& weights : kWeights)
+        for (const int64_t k : {77, 640}) {
+            const int64_t rows = weights.dtype == Dtype::f16 ? 4 : 8;  // as many as few are there
+            const Inputs in({rows, 37, k}, Dtype::f16, weights.dtype, 3);
+            const Matrix w = in.up(device, weights.dtype);
+            Tensor x = device.up(in.x, Dtype::f16, {rows, k}),
+                   y = device.empty(Dtype::f32, {rows, 37});
+            const Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {37}),
+                                   .activation = Activation::gelu};
+            linear(device.ctx(), y, x, w, then);
+            const std::vector<float> together = device.down(y);
+            for (int64_t count : {1, 2, 3, 4, 5})
+                for (int64_t t = 0; t + count <= rows; t += count) {
+                    Tensor some = device.empty(Dtype::f32, {count, 37});
+                    linear(device.ctx(), some, x.slice(t, t + count), w, then);
+                    EXPECT_EQ(0, std::memcmp(device.down(some).data(), together.data() + t * 37,
+                                             some.bytes()))
+                        << name_of(weights.dtype) << " row " << t << " of " << count;
+                }
+        }
+}
+
+// A decoder's row must not change with what is decoded beside it.
+TEST(LinearRows, AreTheSameBitsWhateverIsBesideThem) {
+    TestDevice device(kCpuCase), alone(kOneThreadCase);
+    for (const WeightCase& weights : kWeights) {
+        const Inputs in({16, 37, 77}, Dtype::f32, weights.dtype, 3);
+        const Matrix w = in.up(device, weights.dtype);
+        Tensor x = device.up(in.x, Dtype::f32, {16, 77});
+        Tensor all = device.empty(Dtype::f32, {16, 37});
+        const Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {37}),
+                               .activation = Activation::gelu};
+        linear(device.ctx(), all, x, w, then);
+        const std::vector<float> together = device.down(all);
+        for (int64_t count : {1, 2, 3, 5, 7, 12})
+            for (int64_t t = 0; t + count <= 16; t += count) {
+                Tensor some = alone.empty(Dtype::f32, {count, 37});
+                linear(alone.ctx(), some, x.slice(t, t + count), w, then);
+                EXPECT_EQ(0, std::memcmp(some.data, together.data() + t * 37, some.bytes()))
+                    << name_of(weights.dtype) << " row " << t << " of " << count;
+            }
+    }
+}
+
+}  // namespace
+}  // namespace hark::test

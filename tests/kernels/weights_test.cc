@@ -1,0 +1,113 @@
+#include "kernels/weights.h"
+
+#include <limits>
+
+#include "support/ops.h"
+
+namespace hark::test {
+namespace {
+
+using Kind = Precision::Weights;
+
+std::vector<float> values_of(const Matrix& matrix) {
+    std::vector<float> values;
+    for (int64_t i = 0; i < matrix.values.size(); ++i)
+        values.push_back(matrix.values.as<int8_t>()[i] *
+                         matrix.scales.as<float>()[i / matrix.values.dim(1)]);
+    return values;
+}
+
+TEST(Weights, KeepTakesF16OnlyWhereNothingIsLost) {
+    TestDevice device(kCpuCase);
+    const std::vector<float> exact = TestDevice::rounded(random_values(6 * 9, 1), Dtype::f16);
+    std::vector<float> more = exact;
+    more.back() = 1 + 1.0f / 65536;
+    Weights weights;
+    const Matrix kept = weights.matrix({device.up(exact, Dtype::f32, {6, 9})});
+    EXPECT_EQ(kept.values.dtype, Dtype::f16);
+    EXPECT_EQ(device.down(kept.values), exact);
+    const Matrix wide = weights.matrix({device.up(more, Dtype::f32, {6, 9})});
+    EXPECT_EQ(wide.values.dtype, Dtype::f32);
+    EXPECT_EQ(device.down(wide.values), more);
+    const Matrix from_half = weights.matrix({device.up(exact, Dtype::f16, {6, 9})});
+    EXPECT_EQ(device.down(from_half.values), exact);
+    std::vector<float> beyond(4, 1e5f);  // finite, but not as f16
+    EXPECT_EQ(weights.matrix({device.up(beyond, Dtype::f32, {2, 2})}).values.dtype, Dtype::f32);
+    EXPECT_THROW(weights.matrix({device.up(beyond, Dtype::f32, {2, 2})}, Kind::f16), Error);
+}
+
+TEST(Weights, RoundsToTheWantedPrecision) {
+    TestDevice device(kCpuCase);
+    const std::vector<float> stored = random_values(5 * 33, 2);
+    Weights weights(Kind::bf16);
+    const Tensor from = device.up(stored, Dtype::f32, {5, 33});
+    EXPECT_EQ(device.down(weights.matrix({from}).values), TestDevice::rounded(stored, Dtype::bf16));
+    EXPECT_EQ(device.down(weights.matrix({from}, Kind::f16).values),
+              TestDevice::rounded(stored, Dtype::f16));
+    EXPECT_EQ(device.down(weights.matrix({from}, Kind::f32).values), stored);
+}
+
+TEST(Weights, Int8HasAScaleARow) {
+    TestDevice device(kCpuCase);
+    std::vector<float> stored = random_values(4 * 35, 3);
+    for (size_t i = 0; i < 35; ++i) stored[35 + i] *= 1000, stored[70 + i] = 0;
+    Weights weights(Kind::int8);
+    const Matrix matrix = weights.matrix({device.up(stored, Dtype::f32, {4, 35})});
+    const std::vector<float> found = values_of(matrix);
+    for (size_t row = 0; row < 4; ++row) {
+        float largest = 0;
+        for (size_t i = 0; i < 35; ++i) largest = std::max(largest, std::abs(stored[row * 35 + i]));
+        EXPECT_FLOAT_EQ(matrix.scales.as<float>()[row], largest / 127);
+        for (size_t i = 0; i < 35; ++i)
+            EXPECT_NEAR(found[row * 35 + i], stored[row * 35 + i], largest / 127 * 0.5001);
+    }
+}
+
+TEST(Weights, StacksTransposesAndReordersTaps) {
+    TestDevice device(kCpuCase);
+    const Tensor a = device.up({1, 2, 3, 4}, Dtype::f32, {2, 2});
+    const Tensor b = device.up({5, 6}, Dtype::f16, {1, 2});
+    Weights weights(Kind::f32);
+    EXPECT_EQ(device.down(weights.matrix({a, b}).values), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+    const Tensor c = device.up({1, 2, 3, 4, 5, 6}, Dtype::bf16, {2, 3});
+    const Matrix turned = weights.transposed({c, a});
+    EXPECT_EQ(device.down(turned.values), (std::vector<float>{1, 4, 2, 5, 3, 6, 1, 3, 2, 4}));
+    EXPECT_EQ(turned.values.dim(0), 5);
+    const Tensor taps = device.up({1, 2, 3, 10, 20, 30}, Dtype::f32, {1, 2, 3});
+    EXPECT_EQ(device.down(weights.convolution(taps).values),
+              (std::vector<float>{1, 10, 2, 20, 3, 30}));
+    const Tensor bias = device.up({7, 8}, Dtype::f16, {2});
+    EXPECT_EQ(device.down(weights.vector({bias, zeros_of(3), bias})),
+              (std::vector<float>{7, 8, 0, 0, 0, 7, 8}));
+    EXPECT_EQ(device.down(weights.table(c)), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(weights.table(c).dim(1), 3);
+}
+
+TEST(Weights, WhatDoesNotFitIsAnError) {
+    TestDevice device(kCpuCase);
+    const Tensor a = device.up({1, 2, 3, 4}, Dtype::f32, {2, 2});
+    const Tensor b = device.up({1, 2, 3}, Dtype::f32, {1, 3});
+    const Tensor ids = device.up(std::vector<int32_t>{1, 2});
+    Weights weights;
+    EXPECT_THROW(weights.matrix({a, b}), Error);
+    EXPECT_THROW(weights.transposed({a, b}), Error);
+    EXPECT_THROW(weights.matrix({ids}), Error);
+    EXPECT_THROW(weights.vector({a}), Error);
+    EXPECT_THROW(weights.vector({ids}), Error);
+    EXPECT_THROW(weights.convolution(a), Error);
+    for (const float bad : {std::numeric_limits<float>::infinity(), NAN})
+        for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8})
+            EXPECT_THROW(weights.matrix({device.up({1, bad}, Dtype::f32, {1, 2})}, kind), Error);
+}
+
+TEST(Weights, SayHowMuchTheyTake) {
+    Weights weights;
+    Tensor table = weights.empty(Dtype::f16, {10, 7});
+    EXPECT_EQ(weights.bytes(), 140u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(table.data) % 64, 0u);
+    const Weights moved = std::move(weights);
+    EXPECT_EQ(moved.bytes(), 140u);
+}
+
+}  // namespace
+}  // namespace hark::test

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs all tests: the tools and libraries in a release build,
+# then readers and tools again and the fuzz targets under AddressSanitizer and
+# UndefinedBehaviorSanitizer. Needs neither a GPU nor the network once packages are there.
+# Run again, it only does what is missing. Arguments go to ctest: tests/run.sh -R whisper
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. pipelines/packages.sh
+install_packages $hark_packages $hark_test_packages
+jobs="$(nproc)"
+
+cmake --preset cpu
+cmake --build --preset cpu -j "$jobs"
+cmake --preset cpu-asan
+cmake --build --preset cpu-asan -j "$jobs"
+
+# One summary at the end: the sanitizers' run is itself a part of it only where it passed.
+ctest --test-dir build-asan -j "$jobs" --output-on-failure --no-tests=error "$@"
+ctest --test-dir build -j "$jobs" --output-on-failure --no-tests=error "$@"

@@ -1,0 +1,319 @@
+// audio-decode's contract, on the real binary.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "support/audio.h"
+#include "support/process.h"
+
+using namespace hark;
+using namespace hark::test;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+std::string sample(const std::string& name) { return samples_dir() / name; }
+
+ProcessResult decode(const std::vector<std::string>& arguments, const std::string& input = "") {
+    return run_tool("audio-decode", arguments, input);
+}
+
+std::map<std::string, Whole> recordings_of(const ProcessResult& result) {
+    return join(read_chunks(result.out, "audio"));
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+bool has(const std::string& command) { return run_shell("command -v " + command).exit_code == 0; }
+
+const std::vector<std::string> kFormats = {"harbour.wav", "story.mp3", "family.flac", "forest.ogg",
+                                           "news.mp4",    "rain.mkv",  "room.m4a",    "ship.webm"};
+
+std::vector<std::string> all_formats() {
+    std::vector<std::string> files;
+    for (const std::string& name : kFormats) files.push_back(sample(name));
+    return files;
+}
+
+}  // namespace
+
+TEST(AudioDecode, WritesRecordingsInTheOrderOfItsArgumentsWhateverTheJobs) {
+    std::vector<std::string> arguments = all_formats();
+    arguments.insert(arguments.begin(), {"--chunk", "1", "--jobs", "1"});
+    const ProcessResult one = decode(arguments);
+    ASSERT_EQ(one.exit_code, 0) << one.err;
+    EXPECT_EQ(one.err, "");
+    for (const char* jobs : {"3", "8", "100"}) {
+        arguments[3] = jobs;
+        EXPECT_TRUE(decode(arguments).out == one.out) << jobs;
+    }
+    int64_t recording = 0;
+    std::string current;
+    for (const Chunk& chunk : read_chunks(one.out, "audio")) {
+        if (chunk.start == 0) {
+            current = chunk.recording;
+            EXPECT_EQ(current, std::to_string(++recording));
+            EXPECT_EQ(chunk.source, sample(kFormats[static_cast<size_t>(recording - 1)]));
+        }
+        EXPECT_EQ(chunk.recording, current);  // whole, one after another
+    }
+    EXPECT_EQ(recording, 8);
+}
+
+TEST(AudioDecode, APipeGivesWhatTheFileGives) {
+    for (const std::string& file : all_formats()) {
+        const ProcessResult piped = run_shell("cat '" + file + "' | audio-decode -");
+        ASSERT_EQ(piped.exit_code, 0) << file << ": " << piped.err;
+        Whole from_pipe = recordings_of(piped).at("1");
+        const Whole from_file = recordings_of(decode({file})).at("1");
+        EXPECT_EQ(from_pipe.source, "stdin");
+        if (file == sample("story.mp3")) {
+            // libav leaves the padding at an MP3's end out only where it can seek, at most 1152
+            // samples of 22050 Hz here.
+            EXPECT_LT(from_pipe.values.size() - from_file.values.size(), 900u);
+            from_pipe.values.resize(from_file.values.size() - 100);  // less the filter's reach
+            EXPECT_TRUE(std::equal(from_pipe.values.begin(), from_pipe.values.end(),
+                                   from_file.values.begin()));
+            continue;
+        }
+        EXPECT_TRUE(from_pipe.values == from_file.values) << file;
+        EXPECT_TRUE(run_shell("audio-decode - < '" + file + "'").out == piped.out) << file;
+    }
+}
+
+TEST(AudioDecode, ChunkZeroIsOneDocument) {
+    const std::vector<Chunk> one =
+        read_chunks(decode({"--chunk", "0", sample("story.mp3"), sample("hat.wav")}).out, "audio");
+    ASSERT_EQ(one.size(), 2u);
+    const auto cut = recordings_of(decode({"--chunk", "0.37", sample("story.mp3")}));
+    EXPECT_TRUE(cut.at("1").values == join(one).at("1").values);
+    EXPECT_GT(cut.at("1").chunks, 50);
+}
+
+TEST(AudioDecode, SplitsChannels) {
+    const std::string file = sample("two_speakers.flac");
+    const auto split = recordings_of(decode({"--split-channels", "--chunk", "1", file}));
+    ASSERT_EQ(split.size(), 2u);
+    const Whole &left = split.at("1.0"), &right = split.at("1.1");
+    EXPECT_EQ(left.channel, "0");
+    EXPECT_EQ(right.channel, "1");
+    EXPECT_EQ(left.source, file);
+    const Whole mixed = recordings_of(decode({file})).at("1");
+    ASSERT_EQ(left.values.size(), mixed.values.size());
+    ASSERT_EQ(right.values.size(), mixed.values.size());
+    double left_only = 0;
+    for (size_t i = 0; i < mixed.values.size(); ++i) {
+        ASSERT_NEAR(mixed.values[i], (left.values[i] + right.values[i]) / 2, 1e-6);
+        if (i < 16000) left_only = std::max<double>(left_only, std::abs(right.values[i]));
+    }
+    EXPECT_LT(left_only, 0.01);  // the speaker on the right has not begun
+}
+
+TEST(AudioDecode, StartDurationAndTrack) {
+    const Whole whole = recordings_of(decode({sample("story.mp3")})).at("1");
+    const Whole part =
+        recordings_of(decode({"--start", "2.5", "--duration", "3", sample("story.mp3")})).at("1");
+    ASSERT_EQ(part.values.size(), 48000u);
+    EXPECT_TRUE(std::equal(part.values.begin(), part.values.end(), whole.values.begin() + 40000));
+    const ProcessResult none = decode({"--track", "3", sample("news.mp4")});
+    EXPECT_EQ(none.exit_code, 1);
+    expect_contains(none.err, "expected audio track 3, found 1 track");
+    if (!has("ffmpeg")) return;
+    const TemporaryDirectory directory;
+    const std::string two = directory.path() / "two.mkv";
+    ASSERT_EQ(run_shell("ffmpeg -nostdin -v error -i '" + sample("hat.wav") + "' -i '" +
+                        sample("key.wav") + "' -map 0:a -map 1:a -c:a flac '" + two + "'")
+                  .exit_code,
+              0);
+    EXPECT_TRUE(recordings_of(decode({two})).at("1").values ==
+                recordings_of(decode({sample("hat.wav")})).at("1").values);
+    EXPECT_TRUE(recordings_of(decode({"--track", "1", two})).at("1").values ==
+                recordings_of(decode({sample("key.wav")})).at("1").values);
+}
+
+TEST(AudioDecode, OneBadFileOfThreeLeavesTheOthers) {
+    const TemporaryDirectory directory;
+    const std::string garbage = directory.path() / "garbage.mp3";
+    std::string noise;
+    for (uint64_t i = 0; i < 9000; ++i) noise += little_endian(i * i * i, 7);
+    write_text(garbage, noise);
+    const std::string cut = directory.path() / "cut.wav";
+    write_text(cut, read_text(sample("harbour.wav")).substr(0, 30000));
+    const std::string good = sample("hat.wav"), missing = directory.path() / "none.wav";
+    for (const std::string& bad : {garbage, cut, missing, directory.path().string()}) {
+        const ProcessResult result = decode({good, bad, sample("key.wav")});
+        EXPECT_EQ(result.exit_code, 1);
+        const auto recordings = recordings_of(result);
+        ASSERT_EQ(recordings.size(), 3u) << bad;
+        EXPECT_TRUE(recordings.at("1").values == recordings_of(decode({good})).at("1").values);
+        EXPECT_TRUE(recordings.at("3").values ==
+                    recordings_of(decode({sample("key.wav")})).at("1").values);
+        EXPECT_EQ(recordings.at("1").error + recordings.at("3").error, "");
+        const Whole& broken = recordings.at("2");
+        EXPECT_EQ(broken.source, bad);
+        expect_contains(broken.error, bad + ": ");
+        EXPECT_EQ(result.err, "audio-decode: " + broken.error + "\n");
+        EXPECT_EQ(broken.values.size(), bad == cut ? (30000u - 44) / 2 : 0u);
+    }
+    const ProcessResult quiet = decode({"--quiet", missing});
+    EXPECT_EQ(quiet.exit_code, 1);
+    expect_contains(quiet.err, missing);
+    EXPECT_EQ(decode({"--split-channels", missing}).exit_code, 1);
+}
+
+TEST(AudioDecode, FirstDocumentComesBeforeTheEndOfTheInput) {
+    const TemporaryDirectory directory;
+    const std::string folder = directory.path();
+    std::vector<std::string> files = {folder + "/a.wav"};
+    write_text(files[0], noise_wav(1, 90 * 16000));
+    if (has("ffmpeg")) {
+        for (const char* ending : {"mp3", "flac", "ogg", "webm", "mkv", "aac"}) {
+            files.push_back(folder + "/a." + ending);
+            ASSERT_EQ(
+                run_shell("ffmpeg -nostdin -v error -i '" + files[0] + "' '" + files.back() + "'")
+                    .exit_code,
+                0);
+        }
+        // An MP4 in fragments, as downloads and live streams come, needs no index at its end.
+        files.push_back(folder + "/a.mp4");
+        ASSERT_EQ(run_shell("ffmpeg -nostdin -v error -i '" + files[0] +
+                            "' -c:a aac -movflags frag_keyframe+empty_moov -frag_duration 1000000 "
+                            "'" +
+                            files.back() + "'")
+                      .exit_code,
+                  0);
+    }
+    for (const std::string& file : files) {
+        // The last tenth of the file follows only once the first document has come.
+        const ProcessResult result =
+            run_shell("cd '" + folder + "'; rm -f go; mkfifo go; size=$(stat -c %s " + file +
+                      ");"
+                      "{ head -c $((size * 9 / 10)) " +
+                      file +
+                      "; read < go;"
+                      "  tail -c +$((size * 9 / 10 + 1)) " +
+                      file +
+                      "; } | timeout 60 audio-decode - |"
+                      "{ head -c 1920000 | wc -c; echo > go; cat | wc -c; }");
+        EXPECT_EQ(result.exit_code, 0) << file << result.err;
+        expect_contains(result.out, "1920000\n");
+        EXPECT_GT(std::stol(result.out.substr(8)), 3000000) << file;
+    }
+}
+
+TEST(AudioDecode, ThreeHoursOfMp3TakeConstantMemory) {
+    if (kSanitized) GTEST_SKIP() << "the sanitizer keeps freed memory";
+    const TemporaryDirectory directory;
+    const double seconds =
+        static_cast<double>(recordings_of(decode({sample("story.mp3")})).at("1").values.size()) /
+        kSampleRate;
+    // The tool's peak memory in KiB, seen once so many bytes of its output have been read and the
+    // pipe still holds it up.
+    const auto peak_kib = [&](int copies, int64_t bytes) {
+        const ProcessResult result = run_shell(
+            "cd '" + directory.path().string() +
+            "'; rm -f out long.mp3; mkfifo out;"
+            "for i in $(seq " +
+            std::to_string(copies) + "); do cat '" + sample("story.mp3") +
+            "'; done > long.mp3; audio-decode long.mp3 > out & tool=$!;"
+            "{ head -c " +
+            std::to_string(bytes) +
+            " > /dev/null;"
+            "  sed -n 's/VmHWM://p' /proc/$tool/status; cat > /dev/null; } < out; wait $tool");
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return std::stol(result.out);
+    };
+    const int64_t three_hours = int64_t{3} * 3600 * kSampleRate * 4;
+    const auto began = std::chrono::steady_clock::now();
+    const long hours = peak_kib(static_cast<int>(3 * 3600 / seconds) + 2, three_hours);
+    const auto took = std::chrono::steady_clock::now() - began;
+    const long minutes =
+        peak_kib(12, 4 * 30 * kSampleRate * 4);  // enough to fill what is read ahead
+    EXPECT_LT(hours, minutes + 16 * 1024);       // of the 675 MiB that are decoded
+    RecordProperty("hours_kib", static_cast<int>(hours));
+    RecordProperty("minutes_kib", static_cast<int>(minutes));
+    RecordProperty("seconds", std::to_string(std::chrono::duration<double>(took).count()));
+}
+
+TEST(AudioDecode, WrongCommandLinesExitWith2) {
+    const std::string file = sample("hat.wav");
+    const std::vector<std::vector<std::string>> wrong = {{"--no-such-flag", file},
+                                                         {"--split", file},
+                                                         {"--chunk", "x", file},
+                                                         {"--chunk", "0.005", file},
+                                                         {"--start", "-1", file},
+                                                         {"--jobs", "0", file},
+                                                         {"--track", "-1", file},
+                                                         {"-", "-"},
+                                                         {}};
+    for (const auto& arguments : wrong) {
+        const ProcessResult result = decode(arguments);
+        EXPECT_EQ(result.exit_code, 2) << result.err;
+        EXPECT_EQ(result.out, "");
+        expect_contains(result.err, "audio-decode: ");
+        expect_contains(result.err, "--help");
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
+    expect_contains(decode({}).err, "- reads standard input");
+}
+
+TEST(AudioDecode, HelpAndVersionGoToStdout) {
+    const ProcessResult help = decode({"--help"}), version = decode({"--version"});
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_EQ(version.exit_code, 0);
+    EXPECT_EQ(help.err + version.err, "");
+    expect_contains(version.out, "audio-decode (hark) ");
+    for (const char* flag : {"--jobs", "--start", "--duration", "--track", "--split-channels",
+                             "--chunk", "--quiet", "FILE..."})
+        expect_contains(help.out, flag);
+}
+
+TEST(AudioDecode, EmptyStdinIsAnErrorOfThatRecording) {
+    const ProcessResult result = decode({"-", sample("hat.wav")});
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "stdin: expected audio, found not one byte");
+    EXPECT_EQ(recordings_of(result).size(), 2u);
+}
+
+TEST(AudioDecode, RefusesTerminals) {
+    if (!has("script")) GTEST_SKIP() << "no script command here";
+    const std::string file = sample("hat.wav");
+    const ProcessResult out = run_shell("script -qec \"audio-decode '" + file + "'\" /dev/null");
+    EXPECT_EQ(out.exit_code, 2);
+    expect_contains(out.out, "stdout is a terminal");
+    const ProcessResult in = run_shell("script -qec 'audio-decode - > /dev/null' /dev/null");
+    EXPECT_EQ(in.exit_code, 2);
+    expect_contains(in.out, "stdin is a terminal");
+}
+
+TEST(AudioDecode, EndsQuietlyWhenNobodyReadsOn) {
+    const ProcessResult result =
+        run_shell("audio-decode --chunk 1 '" + sample("story.mp3") + "' '" + sample("story.mp3") +
+                  "' | head -c 10 > /dev/null; echo ${PIPESTATUS[0]}");
+    EXPECT_EQ(result.out, "141\n");  // SIGPIPE
+    EXPECT_EQ(result.err, "");
+}
+
+TEST(AudioDecode, AFullDiskIsAnError) {
+    // The pipe on stdin stays open: the tool must not wait for it before it says so.
+    const ProcessResult result = run_shell("cat '" + sample("hat.wav") + "' | audio-decode '" +
+                                           sample("story.mp3") + "' - > /dev/full");
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "audio-decode: stdout: cannot write: No space left on device");
+}
+
+TEST(AudioDecode, FlagsMayStandInAFile) {
+    const TemporaryDirectory directory;
+    const std::string config = directory.path() / "flags";
+    write_text(config, "duration = 0.5\nchunk = 0.1\n");
+    const auto got = recordings_of(decode({"--config", config, sample("hat.wav")}));
+    EXPECT_EQ(got.at("1").values.size(), 8000u);
+    EXPECT_EQ(got.at("1").chunks, 5);
+}

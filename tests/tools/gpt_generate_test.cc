@@ -1,0 +1,324 @@
+// gpt-generate's contract, on the real binary.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/process.h"
+
+using namespace hark::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kDemo = source_dir() / "models/gpt-demo";
+
+ProcessResult generate(std::vector<std::string> arguments, const std::string& input) {
+    arguments.insert(arguments.begin(), {"--model", kDemo, "--threads", "1"});
+    return run_tool("gpt-generate", arguments, input);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+json golden_case(int i) {
+    return json::parse(read_text(source_dir() / "tests/golden/gpt.json"))["cases"][i];
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+const std::vector<std::string> kGreedy = {"--temperature", "0", "--max-tokens", "20"};
+
+std::vector<std::string> greedy_and(std::vector<std::string> more) {
+    more.insert(more.end(), kGreedy.begin(), kGreedy.end());
+    return more;
+}
+
+}  // namespace
+
+TEST(GptGenerate, GreedyTokensEqualTransformersInEveryExactDtype) {
+    for (const char* dtype : {"auto", "f32"}) {
+        for (int i : {0, 5, 11, 19}) {
+            const json wanted = golden_case(i);
+            const ProcessResult result =
+                generate({"--temperature", "0", "--max-tokens", "200", "--jsonl", "--dtype", dtype},
+                         json{{"prompt", wanted["prompt"]}}.dump() + "\n");
+            ASSERT_EQ(result.exit_code, 0) << result.err;
+            auto tokens = wanted["tokens"].get<std::vector<int>>();
+            tokens.erase(std::find(tokens.begin(), tokens.end(), 4095), tokens.end());
+            EXPECT_EQ(json::parse(result.out)["tokens"], tokens) << wanted["prompt"];
+        }
+    }
+}
+
+TEST(GptGenerate, WritesOnlyTheContinuation) {
+    const ProcessResult result = generate(kGreedy, "Once upon a time\n");
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.err, "");
+    EXPECT_TRUE(result.out.ends_with("\n"));
+    EXPECT_EQ(result.out.find("Once upon"), std::string::npos);
+    EXPECT_EQ(generate(kGreedy, "Once upon a time").out, result.out);
+    EXPECT_EQ(generate(greedy_and({"--echo"}), "Once upon a time\n").out,
+              "Once upon a time" + result.out);
+    EXPECT_EQ(generate(greedy_and({"--prompt", "Once {} a time"}), "upon\n").out, result.out);
+}
+
+TEST(GptGenerate, LinesAreOneAnswerEach) {
+    const ProcessResult result =
+        generate(greedy_and({"--lines"}), "Once upon a time\n\nCHAPTER I.\nThe king\n");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::vector<std::string> lines = lines_of(result.out);
+    ASSERT_EQ(lines.size(), 4u) << result.out;
+    EXPECT_EQ(lines[0] + "\n", generate(greedy_and({"--lines"}), "Once upon a time\n").out);
+    EXPECT_EQ(lines[1], "");
+    std::string flat = generate(kGreedy, "CHAPTER I.").out;
+    flat.pop_back();
+    std::replace(flat.begin(), flat.end(), '\n', ' ');
+    EXPECT_EQ(lines[2], flat);
+    EXPECT_FALSE(lines[3].empty());
+}
+
+TEST(GptGenerate, JsonLinesCarryTheirSource) {
+    const ProcessResult result = generate(
+        greedy_and({"--jsonl", "--logprobs"}),
+        "{\"source\": \"a.wav\", \"start\": 0.5, \"end\": 2, \"text\": \" The king said\"}\n"
+        "{\"prompt\": \"\", \"id\": 7}\n");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::vector<std::string> lines = lines_of(result.out);
+    ASSERT_EQ(lines.size(), 2u) << result.out;
+    const json first = json::parse(lines[0]), second = json::parse(lines[1]);
+    EXPECT_EQ(first["source"], "a.wav");
+    EXPECT_EQ(first["start"], 0.5);
+    EXPECT_EQ(first["prompt"], " The king said");
+    EXPECT_EQ(first["tokens"].size(), 20u);
+    EXPECT_EQ(first["logprobs"].size(), 20u);
+    EXPECT_EQ(first["finish_reason"], "length");
+    EXPECT_FALSE(first["text"].get<std::string>().empty());
+    EXPECT_EQ(second["id"], 7);
+    EXPECT_EQ(second["text"], "");
+    EXPECT_EQ(second["finish_reason"], "empty_prompt");
+}
+
+TEST(GptGenerate, OneBadLineOfThreeAndTheOthersAreDone) {
+    const ProcessResult result =
+        generate(greedy_and({"--jsonl"}), "{\"text\": \"a\"}\n{\"text\": }\n{\"text\": \"b\"}\n");
+    EXPECT_EQ(result.exit_code, 1);
+    const std::vector<std::string> lines = lines_of(result.out);
+    ASSERT_EQ(lines.size(), 3u);
+    EXPECT_TRUE(json::parse(lines[0]).contains("text"));
+    EXPECT_TRUE(json::parse(lines[1]).contains("error"));
+    EXPECT_TRUE(json::parse(lines[2]).contains("text"));
+    expect_contains(result.err, "gpt-generate: stdin: line 2: expected a JSON object");
+}
+
+TEST(GptGenerate, ErrorsOfTheStageBeforeArePassedOn) {
+    const ProcessResult result =
+        generate({"--jsonl"}, "{\"source\": \"b.wav\", \"error\": \"cannot read it\"}\n");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(json::parse(result.out), (json{{"source", "b.wav"}, {"error", "cannot read it"}}));
+    expect_contains(result.err, "cannot read it");
+}
+
+TEST(GptGenerate, EmptyPromptGivesNothing) {
+    for (const char* input : {"", "\n", "\r\n\n"}) {
+        const ProcessResult result = generate({}, input);
+        EXPECT_EQ(result.exit_code, 0);
+        EXPECT_EQ(result.out, "");
+        EXPECT_EQ(result.err, "");
+    }
+    EXPECT_EQ(generate({"--prompt", "Say {}"}, "").out, "");
+    EXPECT_EQ(generate({"--jsonl"}, "").out, "");
+}
+
+TEST(GptGenerate, SameSeedSameBytes) {
+    const std::vector<std::string> options = {"--seed", "3", "--max-tokens", "30"};
+    const std::string input = "The old woman\n";
+    const ProcessResult first = generate(options, input);
+    EXPECT_EQ(first.exit_code, 0) << first.err;
+    EXPECT_EQ(generate(options, input).out, first.out);
+    EXPECT_NE(generate({"--seed", "4", "--max-tokens", "30"}, input).out, first.out);
+}
+
+TEST(GptGenerate, StopStringsEndTheText) {
+    const std::string whole = generate(kGreedy, "Once upon a time").out;
+    const ProcessResult cut =
+        generate(greedy_and({"--stop", "zzz", "--stop", " minutes"}), "Once upon a time");
+    ASSERT_NE(whole.find(" minutes"), std::string::npos) << whole;
+    EXPECT_EQ(cut.out, whole.substr(0, whole.find(" minutes")) + "\n");
+    const ProcessResult reason =
+        generate(greedy_and({"--stop", " minutes", "--jsonl"}), "{\"text\": \"Once upon a time\"}");
+    EXPECT_EQ(json::parse(reason.out)["finish_reason"], "stop");
+}
+
+TEST(GptGenerate, LongPromptKeepsItsEndAndSaysSo) {
+    std::string prompt;
+    for (int i = 0; i < 600; ++i) prompt += " sea";
+    const ProcessResult result = generate(kGreedy, prompt);
+    EXPECT_EQ(result.exit_code, 0);
+    expect_contains(result.err, "longer than the model's context");
+    EXPECT_EQ(generate(greedy_and({"--quiet"}), prompt).err, "");
+    EXPECT_EQ(generate(greedy_and({"--quiet"}), "Once upon" + prompt).out, result.out);
+}
+
+TEST(GptGenerate, FullContextSaysSo) {
+    std::string prompt;
+    for (int i = 0; i < 505; ++i) prompt += " the";
+    const ProcessResult result =
+        generate({"--temperature", "0", "--repetition-penalty", "2", "--jsonl"},
+                 json{{"text", prompt}}.dump());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out)["finish_reason"], "length");
+    EXPECT_EQ(json::parse(result.out)["tokens"].size(), 8u);
+    expect_contains(result.err, "context is full");
+}
+
+TEST(GptGenerate, WrongCommandLinesExit2) {
+    const std::vector<std::vector<std::string>> wrong = {{"--no-such-flag"},
+                                                         {"--temp", "0"},
+                                                         {"--temperature", "-1"},
+                                                         {"--temperature", "warm"},
+                                                         {"--top-p", "0"},
+                                                         {"--top-p", "1.5"},
+                                                         {"--min-p", "2"},
+                                                         {"--top-k", "-1"},
+                                                         {"--max-tokens", "0"},
+                                                         {"--stop", ""},
+                                                         {"--lines", "--jsonl"},
+                                                         {"--logprobs"},
+                                                         {"--echo", "--jsonl"},
+                                                         {"--prompt", "no place for the input"},
+                                                         {"--dtype", "f64"},
+                                                         {"--device", "tpu"},
+                                                         {"--max-tokens"},
+                                                         {"an-argument"},
+                                                         {"--repetition-penalty", "0"}};
+    for (const auto& arguments : wrong) {
+        const ProcessResult result = generate(arguments, "x");
+        EXPECT_EQ(result.exit_code, 2) << arguments[0] << ": " << result.err;
+        EXPECT_EQ(result.out, "") << arguments[0];
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+        expect_contains(result.err, "gpt-generate: ");
+        expect_contains(result.err, "--help");
+    }
+}
+
+TEST(GptGenerate, HelpAndVersionOnStdout) {
+    const ProcessResult help = run_tool("gpt-generate", {"--help"});
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_EQ(help.err, "");
+    for (const char* flag :
+         {"--model", "--prompt", "--lines", "--jsonl", "--echo", "--max-tokens", "--temperature",
+          "--top-k", "--top-p", "--min-p", "--repetition-penalty", "--seed", "--stop", "--logprobs",
+          "--device", "--dtype", "--threads"})
+        expect_contains(help.out, flag);
+    const ProcessResult version = run_tool("gpt-generate", {"--version"});
+    EXPECT_EQ(version.exit_code, 0);
+    expect_contains(version.out, "gpt-generate (hark) ");
+}
+
+TEST(GptGenerate, MissingModelExits1) {
+    const ProcessResult path = run_tool("gpt-generate", {"--model", "./nowhere"}, "x");
+    EXPECT_EQ(path.exit_code, 1);
+    expect_contains(path.err, "./nowhere");
+    const ProcessResult name = run_tool("gpt-generate", {"--model", "no-such-model"}, "x");
+    EXPECT_EQ(name.exit_code, 1);
+    expect_contains(name.err, "gpt-no-such-model");
+    const TemporaryDirectory home;
+    const ProcessResult none = run_shell("HOME=" + home.path().string() + " gpt-generate", "x");
+    EXPECT_EQ(none.exit_code, 1);
+    expect_contains(none.err, "--model demo");
+    EXPECT_EQ(path.out + name.out + none.out, "");
+}
+
+TEST(GptGenerate, BrokenModelsExit1AndNameTheFile) {
+    const auto expect_failure = [](const std::string& file, const std::string& content,
+                                   const std::string& message) {
+        const TemporaryDirectory directory;
+        for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"})
+            if (name != file)
+                std::filesystem::create_symlink(std::filesystem::path(kDemo) / name,
+                                                directory.path() / name);
+        if (!content.empty()) write_text(directory.path() / file, content);
+        const ProcessResult result =
+            run_tool("gpt-generate", {"--model", directory.path().string()}, "x");
+        EXPECT_EQ(result.exit_code, 1) << file;
+        EXPECT_EQ(result.out, "");
+        expect_contains(result.err, message);
+    };
+    expect_failure("config.json", "", "config.json: cannot open");
+    expect_failure("config.json", "garbage", "config.json: expected a JSON object");
+    expect_failure("tokenizer.json", "", "expected tokenizer.json, or vocab.json and merges.txt");
+    expect_failure("tokenizer.json", "[]", "tokenizer.json: expected a JSON object, found array");
+    expect_failure("model.safetensors", "", "model.safetensors");
+    expect_failure("model.safetensors", "garbage garbage", "expected a safetensors file");
+    const std::string whole = read_text(std::filesystem::path(kDemo) / "model.safetensors");
+    expect_failure("model.safetensors", whole.substr(0, whole.size() / 2), "truncated");
+}
+
+TEST(GptGenerate, ExplicitGpuThatCannotBeHadExits1) {
+    const ProcessResult result =
+        run_tool("gpt-generate", {"--model", kDemo, "--device", "cuda"}, "x");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_NE(result.err, "");
+}
+
+TEST(GptGenerate, ClosedPipeEndsQuietly) {
+    const ProcessResult result = run_shell(
+        "set -o pipefail; gpt-generate --model '" + kDemo +
+            "' --threads 1 --max-tokens 400 | head -c 5 >/dev/null; echo \"${PIPESTATUS[0]}\" >&2",
+        "Once upon a time");
+    EXPECT_EQ(result.err, "141\n");
+}
+
+TEST(GptGenerate, FullDiskExits1) {
+    const ProcessResult result = run_shell(
+        "gpt-generate --model '" + kDemo + "' --threads 1 --max-tokens 3 > /dev/full", "Once");
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "stdout");
+}
+
+TEST(GptGenerate, TerminalOnStdin) {
+    // script(1) gives the tool a terminal.
+    if (run_shell("command -v script").exit_code != 0) GTEST_SKIP() << "script(1) is not installed";
+    const std::string tool = "gpt-generate --model '" + kDemo + "' --threads 1 ";
+    const ProcessResult none = run_shell("script -qec \"" + tool + "\" /dev/null </dev/null");
+    EXPECT_EQ(none.exit_code, 2) << none.out;
+    expect_contains(none.out, "stdin is a terminal: expected a prompt");
+    const ProcessResult given =
+        run_shell("script -qec \"" + tool +
+                  "--temperature 0 --max-tokens 20 --prompt 'Once upon a time'\" /dev/null "
+                  "</dev/null");
+    EXPECT_EQ(given.exit_code, 0) << given.out;
+    expect_contains(given.out, lines_of(generate(kGreedy, "Once upon a time").out)[0]);
+}
+
+TEST(GptGenerate, TextComesAsItIsMade) {
+    // The first line is answered while stdin is still open.
+    const ProcessResult result = run_shell(
+        "mkfifo_dir=$(mktemp -d); mkfifo $mkfifo_dir/in; "
+        "(gpt-generate --model '" +
+        kDemo +
+        "' --threads 1 --lines --temperature 0 --max-tokens 5 < $mkfifo_dir/in > $mkfifo_dir/out) "
+        "& "
+        "exec 3> $mkfifo_dir/in; echo 'The king' >&3; "
+        "for i in $(seq 200); do [ -s $mkfifo_dir/out ] && grep -q . $mkfifo_dir/out && break; "
+        "sleep 0.1; done; cat $mkfifo_dir/out; exec 3>&-; wait; rm -r $mkfifo_dir");
+    EXPECT_GT(result.out.size(), 1u) << result.err;
+}
+
+TEST(GptGenerate, ConfigFile) {
+    const TemporaryDirectory directory;
+    write_text(directory.path() / "flags", "temperature = 0\nmax-tokens = 20\n");
+    EXPECT_EQ(generate({"--config", (directory.path() / "flags").string()}, "Once upon a time").out,
+              generate(kGreedy, "Once upon a time").out);
+    write_text(directory.path() / "flags", "temprature = 0\n");
+    EXPECT_EQ(generate({"--config", (directory.path() / "flags").string()}, "x").exit_code, 2);
+}

@@ -1,0 +1,266 @@
+// whisper-transcribe and the whole pipeline: the real binaries, as a shell runs them.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "support/process.h"
+
+namespace hark::test {
+namespace {
+
+using nlohmann::json;
+
+std::string samples(const std::string& name) { return (samples_dir() / name).string(); }
+
+// The mel stream of recordings of samples/.
+std::string mel_of(const std::string& names) {
+    const ProcessResult made =
+        run_shell("cd " + samples_dir().string() + " && audio-decode " + names + " | mel");
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return made.out;
+}
+
+ProcessResult transcribe(std::vector<std::string> arguments, const std::string& input) {
+    arguments.insert(arguments.begin(), {"--model", "demo", "--threads", "1"});
+    return run_tool("whisper-transcribe", arguments, input);
+}
+
+const std::string& sea() {
+    static const std::string kMel = mel_of("sea.wav");
+    return kMel;
+}
+
+TEST(Pipeline, EveryContainerIsTranscribed) {
+    // File and text of samples/transcripts.tsv; some voices are hard for the demo model.
+    const std::set<std::string> hard = {"roi.wav", "jardin.mp3", "telephone.wav"};
+    std::istringstream table(read_text(samples_dir() / "transcripts.tsv"));
+    std::map<std::string, std::string> texts;
+    std::string line, names;
+    std::getline(table, line);
+    while (std::getline(table, line)) {
+        std::istringstream row(line);
+        std::string file, language, voice, text;
+        std::getline(row, file, '\t');
+        std::getline(row, language, '\t');
+        std::getline(row, voice, '\t');
+        std::getline(row, text, '\t');
+        const size_t speakers = text.find(" | ");  // one text a channel
+        if (speakers != std::string::npos) text.erase(speakers, 2);
+        texts[file] = text;
+        names += " " + file;
+    }
+    ASSERT_GE(texts.size(), 30u);
+    const ProcessResult result =
+        transcribe({"--format", "json", "--temperature", "0"}, mel_of(names));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    std::map<std::string, std::string> heard;
+    std::istringstream objects(result.out);
+    while (objects >> std::ws && objects.good()) {
+        json object;
+        objects >> object;
+        heard[object["source"]] = object["text"];
+    }
+    ASSERT_EQ(heard.size(), texts.size());
+    for (const auto& [file, text] : texts) {
+        if (hard.count(file)) continue;
+        const std::string& ours = heard[file];
+        EXPECT_EQ(ours.empty() ? "" : ours.substr(1), text) << file;
+    }
+}
+
+TEST(Pipeline, AFilesBytesOnStdinAreEnough) {
+    const ProcessResult result =
+        run_shell("ffmpeg -v error -nostdin -i " + samples("story.mp3") +
+                  " -f wav - | mel | whisper-transcribe --model demo --threads 1 | tr '\\n' ' ' |"
+                  " gpt-generate --model demo --threads 1 --max-tokens 10 --temperature 0");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_FALSE(result.out.empty());
+    EXPECT_EQ(result.err, "");
+}
+
+TEST(WhisperTranscribe, JsonLinesHoldWhatTheyPromise) {
+    const ProcessResult result = transcribe({"--format", "jsonl"}, sea());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json segment = json::parse(result.out);
+    EXPECT_EQ(segment["source"], "sea.wav");
+    EXPECT_EQ(segment["text"], " He lived with his mother in a small house by the sea.");
+    EXPECT_EQ(segment["language"], "en");
+    EXPECT_EQ(segment["start"], 0.0);
+    for (const char* key :
+         {"end", "tokens", "avg_logprob", "no_speech_prob", "compression_ratio", "temperature"})
+        EXPECT_TRUE(segment.contains(key)) << key;
+}
+
+TEST(WhisperTranscribe, SeveralRecordingsInText) {
+    const std::string text = "He lived with his mother in a small house by the sea.\n";
+    const ProcessResult result = transcribe({}, sea() + sea());
+    EXPECT_EQ(result.out, text + "\n" + text);
+}
+
+TEST(WhisperTranscribe, SubtitlesOfSeveralNeedADirectory) {
+    ProcessResult result = transcribe({"--format", "srt"}, sea() + sea());
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find("--output-dir"), std::string::npos);
+    EXPECT_NE(result.out.find("house by the sea"), std::string::npos);  // the first one is whole
+    TemporaryDirectory directory;
+    result = transcribe({"--format", "srt,vtt,jsonl", "--output-dir", directory.path().string()},
+                        sea() + sea());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, "");
+    for (const char* name : {"sea.srt", "sea.vtt", "sea.jsonl", "sea-2.srt"})
+        EXPECT_NE(read_text(directory.path() / name).find("house by the sea"), std::string::npos)
+            << name;
+}
+
+TEST(WhisperTranscribe, SameInputSameBytes) {
+    const std::string mel = mel_of("roi.wav telephone.wav");
+    const std::vector<std::string> arguments = {"--format", "jsonl",  "--temperature",
+                                                "0.7",      "--seed", "3"};
+    const ProcessResult a = transcribe(arguments, mel), b = transcribe(arguments, mel);
+    EXPECT_EQ(a.out, b.out);
+    EXPECT_FALSE(a.out.empty());
+    const ProcessResult other =
+        transcribe({"--format", "jsonl", "--temperature", "0.7", "--seed", "4"}, mel);
+    EXPECT_NE(a.out, other.out);
+}
+
+TEST(WhisperTranscribe, SilenceAndQuietNoiseGiveNoTextAndExit0) {
+    const ProcessResult result = transcribe({}, mel_of("silence.wav noise.wav"));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out.find_first_not_of('\n'), std::string::npos) << result.out;
+}
+
+TEST(WhisperTranscribe, OneBrokenRecordingOfThree) {
+    TemporaryDirectory directory;
+    write_text(directory.path() / "bad.wav", "this is no audio at all");
+    const ProcessResult result =
+        run_shell("set -o pipefail; audio-decode " + samples("sea.wav") + " " +
+                  (directory.path() / "bad.wav").string() + " " + samples("key.wav") +
+                  " | mel | whisper-transcribe --model demo --threads 1 --format jsonl");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.out.find("house by the sea"), std::string::npos);
+    EXPECT_NE(result.out.find("key to the door"), std::string::npos);
+    EXPECT_NE(result.err.find("bad.wav"), std::string::npos);
+    EXPECT_NE(result.out.find("\"error\""), std::string::npos);
+    // whisper-transcribe alone fails too, whatever the stages before said.
+    const ProcessResult last =
+        run_shell("audio-decode " + (directory.path() / "bad.wav").string() +
+                  " 2>/dev/null | mel | whisper-transcribe --model demo --threads 1");
+    EXPECT_EQ(last.exit_code, 1);
+    EXPECT_EQ(last.out, "");
+}
+
+struct WrongCall {
+    const char* name;
+    std::vector<std::string> arguments;
+    std::string input;
+    int exit_code;
+    const char* message;
+};
+
+class WhisperTranscribeWrong : public testing::TestWithParam<WrongCall> {};
+
+TEST_P(WhisperTranscribeWrong, SaysSo) {
+    const WrongCall& call = GetParam();
+    const ProcessResult result = run_tool("whisper-transcribe", call.arguments, call.input);
+    EXPECT_EQ(result.exit_code, call.exit_code) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.rfind("whisper-transcribe: ", 0), 0u) << result.err;
+    EXPECT_NE(result.err.find(call.message), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    if (call.exit_code == 2) {
+        EXPECT_NE(result.err.find("--help"), std::string::npos);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Contract, WhisperTranscribeWrong,
+    testing::Values(
+        WrongCall{"UnknownFlag", {"--modle", "demo"}, "x", 2, "--modle"},
+        WrongCall{"AbbreviatedFlag", {"--mod", "demo"}, "x", 2, "--mod"},
+        WrongCall{"UnexpectedArgument", {"--model", "demo", "a.wav"}, "x", 2, "positional"},
+        WrongCall{"UnknownFormat", {"--model", "demo", "--format", "doc"}, "x", 2, "'doc'"},
+        WrongCall{"TwoFormatsOnStdout",
+                  {"--model", "demo", "--format", "srt,vtt"},
+                  "x",
+                  2,
+                  "--output-dir"},
+        WrongCall{"UnknownTask", {"--model", "demo", "--task", "sing"}, "x", 2, "'sing'"},
+        WrongCall{"WrongNumber", {"--model", "demo", "--best-of", "0"}, "x", 2, "--best-of"},
+        WrongCall{"ClipsOutOfOrder", {"--model", "demo", "--clip", "5,3"}, "x", 2, "--clip"},
+        WrongCall{"WrongDevice", {"--model", "demo", "--device", "tpu"}, "x", 2, "tpu"},
+        WrongCall{"NoModel", {}, "x", 1, "--model demo"},
+        WrongCall{"UnknownModel", {"--model", "none"}, "x", 1, "'none'"},
+        WrongCall{"MissingModelDirectory", {"--model", "./none"}, "x", 1, "./none"},
+        WrongCall{"AnotherModel", {"--model", "gpt-demo"}, "x", 1, "whisper"},
+        WrongCall{"UnknownLanguage", {"--model", "demo", "--language", "xx"}, "x", 1, "'xx'"},
+        WrongCall{"Cuda", {"--model", "demo", "--device", "cuda"}, "x", 1, "GPU"},
+        WrongCall{"NothingOnStdin", {"--model", "demo"}, "", 1, "nothing came on stdin"},
+        WrongCall{"Garbage", {"--model", "demo"}, std::string(100, 'g'), 1, "document 1"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(WhisperTranscribe, ReaderErrorsAreExit1) {
+    const std::string& mel = sea();
+    EXPECT_EQ(transcribe({}, mel.substr(0, mel.size() / 2)).exit_code, 1);  // truncated
+    // A recording without its last document.
+    const ProcessResult chunked = run_shell("mel --chunk 1 < " + samples("sea.wav"));
+    std::string first = chunked.out;
+    const size_t second = first.find("\"start\":\"100\"");
+    ASSERT_NE(second, std::string::npos);
+    first.resize(first.rfind("{\"__metadata__\"", second) - 8);
+    const ProcessResult cut = transcribe({}, first);
+    EXPECT_EQ(cut.exit_code, 1);
+    EXPECT_NE(cut.err.find("last document"), std::string::npos) << cut.err;
+    // Audio instead of mel.
+    const ProcessResult audio = run_shell("audio-decode " + samples("sea.wav") +
+                                          " | whisper-transcribe --model demo --threads 1");
+    EXPECT_EQ(audio.exit_code, 1);
+    EXPECT_NE(audio.err.find("pipe it through mel first"), std::string::npos) << audio.err;
+    // Another number of mels.
+    const ProcessResult mels = run_shell("mel --mels 128 < " + samples("sea.wav") +
+                                         " | whisper-transcribe --model demo --threads 1");
+    EXPECT_EQ(mels.exit_code, 1);
+    EXPECT_NE(mels.err.find("--mels 80"), std::string::npos) << mels.err;
+}
+
+TEST(WhisperTranscribe, WhatWasWrittenBeforeAnErrorStays) {
+    const ProcessResult result = transcribe({}, sea() + "garbage garbage garbage");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "He lived with his mother in a small house by the sea.\n");
+}
+
+TEST(WhisperTranscribe, TerminalsAndClosedPipes) {
+    // script(1) gives the tool a terminal on stdin.
+    const ProcessResult terminal =
+        run_shell("script -qec 'whisper-transcribe --model demo' /dev/null < /dev/null; true");
+    EXPECT_NE(terminal.out.find("stdin is a terminal"), std::string::npos) << terminal.out;
+    const ProcessResult closed = run_shell(
+        "{ whisper-transcribe --model demo --threads 1 --format jsonl; echo $? >&2; } | true",
+        sea() + sea());
+    EXPECT_EQ(closed.err, "141\n");  // 128 + SIGPIPE, and nothing said
+    const ProcessResult full =
+        run_shell("whisper-transcribe --model demo --threads 1 > /dev/full", sea());
+    EXPECT_EQ(full.exit_code, 1);
+    EXPECT_NE(full.err.find("No space left"), std::string::npos) << full.err;
+}
+
+TEST(WhisperTranscribe, HelpAndVersionGoToStdout) {
+    for (const char* flag : {"--help", "--version"}) {
+        const ProcessResult result = run_tool("whisper-transcribe", {flag});
+        EXPECT_EQ(result.exit_code, 0);
+        EXPECT_NE(result.out, "");
+        EXPECT_EQ(result.err, "");
+    }
+}
+
+TEST(WhisperTranscribe, VerboseNamesStagesAndQuietLeavesErrors) {
+    EXPECT_NE(transcribe({"--verbose"}, sea()).err.find("encoder f32 (1, 3000, 80)"),
+              std::string::npos);
+    EXPECT_EQ(transcribe({}, sea()).err, "");
+    EXPECT_NE(transcribe({"--quiet"}, "garbage..").err, "");
+}
+
+}  // namespace
+}  // namespace hark::test

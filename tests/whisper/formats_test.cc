@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "support/process.h"
+#include "whisper/output.h"
+
+namespace hark::whisper {
+namespace {
+
+Segment segment(double start, double end, const std::string& text) {
+    Segment s;
+    s.start = start;
+    s.end = end;
+    s.text = text;
+    s.tokens = {1, 2};
+    s.avg_logprob = -0.25;
+    return s;
+}
+
+std::string written(const std::string& format, const std::string& error = "") {
+    std::string out;
+    auto writer = make_transcript_writer(format, [&](const std::string& text) { out += text; });
+    writer->begin({"a.wav", "0", "en"});
+    writer->segment(segment(0, 1.5, " One --> two."));
+    writer->segment(segment(3661.02, 3662.3, " Tab\there."));
+    writer->end(" One --> two. Tab\there.", error);
+    return out;
+}
+
+TEST(Formats, Text) { EXPECT_EQ(written("text"), "One --> two.\nTab\there.\n"); }
+
+TEST(Formats, Srt) {
+    EXPECT_EQ(written("srt"),
+              "1\n00:00:00,000 --> 00:00:01,500\nOne -> two.\n\n"
+              "2\n01:01:01,020 --> 01:01:02,300\nTab\there.\n\n");
+}
+
+TEST(Formats, Vtt) {
+    EXPECT_EQ(written("vtt"),
+              "WEBVTT\n\n00:00.000 --> 00:01.500\nOne -> two.\n\n"
+              "01:01:01.020 --> 01:01:02.300\nTab\there.\n\n");
+}
+
+TEST(Formats, Tsv) {
+    EXPECT_EQ(written("tsv"),
+              "start\tend\ttext\n0\t1500\tOne --> two.\n3661020\t3662300\tTab here.\n");
+}
+
+TEST(Formats, Json) {
+    const auto json = nlohmann::json::parse(written("json", "broke"));
+    EXPECT_EQ(json["source"], "a.wav");
+    EXPECT_EQ(json["language"], "en");
+    EXPECT_EQ(json["error"], "broke");
+    EXPECT_EQ(json["segments"].size(), 2u);
+    EXPECT_EQ(json["segments"][1]["id"], 1);
+    EXPECT_EQ(json["segments"][1]["end"], 3662.3);
+}
+
+TEST(Formats, JsonLines) {
+    std::istringstream lines(written("jsonl", "broke"));
+    std::string line;
+    std::getline(lines, line);
+    const auto first = nlohmann::json::parse(line);
+    for (const char* key : {"source", "start", "end", "text", "tokens", "avg_logprob",
+                            "no_speech_prob", "compression_ratio", "temperature", "language"})
+        EXPECT_TRUE(first.contains(key)) << key;
+    std::getline(lines, line);
+    std::getline(lines, line);
+    EXPECT_EQ(nlohmann::json::parse(line)["error"], "broke");
+}
+
+TEST(Formats, InvalidUtf8NeverReachesJson) {
+    std::string out;
+    auto writer = make_transcript_writer("jsonl", [&](const std::string& text) { out += text; });
+    writer->begin({"bad\xff.wav", "0", "en"});
+    writer->segment(segment(0, 1, "x"));
+    EXPECT_EQ(nlohmann::json::parse(out)["source"], "bad\ufffd.wav");
+}
+
+TEST(Output, WritesAFileARecordingAndFormatAndKeepsNamesApart) {
+    test::TemporaryDirectory directory;
+    OutputOptions options{{"text", "srt"}, (directory.path() / "made").string()};
+    TranscriptOutput output(options);
+    for (const char* source : {"x/a.wav", "y/a.mp3", "z/.."}) {
+        output.begin({source, "0", "en"});
+        output.segment(segment(0, 1, " Hello."));
+        output.end(" Hello.", "");
+    }
+    output.begin({"s.wav", "1", "en"});
+    output.end("", "");
+    output.begin({"broken.wav", "0", "en"});
+    output.segment(segment(0, 1, " Half."));
+    output.end(" Half.", "it broke");
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path() / "made"))
+        names.insert(entry.path().filename().string());
+    EXPECT_EQ(names, (std::set<std::string>{"a.txt", "a.srt", "a-2.txt", "a-2.srt", "recording.txt",
+                                            "recording.srt", "s.1.txt", "s.1.srt"}));
+    EXPECT_EQ(test::read_text(directory.path() / "made/a.txt"), "Hello.\n");
+}
+
+TEST(Output, ASecondRecordingOfSubtitlesOnStdoutIsAnError) {
+    TranscriptOutput output({{"srt"}, ""});
+    output.begin({"a", "0", "en"});
+    output.end("", "");
+    EXPECT_THROW(output.begin({"b", "0", "en"}), Error);
+}
+
+TEST(Output, ChecksItsOptions) {
+    EXPECT_THROW((OutputOptions{{"doc"}, ""}.check()), UsageError);
+    EXPECT_THROW((OutputOptions{{"srt", "vtt"}, ""}.check()), UsageError);
+    EXPECT_NO_THROW((OutputOptions{{"srt", "vtt"}, "d"}.check()));
+}
+
+}  // namespace
+}  // namespace hark::whisper

@@ -1,0 +1,116 @@
+// Whisper's tokenizer on the demo vocabulary and, where they are at hand, on the official ones.
+// Golden: tests/golden/whisper_numbers.py, tests/golden/official_shapes.py.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "support/byte_vocabulary.h"
+#include "support/process.h"
+#include "whisper/tokenizer.h"
+
+namespace hark::whisper {
+namespace {
+
+using nlohmann::json;
+
+json golden(const std::string& name) {
+    return json::parse(test::read_text(test::source_dir() / "tests/golden" / name));
+}
+
+std::filesystem::path demo() { return test::source_dir() / "models/whisper-demo"; }
+
+TEST(Tokenizer, DemoIdsEqualReference) {
+    const Tokenizer tokenizer(demo(), 5448);
+    for (const json& entry : golden("whisper_numbers.json")["tokenizer"])
+        EXPECT_EQ(tokenizer.encode(entry[0].get<std::string>()),
+                  entry[1].get<std::vector<int32_t>>())
+            << entry[0];
+}
+
+TEST(Tokenizer, DemoSpecialTokensComeFromItsFiles) {
+    const SpecialTokens special = Tokenizer(demo(), 5448).special();
+    EXPECT_EQ(special.eot, 3840);
+    EXPECT_EQ(special.sot, 3841);
+    EXPECT_EQ(special.languages.at("en"), 3842);
+    EXPECT_EQ(special.languages.size(), 99u);
+    EXPECT_EQ(special.translate, 3941);
+    EXPECT_EQ(special.transcribe, 3942);
+    EXPECT_EQ(special.sot_prev, 3944);
+    EXPECT_EQ(special.no_timestamps, 3946);
+    EXPECT_EQ(special.timestamp_begin, 3947);
+    EXPECT_TRUE(special.multilingual);
+}
+
+TEST(Tokenizer, DecodeKeepsSpecialContentsAndLeavesTimestampsOut) {
+    const Tokenizer tokenizer(demo(), 5448);
+    std::vector<int32_t> ids = tokenizer.encode(" hello");
+    ids.insert(ids.begin(), 3950);
+    ids.push_back(3844);
+    EXPECT_EQ(tokenizer.decode(ids), " hello<|de|>");
+}
+
+TEST(Tokenizer, GenerationConfigFillsWhatTheVocabularyLacks) {
+    const Bpe bpe = Bpe::parse_tiktoken(test::byte_vocabulary(), "ranks");
+    const char* generation = R"({"eos_token_id": 256, "decoder_start_token_id": 257,
+        "no_timestamps_token_id": 262, "prev_sot_token_id": 261, "is_multilingual": true,
+        "lang_to_id": {"<|en|>": 258}, "task_to_id": {"transcribe": 259, "translate": 260}})";
+    const SpecialTokens special = find_special_tokens(bpe, generation, 300, "m");
+    EXPECT_EQ(special.eot, 256);
+    EXPECT_EQ(special.timestamp_begin, 263);
+    EXPECT_EQ(special.languages.at("en"), 258);
+    EXPECT_THROW(find_special_tokens(bpe, "{}", 300, "m"), Error);
+    EXPECT_THROW(find_special_tokens(bpe, "[", 300, "m"), Error);
+    // An id beyond the model's vocabulary is refused, not used.
+    EXPECT_THROW(find_special_tokens(bpe, generation, 262, "m"), Error);
+}
+
+TEST(Tokenizer, AnUnknownLanguageListsTheKnown) {
+    const Tokenizer tokenizer(demo(), 5448);
+    try {
+        tokenizer.sot_sequence("klingon", Task::transcribe);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("de"), std::string::npos);
+    }
+}
+
+struct Vocabulary {
+    const char* file;
+    const char* golden;
+    const char* column;
+};
+
+class Official : public testing::TestWithParam<Vocabulary> {};
+
+TEST_P(Official, IdsAndSuppressionsEqualReference) {
+    const std::filesystem::path file =
+        test::source_dir().parent_path() / "shared/data" / GetParam().file;
+    if (!std::filesystem::exists(file))
+        GTEST_SKIP() << "the official vocabulary " << GetParam().file << " is not at hand";
+    const json all = golden("official_shapes.json");
+    const json& expected = all["tokenizers"][GetParam().golden];
+    Bpe bpe = Bpe::from_tiktoken(file);
+    for (const auto& [content, id] : expected["special_tokens"].items())
+        bpe.add_special(content, id.get<int32_t>());
+    const int64_t n_vocab = expected["n_vocab"];
+    const Tokenizer tokenizer(bpe, find_special_tokens(bpe, "", n_vocab, file.string()));
+    EXPECT_EQ(tokenizer.special().eot, expected["eot"].get<int32_t>());
+    EXPECT_EQ(tokenizer.special().timestamp_begin, expected["timestamp_begin"].get<int32_t>());
+    EXPECT_EQ(tokenizer.non_speech_tokens(), expected["non_speech"].get<std::vector<int32_t>>());
+    const size_t column = GetParam().column == std::string("gpt2") ? 1 : 2;
+    for (const json& entry : all["encoded"])
+        EXPECT_EQ(tokenizer.encode(entry[0].get<std::string>()),
+                  entry[column].get<std::vector<int32_t>>())
+            << entry[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Vocabularies, Official,
+    testing::Values(Vocabulary{"gpt2.tiktoken", "gpt2", "gpt2"},
+                    Vocabulary{"multilingual.tiktoken", "multilingual_99", "multilingual"},
+                    Vocabulary{"multilingual.tiktoken", "multilingual_100", "multilingual"}),
+    [](const auto& info) { return std::string(info.param.golden); });
+
+}  // namespace
+}  // namespace hark::whisper
