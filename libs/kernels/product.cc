@@ -30,8 +30,7 @@ void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matr
               const Pointers& then) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0);
-    const StoredRows rows = {w.values.data, static_cast<const float*>(w.scales.data),
-                             w.values.dtype, w.values.dim(1)};
+    const StoredRows rows = {w.values.data, w.values.dtype, w.values.dim(1)};
     const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
     parallel_for(ctx.threads, pieces, [&](int64_t piece) {
         const int64_t begin = piece * kFewColumns, end = std::min(begin + kFewColumns, n_size);
@@ -41,6 +40,39 @@ void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matr
             const int64_t place = t * n_size + begin;
             cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),
                          at(then.residual, place), end - begin, then.activation);
+        }
+    });
+}
+
+// The same from int8 weights, in integers: widening the weights to floats would take longer than
+// reading them. The activations are quantised to as many bits as the sums of a row leave room for,
+// over 13 at 1,536 columns, so that the weights' own rounding is all that is seen.
+void few_rows_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                   const Pointers& then) {
+    const Arena::Scope scope(ctx.arena);
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
+    const int64_t padded = (k_size + 31) / 32 * 32;
+    const int64_t range = std::clamp<int64_t>(INT32_MAX / (127 * k_size), 1, INT16_MAX);
+    const auto* weights = static_cast<const int8_t*>(w.values.data);
+    const auto* scales = static_cast<const float*>(w.scales.data);
+    auto* inputs = static_cast<int16_t*>(ctx.arena.tensor(Dtype::u8, {t_size, padded, 2}).data);
+    float row_scales[kFewRows];
+    for (int64_t t = 0; t < t_size; ++t) {
+        int16_t* row = inputs + t * padded;
+        row_scales[t] = cpu.quantize_wide(row, x + t * k_size, k_size, static_cast<int32_t>(range));
+        std::fill(row + k_size, row + padded, int16_t{0});
+    }
+    const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
+    parallel_for(ctx.threads, pieces, [&](int64_t piece) {
+        const int64_t begin = piece * kFewColumns, n = std::min(kFewColumns, n_size - begin);
+        int32_t sums[kFewRows * kFewColumns];
+        cpu.products_int8(sums, kFewColumns, inputs, padded, t_size, weights + begin * k_size,
+                          k_size, n);
+        for (int64_t t = 0; t < t_size; ++t) {
+            const int64_t place = t * n_size + begin;
+            cpu.finish_int8(y + place, sums + t * kFewColumns, row_scales[t], scales + begin,
+                            at(then.bias, begin), at(then.residual, place), n, then.activation);
         }
     });
 }
@@ -124,7 +156,7 @@ void product_int8(Context& ctx, float* y, const float* x, int64_t t_size, const 
                   const Pointers& then) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
-    const int64_t block = std::clamp<int64_t>(4 * kBlockWeights / t_size, 64, n_size);
+    const int64_t block = std::min(n_size, std::max<int64_t>(4 * kBlockWeights / t_size, 64));
     const auto* weights = static_cast<const int8_t*>(w.values.data);
     const auto* scales = static_cast<const float*>(w.scales.data);
     int8_t* inputs = ctx.arena.tensor(Dtype::i8, {t_size, k_size}).as<int8_t>();
@@ -151,7 +183,9 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
                  const Epilogue& epilogue) {
     if (t_size == 0) return;
     const Pointers then = pointers_of(epilogue);
-    if (t_size <= kFewRows) return few_rows(ctx, y, x, t_size, w, then);
+    if (t_size <= kFewRows)
+        return w.values.dtype == Dtype::i8 ? few_rows_int8(ctx, y, x, t_size, w, then)
+                                           : few_rows(ctx, y, x, t_size, w, then);
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     if (w.values.dtype == Dtype::bf16 && cpu.has_bf16)

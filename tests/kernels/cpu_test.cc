@@ -146,16 +146,12 @@ TEST_P(Loops, FinishesInt8Products) {
 }
 
 TEST_P(Loops, ProductsOfEveryDtypeAndSize) {
-    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i8})
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
         for (const int64_t k : {1, 15, 16, 40, 129})
             for (const int64_t t : {1, 2, 3, 4, 6, 16}) {
                 constexpr int64_t n = 11;
                 TestDevice device(kCpuCase);
-                std::vector<float> w = random_values(n * k, 1), scales(n, 1);
-                if (dtype == Dtype::i8) {
-                    for (float& value : w) value = std::round(value * 40);
-                    scales = random_values(n, 2);
-                }
+                std::vector<float> w = random_values(n * k, 1);
                 const Tensor stored = device.up(w, dtype, {n, k});
                 w = TestDevice::rounded(w, dtype);
                 const std::vector<float> x = random_values(t * (k + 2), 3);
@@ -165,13 +161,40 @@ TEST_P(Loops, ProductsOfEveryDtypeAndSize) {
                         double sum = 0;
                         for (int64_t m = 0; m < k; ++m)
                             sum += static_cast<double>(x[i * (k + 2) + m]) * w[j * k + m];
-                        expected.push_back(sum * scales[j]);
+                        expected.push_back(sum);
                     }
                 std::vector<float> y(t * (n - 2));
-                cpu.products(y.data(), n - 2, x.data(), k + 2, t,
-                             {stored.data, scales.data(), dtype, k}, 2, n);
-                expect_near(y, expected, dtype == Dtype::i8 ? 1e-4 : 1e-5, 10);
+                cpu.products(y.data(), n - 2, x.data(), k + 2, t, {stored.data, dtype, k}, 2, n);
+                expect_near(y, expected, 1e-5, 10);
             }
+}
+
+TEST_P(Loops, IntegerProductsAreExact) {
+    for (const int64_t k : {1, 15, 32, 40, 129, 1536})
+        for (const int64_t t : {1, 2, 3, 4, 6, 16}) {
+            constexpr int64_t n = 11;
+            const int64_t padded = (k + 31) / 32 * 32;
+            const auto largest =
+                static_cast<int32_t>(std::min<int64_t>(INT16_MAX, INT32_MAX / (127 * k)));
+            std::vector<int8_t> w(n * k);
+            std::vector<int16_t> x(t * padded, 0);
+            for (size_t i = 0; i < w.size(); ++i)
+                w[i] = static_cast<int8_t>(i < static_cast<size_t>(k) ? 127 : i * 37 % 255 - 127);
+            for (int64_t i = 0; i < t; ++i)
+                for (int64_t m = 0; m < k; ++m)
+                    // The first row reaches the largest sum there can be.
+                    x[i * padded + m] = static_cast<int16_t>(
+                        i == 0 ? largest : (i * 7919 + m * 104729) % (2 * largest + 1) - largest);
+            std::vector<int32_t> sums(t * n);
+            cpu.products_int8(sums.data(), n, x.data(), padded, t, w.data(), k, n);
+            for (int64_t i = 0; i < t; ++i)
+                for (int64_t j = 0; j < n; ++j) {
+                    int64_t expected = 0;
+                    for (int64_t m = 0; m < k; ++m)
+                        expected += int64_t{x[i * padded + m]} * w[j * k + m];
+                    EXPECT_EQ(sums[i * n + j], expected) << k << " " << t;
+                }
+        }
 }
 
 TEST_P(Loops, PackedProductsOfEverySize) {

@@ -61,6 +61,24 @@ struct Vec {
         const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
         return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
     }
+    // Products of 16-bit integers, summed in 32 bits.
+    using I = __m256i;
+    static constexpr int kIntegers = 16;
+    static I zero_integers() { return _mm256_setzero_si256(); }
+    static I load_integers(const int16_t* p) {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    }
+    static I load_integers(const int8_t* p) {
+        return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    }
+    static I multiply_add(I a, I b, I sums) {
+        return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
+    }
+    static int32_t total(I x) {
+        __m128i half = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+        half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));
+        return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_shuffle_epi32(half, 0xb1)));
+    }
     static float first(F x) { return _mm256_cvtss_f32(x); }
     static float total(F x) {
         __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

@@ -63,6 +63,18 @@ struct Vec {
         const __m512i exponent = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
         return _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23));
     }
+    // Products of 16-bit integers, summed in 32 bits.
+    using I = __m512i;
+    static constexpr int kIntegers = 32;
+    static I zero_integers() { return _mm512_setzero_si512(); }
+    static I load_integers(const int16_t* p) { return _mm512_loadu_si512(p); }
+    static I load_integers(const int8_t* p) {
+        return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    }
+    static I multiply_add(I a, I b, I sums) {
+        return _mm512_add_epi32(sums, _mm512_madd_epi16(a, b));
+    }
+    static int32_t total(I x) { return _mm512_reduce_add_epi32(x); }
     static float first(F x) { return _mm512_cvtss_f32(x); }
     static float total(F x) { return _mm512_reduce_add_ps(x); }
     static float maximum(F x) { return _mm512_reduce_max_ps(x); }

@@ -10,10 +10,9 @@
 
 namespace hark {
 
-// Rows of weights as stored, (n, size) of f32, f16, bf16 or i8 with a scale each.
+// Rows of weights as stored, (n, size) of f32, f16 or bf16.
 struct StoredRows {
     const void* values = nullptr;
-    const float* scales = nullptr;  // i8 only
     Dtype dtype = Dtype::f32;
     int64_t size = 0;
 };
@@ -44,6 +43,10 @@ struct CpuKernels {
     // t in [0, t_size). The order of a sum depends neither on t_size nor on the range.
     void (*products)(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
                      const StoredRows& w, int64_t begin, int64_t end);
+    // sums[t * ldy + n] = sum over k of x[t * ldx + k] * w[n * size + k], for n in [0, count) and t
+    // in [0, t_size), exact where it fits 32 bits. Rows of x go on with zeros to a multiple of 32.
+    void (*products_int8)(int32_t* sums, int64_t ldy, const int16_t* x, int64_t ldx, int64_t t_size,
+                          const int8_t* w, int64_t size, int64_t count);
     // y = residual + activation(product + bias), n values; bias and residual may be null, y may be
     // product or residual.
     void (*epilogue)(float* y, const float* product, const float* bias, const float* residual,
@@ -53,6 +56,8 @@ struct CpuKernels {
     void (*widen_int8)(float* to, const int8_t* from, float scale, int64_t n);
     // to = from / scale, rounded to nearest; scale = the largest magnitude / 127 is returned.
     float (*quantize)(int8_t* to, const float* from, int64_t n);
+    // The same to 16 bits, with `range` for 127.
+    float (*quantize_wide)(int16_t* to, const float* from, int64_t n, int32_t range);
     // epilogue of product = sums * (scale * scales[i])
     void (*finish_int8)(float* y, const int32_t* sums, float scale, const float* scales,
                         const float* bias, const float* residual, int64_t n, Activation activation);

@@ -137,7 +137,8 @@ static void narrow(void* to, Dtype dtype, const float* from, int64_t n) {
     narrow_to(static_cast<float*>(to), from, n);
 }
 
-static float quantize(int8_t* to, const float* from, int64_t n) {
+template <class Integer>
+static float quantize_to(Integer* to, const float* from, int64_t n, float range) {
     F top = Vec::set(0.0f);
     int64_t i = 0;
     for (; i + W <= n; i += W) {
@@ -149,15 +150,23 @@ static float quantize(int8_t* to, const float* from, int64_t n) {
         top = Vec::max(top, Vec::max(v, Vec::sub(Vec::set(0.0f), v)));
     }
     const float largest = Vec::maximum(top);
-    const F inverse = Vec::set(largest > 0 ? 127.0f / largest : 0.0f);
+    const F inverse = Vec::set(largest > 1e-30f ? range / largest : 0.0f);
     for (i = 0; i < n; i += W) {
         float rounded[W];
         const int64_t count = n - i < W ? n - i : W;
         const F v = count == W ? Vec::load(from + i) : load_part(from + i, count);
         Vec::store(rounded, Vec::round(Vec::mul(v, inverse)));
-        for (int64_t j = 0; j < count; ++j) to[i + j] = static_cast<int8_t>(rounded[j]);
+        for (int64_t j = 0; j < count; ++j) to[i + j] = static_cast<Integer>(rounded[j]);
     }
-    return largest / 127.0f;
+    return largest / range;
+}
+
+static float quantize(int8_t* to, const float* from, int64_t n) {
+    return quantize_to(to, from, n, 127.0f);
+}
+
+static float quantize_wide(int16_t* to, const float* from, int64_t n, int32_t range) {
+    return quantize_to(to, from, n, static_cast<float>(range));
 }
 
 static void finish_int8(float* y, const int32_t* sums, float scale, const float* scales,

@@ -10,6 +10,7 @@ namespace {
 struct Vec {
     using F = float __attribute__((vector_size(16)));
     using I = int32_t __attribute__((vector_size(16)));
+    static constexpr int kIntegers = 4;
     static constexpr int kWidth = 4;
     static constexpr int kRowsAtOnce = 2;
     static constexpr int kPanelVectors = 2, kPanelRows = 4;
@@ -57,6 +58,11 @@ struct Vec {
         return x;
     }
     static float first(F x) { return x[0]; }
+    static I zero_integers() { return I{}; }
+    static I load_integers(const int16_t* p) { return I{p[0], p[1], p[2], p[3]}; }
+    static I load_integers(const int8_t* p) { return I{p[0], p[1], p[2], p[3]}; }
+    static I multiply_add(I a, I b, I sums) { return sums + a * b; }
+    static int32_t total(I x) { return x[0] + x[1] + x[2] + x[3]; }
     static float total(F x) { return (x[0] + x[2]) + (x[1] + x[3]); }
     static float maximum(F x) {
         const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];

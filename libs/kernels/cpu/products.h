@@ -3,11 +3,14 @@
 // keeps the sums in memory as well and stores all of them at every step.
 #pragma once
 
+template <int N>
+using Constant = std::integral_constant<int, N>;
+
 // R rows of weights times T rows of x: one accumulator a product, so that a product's bits do not
 // depend on what is computed beside it.
 template <class Weight, int R, int T>
 static inline void tile(float* y, int64_t ldy, const float* x, int64_t ldx, const Weight* w,
-                        const float* scales, int64_t size) {
+                        int64_t size) {
     F sums[R][T];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
@@ -37,61 +40,91 @@ static inline void tile(float* y, int64_t ldy, const float* x, int64_t ldx, cons
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) {
-            const float sum = Vec::total(sums[r][t]);
-            y[t * ldy + r] = scales ? sum * scales[r] : sum;
-        }
+        for (int t = 0; t < T; ++t) y[t * ldy + r] = Vec::total(sums[r][t]);
 }
 
-template <class Weight, int R>
-static inline void all_inputs(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
-                              const Weight* w, const float* scales, int64_t size) {
-    constexpr int T = Vec::kRowsAtOnce;
-    for (; t_size >= T; t_size -= T, x += T * ldx, y += T * ldy)
-        tile<Weight, R, T>(y, ldy, x, ldx, w, scales, size);
-    switch (t_size) {
-        case 1:
-            return tile<Weight, R, 1>(y, ldy, x, ldx, w, scales, size);
-        case 2:
-            return tile<Weight, R, 2>(y, ldy, x, ldx, w, scales, size);
-        case 3:
-            return tile<Weight, R, 3>(y, ldy, x, ldx, w, scales, size);
-        default:
-            return;
+// The same in integers, whose sums are exact: rows of x are padded with zeros to whole vectors.
+template <int R, int T>
+static inline void integer_tile(int32_t* sums_to, int64_t ldy, const int16_t* x, int64_t ldx,
+                                const int8_t* w, int64_t size) {
+    using I = Vec::I;
+    constexpr int N = Vec::kIntegers;
+    I sums[R][T];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) sums[r][t] = Vec::zero_integers();
+    for (int64_t k = 0; k < size; k += N) {
+        I inputs[T];
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) inputs[t] = Vec::load_integers(x + t * ldx + k);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            I weights;
+            if (k + N <= size) {
+                weights = Vec::load_integers(w + r * size + k);
+                __builtin_prefetch(w + (R + r) * size + k);
+            } else {
+                int8_t rest[N] = {};
+                __builtin_memcpy(rest, w + r * size + k, static_cast<size_t>(size - k));
+                weights = Vec::load_integers(rest);
+            }
+#pragma GCC unroll 8
+            for (int t = 0; t < T; ++t)
+                sums[r][t] = Vec::multiply_add(weights, inputs[t], sums[r][t]);
+        }
     }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) sums_to[t * ldy + r] = Vec::total(sums[r][t]);
+}
+
+// tile(rows, inputs) for every R rows of weights below `count` and every few rows of x: the largest
+// tiles that the registers hold, then what is left. `tile` is called with integral constants.
+template <class Tile>
+static inline void tiles(int64_t count, int64_t t_size, const Tile& tile) {
+    constexpr int R = 4, T = Vec::kRowsAtOnce;
+    const auto inputs = [&](int64_t n, auto rows) {
+        int64_t t = 0;
+        for (; t + T <= t_size; t += T) tile(n, t, rows, Constant<T>());
+        if (t_size - t == 1) tile(n, t, rows, Constant<1>());
+        if (t_size - t == 2) tile(n, t, rows, Constant<2>());
+        if (t_size - t == 3) tile(n, t, rows, Constant<3>());
+    };
+    int64_t n = 0;
+    for (; n + R <= count; n += R) inputs(n, Constant<R>());
+    for (; n < count; ++n) inputs(n, Constant<1>());
 }
 
 template <class Weight>
 static void products_of(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
-                        const Weight* w, const float* scales, int64_t size, int64_t count) {
-    constexpr int R = 4;
-    int64_t n = 0;
-    for (; n + R <= count; n += R)
-        all_inputs<Weight, R>(y + n, ldy, x, ldx, t_size, w + n * size,
-                              scales ? scales + n : nullptr, size);
-    for (; n < count; ++n)
-        all_inputs<Weight, 1>(y + n, ldy, x, ldx, t_size, w + n * size,
-                              scales ? scales + n : nullptr, size);
+                        const Weight* w, int64_t size, int64_t count) {
+    tiles(count, t_size, [&](int64_t n, int64_t t, auto rows, auto inputs) {
+        tile<Weight, rows.value, inputs.value>(y + t * ldy + n, ldy, x + t * ldx, ldx, w + n * size,
+                                               size);
+    });
 }
 
 static void products(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
                      const StoredRows& w, int64_t begin, int64_t end) {
     const int64_t size = w.size, first = begin * size, count = end - begin;
     const void* data = w.values;
-    switch (w.dtype) {
-        case Dtype::f16:
-            return products_of(y, ldy, x, ldx, t_size, static_cast<const f16_t*>(data) + first,
-                               nullptr, size, count);
-        case Dtype::bf16:
-            return products_of(y, ldy, x, ldx, t_size, static_cast<const bf16_t*>(data) + first,
-                               nullptr, size, count);
-        case Dtype::i8:
-            return products_of(y, ldy, x, ldx, t_size, static_cast<const int8_t*>(data) + first,
-                               w.scales + begin, size, count);
-        default:
-            return products_of(y, ldy, x, ldx, t_size, static_cast<const float*>(data) + first,
-                               nullptr, size, count);
-    }
+    if (w.dtype == Dtype::f16)
+        return products_of(y, ldy, x, ldx, t_size, static_cast<const f16_t*>(data) + first, size,
+                           count);
+    if (w.dtype == Dtype::bf16)
+        return products_of(y, ldy, x, ldx, t_size, static_cast<const bf16_t*>(data) + first, size,
+                           count);
+    products_of(y, ldy, x, ldx, t_size, static_cast<const float*>(data) + first, size, count);
+}
+
+static void products_int8(int32_t* sums, int64_t ldy, const int16_t* x, int64_t ldx, int64_t t_size,
+                          const int8_t* w, int64_t size, int64_t count) {
+    tiles(count, t_size, [&](int64_t n, int64_t t, auto rows, auto inputs) {
+        integer_tile<rows.value, inputs.value>(sums + t * ldy + n, ldy, x + t * ldx, ldx,
+                                               w + n * size, size);
+    });
 }
 
 constexpr int64_t kPanel = Vec::kPanelVectors * W;
