@@ -48,7 +48,10 @@ void transcribe(Transcriber& transcriber, const MelRecording& mel, const Chunk& 
         text = transcriber.transcribe(mel, info.language, listener);
     }
     output.end(text, chunk.error);
-    if (!chunk.error.empty()) console.error(chunk.source + ": " + chunk.error);
+    if (!chunk.error.empty()) {
+        const bool named = chunk.error.starts_with(chunk.source);
+        console.error(named ? chunk.error : chunk.source + ": " + chunk.error);
+    }
 }
 
 void run(const Options& options, Console& console) {

@@ -79,7 +79,7 @@ std::unique_ptr<Decoder> open_wav(Input& input) {
             return std::make_unique<RawDecoder>(input, *format,
                                                 known ? static_cast<int64_t>(size) : -1);
         }
-        if (size > kMaxHeader - at) return nullptr;
+        if (at > kMaxHeader || size > kMaxHeader - at) return nullptr;
         if (id == "fmt " || id == "ds64") {
             head = input.peek(at + size);
             if (head.size() < at + size) return nullptr;

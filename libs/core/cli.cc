@@ -5,6 +5,8 @@
 #include <boost/program_options.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <new>
@@ -16,6 +18,17 @@ namespace hark {
 namespace po = boost::program_options;
 
 namespace {
+
+// libgomp's threads wait for one another spinning, by default for milliseconds: on a busy machine
+// that keeps the awaited thread from running. The bound is read when libgomp is loaded, so the tool
+// is started once more with it, unless the user has chosen.
+void bound_spinning(char** argv) {
+    if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
+    std::error_code failed;
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+    if (failed || ::setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
+    ::execv(self.c_str(), argv);  // where it fails, the tool goes on as it is
+}
 
 // "HZ samples a second" -> {"HZ", "samples a second"}; without a leading word in capitals, {"",
 // help}.
@@ -195,6 +208,8 @@ bool Flags::parse(int argc, char** argv, const std::string& tool, const std::str
             po::store(po::parse_config_file(file, impl_->options), values);
         }
         po::notify(values);
+    } catch (const po::too_many_positional_options_error&) {
+        throw UsageError("expected flags only: " + tool + " reads stdin and takes no files");
     } catch (const po::error& wrong) {
         throw UsageError(wrong.what());
     }
@@ -228,6 +243,7 @@ void require_not_terminal(const std::string& produced) {
 int detail::tool_main(const char* name, const char* summary, int argc, char** argv,
                       const std::function<void(Flags&)>& register_flags,
                       const std::function<void(Console&)>& run) {
+    bound_spinning(argv);
     // A reader that has gone ends the tool quietly, also where the parent had SIGPIPE ignored.
     std::signal(SIGPIPE, SIG_DFL);
     std::setvbuf(stderr, nullptr, _IOLBF, 1024);

@@ -43,9 +43,10 @@ size_t ByteReader::read(void* to, size_t bytes) {
 
 std::string_view ByteReader::peek(size_t bytes) {
     while (ahead_.size() < bytes) {
-        const size_t have = ahead_.size();
-        ahead_.resize(bytes);
-        const size_t got = read_fd(fd_, name_, ahead_.data() + have, bytes - have);
+        // In steps: what a header promises may never come.
+        const size_t have = ahead_.size(), step = std::min(bytes - have, kBufferBytes);
+        ahead_.resize(have + step);
+        const size_t got = read_fd(fd_, name_, ahead_.data() + have, step);
         ahead_.resize(have + got);
         if (got == 0) break;
     }

@@ -36,7 +36,14 @@ RecordingReader::RecordingReader(ByteReader& in, std::string kind, std::string h
     : stream_(in), kind_(std::move(kind)), hint_(std::move(hint)) {}
 
 std::optional<Chunk> RecordingReader::next() {
-    std::optional<Document> document = stream_.next();
+    std::optional<Document> document;
+    try {
+        document = stream_.next();
+    } catch (const Error& failure) {
+        // What comes first may be no tensor stream at all.
+        if (any_) throw;
+        fail(failure.what(), "; ", hint_);
+    }
     if (!document) {
         require(any_, "nothing came on stdin: expected ", kind_,
                 " documents; the stage before has failed");

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace hark {
 namespace {
@@ -55,7 +55,7 @@ TensorEntry parse_entry(const std::string& name, const json& value, const std::s
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& where) {
-    const json root = json::parse(text, nullptr, false);
+    const json root = parse_json(text, where);
     require(root.is_object(), where, ": the header is not a JSON object");
     SafetensorsHeader header;
     for (const auto& [name, value] : root.items()) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.h"
 #include "core/half.h"
+#include "core/json.h"
 
 namespace hark {
 namespace {
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 // The names of the shards, each a plain file name beside the index.
 std::set<std::string> shards_of(const fs::path& index) {
-    const auto root = nlohmann::json::parse(read_file(index), nullptr, false);
+    const auto root = parse_json(read_file(index, size_t{16} << 20), index.string());
     require(root.is_object() && root.contains("weight_map") && root["weight_map"].is_object(),
             index.string(), ": expected an object 'weight_map'");
     std::set<std::string> names;

@@ -1,9 +1,8 @@
 #include "gpt/config.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 
 namespace hark::gpt {
 namespace {
@@ -62,7 +61,7 @@ std::vector<int32_t> eos_ids(const json& root, int64_t n_vocab, const std::strin
 }  // namespace
 
 Config parse_config(std::string_view text, const std::string& where) {
-    const json root = json::parse(text, nullptr, false);
+    const json root = parse_json(text, where);
     require(root.is_object(), where, ": expected a JSON object");
     const json type = root.value("model_type", json());
     require(type == "gpt2", where, ": expected model_type gpt2, found ",

@@ -1,8 +1,7 @@
 #include "gpt/prompts.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
+#include "core/json.h"
 
 namespace hark::gpt {
 namespace {
@@ -46,7 +45,7 @@ std::optional<std::string> PromptReader::line() {
 
 Prompt PromptReader::parse(const std::string& line) const {
     Prompt prompt;
-    const json root = json::parse(line, nullptr, false);
+    const json root = parse_json(line, concat(in_.name(), ": line ", count_));
     const auto text_at = [&](const char* key) {
         return root.contains(key) && root[key].is_string() ? root[key].get<std::string>() : "";
     };

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "text/bpe_builder.h"
 #include "text/lines.h"
 
@@ -13,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 json parse_object(std::string_view text, const std::string& where) {
-    json root = json::parse(text, nullptr, false);
+    json root = parse_json(text, where);
     require(root.is_object(), where, ": expected a JSON object, found ",
             root.is_discarded() ? "text that is not JSON" : root.type_name());
     return root;

@@ -1,10 +1,10 @@
 #include "whisper/config.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 
 namespace hark::whisper {
 namespace {
@@ -33,7 +33,7 @@ Config load_config(const std::filesystem::path& directory) {
 }
 
 Config parse_config(const std::string& text, const std::string& file) {
-    const json root = json::parse(text, nullptr, false);
+    const json root = parse_json(text, file);
     require(root.is_object(), file, ": expected a JSON object");
     const json type = root.value("model_type", json());
     require(type == "whisper", file, ": expected model_type \"whisper\", found ", type.dump());

@@ -70,8 +70,8 @@ void TranscriptOutput::segment(const Segment& segment) {
 void TranscriptOutput::end(const std::string& text, const std::string& error) {
     for (const auto& writer : writers_) writer->end(text, error);
     if (options_.directory.empty()) return;
-    if (error.empty())
-        for (const auto& file : files_) file->commit();
+    for (size_t i = 0; i < files_.size(); ++i)
+        if (error.empty() || options_.formats[i].starts_with("json")) files_[i]->commit();
     files_.clear();
     writers_.clear();
 }

@@ -30,7 +30,8 @@ class TranscriptOutput {
     // Throws Error where a second recording comes on stdout in a format that holds one.
     void begin(const RecordingInfo& info);
     void segment(const Segment& segment);
-    // The files of a recording appear here, whole; those of one that broke do not appear.
+    // The files of a recording appear here, whole; of one that broke, json and jsonl alone, which
+    // say so.
     void end(const std::string& text, const std::string& error);
 
   private:

@@ -1,11 +1,11 @@
 #include "whisper/tokenizer.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "text/utf8.h"
 
 namespace hark::whisper {
@@ -19,7 +19,7 @@ class Finder {
     Finder(const Bpe& bpe, const std::string& generation_json, int64_t n_vocab, std::string where)
         : bpe_(bpe), n_vocab_(n_vocab), where_(std::move(where)) {
         if (generation_json.empty()) return;
-        generation_ = json::parse(generation_json, nullptr, false);
+        generation_ = parse_json(generation_json, where_);
         require(generation_.is_object(), where_, ": generation_config.json is not a JSON object");
     }
 
@@ -121,6 +121,9 @@ SpecialTokens find_special_tokens(const Bpe& bpe, const std::string& generation_
 
 Tokenizer::Tokenizer(const std::filesystem::path& directory, int64_t n_vocab)
     : bpe_(Bpe::from_directory(directory)) {
+    // The rules forbid tokens by their ids, so every id must be one of the model's.
+    require(bpe_.vocab_size() <= n_vocab, directory.string(), ": the tokenizer has ids up to ",
+            bpe_.vocab_size() - 1, ", the model's vocab_size is ", n_vocab);
     const std::filesystem::path generation = directory / "generation_config.json";
     std::error_code failed;
     const bool given = std::filesystem::exists(generation, failed);

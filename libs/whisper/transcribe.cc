@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "text/utf8.h"
 
 namespace hark::whisper {
 namespace {
@@ -83,7 +84,7 @@ std::string Transcriber::language(const MelRecording& mel) {
 std::string Transcriber::transcribe(const MelRecording& mel, const std::string& language,
                                     const Listener& listener) {
     LoopOptions loop_options;
-    if (const std::string prompt = strip(options_.initial_prompt); !prompt.empty())
+    if (const std::string prompt = strip(replace_invalid(options_.initial_prompt)); !prompt.empty())
         loop_options.initial_prompt = tokenizer_.encode(" " + prompt);
     loop_options.carry_initial_prompt = options_.carry_initial_prompt;
     loop_options.previous_text = !options_.no_previous_text;

@@ -59,6 +59,8 @@ WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_beg
     }
     // A single timestamp at the end: no speech follows it. Otherwise the tail is decoded again.
     if (!single_ending) result.advance = result.slices.back().end_step * kFramesPerStep;
+    // Without the timestamp rules a pair may stand at 0.00: go on, or the loop would not end.
+    if (result.advance <= 0) result.advance = size;
     return result;
 }
 

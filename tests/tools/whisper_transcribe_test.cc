@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         WrongCall{"UnknownFlag", {"--modle", "demo"}, "x", 2, "--modle"},
         WrongCall{"AbbreviatedFlag", {"--mod", "demo"}, "x", 2, "--mod"},
-        WrongCall{"UnexpectedArgument", {"--model", "demo", "a.wav"}, "x", 2, "positional"},
+        WrongCall{"UnexpectedArgument", {"--model", "demo", "a.wav"}, "x", 2, "takes no files"},
         WrongCall{"UnknownFormat", {"--model", "demo", "--format", "doc"}, "x", 2, "'doc'"},
         WrongCall{"TwoFormatsOnStdout",
                   {"--model", "demo", "--format", "srt,vtt"},
