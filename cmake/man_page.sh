@@ -15,21 +15,22 @@ version="$("$tool" --version | sed 's/.* //')"
     NR == 1 { usage = substr($0, 8); next }
     NR == 2 {
         printf ".TH %s 1 \"\" \"hark %s\" \"User Commands\"\n", toupper(roff(name)), version
-        first = tolower(substr($0, 1, 1)) substr($0, 2)
+        first = $0
         sub(/\.$/, "", first)
-        printf ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n%s\n", roff(name), roff(first), \
+        printf ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n\\fB%s\\fR%s\n", roff(name), roff(first), \
             roff(name), roff(substr(usage, length(name) + 1))
         printf ".SH DESCRIPTION\n%s\n", roff($0)
         next
     }
     /^Options:$/ { print ".SH OPTIONS"; section = "options"; next }
     section == "usage" { print $0 == "" ? ".PP" : roff($0); next }
-    # Two blanks part a flag and its argument from their help, unless the help begins a line below.
+    # A flag, its argument in capitals, then the help, which goes on in the lines below.
     /^  --/ {
         line = substr($0, 3)
-        at = match(line, /  +/)
-        flag = at ? substr(line, 1, at - 1) : line
-        text = at ? substr(line, at + RLENGTH) : ""
+        match(line, /^--[a-z-]+( [A-Z][A-Z|,.:]*)?/)
+        flag = substr(line, 1, RLENGTH)
+        text = substr(line, RLENGTH + 1)
+        sub(/^ +/, "", text)
         printf ".TP\n.B %s\n", roff(flag)
         if (text != "") print roff(text)
         next

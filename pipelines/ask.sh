@@ -8,7 +8,8 @@
 #
 #   recording -> audio-decode -> mel -> whisper-transcribe -> template -> gpt-generate
 set -euo pipefail
-[ $# -ge 1 ] && [ $# -le 4 ] && [ "${1#-}" = "$1" ] || {
+# No flags: the names of recording and models come in their order.
+[ $# -ge 1 ] && [ $# -le 4 ] && [[ "$1" != -* && "${3:-}" != -* && "${4:-}" != -* ]] || {
     echo "usage: $0 RECORDING [TEMPLATE [WHISPER-MODEL [GPT-MODEL]]]" >&2
     exit 2
 }
