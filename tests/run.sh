@@ -14,7 +14,8 @@ cmake --build --preset cpu -j "$jobs"
 cmake --preset cpu-asan
 cmake --build --preset cpu-asan -j "$jobs"
 
-# The sanitizers first, without the long recordings: the summary that closes the run is then the
+# The sanitizers first, without the longest comparisons of numbers: the summary that closes the run is then the
 # release build's, and stands only where the sanitizers found nothing.
-ctest --test-dir build-asan -j "$jobs" --output-on-failure --no-tests=error -E Golden/Recording "$@"
+ctest --test-dir build-asan -j "$jobs" --output-on-failure --no-tests=error \
+    -E 'Golden/Recording|GptDemo|EveryContainer' "$@"
 ctest --test-dir build -j "$jobs" --output-on-failure --no-tests=error "$@"
