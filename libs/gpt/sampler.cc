@@ -78,13 +78,6 @@ double log_probability(std::span<const float> logits, int32_t token) {
     return logits[token] - largest - std::log(sum_of_exponentials(logits, largest));
 }
 
-uint64_t Random::next() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-    z = (z ^ z >> 27) * 0x94D049BB133111EB;
-    return z ^ z >> 31;
-}
-
 int32_t draw(std::span<const float> logits, double u) {
     const double largest = *std::max_element(logits.begin(), logits.end());
     const double target = u * sum_of_exponentials(logits, largest);

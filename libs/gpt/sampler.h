@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/cli.h"
+#include "core/random.h"
 
 namespace hark::gpt {
 
@@ -27,17 +28,7 @@ int32_t argmax(std::span<const float> logits);
 // The natural logarithm of the token's probability under softmax(logits).
 double log_probability(std::span<const float> logits, int32_t token);
 
-// A generator of our own, so that a seed gives the same numbers everywhere: SplitMix64 (Steele,
-// Lea & Flood 2014, figure 17).
-class Random {
-  public:
-    explicit Random(uint64_t seed) : state_(seed) {}
-    uint64_t next();
-    double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
-
-  private:
-    uint64_t state_;
-};
+using hark::Random;
 
 // A token drawn from softmax(logits) by u in [0, 1).
 int32_t draw(std::span<const float> logits, double u);

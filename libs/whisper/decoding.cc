@@ -175,11 +175,11 @@ void WindowDecoder::read_prompts(Batch& batch) {
     for (size_t window = 0; window < batch.windows(); ++window) {
         const std::span<const float> at_sot(logits + 2 * window * n_vocab, n_vocab);
         const std::span<const float> at_end(logits + (2 * window + 1) * n_vocab, n_vocab);
-        const int32_t no_speech = tokenizer_.special().no_speech;
+        const int32_t id = tokenizer_.special().no_speech;
+        const float no_speech_prob =
+            id < 0 ? 0.0f : static_cast<float>(std::exp(at_sot[id] - log_sum_exp(at_sot)));
         for (size_t i = batch.first[window]; i < batch.first[window + 1]; ++i) {
-            if (no_speech >= 0)
-                batch.rows[i].no_speech_prob =
-                    static_cast<float>(std::exp(at_sot[no_speech] - log_sum_exp(at_sot)));
+            batch.rows[i].no_speech_prob = no_speech_prob;
             std::copy(at_end.begin(), at_end.end(), own.begin());
             sample(batch, i, own);
         }

@@ -8,15 +8,6 @@
 
 namespace hark::whisper {
 
-uint64_t Random::next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
 int32_t choose_token(std::span<const float> logits, double temperature, Random& random) {
     const auto likeliest = std::max_element(logits.begin(), logits.end());
     if (temperature == 0) return static_cast<int32_t>(likeliest - logits.begin());

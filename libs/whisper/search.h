@@ -5,21 +5,10 @@
 #include <cstdint>
 #include <span>
 
+#include "core/random.h"
 #include "whisper/row.h"
 
 namespace hark::whisper {
-
-// A seeded generator with the same numbers on every machine.
-// Source: Steele, Lea, Flood 2014, SplitMix.
-class Random {
-  public:
-    explicit Random(uint64_t seed) : state_(seed) {}
-    uint64_t next();
-    double uniform();  // in [0, 1)
-
-  private:
-    uint64_t state_;
-};
 
 // The likeliest token where temperature is 0, else one drawn from softmax(logits / temperature).
 // `logits` (n_vocab) have been through the rules; at least one of them is finite.
