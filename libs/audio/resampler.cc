@@ -1,6 +1,7 @@
 // libswresample, with the settings that the ffmpeg command uses.
 #include "audio/resampler.h"
 
+#include <algorithm>
 #include <cmath>
 
 extern "C" {

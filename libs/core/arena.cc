@@ -36,6 +36,7 @@ Tensor Arena::tensor(Dtype dtype, std::initializer_list<int64_t> shape) {
 }
 
 void* Arena::take(size_t bytes) {
+    if (block_ == 0 && used_ == 0 && blocks_.size() > 1) join();
     while (block_ < blocks_.size() && blocks_[block_].bytes - used_ < bytes) {
         ++block_;
         used_ = 0;
@@ -53,8 +54,10 @@ void* Arena::take(size_t bytes) {
 void Arena::rewind(size_t block, size_t used) {
     block_ = block;
     used_ = used;
-    if (block != 0 || used != 0 || blocks_.size() < 2) return;
-    // Empty again: several blocks become one of their total size, so that a loop settles on one.
+}
+
+// Nothing is taken: several blocks become one of their total size, so that a loop settles on one.
+void Arena::join() {
     const size_t total = capacity();
     for (const Block& old : blocks_) source_.release(old.memory);
     blocks_.clear();

@@ -49,6 +49,7 @@ class Arena {
         size_t bytes;
     };
     void rewind(size_t block, size_t used);
+    void join();
     void* take(size_t bytes);
 
     MemorySource source_;

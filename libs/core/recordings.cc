@@ -80,8 +80,7 @@ Chunk RecordingReader::parse(Document document) const {
     const Tensor values = chunk.values();
     const int rank = chunk.kind == "audio" ? 1 : 2;
     require(values.dtype == Dtype::f32 && values.rank == rank, where, ": expected ",
-            rank == 1 ? "samples f32 (n)" : "log_mel f32 (n_mels, frames)", ", found ",
-            describe(values));
+            rank == 1 ? "samples f32 (n)" : "log_mel f32 (n_mels, frames)", ", found ", values);
     require(all_finite(values), where, ": a value is not finite");
     return chunk;
 }

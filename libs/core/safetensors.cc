@@ -11,8 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-// A model file's header may hold many thousand names; the format's own limit.
-constexpr uint64_t kMaxFileHeader = 100'000'000;
+// A hundred thousand tensors' worth: parsing takes up to 40 times the text's memory, so that the
+// format's own limit of 100 MB would let a small file take gigabytes.
+constexpr uint64_t kMaxFileHeader = 16 << 20;
 
 size_t element_bytes(const std::string& dtype) {
     static const std::map<std::string, size_t> kBytes = {

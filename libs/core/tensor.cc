@@ -1,5 +1,7 @@
 #include "core/tensor.h"
 
+#include <ostream>
+
 #include "core/error.h"
 
 namespace hark {
@@ -52,7 +54,7 @@ int64_t Tensor::rows() const {
 
 Tensor Tensor::slice(int64_t begin, int64_t end) const {
     require(rank > 0 && 0 <= begin && begin <= end && end <= shape[0], "slice ", begin, "..", end,
-            " of ", describe(*this));
+            " of ", *this);
     Tensor part = *this;
     part.shape[0] = end - begin;
     const size_t stride = shape[0] == 0 ? 0 : bytes() / static_cast<size_t>(shape[0]);
@@ -62,18 +64,20 @@ Tensor Tensor::slice(int64_t begin, int64_t end) const {
 
 Tensor Tensor::reshaped(std::initializer_list<int64_t> dims) const {
     Tensor view(data, dtype, dims, device);
-    require(view.size() == size(), "cannot see ", describe(*this), " as ", describe(view));
+    require(view.size() == size(), "cannot see ", *this, " as ", view);
     return view;
 }
 
-void Tensor::check_dtype(Dtype wanted) const {
-    require(dtype == wanted, "expected ", name_of(wanted), ", found ", describe(*this));
+void Tensor::fail_dtype(Dtype wanted) const {
+    fail("expected ", name_of(wanted), ", found ", *this);
 }
 
-std::string describe(const Tensor& tensor) {
-    std::string text = concat(name_of(tensor.dtype), " (");
-    for (int i = 0; i < tensor.rank; ++i) text += concat(i ? ", " : "", tensor.shape[i]);
-    return text + ")";
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+    out << name_of(tensor.dtype) << " (";
+    for (int i = 0; i < tensor.rank; ++i) out << (i ? ", " : "") << tensor.shape[i];
+    return out << ")";
 }
+
+std::string describe(const Tensor& tensor) { return concat(tensor); }
 
 }  // namespace hark

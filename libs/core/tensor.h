@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <string>
 
 namespace hark {
@@ -78,7 +79,7 @@ struct Tensor {
     // Typed pointer; throws Error where the dtype is another one.
     template <class T>
     T* as() const {
-        check_dtype(dtype_of<T>());
+        if (dtype != dtype_of<T>()) fail_dtype(dtype_of<T>());
         return static_cast<T*>(data);
     }
     // The part [begin, end) of the first dimension.
@@ -87,9 +88,11 @@ struct Tensor {
     Tensor reshaped(std::initializer_list<int64_t> shape) const;
 
   private:
-    void check_dtype(Dtype wanted) const;
+    [[noreturn]] void fail_dtype(Dtype wanted) const;
 };
 
-std::string describe(const Tensor& tensor);  // "f32 (2, 1500, 384)"
+// "f32 (2, 1500, 384)"; for require(), which only makes text of what has failed.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+std::string describe(const Tensor& tensor);
 
 }  // namespace hark

@@ -62,7 +62,7 @@ Tensor SafetensorsDirectory::take(const std::string& name, std::initializer_list
     const Tensor tensor = file->tensor(*entry);
     require(std::equal(entry->shape.begin(), entry->shape.end(), shape.begin(), shape.end()),
             file->name(), ": tensor '", entry->name, "': expected ",
-            describe(Tensor(nullptr, tensor.dtype, shape)), ", found ", describe(tensor));
+            Tensor(nullptr, tensor.dtype, shape), ", found ", tensor);
     taken_.push_back({file, entry});
     return tensor;
 }

@@ -54,7 +54,7 @@ const char* name_of(Finish finish) {
 
 Session::Session(const Model& model)
     : model_(model),
-      cache_(model.config, 1, model.precision.cache),
+      cache_(make_cache(model.config, 1, model.precision.cache)),
       logits_(static_cast<size_t>(model.config.n_vocab)) {}
 
 std::span<float> Session::feed(Context& ctx, std::span<const int32_t> tokens) {

@@ -13,42 +13,17 @@
 
 namespace hark::gpt {
 
-// Keys and values of every layer for `slots` sequences: (slots, H, n_positions, D) each.
-class KeyValues {
-  public:
-    KeyValues(const Config& config, int64_t slots, Dtype dtype);
-
-    std::vector<Tensor> keys, values;
-
-  private:
-    Arena memory_;
-};
-
-struct Attention {
-    Linear c_attn;  // (3C, C): queries, keys, values
-    Linear c_proj;  // (C, C)
-
-    // x (T, C) += c_proj(attention(c_attn(input))); the rows' keys and values join the caches.
-    void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
-                const Ragged& rows) const;
-};
-
-struct Mlp {
-    Linear c_fc;    // (n_inner, C)
-    Linear c_proj;  // (C, n_inner)
-    Activation activation = Activation::gelu_tanh;
-
-    void add_to(Context& ctx, Tensor x, Tensor input) const;  // x (T, C) += mlp(input)
-};
-
 struct Block {
     LayerNorm ln_1;
-    Attention attn;
+    SelfAttention attn;  // c_attn, c_proj
     LayerNorm ln_2;
-    Mlp mlp;
+    Mlp mlp;  // c_fc, c_proj
 
     void operator()(Context& ctx, Tensor x, Tensor keys, Tensor values, const Ragged& rows) const;
 };
+
+// A cache for `slots` sequences of the model's whole context.
+KeyValues make_cache(const Config& config, int64_t slots, Dtype dtype);
 
 struct Model {
     Config config;

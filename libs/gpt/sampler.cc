@@ -3,34 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
+
+#include "kernels/distribution.h"
 
 namespace hark::gpt {
 namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-double sum_of_exponentials(std::span<const float> logits, double largest) {
-    double sum = 0;
-    for (float logit : logits) sum += std::exp(logit - largest);
-    return sum;
-}
-
 }  // namespace
-
-void penalize_repetition(std::span<float> logits, std::span<const int32_t> history,
-                         double penalty) {
-    std::vector<int32_t> seen(history.begin(), history.end());
-    std::sort(seen.begin(), seen.end());
-    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-    const auto by = static_cast<float>(penalty);
-    for (int32_t id : seen) {
-        if (id < 0 || static_cast<size_t>(id) >= logits.size()) continue;
-        float& logit = logits[id];
-        logit = logit < 0 ? logit * by : logit / by;
-    }
-}
 
 void apply_temperature(std::span<float> logits, double temperature) {
     for (float& logit : logits) logit /= static_cast<float>(temperature);
@@ -51,11 +33,10 @@ void keep_top_p(std::span<float> logits, double p) {
         if (logits[id] > kNever) order.push_back(static_cast<int32_t>(id));
     std::stable_sort(order.begin(), order.end(),
                      [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
-    const double largest = logits[order[0]];
-    const double sum = sum_of_exponentials(logits, largest);
+    const double total = log_sum_exp(logits);
     double reached = 0;
     for (size_t i = 0; i < order.size(); ++i) {
-        const double probability = std::exp(logits[order[i]] - largest) / sum;
+        const double probability = std::exp(logits[order[i]] - total);
         if (i > 0 && reached >= p) logits[order[i]] = kNever;
         reached += probability;
     }
@@ -69,27 +50,8 @@ void keep_min_p(std::span<float> logits, double min_p) {
         if (logit < smallest) logit = kNever;
 }
 
-int32_t argmax(std::span<const float> logits) {
-    return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
-
 double log_probability(std::span<const float> logits, int32_t token) {
-    const double largest = *std::max_element(logits.begin(), logits.end());
-    return logits[token] - largest - std::log(sum_of_exponentials(logits, largest));
-}
-
-int32_t draw(std::span<const float> logits, double u) {
-    const double largest = *std::max_element(logits.begin(), logits.end());
-    const double target = u * sum_of_exponentials(logits, largest);
-    double reached = 0;
-    int32_t last = 0;  // the last possible token, where rounding keeps the sum below the target
-    for (size_t id = 0; id < logits.size(); ++id) {
-        if (logits[id] == kNever) continue;
-        last = static_cast<int32_t>(id);
-        reached += std::exp(logits[id] - largest);
-        if (reached > target) break;
-    }
-    return last;
+    return logits[token] - log_sum_exp(logits);
 }
 
 void SamplerOptions::flags(Flags& flags) {
@@ -123,7 +85,7 @@ void filter(std::span<float> logits, std::span<const int32_t> history,
 int32_t sample(std::span<float> logits, std::span<const int32_t> history,
                const SamplerOptions& options, Random& random) {
     filter(logits, history, options);
-    return options.temperature == 0 ? argmax(logits) : draw(logits, random.uniform());
+    return options.temperature == 0 ? argmax(logits) : draw(logits, 1, random.uniform());
 }
 
 }  // namespace hark::gpt

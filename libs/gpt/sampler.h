@@ -12,9 +12,6 @@ namespace hark::gpt {
 // The filters, each a pure function; a token that is ruled out gets the logit -infinity. At least
 // one token is always left. Source of each: transformers generation/logits_process.py.
 
-// Logits of tokens in `history` are divided by `penalty` where positive, multiplied where negative
-// (Keskar et al. 2019, section 4.1).
-void penalize_repetition(std::span<float> logits, std::span<const int32_t> history, double penalty);
 void apply_temperature(std::span<float> logits, double temperature);
 // Keeps the k largest, and what equals the smallest of them.
 void keep_top_k(std::span<float> logits, int64_t k);
@@ -23,15 +20,8 @@ void keep_top_p(std::span<float> logits, double p);
 // Keeps tokens at least min_p times as probable as the most probable one.
 void keep_min_p(std::span<float> logits, double min_p);
 
-// The largest logit's id, the lowest of equal ones.
-int32_t argmax(std::span<const float> logits);
 // The natural logarithm of the token's probability under softmax(logits).
 double log_probability(std::span<const float> logits, int32_t token);
-
-using hark::Random;
-
-// A token drawn from softmax(logits) by u in [0, 1).
-int32_t draw(std::span<const float> logits, double u);
 
 struct SamplerOptions {
     double temperature = 0.8;

@@ -194,19 +194,17 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
                float scale, bool causal) {
     if (ctx.on_cuda()) return cuda_ops().attention(ctx, out, q, keys, values, rows, scale, causal);
     require(keys && keys.rank == 4 && is_float(keys.dtype),
-            "attention: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ",
-            describe(keys));
+            "attention: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ", keys);
     check_tensor("attention", "values", values, keys.dtype,
                  {keys.dim(0), keys.dim(1), keys.dim(2), keys.dim(3)});
     const int64_t head = keys.dim(3), kv_heads = keys.dim(1);
     require(out.rank >= 1 && out.dtype == Dtype::f32 && head > 0 && kv_heads > 0 &&
                 out.dim(-1) % (head * kv_heads) == 0,
             "attention: expected out f32 (T, H * ", head, ") with H a multiple of ", kv_heads,
-            ", found ", describe(out));
+            ", found ", out);
     require(
         q.rank >= 1 && q.dtype == Dtype::f32 && q.rows() == out.rows() && q.dim(-1) >= out.dim(-1),
-        "attention: expected q f32 (", out.rows(), ", ", out.dim(-1), " or more), found ",
-        describe(q));
+        "attention: expected q f32 (", out.rows(), ", ", out.dim(-1), " or more), found ", q);
     check_ragged("attention", rows, out.rows(), keys.dim(0), keys.dim(2));
     require(scale > 0, "attention: expected a scale above 0, found ", scale);
     Problem p = {.out = out.as<float>(),

@@ -16,7 +16,7 @@ void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor&
     require(keys.rank == 4 && values.rank == 4 && keys.shape == values.shape &&
                 keys.dtype == values.dtype && is_float(keys.dtype),
             "attention: expected keys and values (slots, H, capacity, D) of one float type, found ",
-            describe(keys), " and ", describe(values));
+            keys, " and ", values);
     const int64_t d = keys.dim(3), kv_heads = keys.dim(1);
     require(d > 0 && d <= kMostHeadChannels, "attention: expected D up to ", kMostHeadChannels,
             " on the GPU, found ", d);
@@ -24,17 +24,17 @@ void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor&
     require(width > 0 && width % (kv_heads * d) == 0 && q.rank > 0 && q.dim(-1) >= width &&
                 q.rows() == out.rows(),
             "attention: expected out (T, H * D) with H a multiple of ", kv_heads, " and D ", d,
-            ", and q at least as wide, found ", describe(out), " and ", describe(q));
+            ", and q at least as wide, found ", out, " and ", q);
     require(is_float(q.dtype) && is_float(out.dtype),
             "attention: expected q and out in f32, f16 "
             "or bf16, found ",
-            describe(q), " and ", describe(out));
+            q, " and ", out);
     const Tensor &starts = rows.query_start, &slot = rows.slot, &length = rows.length;
     require(starts.dtype == Dtype::i32 && slot.dtype == Dtype::i32 && length.dtype == Dtype::i32 &&
                 slot.rank == 1 && length.size() == slot.size() &&
                 starts.size() == slot.size() + 1 && slot.size() <= kMostGridZ,
             "attention: expected query_start (B + 1), slot (B), length (B) in i32 with B up to ",
-            kMostGridZ, ", found ", describe(starts), ", ", describe(slot), ", ", describe(length));
+            kMostGridZ, ", found ", starts, ", ", slot, ", ", length);
     require(rows.max_length <= keys.dim(2) && rows.max_queries <= q.rows(),
             "attention: expected "
             "at most ",

@@ -10,8 +10,7 @@ namespace {
 
 void check_cache(const char* op, const Tensor& cache) {
     require(cache && cache.rank == 4 && is_float(cache.dtype), op,
-            ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ",
-            describe(cache));
+            ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ", cache);
 }
 
 }  // namespace
@@ -19,11 +18,11 @@ void check_cache(const char* op, const Tensor& cache) {
 void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows) {
     check_cpu("append_cache", ctx);
     check_cache("append_cache", cache);
-    require(x.rank >= 2, "append_cache: expected x f32 (T, W), found ", describe(x));
+    require(x.rank >= 2, "append_cache: expected x f32 (T, W), found ", x);
     const int64_t heads = cache.dim(1), capacity = cache.dim(2), size = cache.dim(3);
     const int64_t width = x.dim(-1);
     require(first >= 0 && first + heads * size <= width, "append_cache: expected columns ", first,
-            " to ", first + heads * size, " in x, found ", describe(x));
+            " to ", first + heads * size, " in x, found ", x);
     check_ragged("append_cache", rows, x.rows(), cache.dim(0), capacity);
     const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.slot.as<int32_t>();
     const int32_t* length = rows.length.as<int32_t>();
@@ -48,7 +47,7 @@ void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Rag
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length) {
     check_cpu("copy_cache", ctx);
     check_cache("copy_cache", cache);
-    require(from.rank == 1, "copy_cache: expected from i32 (n), found ", describe(from));
+    require(from.rank == 1, "copy_cache: expected from i32 (n), found ", from);
     const int64_t count = from.dim(0), slots = cache.dim(0), heads = cache.dim(1);
     check_tensor("copy_cache", "from", from, Dtype::i32, {count});
     check_tensor("copy_cache", "to", to, Dtype::i32, {count});

@@ -38,9 +38,9 @@ inline void check_matrix(const char* op, const Matrix& w) {
     const Tensor& values = w.values;
     const bool known = values.dtype == Dtype::f32 || values.dtype == Dtype::f16 ||
                        values.dtype == Dtype::bf16 || values.dtype == Dtype::i8;
-    require(values && values.rank == 2 && known, op,
-            ": expected weights (N, K) of f32, f16, bf16 or int8, found ",
-            values ? describe(values) : "none");
+    require(!!values, op, ": expected weights (N, K), found none");
+    require(values.rank == 2 && known, op,
+            ": expected weights (N, K) of f32, f16, bf16 or int8, found ", values);
     if (values.dtype == Dtype::i8)
         check_tensor(op, "the weights' scales", w.scales, Dtype::f32, {values.dim(0)});
 }
@@ -53,7 +53,7 @@ inline bool is_float(Dtype dtype) {
 // The host arrays of rows that are `packed` in all, over a cache of `slots` slots.
 inline void check_ragged(const char* op, const Ragged& rows, int64_t packed, int64_t slots,
                          int64_t capacity) {
-    require(rows.slot.rank == 1, op, ": expected slot i32 (B), found ", describe(rows.slot));
+    require(rows.slot.rank == 1, op, ": expected slot i32 (B), found ", rows.slot);
     const int64_t b = rows.sequences();
     check_tensor(op, "slot", rows.slot, Dtype::i32, {b});
     check_tensor(op, "query_start", rows.query_start, Dtype::i32, {b + 1});

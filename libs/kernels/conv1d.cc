@@ -30,22 +30,20 @@ void gather_windows(Context& ctx, float* windows, const float* x, int64_t t_in, 
 void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride, const Epilogue& then) {
     check_cpu("conv1d", ctx);
     check_matrix("conv1d", w);
-    require(x.rank == 2 || x.rank == 3, "conv1d: expected x f32 (B, T, C), found ", describe(x));
+    require(x.rank == 2 || x.rank == 3, "conv1d: expected x f32 (B, T, C), found ", x);
     require(stride >= 1, "conv1d: expected a stride of 1 or more, found ", stride);
     const int64_t channels = x.dim(-1), t_in = x.dim(-2), n_size = w.values.dim(0);
     const int64_t sequences = x.rank == 3 ? x.dim(0) : 1;
     const int64_t t_out = t_in == 0 ? 0 : (t_in - 1) / stride + 1;
     require(x.dtype == Dtype::f32 && w.values.dim(1) == 3 * channels,
-            "conv1d: expected weights (N, ", 3 * channels, ") for x f32 ", describe(x), ", found ",
-            describe(w.values));
+            "conv1d: expected weights (N, ", 3 * channels, ") for x f32 ", x, ", found ", w.values);
     require(y.rank >= 2 && y.dtype == Dtype::f32 && y.dim(-1) == n_size &&
                 y.rows() == sequences * t_out,
-            "conv1d: expected y f32 (", sequences, ", ", t_out, ", ", n_size, "), found ",
-            describe(y));
+            "conv1d: expected y f32 (", sequences, ", ", t_out, ", ", n_size, "), found ", y);
     if (then.bias) check_tensor("conv1d", "bias", then.bias, Dtype::f32, {n_size});
     require(
         !then.residual || (then.residual.dtype == Dtype::f32 && then.residual.size() == y.size()),
-        "conv1d: expected a residual like y ", describe(y), ", found ", describe(then.residual));
+        "conv1d: expected a residual like y ", y, ", found ", then.residual);
     for (int64_t b = 0; b < sequences; ++b) {
         const Arena::Scope scope(ctx.arena);
         float* windows = ctx.arena.tensor(Dtype::f32, {t_out, 3 * channels}).as<float>();

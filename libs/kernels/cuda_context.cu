@@ -81,7 +81,7 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors) {
     require(ctx.on_cuda(), "expected a context on a GPU, found one on the CPU");
     for (const Tensor* tensor : tensors)
         require(!*tensor || tensor->device == Device::cuda, "expected tensors on the GPU, found ",
-                describe(*tensor), " on the CPU");
+                *tensor, " on the CPU");
     CUDA_CHECK(cudaSetDevice(ctx.device_index));
 }
 

@@ -11,7 +11,7 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
                Tensor positions) {
     check_cpu("embedding", ctx);
     check_matrix("embedding", table);
-    require(tokens.rank == 1, "embedding: expected tokens i32 (T), found ", describe(tokens));
+    require(tokens.rank == 1, "embedding: expected tokens i32 (T), found ", tokens);
     const int64_t rows = tokens.dim(0), channels = table.values.dim(1);
     check_tensor("embedding", "y", y, Dtype::f32, {rows, channels});
     check_tensor("embedding", "tokens", tokens, Dtype::i32, {rows});
@@ -43,8 +43,8 @@ void add_positions(Context& ctx, Tensor x, Tensor positions) {
     check_cpu("add_positions", ctx);
     require(positions.rank == 2 && positions.size() > 0 && x.rank >= 2 &&
                 x.dim(-1) == positions.dim(1) && x.dim(-2) == positions.dim(0),
-            "add_positions: expected x (B, T, C) and positions (T, C), found ", describe(x),
-            " and ", describe(positions));
+            "add_positions: expected x (B, T, C) and positions (T, C), found ", x, " and ",
+            positions);
     float* to = x.as<float>();
     const float* from = positions.as<float>();
     const int64_t rows = positions.dim(0), channels = positions.dim(1);
@@ -56,15 +56,15 @@ void add_positions(Context& ctx, Tensor x, Tensor positions) {
 
 void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows) {
     check_cpu("select_rows", ctx);
-    require(x.rank >= 1 && rows.rank == 1, "select_rows: expected x (T, C) and rows (n), found ",
-            describe(x), " and ", describe(rows));
+    require(x.rank >= 1 && rows.rank == 1, "select_rows: expected x (T, C) and rows (n), found ", x,
+            " and ", rows);
     const int64_t channels = x.dim(-1), count = rows.dim(0);
     check_tensor("select_rows", "rows", rows, Dtype::i32, {count});
     check_tensor("select_rows", "y", y, Dtype::f32, {count, channels});
     const int32_t* places = rows.as<int32_t>();
     for (int64_t i = 0; i < count; ++i) {
         require(0 <= places[i] && places[i] < x.rows(), "select_rows: row ", places[i],
-                " is outside x ", describe(x));
+                " is outside x ", x);
         std::copy_n(x.as<float>() + places[i] * channels, channels, y.as<float>() + i * channels);
     }
 }

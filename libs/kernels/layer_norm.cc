@@ -8,10 +8,10 @@ namespace hark {
 void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps) {
     check_cpu("layer_norm", ctx);
     require(x.rank >= 1 && x.dtype == Dtype::f32 && x.dim(-1) > 0,
-            "layer_norm: expected x f32 (T, C), found ", describe(x));
+            "layer_norm: expected x f32 (T, C), found ", x);
     const int64_t channels = x.dim(-1), rows = x.rows();
     require(y.rank >= 1 && y.dtype == Dtype::f32 && y.dim(-1) == channels && y.rows() == rows,
-            "layer_norm: expected y like x ", describe(x), ", found ", describe(y));
+            "layer_norm: expected y like x ", x, ", found ", y);
     check_tensor("layer_norm", "w", w, Dtype::f32, {channels});
     check_tensor("layer_norm", "b", b, Dtype::f32, {channels});
     const CpuKernels& cpu = cpu_kernels();

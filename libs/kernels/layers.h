@@ -1,6 +1,9 @@
 // The layers that models are made of: weights with one verb, whose result comes from the arena.
 #pragma once
 
+#include <vector>
+
+#include "core/arena.h"
 #include "kernels/ops.h"
 
 namespace hark {
@@ -30,6 +33,38 @@ struct LayerNorm {
         layer_norm(ctx, y, x, weight, bias, eps);
         return y;
     }
+};
+
+// Keys and values of every layer, of several sequences: (slots, H, capacity, D) each.
+class KeyValues {
+  public:
+    KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
+              Dtype dtype);
+
+    std::vector<Tensor> keys, values;
+    int64_t slots = 0;
+
+  private:
+    Arena memory_;
+};
+
+// Queries, keys and values of a block in one product (C channels).
+struct SelfAttention {
+    Linear qkv;  // (3C, C)
+    Linear out;  // (C, C)
+
+    // x (T, C) += out(attention(qkv(input))); the new keys and values are appended to the caches.
+    void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
+                const Ragged& rows, bool causal) const;
+};
+
+struct Mlp {
+    Linear fc1;  // (hidden, C)
+    Linear fc2;  // (C, hidden)
+    Activation activation = Activation::gelu;
+
+    // x (T, C) += fc2(activation(fc1(input)))
+    void add_to(Context& ctx, Tensor x, Tensor input) const;
 };
 
 }  // namespace hark

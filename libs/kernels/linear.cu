@@ -115,28 +115,27 @@ void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& th
     require(w.values.rank == 2 && w.values.dim(1) > 0 && x.rank >= 1 && y.rank >= 1,
             "linear: expected weights (N, K), "
             "found ",
-            describe(w.values));
+            w.values);
     const int64_t n = w.values.dim(0), k = w.values.dim(1);
     require(x.dim(-1) == k && y.dim(-1) == n && x.rows() == y.rows(), "linear: expected x (T, ", k,
-            ") and y (T, ", n, "), found ", describe(x), " and ", describe(y));
+            ") and y (T, ", n, "), found ", x, " and ", y);
     require(is_float(x.dtype) && is_float(y.dtype),
             "linear: expected x and y in f32, f16 or bf16, "
             "found ",
-            describe(x), " and ", describe(y));
+            x, " and ", y);
     const bool scaled = w.values.dtype == Dtype::i8;
     require(scaled || is_float(w.values.dtype),
             "linear: expected weights in f32, f16, bf16 or i8, "
             "found ",
-            describe(w.values));
+            w.values);
     require(scaled == bool(w.scales) &&
                 (!scaled || (w.scales.dtype == Dtype::f32 && w.scales.size() == n)),
             "linear: expected f32 scales (", n, ") with i8 weights and with no others, found ",
-            describe(w.scales));
+            w.scales);
     require(!then.bias || (then.bias.dtype == Dtype::f32 && then.bias.size() == n),
-            "linear: expected a bias f32 (", n, "), found ", describe(then.bias));
+            "linear: expected a bias f32 (", n, "), found ", then.bias);
     require(!then.residual || (then.residual.dtype == y.dtype && then.residual.size() == y.size()),
-            "linear: expected a residual like y, ", describe(y), ", found ",
-            describe(then.residual));
+            "linear: expected a residual like y, ", y, ", found ", then.residual);
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ void choose_algorithm(Handles& handles, const Product& product, ProductPlan& pla
     require(count == 1 && found.state == CUBLAS_STATUS_SUCCESS,
             "linear: cuBLASLt knows no way to "
             "multiply ",
-            describe(product.x), " by ", describe(product.w));
+            product.x, " by ", product.w);
     plan.algorithm = found.algo;
 }
 

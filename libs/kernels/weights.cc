@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "core/error.h"
 #include "core/half.h"
@@ -16,18 +18,20 @@ namespace {
 
 using Kind = Precision::Weights;
 
-// Gives row n of one part as `size` floats.
-using ReadRow = std::function<void(int64_t n, float* row)>;
+// Gives rows [first, first + count) of one part, (count, size) floats.
+using ReadRows = std::function<void(int64_t first, int64_t count, float* rows)>;
+
+constexpr int64_t kRowsAtOnce = 64;
 
 struct Part {
     int64_t rows;
-    ReadRow read;
+    ReadRows read;
 };
 
 void check_stored(const char* what, const Tensor& stored, int rank) {
     require(stored.rank == rank && is_float(stored.dtype) && (stored || stored.size() == 0), what,
             ": expected a tensor of ", rank, rank == 1 ? " dimension" : " dimensions",
-            " of f32, f16 or bf16, found ", describe(stored));
+            " of f32, f16 or bf16, found ", stored);
 }
 
 const std::byte* at(const Tensor& stored, int64_t element) {
@@ -35,30 +39,25 @@ const std::byte* at(const Tensor& stored, int64_t element) {
            element * static_cast<int64_t>(size_of(stored.dtype));
 }
 
-float value_at(const Tensor& stored, int64_t element) {
-    float value;
-    cpu_kernels().widen(&value, at(stored, element), stored.dtype, 1);
-    return value;
-}
-
-void check_finite(const std::vector<float>& row) {
+void check_finite(std::span<const float> row) {
     // A sum is finite only where all of it is, but for an overflow, which is no weight either.
     float sum = 0;
     for (const float value : row) sum += value * 0.0f;
     require(sum == 0, "weights: found a value that is not a finite number");
 }
 
-// Calls use(n, row) for all rows of all parts.
+// Calls use(n, row) for all rows of all parts, in order.
 void for_rows(const std::vector<Part>& parts, int64_t size,
-              const std::function<void(int64_t, std::vector<float>&)>& use) {
-    std::vector<float> row(static_cast<size_t>(size));
-    int64_t first = 0;
+              const std::function<void(int64_t, std::span<const float>)>& use) {
+    std::vector<float> rows(static_cast<size_t>(kRowsAtOnce * size));
+    int64_t n = 0;
     for (const Part& part : parts) {
-        for (int64_t n = 0; n < part.rows; ++n) {
-            part.read(n, row.data());
-            use(first + n, row);
+        for (int64_t first = 0; first < part.rows; first += kRowsAtOnce) {
+            const int64_t count = std::min(kRowsAtOnce, part.rows - first);
+            part.read(first, count, rows.data());
+            for (int64_t i = 0; i < count; ++i)
+                use(n++, {rows.data() + i * size, static_cast<size_t>(size)});
         }
-        first += part.rows;
     }
 }
 
@@ -67,7 +66,7 @@ bool fits_f16(float value) { return to_float(to_f16(value)) == value; }
 // What `keep` comes to.
 Kind kept(const std::vector<Part>& parts, int64_t size) {
     bool fits = true;
-    for_rows(parts, size, [&](int64_t, const std::vector<float>& row) {
+    for_rows(parts, size, [&](int64_t, std::span<const float> row) {
         fits = fits && std::all_of(row.begin(), row.end(), fits_f16);
     });
     return fits ? Kind::f16 : Kind::f32;
@@ -96,7 +95,7 @@ Matrix convert(Weights& weights, const std::vector<Part>& parts, int64_t size, K
     if (kind == Kind::int8) matrix.scales = weights.empty(Dtype::f32, {rows});
     auto* to = static_cast<std::byte*>(matrix.values.data);
     const CpuKernels& cpu = cpu_kernels();
-    for_rows(parts, size, [&](int64_t n, const std::vector<float>& row) {
+    for_rows(parts, size, [&](int64_t n, std::span<const float> row) {
         check_finite(row);
         if (kind == Kind::int8) {
             matrix.scales.as<float>()[n] =
@@ -112,61 +111,68 @@ Matrix convert(Weights& weights, const std::vector<Part>& parts, int64_t size, K
     return matrix;
 }
 
+// The length along `dim` that all of the matrices share; `what` they are to be stacked by.
+int64_t common_length(const char* what, std::initializer_list<Tensor> stored, int dim) {
+    require(stored.size() > 0, "weights: expected a tensor to take ", what, " from, found none");
+    const int64_t length = stored.begin()->shape[dim];
+    for (const Tensor& tensor : stored) {
+        check_stored("weights", tensor, 2);
+        require(tensor.dim(dim) == length, "weights: expected ", what, " of ", length,
+                " to stack, found ", tensor);
+    }
+    return length;
+}
+
 }  // namespace
 
 Tensor zeros_of(int64_t n) { return Tensor(nullptr, Dtype::f32, {n}); }
 
 Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights precision) {
+    const int64_t size = common_length("rows", stored, 1);
     std::vector<Part> parts;
-    int64_t size = -1;
-    for (const Tensor& tensor : stored) {
-        check_stored("weights", tensor, 2);
-        if (size < 0) size = tensor.dim(1);
-        require(tensor.dim(1) == size, "weights: expected rows of ", size, " to stack, found ",
-                describe(tensor));
-        parts.push_back({tensor.dim(0), [tensor, size](int64_t n, float* row) {
-                             cpu_kernels().widen(row, at(tensor, n * size), tensor.dtype, size);
+    for (const Tensor& tensor : stored)
+        parts.push_back({tensor.dim(0), [tensor, size](int64_t first, int64_t count, float* rows) {
+                             cpu_kernels().widen(rows, at(tensor, first * size), tensor.dtype,
+                                                 count * size);
                          }});
-    }
-    require(!parts.empty(), "weights: expected a tensor to take rows from, found none");
     return convert(*this, parts, size, precision);
 }
 
 Matrix Weights::transposed(std::initializer_list<Tensor> stored, Precision::Weights precision) {
+    const int64_t size = common_length("columns", stored, 0);
     std::vector<Part> parts;
-    int64_t size = -1;
-    for (const Tensor& tensor : stored) {
-        check_stored("weights", tensor, 2);
-        if (size < 0) size = tensor.dim(0);
-        require(tensor.dim(0) == size, "weights: expected ", size, " inputs to stack, found ",
-                describe(tensor));
-        const int64_t n_size = tensor.dim(1);
-        parts.push_back({n_size, [tensor, size, n_size](int64_t n, float* row) {
-                             for (int64_t k = 0; k < size; ++k)
-                                 row[k] = value_at(tensor, k * n_size + n);
+    for (const Tensor& tensor : stored)
+        parts.push_back({tensor.dim(1), [tensor, size](int64_t first, int64_t count, float* rows) {
+                             float column[kRowsAtOnce];
+                             for (int64_t k = 0; k < size; ++k) {
+                                 cpu_kernels().widen(column, at(tensor, k * tensor.dim(1) + first),
+                                                     tensor.dtype, count);
+                                 for (int64_t i = 0; i < count; ++i) rows[i * size + k] = column[i];
+                             }
                          }});
-    }
-    require(!parts.empty(), "weights: expected a tensor to take rows from, found none");
     return convert(*this, parts, size, precision);
 }
 
 Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
     check_stored("weights", stored, 3);
-    const int64_t channels = stored.dim(1), taps = stored.dim(2);
-    const std::vector<Part> parts = {{stored.dim(0), [&](int64_t n, float* row) {
-                                          for (int64_t c = 0; c < channels; ++c)
-                                              for (int64_t tap = 0; tap < taps; ++tap)
-                                                  row[tap * channels + c] = value_at(
-                                                      stored, (n * channels + c) * taps + tap);
-                                      }}};
-    return convert(*this, parts, taps * channels, precision);
+    const int64_t channels = stored.dim(1), taps = stored.dim(2), size = channels * taps;
+    std::vector<float> row(static_cast<size_t>(size));
+    const auto read = [&](int64_t first, int64_t count, float* rows) {
+        for (int64_t n = first; n < first + count; ++n, rows += size) {
+            cpu_kernels().widen(row.data(), at(stored, n * size), stored.dtype, size);
+            for (int64_t c = 0; c < channels; ++c)
+                for (int64_t tap = 0; tap < taps; ++tap)
+                    rows[tap * channels + c] = row[static_cast<size_t>(c * taps + tap)];
+        }
+    };
+    return convert(*this, {{stored.dim(0), read}}, size, precision);
 }
 
 Tensor Weights::vector(std::initializer_list<Tensor> parts) {
     int64_t size = 0;
     for (const Tensor& part : parts) {
         if (part) check_stored("weights", part, 1);
-        require(part.rank == 1, "weights: expected a vector, found ", describe(part));
+        require(part.rank == 1, "weights: expected a vector, found ", part);
         size += part.dim(0);
     }
     Tensor joined = empty(Dtype::f32, {size});
@@ -183,7 +189,7 @@ Tensor Weights::vector(std::initializer_list<Tensor> parts) {
 
 Tensor Weights::table(Tensor stored) {
     require(stored && is_float(stored.dtype),
-            "weights: expected a table of f32, f16 or bf16, found ", describe(stored));
+            "weights: expected a table of f32, f16 or bf16, found ", stored);
     Tensor copy = empty(Dtype::f32, {stored.size()});
     cpu_kernels().widen(copy.as<float>(), stored.data, stored.dtype, stored.size());
     copy.rank = stored.rank;

@@ -6,15 +6,6 @@
 
 namespace hark::whisper {
 
-KeyValues::KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
-                     Dtype dtype)
-    : slots(slots) {
-    for (int64_t layer = 0; layer < layers; ++layer) {
-        keys.push_back(memory_.tensor(dtype, {slots, heads, capacity, d}));
-        values.push_back(memory_.tensor(dtype, {slots, heads, capacity, d}));
-    }
-}
-
 void CrossAttention::remember(Context& ctx, Tensor encoded, Tensor keys, Tensor values,
                               const Ragged& windows) const {
     Arena::Scope scope(ctx.arena);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "kernels/distribution.h"
 #include "kernels/ragged.h"
 #include "text/utf8.h"
 

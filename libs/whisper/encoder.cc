@@ -1,29 +1,9 @@
-#include <cmath>
 
 #include "core/error.h"
 #include "kernels/ragged.h"
 #include "whisper/model.h"
 
 namespace hark::whisper {
-
-void SelfAttention::add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
-                           const Ragged& rows, bool causal) const {
-    Arena::Scope scope(ctx.arena);
-    const int64_t c = x.dim(-1);
-    const float scale = 1.0f / std::sqrt(static_cast<float>(keys.dim(3)));
-    Tensor q_k_v = qkv(ctx, input);                           // (T, 3C)
-    append_cache(ctx, keys, q_k_v, c, rows);                  // (slots, H, T, D)
-    append_cache(ctx, values, q_k_v, 2 * c, rows);            // (slots, H, T, D)
-    Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
-    attention(ctx, mixed, q_k_v, keys, values, rows, scale, causal);
-    out.add_to(ctx, x, mixed);
-}
-
-void Mlp::add_to(Context& ctx, Tensor x, Tensor input) const {
-    Arena::Scope scope(ctx.arena);
-    Tensor hidden = fc1(ctx, input, Activation::gelu);  // (T, 4C)
-    fc2.add_to(ctx, x, hidden);                         // (T, C)
-}
 
 void EncoderBlock::operator()(Context& ctx, Tensor x, int64_t n_head, const Ragged& windows) const {
     Arena::Scope scope(ctx.arena);
@@ -37,8 +17,7 @@ void EncoderBlock::operator()(Context& ctx, Tensor x, int64_t n_head, const Ragg
 Tensor Encoder::operator()(Context& ctx, Tensor mel) const {
     const int64_t b = mel.dim(0), frames = mel.dim(1), c = positions.dim(1), t = positions.dim(0);
     require(mel.rank == 3 && frames == 2 * t && mel.dim(2) * 3 == conv1.values.dim(1),
-            "encoder: expected mel (B, ", 2 * t, ", ", conv1.values.dim(1) / 3, "), found ",
-            describe(mel));
+            "encoder: expected mel (B, ", 2 * t, ", ", conv1.values.dim(1) / 3, "), found ", mel);
     Tensor out = ctx.arena.tensor(Dtype::f32, {b * t, c});
     Arena::Scope scope(ctx.arena);
     const Stage stage(ctx, "encoder", mel);

@@ -11,16 +11,6 @@
 
 namespace hark::whisper {
 
-// Queries, keys and values of a block in one product; Whisper's keys have no bias.
-struct SelfAttention {
-    Linear qkv;  // (3C, C)
-    Linear out;  // (C, C)
-
-    // x (T, C) += out(attention(qkv(input))); the new keys and values are appended to the caches.
-    void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
-                const Ragged& rows, bool causal) const;
-};
-
 // Attention from the tokens to an encoded window.
 struct CrossAttention {
     Linear query;  // (C, C)
@@ -32,12 +22,6 @@ struct CrossAttention {
                   const Ragged& windows) const;
     void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
                 const Ragged& rows) const;
-};
-
-struct Mlp {
-    Linear fc1;  // (4C, C)
-    Linear fc2;  // (C, 4C)
-    void add_to(Context& ctx, Tensor x, Tensor input) const;
 };
 
 struct EncoderBlock {
@@ -58,19 +42,6 @@ struct Encoder {
 
     // mel (B, 3000, n_mels), normalised, time-major -> (B * n_audio_ctx, C), in the arena
     Tensor operator()(Context& ctx, Tensor mel) const;
-};
-
-// Keys and values of every decoder layer, of several sequences: (slots, H, capacity, D) each.
-class KeyValues {
-  public:
-    KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
-              Dtype dtype);
-
-    std::vector<Tensor> keys, values;
-    int64_t slots = 0;
-
-  private:
-    Arena memory_;
 };
 
 struct DecoderBlock {

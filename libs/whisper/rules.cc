@@ -1,8 +1,9 @@
 #include "whisper/rules.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+
+#include "kernels/distribution.h"
 
 namespace hark::whisper {
 namespace {
@@ -15,16 +16,6 @@ void forbid(std::span<float> logits, int32_t begin, int32_t end) {
 }
 
 }  // namespace
-
-double log_sum_exp(std::span<const float> x) {
-    float max = kForbidden;
-    for (float value : x) max = std::max(max, value);
-    if (max == kForbidden) return max;
-    double sum = 0;
-    for (float value : x)
-        if (value != kForbidden) sum += std::exp(value - max);
-    return max + std::log(sum);
-}
 
 Forbidden forbidden_by_timestamps(const Rules& rules, std::span<const int32_t> sampled,
                                   int32_t n_vocab) {

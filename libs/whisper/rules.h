@@ -38,7 +38,4 @@ Forbidden forbidden_by_timestamps(const Rules& rules, std::span<const int32_t> s
 // text. `logits` (n_vocab) are the row's raw ones.
 void apply_rules(const Rules& rules, std::span<const int32_t> sampled, std::span<float> logits);
 
-// log(sum(exp(x))), -infinity for none.
-double log_sum_exp(std::span<const float> x);
-
 }  // namespace hark::whisper

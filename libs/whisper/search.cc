@@ -1,28 +1,14 @@
 #include "whisper/search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "whisper/rules.h"
+#include "kernels/distribution.h"
 
 namespace hark::whisper {
 
 int32_t choose_token(std::span<const float> logits, double temperature, Random& random) {
-    const auto likeliest = std::max_element(logits.begin(), logits.end());
-    if (temperature == 0) return static_cast<int32_t>(likeliest - logits.begin());
-    double total = 0;
-    for (float x : logits) total += std::exp((x - *likeliest) / temperature);
-    double left = random.uniform() * total;
-    int32_t last_possible = 0;
-    for (size_t i = 0; i < logits.size(); ++i) {
-        const double p = std::exp((logits[i] - *likeliest) / temperature);
-        if (p <= 0) continue;
-        last_possible = static_cast<int32_t>(i);
-        left -= p;
-        if (left < 0) break;
-    }
-    return last_possible;
+    return temperature == 0 ? argmax(logits) : draw(logits, temperature, random.uniform());
 }
 
 void append_token(Row& row, std::span<const float> logits, int32_t token, int32_t eot,

@@ -1,4 +1,6 @@
 // Tensor streams as mel and whisper-transcribe read them, up to the windows of a recording.
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/recordings.h"
 #include "fuzz/memory_file.h"

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "core/error.h"
+#include "kernels/distribution.h"
 #include "support/process.h"
 
 using namespace hark;
@@ -162,7 +164,7 @@ TEST(Generate, LongPromptKeepsItsEnd) {
     EXPECT_EQ(answer.tokens.size(), 12u);
     EXPECT_EQ(answer.finish, gpt::Finish::length);
     gpt::Session session(demo().model);
-    EXPECT_EQ(gpt::argmax(session.feed(demo().ctx, std::span(ids).last(500))), answer.tokens[0]);
+    EXPECT_EQ(argmax(session.feed(demo().ctx, std::span(ids).last(500))), answer.tokens[0]);
     EXPECT_EQ(demo().generate(greedy(1000), prompt).dropped,
               static_cast<int64_t>(ids.size()) - 256);
 }

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/tensor_stream.h"
 #include "gpt/generate.h"
+#include "kernels/distribution.h"
 #include "kernels/ragged.h"
 #include "support/process.h"
 
@@ -44,8 +45,8 @@ std::vector<std::vector<float>> logits_of(const gpt::Model& model,
                                           const std::vector<std::vector<int32_t>>& sequences,
                                           std::vector<int32_t> wanted) {
     Context ctx = make_cpu_context(1);
-    gpt::KeyValues cache(model.config, static_cast<int64_t>(sequences.size()),
-                         model.precision.cache);
+    KeyValues cache = gpt::make_cache(model.config, static_cast<int64_t>(sequences.size()),
+                                      model.precision.cache);
     std::vector<int32_t> tokens, position;
     HostRagged rows;
     for (size_t i = 0; i < sequences.size(); ++i) {
@@ -113,7 +114,7 @@ TEST_P(GptDemo, GreedyTokensEqualTransformers) {
         std::vector<int32_t> fresh = item["ids"], tokens;
         session.clear();
         while (tokens.size() < 200) {
-            fresh = {gpt::argmax(session.feed(ctx, fresh))};
+            fresh = {argmax(session.feed(ctx, fresh))};
             tokens.push_back(fresh[0]);
         }
         EXPECT_EQ(tokens, item["tokens"].get<std::vector<int32_t>>()) << item["prompt"];

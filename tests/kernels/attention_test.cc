@@ -1,4 +1,7 @@
 #include "kernels/ops.h"
+
+#include <algorithm>
+
 #include "support/ops.h"
 
 namespace hark::test {

@@ -1,6 +1,7 @@
 // The inner loops of every kind of processor that this one can run.
 #include "kernels/cpu/cpu.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "support/ops.h"

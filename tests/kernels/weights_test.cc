@@ -1,5 +1,6 @@
 #include "kernels/weights.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "support/ops.h"

@@ -1,6 +1,7 @@
 // audio-decode's contract, on the real binary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "support/audio.h"

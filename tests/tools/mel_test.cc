@@ -1,6 +1,7 @@
 // mel's contract, on the real binary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 

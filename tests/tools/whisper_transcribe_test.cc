@@ -1,6 +1,7 @@
 // whisper-transcribe and the whole pipeline: the real binaries, as a shell runs them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

@@ -3,6 +3,7 @@
 // Golden: tests/golden/whisper_numbers.py, tests/golden/official_shapes.py.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/tensor_source.h"

@@ -67,6 +67,8 @@ struct CpuKernels {
     void (*multiply)(float* y, const float* x, float factor, int64_t n);
     // x = exp(scale * (x - its maximum)); returns the sum. scale > 0.
     float (*softmax)(float* x, int64_t n, float scale);
+    // log(sum of exp(x)); -infinity where all of x are, or n is 0.
+    double (*log_sum_exp)(const float* x, int64_t n);
 
     // scores: scratch of run.count floats.
     void (*attend)(AttentionSum& sum, const AttentionRun& run, float* scores);

@@ -258,3 +258,25 @@ static float softmax(float* x, int64_t n, float scale) {
     for (int64_t j = 0; i + j < n; ++j) total += x[i + j] = rest[j];
     return total;
 }
+
+static double log_sum_exp(const float* x, int64_t n) {
+    const float top = n > 0 ? largest_of(x, n) : -__builtin_inff();
+    if (top == -__builtin_inff()) return top;
+    const F shift = Vec::set(top);
+    double sum = 0;
+    // Summed in double after so many, for a vocabulary's tail of small terms.
+    constexpr int64_t kAtOnce = 512;
+    for (int64_t begin = 0; begin < n; begin += kAtOnce) {
+        const int64_t end = n - begin < kAtOnce ? n : begin + kAtOnce;
+        F part = Vec::set(0.0f);
+        int64_t i = begin;
+        for (; i + W <= end; i += W)
+            part = Vec::add(part, exp_of(Vec::sub(Vec::load(x + i), shift)));
+        sum += Vec::total(part);
+        if (i == end) continue;
+        float rest[W];
+        Vec::store(rest, exp_of(Vec::sub(load_part(x + i, end - i), shift)));
+        for (int64_t j = 0; i + j < end; ++j) sum += rest[j];
+    }
+    return top + __builtin_log(sum);
+}

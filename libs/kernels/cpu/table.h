@@ -26,6 +26,7 @@ static constexpr CpuKernels kTable = {
     .add = add,
     .multiply = multiply,
     .softmax = softmax,
+    .log_sum_exp = log_sum_exp,
     .attend = attend,
     .combine = combine,
     .panel = kPanel,

@@ -1,0 +1,33 @@
+#include "kernels/layers.h"
+
+#include <cmath>
+
+namespace hark {
+
+KeyValues::KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
+                     Dtype dtype)
+    : slots(slots) {
+    for (int64_t layer = 0; layer < layers; ++layer)
+        for (std::vector<Tensor>* caches : {&keys, &values})
+            caches->push_back(memory_.tensor(dtype, {slots, heads, capacity, d}));
+}
+
+void SelfAttention::add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
+                           const Ragged& rows, bool causal) const {
+    Arena::Scope scope(ctx.arena);
+    const int64_t c = x.dim(-1);
+    const float scale = 1.0f / std::sqrt(static_cast<float>(keys.dim(-1)));
+    Tensor q_k_v = qkv(ctx, input);  // (T, 3C)
+    append_cache(ctx, keys, q_k_v, c, rows);
+    append_cache(ctx, values, q_k_v, 2 * c, rows);
+    Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
+    attention(ctx, mixed, q_k_v, keys, values, rows, scale, causal);
+    out.add_to(ctx, x, mixed);
+}
+
+void Mlp::add_to(Context& ctx, Tensor x, Tensor input) const {
+    Arena::Scope scope(ctx.arena);
+    fc2.add_to(ctx, x, fc1(ctx, input, activation));  // (T, C) -> (T, hidden) -> (T, C)
+}
+
+}  // namespace hark
