@@ -182,6 +182,7 @@ Tensor Weights::vector(std::initializer_list<Tensor> parts) {
             cpu_kernels().widen(to, part.data, part.dtype, part.dim(0));
         else
             std::fill_n(to, part.dim(0), 0.0f);
+        check_finite({to, static_cast<size_t>(part.dim(0))});
         to += part.dim(0);
     }
     return joined;
@@ -192,6 +193,7 @@ Tensor Weights::table(Tensor stored) {
             "weights: expected a table of f32, f16 or bf16, found ", stored);
     Tensor copy = empty(Dtype::f32, {stored.size()});
     cpu_kernels().widen(copy.as<float>(), stored.data, stored.dtype, stored.size());
+    check_finite({copy.as<float>(), static_cast<size_t>(stored.size())});
     copy.rank = stored.rank;
     copy.shape = stored.shape;
     return copy;

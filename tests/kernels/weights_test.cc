@@ -101,6 +101,25 @@ TEST(Weights, WhatDoesNotFitIsAnError) {
             EXPECT_THROW(weights.matrix({device.up({1, bad}, Dtype::f32, {1, 2})}, kind), Error);
 }
 
+TEST(Weights, VectorsAndTablesHoldFiniteValuesOnly) {
+    TestDevice device(kCpuCase);
+    Weights weights;
+    const Tensor good = device.up({1, 2}, Dtype::f32, {2});
+    for (const float bad :
+         {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), NAN})
+        for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+            const Tensor wrong = device.up({3, bad}, dtype, {2});
+            EXPECT_THROW(weights.vector({wrong}), Error);
+            EXPECT_THROW(weights.vector({good, zeros_of(2), wrong}), Error);
+            EXPECT_THROW(weights.table(device.up({1, 2, bad, 4}, dtype, {2, 2})), Error);
+        }
+    // The largest float is one.
+    const float largest = std::numeric_limits<float>::max();
+    const Tensor large = device.up({largest, largest}, Dtype::f32, {2});
+    EXPECT_EQ(device.down(weights.vector({large})), (std::vector<float>{largest, largest}));
+    EXPECT_EQ(device.down(weights.table(large)), (std::vector<float>{largest, largest}));
+}
+
 TEST(Weights, SayHowMuchTheyTake) {
     Weights weights;
     Tensor table = weights.empty(Dtype::f16, {10, 7});
