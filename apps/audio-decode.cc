@@ -22,7 +22,7 @@ struct Options {
 
     void flags(Flags& flags) {
         flags.positional("FILE...", files, "audio or video files; - is standard input");
-        flags.add("jobs", jobs, "N files decoded side by side", 1, 256);
+        flags.add("jobs", jobs, "N files to decode at a time", 1, 256);
         read.flags(flags);
         chunk.flags(flags);
     }

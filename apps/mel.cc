@@ -23,9 +23,10 @@ struct Options {
 
     void flags(Flags& flags) {
         mel.flags(flags);
-        flags.add("raw", raw, {"no", "s16le", "f32le"}, "FORMAT of raw PCM on stdin");
-        flags.add("rate", rate, "HZ of raw PCM", kMinRate, kMaxRate);
-        flags.add("channels", channels, "N of raw PCM, interleaved", 1, kMaxChannels);
+        flags.add("raw", raw, {"no", "s16le", "f32le"},
+                  "FORMAT of PCM without a header on stdin; no: it is an audio stream or file");
+        flags.add("rate", rate, "HZ sample rate of that PCM", kMinRate, kMaxRate);
+        flags.add("channels", channels, "N channels of that PCM, interleaved", 1, kMaxChannels);
     }
 
     void check() const {

@@ -16,8 +16,9 @@ int64_t in_samples(double seconds) { return std::llround(seconds * kSampleRate);
 }  // namespace
 
 void ChunkOptions::flags(Flags& flags) {
-    flags.add("chunk", seconds, "SECONDS of each document; 0 writes one document a recording", 0,
-              86400);
+    flags.add("chunk", seconds,
+              "SECONDS of sound in each document of the stream; 0 writes one document a recording",
+              0, 86400);
 }
 
 void ChunkOptions::check() const {
@@ -31,10 +32,10 @@ int64_t ChunkOptions::length(int64_t a_second) const {
 }
 
 void ReadOptions::flags(Flags& flags) {
-    flags.add("start", start, "SECONDS of each file to leave out before the part that is read", 0,
-              1e7);
-    flags.add("duration", duration, "SECONDS of each file to read at most", 0, 1e7);
-    flags.add("track", track, "N of the audio tracks in a file, counted from 0", 0, 1000);
+    flags.add("start", start, "SECONDS into each file at which to begin", 0, 1e7);
+    flags.add("duration", duration, "SECONDS to decode from there on; without it, all", 0, 1e7);
+    flags.add("track", track, "N which audio track to take of a file with several, counted from 0",
+              0, 1000);
     flags.add_switch("split-channels", split_channels,
                      "make a recording of each channel instead of mixing them");
 }

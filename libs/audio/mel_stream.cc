@@ -28,9 +28,12 @@ void pass_tensors(const Document& from, int64_t start, Document& to) {
 }  // namespace
 
 void MelOptions::flags(Flags& flags) {
-    flags.add("mels", mels, {"80", "128"}, "N mel bands; 128 for large-v3 and turbo");
+    flags.add(
+        "mels", mels, {"80", "128"},
+        "N mel bands, as many as the model takes: 128 for large-v3 and turbo, 80 for all others");
     flags.add_switch("normalize", normalize,
-                     "normalise as Whisper does; keeps each recording whole, one document");
+                     "normalise each recording as Whisper does, and keep it whole, one document; "
+                     "without it whisper-transcribe does so");
     chunk.flags(flags);
 }
 

@@ -175,9 +175,10 @@ bool Flags::parse(int argc, char** argv, const std::string& tool, const std::str
     impl_->options.add_options()("config", po::value<std::string>()->value_name("FILE"),
                                  "read flags from FILE, a line `name = value` each; the command "
                                  "line wins");
-    impl_->options.add_options()("help", "print this and exit");
+    impl_->options.add_options()("help", "print this and exit; so does -h");
     impl_->options.add_options()("version", "print the version and exit");
     impl_->all.add(impl_->options);
+    impl_->all.add_options()(",h", "");  // not shown: --help names it
     try {
         po::command_line_parser parser(argc, argv);
         // No abbreviations: a misspelt or shortened flag is an error, never a guess.
@@ -186,7 +187,7 @@ bool Flags::parse(int argc, char** argv, const std::string& tool, const std::str
             .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing);
         po::variables_map values;
         po::store(parser.run(), values);
-        if (values.count("help")) {
+        if (values.count("help") || values.count("-h")) {
             std::cout << "Usage: " << tool << " [OPTION]..."
                       << (impl_->positional_name.empty() ? "" : " " + impl_->positional_name)
                       << "\n"
@@ -252,7 +253,8 @@ int detail::tool_main(const char* name, const char* summary, int argc, char** ar
         Flags flags;
         register_flags(flags);
         flags.add_switch("quiet", console.quiet, "say nothing on stderr but errors");
-        flags.add_switch("verbose", console.verbose, "print `stage shape ms` on stderr");
+        flags.add_switch("verbose", console.verbose,
+                         "print on stderr what each stage made and in what time: `stage shape ms`");
         if (flags.parse(argc, argv, name, summary)) run(console);
         std::cout.flush();
         require(std::cout.good(), "cannot write to stdout");

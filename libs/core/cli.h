@@ -41,7 +41,7 @@ class Flags {
     // The arguments that are not flags; a tool without it takes none.
     void positional(const char* name, std::vector<std::string>& values, const char* help);
 
-    // Throws UsageError; returns false where --help or --version was given and answered.
+    // Throws UsageError; returns false where --help, -h or --version was given and answered.
     bool parse(int argc, char** argv, const std::string& tool, const std::string& summary);
 
   private:

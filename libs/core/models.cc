@@ -1,5 +1,6 @@
 #include "core/models.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -25,6 +26,32 @@ bool directory_exists(const fs::path& path) {
     return fs::is_directory(path, failed);
 }
 
+// "config.txt, notes, ...", in order.
+std::string some_names(const fs::path& directory) {
+    constexpr size_t kShown = 6;
+    std::vector<std::string> names;
+    std::error_code failed;
+    for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
+         entry.increment(failed))
+        names.push_back(entry->path().filename().string());
+    std::sort(names.begin(), names.end());
+    std::string text;
+    for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
+        text += (i == 0 ? "" : ", ") + names[i];
+    return names.size() > kShown ? text + ", ..." : text;
+}
+
+// `directory`, once it looks like a model's.
+fs::path checked(const fs::path& directory, const std::string& kind) {
+    std::error_code failed;
+    if (fs::exists(directory / "config.json", failed)) return directory;
+    const std::string names = some_names(directory);
+    fail(directory.string(), ": expected a model's directory as Hugging Face publishes it ",
+         "(config.json, model.safetensors, tokenizer.json or vocab.json and merges.txt",
+         kind == "whisper" ? ", generation_config.json" : "", "), found no config.json but ",
+         names.empty() ? "an empty directory" : names);
+}
+
 }  // namespace
 
 fs::path find_model(const std::string& name, const std::string& kind) {
@@ -34,18 +61,20 @@ fs::path find_model(const std::string& name, const std::string& kind) {
                 "no model chosen: give --model DIR (a Hugging Face directory), or --model demo "
                 "(a small demonstration model",
                 kind == "whisper" ? ", synthetic voices only)" : ")");
-        return chosen;
+        return checked(chosen, kind);
     }
     if (name.find('/') != std::string::npos) {
-        require(directory_exists(name), name, ": expected a model's directory, found none");
-        return name;
+        std::error_code failed;
+        require(directory_exists(name), name, ": expected a model's directory, found ",
+                fs::exists(name, failed) ? "a file" : "none");
+        return checked(name, kind);
     }
     std::string looked;
     for (const fs::path& root : {user_models(), executable_directory() / "../share/hark/models",
                                  fs::path(HARK_SOURCE_MODELS)}) {
         if (root.empty()) continue;
         for (const std::string& candidate : {name, kind + "-" + name})
-            if (directory_exists(root / candidate)) return root / candidate;
+            if (directory_exists(root / candidate)) return checked(root / candidate, kind);
         looked += (looked.empty() ? "" : ", ") + root.lexically_normal().string();
     }
     fail("no model '", name, "' or '", kind, "-", name, "' under ", looked,

@@ -10,7 +10,8 @@ namespace hark {
 // "gpt"), is looked for under ~/.local/share/hark/models, <executable>/../share/hark/models and
 // the source tree's models. An empty name means the default that the user has set: the link
 // `KIND-default` in the first of these. Throws Error that lists where it has looked, or, without
-// a default, the ways on.
+// a default, the ways on; or, of a directory without config.json, what a model's directory holds
+// and what this one does.
 std::filesystem::path find_model(const std::string& name, const std::string& kind);
 
 }  // namespace hark

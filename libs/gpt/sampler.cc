@@ -55,8 +55,11 @@ double log_probability(std::span<const float> logits, int32_t token) {
 }
 
 void SamplerOptions::flags(Flags& flags) {
-    flags.add("temperature", temperature,
-              "T divides the logits; 0 always takes the most probable token", 0, 100);
+    flags.add(
+        "temperature", temperature,
+        "T of sampling: less than 1 is surer, more is wilder; 0 always takes the most probable "
+        "token",
+        0, 100);
     flags.add("top-k", top_k, "K most probable tokens are drawn from; 0: all of them", 0, 1 << 30);
     flags.add("top-p", top_p,
               "P draws from the fewest tokens that are together this probable; 1: "

@@ -86,6 +86,22 @@ TEST(Flags, WrongOnesAreUsageErrors) {
         EXPECT_THROW(parse(wrong), UsageError) << wrong[0];
 }
 
+TEST(Flags, AShortHIsHelp) {
+    for (const char* flag : {"-h", "--help"}) {
+        std::string name = "tool", given = flag, text;
+        char* argv[] = {name.data(), given.data()};
+        Flags flags;
+        flags.add("name", text, "TEXT of it");
+        testing::internal::CaptureStdout();
+        EXPECT_FALSE(flags.parse(2, argv, "tool", "A tool."));
+        const std::string shown = testing::internal::GetCapturedStdout();
+        EXPECT_EQ(shown.rfind("Usage: tool [OPTION]...\nA tool.\n", 0), 0u) << shown;
+        EXPECT_NE(shown.find("--name TEXT"), std::string::npos) << shown;
+    }
+    EXPECT_THROW(parse({"--h"}), UsageError);
+    EXPECT_THROW(parse({"-hx"}), UsageError);
+}
+
 TEST(Flags, AConfigurationFileHoldsTheSameNamesAndTheCommandLineWins) {
     test::TemporaryDirectory directory;
     const std::string file = (directory.path() / "c").string();

@@ -69,6 +69,37 @@ TEST(Models, TheDemoModelIsFoundByNameAndByKind) {
     EXPECT_THROW(find_model("./none", "whisper"), Error);
 }
 
+TEST(Models, ADirectoryThatHoldsNoModelSaysWhatItHolds) {
+    test::TemporaryDirectory directory;
+    const auto message = [&](const std::string& kind) {
+        try {
+            find_model(directory.path().string(), kind);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    const std::string where = directory.path().string() + ": expected a model's directory";
+    EXPECT_EQ(message("gpt").rfind(where, 0), 0u) << message("gpt");
+    EXPECT_NE(message("gpt").find("found no config.json but an empty directory"),
+              std::string::npos);
+    EXPECT_EQ(message("gpt").find("generation_config.json"), std::string::npos);
+    for (const char* name : {"g", "f", "e", "d", "c", "b", "a"})
+        test::write_text(directory.path() / name, "");
+    EXPECT_NE(message("whisper").find("config.json, model.safetensors, tokenizer.json or "
+                                      "vocab.json and merges.txt, generation_config.json"),
+              std::string::npos)
+        << message("whisper");
+    EXPECT_TRUE(message("whisper").ends_with("found no config.json but a, b, c, d, e, f, ..."))
+        << message("whisper");
+    try {
+        find_model((directory.path() / "a").string(), "gpt");
+        FAIL() << "a file was taken for a directory";
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("found a file"), std::string::npos);
+    }
+}
+
 TEST(Models, WithoutANameTheUsersDefaultOrTheWaysOn) {
     test::TemporaryDirectory home;
     ::setenv("HOME", home.path().c_str(), 1);
@@ -81,6 +112,7 @@ TEST(Models, WithoutANameTheUsersDefaultOrTheWaysOn) {
     }
     const std::filesystem::path models = home.path() / ".local/share/hark/models";
     std::filesystem::create_directories(models / "whisper-mine");
+    test::write_text(models / "whisper-mine/config.json", "{}");
     std::filesystem::create_directory_symlink("whisper-mine", models / "whisper-default");
     EXPECT_EQ(find_model("", "whisper"), models / "whisper-default");
     EXPECT_EQ(find_model("mine", "whisper"), models / "whisper-mine");
