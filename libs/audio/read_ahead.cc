@@ -1,6 +1,7 @@
 #include "audio/read_ahead.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -10,6 +11,7 @@ namespace hark {
 namespace {
 
 constexpr int64_t kAheadSamples = 4 * 30 * kSampleRate;  // that an input may hold before it waits
+constexpr std::chrono::seconds kPatience{2};  // at the end, for threads that are not waiting
 
 }  // namespace
 
@@ -26,9 +28,11 @@ struct ReadAhead::Shared {
     std::condition_variable changed;
     std::vector<Queue> queues;
     size_t begun = 0;
+    size_t working = 0;  // threads
     bool stopped = false;
 
     void work();
+    void decode_inputs();
     bool put(Queue& queue, Chunk chunk);
 };
 
@@ -40,16 +44,34 @@ ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
     shared_->paths = std::move(paths);
     shared_->options = options;
     shared_->chunk_samples = chunk_samples;
-    for (int i = 0; i < jobs; ++i) std::thread([shared = shared_] { shared->work(); }).detach();
+    shared_->working = static_cast<size_t>(jobs);
+    for (int i = 0; i < jobs; ++i) threads_.emplace_back([shared = shared_] { shared->work(); });
 }
 
+// A thread that still decodes while the process ends would use what exit() has taken down.
 ReadAhead::~ReadAhead() {
-    const std::lock_guard lock(shared_->mutex);
+    std::unique_lock lock(shared_->mutex);
     shared_->stopped = true;
     shared_->changed.notify_all();
+    const bool ended =
+        shared_->changed.wait_for(lock, kPatience, [&] { return shared_->working == 0; });
+    lock.unlock();
+    for (std::thread& thread : threads_) {
+        if (ended)
+            thread.join();
+        else
+            thread.detach();
+    }
 }
 
 void ReadAhead::Shared::work() {
+    decode_inputs();
+    const std::lock_guard lock(mutex);
+    --working;
+    changed.notify_all();
+}
+
+void ReadAhead::Shared::decode_inputs() {
     for (;;) {
         size_t index;
         {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "audio/audio_chunks.h"
@@ -17,7 +18,8 @@ class ReadAhead {
     // The recordings' ids are the inputs' numbers, from 1.
     ReadAhead(std::vector<std::string> paths, const ReadOptions& options, int64_t chunk_samples,
               int jobs);
-    // Does not wait for the threads: one may be waiting for a pipe that nobody writes to.
+    // Ends the threads, each at its next chunk. One that waits for a pipe that nobody writes to
+    // cannot be ended: after two seconds it is left behind.
     ~ReadAhead();
     ReadAhead(const ReadAhead&) = delete;
     ReadAhead& operator=(const ReadAhead&) = delete;
@@ -28,6 +30,7 @@ class ReadAhead {
   private:
     struct Shared;
     std::shared_ptr<Shared> shared_;
+    std::vector<std::thread> threads_;
     size_t current_ = 0;
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
+#include <utility>
 
 #include "core/error.h"
 
@@ -12,44 +14,74 @@ namespace {
 
 constexpr sf_count_t kFrames = 1 << 14;  // read at once
 
-Input& input_of(void* user) { return *static_cast<Input*>(user); }
+// What libsndfile reads from. No exception may cross its C frames: one is kept here until the call
+// into the library has returned.
+struct Source {
+    Input& input;
+    std::exception_ptr failure;
 
-// Runs what may throw inside a C callback; -1 tells libsndfile that it failed.
+    void rethrow() {
+        if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+    }
+};
+
+// Runs a callback's work; what it throws is kept, and `failed` tells libsndfile.
 template <class Action>
-sf_count_t guarded(Action action) {
+sf_count_t guarded(void* user, sf_count_t failed, Action action) {
+    Source& source = *static_cast<Source*>(user);
     try {
-        return static_cast<sf_count_t>(action());
-    } catch (const Error&) {
-        return -1;
+        return static_cast<sf_count_t>(action(source.input));
+    } catch (...) {
+        source.failure = std::current_exception();
+        return failed;
     }
 }
 
 sf_count_t input_size(void* user) {
-    return guarded([&] { return input_of(user).size(); });
+    return guarded(user, -1, [](Input& input) { return input.size(); });
 }
-sf_count_t input_tell(void* user) { return input_of(user).position(); }
+sf_count_t input_tell(void* user) { return static_cast<Source*>(user)->input.position(); }
 sf_count_t input_seek(sf_count_t offset, int whence, void* user) {
-    Input& input = input_of(user);
-    return guarded([&] {
+    return guarded(user, -1, [&](Input& input) -> sf_count_t {
         if (whence == SEEK_CUR) offset += input.position();
         if (whence == SEEK_END) offset += input.size();
-        input.seek(offset);
+        try {
+            input.seek(offset);
+        } catch (const Error&) {
+            return -1;  // a wrong header leads the library anywhere: no failure of the input
+        }
         return offset;
     });
 }
 sf_count_t input_read(void* to, sf_count_t bytes, void* user) {
-    return std::max<sf_count_t>(
-        0, guarded([&] { return input_of(user).read(to, static_cast<size_t>(bytes)); }));
+    return guarded(user, 0,
+                   [&](Input& input) { return input.read(to, static_cast<size_t>(bytes)); });
 }
 sf_count_t input_write(const void*, sf_count_t, void*) { return 0; }
 
 class SndfileDecoder : public Decoder {
   public:
-    SndfileDecoder(SNDFILE* file, const SF_INFO& info, std::string name)
-        : file_(file), info_(info), name_(std::move(name)) {
-        sf_command(file_, SFC_SET_NORM_FLOAT, nullptr, SF_TRUE);
+    explicit SndfileDecoder(Input& input) : source_{input, nullptr} {
+        SF_VIRTUAL_IO io = {input_size, input_seek, input_read, input_write, input_tell};
+        file_ = sf_open_virtual(&io, SFM_READ, &info_, &source_);
+        if (file_) sf_command(file_, SFC_SET_NORM_FLOAT, nullptr, SF_TRUE);
     }
-    ~SndfileDecoder() override { sf_close(file_); }
+    ~SndfileDecoder() override {
+        if (file_) sf_close(file_);
+    }
+    SndfileDecoder(const SndfileDecoder&) = delete;
+    SndfileDecoder& operator=(const SndfileDecoder&) = delete;
+
+    // Whether libsndfile knows the format. Throws what broke the input.
+    bool open() {
+        source_.rethrow();
+        if (!file_) return false;
+        require(info_.samplerate >= kMinRate && info_.samplerate <= kMaxRate &&
+                    info_.channels >= 1 && info_.channels <= kMaxChannels,
+                source_.input.name(), ": found ", info_.channels, " channels at ", info_.samplerate,
+                " Hz");
+        return true;
+    }
 
     bool next(AudioBlock& block) override {
         block.rate = info_.samplerate;
@@ -57,28 +89,24 @@ class SndfileDecoder : public Decoder {
         block.layout = 0;
         block.samples.resize(static_cast<size_t>(kFrames * info_.channels));
         const sf_count_t got = sf_readf_float(file_, block.samples.data(), kFrames);
-        require(sf_error(file_) == SF_ERR_NO_ERROR, name_, ": reading broke: ", sf_strerror(file_));
+        source_.rethrow();
+        require(sf_error(file_) == SF_ERR_NO_ERROR, source_.input.name(),
+                ": reading broke: ", sf_strerror(file_));
         block.samples.resize(static_cast<size_t>(std::max<sf_count_t>(0, got) * info_.channels));
         return got > 0;
     }
 
   private:
-    SNDFILE* file_;
-    SF_INFO info_;
-    std::string name_;
+    Source source_;
+    SF_INFO info_{};
+    SNDFILE* file_ = nullptr;
 };
 
 }  // namespace
 
 std::unique_ptr<Decoder> open_sndfile(Input& input) {
-    SF_VIRTUAL_IO io = {input_size, input_seek, input_read, input_write, input_tell};
-    SF_INFO info{};
-    SNDFILE* file = sf_open_virtual(&io, SFM_READ, &info, &input);
-    if (!file) return nullptr;
-    auto decoder = std::make_unique<SndfileDecoder>(file, info, input.name());
-    require(info.samplerate >= kMinRate && info.samplerate <= kMaxRate && info.channels >= 1 &&
-                info.channels <= kMaxChannels,
-            input.name(), ": found ", info.channels, " channels at ", info.samplerate, " Hz");
+    auto decoder = std::make_unique<SndfileDecoder>(input);
+    if (!decoder->open()) return nullptr;
     return decoder;
 }
 

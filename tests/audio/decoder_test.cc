@@ -1,10 +1,13 @@
 #include "audio/audio_chunks.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "audio/sndfile.h"
 #include "core/error.h"
 #include "support/audio.h"
 #include "support/process.h"
@@ -47,6 +50,32 @@ TEST(Decoder, ReadsOtherCodecsInsideWavByLibav) {
     const test::Whole got = read_whole(path);
     EXPECT_EQ(got.error, "");
     EXPECT_EQ(got.values, std::vector<float>(32000, 0.0f));
+}
+
+// libsndfile is C: what the input throws inside its callbacks comes out behind the call, whole.
+TEST(Decoder, LibsndfilePassesOnWhatBrokeItsInput) {
+    const test::TemporaryDirectory directory;
+    const std::string path = directory.path() / "a.wav";
+    test::write_text(path, test::noise_wav(3, 60 * kSampleRate));
+    const int fd = ::open(path.c_str(), O_RDONLY), unreadable = ::open("/dev/null", O_WRONLY);
+    ASSERT_GE(std::min(fd, unreadable), 0);
+    Input input(fd, "a recording");
+    const std::unique_ptr<Decoder> decoder = open_sndfile(input);
+    ASSERT_NE(decoder, nullptr);
+    AudioBlock block;
+    ASSERT_TRUE(decoder->next(block));
+    ::dup2(unreadable, fd);
+    try {
+        while (decoder->next(block)) continue;
+        ADD_FAILURE() << "the recording ended as if it were whole";
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("a recording: cannot read"), std::string::npos)
+            << error.what();
+    }
+    Input broken(fd, "another");
+    EXPECT_THROW(open_sndfile(broken), Error);
+    ::close(fd);
+    ::close(unreadable);
 }
 
 // MATLAB 4's file of a matrix: libav does not know it.
