@@ -30,10 +30,12 @@ struct Options {
     ComputeOptions compute;
 
     void flags(Flags& flags) {
-        flags.add("model", model, "NAME|DIR of the model: `demo`, or a Hugging Face directory");
+        flags.add("model", model,
+                  "NAME|DIR `demo`, or another model by its name; with a '/' in it, the directory "
+                  "of a Hugging Face GPT-2 model");
         flags.add("prompt", prompt,
                   "TEMPLATE whose {} the input replaces; without {} it is the whole prompt, and "
-                  "stdin must be a terminal");
+                  "stdin is not read");
         flags.add_switch("lines", lines, "every line of stdin is a prompt");
         flags.add_switch("jsonl", jsonl, "every line of stdin is a JSON object");
         flags.add_switch("echo", echo, "write the prompt ahead of its answer");
@@ -56,8 +58,8 @@ struct Options {
         require_usage(!logprobs || jsonl, "--logprobs needs --jsonl");
         require_usage(!(echo && jsonl), "--echo and --jsonl exclude each other: `prompt` is there");
         if (!prompt_is_whole()) return require_piped_stdin("a prompt");
-        require_usage(!lines && !jsonl && isatty(STDIN_FILENO), "--prompt: expected {} where the ",
-                      "input belongs, found none");
+        require_usage(!lines && !jsonl, "--prompt: expected {} where the input of --lines or ",
+                      "--jsonl belongs, found none");
     }
 };
 
@@ -67,7 +69,10 @@ class Answers {
     Answers(const Options& options, Console& console, ByteWriter& out)
         : options_(options), console_(console), out_(out) {}
 
-    void begin(const gpt::Prompt& prompt) {
+    void begin(const gpt::Prompt& prompt, int64_t dropped) {
+        if (dropped > 0)
+            console_.warning(concat("the prompt is longer than the model's context: its first ",
+                                    dropped, " tokens are left out"));
         if (options_.echo) piece(prompt.text);
     }
     void piece(std::string_view text) {
@@ -87,9 +92,6 @@ class Answers {
             out_.write("\n");
         out_.flush();
         if (!prompt.error.empty()) console_.error(prompt.error);
-        if (answer.dropped > 0)
-            console_.warning(concat("the prompt is longer than the model's context: its first ",
-                                    answer.dropped, " tokens are left out"));
         if (answer.finish == gpt::Finish::context_full)
             console_.warning("the model's context is full: the text ends here");
     }
@@ -118,10 +120,10 @@ void run(const Options& options, Console& console) {
     uint64_t index = 0;
     const auto answer = [&](const gpt::Prompt& prompt) {
         gpt::Generated answer;
-        answers.begin(prompt);
-        if (!prompt.text.empty())
-            answer = generate(ctx, prompt.text, index++,
-                              [&](std::string_view text) { answers.piece(text); });
+        gpt::Generator::Listener listener;
+        listener.begin = [&](int64_t dropped) { answers.begin(prompt, dropped); };
+        listener.text = [&](std::string_view text) { answers.piece(text); };
+        if (!prompt.text.empty()) answer = generate(ctx, prompt.text, index++, listener);
         answers.end(prompt, answer);
     };
     if (options.prompt_is_whole()) return answer({options.prompt});

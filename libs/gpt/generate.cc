@@ -10,10 +10,13 @@
 namespace hark::gpt {
 
 void GenerateOptions::flags(Flags& flags) {
-    flags.add("max-tokens", max_tokens, "N tokens at most for each prompt", 1, 1 << 30);
+    flags.add("max-tokens", max_tokens, "N tokens to write at most for each prompt", 1, 1 << 30);
     sampler.flags(flags);
-    flags.add("seed", seed, "N chooses the draws; the I-th prompt, from 0 on, draws with N + I", 0,
-              INT64_MAX);
+    flags.add(
+        "seed", seed,
+        "N seed of the random draws: the same seed, the same text; of several prompts the I-th, "
+        "counted from 0, draws with N + I",
+        0, INT64_MAX);
     flags.add_repeated("stop", stop,
                        "STRING that ends the text, not part of it; may be given several times");
 }
@@ -99,16 +102,17 @@ std::vector<int32_t> Generator::fitted(std::vector<int32_t> ids, Generated& resu
 }
 
 Generated Generator::operator()(Context& ctx, std::string_view prompt, uint64_t index,
-                                const std::function<void(std::string_view)>& emit) {
+                                const Listener& listener) {
     Generated result;
     std::vector<int32_t> history = fitted(bpe_.encode(prompt), result);
+    if (listener.begin) listener.begin(result.dropped);
     Random random(static_cast<uint64_t>(options_.seed) + index);
     Utf8Stream utf8;
     StopFilter stops(options_.stop);
     const auto say = [&](const std::string& text) {
         if (text.empty()) return;
         result.text += text;
-        emit(text);
+        if (listener.text) listener.text(text);
     };
     session_.clear();
     std::span<const int32_t> fresh = history;

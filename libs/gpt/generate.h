@@ -84,13 +84,17 @@ class Generator {
     // Throws Error where the vocabulary has more tokens than the model.
     Generator(const Model& model, const Bpe& bpe, GenerateOptions options);
 
-    // Continues the prompt, which must not be empty, and calls `emit` with every piece of text as
-    // soon as it is certain. The `index`-th prompt of a run draws with seed + index, so that equal
-    // prompts get different answers and the first one the answer it would get alone.
-    // A prompt longer than the context keeps its end, and leaves room for max_tokens or half the
-    // context, whichever is less.
+    struct Listener {
+        // Once, before all text: how many tokens of the prompt's beginning are left out.
+        std::function<void(int64_t dropped)> begin;
+        std::function<void(std::string_view)> text;  // every piece as soon as it is certain
+    };
+    // Continues the prompt, which must not be empty. The `index`-th prompt of a run draws with seed
+    // + index, so that equal prompts get different answers and the first one the answer it would
+    // get alone. A prompt longer than the context keeps its end, and leaves room for max_tokens or
+    // half the context, whichever is less.
     Generated operator()(Context& ctx, std::string_view prompt, uint64_t index,
-                         const std::function<void(std::string_view)>& emit);
+                         const Listener& listener);
 
   private:
     bool ends_text(int32_t token) const;

@@ -1,5 +1,8 @@
 #include "gpt/prompts.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/error.h"
 #include "core/json.h"
 
@@ -27,18 +30,21 @@ PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prom
 // The next line without its end; with PromptFormat::whole all there is, without those at the end.
 std::optional<std::string> PromptReader::line() {
     const bool whole = format_ == PromptFormat::whole;
-    size_t searched = 0, end = std::string::npos;
-    while (!ended_ && (whole || (end = ahead_.find('\n', searched)) == std::string::npos)) {
-        searched = ahead_.size();
-        ahead_.resize(searched + kPiece);
-        const size_t got = in_.read_some(ahead_.data() + searched, kPiece);
-        ahead_.resize(searched + got);
+    size_t end = whole ? std::string::npos : ahead_.find('\n', taken_);
+    while (!ended_ && end == std::string::npos) {
+        // What has been taken goes once a piece, not once a line.
+        ahead_.erase(0, std::exchange(taken_, 0));
+        const size_t have = ahead_.size();
+        ahead_.resize(have + kPiece);
+        const size_t got = in_.read_some(ahead_.data() + have, kPiece);
+        ahead_.resize(have + got);
         ended_ = got == 0;
+        if (!whole) end = ahead_.find('\n', have);
     }
-    if (!whole && end == std::string::npos) end = ahead_.find('\n');
-    if (ahead_.empty()) return std::nullopt;
-    std::string text = ahead_.substr(0, whole ? ahead_.size() : end);
-    ahead_.erase(0, end == std::string::npos ? ahead_.size() : end + 1);
+    if (taken_ == ahead_.size()) return std::nullopt;
+    if (end == std::string::npos) end = ahead_.size();
+    std::string text = ahead_.substr(taken_, end - taken_);
+    taken_ = std::min(end + 1, ahead_.size());
     while (text.ends_with('\r') || (whole && text.ends_with('\n'))) text.pop_back();
     return text;
 }

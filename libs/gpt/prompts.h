@@ -37,7 +37,8 @@ class PromptReader {
     ByteReader& in_;
     PromptFormat format_;
     std::string template_;
-    std::string ahead_;
+    std::string ahead_;  // read; of it, so much is taken:
+    size_t taken_ = 0;
     int64_t count_ = 0;
     bool ended_ = false;
 };

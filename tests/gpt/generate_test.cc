@@ -24,11 +24,20 @@ struct Demo {
                             uint64_t index = 0) {
         std::string emitted;
         gpt::Generator generator(model, bpe, std::move(options));
-        gpt::Generated answer = generator(ctx, prompt, index, [&](std::string_view text) {
+        int64_t begun = 0, dropped = 0;
+        gpt::Generator::Listener listener;
+        listener.begin = [&](int64_t left_out) {
+            EXPECT_EQ(emitted, "");
+            ++begun, dropped = left_out;
+        };
+        listener.text = [&](std::string_view text) {
             EXPECT_FALSE(text.empty());
             EXPECT_TRUE(is_valid_utf8(text));
             emitted += text;
-        });
+        };
+        gpt::Generated answer = generator(ctx, prompt, index, listener);
+        EXPECT_EQ(begun, 1);
+        EXPECT_EQ(dropped, answer.dropped);
         EXPECT_EQ(emitted, answer.text);
         EXPECT_EQ(answer.tokens.size(), answer.logprobs.size());
         return answer;

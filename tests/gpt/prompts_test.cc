@@ -61,6 +61,18 @@ TEST(PromptReader, Lines) {
     EXPECT_EQ(texts(large + "\n" + large, PromptFormat::lines), (Texts{large, large}));
 }
 
+TEST(PromptReader, LinesAcrossThePiecesTheyAreReadIn) {
+    Texts lines;
+    std::string input;
+    for (size_t i = 0; input.size() < 1'000'000; ++i) {
+        lines.push_back(std::string(i * i % 997, static_cast<char>('a' + i % 26)));
+        input += lines.back() + "\n";
+    }
+    EXPECT_EQ(texts(input, PromptFormat::lines), lines);
+    lines.push_back("no line end behind it");
+    EXPECT_EQ(texts(input + lines.back(), PromptFormat::lines), lines);
+}
+
 TEST(PromptReader, Templates) {
     EXPECT_EQ(texts("x\n\ny\n", PromptFormat::lines, "a {} b {}"),
               (Texts{"a x b x", "", "a y b y"}));

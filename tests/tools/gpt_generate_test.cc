@@ -167,6 +167,37 @@ TEST(GptGenerate, LongPromptKeepsItsEndAndSaysSo) {
     EXPECT_EQ(generate(greedy_and({"--quiet"}), "Once upon" + prompt).out, result.out);
 }
 
+TEST(GptGenerate, ThatAPromptIsTooLongComesBeforeItsText) {
+    std::string prompt;
+    for (int i = 0; i < 600; ++i) prompt += " sea";
+    // One pipe for both, so that the order can be seen.
+    for (const char* flag : {"", "--lines", "--jsonl", "--echo"}) {
+        const std::string input =
+            std::string(flag) == "--jsonl" ? json{{"text", prompt}}.dump() + "\n" : prompt + "\n";
+        const ProcessResult result = run_shell(
+            "gpt-generate --model '" + kDemo + "' --threads 1 --max-tokens 3 " + flag + " 2>&1",
+            input);
+        EXPECT_EQ(result.out.rfind("gpt-generate: the prompt is longer", 0), 0u) << result.out;
+        EXPECT_GT(lines_of(result.out).size(), 1u) << flag;
+    }
+}
+
+TEST(GptGenerate, APromptWithoutAPlaceForInputNeedsNone) {
+    const std::string wanted = generate(kGreedy, "Once upon a time").out;
+    const std::string command = "gpt-generate --model '" + kDemo +
+                                "' --threads 1 --temperature 0 --max-tokens 20 "
+                                "--prompt 'Once upon a time' ";
+    // As cron starts it, with stdin closed, and from a pipe that nobody writes to and closes.
+    EXPECT_EQ(run_shell(command + "< /dev/null").out, wanted);
+    EXPECT_EQ(run_shell(command + "<&-").out, wanted);
+    const ProcessResult open =
+        run_shell("directory=$(mktemp -d); mkfifo $directory/in; exec 3<> $directory/in; " +
+                  ("timeout 60 " + command) + "< $directory/in; rm -r $directory");
+    EXPECT_EQ(open.out, wanted) << open.err;
+    // What stands on stdin is the next command's.
+    EXPECT_EQ(run_shell(command + "> /dev/null; cat", "still here").out, "still here");
+}
+
 TEST(GptGenerate, FullContextSaysSo) {
     std::string prompt;
     for (int i = 0; i < 505; ++i) prompt += " the";
@@ -180,25 +211,27 @@ TEST(GptGenerate, FullContextSaysSo) {
 }
 
 TEST(GptGenerate, WrongCommandLinesExit2) {
-    const std::vector<std::vector<std::string>> wrong = {{"--no-such-flag"},
-                                                         {"--temp", "0"},
-                                                         {"--temperature", "-1"},
-                                                         {"--temperature", "warm"},
-                                                         {"--top-p", "0"},
-                                                         {"--top-p", "1.5"},
-                                                         {"--min-p", "2"},
-                                                         {"--top-k", "-1"},
-                                                         {"--max-tokens", "0"},
-                                                         {"--stop", ""},
-                                                         {"--lines", "--jsonl"},
-                                                         {"--logprobs"},
-                                                         {"--echo", "--jsonl"},
-                                                         {"--prompt", "no place for the input"},
-                                                         {"--dtype", "f64"},
-                                                         {"--device", "tpu"},
-                                                         {"--max-tokens"},
-                                                         {"an-argument"},
-                                                         {"--repetition-penalty", "0"}};
+    const std::vector<std::vector<std::string>> wrong = {
+        {"--no-such-flag"},
+        {"--temp", "0"},
+        {"--temperature", "-1"},
+        {"--temperature", "warm"},
+        {"--top-p", "0"},
+        {"--top-p", "1.5"},
+        {"--min-p", "2"},
+        {"--top-k", "-1"},
+        {"--max-tokens", "0"},
+        {"--stop", ""},
+        {"--lines", "--jsonl"},
+        {"--logprobs"},
+        {"--echo", "--jsonl"},
+        {"--lines", "--prompt", "no place for the input"},
+        {"--jsonl", "--prompt", "nor here"},
+        {"--dtype", "f64"},
+        {"--device", "tpu"},
+        {"--max-tokens"},
+        {"an-argument"},
+        {"--repetition-penalty", "0"}};
     for (const auto& arguments : wrong) {
         const ProcessResult result = generate(arguments, "x");
         EXPECT_EQ(result.exit_code, 2) << arguments[0] << ": " << result.err;
@@ -252,7 +285,10 @@ TEST(GptGenerate, BrokenModelsExit1AndNameTheFile) {
         EXPECT_EQ(result.out, "");
         expect_contains(result.err, message);
     };
-    expect_failure("config.json", "", "config.json: cannot open");
+    expect_failure("config.json", "",
+                   "expected a model's directory as Hugging Face publishes it (config.json, "
+                   "model.safetensors, tokenizer.json or vocab.json and merges.txt), found no "
+                   "config.json but model.safetensors, tokenizer.json");
     expect_failure("config.json", "garbage", "config.json: expected a JSON object");
     expect_failure("tokenizer.json", "", "expected tokenizer.json, or vocab.json and merges.txt");
     expect_failure("tokenizer.json", "[]", "tokenizer.json: expected a JSON object, found array");
