@@ -15,6 +15,8 @@ namespace {
 using namespace hark;
 using namespace hark::whisper;
 
+constexpr double kFramesPerSecond = 100;
+
 struct Options {
     std::string model;
     TranscribeOptions transcribe;
@@ -23,19 +25,32 @@ struct Options {
 
     void flags(Flags& flags) {
         flags.add("model", model,
-                  "NAME model by name (demo), or its directory (with a '/'): a Hugging Face "
-                  "Whisper model");
+                  "NAME|DIR `demo`, or another model by its name; with a '/' in it, the directory "
+                  "of a Hugging Face Whisper model");
         transcribe.flags(flags);
         output.flags(flags);
         compute.flags(flags);
     }
 };
 
+// The reference passes over a clip behind the recording's end without a word.
+void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& mel,
+                          const std::string& source, Console& console) {
+    const double seconds = static_cast<double>(mel.content_frames()) / kFramesPerSecond;
+    for (size_t i = 0; i < clips.size(); i += 2)
+        if (clips[i] >= seconds)
+            console.warning(concat(source, ": --clip begins at ", clips[i],
+                                   " s, but the recording is only ", seconds,
+                                   " s long: nothing is transcribed there"));
+}
+
 // One recording, complete: transcribed and written. `chunk` is its last one.
-void transcribe(Transcriber& transcriber, const MelRecording& mel, const Chunk& chunk,
-                TranscriptOutput& output, Console& console) {
+void transcribe(const Options& options, Transcriber& transcriber, const MelRecording& mel,
+                const Chunk& chunk, TranscriptOutput& output, Console& console) {
     RecordingInfo info{chunk.source, chunk.channel, ""};
     std::string text;
+    if (chunk.error.empty())
+        warn_of_clips_behind(options.transcribe.clips, mel, chunk.source, console);
     Progress progress(console);
     if (mel.content_frames() > 0) info.language = transcriber.language(mel);
     output.begin(info);
@@ -75,7 +90,7 @@ void run(const Options& options, Console& console) {
     while (std::optional<Chunk> chunk = chunks.next()) {
         recordings[chunk->recording].add(*chunk, model.config.n_mels);
         if (!chunk->last) continue;
-        transcribe(transcriber, recordings[chunk->recording], *chunk, output, console);
+        transcribe(options, transcriber, recordings[chunk->recording], *chunk, output, console);
         recordings.erase(chunk->recording);
     }
 }

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "text/utf8.h"
+#include "whisper/languages.h"
 
 namespace hark::whisper {
 namespace {
@@ -18,18 +19,24 @@ DecodingOptions decoding_options(const TranscribeOptions& options) {
 void TranscribeOptions::flags(Flags& flags) {
     flags.add("task", task, {"transcribe", "translate"},
               "TASK write down what is said, or its English translation");
-    flags.add("language", language, "CODE language spoken (en, de, ...), or auto: detect it");
-    flags.add("temperature", temperature,
-              "T,T,... sampling temperatures; the next one is tried where a window fails a "
-              "threshold",
-              0, 100);
+    flags.add("language", language,
+              "CODE|NAME language spoken (de, German, ...), or auto: detect it");
+    flags.add(
+        "temperature", temperature,
+        "T,T,... temperatures of sampling: a window that fails a threshold is decoded again at "
+        "the next one",
+        0, 100);
     flags.add("best-of", best_of, "N candidates sampled at temperatures above 0", 1, 64);
     flags.add("seed", seed, "N seed of the random numbers used above temperature 0", 0, INT64_MAX);
     flags.add_switch("no-timestamps", no_timestamps,
                      "decode without timestamp tokens: a segment is a whole window");
-    flags.add("clip", clips, "START,END,... seconds: transcribe only these parts", 0, 1e9);
+    flags.add(
+        "clip", clips,
+        "START,END,... seconds: transcribe only these parts; a last START without END goes to "
+        "the recording's end",
+        0, 1e9);
     flags.add("initial-prompt", initial_prompt,
-              "TEXT text to stand before the first window's: names, spelling, style");
+              "TEXT that the model takes to come before the first window: names, spelling, style");
     flags.add_switch("carry-initial-prompt", carry_initial_prompt,
                      "put the initial prompt before every window");
     flags.add_switch("no-previous-text", no_previous_text,
@@ -40,8 +47,8 @@ void TranscribeOptions::flags(Flags& flags) {
     flags.add("logprob-threshold", thresholds.logprob,
               "P a window whose mean log probability a token is below this has failed", -1e9, 0);
     flags.add("no-speech-threshold", thresholds.no_speech,
-              "P a window below the log probability is silence where the probability of no speech "
-              "is above this",
+              "P a window that is below --logprob-threshold is not decoded again but taken for "
+              "silence where its probability of no speech is above this",
               0, 1);
 }
 
@@ -61,11 +68,12 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       options_(options),
       decoder_(ctx, model, tokenizer, decoding_options(options), 1) {
     const bool multilingual = tokenizer.special().multilingual;
-    require(multilingual || options.language == "auto" || options.language == "en",
+    options_.language = language_code(options.language);
+    require(multilingual || options_.language == "auto" || options_.language == "en",
             "the model knows English only: --language ", options.language, " cannot be had");
     require(multilingual || options.task == "transcribe",
             "the model knows English only: --task translate cannot be had");
-    if (multilingual && options.language != "auto") tokenizer.language_token(options.language);
+    if (multilingual && options_.language != "auto") tokenizer.language_token(options_.language);
 }
 
 std::string Transcriber::language(const MelRecording& mel) {

@@ -248,12 +248,39 @@ TEST(WhisperTranscribe, TerminalsAndClosedPipes) {
 }
 
 TEST(WhisperTranscribe, HelpAndVersionGoToStdout) {
-    for (const char* flag : {"--help", "--version"}) {
+    for (const char* flag : {"--help", "-h", "--version"}) {
         const ProcessResult result = run_tool("whisper-transcribe", {flag});
         EXPECT_EQ(result.exit_code, 0);
         EXPECT_NE(result.out, "");
         EXPECT_EQ(result.err, "");
     }
+}
+
+TEST(WhisperTranscribe, LanguagesGoByTheirNamesToo) {
+    const std::string wanted = transcribe({"--format", "jsonl", "--language", "de"}, sea()).out;
+    EXPECT_NE(wanted.find("\"language\":\"de\""), std::string::npos) << wanted;
+    for (const char* name : {"German", "german", "DE"})
+        EXPECT_EQ(transcribe({"--format", "jsonl", "--language", name}, sea()).out, wanted) << name;
+    const ProcessResult unknown = transcribe({"--language", "Klingon"}, sea());
+    EXPECT_EQ(unknown.exit_code, 1);
+    EXPECT_NE(unknown.err.find("'Klingon'; it knows: af am ar"), std::string::npos) << unknown.err;
+}
+
+TEST(WhisperTranscribe, AClipBehindTheEndIsNamed) {
+    const ProcessResult behind = transcribe({"--clip", "100,200"}, sea());
+    EXPECT_EQ(behind.exit_code, 0);
+    EXPECT_EQ(behind.out, "");
+    EXPECT_EQ(behind.err.rfind("whisper-transcribe: sea.wav: --clip begins at 100 s, but the "
+                               "recording is only ",
+                               0),
+              0u)
+        << behind.err;
+    EXPECT_EQ(transcribe({"--clip", "100", "--quiet"}, sea()).err, "");
+    const ProcessResult second = transcribe({"--clip", "0,50,60,70"}, sea());
+    EXPECT_EQ(second.out, transcribe({}, sea()).out);
+    EXPECT_NE(second.err.find("--clip begins at 60 s"), std::string::npos) << second.err;
+    EXPECT_EQ(std::count(second.err.begin(), second.err.end(), '\n'), 1) << second.err;
+    EXPECT_EQ(transcribe({"--clip", "0.5,100"}, sea()).err, "");
 }
 
 TEST(WhisperTranscribe, VerboseNamesStagesAndQuietLeavesErrors) {
