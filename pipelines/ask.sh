@@ -4,7 +4,8 @@
 #   usage: pipelines/ask.sh RECORDING [TEMPLATE [WHISPER-MODEL [GPT-MODEL]]]
 #          pipelines/ask.sh question.mp3 'Question: {} Answer:' ~/models/whisper-small/ demo
 #
-# {} in the template stands for what was said; without models, the demonstration models.
+# {} in the template stands for what was said; without models, the demonstration models. The tools
+# on the PATH are taken, or those of this source tree's build/bin.
 #
 #   recording -> audio-decode -> mel -> whisper-transcribe -> template -> gpt-generate
 set -euo pipefail
@@ -15,7 +16,11 @@ set -euo pipefail
 }
 template="${2:-}"
 [ -n "$template" ] || template='{}'
-PATH="$(cd "$(dirname "$0")/.." && pwd)/build/bin:$PATH"
+[[ "$template" == *'{}'* ]] || {
+    echo "ask.sh: expected {} in the template, where what was said belongs; found '$template'" >&2
+    exit 2
+}
+PATH="$PATH:$(cd "$(dirname "$0")/.." && pwd)/build/bin"
 command -v gpt-generate >/dev/null || {
     echo "ask.sh: the tools are not built: run pipelines/demo.sh first" >&2
     exit 1

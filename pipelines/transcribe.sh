@@ -6,7 +6,8 @@
 #
 # Recordings that differ in their ending alone (a.mp3, a.wav) keep it: a.mp3.srt, a.wav.srt. One
 # that has both files already is skipped, so a run that was stopped goes on where it was. Those that
-# failed are listed at the end, and the exit status is then 1.
+# failed are listed at the end, and the exit status is then 1. The tools on the PATH are taken, or
+# those of this source tree's build/bin.
 #
 #   each recording -> audio-decode -> mel -> whisper-transcribe -> NAME.srt, NAME.txt
 set -uo pipefail
@@ -17,7 +18,7 @@ set -uo pipefail
 folder="$1"
 shift
 [ -d "$folder" ] || { echo "transcribe.sh: $folder: expected a folder" >&2; exit 1; }
-PATH="$(cd "$(dirname "$0")/.." && pwd)/build/bin:$PATH"
+PATH="$PATH:$(cd "$(dirname "$0")/.." && pwd)/build/bin"
 command -v whisper-transcribe >/dev/null || {
     echo "transcribe.sh: whisper-transcribe is not built: run pipelines/demo.sh first" >&2
     exit 1
