@@ -1,0 +1,39 @@
+// Transcripts as lines of JSON, and which of two sets belong together.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hark {
+
+struct Transcript {
+    std::string source;
+    std::string channel = "0";
+    std::string text;
+    std::string error;  // what broke the recording, where its lines say so
+
+    std::string name() const;  // the source, and the channel where it is not the first
+};
+
+// The transcripts of lines as whisper-transcribe writes them with --format jsonl, or of any objects
+// with a `source` and a `text` (or an `error`): in the order in which each source first comes, the
+// texts of its lines joined. A space comes between where there is none, but beside scripts that are
+// written without spaces. What is wrong with a line goes to `problems`, beginning with `where` and
+// the line's number, and the others are read all the same.
+std::vector<Transcript> parse_transcripts(std::string_view lines, const std::string& where,
+                                          std::vector<std::string>& problems);
+
+struct TranscriptPairs {
+    // For each reference the hypothesis of the same recording, or nullptr.
+    std::vector<const Transcript*> hypotheses;
+    std::vector<const Transcript*> extra;  // hypotheses without a reference
+};
+
+// Pairs of the same source and channel; then, of those left over, pairs whose file names without
+// folder and ending are equal, where no other source of either set has that name. The pointers are
+// into `hypotheses`.
+TranscriptPairs pair_transcripts(const std::vector<Transcript>& references,
+                                 const std::vector<Transcript>& hypotheses);
+
+}  // namespace hark
