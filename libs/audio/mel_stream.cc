@@ -44,6 +44,7 @@ MelStream::MelStream(const MelOptions& options)
                                       : options.chunk.length(kFramesASecond)) {}
 
 void MelStream::push(const Chunk& audio, const Emit& emit) {
+    std::optional<std::vector<Region>> speech = speech_of(audio.document);
     const auto found = open_.try_emplace(audio.recording, n_mels_).first;
     Recording& recording = found->second;
     recording.like.kind = "mel";
@@ -52,11 +53,12 @@ void MelStream::push(const Chunk& audio, const Emit& emit) {
     recording.like.source = audio.source;
 
     Document rest = audio.document;
-    std::erase_if(rest.header.tensors, [](const TensorEntry& t) { return t.name == "samples"; });
+    std::erase_if(rest.header.tensors,
+                  [](const TensorEntry& t) { return t.name == "samples" || t.name == "speech"; });
     if (rest.header.tensors.empty()) rest.data.reset();
     recording.extras.push_back({content_frames(audio.start),
                                 content_frames(audio.start + audio.length()) + kReach,
-                                std::move(rest)});
+                                std::move(rest), std::move(speech)});
     const Tensor samples = audio.values();
     recording.log_mel.push({samples.as<float>(), static_cast<size_t>(samples.size())},
                            recording.frames);
@@ -106,6 +108,7 @@ Chunk MelStream::take(Recording& recording, int64_t frames, bool last) {
     recording.emitted += frames;
     chunk.document.add("log_mel", Tensor(rows.data(), Dtype::f32, {n_mels_, frames}));
     std::deque<Extra>& extras = recording.extras;
+    std::optional<std::vector<Region>> speech;
     for (Extra& extra : extras) {
         if (!last && extra.begin >= recording.emitted) break;
         for (const auto& [key, value] : extra.document.header.metadata)
@@ -113,7 +116,12 @@ Chunk MelStream::take(Recording& recording, int64_t frames, bool last) {
         pass_tensors(extra.document, extra.begin, chunk.document);
         extra.document.header.tensors.clear();
         extra.document.data.reset();
+        if (!extra.speech) continue;
+        if (!speech) speech.emplace();
+        speech->insert(speech->end(), extra.speech->begin(), extra.speech->end());
+        extra.speech.reset();
     }
+    if (speech) add_speech(chunk.document, *speech);
     while (!extras.empty() && extras.front().end <= recording.emitted) extras.pop_front();
     if (normalize_) chunk.document.header.metadata["normalized"] = "true";
     if (last)

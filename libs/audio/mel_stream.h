@@ -23,7 +23,8 @@ struct MelOptions {
 
 // Several recordings at once, as their chunks come. What an audio document carries beside its
 // samples is passed on: its metadata with every mel chunk that hears some of its samples, its other
-// tensors with the first of these.
+// tensors with the first of these. The regions of speech of several audio documents that meet in
+// one mel chunk become one tensor.
 class MelStream {
   public:
     using Emit = std::function<void(Chunk)>;
@@ -41,6 +42,7 @@ class MelStream {
     struct Extra {
         int64_t begin, end;
         Document document;
+        std::optional<std::vector<Region>> speech;
     };
     struct Recording {
         explicit Recording(int n_mels) : log_mel(n_mels) {}

@@ -1,6 +1,7 @@
 #include "core/recordings.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "core/error.h"
 
@@ -101,6 +102,34 @@ void RecordingReader::follow(const Chunk& chunk) {
     progress.next_start += chunk.length();
     progress.where = where;
     if (chunk.last) open_.erase(chunk.recording);
+}
+
+std::optional<std::vector<Region>> speech_of(const Document& document) {
+    if (!document.find("speech")) return std::nullopt;
+    const Tensor tensor = document.tensor("speech");
+    require(tensor.dtype == Dtype::i64 && tensor.rank == 2 && tensor.dim(1) == 2, document.where,
+            ": expected speech i64 (k, 2), found ", describe(tensor));
+    std::vector<Region> regions;
+    int64_t behind = 0;
+    for (int64_t i = 0; i < tensor.dim(0); ++i) {
+        int64_t row[2];  // copied: a document's tensors stand at any offset
+        std::memcpy(row, static_cast<const std::byte*>(tensor.data) + i * sizeof row, sizeof row);
+        require(row[0] >= behind && row[1] > row[0], document.where,
+                ": expected regions of speech sorted, disjoint and not empty, found [", row[0],
+                ", ", row[1], ") behind sample ", behind);
+        behind = row[1];
+        regions.push_back({row[0], row[1]});
+    }
+    return regions;
+}
+
+void add_speech(Document& document, std::span<const Region> regions) {
+    std::vector<int64_t> rows;
+    for (const Region& region : regions) {
+        rows.push_back(region.begin);
+        rows.push_back(region.end);
+    }
+    document.add("speech", Tensor(rows.data(), Dtype::i64, {std::ssize(regions), 2}));
 }
 
 void write_chunk(ByteWriter& out, Chunk chunk) {

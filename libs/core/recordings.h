@@ -3,7 +3,9 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/tensor_stream.h"
 
@@ -51,6 +53,19 @@ class RecordingReader {
     std::map<std::string, Progress> open_;
     bool any_ = false;
 };
+
+// A stretch of a recording: its samples [begin, end).
+struct Region {
+    int64_t begin = 0, end = 0;
+
+    bool operator==(const Region&) const = default;
+};
+
+// The regions of speech that a document tells of, in its tensor `speech` I64 (k, 2); nullopt where
+// it has none. Throws Error naming the document where they are not sorted, disjoint and not empty.
+std::optional<std::vector<Region>> speech_of(const Document& document);
+// Adds that tensor to a document that has none.
+void add_speech(Document& document, std::span<const Region> regions);
 
 // Metadata of a chunk set from its fields, then written.
 void write_chunk(ByteWriter& out, Chunk chunk);

@@ -106,17 +106,17 @@ TEST(MelStream, PassesOnWhatItDoesNotKnow) {
     for (size_t i = 0; i < 2; ++i) {
         Chunk chunk = part_of("a", samples, i * 24000, (i + 1) * 24000,
                               {{"language", "de"}, {"part", std::to_string(i)}});
-        float speech[2] = {1.0f + static_cast<float>(i), 7.0f};
-        chunk.document.add("speech", Tensor(speech, Dtype::f32, {2}));
+        float note[2] = {1.0f + static_cast<float>(i), 7.0f};
+        chunk.document.add("note", Tensor(note, Dtype::f32, {2}));
         stream.push(chunk, [&](Chunk mel) { out.push_back(std::move(mel)); });
     }
     ASSERT_EQ(out.size(), 4u);  // 1 s, 1 s, 1 s, and two frames past 3 s
     EXPECT_EQ(out[0].document.header.metadata.at("part"), "0");
     EXPECT_EQ(out[2].document.header.metadata.at("part"), "1");
     for (const Chunk& chunk : out) EXPECT_EQ(chunk.document.header.metadata.at("language"), "de");
-    EXPECT_EQ(out[0].document.tensor("speech").as<float>()[0], 1.0f);
-    EXPECT_EQ(out[1].document.tensor("speech").as<float>()[0], 2.0f);
-    EXPECT_EQ(out[2].document.find("speech"), nullptr);
+    EXPECT_EQ(out[0].document.tensor("note").as<float>()[0], 1.0f);
+    EXPECT_EQ(out[1].document.tensor("note").as<float>()[0], 2.0f);
+    EXPECT_EQ(out[2].document.find("note"), nullptr);
     EXPECT_EQ(out[3].document.find("samples"), nullptr);
 }
 
