@@ -11,7 +11,7 @@
 namespace {
 
 std::string document(const std::string& kind, const std::string& recording, int64_t start,
-                     bool last, int64_t frames) {
+                     bool last, int64_t frames, int64_t regions = 0) {
     const bool mel = kind == "mel";
     const uint64_t bytes = static_cast<uint64_t>(frames) * (mel ? 320 : 4);
     hark::SafetensorsHeader header;
@@ -23,7 +23,11 @@ std::string document(const std::string& kind, const std::string& recording, int6
     hark::TensorEntry entry{mel ? "log_mel" : "samples", "F32", {frames}, 0, bytes};
     if (mel) entry.shape = {80, frames};
     header.tensors.push_back(entry);
-    return hark::format_safetensors_header(header) + std::string(bytes, '\xbf');
+    std::string speech;
+    for (char i = 1; i <= 2 * regions; ++i) speech += i + std::string(7, '\0');
+    if (regions > 0)
+        header.tensors.push_back({"speech", "I64", {regions, 2}, bytes, bytes + speech.size()});
+    return hark::format_safetensors_header(header) + std::string(bytes, '\xbf') + speech;
 }
 
 void read_all(const std::string& kind, const uint8_t* data, size_t size) {
@@ -34,6 +38,7 @@ void read_all(const std::string& kind, const uint8_t* data, size_t size) {
         hark::whisper::MelRecording mel;
         std::vector<float> window(hark::whisper::kWindowFrames * 80);
         while (auto chunk = reader.next()) {
+            hark::speech_of(chunk->document);
             if (kind != "mel") continue;
             if (chunk->start == 0) mel = {};
             mel.add(*chunk, 80);
@@ -49,7 +54,7 @@ void read_all(const std::string& kind, const uint8_t* data, size_t size) {
 
 std::vector<std::string> hark::fuzz::fuzz_seeds() {
     return {document("mel", "0", 0, false, 3) + document("mel", "0", 3, true, 2),
-            document("mel", "0", 0, true, 0),
+            document("mel", "0", 0, true, 0), document("audio", "0", 0, true, 5, 3),
             document("audio", "0", 0, false, 5) + document("audio", "1", 0, true, 5) +
                 document("audio", "0", 5, true, 0)};
 }

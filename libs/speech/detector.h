@@ -1,0 +1,60 @@
+// The speech detector that needs no weights: speech is what stands out of the noise, over a wide
+// band, and does not keep its shape.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "speech/regions.h"
+
+namespace hark {
+
+// Hears log-mel frames as Whisper's front end makes them: log10 of the mel power, at least -10, not
+// normalised, 80 or 128 bands, a frame each 160 samples at 16 kHz. docs/speech.md explains the
+// measures and says what it finds and where it fails.
+//
+// A frame's probability is the product of two logistic functions, each of one measure's means over
+// 0.2 s and over 0.8 s around the frame:
+//   change the share of frames in which the spectrum's shape, its level taken out, moves by more
+//          than 2 dB in 60 ms. The shape is that of the levels above the noise floor in 20 bands,
+//          and a band's floor is its morphological opening over 1.5 s: the highest level that lasts
+//          as long around the frame. So noise, hums and held tones are floor from their first frame
+//          on, and noise that swells and notes that fade keep their shape; speech does neither.
+//   width  the share of the mel bands within 45 dB of the frame's loudest: chirps and whistles move
+//          as speech does, in few bands.
+// Sources: minimum statistics (Martin 2001) for the floor, long-term spectral divergence (Ramirez
+// et al. 2004) and the modulation spectrum of speech (Greenberg and Kingsbury 1997) for the change.
+class Detector {
+  public:
+    static constexpr int64_t kStep = 160;  // samples that a probability stands for
+
+    // Throws Error unless n_mels is 80 or 128.
+    explicit Detector(int n_mels);
+
+    // Takes the recording's next frames, n_mels values each, low frequencies first, and appends the
+    // probabilities of the frames whose surroundings are now known, 4 s later at most. The cuts
+    // between pushes do not matter, to the last bit.
+    void push(std::span<const float> frames, std::vector<float>& probabilities);
+    // Ends the recording: one probability for each frame of it has been given.
+    void finish(std::vector<float>& probabilities);
+
+  private:
+    struct Measures;
+
+    void give(int64_t end, std::vector<float>& probabilities);
+    int64_t frames() const;  // that have come
+    Measures measure(int64_t begin, int64_t end) const;
+
+    size_t n_mels_;
+    std::vector<std::vector<size_t>> bands_;  // the mel bands of each of the 20
+    std::vector<float> power_;                // (frames, n_mels), from frame first_ on
+    int64_t first_ = 0;
+    int64_t given_ = 0;  // frames
+};
+
+// The regions of speech in a recording of so many samples, from all its frames (frames, n_mels).
+std::vector<Region> speech_in_log_mel(std::span<const float> frames, int n_mels, int64_t samples,
+                                      const RegionOptions& options);
+
+}  // namespace hark

@@ -1,0 +1,53 @@
+// Silero VAD's weight files, and a step of what they hold.
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "fuzz/memory_file.h"
+#include "fuzz/seeds.h"
+#include "speech/silero.h"
+
+namespace {
+
+std::string number(uint32_t value) {
+    std::string bytes;
+    for (int i = 0; i < 4; ++i, value >>= 8) bytes += static_cast<char>(value);
+    return bytes;
+}
+
+std::string ggml_header() {
+    std::string file = number(0x67676d6c) + number(10) + "silero-16k";
+    for (uint32_t n :
+         {6, 2, 0, 512, 64, 4, 129, 128, 3, 128, 64, 3, 64, 64, 3, 64, 128, 3, 128, 128, 128, 1})
+        file += number(n);
+    return file;
+}
+
+std::string tensor(const std::string& name, std::initializer_list<uint32_t> shape, uint32_t type) {
+    std::string bytes = number(static_cast<uint32_t>(shape.size())) +
+                        number(static_cast<uint32_t>(name.size())) + number(type);
+    uint32_t count = type == 0 ? 4 : 2;
+    for (uint32_t n : shape) bytes += number(n), count *= n;
+    return bytes + name + std::string(count, '\x2c');
+}
+
+}  // namespace
+
+std::vector<std::string> hark::fuzz::fuzz_seeds() {
+    SafetensorsHeader header;
+    header.tensors = {{"conv1.bias", "F32", {128}, 0, 512}, {"conv2.bias", "F16", {64}, 512, 640}};
+    return {ggml_header() + tensor("_model.encoder.0.reparam_conv.bias", {128}, 0) +
+                tensor("_model.decoder.decoder.2.bias", {}, 0) +
+                tensor("_model.decoder.decoder.2.weight", {128}, 1),
+            ggml_header() + tensor("_model.encoder.2.reparam_conv.weight", {3, 64, 64}, 1),
+            format_safetensors_header(header) + std::string(640, '\x3c')};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const hark::fuzz::MemoryFile input(data, size);
+    try {
+        hark::Silero silero(hark::load_silero(input.path()));
+        std::vector<float> probabilities;
+        silero.push(std::vector<float>(512, 0.5f), probabilities);
+    } catch (const hark::Error&) {
+    }
+    return 0;
+}
