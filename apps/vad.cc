@@ -8,6 +8,7 @@
 // on the recording's last chunk. A recording that broke is passed on with its error, as mel does.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -46,8 +47,13 @@ struct MelDetector {
 
     void push(std::span<const float> samples, std::vector<float>& probabilities) {
         std::vector<float> frames;
-        log_mel.push(samples, frames);
-        detector.push(frames, probabilities);
+        while (!samples.empty()) {  // in pieces, so that a long document's frames are not kept
+            const auto piece = samples.first(std::min<size_t>(samples.size(), kSampleRate));
+            samples = samples.subspan(piece.size());
+            log_mel.push(piece, frames);
+            detector.push(frames, probabilities);
+            frames.clear();
+        }
     }
     void finish(std::vector<float>& probabilities) {
         std::vector<float> frames;
