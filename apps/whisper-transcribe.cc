@@ -1,7 +1,10 @@
 // whisper-transcribe: log-mel stream -> text, srt, vtt, tsv, json, jsonl, with Whisper models.
 #include <unistd.h>
 
+#include <exception>
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "core/cli.h"
 #include "core/models.h"
@@ -44,29 +47,57 @@ void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& 
                                    " s long: nothing is transcribed there"));
 }
 
-// One recording, complete: transcribed and written. `chunk` is its last one.
-void transcribe(const Options& options, Transcriber& transcriber, const MelRecording& mel,
-                const Chunk& chunk, TranscriptOutput& output, Console& console) {
-    RecordingInfo info{chunk.source, chunk.channel, ""};
-    std::string text;
-    if (chunk.error.empty())
-        warn_of_clips_behind(options.transcribe.clips, mel, chunk.source, console);
-    Progress progress(console);
-    if (mel.content_frames() > 0) info.language = transcriber.language(mel);
-    output.begin(info);
-    if (mel.content_frames() > 0) {
-        Transcriber::Listener listener;
-        listener.segment = [&](const Segment& segment) { output.segment(segment); };
-        listener.progress = [&](double done) {
-            progress.show(concat(chunk.source, ": ", static_cast<int>(done * 100), "%"));
-        };
-        text = transcriber.transcribe(mel, info.language, listener);
+// Recordings go from the stream to the transcriber as long as it has room, and out in their order.
+// While it is at work only what has arrived is read. What breaks the stream is thrown when all
+// that came before it is written.
+void transcribe_all(ByteReader& in, int64_t n_mels, const Options& options,
+                    Transcriber& transcriber, Console& console) {
+    RecordingReader chunks(in, "mel", "pipe it through mel first");
+    std::map<std::string, MelRecording> open;  // those that have not ended
+    bool ended = false;
+    std::exception_ptr failure;
+    const auto read_chunk = [&] {
+        const std::optional<Chunk> chunk = chunks.next();
+        ended = !chunk;
+        if (ended) return;
+        open[chunk->recording].add(*chunk, n_mels);
+        if (!chunk->last) return;
+        MelRecording mel = std::move(open[chunk->recording]);
+        open.erase(chunk->recording);
+        if (chunk->error.empty())
+            warn_of_clips_behind(options.transcribe.clips, mel, chunk->source, console);
+        transcriber.add({chunk->source, chunk->channel, ""}, chunk->error, std::move(mel));
+    };
+    while (!ended || !transcriber.idle()) {
+        try {
+            while (!ended && transcriber.has_room() && (transcriber.idle() || in.ready()))
+                read_chunk();
+        } catch (...) {
+            failure = std::current_exception();
+            ended = true;
+        }
+        transcriber.advance();
     }
-    output.end(text, chunk.error);
-    if (!chunk.error.empty()) {
-        const bool named = chunk.error.starts_with(chunk.source);
-        console.error(named ? chunk.error : chunk.source + ": " + chunk.error);
-    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+Transcriber::Listener listener_of(TranscriptOutput& output, Console& console) {
+    auto progress = std::make_shared<Progress>(console);
+    Transcriber::Listener listener;
+    listener.begin = [&output](const RecordingInfo& info) { output.begin(info); };
+    listener.segment = [&output](const Segment& segment) { output.segment(segment); };
+    listener.progress = [progress](const Transcription& recording) {
+        progress->show(
+            concat(recording.info.source, ": ", static_cast<int>(recording.progress() * 100), "%"));
+    };
+    listener.end = [&output, &console](const Transcription& recording) {
+        const std::string& source = recording.info.source;
+        output.end(recording.text(), recording.error);
+        if (recording.error.empty()) return;
+        const bool named = recording.error.starts_with(source);
+        console.error(named ? recording.error : source + ": " + recording.error);
+    };
+    return listener;
 }
 
 void run(const Options& options, Console& console) {
@@ -78,21 +109,19 @@ void run(const Options& options, Console& console) {
         ctx.on_stage = [&](const std::string& name, const std::string& shape, double ms) {
             console.stage(name, shape, ms);
         };
+    const Precision precision = precision_of(options.compute.dtype);
     const std::filesystem::path directory = find_model(options.model, "whisper");
-    const Model model = load_model(directory, precision_of(options.compute.dtype));
+    const Model model = load_model(directory, precision);
+    std::optional<Model> draft;
+    if (!options.transcribe.draft_model.empty())
+        draft = load_model(find_model(options.transcribe.draft_model, "whisper"), precision);
     const Tokenizer tokenizer(directory, model.config.n_vocab);
-    Transcriber transcriber(ctx, model, tokenizer, options.transcribe);
     TranscriptOutput output(options.output);
+    Transcriber transcriber(ctx, model, tokenizer, options.transcribe, listener_of(output, console),
+                            draft ? &*draft : nullptr);
 
     ByteReader in(STDIN_FILENO, "stdin");
-    RecordingReader chunks(in, "mel", "pipe it through mel first");
-    std::map<std::string, MelRecording> recordings;  // those that have not ended
-    while (std::optional<Chunk> chunk = chunks.next()) {
-        recordings[chunk->recording].add(*chunk, model.config.n_mels);
-        if (!chunk->last) continue;
-        transcribe(options, transcriber, recordings[chunk->recording], *chunk, output, console);
-        recordings.erase(chunk->recording);
-    }
+    transcribe_all(in, model.config.n_mels, options, transcriber, console);
 }
 
 }  // namespace

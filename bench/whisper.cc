@@ -12,6 +12,7 @@
 #include "core/cli.h"
 #include "harness.h"
 #include "kernels/ragged.h"
+#include "whisper/alignment.h"
 #include "whisper/model.h"
 
 namespace hark::bench {
@@ -20,7 +21,8 @@ namespace {
 using namespace hark::whisper;
 
 constexpr int64_t kBatch = 8;
-constexpr int32_t kPosition = 100;  // of the token that is timed, with so many before it
+constexpr int32_t kWordTokens = 60;  // of a window's text
+constexpr int32_t kPosition = 100;   // of the token that is timed, with so many before it
 
 struct Options {
     std::string size = "tiny", device = "cpu", dtype = "all";
@@ -118,6 +120,32 @@ class Session {
                            ints(wanted), self_, cross_);
         });
     }
+    // What the times of words add to a window: the pass over a text of kWordTokens tokens with the
+    // alignment heads' scores, and the way through them.
+    double words_ms() {
+        const Config& config = model_.config;
+        std::vector<int32_t> tokens, position, wanted;
+        for (int32_t i = 0; i < kWordTokens; ++i) {
+            tokens.push_back(1000 + 17 * i);
+            position.push_back(i);
+            wanted.push_back(i);
+        }
+        HostRagged own, listens;
+        own.add(0, kWordTokens, kWordTokens);
+        listens.add(0, kWordTokens, config.n_audio_ctx);
+        return median_ms([&] {
+            Arena::Scope scope(ctx_.arena);
+            const int64_t heads = std::ssize(config.alignment_heads);
+            Tensor scores = ctx_.arena.tensor(Dtype::f32, {heads, kWordTokens, config.n_audio_ctx});
+            const std::vector<ScoresRequest> requests = requests_for(config, scores);
+            model_.decoder(ctx_, ints(tokens), ints(position), own.view(), listens.view(),
+                           ints(wanted), self_, cross_, &requests);
+            const std::vector<float> fit =
+                attention_map({scores.as<float>(), static_cast<size_t>(scores.size())}, heads,
+                              kWordTokens, config.n_audio_ctx, ctx_.threads);
+            first_frames(fit, kWordTokens, config.n_audio_ctx);
+        });
+    }
 
   private:
     KeyValues key_values(int64_t slots, int64_t capacity) const {
@@ -161,6 +189,7 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
     const double encoder = alone.encoder_ms(), remember = alone.remember_ms();
     const double token = alone.step_ms();
     const double peak = peak_megabytes();  // of what a recording alone needs
+    const double words = alone.words_ms();
     const double tokens = Session(ctx, model, kBatch).step_ms();
     Limits limits(ctx.threads);  // only now: its buffers would count as the model's memory
     Report report(limits, heading);
@@ -174,6 +203,8 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
     report.bytes(name + "token", dtype, token, token_bytes(model, 1));
     report.bytes(name + "token in a batch of 8", dtype, tokens / kBatch,
                  token_bytes(model, kBatch) / kBatch);
+    report.figure(name + "times of a window's words", dtype, words, kWordTokens / words * 1000,
+                  "tokens/s");
     report.figure(name + "weights", dtype, 0, weights, "MB");
     report.figure(name + "peak memory", dtype, 0, peak, "MB");
     std::fflush(stdout);

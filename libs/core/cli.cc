@@ -22,12 +22,18 @@ namespace {
 // libgomp's threads wait for one another spinning, by default for milliseconds: on a busy machine
 // that keeps the awaited thread from running. The bound is read when libgomp is loaded, so the tool
 // is started once more with it, unless the user has chosen.
-void bound_spinning(char** argv) {
+void bound_spinning() {
     if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
     std::error_code failed;
     const std::string self = std::filesystem::read_symlink("/proc/self/exe", failed).string();
-    if (failed || ::setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
-    ::execv(self.c_str(), argv);  // where it fails, the tool goes on as it is
+    std::vector<std::string> words;  // the whole command line, which a subcommand does not see
+    std::ifstream in("/proc/self/cmdline", std::ios::binary);
+    for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    if (failed || words.empty() || ::setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
+    ::execv(self.c_str(), argv.data());  // where it fails, the tool goes on as it is
 }
 
 // "HZ samples a second" -> {"HZ", "samples a second"}; without a leading word in capitals, {"",
@@ -244,7 +250,7 @@ void require_not_terminal(const std::string& produced) {
 int detail::tool_main(const char* name, const char* summary, int argc, char** argv,
                       const std::function<void(Flags&)>& register_flags,
                       const std::function<void(Console&)>& run) {
-    bound_spinning(argv);
+    bound_spinning();
     // A reader that has gone ends the tool quietly, also where the parent had SIGPIPE ignored.
     std::signal(SIGPIPE, SIG_DFL);
     std::setvbuf(stderr, nullptr, _IOLBF, 1024);

@@ -83,4 +83,11 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
                float scale, bool causal);
 
+// scores (n, T, frames) f32: scores[i][t][j] = scale * q[t] . key j of the row's own sequence, in
+// head heads[i]: what attention() takes the softmax of, for a few heads and the first keys alone.
+// heads (n) i32, on the host; q (T, W), its columns from 0 on are (H, D); keys (slots, H, capacity,
+// D); every sequence has `frames` keys at least.
+void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
+                      const Ragged& rows, float scale);
+
 }  // namespace hark

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "whisper/alignment_heads.h"
 
 namespace hark::whisper {
 namespace {
@@ -29,7 +30,13 @@ void check_heads(int64_t channels, int64_t heads, const std::string& file) {
 
 Config load_config(const std::filesystem::path& directory) {
     const std::filesystem::path path = directory / "config.json";
-    return parse_config(read_file(path, size_t{1} << 20), path.string());
+    Config config = parse_config(read_file(path, size_t{1} << 20), path.string());
+    const std::filesystem::path generation = directory / "generation_config.json";
+    std::error_code failed;
+    if (std::filesystem::exists(generation, failed))
+        config.alignment_heads = parse_alignment_heads(read_file(generation, size_t{1} << 22),
+                                                       config, generation.string());
+    return config;
 }
 
 Config parse_config(const std::string& text, const std::string& file) {
@@ -56,6 +63,7 @@ Config parse_config(const std::string& text, const std::string& file) {
             config.n_text_ctx);
     check_heads(config.n_audio_state, config.n_audio_head, file);
     check_heads(config.n_text_state, config.n_text_head, file);
+    config.alignment_heads = default_alignment_heads(config);
     return config;
 }
 
@@ -76,8 +84,10 @@ Config official_config(const std::string& size) {
         found != kShapes.end(), "no official size '", size,
         "': expected tiny, base, small, medium (each also with .en), large-v2, large-v3, turbo");
     const Shape& s = found->second;
-    return {s.mels,          1500,    s.state, s.heads,       s.audio_layers, s.vocab,
-            kMaxTextContext, s.state, s.heads, s.text_layers, 4 * s.state,    4 * s.state};
+    Config config = {s.mels,          1500,    s.state, s.heads,       s.audio_layers, s.vocab,
+                     kMaxTextContext, s.state, s.heads, s.text_layers, 4 * s.state,    4 * s.state};
+    config.alignment_heads = default_alignment_heads(config);
+    return config;
 }
 
 }  // namespace hark::whisper

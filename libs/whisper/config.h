@@ -4,11 +4,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace hark::whisper {
 
 inline constexpr int64_t kWindowFrames = 3000;  // mel frames of a 30 s window, 10 ms each
 inline constexpr int64_t kMaxTextContext = 448;
+
+// A head of the decoder's cross-attention.
+struct AlignmentHead {
+    int32_t layer = 0, head = 0;
+    auto operator<=>(const AlignmentHead&) const = default;
+};
 
 // Names as in openai/whisper's ModelDimensions.
 struct Config {
@@ -24,12 +31,14 @@ struct Config {
     int64_t n_text_layer = 0;
     int64_t n_audio_mlp = 0;  // hidden channels of an encoder block's MLP
     int64_t n_text_mlp = 0;
+    std::vector<AlignmentHead> alignment_heads;  // those that times of words are taken from
 };
 
-// Reads DIR/config.json. Throws Error naming the file and the key: missing, out of range, heads
-// that do not divide the channels, a model that is not Whisper.
+// Reads DIR/config.json, and the alignment heads of DIR/generation_config.json where it has some
+// (alignment_heads.h). Throws Error naming the file and the key: missing, out of range, heads that
+// do not divide the channels, a model that is not Whisper.
 Config load_config(const std::filesystem::path& directory);
-// The same from the file's text; `where` names it in messages.
+// The same from config.json's text alone; `where` names it in messages.
 Config parse_config(const std::string& text, const std::string& where);
 
 // The official sizes (tiny, base, small, medium, large-v3, turbo, and .en twins), for benchmarks.

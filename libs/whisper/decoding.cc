@@ -1,20 +1,19 @@
 #include "whisper/decoding.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
 #include "kernels/distribution.h"
-#include "kernels/ragged.h"
-#include "text/utf8.h"
+#include "whisper/strings.h"
 
 namespace hark::whisper {
 namespace {
 
 constexpr double kMaxInitialTimestamp = 1.0;  // seconds
 constexpr double kTimestampStep = 0.02;       // seconds
+// Rows of a pass: so many are multiplied without any bit depending on the others (ops.h, linear).
+constexpr int64_t kRowsAtOnce = 16;
 
 Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
     const SpecialTokens& special = tokenizer.special();
@@ -27,98 +26,55 @@ Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
         static_cast<int32_t>(std::lround(kMaxInitialTimestamp / kTimestampStep));
     rules.blank = tokenizer.encode(" ");
     rules.blank.push_back(special.eot);
-    rules.suppressed = tokenizer.non_speech_tokens();
+    rules.suppressed = options.suppressed;
     for (int32_t id : {special.transcribe, special.translate, special.sot, special.sot_prev,
                        special.sot_lm, special.no_speech})
         if (id >= 0) rules.suppressed.push_back(id);
     std::sort(rules.suppressed.begin(), rules.suppressed.end());
+    rules.suppressed.erase(std::unique(rules.suppressed.begin(), rules.suppressed.end()),
+                           rules.suppressed.end());
+    rules.repetition_penalty = options.repetition_penalty;
+    rules.no_repeat_ngram = options.no_repeat_ngram;
     return rules;
-}
-
-std::unique_ptr<KeyValues> key_values(const Model& model, int64_t slots, int64_t capacity) {
-    const Config& c = model.config;
-    return std::make_unique<KeyValues>(c.n_text_layer, slots, c.n_text_head, capacity,
-                                       c.n_text_state / c.n_text_head, model.precision.cache);
-}
-
-Tensor ints(std::vector<int32_t>& values) {
-    return Tensor(values.data(), Dtype::i32, {static_cast<int64_t>(values.size())});
 }
 
 }  // namespace
 
-// Rows are packed in the order they are added.
-struct WindowDecoder::Step {
-    std::vector<int32_t> tokens, position, wanted;
-    HostRagged rows, listens;
-
-    // The tokens [begin, length) of a row whose cache slot holds the first `begin`.
-    void add(const Row& row, int64_t slot, int32_t begin, int64_t n_audio_ctx) {
-        for (int32_t i = begin; i < row.length; ++i) {
-            tokens.push_back(row.tokens[i]);
-            position.push_back(i);
-        }
-        rows.add(slot, row.length - begin, row.length);
-        listens.add(row.window, row.length - begin, n_audio_ctx);
-    }
-    void want(int64_t packed_row) { wanted.push_back(static_cast<int32_t>(packed_row)); }
-};
-
 WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& tokenizer,
-                             const DecodingOptions& options, int64_t windows)
+                             const DecodingOptions& options, int64_t windows, const Model* draft)
     : ctx_(ctx),
       model_(model),
       tokenizer_(tokenizer),
       options_(options),
       rules_(make_rules(tokenizer, options)),
-      cross_(key_values(model, windows, model.config.n_audio_ctx)) {}
-
-void WindowDecoder::encode(Tensor mel) {
-    Arena::Scope scope(ctx_.arena);
-    require(mel.dim(0) <= cross_->slots, "encode: ", mel.dim(0), " windows, ", cross_->slots,
-            " slots");
-    const HostRagged windows = HostRagged::equal(mel.dim(0), model_.config.n_audio_ctx);
-    Tensor encoded = model_.encoder(ctx_, mel);  // (B * n_audio_ctx, C)
-    model_.decoder.remember(ctx_, encoded, *cross_, windows.view());
+      beams_{static_cast<size_t>(options.beam_size),
+             static_cast<size_t>(
+                 std::nearbyint(static_cast<double>(options.beam_size) * options.patience)),
+             rules_.eot},
+      rows_a_window_(std::max(options.best_of, options.beam_size)),
+      caches_(model, windows * rows_a_window_, windows),
+      groups_(static_cast<size_t>(windows)) {
+    require(beams_.max_finished > 0, "expected at least one finished sequence to wait for, found ",
+            options.beam_size, " beams with a patience of ", options.patience);
+    require(rules_.suppressed.empty() || rules_.suppressed.back() < model.config.n_vocab,
+            "expected suppressed tokens below ", model.config.n_vocab, ", found ",
+            rules_.suppressed.back());
+    if (draft) drafter_ = std::make_unique<Drafter>(*draft, model.config.n_vocab, windows);
 }
 
-Tensor WindowDecoder::forward(const Step& step) {
-    std::vector<int32_t> tokens = step.tokens, position = step.position, wanted = step.wanted;
-    return model_.decoder(ctx_, ints(tokens), ints(position), step.rows.view(), step.listens.view(),
-                          ints(wanted), *self_, *cross_);
-}
-
-Row WindowDecoder::first_row(const WindowTask& task) const {
-    const SpecialTokens& special = tokenizer_.special();
-    const size_t longest = static_cast<size_t>(model_.config.n_text_ctx / 2 - 1);
-    std::vector<int32_t> tokens;
-    if (!task.prompt.empty()) {
-        tokens.push_back(special.sot_prev);
-        const size_t skipped = task.prompt.size() > longest ? task.prompt.size() - longest : 0;
-        tokens.insert(tokens.end(), task.prompt.begin() + static_cast<ptrdiff_t>(skipped),
-                      task.prompt.end());
-    }
-    Row row;
-    row.window = static_cast<int32_t>(task.slot);
-    row.sot_index = static_cast<int32_t>(tokens.size());
-    const std::vector<int32_t> sot = tokenizer_.sot_sequence(task.language, options_.task);
-    tokens.insert(tokens.end(), sot.begin(), sot.end());
-    if (!options_.timestamps) tokens.push_back(special.no_timestamps);
-    std::copy(tokens.begin(), tokens.end(), row.tokens.begin());
-    row.length = row.sample_begin = static_cast<int32_t>(tokens.size());
-    return row;
+void WindowDecoder::encode(int64_t slot, Tensor mel) {
+    encode_window(ctx_, model_, caches_, slot, mel);
+    if (drafter_) drafter_->encode(ctx_, slot, mel);
 }
 
 std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot) {
-    Arena::Scope scope(ctx_.arena);
-    if (!self_) self_ = key_values(model_, 1, model_.config.n_text_ctx);
-    Row row;
-    row.window = static_cast<int32_t>(slot);
-    row.tokens[row.length++] = tokenizer_.special().sot;
-    Step step;
-    step.add(row, 0, 0, model_.config.n_audio_ctx);
-    step.want(0);
-    const float* logits = forward(step).as<float>();
+    const Arena::Scope scope(ctx_.arena);
+    const int32_t sot[] = {tokenizer_.special().sot};
+    Pass pass;
+    pass.add(sot, 0, slot * rows_a_window_, slot, model_.config.n_audio_ctx);
+    pass.want(0);
+    const Tensor row = pass.logits(ctx_, model_, caches_);
+    const float* logits = row.as<float>();
     std::vector<float> of_languages;
     for (const auto& [code, id] : tokenizer_.special().languages)
         of_languages.push_back(logits[id]);
@@ -129,157 +85,198 @@ std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot
     return probabilities;
 }
 
-// The rows of one window stand side by side; `first` is where each window's begin, and their end.
-struct WindowDecoder::Batch {
-    std::vector<Row> rows;
-    std::vector<Random> random;
-    std::vector<double> temperature;
-    std::vector<size_t> first{0};
-
-    size_t windows() const { return first.size() - 1; }
-    std::span<const Row> group(size_t window) const {
-        return {rows.data() + first[window], first[window + 1] - first[window]};
+Row WindowDecoder::first_row(const WindowTask& task) const {
+    const SpecialTokens& special = tokenizer_.special();
+    std::vector<int32_t> tokens;
+    if (!task.prompt.empty()) {
+        tokens.push_back(special.sot_prev);
+        const size_t skipped =
+            task.prompt.size() > max_prompt() ? task.prompt.size() - max_prompt() : 0;
+        tokens.insert(tokens.end(), task.prompt.begin() + static_cast<ptrdiff_t>(skipped),
+                      task.prompt.end());
     }
-};
-
-WindowDecoder::Batch WindowDecoder::make_batch(std::span<const WindowTask> tasks) const {
-    Batch batch;
-    for (const WindowTask& task : tasks) {
-        const size_t n = task.temperature > 0 ? static_cast<size_t>(options_.best_of) : 1;
-        Row row = first_row(task);
-        row.parent = static_cast<int32_t>(batch.first.back());
-        Random seeds(task.seed);
-        for (size_t i = 0; i < n; ++i) {
-            batch.rows.push_back(row);
-            batch.random.emplace_back(seeds.next());
-            batch.temperature.push_back(task.temperature);
-        }
-        batch.first.push_back(batch.rows.size());
-    }
-    return batch;
+    Row row;
+    row.window = static_cast<int32_t>(task.slot);
+    row.sot_index = static_cast<int32_t>(tokens.size());
+    const std::vector<int32_t> sot = tokenizer_.sot_sequence(task.language, options_.task);
+    tokens.insert(tokens.end(), sot.begin(), sot.end());
+    if (!options_.timestamps) tokens.push_back(special.no_timestamps);
+    tokens.insert(tokens.end(), options_.prefix.begin(), options_.prefix.end());
+    require(std::ssize(tokens) < model_.config.n_text_ctx, "the prompt and the prefix take ",
+            tokens.size(), " tokens, the model's context has ", model_.config.n_text_ctx);
+    std::copy(tokens.begin(), tokens.end(), row.tokens.begin());
+    row.length = row.sample_begin = static_cast<int32_t>(tokens.size());
+    return row;
 }
 
-void WindowDecoder::read_prompts(Batch& batch) {
-    Arena::Scope scope(ctx_.arena);
+// A row longer than this is finished. Half the context is sampled at most; the last token sampled
+// may stand behind the context's end, as it is never decoded.
+int32_t WindowDecoder::max_length(const Row& row) const {
+    const int32_t context = static_cast<int32_t>(model_.config.n_text_ctx);
+    return std::min(context, row.sample_begin + context / 2 - 1);
+}
+
+int64_t WindowDecoder::cache_row(const Group& group, size_t row) const {
+    return group.task.slot * rows_a_window_ + static_cast<int64_t>(row);
+}
+
+// The prompt is read in a pass of its own: the products of many rows may round by their number.
+void WindowDecoder::start(const WindowTask& task) {
+    Group& group = groups_[static_cast<size_t>(task.slot)];
+    require(!group.decoding, "the window in slot ", task.slot, " is being decoded");
+    group = Group{};
+    group.task = task;
+    group.decoding = true;
+    group.beams = task.temperature == 0 && options_.beam_size > 1;
+    Row row = first_row(task);
+
+    const Arena::Scope scope(ctx_.arena);
     const size_t n_vocab = static_cast<size_t>(model_.config.n_vocab);
-    Step step;
-    for (size_t window = 0; window < batch.windows(); ++window) {
-        const Row& row = batch.rows[batch.first[window]];
-        const int64_t begin = step.rows.rows();
-        step.add(row, static_cast<int64_t>(batch.first[window]), 0, model_.config.n_audio_ctx);
-        step.want(begin + row.sot_index);
-        step.want(step.rows.rows() - 1);
-    }
-    const float* logits = forward(step).as<float>();
-    copy_to_siblings(batch);
-    std::vector<float> own(n_vocab);
-    for (size_t window = 0; window < batch.windows(); ++window) {
-        const std::span<const float> at_sot(logits + 2 * window * n_vocab, n_vocab);
-        const std::span<const float> at_end(logits + (2 * window + 1) * n_vocab, n_vocab);
-        const int32_t id = tokenizer_.special().no_speech;
-        const float no_speech_prob =
-            id < 0 ? 0.0f : static_cast<float>(std::exp(at_sot[id] - log_sum_exp(at_sot)));
-        for (size_t i = batch.first[window]; i < batch.first[window + 1]; ++i) {
-            batch.rows[i].no_speech_prob = no_speech_prob;
-            std::copy(at_end.begin(), at_end.end(), own.begin());
-            sample(batch, i, own);
-        }
-    }
+    Pass pass;
+    pass.add({row.tokens.data(), static_cast<size_t>(row.length)}, 0, cache_row(group, 0),
+             task.slot, model_.config.n_audio_ctx);
+    pass.want(row.sot_index);
+    pass.want(row.length - 1);
+    const Tensor both = pass.logits(ctx_, model_, caches_);
+    const std::span<float> at_sot(both.as<float>(), n_vocab);
+    const int32_t no_speech = tokenizer_.special().no_speech;
+    if (no_speech >= 0)
+        row.no_speech_prob = static_cast<float>(std::exp(at_sot[no_speech] - log_sum_exp(at_sot)));
+    group.rows.push_back(row);
+    spread(group, {both.as<float>() + n_vocab, n_vocab});
 }
 
-void WindowDecoder::copy_to_siblings(const Batch& batch) {
+void WindowDecoder::spread(Group& group, std::span<float> logits) {
+    const Row row = group.rows.front();
+    filter(row, logits);
+    if (group.beams) {
+        group.candidates = {best_candidates(logits, beams_.size + 1)};
+        advance(group);
+        return;
+    }
+    const double temperature = group.task.temperature;
+    const int64_t rows = temperature > 0 ? options_.best_of : 1;
+    group.rows.assign(static_cast<size_t>(rows), row);
+    Random seeds(group.task.seed);
+    for (Row& each : group.rows) {
+        group.random.emplace_back(seeds.next());
+        append_token(each, logits, choose_token(logits, temperature, group.random.back()),
+                     rules_.eot, max_length(row));
+    }
+    follow_parents(group);
+}
+
+void WindowDecoder::filter(const Row& row, std::span<float> logits) const {
+    apply_rules(rules_, row.sampled(), logits);
+}
+
+void WindowDecoder::advance(Group& group) {
+    const int32_t length = group.rows.front().length + 1, longest = max_length(group.rows.front());
+    const bool over = advance_beams(group.rows, group.candidates, group.finished, beams_);
+    if (!over && length <= longest) return follow_parents(group);
+    group.rows = beam_results(group.rows, group.finished, beams_);
+    for (Row& row : group.rows) row.finished = true;
+}
+
+void WindowDecoder::follow_parents(const Group& group) {
     std::vector<int32_t> from, to;
-    int64_t length = 0;
-    for (size_t i = 0; i < batch.rows.size(); ++i) {
-        if (batch.rows[i].parent == static_cast<int32_t>(i)) continue;
-        from.push_back(batch.rows[i].parent);
-        to.push_back(static_cast<int32_t>(i));
-        length = std::max<int64_t>(length, batch.rows[i].sample_begin);
+    for (size_t i = 0; i < group.rows.size(); ++i) {
+        const size_t parent = static_cast<size_t>(group.rows[i].parent);
+        if (parent == i) continue;
+        from.push_back(static_cast<int32_t>(cache_row(group, parent)));
+        to.push_back(static_cast<int32_t>(cache_row(group, i)));
     }
     if (to.empty()) return;
-    for (std::vector<Tensor>* caches : {&self_->keys, &self_->values})
-        for (Tensor& cache : *caches) copy_cache(ctx_, cache, ints(from), ints(to), length);
+    const int64_t length = group.rows.front().length - 1;  // the newest token is not there yet
+    const auto ids = [](std::vector<int32_t>& values) {
+        return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
+    };
+    for (std::vector<Tensor>* caches : {&caches_.self.keys, &caches_.self.values})
+        for (Tensor& cache : *caches) copy_cache(ctx_, cache, ids(from), ids(to), length);
 }
 
-bool WindowDecoder::advance(Batch& batch) {
-    Arena::Scope scope(ctx_.arena);
+std::vector<WindowDecoder::Done> WindowDecoder::step() {
+    Pass pass;
+    std::vector<Going> going;
+    for (Group& group : groups_) {
+        if (!group.decoding) continue;
+        if (group.beams) group.candidates.assign(group.rows.size(), {});
+        for (size_t i = 0; i < group.rows.size(); ++i) {
+            const Row& row = group.rows[i];
+            if (row.finished) continue;
+            Going one{&group, i, 0, {}};
+            if (drafter_ && group.task.temperature == 0 && !group.beams)
+                one.drafts = drafter_->propose(
+                    ctx_, row, rules_,
+                    std::min<int64_t>(options_.draft_tokens, max_length(row) - row.length));
+            const int64_t rows = 1 + std::ssize(one.drafts);
+            if (pass.rows() + rows > kRowsAtOnce) run(pass, going);
+            one.packed = pass.rows();
+            std::vector<int32_t> tokens(row.tokens.begin(), row.tokens.begin() + row.length);
+            tokens.insert(tokens.end(), one.drafts.begin(), one.drafts.end());
+            pass.add(tokens, row.length - 1, cache_row(group, i), row.window,
+                     model_.config.n_audio_ctx);
+            for (int64_t k = 0; k < rows; ++k) pass.want(one.packed + k);
+            going.push_back(std::move(one));
+        }
+    }
+    if (!going.empty()) run(pass, going);
+
+    std::vector<Done> done;
+    for (Group& group : groups_) {
+        if (!group.decoding) continue;
+        if (group.beams && !is_done(group)) advance(group);
+        if (!is_done(group)) continue;
+        done.push_back({group.task.slot, result(group)});
+        group.decoding = false;
+    }
+    return done;
+}
+
+// Runs the pass and gives every row its logits; both are empty afterwards.
+void WindowDecoder::run(Pass& pass, std::vector<Going>& going) {
+    const Arena::Scope scope(ctx_.arena);
+    float* logits = pass.logits(ctx_, model_, caches_).as<float>();
+    for (const Going& one : going) take_logits(one, logits + one.packed * model_.config.n_vocab);
+    pass = Pass{};
+    going.clear();
+}
+
+// `logits` (1 + drafts, n_vocab): behind the row's newest token, then behind each draft, which
+// count as long as the drafts before were what the row takes itself.
+void WindowDecoder::take_logits(const Going& going, float* logits) {
+    Group& group = *going.group;
+    Row& row = group.rows[going.row];
     const size_t n_vocab = static_cast<size_t>(model_.config.n_vocab);
-    Step step;
-    std::vector<size_t> going;
-    for (size_t i = 0; i < batch.rows.size(); ++i) {
-        const Row& row = batch.rows[i];
-        if (row.finished) continue;
-        step.add(row, static_cast<int64_t>(i), row.length - 1, model_.config.n_audio_ctx);
-        step.want(static_cast<int64_t>(going.size()));
-        going.push_back(i);
+    for (size_t k = 0; k <= going.drafts.size() && !row.finished; ++k) {
+        const std::span<float> own(logits + k * n_vocab, n_vocab);
+        filter(row, own);
+        if (group.beams) {
+            group.candidates[going.row] = best_candidates(own, beams_.size + 1);
+            return;
+        }
+        const int32_t token = choose_token(own, group.task.temperature, group.random[going.row]);
+        append_token(row, own, token, rules_.eot, max_length(row));
+        if (k < going.drafts.size() && token != going.drafts[k]) return;
     }
-    if (going.empty()) return false;
-    float* logits = forward(step).as<float>();
-    for (size_t k = 0; k < going.size(); ++k)
-        sample(batch, going[k], {logits + k * n_vocab, n_vocab});
-    return true;
 }
 
-void WindowDecoder::sample(Batch& batch, size_t i, std::span<float> logits) const {
-    constexpr int32_t kSampleLength = kMaxTextContext / 2;
-    Row& row = batch.rows[i];
-    apply_rules(rules_, row.sampled(), logits);
-    const int32_t token = choose_token(logits, batch.temperature[i], batch.random[i]);
-    const int32_t context = static_cast<int32_t>(model_.config.n_text_ctx);
-    append_token(row, logits, token, rules_.eot,
-                 std::min(context, row.sample_begin + kSampleLength - 1));
+bool WindowDecoder::is_done(const Group& group) const {
+    return std::all_of(group.rows.begin(), group.rows.end(),
+                       [](const Row& row) { return row.finished; });
 }
 
-std::vector<DecodingResult> WindowDecoder::decode(std::span<const WindowTask> tasks) {
-    Batch batch = make_batch(tasks);
-    const int64_t rows = static_cast<int64_t>(batch.rows.size());
-    if (!self_ || self_->slots < rows) self_ = key_values(model_, rows, model_.config.n_text_ctx);
-    read_prompts(batch);
-    while (advance(batch)) {
-    }
-    std::vector<DecodingResult> results;
-    for (size_t window = 0; window < batch.windows(); ++window)
-        results.push_back(result(batch.group(window), tasks[window].temperature));
-    return results;
-}
-
-DecodingResult WindowDecoder::result(std::span<const Row> group, double temperature) const {
-    const Row& row = group[best_row(group, rules_.eot)];
+DecodingResult WindowDecoder::result(const Group& group) const {
+    const Row& row = group.rows[best_row(group.rows, rules_.eot, options_.length_penalty)];
     const std::span<const int32_t> tokens = text_tokens(row, rules_.eot);
     DecodingResult result;
     result.tokens.assign(tokens.begin(), tokens.end());
     result.text = strip(tokenizer_.decode(tokens));
-    result.temperature = temperature;
+    result.temperature = group.task.temperature;
     result.avg_logprob = row.sum_logprob / static_cast<double>(tokens.size() + 1);
     result.no_speech_prob = row.no_speech_prob;
     result.compression_ratio = compression_ratio(result.text);
     return result;
-}
-
-double compression_ratio(const std::string& text) {
-    uLongf bytes = compressBound(text.size());
-    std::vector<Bytef> packed(bytes);
-    const int status = compress2(packed.data(), &bytes, reinterpret_cast<const Bytef*>(text.data()),
-                                 text.size(), Z_DEFAULT_COMPRESSION);
-    require(status == Z_OK, "zlib: compression failed with status ", status);
-    return static_cast<double>(text.size()) / static_cast<double>(bytes);
-}
-
-std::string strip(const std::string& text) {
-    // Python's white space: str.isspace()
-    const auto is_space = [](char32_t c) {
-        return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
-               c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
-               c == 0x202f || c == 0x205f || c == 0x3000;
-    };
-    size_t begin = text.size(), end = 0;
-    for (size_t at = 0; at < text.size();) {
-        const size_t start = at;
-        if (is_space(next_code_point(text, at))) continue;
-        begin = std::min(begin, start);
-        end = at;
-    }
-    return begin < end ? text.substr(begin, end - begin) : "";
 }
 
 }  // namespace hark::whisper

@@ -1,14 +1,18 @@
-// Decoding of 30 s windows: from log-mel to tokens, several windows and rows side by side.
+// Decoding of 30 s windows: from log-mel to tokens, many windows side by side, each with its own
+// prompt, language and temperature, beginning and ending when it will.
 // Source: openai/whisper decoding.py, DecodingTask.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "whisper/model.h"
+#include "whisper/alignment.h"
+#include "whisper/draft.h"
+#include "whisper/pass.h"
 #include "whisper/rules.h"
 #include "whisper/search.h"
 #include "whisper/tokenizer.h"
@@ -19,7 +23,15 @@ namespace hark::whisper {
 struct DecodingOptions {
     Task task = Task::transcribe;
     bool timestamps = true;
-    int64_t best_of = 5;  // rows a window where the temperature is above 0
+    int64_t best_of = 5;                   // rows a window where the temperature is above 0
+    int64_t beam_size = 1;                 // rows at temperature 0; 1: greedy
+    double patience = 1;                   // times beam_size: finished sequences to wait for
+    std::optional<double> length_penalty;  // alpha; none: the mean log probability ranks
+    double repetition_penalty = 1;
+    int64_t no_repeat_ngram = 0;      // 0: n-grams may repeat
+    std::vector<int32_t> suppressed;  // besides the special tokens
+    std::vector<int32_t> prefix;      // tokens that every window's text begins with
+    int64_t draft_tokens = 4;         // guessed at a time where there is a draft model
 };
 
 // One window to decode.
@@ -42,52 +54,77 @@ struct DecodingResult {
 
 class WindowDecoder {
   public:
-    // Holds references: context, model and tokenizer must outlive it. `windows` slots.
+    // Holds references: context, models and tokenizer must outlive it. `windows` slots; `draft` may
+    // be null.
     WindowDecoder(Context& ctx, const Model& model, const Tokenizer& tokenizer,
-                  const DecodingOptions& options, int64_t windows);
+                  const DecodingOptions& options, int64_t windows, const Model* draft = nullptr);
 
-    // Encodes mel (B, 3000, n_mels), normalised and time-major, into slots 0 to B - 1.
-    void encode(Tensor mel);
-    // The probability of each language for the window in `slot`, by the model's first step.
-    // Source: openai/whisper decoding.py, detect_language.
+    // Encodes mel (1, 3000, n_mels), normalised and time-major, into a slot that is not decoding.
+    void encode(int64_t slot, Tensor mel);
+    // The probability of each language for the window in `slot`, by the model's first step. The
+    // slot must not be decoding. Source: openai/whisper decoding.py, detect_language.
     std::map<std::string, double> language_probabilities(int64_t slot);
-    // Decodes the windows; results in the order of the tasks.
-    std::vector<DecodingResult> decode(std::span<const WindowTask> tasks);
+    // Begins to decode the window in task.slot: reads its prompt.
+    void start(const WindowTask& task);
+    // Aligns the text, without timestamps, with the first `frames` mel frames of the window in
+    // `slot`, which is not decoding, by the model's alignment heads. (alignment.cc)
+    TokenAlignment align(int64_t slot, const std::string& language, std::span<const int32_t> text,
+                         int64_t frames);
 
+    struct Done {
+        int64_t slot;
+        DecodingResult result;
+    };
+    // One token more, at least, for all that are decoding; those that came to their end. What a
+    // window comes to does not depend on the others, to the bit (CPU).
+    std::vector<Done> step();
+
+    int64_t slots() const { return static_cast<int64_t>(groups_.size()); }
     const Tokenizer& tokenizer() const { return tokenizer_; }
     const Rules& rules() const { return rules_; }
+    size_t max_prompt() const { return static_cast<size_t>(model_.config.n_text_ctx / 2 - 1); }
 
   private:
-    struct Step;   // the packed rows of one forward pass
-    struct Batch;  // the rows that are decoded side by side
+    // The rows of one window; row i's cache is row slot * rows_a_window + i.
+    struct Group {
+        WindowTask task;
+        std::vector<Row> rows, finished;                 // finished: of beams
+        std::vector<Random> random;                      // of sampling
+        std::vector<std::vector<Candidate>> candidates;  // of beams
+        bool decoding = false, beams = false;
+    };
+    // Rows [packed, packed + drafts.size()] of a pass.
+    struct Going {
+        Group* group;
+        size_t row;
+        int64_t packed;
+        std::vector<int32_t> drafts;
+    };
 
     Row first_row(const WindowTask& task) const;
-    Batch make_batch(std::span<const WindowTask> tasks) const;
-    // Logits (n, n_vocab) of the step's wanted rows, in the arena.
-    Tensor forward(const Step& step);
-    // One pass over the prompts, then the first token of every row.
-    void read_prompts(Batch& batch);
-    // Rows of the same window begin with the cache of its first one.
-    void copy_to_siblings(const Batch& batch);
-    // One token more for every row that goes on; false where none does.
-    bool advance(Batch& batch);
-    void sample(Batch& batch, size_t i, std::span<float> logits) const;
-    DecodingResult result(std::span<const Row> group, double temperature) const;
+    int32_t max_length(const Row& row) const;
+    int64_t cache_row(const Group& group, size_t row) const;
+    void run(Pass& pass, std::vector<Going>& going);
+    void take_logits(const Going& going, float* logits);
+    void filter(const Row& row, std::span<float> logits) const;
+    // Makes the group's rows from the first one's logits.
+    void spread(Group& group, std::span<float> logits);
+    void advance(Group& group);
+    // Every row's cache becomes that of the row it goes on from.
+    void follow_parents(const Group& group);
+    bool is_done(const Group& group) const;
+    DecodingResult result(const Group& group) const;
 
     Context& ctx_;
     const Model& model_;
     const Tokenizer& tokenizer_;
     DecodingOptions options_;
     Rules rules_;
-    std::unique_ptr<KeyValues> self_;  // as many rows as any decode() has needed
-    std::unique_ptr<KeyValues> cross_;
+    BeamOptions beams_;
+    int64_t rows_a_window_;
+    Caches caches_;
+    std::unique_ptr<Drafter> drafter_;
+    std::vector<Group> groups_;  // by slot
 };
-
-// How well text compresses: bytes / bytes deflated by zlib's default level.
-// Source: openai/whisper utils.py, compression_ratio. Empty text: 0 / 8, as there.
-double compression_ratio(const std::string& text);
-
-// The text without white space at its ends (Python's str.strip(), Unicode spaces too).
-std::string strip(const std::string& text);
 
 }  // namespace hark::whisper

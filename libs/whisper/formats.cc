@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "whisper/strings.h"
 
 namespace hark::whisper {
 namespace {
@@ -31,6 +32,13 @@ Json to_json(const Segment& segment) {
     json["no_speech_prob"] = segment.no_speech_prob;
     json["compression_ratio"] = segment.compression_ratio;
     json["temperature"] = segment.temperature;
+    if (!segment.words) return json;
+    json["words"] = Json::array();
+    for (const Word& word : *segment.words)
+        json["words"].push_back({{"word", word.text},
+                                 {"start", rounded(word.start)},
+                                 {"end", rounded(word.end)},
+                                 {"probability", word.probability}});
     return json;
 }
 
@@ -138,7 +146,7 @@ class JsonLinesWriter : public WriterBase {
     void segment(const Segment& segment) override {
         Json json = to_json(info_);
         json.update(to_json(segment));
-        json["language"] = info_.language;
+        json["language"] = segment.language;
         write_(dump(json));
     }
     void end(const std::string&, const std::string& error) override {

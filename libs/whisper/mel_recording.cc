@@ -71,10 +71,11 @@ void MelRecording::window(int64_t seek, int64_t size, std::span<float> to) const
     std::fill(to.begin() + size * n_mels_, to.end(), 0.0f);
 }
 
-void MelRecording::first_window(std::span<float> to) const {
+void MelRecording::listening_window(int64_t seek, std::span<float> to) const {
     const int64_t total = static_cast<int64_t>(frames_.size()) / n_mels_;
-    const int64_t size = std::min(total, kWindowFrames);
-    copy_normalised(0, size, to.data());
+    require(seek >= 0 && seek <= total, "window at ", seek, " of ", total);
+    const int64_t size = std::min(total - seek, kWindowFrames);
+    copy_normalised(seek, size, to.data());
     // A normalised maximum m stands for the power 10^(4 m - 4), so its floor is m - 2.
     const float silence = normalised_ ? std::max((kSilence + 4.0f) / 4.0f, max_ - kRange / 4.0f)
                                       : normalise(kSilence, max_);

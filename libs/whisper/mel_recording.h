@@ -20,9 +20,9 @@ class MelRecording {
     // The frames [seek, seek + size), normalised, then zeros up to 3000: (3000, n_mels),
     // time-major. Source: openai/whisper audio.py, log_mel_spectrogram and pad_or_trim.
     void window(int64_t seek, int64_t size, std::span<float> to) const;
-    // The frames [0, 3000) as the reference's language detection hears them: silence, not zeros,
-    // behind the recording's end.
-    void first_window(std::span<float> to) const;
+    // The frames [seek, seek + 3000) as the reference's language detection hears them: silence, not
+    // zeros, behind the recording's end.
+    void listening_window(int64_t seek, std::span<float> to) const;
 
   private:
     void copy_normalised(int64_t seek, int64_t size, float* to) const;

@@ -11,6 +11,17 @@
 
 namespace hark::whisper {
 
+// What a pass hands out of a layer's cross-attention: the scores of these heads, before the
+// softmax, for the first frames. No heads: nothing.
+struct ScoresRequest {
+    std::vector<int32_t> heads;
+    Tensor scores;  // (heads, T, frames) f32
+};
+
+// The requests, one a layer, that fill in `scores` (heads, T, frames) of the config's alignment
+// heads in their order.
+std::vector<ScoresRequest> requests_for(const Config& config, const Tensor& scores);
+
 // Attention from the tokens to an encoded window.
 struct CrossAttention {
     Linear query;  // (C, C)
@@ -21,7 +32,7 @@ struct CrossAttention {
     void remember(Context& ctx, Tensor encoded, Tensor keys, Tensor values,
                   const Ragged& windows) const;
     void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
-                const Ragged& rows) const;
+                const Ragged& rows, const ScoresRequest* request) const;
 };
 
 struct EncoderBlock {
@@ -64,10 +75,11 @@ struct Decoder {
 
     // tokens, position (T) i32 of the packed rows; `rows` says where their own keys go and how
     // long they are, `listens` the windows' slots with the same packing. Returns the logits
-    // (n, n_vocab) of the n packed rows `wanted` (n) i32, in the arena.
+    // (n, n_vocab) of the n packed rows `wanted` (n) i32, in the arena, and fills in the
+    // requests, one a layer, where there are any.
     Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                      const Ragged& listens, Tensor wanted, KeyValues& self,
-                      KeyValues& cross) const;
+                      const Ragged& listens, Tensor wanted, KeyValues& self, KeyValues& cross,
+                      const std::vector<ScoresRequest>* requests = nullptr) const;
 };
 
 struct Model {

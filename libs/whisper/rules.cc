@@ -37,8 +37,27 @@ Forbidden forbidden_by_timestamps(const Rules& rules, std::span<const int32_t> s
     return forbidden;
 }
 
+std::vector<int32_t> repeating_tokens(std::span<const int32_t> text, int64_t n) {
+    std::vector<int32_t> tokens;
+    if (n < 1 || std::ssize(text) < n) return tokens;
+    const size_t before = static_cast<size_t>(n - 1);
+    const std::span<const int32_t> end = text.last(before);
+    for (size_t i = 0; i + before < text.size(); ++i)
+        if (std::equal(end.begin(), end.end(), text.begin() + static_cast<ptrdiff_t>(i)))
+            tokens.push_back(text[i + before]);
+    return tokens;
+}
+
 void apply_rules(const Rules& rules, std::span<const int32_t> sampled, std::span<float> logits) {
     const bool first = sampled.empty();
+    if (rules.repetition_penalty != 1 || rules.no_repeat_ngram > 0) {
+        std::vector<int32_t> text;
+        for (int32_t id : sampled)
+            if (id < rules.eot) text.push_back(id);
+        if (rules.repetition_penalty != 1)
+            penalize_repetition(logits, text, rules.repetition_penalty);
+        for (int32_t id : repeating_tokens(text, rules.no_repeat_ngram)) logits[id] = kForbidden;
+    }
     if (first)
         for (int32_t id : rules.blank) logits[id] = kForbidden;
     for (int32_t id : rules.suppressed) logits[id] = kForbidden;

@@ -3,140 +3,172 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "text/utf8.h"
 #include "whisper/languages.h"
 
 namespace hark::whisper {
 namespace {
 
-DecodingOptions decoding_options(const TranscribeOptions& options) {
-    return {options.task == "translate" ? Task::translate : Task::transcribe,
-            !options.no_timestamps, options.best_of};
+// Windows side by side where the options leave it open: more would not be faster on a CPU.
+constexpr int64_t kMostWindows = 8;
+constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take
+
+int64_t batch_of(const TranscribeOptions& options, const Model& model) {
+    if (options.batch > 0) return options.batch;
+    const Config& c = model.config;
+    const int64_t window = 2 * c.n_text_layer * c.n_audio_ctx * c.n_text_state *
+                           static_cast<int64_t>(size_of(model.precision.cache));
+    return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
 }
 
 }  // namespace
 
-void TranscribeOptions::flags(Flags& flags) {
-    flags.add("task", task, {"transcribe", "translate"},
-              "TASK write down what is said, or its English translation");
-    flags.add("language", language,
-              "CODE|NAME language spoken (de, German, ...), or auto: detect it");
-    flags.add(
-        "temperature", temperature,
-        "T,T,... temperatures of sampling: a window that fails a threshold is decoded again at "
-        "the next one",
-        0, 100);
-    flags.add("best-of", best_of, "N candidates sampled at temperatures above 0", 1, 64);
-    flags.add("seed", seed, "N seed of the random numbers used above temperature 0", 0, INT64_MAX);
-    flags.add_switch("no-timestamps", no_timestamps,
-                     "decode without timestamp tokens: a segment is a whole window");
-    flags.add(
-        "clip", clips,
-        "START,END,... seconds: transcribe only these parts; a last START without END goes to "
-        "the recording's end",
-        0, 1e9);
-    flags.add("initial-prompt", initial_prompt,
-              "TEXT that the model takes to come before the first window: names, spelling, style");
-    flags.add_switch("carry-initial-prompt", carry_initial_prompt,
-                     "put the initial prompt before every window");
-    flags.add_switch("no-previous-text", no_previous_text,
-                     "do not prompt a window with the text before it");
-    flags.add("compression-ratio-threshold", thresholds.compression_ratio,
-              "RATIO a window whose text compresses better than this repeats itself: it has failed",
-              0, 1e9);
-    flags.add("logprob-threshold", thresholds.logprob,
-              "P a window whose mean log probability a token is below this has failed", -1e9, 0);
-    flags.add("no-speech-threshold", thresholds.no_speech,
-              "P a window that is below --logprob-threshold is not decoded again but taken for "
-              "silence where its probability of no speech is above this",
-              0, 1);
-}
-
-void TranscribeOptions::check() const {
-    for (size_t i = 1; i < clips.size(); ++i)
-        require_usage(clips[i] > clips[i - 1], "--clip: expected rising times, found ", clips[i],
-                      " behind ", clips[i - 1]);
-    require_usage(!carry_initial_prompt || !initial_prompt.empty(),
-                  "--carry-initial-prompt: needs --initial-prompt");
-}
-
 Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& tokenizer,
-                         const TranscribeOptions& options)
+                         const TranscribeOptions& options, Listener listener, const Model* draft)
     : ctx_(ctx),
       model_(model),
       tokenizer_(tokenizer),
       options_(options),
-      decoder_(ctx, model, tokenizer, decoding_options(options), 1) {
+      listener_(std::move(listener)),
+      decoder_(ctx, model, tokenizer, options.decoding(tokenizer), batch_of(options, model), draft),
+      loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
+      busy_(static_cast<size_t>(decoder_.slots())) {
     const bool multilingual = tokenizer.special().multilingual;
     options_.language = language_code(options.language);
     require(multilingual || options_.language == "auto" || options_.language == "en",
             "the model knows English only: --language ", options.language, " cannot be had");
     require(multilingual || options.task == "transcribe",
             "the model knows English only: --task translate cannot be had");
-    if (multilingual && options_.language != "auto") tokenizer.language_token(options_.language);
+    require(multilingual || (!options.multilingual && options.language_windows == 1),
+            "the model knows English only: there is no language to detect");
+    if (multilingual && options.language != "auto") tokenizer.language_token(options.language);
 }
 
-std::string Transcriber::language(const MelRecording& mel) {
-    if (options_.language != "auto") return options_.language;
-    if (!tokenizer_.special().multilingual) return "en";
-    Arena::Scope scope(ctx_.arena);
-    Tensor window = ctx_.arena.tensor(Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
-    mel.first_window({window.as<float>(), static_cast<size_t>(window.size())});
-    decoder_.encode(window);
-    const std::map<std::string, double> probabilities = decoder_.language_probabilities(0);
-    return std::max_element(probabilities.begin(), probabilities.end(),
-                            [](const auto& a, const auto& b) { return a.second < b.second; })
-        ->first;
+void Transcriber::add(RecordingInfo info, std::string error, MelRecording mel) {
+    if (mel.content_frames() == 0)
+        info.language.clear();
+    else if (options_.language != "auto")
+        info.language = options_.language;
+    else if (!tokenizer_.special().multilingual)
+        info.language = "en";
+    recordings_.push_back(std::make_unique<Transcription>(
+        std::move(info), std::move(error), std::move(mel), loop_options_, tokenizer_));
 }
 
-std::string Transcriber::transcribe(const MelRecording& mel, const std::string& language,
-                                    const Listener& listener) {
-    LoopOptions loop_options;
-    if (const std::string prompt = strip(replace_invalid(options_.initial_prompt)); !prompt.empty())
-        loop_options.initial_prompt = tokenizer_.encode(" " + prompt);
-    loop_options.carry_initial_prompt = options_.carry_initial_prompt;
-    loop_options.previous_text = !options_.no_previous_text;
-    loop_options.clips = options_.clips;
-    loop_options.thresholds = options_.thresholds;
-    WindowLoop loop(loop_options, tokenizer_, mel.content_frames());
+bool Transcriber::has_room() const {
+    const auto undone = std::count_if(recordings_.begin(), recordings_.end(),
+                                      [](const auto& recording) { return !recording->done(); });
+    return undone < decoder_.slots() && std::ssize(recordings_) < 2 * decoder_.slots();
+}
 
-    while (const std::optional<WindowLoop::Window> window = loop.next()) {
-        {
-            Arena::Scope scope(ctx_.arena);
-            Tensor frames = ctx_.arena.tensor(Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
-            mel.window(window->seek, window->size,
-                       {frames.as<float>(), static_cast<size_t>(frames.size())});
-            decoder_.encode(frames);
-        }
-        const DecodingResult result = decode_with_fallback(*window, language, listener);
-        for (const Segment& segment : loop.accept(result))
-            if (!segment.text.empty() && listener.segment) listener.segment(segment);
-        if (listener.progress)
-            listener.progress(static_cast<double>(loop.seek()) /
-                              static_cast<double>(mel.content_frames()));
+void Transcriber::advance() {
+    for (int64_t slot = 0; slot < decoder_.slots(); ++slot)
+        if (!busy_[static_cast<size_t>(slot)].recording) fill(slot);
+    for (const WindowDecoder::Done& done : decoder_.step()) finish(done.slot, done.result);
+    give_out();
+}
+
+void Transcriber::fill(int64_t slot) {
+    for (const auto& recording : recordings_)
+        if (begin(slot, *recording)) return;
+}
+
+bool Transcriber::begin(int64_t slot, Transcription& recording) {
+    if (recording.content_frames() == 0) return false;
+    if (recording.info.language.empty())
+        recording.info.language = detect_language(slot, recording.mel());
+    std::optional<Transcription::Work> work = recording.next();
+    if (!work) return false;
+    encode(slot, recording.mel(), work->seek, work->size);
+    Busy& busy = busy_[static_cast<size_t>(slot)];
+    busy = {&recording, std::move(*work), recording.info.language, 0};
+    if (options_.multilingual) busy.language = likeliest_language(slot, nullptr);
+    start(slot);
+    return true;
+}
+
+void Transcriber::encode(int64_t slot, const MelRecording& mel, int64_t seek, int64_t size) {
+    const Arena::Scope scope(ctx_.arena);
+    Tensor frames = ctx_.arena.tensor(Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
+    mel.window(seek, size, {frames.as<float>(), static_cast<size_t>(frames.size())});
+    decoder_.encode(slot, frames);
+}
+
+void Transcriber::start(int64_t slot) {
+    const Busy& busy = busy_[static_cast<size_t>(slot)];
+    WindowTask task;
+    task.slot = slot;
+    task.prompt = busy.work.prompt;
+    task.language = busy.language;
+    task.temperature = options_.temperature[busy.attempt];
+    // Each window and temperature has its own random numbers, whatever was drawn before.
+    Random seeds(static_cast<uint64_t>(options_.seed));
+    task.seed = seeds.next() + static_cast<uint64_t>(busy.work.seek) * 64 + busy.attempt;
+    decoder_.start(task);
+}
+
+// The first window is heard as the reference hears it, with silence behind the recording's end.
+// Several: source faster-whisper 1.2.1, transcribe.py, detect_language.
+std::string Transcriber::detect_language(int64_t slot, const MelRecording& mel) {
+    std::map<std::string, int64_t> votes;
+    std::string most;
+    for (int64_t i = 0; i < options_.language_windows; ++i) {
+        const int64_t seek = i * kWindowFrames;
+        if (i > 0 && seek >= mel.content_frames()) break;
+        const Arena::Scope scope(ctx_.arena);
+        Tensor frames = ctx_.arena.tensor(Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
+        mel.listening_window(seek, {frames.as<float>(), static_cast<size_t>(frames.size())});
+        decoder_.encode(slot, frames);
+        double probability = 0;
+        const std::string language = likeliest_language(slot, &probability);
+        if (probability > options_.language_threshold) return language;
+        if (++votes[language] > votes[most]) most = language;
     }
-    return loop.text();
+    return most;
 }
 
-DecodingResult Transcriber::decode_with_fallback(const WindowLoop::Window& window,
-                                                 const std::string& language,
-                                                 const Listener& listener) {
-    Attempt attempt;
-    attempt.seek = window.seek;
-    for (size_t i = 0; i < options_.temperature.size(); ++i) {
-        WindowTask task;
-        task.prompt = window.prompt;
-        task.language = language;
-        task.temperature = options_.temperature[i];
-        // Each window and temperature has its own random numbers, whatever was drawn before.
-        Random seeds(static_cast<uint64_t>(options_.seed));
-        task.seed = seeds.next() + static_cast<uint64_t>(window.seek) * 64 + i;
-        attempt.result = decoder_.decode({&task, 1}).front();
-        attempt.rejection = rejection(attempt.result, options_.thresholds);
-        if (listener.attempt) listener.attempt(attempt);
-        if (attempt.rejection == Rejection::none) break;
+std::string Transcriber::likeliest_language(int64_t slot, double* probability) {
+    const std::map<std::string, double> all = decoder_.language_probabilities(slot);
+    const auto best = std::max_element(
+        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (probability) *probability = best->second;
+    return best->first;
+}
+
+void Transcriber::finish(int64_t slot, const DecodingResult& result) {
+    Busy& busy = busy_[static_cast<size_t>(slot)];
+    const Attempt attempt{busy.work.seek, result, rejection(result, options_.thresholds)};
+    if (listener_.attempt) listener_.attempt(attempt);
+    if (attempt.rejection != Rejection::none && busy.attempt + 1 < options_.temperature.size()) {
+        ++busy.attempt;
+        start(slot);
+        return;
     }
-    return attempt.result;
+    WindowLoop::AddWords words;
+    if (options_.words.timestamps)
+        words = [&](const WindowLoop::Window& window, std::vector<Segment>& segments,
+                    double last_speech) {
+            add_words(segments, decoder_, slot, busy.language, window.size, options_.words,
+                      last_speech);
+        };
+    busy.recording->accept(busy.work, result, busy.language, words);
+    busy.recording = nullptr;
+}
+
+void Transcriber::give_out() {
+    while (!recordings_.empty()) {
+        Transcription& front = *recordings_.front();
+        const bool blank = front.content_frames() == 0;
+        if (!blank && front.info.language.empty()) return;  // nothing is known of it yet
+        if (!begun_ && listener_.begin) listener_.begin(front.info);
+        begun_ = true;
+        for (const Segment& segment : front.take_segments())
+            if (listener_.segment) listener_.segment(segment);
+        if (listener_.progress && !blank) listener_.progress(front);
+        if (!blank && !front.done()) return;
+        if (listener_.end) listener_.end(front);
+        recordings_.pop_front();
+        begun_ = false;
+    }
 }
 
 }  // namespace hark::whisper

@@ -1,34 +1,19 @@
-// A recording from its log-mel spectrogram to its segments.
-// Source: openai/whisper transcribe.py.
+// Recordings from their log-mel spectrograms to their segments, several side by side.
+// Source of what happens to each: openai/whisper transcribe.py.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
 #include "whisper/decoding.h"
-#include "whisper/mel_recording.h"
-#include "whisper/window_loop.h"
+#include "whisper/transcribe_options.h"
+#include "whisper/transcription.h"
 
 namespace hark::whisper {
-
-struct TranscribeOptions {
-    std::string task = "transcribe";
-    std::string language = "auto";
-    std::vector<double> temperature = {0, 0.2, 0.4, 0.6, 0.8, 1};
-    int64_t best_of = 5;
-    int64_t seed = 0;
-    bool no_timestamps = false;
-    std::vector<double> clips;
-    std::string initial_prompt;
-    bool carry_initial_prompt = false;
-    bool no_previous_text = false;
-    Thresholds thresholds;
-
-    void flags(Flags& flags);
-    void check() const;  // throws UsageError
-};
 
 // One attempt at a window: what came out, and why it was refused if it was.
 struct Attempt {
@@ -39,31 +24,59 @@ struct Attempt {
 
 class Transcriber {
   public:
-    // Holds references: context, model and tokenizer must outlive it.
-    Transcriber(Context& ctx, const Model& model, const Tokenizer& tokenizer,
-                const TranscribeOptions& options);
-
-    // The language that the options name or the model hears in the first 30 s.
-    std::string language(const MelRecording& mel);
-
+    // What comes out, recording by recording in the order of add().
     struct Listener {
-        std::function<void(const Segment&)> segment;  // one with text, in order
-        std::function<void(double done)> progress;    // fraction of the recording
-        std::function<void(const Attempt&)> attempt;  // every decoding, refused ones too
+        std::function<void(const RecordingInfo&)> begin;
+        std::function<void(const Segment&)> segment;  // one with text
+        std::function<void(const Transcription&)> end;
+        std::function<void(const Transcription&)> progress;  // of the oldest recording
+        std::function<void(const Attempt&)> attempt;         // every decoding, refused ones too
     };
-    // Returns the text of the whole recording.
-    std::string transcribe(const MelRecording& mel, const std::string& language,
-                           const Listener& listener);
+
+    // Holds references: context, models and tokenizer must outlive it; `draft` may be null. Throws
+    // Error where the model cannot do what the options ask for.
+    Transcriber(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+                const TranscribeOptions& options, Listener listener, const Model* draft = nullptr);
+
+    // Takes a recording that is complete.
+    void add(RecordingInfo info, std::string error, MelRecording mel);
+    // Whether another recording would find something to do.
+    bool has_room() const;
+    bool idle() const { return recordings_.empty(); }
+    // Begins windows where slots are free, decodes one token of each, and gives out what is ready.
+    // A recording's text does not depend on the others, to the bit (CPU).
+    void advance();
+
+    int64_t batch() const { return decoder_.slots(); }
 
   private:
-    DecodingResult decode_with_fallback(const WindowLoop::Window& window,
-                                        const std::string& language, const Listener& listener);
+    // A window in a slot.
+    struct Busy {
+        Transcription* recording = nullptr;  // null: the slot is free
+        Transcription::Work work;
+        std::string language;
+        size_t attempt = 0;  // which of the temperatures
+    };
+
+    void fill(int64_t slot);
+    bool begin(int64_t slot, Transcription& recording);
+    void encode(int64_t slot, const MelRecording& mel, int64_t seek, int64_t size);
+    void start(int64_t slot);
+    std::string detect_language(int64_t slot, const MelRecording& mel);
+    std::string likeliest_language(int64_t slot, double* probability);
+    void finish(int64_t slot, const DecodingResult& result);
+    void give_out();
 
     Context& ctx_;
     const Model& model_;
     const Tokenizer& tokenizer_;
     TranscribeOptions options_;
+    Listener listener_;
     WindowDecoder decoder_;
+    LoopOptions loop_options_;
+    std::vector<Busy> busy_;  // by slot
+    std::deque<std::unique_ptr<Transcription>> recordings_;
+    bool begun_ = false;  // the front recording has been announced
 };
 
 }  // namespace hark::whisper

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "whisper/strings.h"
+#include "whisper/word_seek.h"
 
 namespace hark::whisper {
 namespace {
@@ -11,7 +13,6 @@ namespace {
 constexpr double kFramesPerSecond = 100.0;
 constexpr double kStepSeconds = 0.02;  // of a timestamp
 constexpr int64_t kFramesPerStep = 2;
-constexpr size_t kMaxPrompt = kMaxTextContext / 2 - 1;
 constexpr double kPromptResetTemperature = 0.5;
 
 }  // namespace
@@ -36,6 +37,7 @@ WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_beg
     const bool single_ending = n >= 2 && is_timestamp(n - 1) && !is_timestamp(n - 2);
     WindowSlices result;
     result.advance = size;
+    result.single_ending = single_ending;
 
     std::vector<size_t> cuts;
     for (size_t i = 1; i < n; ++i)
@@ -66,7 +68,10 @@ WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_beg
 
 WindowLoop::WindowLoop(const LoopOptions& options, const Tokenizer& tokenizer,
                        int64_t content_frames)
-    : options_(options), tokenizer_(tokenizer), all_tokens_(options.initial_prompt) {
+    : options_(options),
+      tokenizer_(tokenizer),
+      content_frames_(content_frames),
+      all_tokens_(options.initial_prompt) {
     std::vector<int64_t> points;
     for (double seconds : options.clips)
         points.push_back(std::min(static_cast<int64_t>(std::nearbyint(seconds * kFramesPerSecond)),
@@ -91,34 +96,42 @@ std::optional<WindowLoop::Window> WindowLoop::next() {
 }
 
 std::vector<int32_t> WindowLoop::prompt() const {
-    if (!options_.carry_initial_prompt)
-        return {all_tokens_.begin() + static_cast<ptrdiff_t>(prompt_begin_), all_tokens_.end()};
-    std::vector<int32_t> prompt = options_.initial_prompt;
-    const size_t kept = std::max(prompt.size(), prompt_begin_);
-    const size_t room = kMaxPrompt > prompt.size() ? kMaxPrompt - prompt.size() : 0;
-    const size_t begin = std::max(kept, all_tokens_.size() - std::min(room, all_tokens_.size()));
+    std::vector<int32_t> prompt = options_.hotwords;
+    if (options_.carry_initial_prompt)
+        prompt.insert(prompt.end(), options_.initial_prompt.begin(), options_.initial_prompt.end());
+    size_t begin = prompt_begin_;
+    if (options_.carry_initial_prompt) begin = std::max(begin, options_.initial_prompt.size());
+    if (!prompt.empty()) {
+        const size_t max = options_.max_prompt;
+        const size_t room = max > prompt.size() ? max - prompt.size() : 0;
+        begin = std::max(begin, all_tokens_.size() - std::min(room, all_tokens_.size()));
+    }
     prompt.insert(prompt.end(), all_tokens_.begin() + static_cast<ptrdiff_t>(begin),
                   all_tokens_.end());
     return prompt;
 }
 
-std::vector<Segment> WindowLoop::accept(const DecodingResult& result) {
-    const std::optional<Window> window = next();
-    require(window.has_value(), "a result without a window");
-    if (is_silence(result, options_.thresholds)) {
-        seek_ += window->size;
-        return {};
+double WindowLoop::progress() const {
+    int64_t done = 0, all = 0;
+    for (size_t i = 0; i < clips_.size(); ++i) {
+        const auto [begin, end] = clips_[i];
+        all += end - begin;
+        if (i <= clip_) done += (i < clip_ ? end : std::min(seek_, end)) - begin;
     }
+    return all > 0 ? static_cast<double>(done) / static_cast<double>(all) : 1;
+}
+
+std::vector<Segment> WindowLoop::segments_of(const DecodingResult& result, const WindowSlices& cut,
+                                             const Window& window) const {
     const SpecialTokens& special = tokenizer_.special();
-    const WindowSlices cut = slice_window(result.tokens, special.timestamp_begin, window->size);
-    const double offset = static_cast<double>(seek_ * 160) / 16000.0;
+    const double offset = static_cast<double>(window.seek * 160) / 16000.0;
     std::vector<Segment> segments;
     for (const Slice& slice : cut.slices) {
         Segment segment;
-        segment.seek = seek_;
+        segment.seek = window.seek;
         segment.start = offset + static_cast<double>(slice.start_step) * kStepSeconds;
         segment.end =
-            offset + (slice.end_step < 0 ? static_cast<double>(window->size * 160) / 16000.0
+            offset + (slice.end_step < 0 ? static_cast<double>(window.size * 160) / 16000.0
                                          : static_cast<double>(slice.end_step) * kStepSeconds);
         segment.tokens.assign(result.tokens.begin() + static_cast<ptrdiff_t>(slice.begin),
                               result.tokens.begin() + static_cast<ptrdiff_t>(slice.end));
@@ -126,18 +139,44 @@ std::vector<Segment> WindowLoop::accept(const DecodingResult& result) {
         for (int32_t token : segment.tokens)
             if (token < special.eot) text.push_back(token);
         segment.text = tokenizer_.decode(text);
-        if (segment.start == segment.end || strip(segment.text).empty()) {
-            segment.text.clear();
-            segment.tokens.clear();
-        }
         segment.temperature = result.temperature;
         segment.avg_logprob = result.avg_logprob;
         segment.compression_ratio = result.compression_ratio;
         segment.no_speech_prob = result.no_speech_prob;
-        all_tokens_.insert(all_tokens_.end(), segment.tokens.begin(), segment.tokens.end());
         segments.push_back(std::move(segment));
     }
+    return segments;
+}
+
+std::vector<Segment> WindowLoop::accept(const DecodingResult& result, const AddWords& add_words) {
+    const std::optional<Window> window = next();
+    require(window.has_value(), "a result without a window");
+    if (is_silence(result, options_.thresholds)) {
+        seek_ += window->size;
+        return {};
+    }
+    const WindowSlices cut =
+        slice_window(result.tokens, tokenizer_.special().timestamp_begin, window->size);
+    std::vector<Segment> segments = segments_of(result, cut, *window);
     seek_ += cut.advance;
+    if (add_words) {
+        add_words(*window, segments, last_speech_);
+        const WordWindow place = {window->seek,    window->size,      seek_,
+                                  content_frames_, cut.single_ending, last_speech_};
+        const WordSeek next = seek_by_words(segments, place, options_.hallucination_silence);
+        seek_ = next.seek;
+        if (next.discard) return {};
+        segments.resize(next.kept);
+        last_speech_ = end_of_words(segments).value_or(last_speech_);
+    }
+    for (Segment& segment : segments) {
+        if (segment.start == segment.end || strip(segment.text).empty()) {
+            segment.text.clear();
+            segment.tokens.clear();
+            if (segment.words) segment.words->clear();
+        }
+        all_tokens_.insert(all_tokens_.end(), segment.tokens.begin(), segment.tokens.end());
+    }
     if (!options_.previous_text || result.temperature > kPromptResetTemperature)
         prompt_begin_ = all_tokens_.size();
     return segments;

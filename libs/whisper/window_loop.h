@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,12 +15,20 @@
 
 namespace hark::whisper {
 
+struct Word {
+    std::string text;           // with its leading space and the punctuation beside it
+    double start = 0, end = 0;  // seconds
+    double probability = 0;     // mean of its tokens'
+};
+
 struct Segment {
     int64_t seek = 0;           // the window's first frame, 10 ms each
     double start = 0, end = 0;  // seconds
     std::string text;
     std::vector<int32_t> tokens;  // timestamps included
     double temperature = 0, avg_logprob = 0, compression_ratio = 0, no_speech_prob = 0;
+    std::string language;
+    std::optional<std::vector<Word>> words;  // where they were asked for
 };
 
 // When a decoded window is refused, or taken for silence.
@@ -46,6 +55,8 @@ struct Slice {
 struct WindowSlices {
     std::vector<Slice> slices;
     int64_t advance = 0;  // frames to the next window
+    // One timestamp stands at the end: no speech follows it in the window.
+    bool single_ending = false;
 };
 
 // Cuts a window of `size` frames at its pairs of timestamps. Without a pair the window is one
@@ -54,10 +65,13 @@ WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_beg
 
 struct LoopOptions {
     std::vector<int32_t> initial_prompt;
+    std::vector<int32_t> hotwords;      // stand before every window's prompt
+    size_t max_prompt = 223;            // tokens: half the model's context, less one
     bool carry_initial_prompt = false;  // begin every window's prompt with it
     bool previous_text = true;          // feed the text before as the prompt
     std::vector<double> clips;          // start, end, start, end, ... in seconds; empty: everything
     Thresholds thresholds;
+    std::optional<double> hallucination_silence;  // seconds; see word_seek.h
 };
 
 class WindowLoop {
@@ -72,21 +86,28 @@ class WindowLoop {
     // The window to decode now; nullopt at the end. The same until accept() is called.
     std::optional<Window> next();
     // Takes the window's result and moves on; returns its segments, those without text cleared of
-    // text and tokens as the reference does.
-    std::vector<Segment> accept(const DecodingResult& result);
+    // text and tokens as the reference does. With words on, `add_words` gives each segment of the
+    // window its words, of which the first may follow speech that ended at `last_speech` seconds;
+    // the words then say where the next window begins.
+    using AddWords = std::function<void(const Window&, std::vector<Segment>&, double last_speech)>;
+    std::vector<Segment> accept(const DecodingResult& result, const AddWords& add_words = nullptr);
 
-    int64_t seek() const { return seek_; }
+    double progress() const;  // the fraction of its clips that is done
     // The text of all segments so far.
     std::string text() const;
 
   private:
     std::vector<int32_t> prompt() const;
+    std::vector<Segment> segments_of(const DecodingResult& result, const WindowSlices& cut,
+                                     const Window& window) const;
 
     LoopOptions options_;
     const Tokenizer& tokenizer_;
     std::vector<std::pair<int64_t, int64_t>> clips_;  // frames
     size_t clip_ = 0;
+    int64_t content_frames_;
     int64_t seek_ = 0;
+    double last_speech_ = 0;           // seconds: where the last word ended
     std::vector<int32_t> all_tokens_;  // initial prompt, then every segment's
     size_t prompt_begin_ = 0;          // tokens before it are never fed again
 };

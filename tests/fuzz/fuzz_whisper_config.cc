@@ -2,7 +2,7 @@
 #include "core/error.h"
 #include "fuzz/seeds.h"
 #include "support/byte_vocabulary.h"
-#include "whisper/config.h"
+#include "whisper/alignment_heads.h"
 #include "whisper/tokenizer.h"
 
 std::vector<std::string> hark::fuzz::fuzz_seeds() {
@@ -13,6 +13,7 @@ std::vector<std::string> hark::fuzz::fuzz_seeds() {
             R"({"eos_token_id":256,"decoder_start_token_id":257,"no_timestamps_token_id":262,)"
             R"("prev_sot_token_id":261,"is_multilingual":true,"lang_to_id":{"<|en|>":258},)"
             R"("task_to_id":{"transcribe":259,"translate":260}})",
+            R"({"alignment_heads":[[2,2],[3,0]]})", R"({"alignment_heads":[[2],[3,-1],7]})",
             R"({"lang_to_id":[1],"task_to_id":7,"is_multilingual":1})"};
 }
 
@@ -26,6 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     try {
         whisper::find_special_tokens(bpe, text, 300, "generation_config.json");
+    } catch (const Error&) {
+    }
+    try {
+        whisper::parse_alignment_heads(text, whisper::official_config("tiny"), "generation_config");
     } catch (const Error&) {
     }
     return 0;

@@ -94,6 +94,28 @@ TEST(WhisperTranscribe, JsonLinesHoldWhatTheyPromise) {
         EXPECT_TRUE(segment.contains(key)) << key;
 }
 
+TEST(WhisperTranscribe, WordsHaveTimes) {
+    const json without = json::parse(transcribe({"--format", "jsonl"}, sea()).out);
+    EXPECT_FALSE(without.contains("words"));
+    const ProcessResult result = transcribe({"--format", "jsonl", "--word-timestamps"}, sea());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json segment = json::parse(result.out);
+    std::string text;
+    double last = 0;
+    for (const json& word : segment["words"]) {
+        text += word["word"].get<std::string>();
+        EXPECT_GE(word["start"].get<double>(), last);
+        EXPECT_GT(word["end"].get<double>(), word["start"].get<double>());
+        EXPECT_GT(word["probability"].get<double>(), 0.0);
+        last = word["end"];
+    }
+    EXPECT_EQ(text, " He lived with his mother in a small house by the sea.");
+    EXPECT_EQ(segment["words"].size(), 12u);
+    EXPECT_EQ(segment["end"], last);
+    // The other formats are as they are without: a flag that adds nothing to them.
+    EXPECT_EQ(transcribe({"--word-timestamps"}, sea()).out, transcribe({}, sea()).out);
+}
+
 TEST(WhisperTranscribe, SeveralRecordingsInText) {
     const std::string text = "He lived with his mother in a small house by the sea.\n";
     const ProcessResult result = transcribe({}, sea() + sea());
@@ -191,6 +213,16 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"UnknownTask", {"--model", "demo", "--task", "sing"}, "x", 2, "'sing'"},
         WrongCall{"WrongNumber", {"--model", "demo", "--best-of", "0"}, "x", 2, "--best-of"},
         WrongCall{"ClipsOutOfOrder", {"--model", "demo", "--clip", "5,3"}, "x", 2, "--clip"},
+        WrongCall{"SilenceThresholdWithoutWords",
+                  {"--model", "demo", "--hallucination-silence-threshold", "2"},
+                  "x",
+                  2,
+                  "--word-timestamps"},
+        WrongCall{"PunctuationWithoutWords",
+                  {"--model", "demo", "--append-punctuations", "."},
+                  "x",
+                  2,
+                  "--word-timestamps"},
         WrongCall{"WrongDevice", {"--model", "demo", "--device", "tpu"}, "x", 2, "tpu"},
         WrongCall{"NoModel", {}, "x", 1, "--model demo"},
         WrongCall{"UnknownModel", {"--model", "none"}, "x", 1, "'none'"},

@@ -124,7 +124,7 @@ TEST(MelRecording, NormalisesByTheWholeRecordingAndPadsWithZeros) {
     EXPECT_FLOAT_EQ(window[0], (-2.0f + 4) / 4);
     EXPECT_FLOAT_EQ(window[1], (1.0f - 8 + 4) / 4);
     EXPECT_FLOAT_EQ(window[10 * 80], 0);
-    recording.first_window(window);
+    recording.listening_window(0, window);
     EXPECT_FLOAT_EQ(window[11 * 80], (1.0f + 4) / 4);
     EXPECT_FLOAT_EQ(window[12 * 80], (1.0f - 8 + 4) / 4);  // silence, not zero
 }

@@ -16,6 +16,7 @@ Segment segment(double start, double end, const std::string& text) {
     s.text = text;
     s.tokens = {1, 2};
     s.avg_logprob = -0.25;
+    s.language = "de";
     return s;
 }
 
@@ -58,6 +59,31 @@ TEST(Formats, Json) {
     EXPECT_EQ(json["segments"][1]["end"], 3662.3);
 }
 
+TEST(Formats, WordsWhereTheyWereAskedFor) {
+    Segment timed = segment(0, 1.5, " One");
+    timed.words = {{" One", 0.1, 1.4000000000000001, 0.75}};
+    Segment wordless = segment(2, 3, ".");
+    wordless.words.emplace();
+    for (const char* format : {"json", "jsonl"}) {
+        std::string out;
+        auto writer = make_transcript_writer(format, [&](const std::string& text) { out += text; });
+        writer->begin({"a.wav", "0", "en"});
+        for (const Segment& s : {timed, wordless, segment(3, 4, " Two")}) writer->segment(s);
+        writer->end("", "");
+        std::vector<nlohmann::json> segments;
+        std::istringstream in(out);
+        for (nlohmann::json object; in >> std::ws && in.good(); segments.push_back(object))
+            in >> object;
+        if (segments.size() == 1)
+            segments = segments[0]["segments"].get<std::vector<nlohmann::json>>();
+        ASSERT_EQ(segments.size(), 3u) << format;
+        EXPECT_EQ(segments[0]["words"].dump(),
+                  R"([{"end":1.4,"probability":0.75,"start":0.1,"word":" One"}])");
+        EXPECT_EQ(segments[1]["words"].dump(), "[]");
+        EXPECT_FALSE(segments[2].contains("words"));
+    }
+}
+
 TEST(Formats, JsonLines) {
     std::istringstream lines(written("jsonl", "broke"));
     std::string line;
@@ -69,6 +95,7 @@ TEST(Formats, JsonLines) {
     std::getline(lines, line);
     std::getline(lines, line);
     EXPECT_EQ(nlohmann::json::parse(line)["error"], "broke");
+    EXPECT_EQ(first["language"], "de");
 }
 
 TEST(Formats, InvalidUtf8NeverReachesJson) {

@@ -94,8 +94,8 @@ TEST(Numbers, LanguageProbabilitiesEqualReference) {
     for (const json& entry : all["recordings"]) {
         Tensor window = ctx.arena.tensor(Dtype::f32, {1, kWindowFrames, 80});
         mel_of(samples_of(entry))
-            .first_window({window.as<float>(), static_cast<size_t>(window.size())});
-        decoder.encode(window);
+            .listening_window(0, {window.as<float>(), static_cast<size_t>(window.size())});
+        decoder.encode(0, window);
         const auto ours = decoder.language_probabilities(0);
         for (const auto& [code, probability] : entry["languages"].items())
             EXPECT_NEAR(ours.at(code), probability.get<double>(), 1e-4) << code;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "whisper/search.h"
+#include "whisper/strings.h"
 #include "whisper/window_loop.h"
 
 namespace hark::whisper {

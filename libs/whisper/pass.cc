@@ -1,0 +1,47 @@
+#include "whisper/pass.h"
+
+namespace hark::whisper {
+namespace {
+
+KeyValues key_values(const Model& model, int64_t slots, int64_t capacity) {
+    const Config& c = model.config;
+    return KeyValues(c.n_text_layer, slots, c.n_text_head, capacity, c.n_text_state / c.n_text_head,
+                     model.precision.cache);
+}
+
+Tensor ints(std::vector<int32_t>& values) {
+    return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
+}
+
+}  // namespace
+
+Caches::Caches(const Model& model, int64_t rows, int64_t windows)
+    : self(key_values(model, rows, model.config.n_text_ctx)),
+      cross(key_values(model, windows, model.config.n_audio_ctx)) {}
+
+void encode_window(Context& ctx, const Model& model, Caches& caches, int64_t window, Tensor mel) {
+    const Arena::Scope scope(ctx.arena);
+    HostRagged one;
+    one.add(window, model.config.n_audio_ctx, model.config.n_audio_ctx);
+    Tensor encoded = model.encoder(ctx, mel);  // (n_audio_ctx, C)
+    model.decoder.remember(ctx, encoded, caches.cross, one.view());
+}
+
+void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int64_t window,
+               int64_t n_audio_ctx) {
+    const int64_t end = std::ssize(tokens);
+    for (int64_t i = begin; i < end; ++i) {
+        tokens_.push_back(tokens[static_cast<size_t>(i)]);
+        position_.push_back(static_cast<int32_t>(i));
+    }
+    own_.add(row, end - begin, end);
+    listens_.add(window, end - begin, n_audio_ctx);
+}
+
+Tensor Pass::logits(Context& ctx, const Model& model, Caches& caches,
+                    const std::vector<ScoresRequest>* requests) {
+    return model.decoder(ctx, ints(tokens_), ints(position_), own_.view(), listens_.view(),
+                         ints(wanted_), caches.self, caches.cross, requests);
+}
+
+}  // namespace hark::whisper

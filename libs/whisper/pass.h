@@ -1,0 +1,45 @@
+// One forward pass of a decoder: the packed rows of several sequences, and their caches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/ragged.h"
+#include "whisper/model.h"
+
+namespace hark::whisper {
+
+// Self- and cross-attention caches of a model: `rows` sequences that listen to `windows` windows.
+// Memory is taken when it is first written.
+struct Caches {
+    Caches(const Model& model, int64_t rows, int64_t windows);
+
+    KeyValues self, cross;
+};
+
+// Encodes mel (1, 3000, n_mels), normalised and time-major, into a window's slot.
+void encode_window(Context& ctx, const Model& model, Caches& caches, int64_t window, Tensor mel);
+
+class Pass {
+  public:
+    // The tokens [begin, end) of a sequence, the first `begin` of which are in cache row `row`
+    // already; it listens to `window`.
+    void add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int64_t window,
+             int64_t n_audio_ctx);
+    // Asks for the logits behind the packed row; those of the newest one is rows() - 1.
+    void want(int64_t packed_row) { wanted_.push_back(static_cast<int32_t>(packed_row)); }
+
+    int64_t rows() const { return own_.rows(); }
+    // Logits (n, n_vocab) of the rows wanted, in the arena, in the order of want().
+    // Fills in the requests, one a layer, where there are any.
+    Tensor logits(Context& ctx, const Model& model, Caches& caches,
+                  const std::vector<ScoresRequest>* requests = nullptr);
+
+  private:
+    std::vector<int32_t> tokens_, position_, wanted_;
+    HostRagged own_, listens_;
+};
+
+}  // namespace hark::whisper

@@ -1,0 +1,39 @@
+#include "whisper/strings.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/error.h"
+#include "text/utf8.h"
+
+namespace hark::whisper {
+
+double compression_ratio(const std::string& text) {
+    uLongf bytes = compressBound(text.size());
+    std::vector<Bytef> packed(bytes);
+    const int status = compress2(packed.data(), &bytes, reinterpret_cast<const Bytef*>(text.data()),
+                                 text.size(), Z_DEFAULT_COMPRESSION);
+    require(status == Z_OK, "zlib: compression failed with status ", status);
+    return static_cast<double>(text.size()) / static_cast<double>(bytes);
+}
+
+std::string strip(const std::string& text) {
+    // Python's white space: str.isspace()
+    const auto is_space = [](char32_t c) {
+        return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
+               c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
+               c == 0x202f || c == 0x205f || c == 0x3000;
+    };
+    size_t begin = text.size(), end = 0;
+    for (size_t at = 0; at < text.size();) {
+        const size_t start = at;
+        if (is_space(next_code_point(text, at))) continue;
+        begin = std::min(begin, start);
+        end = at;
+    }
+    return begin < end ? text.substr(begin, end - begin) : "";
+}
+
+}  // namespace hark::whisper

@@ -1,0 +1,163 @@
+#include "whisper/transcribe_options.h"
+
+#include <sstream>
+
+#include "core/error.h"
+#include "text/utf8.h"
+#include "whisper/strings.h"
+
+namespace hark::whisper {
+namespace {
+
+// " text", as the reference encodes what stands before a window's text; nothing for blank text.
+std::vector<int32_t> encoded(const Tokenizer& tokenizer, const std::string& text) {
+    const std::string bare = strip(replace_invalid(text));
+    return bare.empty() ? std::vector<int32_t>() : tokenizer.encode(" " + bare);
+}
+
+// "-1" stands for the tokens that are no speech, a number for itself.
+std::vector<int32_t> parse_suppressed(const std::string& list, const Tokenizer* tokenizer) {
+    std::vector<int32_t> ids;
+    std::istringstream in(list);
+    for (std::string part; std::getline(in, part, ',');) {
+        size_t read = 0;
+        int64_t id = -2;
+        try {
+            id = std::stoll(part, &read);
+        } catch (const std::exception&) {
+        }
+        require_usage(read == part.size() && id >= -1 && id < INT32_MAX,
+                      "--suppress-tokens: expected token ids, or -1 for those that are no speech, "
+                      "found '",
+                      part, "'");
+        if (!tokenizer) continue;
+        if (id >= 0) ids.push_back(static_cast<int32_t>(id));
+        if (id >= 0) continue;
+        const std::vector<int32_t> others = tokenizer->non_speech_tokens();
+        ids.insert(ids.end(), others.begin(), others.end());
+    }
+    return ids;
+}
+
+}  // namespace
+
+void TranscribeOptions::flags(Flags& flags) {
+    flags.add("task", task, {"transcribe", "translate"},
+              "TASK write down what is said, or its English translation");
+    flags.add("language", language,
+              "CODE|NAME language spoken (de, German, ...), or auto: detect it");
+    flags.add("language-windows", language_windows,
+              "N windows of 30 s that detection listens to: the first that is sure enough decides, "
+              "else most of them",
+              1, 1000);
+    flags.add("language-threshold", language_threshold,
+              "P probability from which a window is sure of its language", 0, 1);
+    flags.add_switch("multilingual", multilingual, "detect the language of every window anew");
+    flags.add(
+        "temperature", temperature,
+        "T,T,... temperatures of sampling: a window that fails a threshold is decoded again at "
+        "the next one",
+        0, 100);
+    flags.add("beam-size", beam_size, "N beams at temperature 0; 1: greedy", 1, 64);
+    flags.add("patience", patience,
+              "F times the beams is how many sequences must have ended before the search does",
+              0.01, 100);
+    flags.add("length-penalty", length_penalty,
+              "ALPHA ranks candidates by the length penalty of Wu et al. (0 to 1), not by their "
+              "mean log probability",
+              0, 1);
+    flags.add("best-of", best_of, "N candidates sampled at temperatures above 0", 1, 64);
+    flags.add("seed", seed, "N seed of the random numbers used above temperature 0", 0, INT64_MAX);
+    flags.add("repetition-penalty", repetition_penalty,
+              "R makes tokens of a window's text so far less likely; 1: does not", 0.01, 100);
+    flags.add("no-repeat-ngram", no_repeat_ngram,
+              "N tokens in a row never come twice in a window; 0: they may", 0, 448);
+    flags.add("suppress-tokens", suppress_tokens,
+              "ID,ID,... tokens never written; -1 stands for all that are no speech, such as "
+              "brackets and notes");
+    flags.add_switch("no-timestamps", no_timestamps,
+                     "decode without timestamp tokens: a segment is a whole window");
+    flags.add(
+        "clip", clips,
+        "START,END,... seconds: transcribe only these parts; a last START without END goes to "
+        "the recording's end",
+        0, 1e9);
+    flags.add("initial-prompt", initial_prompt,
+              "TEXT that the model takes to come before the first window: names, spelling, style");
+    flags.add_switch("carry-initial-prompt", carry_initial_prompt,
+                     "put the initial prompt before every window");
+    flags.add("hotwords", hotwords, "TEXT words to expect, put before every window's prompt");
+    flags.add("prefix", prefix, "TEXT that the speech of every window begins with; not written");
+    flags.add_switch("no-previous-text", no_previous_text,
+                     "do not prompt a window with the text before it");
+    flags.add("compression-ratio-threshold", thresholds.compression_ratio,
+              "RATIO a window whose text compresses better than this repeats itself: it has failed",
+              0, 1e9);
+    flags.add("logprob-threshold", thresholds.logprob,
+              "P a window whose mean log probability a token is below this has failed", -1e9, 0);
+    flags.add("no-speech-threshold", thresholds.no_speech,
+              "P a window that is below --logprob-threshold is not decoded again but taken for "
+              "silence where its probability of no speech is above this",
+              0, 1);
+    words.flags(flags);
+    flags.add("draft-model", draft_model,
+              "NAME smaller model with the same vocabulary that guesses tokens; the text stays the "
+              "model's own");
+    flags.add("draft-tokens", draft_tokens, "N tokens that the draft model guesses at a time", 1,
+              15);
+    flags.add("batch", batch,
+              "N windows of different recordings decoded side by side; 0: as many as memory "
+              "allows, up to 8",
+              0, 256);
+}
+
+void TranscribeOptions::check() const {
+    for (size_t i = 1; i < clips.size(); ++i)
+        require_usage(clips[i] > clips[i - 1], "--clip: expected rising times, found ", clips[i],
+                      " behind ", clips[i - 1]);
+    require_usage(!carry_initial_prompt || !initial_prompt.empty(),
+                  "--carry-initial-prompt: needs --initial-prompt");
+    require_usage(patience == 1 || beam_size > 1, "--patience: needs --beam-size above 1");
+    require_usage(beam_size == 1 || temperature.front() == 0,
+                  "--beam-size: beams are searched at temperature 0, the first temperature is ",
+                  temperature.front());
+    require_usage(draft_model.empty() || (beam_size == 1 && temperature.front() == 0),
+                  "--draft-model: guesses for greedy decoding only (--beam-size 1, temperature 0)");
+    require_usage(!multilingual || language == "auto",
+                  "--multilingual: detects the language, --language ", language, " names it");
+    require_usage(language_windows == 1 || language == "auto",
+                  "--language-windows: nothing is to be detected with --language ", language);
+    words.check();
+    parse_suppressed(suppress_tokens, nullptr);
+}
+
+DecodingOptions TranscribeOptions::decoding(const Tokenizer& tokenizer) const {
+    DecodingOptions options;
+    options.task = task == "translate" ? Task::translate : Task::transcribe;
+    options.timestamps = !no_timestamps;
+    options.best_of = best_of;
+    options.beam_size = beam_size;
+    options.patience = patience;
+    options.length_penalty = length_penalty;
+    options.repetition_penalty = repetition_penalty;
+    options.no_repeat_ngram = no_repeat_ngram;
+    options.suppressed = parse_suppressed(suppress_tokens, &tokenizer);
+    options.prefix = encoded(tokenizer, prefix);
+    options.draft_tokens = draft_tokens;
+    return options;
+}
+
+LoopOptions TranscribeOptions::loop(const Tokenizer& tokenizer, size_t max_prompt) const {
+    LoopOptions options;
+    options.initial_prompt = encoded(tokenizer, initial_prompt);
+    options.hotwords = encoded(tokenizer, hotwords);
+    options.max_prompt = max_prompt;
+    options.carry_initial_prompt = carry_initial_prompt;
+    options.previous_text = !no_previous_text;
+    options.clips = clips;
+    options.thresholds = thresholds;
+    options.hallucination_silence = words.hallucination_silence;
+    return options;
+}
+
+}  // namespace hark::whisper

@@ -1,0 +1,51 @@
+// What a user may say about a transcription.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/cli.h"
+#include "whisper/decoding.h"
+#include "whisper/window_loop.h"
+#include "whisper/words.h"
+
+namespace hark::whisper {
+
+struct TranscribeOptions {
+    std::string task = "transcribe";
+    std::string language = "auto";
+    int64_t language_windows = 1;
+    double language_threshold = 0.5;
+    bool multilingual = false;
+    std::vector<double> temperature = {0, 0.2, 0.4, 0.6, 0.8, 1};
+    int64_t beam_size = 1;
+    double patience = 1;
+    std::optional<double> length_penalty;
+    int64_t best_of = 5;
+    int64_t seed = 0;
+    double repetition_penalty = 1;
+    int64_t no_repeat_ngram = 0;
+    std::string suppress_tokens = "-1";
+    bool no_timestamps = false;
+    std::vector<double> clips;
+    std::string initial_prompt;
+    bool carry_initial_prompt = false;
+    std::string hotwords;
+    std::string prefix;
+    bool no_previous_text = false;
+    Thresholds thresholds;
+    WordOptions words;
+    std::string draft_model;
+    int64_t draft_tokens = 4;
+    int64_t batch = 0;
+
+    void flags(Flags& flags);
+    void check() const;  // throws UsageError
+
+    // What the decoder and the loop make of them. Throw Error where the model cannot do it.
+    DecodingOptions decoding(const Tokenizer& tokenizer) const;
+    LoopOptions loop(const Tokenizer& tokenizer, size_t max_prompt) const;
+};
+
+}  // namespace hark::whisper

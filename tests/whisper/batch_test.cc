@@ -1,0 +1,108 @@
+// Recordings decoded together come out as they do alone, to the bit; a draft model changes nothing.
+// The recordings of tests/golden/whisper_sweep.py up to 35 s.
+#include <algorithm>
+#include <numeric>
+
+#include "core/random.h"
+#include "whisper/transcripts.h"
+
+namespace hark::test {
+namespace {
+
+const std::vector<MelRecording>& mels() {
+    static const std::vector<MelRecording> kMels = [] {
+        std::vector<MelRecording> mels;
+        const json all = golden("whisper_sweep.json");
+        for (const json& entry : all["recordings"])
+            if (entry["seconds"].get<double>() <= 35) mels.push_back(mel_of(samples_of(entry)));
+        return mels;
+    }();
+    return kMels;
+}
+
+void expect_equal(const Outcome& a, const Outcome& b) {
+    EXPECT_EQ(a.language, b.language);
+    EXPECT_EQ(a.text, b.text);
+    ASSERT_EQ(a.segments.size(), b.segments.size());
+    for (size_t i = 0; i < a.segments.size(); ++i) {
+        const Segment &x = a.segments[i], &y = b.segments[i];
+        EXPECT_EQ(x.start, y.start);
+        EXPECT_EQ(x.end, y.end);
+        EXPECT_EQ(x.tokens, y.tokens);
+        EXPECT_EQ(x.avg_logprob, y.avg_logprob);
+        EXPECT_EQ(x.no_speech_prob, y.no_speech_prob);
+        EXPECT_EQ(x.temperature, y.temperature);
+        ASSERT_EQ(x.words.has_value(), y.words.has_value());
+        if (!x.words) continue;
+        ASSERT_EQ(x.words->size(), y.words->size());
+        for (size_t k = 0; k < x.words->size(); ++k) {
+            EXPECT_EQ((*x.words)[k].start, (*y.words)[k].start);
+            EXPECT_EQ((*x.words)[k].probability, (*y.words)[k].probability);
+        }
+    }
+}
+
+void expect_alone_equals_together(TranscribeOptions options, const std::string& dtype) {
+    options.batch = 1;
+    std::vector<Outcome> alone;
+    for (const MelRecording& mel : mels()) alone.push_back(run_all({mel}, options, dtype).at(0));
+
+    std::vector<size_t> order(mels().size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    Random random(5);
+    for (const int64_t batch : {7, 3}) {
+        std::vector<MelRecording> shuffled;
+        for (size_t i : order) shuffled.push_back(mels()[i]);
+        options.batch = batch;
+        const std::vector<Outcome> together = run_all(shuffled, options, dtype);
+        ASSERT_EQ(together.size(), order.size());
+        for (size_t i = 0; i < order.size(); ++i) {
+            SCOPED_TRACE(concat("recording ", order[i], " in a batch of ", batch));
+            expect_equal(alone[order[i]], together[i]);
+        }
+        for (size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random.next() % (i + 1)]);
+    }
+}
+
+TEST(Batch, GreedyWithFallbackEqualsAlone) { expect_alone_equals_together({}, "auto"); }
+
+TEST(Batch, BeamsWithWordsEqualAlone) {
+    TranscribeOptions options;
+    options.beam_size = 3;
+    options.words.timestamps = true;
+    options.temperature = {0};
+    expect_alone_equals_together(options, "f32");
+}
+
+TEST(Batch, WithoutPreviousTextInInt8EqualsAlone) {
+    TranscribeOptions options;
+    options.no_previous_text = true;
+    expect_alone_equals_together(options, "int8");
+}
+
+// The draft is the same model in int8: most of its guesses are right, some are not.
+TEST(Draft, TheTextIsTheModelsOwn) {
+    TranscribeOptions options;
+    options.temperature = {0};
+    const std::vector<Outcome> plain = run_all(mels(), options, "f32");
+    for (const int64_t tokens : {1, 4, 15}) {
+        options.draft_tokens = tokens;
+        const std::vector<Outcome> drafted = run_all(mels(), options, "f32", &demo("int8").model);
+        ASSERT_EQ(plain.size(), drafted.size());
+        for (size_t i = 0; i < plain.size(); ++i) {
+            SCOPED_TRACE(concat("recording ", i, ", ", tokens, " tokens guessed"));
+            expect_equal(plain[i], drafted[i]);
+        }
+    }
+}
+
+TEST(Draft, AnotherVocabularyIsAnError) {
+    Demo& d = demo("f32");
+    Config other = d.model.config;
+    other.n_vocab -= 1;
+    const Model draft = random_model(other, precision_of("f32"), 1);
+    EXPECT_THROW(Transcriber(d.ctx, d.model, d.tokenizer, {}, {}, &draft), Error);
+}
+
+}  // namespace
+}  // namespace hark::test
