@@ -79,7 +79,8 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
 // q (T, W), its columns from 0 on are (H, D); keys, values (slots, Hkv, capacity, D) in the same
 // dtype; H is a multiple of Hkv. causal: query j of n sees keys [0, length - n + j + 1).
 // Numerator and denominator are kept in f32. A query without keys is an Error, found on the CPU,
-// where also no sequence's bits depend on another's. Source: Vaswani et al. 2017, equation 1.
+// where also no sequence's bits depend on another's, nor a row's on the others of its sequence
+// where these are 8 at most. Source: Vaswani et al. 2017, equation 1.
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
                float scale, bool causal);
 

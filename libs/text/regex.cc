@@ -76,6 +76,18 @@ std::string Regex::replace(std::string_view text, std::string_view replacement) 
     return replace(text, [&](const Groups& groups) { return expand(replacement, groups); });
 }
 
+bool Regex::matches(std::string_view text) const {
+    const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
+        pcre2_match_data_create(groups_ + 1, nullptr), pcre2_match_data_free);
+    require(match != nullptr, "out of memory while matching text");
+    const int found =
+        pcre2_match(static_cast<const pcre2_code*>(code_.get()),
+                    reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0,
+                    PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED | PCRE2_ENDANCHORED, match.get(), nullptr);
+    require(found > 0 || found == PCRE2_ERROR_NOMATCH, "a pattern fails: ", message_of(found));
+    return found > 0;
+}
+
 std::vector<std::string_view> Regex::split(std::string_view text) const {
     std::vector<std::string_view> parts;
     size_t done = 0;

@@ -33,6 +33,8 @@ class Regex {
     std::string replace(std::string_view text, const Replace& replacement) const;
     // `replacement` is literal but for \1 to \9.
     std::string replace(std::string_view text, std::string_view replacement) const;
+    // re.fullmatch: whether the pattern takes all of the text.
+    bool matches(std::string_view text) const;
     // re.split: what stands between the matches.
     std::vector<std::string_view> split(std::string_view text) const;
 

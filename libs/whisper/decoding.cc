@@ -276,6 +276,10 @@ DecodingResult WindowDecoder::result(const Group& group) const {
     result.avg_logprob = row.sum_logprob / static_cast<double>(tokens.size() + 1);
     result.no_speech_prob = row.no_speech_prob;
     result.compression_ratio = compression_ratio(result.text);
+    std::vector<int32_t> text;
+    for (int32_t id : tokens)
+        if (id < rules_.eot) text.push_back(id);
+    result.repeats = repeats(text);
     return result;
 }
 

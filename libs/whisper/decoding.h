@@ -31,7 +31,9 @@ struct DecodingOptions {
     int64_t no_repeat_ngram = 0;      // 0: n-grams may repeat
     std::vector<int32_t> suppressed;  // besides the special tokens
     std::vector<int32_t> prefix;      // tokens that every window's text begins with
-    int64_t draft_tokens = 4;         // guessed at a time where there is a draft model
+    // Guessed at a time where there is a draft model; up to 7: so many rows of a sequence come out
+    // of attention with the bits that each has alone (ops.h).
+    int64_t draft_tokens = 4;
 };
 
 // One window to decode.
@@ -50,6 +52,7 @@ struct DecodingResult {
     double avg_logprob = 0;  // natural logarithm, a token, eot counted
     double no_speech_prob = 0;
     double compression_ratio = 0;
+    int64_t repeats = 1;  // of the text tokens, see strings.h
 };
 
 class WindowDecoder {

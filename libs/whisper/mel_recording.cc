@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "speech/detector.h"
 #include "whisper/config.h"
 
 namespace hark::whisper {
@@ -51,11 +52,44 @@ void MelRecording::add(const Chunk& chunk, int64_t n_mels) {
         for (int64_t t = 0; t < frames; ++t) to[t * n_mels + m] = from[m * frames + t];
     for (int64_t i = 0; i < frames * n_mels; ++i) max_ = std::max(max_, to[i]);
 
+    if (const std::optional<std::vector<Region>> regions = speech_of(chunk.document)) {
+        if (!speech_) speech_.emplace();
+        require(
+            speech_->empty() || regions->empty() || speech_->back().end <= regions->front().begin,
+            chunk.document.where, ": its regions of speech begin before the last ones have ended");
+        speech_->insert(speech_->end(), regions->begin(), regions->end());
+    }
+
     if (!chunk.last) return;
     content_frames_ = parse_content_frames(chunk);
     const int64_t total = static_cast<int64_t>(frames_.size()) / n_mels_;
     require(content_frames_ <= total, chunk.document.where, ": 'content_frames' is ",
             content_frames_, ", the recording has ", total, " frames");
+}
+
+std::vector<Region> MelRecording::detect_speech(const RegionOptions& options) const {
+    require(!normalised_,
+            "the mel stream is normalised, which hides the levels that tell speech from silence: "
+            "leave out mel's --normalize");
+    const std::span<const float> content(frames_.data(),
+                                         static_cast<size_t>(content_frames_ * n_mels_));
+    return speech_in_log_mel(content, static_cast<int>(n_mels_), content_frames_ * TimeMap::kFrame,
+                             options);
+}
+
+MelRecording MelRecording::only(std::span<const TimeMap::Piece> pieces) const {
+    MelRecording kept;
+    kept.n_mels_ = n_mels_;
+    kept.normalised_ = normalised_;
+    for (const TimeMap::Piece& piece : pieces) {
+        const int64_t begin = piece.recording / TimeMap::kFrame * n_mels_;
+        const int64_t end = begin + piece.length / TimeMap::kFrame * n_mels_;
+        kept.frames_.insert(kept.frames_.end(), frames_.begin() + begin, frames_.begin() + end);
+    }
+    kept.content_frames_ = static_cast<int64_t>(kept.frames_.size()) / n_mels_;
+    kept.max_ = normalised_ ? max_ : kSilence;
+    for (float x : kept.frames_) kept.max_ = std::max(kept.max_, x);
+    return kept;
 }
 
 void MelRecording::copy_normalised(int64_t seek, int64_t size, float* to) const {

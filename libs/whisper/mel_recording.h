@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/recordings.h"
+#include "speech/regions.h"
 
 namespace hark::whisper {
 
@@ -17,6 +19,14 @@ class MelRecording {
     void add(const Chunk& chunk, int64_t n_mels);
 
     int64_t content_frames() const { return content_frames_; }  // floor(samples / 160)
+    // The regions of speech that the stream has told of; nullopt where it has told of none.
+    const std::optional<std::vector<Region>>& speech() const { return speech_; }
+    // The regions that the built-in detector finds. Throws Error for a normalised recording, whose
+    // levels are lost.
+    std::vector<Region> detect_speech(const RegionOptions& options) const;
+    // The frames [begin, end) of each piece, laid end to end, as a recording of its own.
+    MelRecording only(std::span<const TimeMap::Piece> pieces) const;
+
     // The frames [seek, seek + size), normalised, then zeros up to 3000: (3000, n_mels),
     // time-major. Source: openai/whisper audio.py, log_mel_spectrogram and pad_or_trim.
     void window(int64_t seek, int64_t size, std::span<float> to) const;
@@ -32,6 +42,7 @@ class MelRecording {
     int64_t content_frames_ = 0;
     float max_ = -10.0f;  // of log10 values; silence is log10(1e-10)
     bool normalised_ = false;
+    std::optional<std::vector<Region>> speech_;
 };
 
 }  // namespace hark::whisper

@@ -36,4 +36,18 @@ std::string strip(const std::string& text) {
     return begin < end ? text.substr(begin, end - begin) : "";
 }
 
+int64_t repeats(std::span<const int32_t> text) {
+    constexpr size_t kShortest = 8;
+    int64_t most = 1;
+    for (size_t period = 1; 2 * period <= text.size(); ++period) {
+        size_t same = 0;  // tokens in a row that equal the one a period before
+        for (size_t i = period; i < text.size(); ++i) {
+            same = text[i] == text[i - period] ? same + 1 : 0;
+            const size_t times = same / period + 1;
+            if (times * period >= kShortest) most = std::max(most, static_cast<int64_t>(times));
+        }
+    }
+    return most;
+}
+
 }  // namespace hark::whisper

@@ -1,6 +1,8 @@
 // Measures and cuts of a window's text.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace hark::whisper {
@@ -11,5 +13,9 @@ double compression_ratio(const std::string& text);
 
 // The text without white space at its ends (Python's str.strip(), Unicode spaces too).
 std::string strip(const std::string& text);
+
+// How many times a run of tokens, 8 tokens in all at least, stands in the text back to back: the
+// most of any run, 1 where none comes twice.
+int64_t repeats(std::span<const int32_t> text);
 
 }  // namespace hark::whisper

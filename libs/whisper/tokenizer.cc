@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "text/regex.h"
 #include "text/utf8.h"
 
 namespace hark::whisper {
@@ -176,6 +177,16 @@ std::vector<int32_t> Tokenizer::non_speech_tokens() const {
                 if (tokens.size() == 1 || list == &kNotes) ids.insert(tokens.at(0));
             }
     return {ids.begin(), ids.end()};
+}
+
+std::vector<int32_t> Tokenizer::matching_tokens(const std::string& pattern) const {
+    const Regex regex(pattern);
+    std::vector<int32_t> ids;
+    for (int32_t id = 0; id < std::min(special_.eot, bpe_.vocab_size()); ++id) {
+        const std::string text = bpe_.decode({&id, 1});
+        if (replace_invalid(text) == text && regex.matches(text)) ids.push_back(id);
+    }
+    return ids;
 }
 
 }  // namespace hark::whisper

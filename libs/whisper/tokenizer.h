@@ -56,6 +56,10 @@ class Tokenizer {
     // Source: openai/whisper tokenizer.py, non_speech_tokens.
     std::vector<int32_t> non_speech_tokens() const;
 
+    // Text tokens whose own text matches the pattern (PCRE2) as a whole. Throws Error where the
+    // pattern does not compile.
+    std::vector<int32_t> matching_tokens(const std::string& pattern) const;
+
   private:
     Bpe bpe_;
     SpecialTokens special_;

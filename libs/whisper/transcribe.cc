@@ -40,18 +40,18 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
             "the model knows English only: --task translate cannot be had");
     require(multilingual || (!options.multilingual && options.language_windows == 1),
             "the model knows English only: there is no language to detect");
-    if (multilingual && options.language != "auto") tokenizer.language_token(options.language);
+    if (multilingual && options_.language != "auto") tokenizer.language_token(options_.language);
 }
 
 void Transcriber::add(RecordingInfo info, std::string error, MelRecording mel) {
-    if (mel.content_frames() == 0)
-        info.language.clear();
-    else if (options_.language != "auto")
+    Route route = options_.route(mel, loop_options_);
+    if (options_.language != "auto")
         info.language = options_.language;
     else if (!tokenizer_.special().multilingual)
         info.language = "en";
+    if (mel.content_frames() == 0) info.language.clear();
     recordings_.push_back(std::make_unique<Transcription>(
-        std::move(info), std::move(error), std::move(mel), loop_options_, tokenizer_));
+        std::move(info), std::move(error), std::move(mel), std::move(route), tokenizer_));
 }
 
 bool Transcriber::has_room() const {

@@ -75,6 +75,15 @@ void TranscribeOptions::flags(Flags& flags) {
     flags.add("suppress-tokens", suppress_tokens,
               "ID,ID,... tokens never written; -1 stands for all that are no speech, such as "
               "brackets and notes");
+    flags.add("suppress-regex", suppress_regex,
+              "PATTERN tokens whose text matches it whole are never written");
+    flags.add_switch(
+        "vad", vad,
+        "transcribe only what is speech by the built-in detector; a stream through the "
+        "vad tool says so itself");
+    flags.add("windows", windows, {"sequential", "independent"},
+              "MODE sequential: each window after the one before, as the reference does; "
+              "independent: cut at pauses, decoded side by side, without the text before");
     flags.add_switch("no-timestamps", no_timestamps,
                      "decode without timestamp tokens: a segment is a whole window");
     flags.add(
@@ -93,6 +102,10 @@ void TranscribeOptions::flags(Flags& flags) {
     flags.add("compression-ratio-threshold", thresholds.compression_ratio,
               "RATIO a window whose text compresses better than this repeats itself: it has failed",
               0, 1e9);
+    flags.add("max-repeats", thresholds.max_repeats,
+              "N a window that says the same words more often than this in a row has failed, and "
+              "its text prompts no other; 0: it has not",
+              0, 224);
     flags.add("logprob-threshold", thresholds.logprob,
               "P a window whose mean log probability a token is below this has failed", -1e9, 0);
     flags.add("no-speech-threshold", thresholds.no_speech,
@@ -104,7 +117,7 @@ void TranscribeOptions::flags(Flags& flags) {
               "NAME smaller model with the same vocabulary that guesses tokens; the text stays the "
               "model's own");
     flags.add("draft-tokens", draft_tokens, "N tokens that the draft model guesses at a time", 1,
-              15);
+              7);
     flags.add("batch", batch,
               "N windows of different recordings decoded side by side; 0: as many as memory "
               "allows, up to 8",
@@ -127,8 +140,41 @@ void TranscribeOptions::check() const {
                   "--multilingual: detects the language, --language ", language, " names it");
     require_usage(language_windows == 1 || language == "auto",
                   "--language-windows: nothing is to be detected with --language ", language);
+    require_usage(windows == "sequential" || !carry_initial_prompt,
+                  "--windows independent: every window begins with the initial prompt, "
+                  "--carry-initial-prompt says nothing more");
+    require_usage(windows == "sequential" || !no_previous_text,
+                  "--windows independent: takes no previous text, --no-previous-text says nothing "
+                  "more");
     words.check();
     parse_suppressed(suppress_tokens, nullptr);
+}
+
+Route TranscribeOptions::route(MelRecording& mel, LoopOptions loop) const {
+    Route route;
+    const bool independent = windows == "independent";
+    std::optional<std::vector<Region>> speech = mel.speech();
+    const bool only_speech = vad || speech;
+    if (mel.content_frames() == 0) return route;
+    if (!speech && (vad || independent)) speech = mel.detect_speech({});
+    std::vector<FrameRange> ranges;
+    std::vector<int64_t> pauses;
+    if (only_speech) {
+        route.speech.emplace(clipped(*speech, clips), mel.content_frames());
+        mel = mel.only(route.speech->pieces());
+        loop.clips.clear();
+        ranges = {{0, mel.content_frames()}};
+        for (const TimeMap::Piece& piece : route.speech->pieces())
+            pauses.push_back(piece.packed / TimeMap::kFrame);
+    } else if (independent) {
+        for (const Region& clip :
+             clipped(std::vector<Region>{{0, mel.content_frames() * TimeMap::kFrame}}, clips))
+            ranges.push_back({clip.begin / TimeMap::kFrame, clip.end / TimeMap::kFrame});
+        pauses = pauses_between(*speech);
+    }
+    if (independent) route.windows = independent_windows(ranges, pauses);
+    route.loop = std::move(loop);
+    return route;
 }
 
 DecodingOptions TranscribeOptions::decoding(const Tokenizer& tokenizer) const {
@@ -142,6 +188,10 @@ DecodingOptions TranscribeOptions::decoding(const Tokenizer& tokenizer) const {
     options.repetition_penalty = repetition_penalty;
     options.no_repeat_ngram = no_repeat_ngram;
     options.suppressed = parse_suppressed(suppress_tokens, &tokenizer);
+    if (!suppress_regex.empty()) {
+        const std::vector<int32_t> matching = tokenizer.matching_tokens(suppress_regex);
+        options.suppressed.insert(options.suppressed.end(), matching.begin(), matching.end());
+    }
     options.prefix = encoded(tokenizer, prefix);
     options.draft_tokens = draft_tokens;
     return options;

@@ -7,6 +7,7 @@
 
 #include "core/cli.h"
 #include "whisper/decoding.h"
+#include "whisper/transcription.h"
 #include "whisper/window_loop.h"
 #include "whisper/words.h"
 
@@ -39,6 +40,9 @@ struct TranscribeOptions {
     std::string draft_model;
     int64_t draft_tokens = 4;
     int64_t batch = 0;
+    bool vad = false;
+    std::string windows = "sequential";
+    std::string suppress_regex;
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError
@@ -46,6 +50,8 @@ struct TranscribeOptions {
     // What the decoder and the loop make of them. Throw Error where the model cannot do it.
     DecodingOptions decoding(const Tokenizer& tokenizer) const;
     LoopOptions loop(const Tokenizer& tokenizer, size_t max_prompt) const;
+    // The way through a recording, which is cut down to its speech where speech is looked for.
+    Route route(MelRecording& mel, LoopOptions loop) const;
 };
 
 }  // namespace hark::whisper

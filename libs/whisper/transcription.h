@@ -8,19 +8,29 @@
 #include <string>
 #include <vector>
 
+#include "speech/regions.h"
 #include "whisper/formats.h"
 #include "whisper/mel_recording.h"
 #include "whisper/window_loop.h"
+#include "whisper/windows.h"
 
 namespace hark::whisper {
 
+// How a recording is gone through.
+struct Route {
+    LoopOptions loop;
+    // The recording holds only speech, laid end to end; the map leads back. What no segment covers
+    // is decoded once more on its own.
+    std::optional<TimeMap> speech;
+    // Windows decoded side by side, each on its own; none: one loop over everything.
+    std::optional<std::vector<FrameRange>> windows;
+};
+
 class Transcription {
   public:
-    // `ranges`: frames of the recording that are each gone through on their own, side by side;
-    // empty: one loop over everything. Throws UsageError where the loop's clips are not in order.
-    Transcription(RecordingInfo info, std::string error, MelRecording mel,
-                  const LoopOptions& options, const Tokenizer& tokenizer,
-                  const std::vector<std::pair<int64_t, int64_t>>& ranges = {});
+    // Throws UsageError where the loop's clips are not in order.
+    Transcription(RecordingInfo info, std::string error, MelRecording mel, Route route,
+                  const Tokenizer& tokenizer);
 
     // A window to decode.
     struct Work {
@@ -30,36 +40,54 @@ class Transcription {
     };
     // A window that may be decoded now; nullopt where all that are known have been given out.
     std::optional<Work> next();
-    // Takes the result of a window given out; `add_words` where words are asked for.
+    // Takes the result of a window given out, the last one at any temperature; `add_words` where
+    // words are asked for.
     void accept(const Work& work, const DecodingResult& result, const std::string& language,
                 const WindowLoop::AddWords& add_words);
 
-    // The segments that are certain, in order; each is given once, those without text are not.
+    // The segments that are certain, in order, with the recording's own times; each is given once,
+    // those without text are not.
     std::vector<Segment> take_segments();
-    // Whether every window has been decoded; then mel() may be freed.
+    // Whether every window has been decoded.
     bool done() const;
-    // The text of all windows, once done().
+    // The text of all windows, once done() and taken.
     std::string text() const;
     double progress() const;  // fraction of the recording that is decoded
 
     int64_t content_frames() const { return content_frames_; }
-    const MelRecording& mel() const { return mel_; }
+    const MelRecording& mel() const { return mel_; }  // empty once done()
 
     RecordingInfo info;
     std::string error;  // what broke the recording, if anything did
 
   private:
+    // Segments that are given out together.
+    struct Part {
+        std::vector<Segment> segments;
+        int waiting = 0;  // lanes that may still add to it
+    };
     // One loop over windows, each of which waits for the one before.
     struct Lane {
         WindowLoop loop;
-        std::deque<Segment> segments;  // not yet taken
+        std::optional<size_t> part;  // where its segments go; none: a new one each window
+        bool again = false;          // of speech that was left out
         bool busy = false, done = false;
     };
 
+    void add_lane(FrameRange range, size_t part, bool again);
+    void end_lane(Lane& lane);
+    void decode_again(size_t part, const Work& work, FrameRange range,
+                      std::span<const Segment> segments);
+    void to_recording(Segment& segment) const;
+
     MelRecording mel_;
     int64_t content_frames_;
-    std::vector<Lane> lanes_;
-    size_t first_ = 0;  // the first lane whose segments have not all been taken
+    Route route_;
+    const Tokenizer& tokenizer_;
+    std::deque<Lane> lanes_;
+    std::deque<Part> parts_;
+    size_t first_lane_ = 0, first_part_ = 0;  // those before it are done and given out
+    std::string text_;
 };
 
 }  // namespace hark::whisper

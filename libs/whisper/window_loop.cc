@@ -23,6 +23,8 @@ Rejection rejection(const DecodingResult& result, const Thresholds& thresholds) 
         return Rejection::none;  // silence
     if (result.compression_ratio > thresholds.compression_ratio)
         return Rejection::compression_ratio;
+    if (thresholds.max_repeats > 0 && result.repeats > thresholds.max_repeats)
+        return Rejection::repeats;
     return unlikely ? Rejection::logprob : Rejection::none;
 }
 
@@ -148,6 +150,20 @@ std::vector<Segment> WindowLoop::segments_of(const DecodingResult& result, const
     return segments;
 }
 
+// Whether the window loops, or says once too often what the segments before it said.
+bool WindowLoop::repeats_itself(const DecodingResult& result, std::span<const Segment> segments) {
+    const int64_t most = options_.thresholds.max_repeats;
+    if (most == 0) return false;
+    bool looped = result.repeats > most;
+    for (const Segment& segment : segments) {
+        if (segment.text.empty()) continue;
+        same_segments_ = segment.text == last_text_ ? same_segments_ + 1 : 1;
+        last_text_ = segment.text;
+        looped = looped || same_segments_ > most;
+    }
+    return looped;
+}
+
 std::vector<Segment> WindowLoop::accept(const DecodingResult& result, const AddWords& add_words) {
     const std::optional<Window> window = next();
     require(window.has_value(), "a result without a window");
@@ -177,7 +193,8 @@ std::vector<Segment> WindowLoop::accept(const DecodingResult& result, const AddW
         }
         all_tokens_.insert(all_tokens_.end(), segment.tokens.begin(), segment.tokens.end());
     }
-    if (!options_.previous_text || result.temperature > kPromptResetTemperature)
+    if (!options_.previous_text || result.temperature > kPromptResetTemperature ||
+        repeats_itself(result, segments))
         prompt_begin_ = all_tokens_.size();
     return segments;
 }

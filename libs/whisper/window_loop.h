@@ -36,9 +36,10 @@ struct Thresholds {
     double compression_ratio = 2.4;
     double logprob = -1.0;
     double no_speech = 0.6;
+    int64_t max_repeats = 0;  // not the reference's, and off there
 };
 
-enum class Rejection { none, compression_ratio, logprob };
+enum class Rejection { none, compression_ratio, logprob, repeats };
 
 // Why a window must be decoded again at a higher temperature. (decode_with_fallback)
 Rejection rejection(const DecodingResult& result, const Thresholds& thresholds);
@@ -101,6 +102,8 @@ class WindowLoop {
     std::vector<Segment> segments_of(const DecodingResult& result, const WindowSlices& cut,
                                      const Window& window) const;
 
+    bool repeats_itself(const DecodingResult& result, std::span<const Segment> segments);
+
     LoopOptions options_;
     const Tokenizer& tokenizer_;
     std::vector<std::pair<int64_t, int64_t>> clips_;  // frames
@@ -110,6 +113,8 @@ class WindowLoop {
     double last_speech_ = 0;           // seconds: where the last word ended
     std::vector<int32_t> all_tokens_;  // initial prompt, then every segment's
     size_t prompt_begin_ = 0;          // tokens before it are never fed again
+    std::string last_text_;            // of the newest segment with text
+    int64_t same_segments_ = 0;        // in a row that are the same text
 };
 
 }  // namespace hark::whisper

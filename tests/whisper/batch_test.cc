@@ -1,5 +1,5 @@
 // Recordings decoded together come out as they do alone, to the bit; a draft model changes nothing.
-// The recordings of tests/golden/whisper_sweep.py up to 35 s.
+// Every third recording of tests/golden/whisper_sweep.py up to 35 s.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,8 @@ const std::vector<MelRecording>& mels() {
         std::vector<MelRecording> mels;
         const json all = golden("whisper_sweep.json");
         for (const json& entry : all["recordings"])
-            if (entry["seconds"].get<double>() <= 35) mels.push_back(mel_of(samples_of(entry)));
+            if (entry["seconds"].get<double>() <= 35 && entry["seed"].get<int>() % 3 == 0)
+                mels.push_back(mel_of(samples_of(entry)));
         return mels;
     }();
     return kMels;
@@ -85,7 +86,7 @@ TEST(Draft, TheTextIsTheModelsOwn) {
     TranscribeOptions options;
     options.temperature = {0};
     const std::vector<Outcome> plain = run_all(mels(), options, "f32");
-    for (const int64_t tokens : {1, 4, 15}) {
+    for (const int64_t tokens : {3, 7}) {
         options.draft_tokens = tokens;
         const std::vector<Outcome> drafted = run_all(mels(), options, "f32", &demo("int8").model);
         ASSERT_EQ(plain.size(), drafted.size());

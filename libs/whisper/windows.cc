@@ -1,0 +1,68 @@
+#include "whisper/windows.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hark::whisper {
+namespace {
+
+constexpr double kFramesPerSecond = 100;
+constexpr int64_t kShortestGap = 100;  // frames
+
+}  // namespace
+
+std::vector<FrameRange> independent_windows(std::span<const FrameRange> ranges,
+                                            std::span<const int64_t> pauses) {
+    std::vector<FrameRange> windows;
+    for (const FrameRange& range : ranges) {
+        for (int64_t begin = range.begin; begin < range.end;) {
+            int64_t end = std::min(begin + kWindowFrames, range.end);
+            const auto behind = std::upper_bound(pauses.begin(), pauses.end(), end);
+            if (end < range.end && behind != pauses.begin() && *std::prev(behind) > begin)
+                end = *std::prev(behind);
+            windows.push_back({begin, end});
+            begin = end;
+        }
+    }
+    return windows;
+}
+
+std::vector<int64_t> pauses_between(std::span<const Region> speech) {
+    std::vector<int64_t> pauses;
+    for (size_t i = 1; i < speech.size(); ++i)
+        pauses.push_back((speech[i - 1].end + speech[i].begin) / 2 / TimeMap::kFrame);
+    return pauses;
+}
+
+std::vector<Region> clipped(std::span<const Region> speech, std::span<const double> clips) {
+    if (clips.empty()) return {speech.begin(), speech.end()};
+    const auto sample = [](double seconds) { return std::llround(seconds * 16000); };
+    std::vector<Region> parts;
+    for (size_t i = 0; i < clips.size(); i += 2) {
+        const int64_t begin = sample(clips[i]);
+        const int64_t end = i + 1 < clips.size() ? sample(clips[i + 1]) : INT64_MAX;
+        for (const Region& region : speech) {
+            const Region part = {std::max(region.begin, begin), std::min(region.end, end)};
+            if (part.begin < part.end) parts.push_back(part);
+        }
+    }
+    return parts;
+}
+
+std::vector<FrameRange> uncovered(FrameRange range, std::span<const Segment> segments) {
+    std::vector<FrameRange> gaps;
+    int64_t begin = range.begin;
+    const auto gap_until = [&](int64_t end) {
+        end = std::min(end, range.end);
+        if (end - begin >= kShortestGap) gaps.push_back({begin, end});
+    };
+    for (const Segment& segment : segments) {
+        if (segment.text.empty()) continue;
+        gap_until(std::llround(segment.start * kFramesPerSecond));
+        begin = std::max<int64_t>(begin, std::llround(segment.end * kFramesPerSecond));
+    }
+    gap_until(range.end);
+    return gaps;
+}
+
+}  // namespace hark::whisper
