@@ -40,7 +40,7 @@ const std::byte* at(const Tensor& stored, int64_t element) {
 }
 
 void check_finite(std::span<const float> row) {
-    // A sum is finite only where all of it is, but for an overflow, which is no weight either.
+    // Infinity times 0 is not a number, and stays so in a sum.
     float sum = 0;
     for (const float value : row) sum += value * 0.0f;
     require(sum == 0, "weights: found a value that is not a finite number");

@@ -19,6 +19,9 @@ void RegionOptions::flags(Flags& flags) {
     flags.add("threshold", threshold, "P at which speech begins; it ends 0.15 below", 0.01, 1);
     flags.add("min-speech", min_speech, "SECONDS of speech; shorter runs are dropped", 0, 3600);
     flags.add("min-silence", min_silence, "SECONDS of silence that end a region", 0, 3600);
+    flags.add("max-speech", max_speech,
+              "SECONDS of a region at most; a longer one is cut at its last pause", 1,
+              std::numeric_limits<double>::infinity());
     flags.add("pad", pad, "SECONDS added before and behind each region", 0, 60);
 }
 
@@ -35,7 +38,7 @@ void RegionFinder::push(std::span<const float> probabilities, std::vector<Region
     for (float probability : probabilities) {
         step(probability, regions);
         now_ += step_;
-        if (waiting_ && !speaking_ && now_ - last_.end >= 2 * pad_) {
+        if (waiting_ && !speaking_ && now_ - last_.end >= 2 * pad_ + step_) {
             regions.push_back({last_.begin, last_.end + pad_});
             waiting_ = false;
         }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 #include "kernels/distribution.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr double kMaxInitialTimestamp = 1.0;  // seconds
 constexpr double kTimestampStep = 0.02;       // seconds
+constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 // Rows of a pass: so many are multiplied without any bit depending on the others (ops.h, linear).
 constexpr int64_t kRowsAtOnce = 16;
 
@@ -56,15 +58,20 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
       groups_(static_cast<size_t>(windows)) {
     require(beams_.max_finished > 0, "expected at least one finished sequence to wait for, found ",
             options.beam_size, " beams with a patience of ", options.patience);
+    // <|startofprev|>, the longest prompt, then <|startoftranscript|>, language, task, and
+    // <|notimestamps|>: what is left is for the prefix, and a token to sample.
+    const int64_t room = model.config.n_text_ctx - static_cast<int64_t>(max_prompt()) - 6;
+    require(std::ssize(options_.prefix) <= room, "--prefix: expected ", room,
+            " tokens at most, found ", options_.prefix.size());
     require(rules_.suppressed.empty() || rules_.suppressed.back() < model.config.n_vocab,
             "expected suppressed tokens below ", model.config.n_vocab, ", found ",
             rules_.suppressed.back());
     if (draft) drafter_ = std::make_unique<Drafter>(*draft, model.config.n_vocab, windows);
 }
 
-void WindowDecoder::encode(int64_t slot, Tensor mel) {
+void WindowDecoder::encode(int64_t slot, Tensor mel, Purpose purpose) {
     encode_window(ctx_, model_, caches_, slot, mel);
-    if (drafter_) drafter_->encode(ctx_, slot, mel);
+    if (drafter_ && purpose == Purpose::decode) drafter_->encode(ctx_, slot, mel);
 }
 
 std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot) {
@@ -102,8 +109,6 @@ Row WindowDecoder::first_row(const WindowTask& task) const {
     tokens.insert(tokens.end(), sot.begin(), sot.end());
     if (!options_.timestamps) tokens.push_back(special.no_timestamps);
     tokens.insert(tokens.end(), options_.prefix.begin(), options_.prefix.end());
-    require(std::ssize(tokens) < model_.config.n_text_ctx, "the prompt and the prefix take ",
-            tokens.size(), " tokens, the model's context has ", model_.config.n_text_ctx);
     std::copy(tokens.begin(), tokens.end(), row.tokens.begin());
     row.length = row.sample_begin = static_cast<int32_t>(tokens.size());
     return row;
@@ -168,6 +173,10 @@ void WindowDecoder::spread(Group& group, std::span<float> logits) {
 
 void WindowDecoder::filter(const Row& row, std::span<float> logits) const {
     apply_rules(rules_, row.sampled(), logits);
+    const bool any =
+        std::any_of(logits.begin(), logits.end(), [](float logit) { return logit > kForbidden; });
+    require(any, "no token is left to sample at place ", row.sampled().size(),
+            " of a window: too much is suppressed (--suppress-tokens, --suppress-regex)");
 }
 
 void WindowDecoder::advance(Group& group) {

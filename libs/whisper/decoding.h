@@ -62,8 +62,10 @@ class WindowDecoder {
     WindowDecoder(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                   const DecodingOptions& options, int64_t windows, const Model* draft = nullptr);
 
-    // Encodes mel (1, 3000, n_mels), normalised and time-major, into a slot that is not decoding.
-    void encode(int64_t slot, Tensor mel);
+    // Encodes mel (1, 3000, n_mels), normalised and time-major, into a slot that is not decoding;
+    // for language detection alone the draft model does not hear it.
+    enum class Purpose { decode, detect_language };
+    void encode(int64_t slot, Tensor mel, Purpose purpose = Purpose::decode);
     // The probability of each language for the window in `slot`, by the model's first step. The
     // slot must not be decoding. Source: openai/whisper decoding.py, detect_language.
     std::map<std::string, double> language_probabilities(int64_t slot);

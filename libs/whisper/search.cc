@@ -107,8 +107,8 @@ size_t best_row(std::span<const Row> rows, int32_t eot, std::optional<double> le
     size_t best = 0;
     double best_score = -std::numeric_limits<double>::infinity();
     for (size_t i = 0; i < rows.size(); ++i) {
-        // A row without text divides by zero: minus infinity, last of all, as in the reference
-        // (where numpy's argmax meets the same value).
+        // A row without text would divide by zero: minus infinity, last of all. The rules let none
+        // come, in the reference neither.
         const double n = static_cast<double>(text_tokens(rows[i], eot).size());
         const double by = length_penalty ? std::pow((5 + n) / 6, *length_penalty) : n;
         const double score = rows[i].sum_logprob / by;

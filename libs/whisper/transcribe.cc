@@ -15,8 +15,11 @@ constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take
 int64_t batch_of(const TranscribeOptions& options, const Model& model) {
     if (options.batch > 0) return options.batch;
     const Config& c = model.config;
-    const int64_t window = 2 * c.n_text_layer * c.n_audio_ctx * c.n_text_state *
-                           static_cast<int64_t>(size_of(model.precision.cache));
+    const bool samples =
+        *std::max_element(options.temperature.begin(), options.temperature.end()) > 0;
+    const int64_t rows = std::max(samples ? options.best_of : 1, options.beam_size);
+    const int64_t window = 2 * c.n_text_layer * (c.n_audio_ctx + rows * c.n_text_ctx) *
+                           c.n_text_state * static_cast<int64_t>(size_of(model.precision.cache));
     return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
 }
 
@@ -32,6 +35,12 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       decoder_(ctx, model, tokenizer, options.decoding(tokenizer), batch_of(options, model), draft),
       loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
       busy_(static_cast<size_t>(decoder_.slots())) {
+    const size_t fixed =
+        loop_options_.hotwords.size() +
+        (loop_options_.carry_initial_prompt ? loop_options_.initial_prompt.size() : 0);
+    require(loop_options_.hotwords.empty() || fixed <= decoder_.max_prompt(),
+            "--hotwords: a prompt holds ", decoder_.max_prompt(), " tokens, the hotwords ",
+            loop_options_.carry_initial_prompt ? "and the carried prompt " : "", "take ", fixed);
     const bool multilingual = tokenizer.special().multilingual;
     options_.language = language_code(options.language);
     require(multilingual || options_.language == "auto" || options_.language == "en",
@@ -74,10 +83,10 @@ void Transcriber::fill(int64_t slot) {
 
 bool Transcriber::begin(int64_t slot, Transcription& recording) {
     if (recording.content_frames() == 0) return false;
-    if (recording.info.language.empty())
-        recording.info.language = detect_language(slot, recording.mel());
     std::optional<Transcription::Work> work = recording.next();
     if (!work) return false;
+    if (recording.info.language.empty())
+        recording.info.language = detect_language(slot, recording.mel());
     encode(slot, recording.mel(), work->seek, work->size);
     Busy& busy = busy_[static_cast<size_t>(slot)];
     busy = {&recording, std::move(*work), recording.info.language, 0};
@@ -109,21 +118,25 @@ void Transcriber::start(int64_t slot) {
 // The first window is heard as the reference hears it, with silence behind the recording's end.
 // Several: source faster-whisper 1.2.1, transcribe.py, detect_language.
 std::string Transcriber::detect_language(int64_t slot, const MelRecording& mel) {
-    std::map<std::string, int64_t> votes;
-    std::string most;
+    std::vector<std::pair<std::string, int64_t>> votes;  // in the order they were heard
     for (int64_t i = 0; i < options_.language_windows; ++i) {
         const int64_t seek = i * kWindowFrames;
         if (i > 0 && seek >= mel.content_frames()) break;
         const Arena::Scope scope(ctx_.arena);
         Tensor frames = ctx_.arena.tensor(Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
         mel.listening_window(seek, {frames.as<float>(), static_cast<size_t>(frames.size())});
-        decoder_.encode(slot, frames);
+        decoder_.encode(slot, frames, WindowDecoder::Purpose::detect_language);
         double probability = 0;
         const std::string language = likeliest_language(slot, &probability);
         if (probability > options_.language_threshold) return language;
-        if (++votes[language] > votes[most]) most = language;
+        auto vote = std::find_if(votes.begin(), votes.end(),
+                                 [&](const auto& other) { return other.first == language; });
+        if (vote == votes.end()) vote = votes.insert(votes.end(), {language, 0});
+        ++vote->second;
     }
-    return most;
+    return std::max_element(votes.begin(), votes.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->first;
 }
 
 std::string Transcriber::likeliest_language(int64_t slot, double* probability) {
@@ -158,7 +171,8 @@ void Transcriber::give_out() {
     while (!recordings_.empty()) {
         Transcription& front = *recordings_.front();
         const bool blank = front.content_frames() == 0;
-        if (!blank && front.info.language.empty()) return;  // nothing is known of it yet
+        // Where windows are to come, its language is not known yet.
+        if (!blank && !front.done() && front.info.language.empty()) return;
         if (!begun_ && listener_.begin) listener_.begin(front.info);
         begun_ = true;
         for (const Segment& segment : front.take_segments())

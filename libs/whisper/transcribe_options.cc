@@ -1,5 +1,6 @@
 #include "whisper/transcribe_options.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "core/error.h"
@@ -128,8 +129,19 @@ void TranscribeOptions::check() const {
     for (size_t i = 1; i < clips.size(); ++i)
         require_usage(clips[i] > clips[i - 1], "--clip: expected rising times, found ", clips[i],
                       " behind ", clips[i - 1]);
-    require_usage(!carry_initial_prompt || !initial_prompt.empty(),
+    require_usage(!carry_initial_prompt || !strip(initial_prompt).empty(),
                   "--carry-initial-prompt: needs --initial-prompt");
+    const bool samples = *std::max_element(temperature.begin(), temperature.end()) > 0;
+    require_usage(samples || best_of == TranscribeOptions().best_of,
+                  "--best-of: candidates are sampled above temperature 0 only");
+    require_usage(samples || seed == 0, "--seed: nothing is drawn at temperature 0");
+    require_usage(!length_penalty || beam_size > 1 || samples,
+                  "--length-penalty: ranks beams or samples, and there are none");
+    require_usage(draft_tokens == TranscribeOptions().draft_tokens || !draft_model.empty(),
+                  "--draft-tokens: needs --draft-model");
+    require_usage(
+        language_threshold == TranscribeOptions().language_threshold || language_windows > 1,
+        "--language-threshold: needs --language-windows above 1");
     require_usage(patience == 1 || beam_size > 1, "--patience: needs --beam-size above 1");
     require_usage(beam_size == 1 || temperature.front() == 0,
                   "--beam-size: beams are searched at temperature 0, the first temperature is ",

@@ -28,7 +28,6 @@ struct Route {
 
 class Transcription {
   public:
-    // Throws UsageError where the loop's clips are not in order.
     Transcription(RecordingInfo info, std::string error, MelRecording mel, Route route,
                   const Tokenizer& tokenizer);
 

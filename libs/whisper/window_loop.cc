@@ -57,8 +57,9 @@ WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_beg
     if (single_ending) cuts.push_back(n);
     size_t begin = 0;
     for (size_t end : cuts) {
-        result.slices.push_back(
-            {begin, end, tokens[begin] - timestamp_begin, tokens[end - 1] - timestamp_begin});
+        // Where timestamps come unasked the text may begin without one: at the window's start.
+        const int64_t start = std::max(tokens[begin] - timestamp_begin, 0);
+        result.slices.push_back({begin, end, start, tokens[end - 1] - timestamp_begin});
         begin = end;
     }
     // A single timestamp at the end: no speech follows it. Otherwise the tail is decoded again.

@@ -77,7 +77,7 @@ struct LoopOptions {
 
 class WindowLoop {
   public:
-    // `content_frames` of the recording. Throws UsageError where the clips are not in order.
+    // `content_frames` of the recording. The clips must be in order.
     WindowLoop(const LoopOptions& options, const Tokenizer& tokenizer, int64_t content_frames);
 
     struct Window {

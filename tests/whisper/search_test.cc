@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "whisper/rules.h"
+#include "whisper/window_loop.h"
 
 namespace hark::whisper {
 namespace {
@@ -109,6 +110,13 @@ TEST(BestRow, ALengthPenaltyFavoursLongTexts) {
     EXPECT_EQ(best_row(rows, kEot, 1.0), 0u);  // -1 and -2.2 / 1.5
     rows[1].sum_logprob = -1.4;
     EXPECT_EQ(best_row(rows, kEot, 1.0), 1u);
+}
+
+TEST(SliceWindow, TextBeforeAnUnaskedPairBeginsAtTheWindowsStart) {
+    const auto cut = slice_window(std::vector<int32_t>{3, 60, 60, 4}, 10, 3000);
+    ASSERT_EQ(cut.slices.size(), 1u);
+    EXPECT_EQ(cut.slices[0].start_step, 0);
+    EXPECT_EQ(cut.slices[0].end_step, 50);
 }
 
 TEST(RepeatingTokens, EndAnNGramThatIsThere) {

@@ -83,6 +83,85 @@ TEST(Transcribe, SuppressedTokensEqualReference) {
     EXPECT_EQ(decoder.rules().suppressed, all()["suppressed_tokens"].get<std::vector<int32_t>>());
 }
 
+void expect_usage_error(const std::function<void(TranscribeOptions&)>& change) {
+    TranscribeOptions options;
+    EXPECT_NO_THROW(options.check());
+    change(options);
+    EXPECT_THROW(options.check(), UsageError);
+}
+
+TEST(TranscribeOptions, WhatCannotBeHonouredIsRefused) {
+    using O = TranscribeOptions;
+    expect_usage_error([](O& o) { o.patience = 2; });
+    expect_usage_error([](O& o) { o.temperature = {0}, o.best_of = 3; });
+    expect_usage_error([](O& o) { o.temperature = {0}, o.seed = 3; });
+    expect_usage_error([](O& o) { o.temperature = {0}, o.length_penalty = 0.5; });
+    expect_usage_error([](O& o) { o.temperature = {0.5}, o.beam_size = 5; });
+    expect_usage_error([](O& o) { o.draft_tokens = 2; });
+    expect_usage_error([](O& o) { o.draft_model = "x", o.beam_size = 5; });
+    expect_usage_error([](O& o) { o.multilingual = true, o.language = "de"; });
+    expect_usage_error([](O& o) { o.language_windows = 3, o.language = "de"; });
+    expect_usage_error([](O& o) { o.language_threshold = 0.9; });
+    expect_usage_error([](O& o) { o.carry_initial_prompt = true, o.initial_prompt = " "; });
+    expect_usage_error([](O& o) { o.windows = "independent", o.no_previous_text = true; });
+    expect_usage_error([](O& o) { o.suppress_tokens = "1,x"; });
+    expect_usage_error([](O& o) { o.words.hallucination_silence = 1; });
+}
+
+// Greedy and with beams alike: no token is left for the first place.
+TEST(Transcribe, SuppressingEverythingIsAnError) {
+    Demo& d = demo("auto");
+    const int32_t first = d.tokenizer.special().timestamp_begin;
+    for (const int64_t beams : {1, 3}) {
+        TranscribeOptions options;
+        options.beam_size = beams;
+        for (int32_t id = first; id <= first + 50; ++id) options.suppress_tokens += concat(",", id);
+        const MelRecording mel = mel_of(samples_of(all()["recordings"][3]));
+        EXPECT_THROW(run_all({mel}, options, "auto"), Error);
+    }
+}
+
+TEST(Transcribe, TooLongAPrefixOrTooManyHotwordsAreErrors) {
+    Demo& d = demo("auto");
+    TranscribeOptions options;
+    for (int i = 0; i < 300; ++i) options.prefix += "hello world ";
+    EXPECT_THROW(Transcriber(d.ctx, d.model, d.tokenizer, options, {}), Error);
+    options.hotwords.swap(options.prefix);
+    EXPECT_THROW(Transcriber(d.ctx, d.model, d.tokenizer, options, {}), Error);
+}
+
+// The prompt, the prefix and the patterns reach the decoder.
+TEST(Transcribe, PrefixHotwordsAndPatternsChangeTheText) {
+    const MelRecording mel = mel_of(samples_of(all()["recordings"][9]));
+    TranscribeOptions options;
+    options.temperature = {0};
+    const std::string plain = run_all({mel}, options, "auto").at(0).text;
+    options.suppress_regex = "\\s?[Tt]he";
+    const std::string without = run_all({mel}, options, "auto").at(0).text;
+    EXPECT_NE(without, plain);
+    EXPECT_EQ(without.find(" the "), std::string::npos);
+    options.suppress_regex.clear();
+    options.no_repeat_ngram = 1;
+    EXPECT_NE(run_all({mel}, options, "auto").at(0).text, plain);
+    options.no_repeat_ngram = 0;
+    options.prefix = "Nobody answered,";
+    EXPECT_NE(run_all({mel}, options, "auto").at(0).text, plain);
+}
+
+TEST(Transcribe, LanguagesOfSeveralWindowsAndOfEach) {
+    TranscribeOptions options;
+    options.temperature = {0};
+    options.language_windows = 4;
+    options.language_threshold = 1;
+    const MelRecording mel = mel_of(samples_of(all()["recordings"][30]));
+    EXPECT_EQ(run_all({mel}, options, "auto").at(0).language, "en");
+    options.language_windows = 1;
+    options.language_threshold = 0.5;
+    options.multilingual = true;
+    for (const Segment& segment : run_all({mel}, options, "auto").at(0).segments)
+        EXPECT_FALSE(segment.language.empty());
+}
+
 TEST(Transcribe, AnUnknownLanguageIsAnError) {
     Demo& d = demo("f32");
     TranscribeOptions options;
