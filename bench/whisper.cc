@@ -12,6 +12,7 @@
 #include "core/cli.h"
 #include "harness.h"
 #include "kernels/ragged.h"
+#include "speech/detector.h"
 #include "whisper/alignment.h"
 #include "whisper/model.h"
 
@@ -20,7 +21,8 @@ namespace {
 
 using namespace hark::whisper;
 
-constexpr int64_t kBatch = 8;
+constexpr int64_t kBatch = 8, kBeams = 5;
+constexpr int32_t kDrafts = 4;
 constexpr int32_t kWordTokens = 60;  // of a window's text
 constexpr int32_t kPosition = 100;   // of the token that is timed, with so many before it
 
@@ -103,21 +105,36 @@ class Session {
         const Tensor encoded = model_.encoder(ctx_, window());
         return median_ms([&] { remember(encoded, 0); });
     }
-    // One more token for every sequence.
-    double step_ms() {
+    // `queries` more tokens for every sequence, each with its own window or all with the first.
+    double step_ms(int32_t queries = 1, bool one_window = false) {
         std::vector<int32_t> tokens, position, wanted;
         HostRagged own, listens;
         for (int32_t i = 0; i < self_.slots; ++i) {
-            tokens.push_back(1000 + 17 * i);
-            position.push_back(kPosition);
-            wanted.push_back(i);
-            own.add(i, 1, kPosition + 1);
-            listens.add(i, 1, model_.config.n_audio_ctx);
+            for (int32_t k = 0; k < queries; ++k) {
+                wanted.push_back(static_cast<int32_t>(tokens.size()));
+                tokens.push_back(1000 + 17 * i + k);
+                position.push_back(kPosition + k);
+            }
+            own.add(i, queries, kPosition + queries);
+            listens.add(one_window ? 0 : i, queries, model_.config.n_audio_ctx);
         }
         return median_ms([&] {
             Arena::Scope scope(ctx_.arena);
             model_.decoder(ctx_, ints(tokens), ints(position), own.view(), listens.view(),
                            ints(wanted), self_, cross_);
+        });
+    }
+    // Every beam goes on from its neighbour: all of their caches move.
+    double reorder_ms() {
+        std::vector<int32_t> from, to;
+        for (int32_t i = 0; i < self_.slots; ++i) {
+            from.push_back((i + 1) % static_cast<int32_t>(self_.slots));
+            to.push_back(i);
+        }
+        return median_ms([&] {
+            for (std::vector<Tensor>* caches : {&self_.keys, &self_.values})
+                for (Tensor& cache : *caches)
+                    copy_cache(ctx_, cache, ints(from), ints(to), kPosition);
         });
     }
     // What the times of words add to a window: the pass over a text of kWordTokens tokens with the
@@ -180,6 +197,15 @@ class Session {
     std::vector<float> mel_;
 };
 
+// The built-in detector over a window of log-mel, levels between -10 and 2.
+double speech_ms(int64_t n_mels) {
+    std::vector<float> frames = random_values(kWindowFrames * n_mels, 2);
+    for (float& x : frames) x = -4 + 6 * x;
+    return median_ms([&] {
+        speech_in_log_mel(frames, static_cast<int>(n_mels), kWindowFrames * TimeMap::kFrame, {});
+    });
+}
+
 void run_dtype(const Options& options, const std::string& dtype, bool heading) {
     Context ctx = make_cpu_context(options.threads);
     const Config config = official_config(options.size);
@@ -190,7 +216,10 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
     const double token = alone.step_ms();
     const double peak = peak_megabytes();  // of what a recording alone needs
     const double words = alone.words_ms();
+    const double checked = alone.step_ms(kDrafts + 1);
     const double tokens = Session(ctx, model, kBatch).step_ms();
+    Session beams(ctx, model, kBeams);
+    const double beam_step = beams.step_ms(1, true), reorder = beams.reorder_ms();
     Limits limits(ctx.threads);  // only now: its buffers would count as the model's memory
     Report report(limits, heading);
     const Dtype product = dtype == "bf16" ? Dtype::bf16 : dtype == "int8" ? Dtype::i8 : Dtype::f32;
@@ -205,6 +234,15 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
                  token_bytes(model, kBatch) / kBatch);
     report.figure(name + "times of a window's words", dtype, words, kWordTokens / words * 1000,
                   "tokens/s");
+    report.figure(name + "step of 5 beams", dtype, beam_step, beam_step / token, "tokens alone");
+    report.figure(name + "caches of 5 beams moved", dtype, reorder, reorder / token,
+                  "tokens alone");
+    report.figure(name + "check of 4 guessed tokens", dtype, checked, checked / token,
+                  "tokens alone");
+    if (heading) {  // no weights, the same for every dtype
+        const double speech = speech_ms(config.n_mels);
+        report.figure(name + "speech in 30 s", "f32", speech, 30'000 / speech, "times real time");
+    }
     report.figure(name + "weights", dtype, 0, weights, "MB");
     report.figure(name + "peak memory", dtype, 0, peak, "MB");
     std::fflush(stdout);
