@@ -158,8 +158,9 @@ TEST(Transcribe, LanguagesOfSeveralWindowsAndOfEach) {
     options.language_windows = 1;
     options.language_threshold = 0.5;
     options.multilingual = true;
-    for (const Segment& segment : run_all({mel}, options, "auto").at(0).segments)
-        EXPECT_FALSE(segment.language.empty());
+    const std::vector<Outcome> ours = run_all({mel}, options, "auto");
+    EXPECT_FALSE(ours.at(0).segments.empty());
+    for (const Segment& segment : ours.at(0).segments) EXPECT_FALSE(segment.language.empty());
 }
 
 TEST(Transcribe, AnUnknownLanguageIsAnError) {
