@@ -108,7 +108,7 @@ std::optional<std::vector<Region>> speech_of(const Document& document) {
     if (!document.find("speech")) return std::nullopt;
     const Tensor tensor = document.tensor("speech");
     require(tensor.dtype == Dtype::i64 && tensor.rank == 2 && tensor.dim(1) == 2, document.where,
-            ": expected speech i64 (k, 2), found ", describe(tensor));
+            ": expected speech i64 (k, 2), found ", tensor);
     std::vector<Region> regions;
     int64_t behind = 0;
     for (int64_t i = 0; i < tensor.dim(0); ++i) {

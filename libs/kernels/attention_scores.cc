@@ -14,10 +14,10 @@ void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tens
            const Ragged& rows) {
     require(keys && keys.rank == 4 && is_float(keys.dtype),
             "attention_scores: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ",
-            describe(keys));
+            keys);
     require(q.rank >= 1 && q.dtype == Dtype::f32 && q.dim(-1) >= keys.dim(1) * keys.dim(3),
             "attention_scores: expected q f32 (T, ", keys.dim(1) * keys.dim(3), " or more), found ",
-            describe(q));
+            q);
     check_tensor("attention_scores", "heads", heads, Dtype::i32, {-1});
     check_tensor("attention_scores", "scores", scores, Dtype::f32, {heads.dim(0), q.rows(), -1});
     for (int64_t i = 0; i < heads.dim(0); ++i)

@@ -72,8 +72,9 @@ bool Transcriber::has_room() const {
 void Transcriber::advance() {
     for (int64_t slot = 0; slot < decoder_.slots(); ++slot)
         if (!busy_[static_cast<size_t>(slot)].recording) fill(slot);
-    for (const WindowDecoder::Done& done : decoder_.step()) finish(done.slot, done.result);
-    give_out();
+    const std::vector<WindowDecoder::Done> ended = decoder_.step();
+    for (const WindowDecoder::Done& done : ended) finish(done.slot, done.result);
+    give_out(!ended.empty());
 }
 
 void Transcriber::fill(int64_t slot) {
@@ -167,7 +168,7 @@ void Transcriber::finish(int64_t slot, const DecodingResult& result) {
     busy.recording = nullptr;
 }
 
-void Transcriber::give_out() {
+void Transcriber::give_out(bool moved_on) {
     while (!recordings_.empty()) {
         Transcription& front = *recordings_.front();
         const bool blank = front.content_frames() == 0;
@@ -177,7 +178,7 @@ void Transcriber::give_out() {
         begun_ = true;
         for (const Segment& segment : front.take_segments())
             if (listener_.segment) listener_.segment(segment);
-        if (listener_.progress && !blank) listener_.progress(front);
+        if (listener_.progress && moved_on && !blank) listener_.progress(front);
         if (!blank && !front.done()) return;
         if (listener_.end) listener_.end(front);
         recordings_.pop_front();

@@ -47,8 +47,6 @@ class Transcriber {
     // A recording's text does not depend on the others, to the bit (CPU).
     void advance();
 
-    int64_t batch() const { return decoder_.slots(); }
-
   private:
     // A window in a slot.
     struct Busy {
@@ -65,7 +63,8 @@ class Transcriber {
     std::string detect_language(int64_t slot, const MelRecording& mel);
     std::string likeliest_language(int64_t slot, double* probability);
     void finish(int64_t slot, const DecodingResult& result);
-    void give_out();
+    // `moved_on`: a window has ended, so that there is progress to tell of.
+    void give_out(bool moved_on);
 
     Context& ctx_;
     const Model& model_;
