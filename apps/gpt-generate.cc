@@ -110,8 +110,9 @@ void run(const Options& options, Console& console) {
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.stage(name, shape, ms); };
     const std::filesystem::path directory = find_model(options.model, "gpt");
     const Bpe bpe = Bpe::from_directory(directory);
-    const gpt::Model model = gpt::load_model(directory, precision_of(options.compute.dtype));
-    gpt::Generator generate(model, bpe, options.generate);
+    const gpt::Model model = gpt::load_model(
+        directory, precision_of(options.compute.dtype, ctx.device), ctx.arena.source());
+    gpt::Generator generate(ctx, model, bpe, options.generate);
 
     ByteReader in(STDIN_FILENO, "stdin");
     ByteWriter out(STDOUT_FILENO, "stdout");

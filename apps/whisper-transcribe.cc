@@ -109,12 +109,13 @@ void run(const Options& options, Console& console) {
         ctx.on_stage = [&](const std::string& name, const std::string& shape, double ms) {
             console.stage(name, shape, ms);
         };
-    const Precision precision = precision_of(options.compute.dtype);
+    const Precision precision = precision_of(options.compute.dtype, ctx.device);
     const std::filesystem::path directory = find_model(options.model, "whisper");
-    const Model model = load_model(directory, precision);
+    const Model model = load_model(directory, precision, ctx.arena.source());
     std::optional<Model> draft;
     if (!options.transcribe.draft_model.empty())
-        draft = load_model(find_model(options.transcribe.draft_model, "whisper"), precision);
+        draft = load_model(find_model(options.transcribe.draft_model, "whisper"), precision,
+                           ctx.arena.source());
     const Tokenizer tokenizer(directory, model.config.n_vocab);
     TranscriptOutput output(options.output);
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe, listener_of(output, console),

@@ -168,7 +168,8 @@ class Session {
     KeyValues key_values(int64_t slots, int64_t capacity) const {
         const Config& c = model_.config;
         return KeyValues(c.n_text_layer, slots, c.n_text_head, capacity,
-                         c.n_text_state / c.n_text_head, model_.precision.cache);
+                         c.n_text_state / c.n_text_head, model_.precision.cache,
+                         ctx_.arena.source());
     }
     Tensor window() {
         return Tensor(mel_.data(), Dtype::f32, {1, kWindowFrames, model_.config.n_mels});

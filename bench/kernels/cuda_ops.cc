@@ -45,13 +45,13 @@ Tensor random_tensor(Context& ctx, Dtype dtype, std::initializer_list<int64_t> s
     const size_t period = static_cast<size_t>(drawn) * size_of(dtype);
     for (size_t at = period; at < bytes.size(); at += period)
         std::copy_n(bytes.data(), std::min(period, bytes.size() - at), bytes.data() + at);
-    cuda_ops().copy(ctx, tensor.data, bytes.data(), bytes.size());
+    cuda_ops().upload(ctx, tensor.data, bytes.data(), bytes.size());
     return tensor;
 }
 
 Tensor ids(Context& ctx, std::initializer_list<int64_t> shape, const std::vector<int32_t>& values) {
     const Tensor tensor = ctx.arena.tensor(Dtype::i32, shape);
-    cuda_ops().copy(ctx, tensor.data, values.data(), tensor.bytes());
+    cuda_ops().upload(ctx, tensor.data, values.data(), tensor.bytes());
     return tensor;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "core/error.h"
 
@@ -22,7 +23,8 @@ MemorySource cpu_memory() {
                 require(memory != nullptr, "out of memory: needed ", bytes, " bytes");
                 return memory;
             },
-            [](void* memory) { std::free(memory); }};
+            [](void* memory) { std::free(memory); },
+            [](void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }};
 }
 
 Arena::~Arena() {

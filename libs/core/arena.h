@@ -14,6 +14,8 @@ struct MemorySource {
     Device device = Device::cpu;
     void* (*allocate)(size_t bytes) = nullptr;  // throws Error where there is not enough
     void (*release)(void* memory) = nullptr;
+    // Copies from the host's memory; done when it returns.
+    void (*write)(void* to, const void* from, size_t bytes) = nullptr;
 };
 
 MemorySource cpu_memory();
@@ -42,6 +44,7 @@ class Arena {
     };
 
     size_t capacity() const;
+    const MemorySource& source() const { return source_; }
 
   private:
     struct Block {

@@ -15,17 +15,19 @@ struct Context {
     int device_index = 0;
     int threads = 1;                // CPU threads
     Arena arena;                    // activations and scratch
+    Arena host_arena;               // results that have come from a GPU (kernels/transfer.h)
     void* stream = nullptr;         // cudaStream_t on a GPU
     std::shared_ptr<void> handles;  // what the device's library keeps: cuBLASLt handle, workspace
     // Told `stage, shape, ms` after each stage where --verbose asks for it.
     std::function<void(const std::string&, const std::string&, double)> on_stage;
 
     explicit Context(int threads = 1) : threads(threads) {}
-    Context(Device device, int device_index, MemorySource memory, void* stream = nullptr,
-            std::shared_ptr<void> handles = nullptr)
+    Context(Device device, int device_index, MemorySource memory, MemorySource host_memory,
+            void* stream = nullptr, std::shared_ptr<void> handles = nullptr)
         : device(device),
           device_index(device_index),
           arena(memory),
+          host_arena(host_memory),
           stream(stream),
           handles(std::move(handles)) {}
 

@@ -42,8 +42,10 @@ class LayerReader {
 
 }  // namespace
 
-Model read_model(TensorSource& source, const Config& config, Precision precision) {
-    Model model{.config = config, .precision = precision, .weights = Weights(precision.weights)};
+Model read_model(TensorSource& source, const Config& config, Precision precision,
+                 const MemorySource& memory) {
+    Model model{
+        .config = config, .precision = precision, .weights = Weights(precision.weights, memory)};
     LayerReader layers(source, model.weights, config);
     const int64_t c = config.n_embd;
     model.wte = model.weights.matrix({source.take("wte.weight", {config.n_vocab, c})});
@@ -62,10 +64,11 @@ Model read_model(TensorSource& source, const Config& config, Precision precision
     return model;
 }
 
-Model load_model(const std::filesystem::path& directory, Precision precision) {
+Model load_model(const std::filesystem::path& directory, Precision precision,
+                 const MemorySource& memory) {
     const Config config = load_config(directory);
     SafetensorsDirectory source(directory, "transformer.");
-    return read_model(source, config, precision);
+    return read_model(source, config, precision, memory);
 }
 
 }  // namespace hark::gpt

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "kernels/ragged.h"
+#include "kernels/transfer.h"
 
 namespace hark::gpt {
 
@@ -55,9 +56,9 @@ const char* name_of(Finish finish) {
     return finish == Finish::stop ? "stop" : "length";
 }
 
-Session::Session(const Model& model)
+Session::Session(const Context& ctx, const Model& model)
     : model_(model),
-      cache_(make_cache(model.config, 1, model.precision.cache)),
+      cache_(make_cache(model.config, 1, model.precision.cache, ctx.arena.source())),
       logits_(static_cast<size_t>(model.config.n_vocab)) {}
 
 std::span<float> Session::feed(Context& ctx, std::span<const int32_t> tokens) {
@@ -70,18 +71,21 @@ std::span<float> Session::feed(Context& ctx, std::span<const int32_t> tokens) {
     length_ += n;
     HostRagged rows;
     rows.add(0, n, length_);
-    Arena::Scope scope(ctx.arena);
-    const Tensor logits = model_(ctx, Tensor(const_cast<int32_t*>(tokens.data()), Dtype::i32, {n}),
-                                 Tensor(position.data(), Dtype::i32, {n}), rows.view(),
-                                 Tensor(&last, Dtype::i32, {1}), cache_);
+    const Scratch scratch(ctx);
+    const auto ids = [&](const int32_t* data, int64_t count) {
+        return to_device(ctx, Tensor(const_cast<int32_t*>(data), Dtype::i32, {count}));
+    };
+    const Tensor logits = to_host(ctx, model_(ctx, ids(tokens.data(), n), ids(position.data(), n),
+                                              to_device(ctx, rows.view()), ids(&last, 1), cache_));
     std::copy_n(logits.as<float>(), logits_.size(), logits_.begin());
     return logits_;
 }
 
-Generator::Generator(const Model& model, const Bpe& bpe, GenerateOptions options)
+Generator::Generator(const Context& ctx, const Model& model, const Bpe& bpe,
+                     GenerateOptions options)
     : bpe_(bpe),
       options_(std::move(options)),
-      session_(model),
+      session_(ctx, model),
       n_positions_(model.config.n_positions),
       eos_(model.config.eos_token_ids) {
     require(bpe.vocab_size() <= model.config.n_vocab, "the tokenizer has ", bpe.vocab_size(),

@@ -63,7 +63,7 @@ struct Generated {
 // One sequence of tokens and its place in the model's cache.
 class Session {
   public:
-    explicit Session(const Model& model);
+    Session(const Context& ctx, const Model& model);
 
     // Appends tokens and gives the logits (n_vocab) behind the last one, valid until the next
     // call. Throws Error where there are more than room().
@@ -82,7 +82,7 @@ class Session {
 class Generator {
   public:
     // Throws Error where the vocabulary has more tokens than the model.
-    Generator(const Model& model, const Bpe& bpe, GenerateOptions options);
+    Generator(const Context& ctx, const Model& model, const Bpe& bpe, GenerateOptions options);
 
     struct Listener {
         // Once, before all text: how many tokens of the prompt's beginning are left out.

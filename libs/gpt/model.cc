@@ -4,9 +4,9 @@
 
 namespace hark::gpt {
 
-KeyValues make_cache(const Config& config, int64_t slots, Dtype dtype) {
+KeyValues make_cache(const Config& config, int64_t slots, Dtype dtype, const MemorySource& memory) {
     return KeyValues(config.n_layer, slots, config.n_head, config.n_positions,
-                     config.n_embd / config.n_head, dtype);
+                     config.n_embd / config.n_head, dtype, memory);
 }
 
 void Block::operator()(Context& ctx, Tensor x, Tensor keys, Tensor values,
@@ -22,11 +22,11 @@ Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const Rag
     Arena::Scope scope(ctx.arena);
     const Stage stage(ctx, "gpt", tokens);
 
-    Tensor x = ctx.arena.tensor(Dtype::f32, {tokens.dim(0), config.n_embd});
+    Tensor x = ctx.arena.tensor(precision.activations, {tokens.dim(0), config.n_embd});
     embedding(ctx, x, tokens, position, wte, wpe);  // (T, C)
     for (size_t i = 0; i < h.size(); ++i)
         h[i](ctx, x, cache.keys[i], cache.values[i], rows);  // (T, C)
-    Tensor last = ctx.arena.tensor(Dtype::f32, {wanted.dim(0), config.n_embd});
+    Tensor last = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
     select_rows(ctx, last, x, wanted);              // (n, C)
     linear(ctx, logits, ln_f(ctx, last), lm_head);  // (n, V)
     return logits;

@@ -23,7 +23,8 @@ struct Block {
 };
 
 // A cache for `slots` sequences of the model's whole context.
-KeyValues make_cache(const Config& config, int64_t slots, Dtype dtype);
+KeyValues make_cache(const Config& config, int64_t slots, Dtype dtype,
+                     const MemorySource& memory = cpu_memory());
 
 struct Model {
     Config config;
@@ -44,8 +45,10 @@ struct Model {
 
 // Reads a Hugging Face directory: config.json, model.safetensors or its shards. Throws Error naming
 // file and tensor: one that is missing, or whose shape is another than the config says.
-Model load_model(const std::filesystem::path& directory, Precision precision);
+Model load_model(const std::filesystem::path& directory, Precision precision,
+                 const MemorySource& memory = cpu_memory());
 // The same from any source of tensors.
-Model read_model(TensorSource& source, const Config& config, Precision precision);
+Model read_model(TensorSource& source, const Config& config, Precision precision,
+                 const MemorySource& memory = cpu_memory());
 
 }  // namespace hark::gpt

@@ -55,19 +55,17 @@ void ComputeOptions::flags(Flags& flags) {
 }
 
 Context ComputeOptions::context() const {
-    // Only some kernels exist on the GPU yet, so no model runs there: `auto` is the CPU, and an
-    // explicit `cuda` ends here, once whatever is missing for a GPU at all has been said.
-    if (const std::optional<int> index = gpu_index(device)) {
-        const Context gpu = make_cuda_context(*index);
-        fail("--device ", device,
-             ": this version computes whole models on the CPU only; leave "
-             "out --device or give --device cpu");
-    }
+    if (const std::optional<int> index = gpu_index(device)) return make_cuda_context(*index);
     return make_cpu_context(threads);
 }
 
-Precision precision_of(const std::string& dtype) {
+Precision precision_of(const std::string& dtype, Device device) {
     using Weights = Precision::Weights;
+    if (device == Device::cuda) {
+        if (dtype == "auto" || dtype == "f16") return {Weights::f16, Dtype::f16, Dtype::f16};
+        if (dtype == "bf16") return {Weights::bf16, Dtype::bf16, Dtype::bf16};
+        if (dtype == "int8") return {Weights::int8, Dtype::f16, Dtype::f16};
+    }
     if (dtype == "auto") return {Weights::keep, Dtype::f32};
     if (dtype == "f32") return {Weights::f32, Dtype::f32};
     if (dtype == "f16") return {Weights::f16, Dtype::f16};

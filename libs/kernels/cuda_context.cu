@@ -1,4 +1,6 @@
 // The context on a GPU and the library's two exported symbols.
+#include <cstring>
+
 #include "kernels/cuda_common.cuh"
 #include "kernels/cuda_library.h"
 
@@ -20,6 +22,21 @@ void* allocate(size_t bytes) {
 }
 
 void release(void* memory) { cudaFree(memory); }
+
+void write(void* to, const void* from, size_t bytes) {
+    CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+}
+
+// Memory of the host that the GPU copies to by itself.
+void* allocate_pinned(size_t bytes) {
+    void* memory = nullptr;
+    CUDA_CHECK(cudaMallocHost(&memory, bytes));
+    return memory;
+}
+
+void release_pinned(void* memory) { cudaFreeHost(memory); }
+
+void write_pinned(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
 // Throws Error unless GPU `index` is there and can run this library's kernels.
 void check_gpu(int index) {
@@ -53,13 +70,20 @@ Context make_context(int index) {
     CUBLAS_CHECK(cublasLtCreate(&handles->lt));
     CUDA_CHECK(cudaMalloc(&handles->workspace, kWorkspaceBytes));
     void* stream = handles->stream;
-    return Context(Device::cuda, index, {Device::cuda, allocate, release}, stream,
+    return Context(Device::cuda, index, {Device::cuda, allocate, release, write},
+                   {Device::cpu, allocate_pinned, release_pinned, write_pinned}, stream,
                    std::move(handles));
 }
 
-void copy(Context& ctx, void* to, const void* from, size_t bytes) {
+// From memory that is not pinned CUDA takes the bytes before it returns.
+void upload(Context& ctx, void* to, const void* from, size_t bytes) {
     enter(ctx, {});
-    CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(ctx)));
+    CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(ctx)));
+}
+
+void download(Context& ctx, void* to, const void* from, size_t bytes) {
+    enter(ctx, {});
+    CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_of(ctx)));
     CUDA_CHECK(cudaStreamSynchronize(stream_of(ctx)));
 }
 
@@ -92,8 +116,8 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors) {
 HARK_EXPORT int hark_cuda_abi() { return hark::kCudaAbi; }
 
 HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
-    static const hark::CudaOps ops = {hark::cuda::make_context, hark::cuda::copy,
-                                      hark::cuda::synchronize, hark::cuda::linear,
-                                      hark::cuda::attention};
+    static const hark::CudaOps ops = {hark::cuda::make_context, hark::cuda::upload,
+                                      hark::cuda::download,     hark::cuda::synchronize,
+                                      hark::cuda::linear,       hark::cuda::attention};
     return &ops;
 }

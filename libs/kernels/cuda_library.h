@@ -13,9 +13,11 @@ struct CudaOps {
     // A context on GPU `index`, with its own stream. Throws Error where there is no driver, one too
     // old, no such device, or a device too old.
     Context (*make_context)(int index);
-    // Copies between the host and the context's GPU, either way, behind the work already on the
-    // context's stream; done when it returns.
-    void (*copy)(Context& ctx, void* to, const void* from, size_t bytes);
+    // Copies to the context's GPU behind the work already on its stream; `from` may be used again
+    // when it returns, and what is launched later finds the copy done.
+    void (*upload)(Context& ctx, void* to, const void* from, size_t bytes);
+    // Copies to the host behind the work already on the context's stream; done when it returns.
+    void (*download)(Context& ctx, void* to, const void* from, size_t bytes);
     // Waits for the context's stream. Throws Error where a kernel has failed.
     void (*synchronize)(Context& ctx);
 
@@ -25,7 +27,7 @@ struct CudaOps {
 };
 
 // Goes up whenever CudaOps or a type that it passes changes: a library of another build is refused.
-inline constexpr int kCudaAbi = 1;
+inline constexpr int kCudaAbi = 2;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.

@@ -39,7 +39,7 @@ struct LayerNorm {
 class KeyValues {
   public:
     KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
-              Dtype dtype);
+              Dtype dtype, const MemorySource& memory);
 
     std::vector<Tensor> keys, values;
     int64_t slots = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <span>
@@ -135,7 +134,7 @@ Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights 
                              cpu_kernels().widen(rows, at(tensor, first * size), tensor.dtype,
                                                  count * size);
                          }});
-    return convert(*this, parts, size, precision);
+    return settled(convert(*this, parts, size, precision));
 }
 
 Matrix Weights::transposed(std::initializer_list<Tensor> stored, Precision::Weights precision) {
@@ -150,7 +149,7 @@ Matrix Weights::transposed(std::initializer_list<Tensor> stored, Precision::Weig
                                  for (int64_t i = 0; i < count; ++i) rows[i * size + k] = column[i];
                              }
                          }});
-    return convert(*this, parts, size, precision);
+    return settled(convert(*this, parts, size, precision));
 }
 
 Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
@@ -165,7 +164,7 @@ Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
                     rows[tap * channels + c] = row[static_cast<size_t>(c * taps + tap)];
         }
     };
-    return convert(*this, {{stored.dim(0), read}}, size, precision);
+    return settled(convert(*this, {{stored.dim(0), read}}, size, precision));
 }
 
 Tensor Weights::vector(std::initializer_list<Tensor> parts) {
@@ -185,7 +184,7 @@ Tensor Weights::vector(std::initializer_list<Tensor> parts) {
         check_finite({to, static_cast<size_t>(part.dim(0))});
         to += part.dim(0);
     }
-    return joined;
+    return settled(joined);
 }
 
 Tensor Weights::table(Tensor stored) {
@@ -196,22 +195,28 @@ Tensor Weights::table(Tensor stored) {
     check_finite({copy.as<float>(), static_cast<size_t>(stored.size())});
     copy.rank = stored.rank;
     copy.shape = stored.shape;
-    return copy;
+    return settled(copy);
 }
 
 Tensor Weights::empty(Dtype dtype, std::initializer_list<int64_t> shape) {
-    constexpr size_t kAlignment = 64;
-    Tensor tensor(nullptr, dtype, shape);
-    const size_t bytes = (tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
-    auto* memory =
-        static_cast<std::byte*>(std::aligned_alloc(kAlignment, std::max(bytes, kAlignment)));
-    require(memory != nullptr, "out of memory: weights needed ", bytes, " bytes");
-    blocks_.emplace_back(memory);
+    const Tensor tensor = take(cpu_memory(), Tensor(nullptr, dtype, shape));
     bytes_ += tensor.bytes();
-    tensor.data = memory;
     return tensor;
 }
 
-void Weights::Free::operator()(std::byte* memory) const { std::free(memory); }
+Tensor Weights::take(const MemorySource& memory, Tensor view) {
+    view.data = memory.allocate(std::max<size_t>(view.bytes(), 1));
+    view.device = memory.device;
+    blocks_.emplace_back(view.data, memory.release);
+    return view;
+}
+
+Tensor Weights::settled(Tensor host) {
+    if (!host || memory_.device == Device::cpu) return host;
+    const Tensor settled = take(memory_, host);
+    memory_.write(settled.data, host.data, host.bytes());
+    std::erase_if(blocks_, [&](const Block& block) { return block.get() == host.data; });
+    return settled;
+}
 
 }  // namespace hark

@@ -2,7 +2,7 @@
 //
 // A model keeps one Weights and the views it gives out:
 //
-//     Weights weights(precision.weights);
+//     Weights weights(precision.weights, ctx.arena.source());
 //     block.qkv = weights.matrix({q, k, v});               // (3C, C), rows stacked
 //     block.qkv_bias = weights.vector({qb, zeros_of(C), vb});  // (3C); Whisper's keys have no bias
 //     block.c_fc = weights.transposed({stored});           // GPT-2's Conv1D, stored (in, out)
@@ -29,8 +29,10 @@ Tensor zeros_of(int64_t n);
 
 class Weights {
   public:
-    explicit Weights(Precision::Weights precision = Precision::Weights::keep)
-        : precision_(precision) {}
+    // What the functions give lies in `memory`, the CPU's or a GPU's.
+    explicit Weights(Precision::Weights precision = Precision::Weights::keep,
+                     const MemorySource& memory = cpu_memory())
+        : memory_(memory), precision_(precision) {}
     Weights(Weights&&) = default;
     Weights& operator=(Weights&&) = default;
 
@@ -56,16 +58,21 @@ class Weights {
     // A table of any rank as f32 in the same shape: positions.
     Tensor table(Tensor stored);
 
-    // Uninitialised memory of this model, aligned to 64 bytes: for weights made by a formula.
+    // Uninitialised memory of this model on the host, aligned to 64 bytes: for weights made by a
+    // formula.
     Tensor empty(Dtype dtype, std::initializer_list<int64_t> shape);
 
     size_t bytes() const { return bytes_; }  // what all of them take together
 
   private:
-    struct Free {
-        void operator()(std::byte* memory) const;
-    };
-    std::vector<std::unique_ptr<std::byte, Free>> blocks_;
+    // Takes what empty() gave, filled in, to where this model's weights lie.
+    Tensor settled(Tensor host);
+    Matrix settled(const Matrix& host) { return {settled(host.values), settled(host.scales)}; }
+    Tensor take(const MemorySource& memory, Tensor view);
+
+    using Block = std::unique_ptr<void, void (*)(void*)>;
+    MemorySource memory_;
+    std::vector<Block> blocks_;
     size_t bytes_ = 0;
     Precision::Weights precision_;
 };

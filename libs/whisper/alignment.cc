@@ -7,6 +7,7 @@
 #include "kernels/distribution.h"
 #include "kernels/parallel.h"
 #include "kernels/ragged.h"
+#include "kernels/transfer.h"
 #include "whisper/decoding.h"
 #include "whisper/dtw.h"
 
@@ -101,7 +102,7 @@ std::vector<int32_t> first_frames(std::span<const float> fit, int64_t rows, int6
 TokenAlignment WindowDecoder::align(int64_t slot, const std::string& language,
                                     std::span<const int32_t> text, int64_t frames) {
     if (text.empty()) return {};
-    Arena::Scope scope(ctx_.arena);
+    const Scratch scratch(ctx_);
     const Config& config = model_.config;
     const SpecialTokens& special = tokenizer_.special();
     std::vector<int32_t> tokens = tokenizer_.sot_sequence(language, options_.task);
@@ -122,9 +123,10 @@ TokenAlignment WindowDecoder::align(int64_t slot, const std::string& language,
     const Tensor logits = pass.logits(ctx_, model_, caches_, &requests);
 
     const Stage stage(ctx_, "times of words", scores);
+    const Tensor on_host = to_host(ctx_, scores);
     const std::vector<float> fit =
-        attention_map({scores.as<float>(), static_cast<size_t>(scores.size())}, heads, count, steps,
-                      ctx_.threads);
+        attention_map({on_host.as<float>(), static_cast<size_t>(on_host.size())}, heads, count,
+                      steps, ctx_.threads);
     const std::span<const float> of_text = std::span(fit).subspan(
         static_cast<size_t>(before * steps), static_cast<size_t>(rows * steps));
     return {token_probabilities(logits, text, special.eot), first_frames(of_text, rows, steps)};

@@ -87,25 +87,29 @@ Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config)
     return decoder;
 }
 
-Model read_model(TensorSource& file, const Config& config, Precision precision) {
-    Weights weights(precision.weights);
+Model read_model(TensorSource& file, const Config& config, Precision precision,
+                 const MemorySource& memory) {
+    Weights weights(precision.weights, memory);
     Encoder encoder = read_encoder(file, weights, config);
     Decoder decoder = read_decoder(file, weights, config);
+    encoder.activations = decoder.activations = precision.activations;
     file.forget_taken();
     return {config, precision, std::move(encoder), std::move(decoder), std::move(weights)};
 }
 
 }  // namespace
 
-Model load_model(const std::filesystem::path& directory, Precision precision) {
+Model load_model(const std::filesystem::path& directory, Precision precision,
+                 const MemorySource& memory) {
     const Config config = load_config(directory);
     SafetensorsDirectory file(directory, "model.");
-    return read_model(file, config, precision);
+    return read_model(file, config, precision, memory);
 }
 
-Model random_model(const Config& config, Precision precision, uint64_t seed) {
+Model random_model(const Config& config, Precision precision, uint64_t seed,
+                   const MemorySource& memory) {
     RandomTensors file(seed);
-    return read_model(file, config, precision);
+    return read_model(file, config, precision, memory);
 }
 
 }  // namespace hark::whisper

@@ -45,7 +45,7 @@ Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const R
     Arena::Scope scope(ctx.arena);
     const Stage stage(ctx, "decoder", tokens);
 
-    Tensor x = ctx.arena.tensor(Dtype::f32, {tokens.dim(0), c});
+    Tensor x = ctx.arena.tensor(activations, {tokens.dim(0), c});
     embedding(ctx, x, tokens, position, token_embedding, positions);  // (T, C)
     for (size_t i = 0; i < blocks.size(); ++i) {
         const DecoderBlock& block = blocks[i];
@@ -55,7 +55,7 @@ Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const R
                                 listens, requests ? &requests->at(i) : nullptr);
         block.mlp.add_to(ctx, x, block.mlp_ln(ctx, x));
     }
-    Tensor last = ctx.arena.tensor(Dtype::f32, {wanted.dim(0), c});
+    Tensor last = ctx.arena.tensor(activations, {wanted.dim(0), c});
     select_rows(ctx, last, x, wanted);                    // (n, C)
     linear(ctx, logits, ln(ctx, last), token_embedding);  // (n, n_vocab)
     return logits;

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "kernels/distribution.h"
+#include "kernels/transfer.h"
 #include "whisper/strings.h"
 
 namespace hark::whisper {
@@ -54,7 +55,7 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
                  std::nearbyint(static_cast<double>(options.beam_size) * options.patience)),
              rules_.eot},
       rows_a_window_(std::max(options.best_of, options.beam_size)),
-      caches_(model, windows * rows_a_window_, windows),
+      caches_(model, windows * rows_a_window_, windows, ctx.arena.source()),
       groups_(static_cast<size_t>(windows)) {
     require(beams_.max_finished > 0, "expected at least one finished sequence to wait for, found ",
             options.beam_size, " beams with a patience of ", options.patience);
@@ -66,7 +67,9 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
     require(rules_.suppressed.empty() || rules_.suppressed.back() < model.config.n_vocab,
             "expected suppressed tokens below ", model.config.n_vocab, ", found ",
             rules_.suppressed.back());
-    if (draft) drafter_ = std::make_unique<Drafter>(*draft, model.config.n_vocab, windows);
+    if (draft)
+        drafter_ =
+            std::make_unique<Drafter>(*draft, model.config.n_vocab, windows, ctx.arena.source());
 }
 
 void WindowDecoder::encode(int64_t slot, Tensor mel, Purpose purpose) {
@@ -75,7 +78,7 @@ void WindowDecoder::encode(int64_t slot, Tensor mel, Purpose purpose) {
 }
 
 std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot) {
-    const Arena::Scope scope(ctx_.arena);
+    const Scratch scratch(ctx_);
     const int32_t sot[] = {tokenizer_.special().sot};
     Pass pass;
     pass.add(sot, 0, slot * rows_a_window_, slot, model_.config.n_audio_ctx);
@@ -135,7 +138,7 @@ void WindowDecoder::start(const WindowTask& task) {
     group.beams = task.temperature == 0 && options_.beam_size > 1;
     Row row = first_row(task);
 
-    const Arena::Scope scope(ctx_.arena);
+    const Scratch scratch(ctx_);
     const size_t n_vocab = static_cast<size_t>(model_.config.n_vocab);
     Pass pass;
     pass.add({row.tokens.data(), static_cast<size_t>(row.length)}, 0, cache_row(group, 0),
@@ -197,11 +200,13 @@ void WindowDecoder::follow_parents(const Group& group) {
     }
     if (to.empty()) return;
     const int64_t length = group.rows.front().length - 1;  // the newest token is not there yet
-    const auto ids = [](std::vector<int32_t>& values) {
-        return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
+    const auto ids = [&](std::vector<int32_t>& values) {
+        return to_device(ctx_, Tensor(values.data(), Dtype::i32, {std::ssize(values)}));
     };
+    const Scratch scratch(ctx_);
+    const Tensor from_rows = ids(from), to_rows = ids(to);
     for (std::vector<Tensor>* caches : {&caches_.self.keys, &caches_.self.values})
-        for (Tensor& cache : *caches) copy_cache(ctx_, cache, ids(from), ids(to), length);
+        for (Tensor& cache : *caches) copy_cache(ctx_, cache, from_rows, to_rows, length);
 }
 
 std::vector<WindowDecoder::Done> WindowDecoder::step() {
@@ -244,7 +249,7 @@ std::vector<WindowDecoder::Done> WindowDecoder::step() {
 
 // Runs the pass and gives every row its logits; both are empty afterwards.
 void WindowDecoder::run(Pass& pass, std::vector<Going>& going) {
-    const Arena::Scope scope(ctx_.arena);
+    const Scratch scratch(ctx_);
     float* logits = pass.logits(ctx_, model_, caches_).as<float>();
     for (const Going& one : going) take_logits(one, logits + one.packed * model_.config.n_vocab);
     pass = Pass{};

@@ -4,11 +4,14 @@
 
 #include "core/error.h"
 #include "kernels/distribution.h"
+#include "kernels/transfer.h"
 
 namespace hark::whisper {
 
-Drafter::Drafter(const Model& model, int64_t n_vocab, int64_t windows)
-    : model_(model), caches_(model, windows, windows), cached_(static_cast<size_t>(windows)) {
+Drafter::Drafter(const Model& model, int64_t n_vocab, int64_t windows, const MemorySource& memory)
+    : model_(model),
+      caches_(model, windows, windows, memory),
+      cached_(static_cast<size_t>(windows)) {
     require(model.config.n_vocab == n_vocab, "the draft model has ", model.config.n_vocab,
             " tokens, the model ", n_vocab, ": they must share their vocabulary");
 }
@@ -27,7 +30,7 @@ std::vector<int32_t> Drafter::propose(Context& ctx, const Row& row, const Rules&
     int64_t begin = same.first - cached.begin();
     std::vector<int32_t> drafts;
     while (std::ssize(drafts) < count && std::ssize(tokens) <= model_.config.n_text_ctx) {
-        const Arena::Scope scope(ctx.arena);
+        const Scratch scratch(ctx);
         Pass pass;
         pass.add(tokens, begin, row.window, row.window, model_.config.n_audio_ctx);
         pass.want(pass.rows() - 1);

@@ -13,7 +13,7 @@ namespace hark::whisper {
 class Drafter {
   public:
     // Holds a reference to the model. Throws Error where its vocabulary is another than n_vocab.
-    Drafter(const Model& model, int64_t n_vocab, int64_t windows);
+    Drafter(const Model& model, int64_t n_vocab, int64_t windows, const MemorySource& memory);
 
     const Model& model() const { return model_; }
     void encode(Context& ctx, int64_t window, Tensor mel);

@@ -1,6 +1,7 @@
 
 #include "core/error.h"
 #include "kernels/ragged.h"
+#include "kernels/transfer.h"
 #include "whisper/model.h"
 
 namespace hark::whisper {
@@ -18,18 +19,19 @@ Tensor Encoder::operator()(Context& ctx, Tensor mel) const {
     const int64_t b = mel.dim(0), frames = mel.dim(1), c = positions.dim(1), t = positions.dim(0);
     require(mel.rank == 3 && frames == 2 * t && mel.dim(2) * 3 == conv1.values.dim(1),
             "encoder: expected mel (B, ", 2 * t, ", ", conv1.values.dim(1) / 3, "), found ", mel);
-    Tensor out = ctx.arena.tensor(Dtype::f32, {b * t, c});
+    Tensor out = ctx.arena.tensor(activations, {b * t, c});
     Arena::Scope scope(ctx.arena);
     const Stage stage(ctx, "encoder", mel);
 
-    Tensor wide = ctx.arena.tensor(Dtype::f32, {b, frames, c});
+    Tensor wide = ctx.arena.tensor(activations, {b, frames, c});
     conv1d(ctx, wide, mel, conv1, 1, {.bias = conv1_bias, .activation = Activation::gelu});
-    Tensor x = ctx.arena.tensor(Dtype::f32, {b, t, c});
+    Tensor x = ctx.arena.tensor(activations, {b, t, c});
     conv1d(ctx, x, wide, conv2, 2, {.bias = conv2_bias, .activation = Activation::gelu});
     add_positions(ctx, x, positions);  // (B, T, C)
     x = x.reshaped({b * t, c});
-    const HostRagged windows = HostRagged::equal(b, t);
-    for (const EncoderBlock& block : blocks) block(ctx, x, n_head, windows.view());
+    const HostRagged host = HostRagged::equal(b, t);
+    const Ragged windows = to_device(ctx, host.view());
+    for (const EncoderBlock& block : blocks) block(ctx, x, n_head, windows);
     layer_norm(ctx, out, x, ln_post.weight, ln_post.bias, ln_post.eps);
     return out;  // (B * T, C)
 }

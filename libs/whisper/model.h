@@ -50,8 +50,9 @@ struct Encoder {
     std::vector<EncoderBlock> blocks;
     LayerNorm ln_post;
     int64_t n_head = 0;
+    Dtype activations = Dtype::f32;
 
-    // mel (B, 3000, n_mels), normalised, time-major -> (B * n_audio_ctx, C), in the arena
+    // mel (B, 3000, n_mels) f32, normalised, time-major -> (B * n_audio_ctx, C), in the arena
     Tensor operator()(Context& ctx, Tensor mel) const;
 };
 
@@ -69,13 +70,14 @@ struct Decoder {
     Tensor positions;        // (n_text_ctx, C)
     std::vector<DecoderBlock> blocks;
     LayerNorm ln;
+    Dtype activations = Dtype::f32;
 
     // Puts keys and values of the encoded windows (B * n_audio_ctx, C) into their slots.
     void remember(Context& ctx, Tensor encoded, KeyValues& cross, const Ragged& windows) const;
 
     // tokens, position (T) i32 of the packed rows; `rows` says where their own keys go and how
     // long they are, `listens` the windows' slots with the same packing. Returns the logits
-    // (n, n_vocab) of the n packed rows `wanted` (n) i32, in the arena, and fills in the
+    // (n, n_vocab) f32 of the n packed rows `wanted` (n) i32, in the arena, and fills in the
     // requests, one a layer, where there are any.
     Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
                       const Ragged& listens, Tensor wanted, KeyValues& self, KeyValues& cross,
@@ -92,9 +94,11 @@ struct Model {
 
 // Reads a Hugging Face directory: config.json, model.safetensors (or its shards). Throws Error
 // naming file and tensor: one that is missing, or whose shape is another than the config says.
-Model load_model(const std::filesystem::path& directory, Precision precision);
+Model load_model(const std::filesystem::path& directory, Precision precision,
+                 const MemorySource& memory = cpu_memory());
 
 // A model of `config` with random weights (seeded), for benchmarks.
-Model random_model(const Config& config, Precision precision, uint64_t seed);
+Model random_model(const Config& config, Precision precision, uint64_t seed,
+                   const MemorySource& memory = cpu_memory());
 
 }  // namespace hark::whisper

@@ -1,12 +1,15 @@
 #include "whisper/pass.h"
 
+#include "kernels/transfer.h"
+
 namespace hark::whisper {
 namespace {
 
-KeyValues key_values(const Model& model, int64_t slots, int64_t capacity) {
+KeyValues key_values(const Model& model, int64_t slots, int64_t capacity,
+                     const MemorySource& memory) {
     const Config& c = model.config;
     return KeyValues(c.n_text_layer, slots, c.n_text_head, capacity, c.n_text_state / c.n_text_head,
-                     model.precision.cache);
+                     model.precision.cache, memory);
 }
 
 Tensor ints(std::vector<int32_t>& values) {
@@ -15,16 +18,16 @@ Tensor ints(std::vector<int32_t>& values) {
 
 }  // namespace
 
-Caches::Caches(const Model& model, int64_t rows, int64_t windows)
-    : self(key_values(model, rows, model.config.n_text_ctx)),
-      cross(key_values(model, windows, model.config.n_audio_ctx)) {}
+Caches::Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory)
+    : self(key_values(model, rows, model.config.n_text_ctx, memory)),
+      cross(key_values(model, windows, model.config.n_audio_ctx, memory)) {}
 
 void encode_window(Context& ctx, const Model& model, Caches& caches, int64_t window, Tensor mel) {
     const Arena::Scope scope(ctx.arena);
     HostRagged one;
     one.add(window, model.config.n_audio_ctx, model.config.n_audio_ctx);
-    Tensor encoded = model.encoder(ctx, mel);  // (n_audio_ctx, C)
-    model.decoder.remember(ctx, encoded, caches.cross, one.view());
+    const Tensor encoded = model.encoder(ctx, to_device(ctx, mel));  // (n_audio_ctx, C)
+    model.decoder.remember(ctx, encoded, caches.cross, to_device(ctx, one.view()));
 }
 
 void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int64_t window,
@@ -40,8 +43,11 @@ void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int6
 
 Tensor Pass::logits(Context& ctx, const Model& model, Caches& caches,
                     const std::vector<ScoresRequest>* requests) {
-    return model.decoder(ctx, ints(tokens_), ints(position_), own_.view(), listens_.view(),
-                         ints(wanted_), caches.self, caches.cross, requests);
+    const Tensor logits =
+        model.decoder(ctx, to_device(ctx, ints(tokens_)), to_device(ctx, ints(position_)),
+                      to_device(ctx, own_.view()), to_device(ctx, listens_.view()),
+                      to_device(ctx, ints(wanted_)), caches.self, caches.cross, requests);
+    return to_host(ctx, logits);
 }
 
 }  // namespace hark::whisper

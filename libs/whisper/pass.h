@@ -14,12 +14,12 @@ namespace hark::whisper {
 // Self- and cross-attention caches of a model: `rows` sequences that listen to `windows` windows.
 // Memory is taken when it is first written.
 struct Caches {
-    Caches(const Model& model, int64_t rows, int64_t windows);
+    Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory);
 
     KeyValues self, cross;
 };
 
-// Encodes mel (1, 3000, n_mels), normalised and time-major, into a window's slot.
+// Encodes mel (1, 3000, n_mels) of the host, normalised and time-major, into a window's slot.
 void encode_window(Context& ctx, const Model& model, Caches& caches, int64_t window, Tensor mel);
 
 class Pass {
@@ -32,8 +32,8 @@ class Pass {
     void want(int64_t packed_row) { wanted_.push_back(static_cast<int32_t>(packed_row)); }
 
     int64_t rows() const { return own_.rows(); }
-    // Logits (n, n_vocab) of the rows wanted, in the arena, in the order of want().
-    // Fills in the requests, one a layer, where there are any.
+    // Logits (n, n_vocab) of the rows wanted, in the order of want(), on the host: valid until the
+    // caller's Scratch ends. Fills in the requests, one a layer, where there are any.
     Tensor logits(Context& ctx, const Model& model, Caches& caches,
                   const std::vector<ScoresRequest>* requests = nullptr);
 

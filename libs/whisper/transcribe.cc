@@ -34,7 +34,8 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       listener_(std::move(listener)),
       decoder_(ctx, model, tokenizer, options.decoding(tokenizer), batch_of(options, model), draft),
       loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
-      busy_(static_cast<size_t>(decoder_.slots())) {
+      busy_(static_cast<size_t>(decoder_.slots())),
+      window_(static_cast<size_t>(kWindowFrames * model.config.n_mels)) {
     const size_t fixed =
         loop_options_.hotwords.size() +
         (loop_options_.carry_initial_prompt ? loop_options_.initial_prompt.size() : 0);
@@ -97,10 +98,12 @@ bool Transcriber::begin(int64_t slot, Transcription& recording) {
 }
 
 void Transcriber::encode(int64_t slot, const MelRecording& mel, int64_t seek, int64_t size) {
-    const Arena::Scope scope(ctx_.arena);
-    Tensor frames = ctx_.arena.tensor(Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
-    mel.window(seek, size, {frames.as<float>(), static_cast<size_t>(frames.size())});
-    decoder_.encode(slot, frames);
+    mel.window(seek, size, window_);
+    decoder_.encode(slot, window());
+}
+
+Tensor Transcriber::window() {
+    return Tensor(window_.data(), Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
 }
 
 void Transcriber::start(int64_t slot) {
@@ -123,10 +126,8 @@ std::string Transcriber::detect_language(int64_t slot, const MelRecording& mel) 
     for (int64_t i = 0; i < options_.language_windows; ++i) {
         const int64_t seek = i * kWindowFrames;
         if (i > 0 && seek >= mel.content_frames()) break;
-        const Arena::Scope scope(ctx_.arena);
-        Tensor frames = ctx_.arena.tensor(Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
-        mel.listening_window(seek, {frames.as<float>(), static_cast<size_t>(frames.size())});
-        decoder_.encode(slot, frames, WindowDecoder::Purpose::detect_language);
+        mel.listening_window(seek, window_);
+        decoder_.encode(slot, window(), WindowDecoder::Purpose::detect_language);
         double probability = 0;
         const std::string language = likeliest_language(slot, &probability);
         if (probability > options_.language_threshold) return language;

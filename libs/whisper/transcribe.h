@@ -59,6 +59,7 @@ class Transcriber {
     void fill(int64_t slot);
     bool begin(int64_t slot, Transcription& recording);
     void encode(int64_t slot, const MelRecording& mel, int64_t seek, int64_t size);
+    Tensor window();  // (1, 3000, n_mels), what window_ holds
     void start(int64_t slot);
     std::string detect_language(int64_t slot, const MelRecording& mel);
     std::string likeliest_language(int64_t slot, double* probability);
@@ -73,7 +74,8 @@ class Transcriber {
     Listener listener_;
     WindowDecoder decoder_;
     LoopOptions loop_options_;
-    std::vector<Busy> busy_;  // by slot
+    std::vector<Busy> busy_;     // by slot
+    std::vector<float> window_;  // the mel of the window that is being encoded
     std::deque<std::unique_ptr<Transcription>> recordings_;
     bool begun_ = false;  // the front recording has been announced
 };

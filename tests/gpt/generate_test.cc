@@ -23,7 +23,7 @@ struct Demo {
     gpt::Generated generate(gpt::GenerateOptions options, const std::string& prompt,
                             uint64_t index = 0) {
         std::string emitted;
-        gpt::Generator generator(model, bpe, std::move(options));
+        gpt::Generator generator(ctx, model, bpe, std::move(options));
         int64_t begun = 0, dropped = 0;
         gpt::Generator::Listener listener;
         listener.begin = [&](int64_t left_out) {
@@ -133,7 +133,7 @@ TEST(Generate, LogprobsAreTheModels) {
     const auto a = demo().generate(cold, "Once upon"), b = demo().generate(hot, "Once upon");
     EXPECT_EQ(a.tokens, b.tokens);
     EXPECT_EQ(a.logprobs, b.logprobs);
-    gpt::Session session(demo().model);
+    gpt::Session session(demo().ctx, demo().model);
     const auto logits = session.feed(demo().ctx, demo().bpe.encode("Once upon"));
     EXPECT_DOUBLE_EQ(a.logprobs[0], gpt::log_probability(logits.first(4096), a.tokens[0]));
     for (double logprob : a.logprobs) EXPECT_LT(logprob, 0);
@@ -172,7 +172,7 @@ TEST(Generate, LongPromptKeepsItsEnd) {
     EXPECT_EQ(answer.dropped, static_cast<int64_t>(ids.size()) - 500);
     EXPECT_EQ(answer.tokens.size(), 12u);
     EXPECT_EQ(answer.finish, gpt::Finish::length);
-    gpt::Session session(demo().model);
+    gpt::Session session(demo().ctx, demo().model);
     EXPECT_EQ(argmax(session.feed(demo().ctx, std::span(ids).last(500))), answer.tokens[0]);
     EXPECT_EQ(demo().generate(greedy(1000), prompt).dropped,
               static_cast<int64_t>(ids.size()) - 256);
@@ -205,5 +205,5 @@ TEST(Generate, TextIsWholeCharactersAtTheEndToo) {
 TEST(Generate, RefusesATokenizerLargerThanTheModel) {
     Bpe larger = demo().bpe;
     larger.add_special("<|more|>", 4096);
-    EXPECT_THROW(gpt::Generator(demo().model, larger, {}), Error);
+    EXPECT_THROW(gpt::Generator(demo().ctx, demo().model, larger, {}), Error);
 }

@@ -109,7 +109,7 @@ TEST_P(GptDemo, LogitsEqualTransformers) {
 TEST_P(GptDemo, GreedyTokensEqualTransformers) {
     const gpt::Model model = gpt::load_model(demo(), precision_of(GetParam()));
     Context ctx = make_cpu_context(1);
-    gpt::Session session(model);
+    gpt::Session session(ctx, model);
     for (const json& item : golden()["cases"]) {
         std::vector<int32_t> fresh = item["ids"], tokens;
         session.clear();
@@ -152,7 +152,7 @@ TEST(GptModel, PackedRowsAndPiecesEqualOneSequence) {
     }
     const auto packed = logits_of(model, sequences, wanted);
     Context ctx = make_cpu_context(1);
-    gpt::Session session(model);
+    gpt::Session session(ctx, model);
     for (size_t i = 0; i < sequences.size(); ++i) {
         session.clear();
         const std::span<const int32_t> ids = sequences[i];
@@ -167,7 +167,7 @@ TEST(GptModel, PackedRowsAndPiecesEqualOneSequence) {
 TEST(GptModel, SessionRefusesMoreThanItsContext) {
     const gpt::Model model = gpt::load_model(demo(), precision_of("auto"));
     Context ctx = make_cpu_context(1);
-    gpt::Session session(model);
+    gpt::Session session(ctx, model);
     const std::vector<int32_t> ids(512, 7);
     session.feed(ctx, ids);
     EXPECT_EQ(session.room(), 0);

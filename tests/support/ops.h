@@ -89,18 +89,18 @@ class TestDevice {
             if (dtype == Dtype::bf16) store(bytes, i, to_bf16(values[i]));
             if (dtype == Dtype::i8) store(bytes, i, static_cast<int8_t>(values[i]));
         }
-        copy(tensor.data, bytes.data(), bytes.size());
+        upload(tensor.data, bytes.data(), bytes.size());
         return tensor;
     }
     Tensor up(const std::vector<int32_t>& values) {
         Tensor tensor = empty(Dtype::i32, {std::ssize(values)});
-        copy(tensor.data, values.data(), tensor.bytes());
+        upload(tensor.data, values.data(), tensor.bytes());
         return tensor;
     }
     // A tensor of f32, f16 or bf16.
     std::vector<float> down(const Tensor& tensor) {
         std::vector<std::byte> bytes(tensor.bytes());
-        copy(bytes.data(), tensor.data, bytes.size());
+        download(bytes.data(), tensor.data, bytes.size());
         std::vector<float> values(static_cast<size_t>(tensor.size()));
         for (size_t i = 0; i < values.size(); ++i) {
             if (tensor.dtype == Dtype::f32) values[i] = load<float>(bytes, i);
@@ -129,11 +129,16 @@ class TestDevice {
         std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
         return value;
     }
-    void copy(void* to, const void* from, size_t bytes) {
-        if (bytes == 0) return;
-        if (ctx().on_cuda())
-            cuda_ops().copy(ctx(), to, from, bytes);
-        else
+    void upload(void* to, const void* from, size_t bytes) {
+        if (ctx().on_cuda() && bytes > 0)
+            cuda_ops().upload(ctx(), to, from, bytes);
+        else if (bytes > 0)
+            std::memcpy(to, from, bytes);
+    }
+    void download(void* to, const void* from, size_t bytes) {
+        if (ctx().on_cuda() && bytes > 0)
+            cuda_ops().download(ctx(), to, from, bytes);
+        else if (bytes > 0)
             std::memcpy(to, from, bytes);
     }
 

@@ -30,8 +30,10 @@ Outputs run(const Model& model, const MelRecording& mel, std::vector<int32_t> to
                {window.as<float>(), static_cast<size_t>(window.size())});
     const Tensor encoded = model.encoder(ctx, window);
     const int64_t d = c.n_text_state / c.n_text_head, n = static_cast<int64_t>(tokens.size());
-    KeyValues self(c.n_text_layer, 1, c.n_text_head, c.n_text_ctx, d, model.precision.cache);
-    KeyValues cross(c.n_text_layer, 1, c.n_text_head, c.n_audio_ctx, d, model.precision.cache);
+    KeyValues self(c.n_text_layer, 1, c.n_text_head, c.n_text_ctx, d, model.precision.cache,
+                   cpu_memory());
+    KeyValues cross(c.n_text_layer, 1, c.n_text_head, c.n_audio_ctx, d, model.precision.cache,
+                    cpu_memory());
     model.decoder.remember(ctx, encoded, cross, HostRagged::equal(1, c.n_audio_ctx).view());
     std::vector<int32_t> index(tokens.size());
     for (size_t i = 0; i < index.size(); ++i) index[i] = static_cast<int32_t>(i);

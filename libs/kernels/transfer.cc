@@ -1,0 +1,37 @@
+#include "kernels/transfer.h"
+
+#include "kernels/cuda_library.h"
+
+namespace hark {
+namespace {
+
+Tensor like(Arena& arena, const Tensor& tensor) {
+    Tensor copy = tensor;
+    copy.data = arena.tensor(tensor.dtype, {tensor.size()}).data;
+    copy.device = arena.source().device;
+    return copy;
+}
+
+}  // namespace
+
+Tensor to_device(Context& ctx, const Tensor& host) {
+    if (!ctx.on_cuda()) return host;
+    const Tensor copy = like(ctx.arena, host);
+    cuda_ops().upload(ctx, copy.data, host.data, host.bytes());
+    return copy;
+}
+
+Ragged to_device(Context& ctx, const Ragged& host) {
+    Ragged copy = host;
+    for (Tensor* ids : {&copy.query_start, &copy.slot, &copy.length}) *ids = to_device(ctx, *ids);
+    return copy;
+}
+
+Tensor to_host(Context& ctx, const Tensor& result) {
+    if (!ctx.on_cuda()) return result;
+    const Tensor copy = like(ctx.host_arena, result);
+    cuda_ops().download(ctx, copy.data, result.data, result.bytes());
+    return copy;
+}
+
+}  // namespace hark

@@ -1,0 +1,27 @@
+// What crosses between the host and a context's device: ids and shapes go up, results come down.
+// On the CPU nothing is copied.
+#pragma once
+
+#include "core/context.h"
+#include "kernels/ops.h"
+
+namespace hark {
+
+// A tensor of the host, as the context's kernels take it: itself on the CPU, a copy in ctx.arena on
+// a GPU. The host's memory may be used again at once.
+Tensor to_device(Context& ctx, const Tensor& host);
+Ragged to_device(Context& ctx, const Ragged& host);
+
+// A result on the host, complete: itself on the CPU, a copy in ctx.host_arena on a GPU.
+Tensor to_host(Context& ctx, const Tensor& result);
+
+// What both arenas of the context hand out while a Scratch lives is given back when it dies.
+class Scratch {
+  public:
+    explicit Scratch(Context& ctx) : device_(ctx.arena), host_(ctx.host_arena) {}
+
+  private:
+    Arena::Scope device_, host_;
+};
+
+}  // namespace hark
