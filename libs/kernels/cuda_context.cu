@@ -87,6 +87,30 @@ void download(Context& ctx, void* to, const void* from, size_t bytes) {
     CUDA_CHECK(cudaStreamSynchronize(stream_of(ctx)));
 }
 
+std::shared_ptr<void> capture(Context& ctx, const std::function<void()>& work) {
+    enter(ctx, {});
+    CUDA_CHECK(cudaStreamBeginCapture(stream_of(ctx), cudaStreamCaptureModeThreadLocal));
+    cudaGraph_t graph = nullptr;
+    try {
+        work();
+    } catch (...) {
+        cudaStreamEndCapture(stream_of(ctx), &graph);
+        if (graph) cudaGraphDestroy(graph);
+        throw;
+    }
+    CUDA_CHECK(cudaStreamEndCapture(stream_of(ctx), &graph));
+    cudaGraphExec_t replayed = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&replayed, graph, 0);
+    cudaGraphDestroy(graph);
+    require(status == cudaSuccess, "cudaGraphInstantiate: ", cudaGetErrorString(status));
+    return {replayed, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
+}
+
+void replay(Context& ctx, void* graph) {
+    enter(ctx, {});
+    CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), stream_of(ctx)));
+}
+
 void synchronize(Context& ctx) {
     enter(ctx, {});
     CUDA_CHECK(cudaStreamSynchronize(stream_of(ctx)));
@@ -117,7 +141,8 @@ HARK_EXPORT int hark_cuda_abi() { return hark::kCudaAbi; }
 
 HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
     static const hark::CudaOps ops = {hark::cuda::make_context, hark::cuda::upload,
-                                      hark::cuda::download,     hark::cuda::synchronize,
+                                      hark::cuda::download,     hark::cuda::capture,
+                                      hark::cuda::replay,       hark::cuda::synchronize,
                                       hark::cuda::linear,       hark::cuda::attention};
     return &ops;
 }

@@ -43,7 +43,12 @@ Function symbol(void* library, const char* name, const fs::path& path) {
     return reinterpret_cast<Function>(address);
 }
 
-const CudaOps* open_library() {
+struct Library {
+    fs::path path;
+    void* handle;
+};
+
+Library open_library() {
     const fs::path path = find_library().lexically_normal();
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -55,14 +60,24 @@ const CudaOps* open_library() {
     require(abi == kCudaAbi, path.string(), ": expected interface version ", kCudaAbi,
             " of hark's CUDA library, found ", abi, "; tools and library must be of one build");
     // Never closed: contexts and their memory may live until the process ends.
-    return symbol<const CudaOps* (*)()>(library, "hark_cuda_ops", path)();
+    return {path, library};
+}
+
+const Library& library() {
+    static const Library kLibrary = open_library();
+    return kLibrary;
 }
 
 }  // namespace
 
 const CudaOps& cuda_ops() {
-    static const CudaOps* ops = open_library();
+    static const CudaOps* ops =
+        symbol<const CudaOps* (*)()>(library().handle, "hark_cuda_ops", library().path)();
     return *ops;
+}
+
+void* cuda_symbol(const char* name) {
+    return symbol<void*>(library().handle, name, library().path);
 }
 
 }  // namespace hark

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 
 #include "kernels/ops.h"
 
@@ -18,6 +20,10 @@ struct CudaOps {
     void (*upload)(Context& ctx, void* to, const void* from, size_t bytes);
     // Copies to the host behind the work already on the context's stream; done when it returns.
     void (*download)(Context& ctx, void* to, const void* from, size_t bytes);
+    // Records what `work` launches on the context's stream, without running it: neither it may
+    // allocate on the GPU nor wait. replay() launches it all at once, as often as is wanted.
+    std::shared_ptr<void> (*capture)(Context& ctx, const std::function<void()>& work);
+    void (*replay)(Context& ctx, void* graph);
     // Waits for the context's stream. Throws Error where a kernel has failed.
     void (*synchronize)(Context& ctx);
 
@@ -32,5 +38,8 @@ inline constexpr int kCudaAbi = 2;
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.
 const CudaOps& cuda_ops();
+
+// Another of the library's symbols, for kernels that belong to one model. Throws as cuda_ops().
+void* cuda_symbol(const char* name);
 
 }  // namespace hark

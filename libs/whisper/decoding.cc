@@ -16,7 +16,8 @@ constexpr double kMaxInitialTimestamp = 1.0;  // seconds
 constexpr double kTimestampStep = 0.02;       // seconds
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 // Rows of a pass: so many are multiplied without any bit depending on the others (ops.h, linear).
-constexpr int64_t kRowsAtOnce = 16;
+constexpr int64_t kRowsAtOnce = 16, kRowsAtOnceOnGpu = 1024;
+constexpr size_t kPromptsAtOnceOnGpu = 16;
 
 Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
     const SpecialTokens& special = tokenizer.special();
@@ -55,7 +56,8 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
                  std::nearbyint(static_cast<double>(options.beam_size) * options.patience)),
              rules_.eot},
       rows_a_window_(std::max(options.best_of, options.beam_size)),
-      caches_(model, windows * rows_a_window_, windows, ctx.arena.source()),
+      caches_(model, windows * rows_a_window_ + (ctx.on_cuda() ? 1 : 0), windows,
+              ctx.arena.source()),
       groups_(static_cast<size_t>(windows)) {
     require(beams_.max_finished > 0, "expected at least one finished sequence to wait for, found ",
             options.beam_size, " beams with a patience of ", options.patience);
@@ -67,14 +69,17 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
     require(rules_.suppressed.empty() || rules_.suppressed.back() < model.config.n_vocab,
             "expected suppressed tokens below ", model.config.n_vocab, ", found ",
             rules_.suppressed.back());
+    // What depends on all of a row's text is left to the host.
+    if (ctx.on_cuda() && rules_.repetition_penalty == 1 && rules_.no_repeat_ngram == 0)
+        gpu_ = std::make_unique<GpuStep>(ctx, model, caches_, rules_, windows * rows_a_window_);
     if (draft)
         drafter_ =
             std::make_unique<Drafter>(*draft, model.config.n_vocab, windows, ctx.arena.source());
 }
 
-void WindowDecoder::encode(int64_t slot, Tensor mel, Purpose purpose) {
-    encode_window(ctx_, model_, caches_, slot, mel);
-    if (drafter_ && purpose == Purpose::decode) drafter_->encode(ctx_, slot, mel);
+void WindowDecoder::encode(std::span<const int64_t> slots, Tensor mel, Purpose purpose) {
+    encode_windows(ctx_, model_, caches_, slots, mel);
+    if (drafter_ && purpose == Purpose::decode) drafter_->encode(ctx_, slots, mel);
 }
 
 std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot) {
@@ -128,30 +133,49 @@ int64_t WindowDecoder::cache_row(const Group& group, size_t row) const {
     return group.task.slot * rows_a_window_ + static_cast<int64_t>(row);
 }
 
-// The prompt is read in a pass of its own: the products of many rows may round by their number.
-void WindowDecoder::start(const WindowTask& task) {
+// On the CPU a prompt is read in a pass of its own: the products of many rows may round by their
+// number. On a GPU they do not, and several prompts are read together.
+void WindowDecoder::start(std::span<const WindowTask> tasks) {
+    const size_t at_once = ctx_.on_cuda() ? kPromptsAtOnceOnGpu : 1;
+    for (size_t i = 0; i < tasks.size(); i += at_once)
+        read_prompts(tasks.subspan(i, std::min(at_once, tasks.size() - i)));
+}
+
+void WindowDecoder::begin(const WindowTask& task) {
     Group& group = groups_[static_cast<size_t>(task.slot)];
     require(!group.decoding, "the window in slot ", task.slot, " is being decoded");
     group = Group{};
     group.task = task;
     group.decoding = true;
     group.beams = task.temperature == 0 && options_.beam_size > 1;
-    Row row = first_row(task);
+    group.rows.push_back(first_row(task));
+}
 
+void WindowDecoder::read_prompts(std::span<const WindowTask> tasks) {
+    Pass pass;
+    for (const WindowTask& task : tasks) {
+        begin(task);
+        const Group& group = groups_[static_cast<size_t>(task.slot)];
+        const Row& row = group.rows.front();
+        const int64_t packed = pass.rows();
+        pass.add({row.tokens.data(), static_cast<size_t>(row.length)}, 0, cache_row(group, 0),
+                 task.slot, model_.config.n_audio_ctx);
+        pass.want(packed + row.sot_index);
+        pass.want(packed + row.length - 1);
+    }
     const Scratch scratch(ctx_);
     const size_t n_vocab = static_cast<size_t>(model_.config.n_vocab);
-    Pass pass;
-    pass.add({row.tokens.data(), static_cast<size_t>(row.length)}, 0, cache_row(group, 0),
-             task.slot, model_.config.n_audio_ctx);
-    pass.want(row.sot_index);
-    pass.want(row.length - 1);
-    const Tensor both = pass.logits(ctx_, model_, caches_);
-    const std::span<float> at_sot(both.as<float>(), n_vocab);
+    float* logits = pass.logits(ctx_, model_, caches_).as<float>();
     const int32_t no_speech = tokenizer_.special().no_speech;
-    if (no_speech >= 0)
-        row.no_speech_prob = static_cast<float>(std::exp(at_sot[no_speech] - log_sum_exp(at_sot)));
-    group.rows.push_back(row);
-    spread(group, {both.as<float>() + n_vocab, n_vocab});
+    for (const WindowTask& task : tasks) {
+        Group& group = groups_[static_cast<size_t>(task.slot)];
+        const std::span<float> at_sot(logits, n_vocab), last(logits + n_vocab, n_vocab);
+        if (no_speech >= 0)
+            group.rows.front().no_speech_prob =
+                static_cast<float>(std::exp(at_sot[no_speech] - log_sum_exp(at_sot)));
+        spread(group, last);
+        logits += 2 * n_vocab;
+    }
 }
 
 void WindowDecoder::spread(Group& group, std::span<float> logits) {
@@ -178,8 +202,12 @@ void WindowDecoder::filter(const Row& row, std::span<float> logits) const {
     apply_rules(rules_, row.sampled(), logits);
     const bool any =
         std::any_of(logits.begin(), logits.end(), [](float logit) { return logit > kForbidden; });
-    require(any, "no token is left to sample at place ", row.sampled().size(),
-            " of a window: too much is suppressed (--suppress-tokens, --suppress-regex)");
+    if (!any) fail_without_token(row);
+}
+
+void WindowDecoder::fail_without_token(const Row& row) {
+    fail("no token is left to sample at place ", row.sampled().size(),
+         " of a window: too much is suppressed (--suppress-tokens, --suppress-regex)");
 }
 
 void WindowDecoder::advance(Group& group) {
@@ -212,6 +240,7 @@ void WindowDecoder::follow_parents(const Group& group) {
 std::vector<WindowDecoder::Done> WindowDecoder::step() {
     Pass pass;
     std::vector<Going> going;
+    const int64_t most = ctx_.on_cuda() ? kRowsAtOnceOnGpu : kRowsAtOnce;
     for (Group& group : groups_) {
         if (!group.decoding) continue;
         if (group.beams) group.candidates.assign(group.rows.size(), {});
@@ -224,7 +253,7 @@ std::vector<WindowDecoder::Done> WindowDecoder::step() {
                     ctx_, row, rules_,
                     std::min<int64_t>(options_.draft_tokens, max_length(row) - row.length));
             const int64_t rows = 1 + std::ssize(one.drafts);
-            if (pass.rows() + rows > kRowsAtOnce) run(pass, going);
+            if (pass.rows() + rows > most) run(pass, going);
             one.packed = pass.rows();
             std::vector<int32_t> tokens(row.tokens.begin(), row.tokens.begin() + row.length);
             tokens.insert(tokens.end(), one.drafts.begin(), one.drafts.end());
@@ -249,11 +278,39 @@ std::vector<WindowDecoder::Done> WindowDecoder::step() {
 
 // Runs the pass and gives every row its logits; both are empty afterwards.
 void WindowDecoder::run(Pass& pass, std::vector<Going>& going) {
-    const Scratch scratch(ctx_);
-    float* logits = pass.logits(ctx_, model_, caches_).as<float>();
-    for (const Going& one : going) take_logits(one, logits + one.packed * model_.config.n_vocab);
+    if (gpu_) {
+        run_on_gpu(pass, going);
+    } else {
+        const Scratch scratch(ctx_);
+        float* logits = pass.logits(ctx_, model_, caches_).as<float>();
+        for (const Going& one : going)
+            take_logits(one, logits + one.packed * model_.config.n_vocab);
+    }
     pass = Pass{};
     going.clear();
+}
+
+void WindowDecoder::run_on_gpu(Pass& pass, const std::vector<Going>& going) {
+    std::vector<RowChoice> choices;
+    bool beams = false;
+    for (const Going& one : going) {
+        const Row& row = one.group->rows[one.row];
+        std::vector<int32_t> sampled(row.sampled().begin(), row.sampled().end());
+        for (size_t k = 0; k <= one.drafts.size(); ++k) {
+            RowChoice choice =
+                row_choice(rules_, sampled, static_cast<int32_t>(model_.config.n_vocab));
+            choice.temperature = static_cast<float>(one.group->task.temperature);
+            if (choice.temperature > 0) choice.u = one.group->random[one.row].uniform();
+            choices.push_back(choice);
+            if (k < one.drafts.size()) sampled.push_back(one.drafts[k]);
+        }
+        beams = beams || one.group->beams;
+    }
+    const size_t each = beams ? beams_.size + 1 : 1;
+    const std::vector<Candidate> best = (*gpu_)(pass, choices, static_cast<int64_t>(each));
+    for (const Going& one : going)
+        take_candidates(one, std::span(best).subspan(static_cast<size_t>(one.packed) * each,
+                                                     (one.drafts.size() + 1) * each));
 }
 
 // `logits` (1 + drafts, n_vocab): behind the row's newest token, then behind each draft, which
@@ -272,6 +329,25 @@ void WindowDecoder::take_logits(const Going& going, float* logits) {
         const int32_t token = choose_token(own, group.task.temperature, group.random[going.row]);
         append_token(row, own, token, rules_.eot, max_length(row));
         if (k < going.drafts.size() && token != going.drafts[k]) return;
+    }
+}
+
+// The same for candidates that have been through the rules already, as many for each token.
+void WindowDecoder::take_candidates(const Going& going, std::span<const Candidate> best) {
+    Group& group = *going.group;
+    Row& row = group.rows[going.row];
+    const size_t each = best.size() / (going.drafts.size() + 1);
+    for (size_t k = 0; k <= going.drafts.size() && !row.finished; ++k) {
+        const Candidate* own = best.data() + k * each;
+        if (own->token < 0) fail_without_token(row);
+        if (group.beams) {
+            const Candidate* end = std::find_if(
+                own, own + each, [](const Candidate& candidate) { return candidate.token < 0; });
+            group.candidates[going.row].assign(own, end);
+            return;
+        }
+        append_token(row, own->token, own->logprob, rules_.eot, max_length(row));
+        if (k < going.drafts.size() && own->token != going.drafts[k]) return;
     }
 }
 

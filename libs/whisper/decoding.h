@@ -12,6 +12,7 @@
 
 #include "whisper/alignment.h"
 #include "whisper/draft.h"
+#include "whisper/gpu_step.h"
 #include "whisper/pass.h"
 #include "whisper/rules.h"
 #include "whisper/search.h"
@@ -62,15 +63,18 @@ class WindowDecoder {
     WindowDecoder(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                   const DecodingOptions& options, int64_t windows, const Model* draft = nullptr);
 
-    // Encodes mel (1, 3000, n_mels), normalised and time-major, into a slot that is not decoding;
-    // for language detection alone the draft model does not hear it.
+    // Encodes mel (B, 3000, n_mels), normalised and time-major, into B slots that are not decoding,
+    // at most windows_at_once() of them; for language detection alone the draft model does not hear
+    // it.
     enum class Purpose { decode, detect_language };
-    void encode(int64_t slot, Tensor mel, Purpose purpose = Purpose::decode);
+    void encode(std::span<const int64_t> slots, Tensor mel, Purpose purpose = Purpose::decode);
+    // One on the CPU, where products of more rows round otherwise.
+    int64_t windows_at_once() const { return ctx_.on_cuda() ? 16 : 1; }
     // The probability of each language for the window in `slot`, by the model's first step. The
     // slot must not be decoding. Source: openai/whisper decoding.py, detect_language.
     std::map<std::string, double> language_probabilities(int64_t slot);
-    // Begins to decode the window in task.slot: reads its prompt.
-    void start(const WindowTask& task);
+    // Begins to decode the windows in the tasks' slots: reads their prompts.
+    void start(std::span<const WindowTask> tasks);
     // Aligns the text, without timestamps, with the first `frames` mel frames of the window in
     // `slot`, which is not decoding, by the model's alignment heads. (alignment.cc)
     TokenAlignment align(int64_t slot, const std::string& language, std::span<const int32_t> text,
@@ -106,11 +110,16 @@ class WindowDecoder {
         std::vector<int32_t> drafts;
     };
 
+    void begin(const WindowTask& task);
+    void read_prompts(std::span<const WindowTask> tasks);
     Row first_row(const WindowTask& task) const;
     int32_t max_length(const Row& row) const;
     int64_t cache_row(const Group& group, size_t row) const;
     void run(Pass& pass, std::vector<Going>& going);
+    void run_on_gpu(Pass& pass, const std::vector<Going>& going);
     void take_logits(const Going& going, float* logits);
+    void take_candidates(const Going& going, std::span<const Candidate> best);
+    [[noreturn]] static void fail_without_token(const Row& row);
     void filter(const Row& row, std::span<float> logits) const;
     // Makes the group's rows from the first one's logits.
     void spread(Group& group, std::span<float> logits);
@@ -129,7 +138,8 @@ class WindowDecoder {
     int64_t rows_a_window_;
     Caches caches_;
     std::unique_ptr<Drafter> drafter_;
-    std::vector<Group> groups_;  // by slot
+    std::unique_ptr<GpuStep> gpu_;  // none: logits come to the host
+    std::vector<Group> groups_;     // by slot
 };
 
 }  // namespace hark::whisper

@@ -16,9 +16,9 @@ Drafter::Drafter(const Model& model, int64_t n_vocab, int64_t windows, const Mem
             " tokens, the model ", n_vocab, ": they must share their vocabulary");
 }
 
-void Drafter::encode(Context& ctx, int64_t window, Tensor mel) {
-    encode_window(ctx, model_, caches_, window, mel);
-    cached_[static_cast<size_t>(window)].clear();
+void Drafter::encode(Context& ctx, std::span<const int64_t> windows, Tensor mel) {
+    encode_windows(ctx, model_, caches_, windows, mel);
+    for (const int64_t window : windows) cached_[static_cast<size_t>(window)].clear();
 }
 
 std::vector<int32_t> Drafter::propose(Context& ctx, const Row& row, const Rules& rules,

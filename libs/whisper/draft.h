@@ -16,7 +16,7 @@ class Drafter {
     Drafter(const Model& model, int64_t n_vocab, int64_t windows, const MemorySource& memory);
 
     const Model& model() const { return model_; }
-    void encode(Context& ctx, int64_t window, Tensor mel);
+    void encode(Context& ctx, std::span<const int64_t> windows, Tensor mel);
     // The next `count` tokens, at most, that this model takes greedily behind the row.
     std::vector<int32_t> propose(Context& ctx, const Row& row, const Rules& rules, int64_t count);
 

@@ -12,22 +12,20 @@ KeyValues key_values(const Model& model, int64_t slots, int64_t capacity,
                      model.precision.cache, memory);
 }
 
-Tensor ints(std::vector<int32_t>& values) {
-    return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
-}
-
 }  // namespace
 
 Caches::Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory)
     : self(key_values(model, rows, model.config.n_text_ctx, memory)),
       cross(key_values(model, windows, model.config.n_audio_ctx, memory)) {}
 
-void encode_window(Context& ctx, const Model& model, Caches& caches, int64_t window, Tensor mel) {
+void encode_windows(Context& ctx, const Model& model, Caches& caches,
+                    std::span<const int64_t> windows, Tensor mel) {
     const Arena::Scope scope(ctx.arena);
-    HostRagged one;
-    one.add(window, model.config.n_audio_ctx, model.config.n_audio_ctx);
-    const Tensor encoded = model.encoder(ctx, to_device(ctx, mel));  // (n_audio_ctx, C)
-    model.decoder.remember(ctx, encoded, caches.cross, to_device(ctx, one.view()));
+    HostRagged rows;
+    for (const int64_t window : windows)
+        rows.add(window, model.config.n_audio_ctx, model.config.n_audio_ctx);
+    const Tensor encoded = model.encoder(ctx, to_device(ctx, mel));  // (B * n_audio_ctx, C)
+    model.decoder.remember(ctx, encoded, caches.cross, to_device(ctx, rows.view()));
 }
 
 void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int64_t window,
@@ -43,11 +41,14 @@ void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int6
 
 Tensor Pass::logits(Context& ctx, const Model& model, Caches& caches,
                     const std::vector<ScoresRequest>* requests) {
-    const Tensor logits =
-        model.decoder(ctx, to_device(ctx, ints(tokens_)), to_device(ctx, ints(position_)),
-                      to_device(ctx, own_.view()), to_device(ctx, listens_.view()),
-                      to_device(ctx, ints(wanted_)), caches.self, caches.cross, requests);
-    return to_host(ctx, logits);
+    return to_host(ctx, device_logits(ctx, model, caches, requests));
+}
+
+Tensor Pass::device_logits(Context& ctx, const Model& model, Caches& caches,
+                           const std::vector<ScoresRequest>* requests) {
+    return model.decoder(ctx, to_device(ctx, tokens()), to_device(ctx, position()),
+                         to_device(ctx, own()), to_device(ctx, listens()),
+                         to_device(ctx, ints(wanted_)), caches.self, caches.cross, requests);
 }
 
 }  // namespace hark::whisper

@@ -19,8 +19,10 @@ struct Caches {
     KeyValues self, cross;
 };
 
-// Encodes mel (1, 3000, n_mels) of the host, normalised and time-major, into a window's slot.
-void encode_window(Context& ctx, const Model& model, Caches& caches, int64_t window, Tensor mel);
+// Encodes mel (B, 3000, n_mels) of the host, normalised and time-major, into the slots of B
+// windows.
+void encode_windows(Context& ctx, const Model& model, Caches& caches,
+                    std::span<const int64_t> windows, Tensor mel);
 
 class Pass {
   public:
@@ -32,12 +34,24 @@ class Pass {
     void want(int64_t packed_row) { wanted_.push_back(static_cast<int32_t>(packed_row)); }
 
     int64_t rows() const { return own_.rows(); }
+    // What the pass is made of, on the host: views as long as nothing is added.
+    Tensor tokens() { return ints(tokens_); }
+    Tensor position() { return ints(position_); }
+    Ragged own() const { return own_.view(); }
+    Ragged listens() const { return listens_.view(); }
+
     // Logits (n, n_vocab) of the rows wanted, in the order of want(), on the host: valid until the
     // caller's Scratch ends. Fills in the requests, one a layer, where there are any.
     Tensor logits(Context& ctx, const Model& model, Caches& caches,
                   const std::vector<ScoresRequest>* requests = nullptr);
+    // The same on the context's device.
+    Tensor device_logits(Context& ctx, const Model& model, Caches& caches,
+                         const std::vector<ScoresRequest>* requests = nullptr);
 
   private:
+    static Tensor ints(std::vector<int32_t>& values) {
+        return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
+    }
     std::vector<int32_t> tokens_, position_, wanted_;
     HostRagged own_, listens_;
 };

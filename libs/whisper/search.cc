@@ -46,7 +46,11 @@ int32_t choose_token(std::span<const float> logits, double temperature, Random& 
 
 void append_token(Row& row, std::span<const float> logits, int32_t token, int32_t eot,
                   int32_t max_length) {
-    row.sum_logprob += logits[token] - log_sum_exp(logits);
+    append_token(row, token, logits[token] - log_sum_exp(logits), eot, max_length);
+}
+
+void append_token(Row& row, int32_t token, double logprob, int32_t eot, int32_t max_length) {
+    row.sum_logprob += logprob;
     row.tokens[row.length++] = token;
     row.finished = token == eot || row.length > max_length;
 }

@@ -21,6 +21,8 @@ int32_t choose_token(std::span<const float> logits, double temperature, Random& 
 // temperature, to the row's sum; marks the row finished at `eot`, or where `max_length` is passed.
 void append_token(Row& row, std::span<const float> logits, int32_t token, int32_t eot,
                   int32_t max_length);
+// The same where the token's log probability is known.
+void append_token(Row& row, int32_t token, double logprob, int32_t eot, int32_t max_length);
 
 // A way for a row to go on.
 struct Candidate {

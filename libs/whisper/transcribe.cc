@@ -34,8 +34,7 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       listener_(std::move(listener)),
       decoder_(ctx, model, tokenizer, options.decoding(tokenizer), batch_of(options, model), draft),
       loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
-      busy_(static_cast<size_t>(decoder_.slots())),
-      window_(static_cast<size_t>(kWindowFrames * model.config.n_mels)) {
+      busy_(static_cast<size_t>(decoder_.slots())) {
     const size_t fixed =
         loop_options_.hotwords.size() +
         (loop_options_.carry_initial_prompt ? loop_options_.initial_prompt.size() : 0);
@@ -71,42 +70,73 @@ bool Transcriber::has_room() const {
 }
 
 void Transcriber::advance() {
-    for (int64_t slot = 0; slot < decoder_.slots(); ++slot)
-        if (!busy_[static_cast<size_t>(slot)].recording) fill(slot);
+    refill();
+    start_waiting();
     const std::vector<WindowDecoder::Done> ended = decoder_.step();
     for (const WindowDecoder::Done& done : ended) finish(done.slot, done.result);
+    start_waiting();
     give_out(!ended.empty());
 }
 
-void Transcriber::fill(int64_t slot) {
-    for (const auto& recording : recordings_)
-        if (begin(slot, *recording)) return;
+// Free slots take new windows; on a GPU not before some are free, since windows that are encoded
+// together take less time.
+void Transcriber::refill() {
+    std::vector<int64_t> free;
+    for (int64_t slot = 0; slot < decoder_.slots(); ++slot)
+        if (!busy_[static_cast<size_t>(slot)].recording) free.push_back(slot);
+    const int64_t together = std::min(decoder_.windows_at_once(), 1 + decoder_.slots() / 16);
+    if (std::ssize(free) < together) return;
+    std::vector<int64_t> claimed;
+    for (const int64_t slot : free)
+        if (claim(slot)) claimed.push_back(slot);
+    const auto at_once = static_cast<size_t>(decoder_.windows_at_once());
+    for (size_t i = 0; i < claimed.size(); i += at_once)
+        encode(std::span(claimed).subspan(i, std::min(at_once, claimed.size() - i)));
 }
 
-bool Transcriber::begin(int64_t slot, Transcription& recording) {
-    if (recording.content_frames() == 0) return false;
-    std::optional<Transcription::Work> work = recording.next();
-    if (!work) return false;
-    if (recording.info.language.empty())
-        recording.info.language = detect_language(slot, recording.mel());
-    encode(slot, recording.mel(), work->seek, work->size);
-    Busy& busy = busy_[static_cast<size_t>(slot)];
-    busy = {&recording, std::move(*work), recording.info.language, 0};
-    if (options_.multilingual) busy.language = likeliest_language(slot, nullptr);
-    start(slot);
-    return true;
+// Whether a recording has a window for the slot.
+bool Transcriber::claim(int64_t slot) {
+    for (const auto& recording : recordings_) {
+        if (recording->content_frames() == 0) continue;
+        std::optional<Transcription::Work> work = recording->next();
+        if (!work) continue;
+        if (recording->info.language.empty())
+            recording->info.language = detect_language(slot, recording->mel());
+        busy_[static_cast<size_t>(slot)] = {recording.get(), std::move(*work),
+                                            recording->info.language, 0};
+        return true;
+    }
+    return false;
 }
 
-void Transcriber::encode(int64_t slot, const MelRecording& mel, int64_t seek, int64_t size) {
-    mel.window(seek, size, window_);
-    decoder_.encode(slot, window());
+void Transcriber::encode(std::span<const int64_t> slots) {
+    const auto each = static_cast<size_t>(kWindowFrames * model_.config.n_mels);
+    windows_.resize(slots.size() * each);
+    for (size_t i = 0; i < slots.size(); ++i) {
+        const Busy& busy = busy_[static_cast<size_t>(slots[i])];
+        busy.recording->mel().window(busy.work.seek, busy.work.size,
+                                     std::span(windows_).subspan(i * each, each));
+    }
+    decoder_.encode(slots, windows(std::ssize(slots)));
+    for (const int64_t slot : slots) {
+        if (options_.multilingual)
+            busy_[static_cast<size_t>(slot)].language = likeliest_language(slot, nullptr);
+        waiting_.push_back(slot);
+    }
 }
 
-Tensor Transcriber::window() {
-    return Tensor(window_.data(), Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
+Tensor Transcriber::windows(int64_t count) {
+    return Tensor(windows_.data(), Dtype::f32, {count, kWindowFrames, model_.config.n_mels});
 }
 
-void Transcriber::start(int64_t slot) {
+void Transcriber::start_waiting() {
+    std::vector<WindowTask> tasks;
+    for (const int64_t slot : waiting_) tasks.push_back(task_of(slot));
+    waiting_.clear();
+    decoder_.start(tasks);
+}
+
+WindowTask Transcriber::task_of(int64_t slot) const {
     const Busy& busy = busy_[static_cast<size_t>(slot)];
     WindowTask task;
     task.slot = slot;
@@ -116,7 +146,7 @@ void Transcriber::start(int64_t slot) {
     // Each window and temperature has its own random numbers, whatever was drawn before.
     Random seeds(static_cast<uint64_t>(options_.seed));
     task.seed = seeds.next() + static_cast<uint64_t>(busy.work.seek) * 64 + busy.attempt;
-    decoder_.start(task);
+    return task;
 }
 
 // The first window is heard as the reference hears it, with silence behind the recording's end.
@@ -126,8 +156,9 @@ std::string Transcriber::detect_language(int64_t slot, const MelRecording& mel) 
     for (int64_t i = 0; i < options_.language_windows; ++i) {
         const int64_t seek = i * kWindowFrames;
         if (i > 0 && seek >= mel.content_frames()) break;
-        mel.listening_window(seek, window_);
-        decoder_.encode(slot, window(), WindowDecoder::Purpose::detect_language);
+        windows_.resize(static_cast<size_t>(kWindowFrames * model_.config.n_mels));
+        mel.listening_window(seek, windows_);
+        decoder_.encode({&slot, 1}, windows(1), WindowDecoder::Purpose::detect_language);
         double probability = 0;
         const std::string language = likeliest_language(slot, &probability);
         if (probability > options_.language_threshold) return language;
@@ -155,7 +186,7 @@ void Transcriber::finish(int64_t slot, const DecodingResult& result) {
     if (listener_.attempt) listener_.attempt(attempt);
     if (attempt.rejection != Rejection::none && busy.attempt + 1 < options_.temperature.size()) {
         ++busy.attempt;
-        start(slot);
+        waiting_.push_back(slot);
         return;
     }
     WindowLoop::AddWords words;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,11 +57,12 @@ class Transcriber {
         size_t attempt = 0;  // which of the temperatures
     };
 
-    void fill(int64_t slot);
-    bool begin(int64_t slot, Transcription& recording);
-    void encode(int64_t slot, const MelRecording& mel, int64_t seek, int64_t size);
-    Tensor window();  // (1, 3000, n_mels), what window_ holds
-    void start(int64_t slot);
+    void refill();
+    bool claim(int64_t slot);
+    void encode(std::span<const int64_t> slots);
+    Tensor windows(int64_t count);  // (count, 3000, n_mels), what windows_ holds
+    void start_waiting();
+    WindowTask task_of(int64_t slot) const;
     std::string detect_language(int64_t slot, const MelRecording& mel);
     std::string likeliest_language(int64_t slot, double* probability);
     void finish(int64_t slot, const DecodingResult& result);
@@ -74,8 +76,9 @@ class Transcriber {
     Listener listener_;
     WindowDecoder decoder_;
     LoopOptions loop_options_;
-    std::vector<Busy> busy_;     // by slot
-    std::vector<float> window_;  // the mel of the window that is being encoded
+    std::vector<Busy> busy_;        // by slot
+    std::vector<int64_t> waiting_;  // slots whose window has been encoded, to be decoded anew
+    std::vector<float> windows_;    // the mel of what is being encoded
     std::deque<std::unique_ptr<Transcription>> recordings_;
     bool begun_ = false;  // the front recording has been announced
 };

@@ -21,28 +21,6 @@ const std::vector<MelRecording>& mels() {
     return kMels;
 }
 
-void expect_equal(const Outcome& a, const Outcome& b) {
-    EXPECT_EQ(a.language, b.language);
-    EXPECT_EQ(a.text, b.text);
-    ASSERT_EQ(a.segments.size(), b.segments.size());
-    for (size_t i = 0; i < a.segments.size(); ++i) {
-        const Segment &x = a.segments[i], &y = b.segments[i];
-        EXPECT_EQ(x.start, y.start);
-        EXPECT_EQ(x.end, y.end);
-        EXPECT_EQ(x.tokens, y.tokens);
-        EXPECT_EQ(x.avg_logprob, y.avg_logprob);
-        EXPECT_EQ(x.no_speech_prob, y.no_speech_prob);
-        EXPECT_EQ(x.temperature, y.temperature);
-        ASSERT_EQ(x.words.has_value(), y.words.has_value());
-        if (!x.words) continue;
-        ASSERT_EQ(x.words->size(), y.words->size());
-        for (size_t k = 0; k < x.words->size(); ++k) {
-            EXPECT_EQ((*x.words)[k].start, (*y.words)[k].start);
-            EXPECT_EQ((*x.words)[k].probability, (*y.words)[k].probability);
-        }
-    }
-}
-
 void expect_alone_equals_together(TranscribeOptions options, const std::string& dtype) {
     options.batch = 1;
     std::vector<Outcome> alone;

@@ -97,7 +97,7 @@ TEST(Numbers, LanguageProbabilitiesEqualReference) {
         Tensor window = ctx.arena.tensor(Dtype::f32, {1, kWindowFrames, 80});
         mel_of(samples_of(entry))
             .listening_window(0, {window.as<float>(), static_cast<size_t>(window.size())});
-        decoder.encode(0, window);
+        decoder.encode(std::vector<int64_t>{0}, window);
         const auto ours = decoder.language_probabilities(0);
         for (const auto& [code, probability] : entry["languages"].items())
             EXPECT_NEAR(ours.at(code), probability.get<double>(), 1e-4) << code;

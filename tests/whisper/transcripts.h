@@ -14,21 +14,26 @@ namespace hark::test {
 using namespace hark::whisper;
 using nlohmann::json;
 
-// The demo model in one precision, loaded once.
+// The demo model in one precision, loaded once: "f32" on the CPU, "cuda:f32" on the first GPU.
 struct Demo {
-    explicit Demo(const std::string& dtype)
-        : ctx(make_cpu_context(1)),
-          model(load_model(demo_model(), precision_of(dtype))),
+    explicit Demo(const std::string& name)
+        : ctx(context(name)),
+          model(load_model(demo_model(), precision_of(name.substr(name.find(':') + 1), ctx.device),
+                           ctx.arena.source())),
           tokenizer(demo_model(), model.config.n_vocab) {}
+    static Context context(const std::string& name) {
+        if (name.starts_with("cuda:")) return make_cuda_context(0);
+        return make_cpu_context(1);
+    }
     Context ctx;
     Model model;
     Tokenizer tokenizer;
 };
 
-inline Demo& demo(const std::string& dtype) {
+inline Demo& demo(const std::string& name) {
     static std::map<std::string, std::unique_ptr<Demo>> loaded;
-    std::unique_ptr<Demo>& one = loaded[dtype];
-    if (!one) one = std::make_unique<Demo>(dtype);
+    std::unique_ptr<Demo>& one = loaded[name];
+    if (!one) one = std::make_unique<Demo>(name);
     return *one;
 }
 
@@ -165,6 +170,29 @@ inline void expect_same_words(const json& theirs, const Outcome& ours) {
         if (segment[3].get<std::string>().empty()) continue;
         ASSERT_LT(next, ours.segments.size());
         expect_same_words(ours.segments[next++], segment[9]);
+    }
+}
+
+// To the bit.
+inline void expect_equal(const Outcome& a, const Outcome& b) {
+    EXPECT_EQ(a.language, b.language);
+    EXPECT_EQ(a.text, b.text);
+    ASSERT_EQ(a.segments.size(), b.segments.size());
+    for (size_t i = 0; i < a.segments.size(); ++i) {
+        const Segment &x = a.segments[i], &y = b.segments[i];
+        EXPECT_EQ(x.start, y.start);
+        EXPECT_EQ(x.end, y.end);
+        EXPECT_EQ(x.tokens, y.tokens);
+        EXPECT_EQ(x.avg_logprob, y.avg_logprob);
+        EXPECT_EQ(x.no_speech_prob, y.no_speech_prob);
+        EXPECT_EQ(x.temperature, y.temperature);
+        ASSERT_EQ(x.words.has_value(), y.words.has_value());
+        if (!x.words) continue;
+        ASSERT_EQ(x.words->size(), y.words->size());
+        for (size_t k = 0; k < x.words->size(); ++k) {
+            EXPECT_EQ((*x.words)[k].start, (*y.words)[k].start);
+            EXPECT_EQ((*x.words)[k].probability, (*y.words)[k].probability);
+        }
     }
 }
 

@@ -69,9 +69,9 @@ TEST(Align, TakesTheWindowInItsSlot) {
     };
     const std::vector<int32_t> text = d.tokenizer.encode(" the old captain");
     WindowDecoder both(d.ctx, d.model, d.tokenizer, {}, 2), one(d.ctx, d.model, d.tokenizer, {}, 1);
-    both.encode(0, tensor(first));
-    both.encode(1, tensor(second));
-    one.encode(0, tensor(second));
+    both.encode(std::vector<int64_t>{0}, tensor(first));
+    both.encode(std::vector<int64_t>{1}, tensor(second));
+    one.encode(std::vector<int64_t>{0}, tensor(second));
     const TokenAlignment in_second = both.align(1, "en", text, kWindowFrames);
     const TokenAlignment alone = one.align(0, "en", text, kWindowFrames);
     EXPECT_EQ(in_second.start, alone.start);
@@ -86,7 +86,7 @@ TEST(Align, NoTextNoFramesAndTooMuchText) {
     Demo& d = demo("f32");
     WindowDecoder decoder(d.ctx, d.model, d.tokenizer, {}, 1);
     std::vector<float> silence(static_cast<size_t>(kWindowFrames * d.model.config.n_mels));
-    decoder.encode(0,
+    decoder.encode(std::vector<int64_t>{0},
                    Tensor(silence.data(), Dtype::f32, {1, kWindowFrames, d.model.config.n_mels}));
     EXPECT_TRUE(decoder.align(0, "en", {}, kWindowFrames).start.empty());
     std::vector<int32_t> text = d.tokenizer.encode(" the sea");

@@ -1,0 +1,39 @@
+// Decoding steps on a GPU: only choices come back from it. Steps of one token a row are replayed
+// from a CUDA graph.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "whisper/choose.h"
+#include "whisper/pass.h"
+
+namespace hark::whisper {
+
+class GpuStep {
+  public:
+    // Holds references: all must outlive it. `spare` is a cache row that no sequence uses.
+    GpuStep(Context& ctx, const Model& model, Caches& caches, const Rules& rules, int64_t spare);
+    ~GpuStep();
+
+    // Runs the pass, whose wanted rows are all its rows in their order. Returns the k best
+    // candidates of each, rows one after another, a token of -1 where the rules leave fewer; of a
+    // row whose temperature is above 0 the first one is drawn.
+    std::vector<Candidate> operator()(Pass& pass, std::span<const RowChoice> choices, int64_t k);
+
+  private:
+    struct Graph;
+    void replay(Graph& graph);
+    std::vector<Candidate> eager(Pass& pass, std::span<const RowChoice> choices, int64_t k);
+
+    Context& ctx_;
+    const Model& model_;
+    Caches& caches_;
+    Chooser chooser_;
+    int32_t spare_;
+    std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Graph>> graphs_;  // by rows and k
+};
+
+}  // namespace hark::whisper
