@@ -23,8 +23,11 @@ void* allocate(size_t bytes) {
 
 void release(void* memory) { cudaFree(memory); }
 
+// cudaMemcpy returns once it has taken pageable memory, before that has arrived; contexts' streams
+// do not wait for the default one.
 void write(void* to, const void* from, size_t bytes) {
     CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
 }
 
 // Memory of the host that the GPU copies to by itself.
