@@ -1,6 +1,7 @@
 // Times the operations of libhark-cuda.so at the sizes of Whisper's encoder and decoder. Prints
 // TSV: what, dtype, shape, microseconds, TFLOP/s, TB/s. cuda_ops_torch.py beside this file times
-// PyTorch's at the same sizes in the same way, and the card's limits.
+// PyTorch's at the same sizes in the same way, and the card's limits. Words on the command line
+// choose the operations whose names begin with one of them; without any all are timed.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <iostream>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -19,6 +21,13 @@ namespace {
 
 constexpr int kReplays = 9, kCallsInGraph = 24;
 constexpr size_t kRotatedBytes = size_t{300} << 20;  // several times the L2 cache
+
+std::vector<std::string_view> chosen;  // the command line's words
+
+bool is_chosen(std::string_view what) {
+    return chosen.empty() || std::any_of(chosen.begin(), chosen.end(),
+                                         [&](auto word) { return what.starts_with(word); });
+}
 
 void check(cudaError_t status, const char* what) {
     require(status == cudaSuccess, what, ": ", cudaGetErrorString(status));
@@ -92,19 +101,26 @@ void print(const char* what, Dtype dtype, const std::string& shape, double us, d
     std::fflush(stdout);
 }
 
+// As many tensors as it takes for none to be in the L2 cache when its turn comes again.
+std::vector<Tensor> rotated(Context& ctx, Dtype dtype, std::initializer_list<int64_t> shape) {
+    std::vector<Tensor> made;
+    size_t bytes = 0;
+    while (bytes < kRotatedBytes && made.size() < kCallsInGraph) {
+        made.push_back(random_tensor(ctx, dtype, shape));
+        bytes += made.back().bytes();
+    }
+    return made;
+}
+
 void time_linear(Context& ctx, const char* what, int64_t t, int64_t n, int64_t k, Dtype x_type,
                  Dtype w_type, Activation activation, bool with_residual) {
+    if (!is_chosen(what)) return;
     const Arena::Scope scope(ctx.arena);
     const Tensor x = random_tensor(ctx, x_type, {t, k}), y = random_tensor(ctx, x_type, {t, n});
     const Tensor bias = random_tensor(ctx, Dtype::f32, {n});
     const Tensor residual = with_residual ? random_tensor(ctx, x_type, {t, n}) : Tensor();
     const Tensor scales = w_type == Dtype::i8 ? random_tensor(ctx, Dtype::f32, {n}) : Tensor();
-    std::vector<Tensor> weights;
-    size_t bytes = 0;
-    while (bytes < kRotatedBytes && weights.size() < kCallsInGraph) {
-        weights.push_back(random_tensor(ctx, w_type, {n, k}));
-        bytes += weights.back().bytes();
-    }
+    const std::vector<Tensor> weights = rotated(ctx, w_type, {n, k});
     const double us = microseconds(ctx, [&](int i) {
         const Tensor& w = weights[static_cast<size_t>(i) % weights.size()];
         cuda_ops().linear(ctx, y, x, {w, scales}, {bias, activation, residual});
@@ -115,9 +131,19 @@ void time_linear(Context& ctx, const char* what, int64_t t, int64_t n, int64_t k
           moved);
 }
 
+// b sequences of `queries` rows over `length` keys each.
+Ragged ragged(Context& ctx, int b, int64_t queries, int64_t length) {
+    std::vector<int32_t> starts, slots, lengths(static_cast<size_t>(b), int32_t(length));
+    for (int i = 0; i <= b; ++i) starts.push_back(static_cast<int32_t>(i * queries));
+    for (int i = 0; i < b; ++i) slots.push_back(i);
+    return {ids(ctx, {b + 1}, starts), ids(ctx, {b}, slots), ids(ctx, {b}, lengths), queries,
+            length};
+}
+
 // B sequences of `queries` queries over `length` keys, H heads of D channels.
 void time_attention(Context& ctx, const char* what, int b, int h, int64_t queries, int64_t length,
                     int64_t d, Dtype dtype, bool causal) {
+    if (!is_chosen(what)) return;
     const Arena::Scope scope(ctx.arena);
     const Tensor q = random_tensor(ctx, dtype, {b * queries, h * d});
     const Tensor out = random_tensor(ctx, dtype, {b * queries, h * d});
@@ -128,11 +154,7 @@ void time_attention(Context& ctx, const char* what, int b, int h, int64_t querie
                             random_tensor(ctx, dtype, {b, h, length, d}));
         bytes += 2 * caches.back().first.bytes();
     }
-    std::vector<int32_t> starts, slots, lengths(static_cast<size_t>(b), int32_t(length));
-    for (int i = 0; i <= b; ++i) starts.push_back(static_cast<int32_t>(i * queries));
-    for (int i = 0; i < b; ++i) slots.push_back(i);
-    const Ragged rows{ids(ctx, {b + 1}, starts), ids(ctx, {b}, slots), ids(ctx, {b}, lengths),
-                      queries, length};
+    const Ragged rows = ragged(ctx, b, queries, length);
     const double us = microseconds(ctx, [&](int i) {
         const auto& [keys, values] = caches[static_cast<size_t>(i) % caches.size()];
         cuda_ops().attention(ctx, out, q, keys, values, rows, 0.125f, causal);
@@ -141,6 +163,104 @@ void time_attention(Context& ctx, const char* what, int b, int h, int64_t querie
     print(what, dtype, concat("B", b, " H", h, " T", queries, " S", length, " D", d), us,
           4.0 * b * h * double(d) * pairs,
           static_cast<double>(2 * q.bytes() + 2 * caches[0].first.bytes()));
+}
+
+void time_layer_norm(Context& ctx, int64_t t, int64_t c, Dtype dtype) {
+    if (!is_chosen("layer_norm")) return;
+    const Arena::Scope scope(ctx.arena);
+    const std::vector<Tensor> x = rotated(ctx, dtype, {t, c}), y = rotated(ctx, dtype, {t, c});
+    const Tensor w = random_tensor(ctx, Dtype::f32, {c}), b = random_tensor(ctx, Dtype::f32, {c});
+    const double us = microseconds(ctx, [&](int i) {
+        const size_t at = static_cast<size_t>(i) % x.size();
+        cuda_ops().layer_norm(ctx, y[at], x[at], w, b, 1e-5f);
+    });
+    print("layer_norm", dtype, concat(t, "x", c), us, 0, 2.0 * static_cast<double>(x[0].bytes()));
+}
+
+// x (B, T, C) of x_type to n channels, exact GELU, as Whisper's encoder begins.
+void time_conv1d(Context& ctx, int64_t b, int64_t t, int64_t c, int64_t n, int stride, Dtype x_type,
+                 Dtype dtype) {
+    if (!is_chosen("conv1d")) return;
+    const Arena::Scope scope(ctx.arena);
+    const std::vector<Tensor> x = rotated(ctx, x_type, {b, t, c});
+    const Tensor w = random_tensor(ctx, dtype, {n, 3 * c});
+    const Tensor bias = random_tensor(ctx, Dtype::f32, {n});
+    const Tensor y = random_tensor(ctx, dtype, {b, t / stride, n});
+    const double us = microseconds(ctx, [&](int i) {
+        cuda_ops().conv1d(ctx, y, x[static_cast<size_t>(i) % x.size()], {w, {}}, stride,
+                          {bias, Activation::gelu, {}});
+    });
+    print("conv1d+gelu", dtype, concat("B", b, " ", t, "x", c, "->", n, " stride ", stride), us,
+          2.0 * 3 * double(y.size()) * double(c),
+          static_cast<double>(x[0].bytes() + w.bytes() + y.bytes()));
+}
+
+// Keys of `queries` rows a sequence, a third of the columns of x, as a fused product leaves them.
+void time_append(Context& ctx, int b, int64_t h, int64_t queries, int64_t capacity, int64_t d,
+                 Dtype dtype) {
+    if (!is_chosen("append_cache")) return;
+    const Arena::Scope scope(ctx.arena);
+    const std::vector<Tensor> x = rotated(ctx, dtype, {b * queries, 3 * h * d});
+    const std::vector<Tensor> caches = rotated(ctx, dtype, {b, h, capacity, d});
+    const Ragged rows = ragged(ctx, b, queries, capacity);
+    const double us = microseconds(ctx, [&](int i) {
+        const size_t at = static_cast<size_t>(i);
+        cuda_ops().append_cache(ctx, caches[at % caches.size()], x[at % x.size()], h * d, rows);
+    });
+    print("append_cache", dtype, concat("B", b, " H", h, " T", queries, " S", capacity, " D", d),
+          us, 0, static_cast<double>(2 * b * queries * h * d) * size_of(dtype));
+}
+
+// Beams change places: every slot of b is written from the next one.
+void time_copy(Context& ctx, int b, int64_t h, int64_t length, int64_t d, Dtype dtype) {
+    if (!is_chosen("copy_cache")) return;
+    const Arena::Scope scope(ctx.arena);
+    const std::vector<Tensor> caches = rotated(ctx, dtype, {b, h, 448, d});
+    std::vector<int32_t> from, to;
+    for (int i = 0; i < b; ++i) from.push_back(i), to.push_back((i + 1) % b);
+    const Tensor sources = ids(ctx, {b}, from), targets = ids(ctx, {b}, to);
+    const double us = microseconds(ctx, [&](int i) {
+        const Tensor& cache = caches[static_cast<size_t>(i) % caches.size()];
+        cuda_ops().copy_cache(ctx, cache, sources, targets, length);
+    });
+    print("copy_cache", dtype, concat("B", b, " H", h, " S", length, " D", d), us, 0,
+          static_cast<double>(2 * b * h * length * d) * size_of(dtype));
+}
+
+// What word times need: `n` heads' scores of T queries over 1500 keys.
+void time_scores(Context& ctx, int b, int64_t h, int64_t queries, int32_t n, Dtype dtype) {
+    if (!is_chosen("attention_scores")) return;
+    const Arena::Scope scope(ctx.arena);
+    constexpr int64_t kFrames = 1500, kSize = 64;
+    const std::vector<Tensor> keys = rotated(ctx, dtype, {b, h, kFrames, kSize});
+    const Tensor q = random_tensor(ctx, dtype, {b * queries, h * kSize});
+    const Tensor scores = ctx.arena.tensor(Dtype::f32, {n, b * queries, kFrames});
+    std::vector<int32_t> heads;
+    for (int32_t i = 0; i < n; ++i) heads.push_back(i);
+    const Ragged rows = ragged(ctx, b, queries, kFrames);
+    const double us = microseconds(ctx, [&](int i) {
+        cuda_ops().attention_scores(ctx, scores, q, keys[static_cast<size_t>(i) % keys.size()],
+                                    Tensor(heads.data(), Dtype::i32, {n}), rows, 0.125f);
+    });
+    print("attention_scores", dtype, concat("B", b, " n", n, " T", queries, " S", kFrames), us,
+          2.0 * double(scores.size()) * kSize,
+          static_cast<double>(scores.bytes()) +
+              double(b * n * kSize * (queries + kFrames)) * double(size_of(dtype)));
+}
+
+void time_rows(Context& ctx) {
+    const Dtype half = Dtype::f16, single = Dtype::f32;
+    for (int64_t t : {1, 64, 1500, 12000}) time_layer_norm(ctx, t, 1280, half);
+    time_layer_norm(ctx, 12000, 1280, single);
+    time_layer_norm(ctx, 1500, 384, half);
+    for (int64_t b : {1, 8}) {
+        time_conv1d(ctx, b, 3000, 128, 1280, 1, single, half);
+        time_conv1d(ctx, b, 3000, 1280, 1280, 2, half, half);
+    }
+    time_append(ctx, 8, 20, 1500, 1500, 64, half);
+    for (int b : {1, 64}) time_append(ctx, b, 20, 1, 448, 64, half);
+    for (int b : {5, 40}) time_copy(ctx, b, 20, 100, 64, half);
+    for (int b : {1, 8}) time_scores(ctx, b, 20, 100, 10, half);
 }
 
 void run() {
@@ -172,12 +292,14 @@ void run() {
         time_attention(ctx, "attention decode", b, 20, 1, 1500, 64, Dtype::f16, false);
         time_attention(ctx, "attention decode", b, 20, 1, 224, 64, Dtype::f16, true);
     }
+    time_rows(ctx);
 }
 
 }  // namespace
 }  // namespace hark
 
-int main() {
+int main(int argc, char** argv) {
+    hark::chosen.assign(argv + 1, argv + argc);
     try {
         hark::run();
     } catch (const std::exception& error) {

@@ -1,12 +1,13 @@
-"""Times PyTorch's linear and attention at the sizes of cuda_ops.cc, and the card's limits.
+"""Times PyTorch's operations at the sizes of cuda_ops.cc, and the card's limits.
 
-    python3 bench/kernels/cuda_ops_torch.py
+    python3 bench/kernels/cuda_ops_torch.py [WORD...]
 
-Prints the same TSV: what, dtype, shape, microseconds, TFLOP/s, TB/s. Run both on one machine, one
+Words choose the operations whose names begin with one of them. Prints the same TSV: what, dtype, shape, microseconds, TFLOP/s, TB/s. Run both on one machine, one
 after the other. Every figure is the median of replays of a CUDA graph of calls over rotating
 inputs, as in cuda_ops.cc.
 """
 import statistics
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -48,7 +49,13 @@ def rotated(make):
     return made
 
 
+def chosen(what):
+    return len(sys.argv) == 1 or what.startswith(tuple(sys.argv[1:]))
+
+
 def linear(what, t, n, k, dtype, act=None, residual=False):
+    if not chosen(what):
+        return
     x = torch.randn(t, k, device="cuda", dtype=dtype)
     b = torch.randn(n, device="cuda", dtype=dtype)
     r = torch.randn(t, n, device="cuda", dtype=dtype)
@@ -65,6 +72,8 @@ def linear(what, t, n, k, dtype, act=None, residual=False):
 
 
 def attention(what, b, h, queries, length, d, dtype, causal=False):
+    if not chosen(what):
+        return
     q = torch.randn(b, h, queries, d, device="cuda", dtype=dtype)
     kv = rotated(lambda: [torch.randn(b, h, length, d, device="cuda", dtype=dtype)
                           for _ in range(2)])
@@ -78,6 +87,95 @@ def attention(what, b, h, queries, length, d, dtype, causal=False):
     moved = 2 * (q.numel() + kv[0][0].numel()) * q.element_size()
     show(what, dtype, f"B{b} H{h} T{queries} S{length} D{d}", microseconds(call),
          4 * b * h * d * pairs, moved)
+
+
+def layer_norm(t, c, dtype):
+    if not chosen("layer_norm"):
+        return
+    xs = rotated(lambda: [torch.randn(t, c, device="cuda", dtype=dtype)])
+    ys = [None] * len(xs)  # kept, so that results are not written to one place again and again
+    w, b = (torch.randn(c, device="cuda", dtype=dtype) for _ in range(2))
+
+    def call(i):
+        ys[i % len(xs)] = F.layer_norm(xs[i % len(xs)][0], (c,), w, b)
+
+    show("layer_norm", dtype, f"{t}x{c}", microseconds(call), 0, 2 * xs[0][0].nbytes)
+
+
+def conv1d(b, t, c, n, stride, x_dtype, dtype):
+    if not chosen("conv1d"):
+        return
+    xs = rotated(lambda: [torch.randn(b, c, t, device="cuda", dtype=x_dtype)])
+    w = torch.randn(n, c, 3, device="cuda", dtype=dtype)
+    bias = torch.randn(n, device="cuda", dtype=dtype)
+
+    def call(i):
+        x = xs[i % len(xs)][0].to(dtype)
+        return F.gelu(F.conv1d(x, w, bias, stride=stride, padding=1))
+
+    y_bytes = b * (t // stride) * n * w.element_size()
+    show("conv1d+gelu", dtype, f"B{b} {t}x{c}->{n} stride {stride}", microseconds(call),
+         2 * 3 * b * (t // stride) * n * c, xs[0][0].nbytes + w.nbytes + y_bytes)
+
+
+def append_cache(b, h, queries, capacity, d, dtype):
+    if not chosen("append_cache"):
+        return
+    xs = rotated(lambda: [torch.randn(b, queries, 3, h, d, device="cuda", dtype=dtype)])
+    caches = rotated(lambda: [torch.randn(b, h, capacity, d, device="cuda", dtype=dtype)])
+
+    def call(i):
+        keys = xs[i % len(xs)][0][:, :, 1].transpose(1, 2)
+        caches[i % len(caches)][0][:, :, capacity - queries:].copy_(keys)
+
+    show("append_cache", dtype, f"B{b} H{h} T{queries} S{capacity} D{d}", microseconds(call), 0,
+         2 * b * queries * h * d * xs[0][0].element_size())
+
+
+def copy_cache(b, h, length, d, dtype):
+    if not chosen("copy_cache"):
+        return
+    caches = rotated(lambda: [torch.randn(b, h, 448, d, device="cuda", dtype=dtype)])
+    source = (torch.arange(b, device="cuda") - 1) % b
+
+    def call(i):
+        kept = caches[i % len(caches)][0][:, :, :length]
+        kept.copy_(kept.index_select(0, source))
+
+    show("copy_cache", dtype, f"B{b} H{h} S{length} D{d}", microseconds(call), 0,
+         2 * b * h * length * d * caches[0][0].element_size())
+
+
+def attention_scores(b, h, queries, n, dtype):
+    if not chosen("attention_scores"):
+        return
+    keys = rotated(lambda: [torch.randn(b, h, 1500, 64, device="cuda", dtype=dtype)])
+    q = torch.randn(b, h, queries, 64, device="cuda", dtype=dtype)
+
+    def call(i):
+        return (q[:, :n] @ keys[i % len(keys)][0][:, :n].mT * 0.125).float()
+
+    show("attention_scores", dtype, f"B{b} n{n} T{queries} S1500", microseconds(call),
+         2 * b * n * queries * 1500 * 64,
+         4 * b * n * queries * 1500 + b * n * 64 * (queries + 1500) * q.element_size())
+
+
+def rows():
+    half, single = torch.float16, torch.float32
+    for t in (1, 64, 1500, 12000):
+        layer_norm(t, 1280, half)
+    layer_norm(12000, 1280, single)
+    layer_norm(1500, 384, half)
+    for b in (1, 8):
+        conv1d(b, 3000, 128, 1280, 1, single, half)
+        conv1d(b, 3000, 1280, 1280, 2, half, half)
+    append_cache(8, 20, 1500, 1500, 64, half)
+    for b in (1, 64):
+        append_cache(b, 20, 1, 448, 64, half)
+    for b in (5, 40):
+        copy_cache(b, 20, 100, 64, half)
+    for b in (1, 8):
+        attention_scores(b, 20, 100, 10, half)
 
 
 def limits():
@@ -112,6 +210,7 @@ def main():
     for b in (1, 8, 64):
         attention("attention decode", b, 20, 1, 1500, 64, half)
         attention("attention decode", b, 20, 1, 224, 64, half, causal=True)
+    rows()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_library.h"
 #include "kernels/ops.h"
 #include "kernels/parallel.h"
 
@@ -35,7 +36,7 @@ void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tens
 
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const Ragged& rows, float scale) {
-    check_cpu("attention_scores", ctx);
+    if (ctx.on_cuda()) return cuda_ops().attention_scores(ctx, scores, q, keys, heads, rows, scale);
     check(scores, q, keys, heads, rows);
     const CpuKernels& cpu = cpu_kernels();
     const int64_t frames = scores.dim(2), d = keys.dim(3), width = q.dim(-1);

@@ -2,6 +2,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_library.h"
 #include "kernels/ops.h"
 #include "kernels/parallel.h"
 
@@ -16,7 +17,7 @@ void check_cache(const char* op, const Tensor& cache) {
 }  // namespace
 
 void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows) {
-    check_cpu("append_cache", ctx);
+    if (ctx.on_cuda()) return cuda_ops().append_cache(ctx, cache, x, first, rows);
     check_cache("append_cache", cache);
     require(x.rank >= 2, "append_cache: expected x f32 (T, W), found ", x);
     const int64_t heads = cache.dim(1), capacity = cache.dim(2), size = cache.dim(3);
@@ -45,7 +46,7 @@ void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Rag
 }
 
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length) {
-    check_cpu("copy_cache", ctx);
+    if (ctx.on_cuda()) return cuda_ops().copy_cache(ctx, cache, from, to, length);
     check_cache("copy_cache", cache);
     require(from.rank == 1, "copy_cache: expected from i32 (n), found ", from);
     const int64_t count = from.dim(0), slots = cache.dim(0), heads = cache.dim(1);

@@ -29,10 +29,6 @@ inline void check_tensor(const char* op, const char* name, const Tensor& tensor,
          tensor ? describe(tensor) : "none");
 }
 
-inline void check_cpu(const char* op, const Context& ctx) {
-    require(!ctx.on_cuda(), op, ": there is no CUDA side of this operation yet; use the CPU");
-}
-
 // values (N, K) of a dtype of weights, with scales where it is i8.
 inline void check_matrix(const char* op, const Matrix& w) {
     const Tensor& values = w.values;

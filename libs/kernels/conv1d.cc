@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/checks.h"
+#include "kernels/cuda_library.h"
 #include "kernels/ops.h"
 #include "kernels/parallel.h"
 #include "kernels/product.h"
@@ -28,7 +29,7 @@ void gather_windows(Context& ctx, float* windows, const float* x, int64_t t_in, 
 }  // namespace
 
 void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride, const Epilogue& then) {
-    check_cpu("conv1d", ctx);
+    if (ctx.on_cuda()) return cuda_ops().conv1d(ctx, y, x, w, stride, then);
     check_matrix("conv1d", w);
     require(x.rank == 2 || x.rank == 3, "conv1d: expected x f32 (B, T, C), found ", x);
     require(stride >= 1, "conv1d: expected a stride of 1 or more, found ", stride);

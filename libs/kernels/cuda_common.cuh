@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "kernels/checks.h"
 #include "kernels/ops.h"
 
 namespace hark::cuda {
@@ -66,7 +67,6 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 inline bool is_16_bit(Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; }
-inline bool is_float(Dtype dtype) { return dtype == Dtype::f32 || is_16_bit(dtype); }
 
 // Calls f with a value of the CUDA type of `dtype`, one of the three float types.
 template <class F>
@@ -151,7 +151,17 @@ __device__ inline float warp_max(float x) {
 
 // The device's side of ops.h.
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride, const Epilogue& then);
+void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps);
+void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
+               Tensor positions);
+void add_positions(Context& ctx, Tensor x, Tensor positions);
+void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
+void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows);
+void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
                float scale, bool causal);
+void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
+                      const Ragged& rows, float scale);
 
 }  // namespace hark::cuda

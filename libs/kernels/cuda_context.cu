@@ -143,9 +143,24 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors) {
 HARK_EXPORT int hark_cuda_abi() { return hark::kCudaAbi; }
 
 HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
-    static const hark::CudaOps ops = {hark::cuda::make_context, hark::cuda::upload,
-                                      hark::cuda::download,     hark::cuda::capture,
-                                      hark::cuda::replay,       hark::cuda::synchronize,
-                                      hark::cuda::linear,       hark::cuda::attention};
+    namespace cuda = hark::cuda;
+    static const hark::CudaOps ops = {
+        .make_context = cuda::make_context,
+        .upload = cuda::upload,
+        .download = cuda::download,
+        .capture = cuda::capture,
+        .replay = cuda::replay,
+        .synchronize = cuda::synchronize,
+        .linear = cuda::linear,
+        .conv1d = cuda::conv1d,
+        .layer_norm = cuda::layer_norm,
+        .embedding = cuda::embedding,
+        .add_positions = cuda::add_positions,
+        .select_rows = cuda::select_rows,
+        .append_cache = cuda::append_cache,
+        .copy_cache = cuda::copy_cache,
+        .attention = cuda::attention,
+        .attention_scores = cuda::attention_scores,
+    };
     return &ops;
 }

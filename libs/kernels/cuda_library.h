@@ -28,12 +28,23 @@ struct CudaOps {
     void (*synchronize)(Context& ctx);
 
     void (*linear)(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+    void (*conv1d)(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride,
+                   const Epilogue& then);
+    void (*layer_norm)(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps);
+    void (*embedding)(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
+                      Tensor positions);
+    void (*add_positions)(Context& ctx, Tensor x, Tensor positions);
+    void (*select_rows)(Context& ctx, Tensor y, Tensor x, Tensor rows);
+    void (*append_cache)(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows);
+    void (*copy_cache)(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
     void (*attention)(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
                       const Ragged& rows, float scale, bool causal);
+    void (*attention_scores)(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
+                             const Ragged& rows, float scale);
 };
 
 // Goes up whenever CudaOps or a type that it passes changes: a library of another build is refused.
-inline constexpr int kCudaAbi = 2;
+inline constexpr int kCudaAbi = 3;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.

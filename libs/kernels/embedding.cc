@@ -2,6 +2,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_library.h"
 #include "kernels/ops.h"
 #include "kernels/parallel.h"
 
@@ -9,7 +10,7 @@ namespace hark {
 
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
                Tensor positions) {
-    check_cpu("embedding", ctx);
+    if (ctx.on_cuda()) return cuda_ops().embedding(ctx, y, tokens, position, table, positions);
     check_matrix("embedding", table);
     require(tokens.rank == 1, "embedding: expected tokens i32 (T), found ", tokens);
     const int64_t rows = tokens.dim(0), channels = table.values.dim(1);
@@ -40,7 +41,7 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
 }
 
 void add_positions(Context& ctx, Tensor x, Tensor positions) {
-    check_cpu("add_positions", ctx);
+    if (ctx.on_cuda()) return cuda_ops().add_positions(ctx, x, positions);
     require(positions.rank == 2 && positions.size() > 0 && x.rank >= 2 &&
                 x.dim(-1) == positions.dim(1) && x.dim(-2) == positions.dim(0),
             "add_positions: expected x (B, T, C) and positions (T, C), found ", x, " and ",
@@ -55,7 +56,7 @@ void add_positions(Context& ctx, Tensor x, Tensor positions) {
 }
 
 void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows) {
-    check_cpu("select_rows", ctx);
+    if (ctx.on_cuda()) return cuda_ops().select_rows(ctx, y, x, rows);
     require(x.rank >= 1 && rows.rank == 1, "select_rows: expected x (T, C) and rows (n), found ", x,
             " and ", rows);
     const int64_t channels = x.dim(-1), count = rows.dim(0);

@@ -1,12 +1,13 @@
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_library.h"
 #include "kernels/ops.h"
 #include "kernels/parallel.h"
 
 namespace hark {
 
 void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps) {
-    check_cpu("layer_norm", ctx);
+    if (ctx.on_cuda()) return cuda_ops().layer_norm(ctx, y, x, w, b, eps);
     require(x.rank >= 1 && x.dtype == Dtype::f32 && x.dim(-1) > 0,
             "layer_norm: expected x f32 (T, C), found ", x);
     const int64_t channels = x.dim(-1), rows = x.rows();

@@ -3,8 +3,13 @@
 // Outputs come first, then inputs, weights, scalars; Context before all. A kernel checks its
 // arguments once, throws Error where they do not fit, and neither allocates (scratch comes from
 // ctx.arena) nor synchronises. All tensors of a call live on ctx.device. Activations are f32 on
-// the CPU; on a GPU f32, f16 or bf16. Letters: B sequences, T rows (tokens or frames, those of all
-// sequences packed one after another), C channels, H heads, D channels of a head, V vocabulary.
+// the CPU; on a GPU f32, f16 or bf16, where biases, norms and positions stay f32. Letters: B
+// sequences, T rows (tokens or frames, those of all sequences packed one after another), C
+// channels, H heads, D channels of a head, V vocabulary.
+//
+// Ids, rows, slots and lengths are tensors too. On the CPU one that points outside is an Error. On
+// a GPU the host does not see them: the result that it would have given is NaN, and what would have
+// been written outside a cache is left out. attention() alone reads where it is told.
 #pragma once
 
 #include "core/context.h"
@@ -49,21 +54,22 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
 
 // y (T2, N) = epilogue(convolution over time of x (T1, C), kernel 3, zero padding 1)
 // T2 = (T1 - 1) / stride + 1; w (N, 3 * C), tap-major: w[n][tap * C + c]; B sequences: x (B, T1, C)
+// On a GPU x may be f32 where y has 16 bits: the product is then of y's type.
 void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride,
             const Epilogue& then = {});
 
 // y = (x - mean(x)) / sqrt(var(x) + eps) * w + b      x, y (T, C)   w, b (C)
+// y may be x; on a GPU it may have 16 bits where x is f32.
 void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps = 1e-5f);
 
 // y (T, C) = table[tokens[t]] + positions[position[t]]      tokens, position (T) i32
-// An id outside the table is an Error on the CPU.
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
                Tensor positions);
 
 // x (B, T, C) += positions (T, C)
 void add_positions(Context& ctx, Tensor x, Tensor positions);
 
-// y (n, C) = x[rows[i]]      rows (n) i32
+// y (n, C) = x[rows[i]]      rows (n) i32; on a GPU y may be of another type than x
 void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
 
 // Writes the rows of x as the newest keys or values of their sequences:
@@ -72,7 +78,7 @@ void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
 void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows);
 
 // Beams and copies: cache[to[i]] = old cache[from[i]], the first `length` positions of every head.
-// from, to (n) i32; all reads happen before the writes.
+// from, to (n) i32; all reads happen before the writes. No slot is twice in `to`.
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
 
 // out (T, H * D): softmax(q k^T * scale) v, per head, over the keys of the row's own sequence.
@@ -86,8 +92,8 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
 
 // scores (n, T, frames) f32: scores[i][t][j] = scale * q[t] . key j of the row's own sequence, in
 // head heads[i]: what attention() takes the softmax of, for a few heads and the first keys alone.
-// heads (n) i32, on the host; q (T, W), its columns from 0 on are (H, D); keys (slots, H, capacity,
-// D); every sequence has `frames` keys at least.
+// heads (n) i32, always on the host; q (T, W), its columns from 0 on are (H, D); keys (slots, H,
+// capacity, D); every sequence has `frames` keys at least.
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const Ragged& rows, float scale);
 

@@ -1,4 +1,7 @@
 #include "kernels/ops.h"
+
+#include <algorithm>
+
 #include "support/ops.h"
 
 namespace hark::test {
@@ -11,12 +14,14 @@ struct Case {
     Dtype cache = Dtype::f32;
 };
 
-Tensor ints(std::vector<int32_t>& values) {
+class AttentionScores : public testing::TestWithParam<DeviceCase> {};
+
+// heads lie on the host whatever the device.
+Tensor on_host(std::vector<int32_t>& values) {
     return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
 }
 
-void expect_sums_in_double(const Case& c, int threads) {
-    TestDevice device({"cpu", Device::cpu, Dtype::f32, 1e-5, threads});
+void expect_sums_in_double(TestDevice& device, Dtype activations, const Case& c) {
     std::vector<int32_t> starts = {0}, slots, lengths, wanted = c.wanted;
     for (const int32_t count : c.queries) {
         starts.push_back(starts.back() + count);
@@ -24,13 +29,15 @@ void expect_sums_in_double(const Case& c, int threads) {
         lengths.push_back(static_cast<int32_t>(c.capacity));
     }
     const int64_t rows = starts.back(), width = (c.heads + 1) * c.size, n = std::ssize(wanted);
-    const std::vector<float> q = random_values(rows * width, 3);
+    const std::vector<float> q = TestDevice::rounded(random_values(rows * width, 3), activations);
     const std::vector<float> keys = TestDevice::rounded(
         random_values(std::ssize(slots) * c.heads * c.capacity * c.size, 4), c.cache);
+    const Ragged ragged = {device.up(starts), device.up(slots), device.up(lengths),
+                           *std::max_element(c.queries.begin(), c.queries.end()), c.capacity};
     Tensor scores = device.empty(Dtype::f32, {n, rows, c.frames});
-    attention_scores(device.ctx(), scores, device.up(q, Dtype::f32, {rows, width}),
+    attention_scores(device.ctx(), scores, device.up(q, activations, {rows, width}),
                      device.up(keys, c.cache, {std::ssize(slots), c.heads, c.capacity, c.size}),
-                     ints(wanted), {ints(starts), ints(slots), ints(lengths), 0, 0}, 0.25f);
+                     on_host(wanted), ragged, 0.25f);
     std::vector<double> expected;
     for (const int32_t head : wanted)
         for (size_t b = 0; b < slots.size(); ++b)
@@ -46,35 +53,53 @@ void expect_sums_in_double(const Case& c, int threads) {
     expect_near(device.down(scores), expected, 1e-5);
 }
 
-TEST(AttentionScores, AgreeWithTheSumInDouble) {
-    for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::bf16})
-        for (const int threads : {1, 3}) {
-            SCOPED_TRACE(concat(name_of(cache), ", ", threads, " threads"));
-            expect_sums_in_double({4, 64, 1500, 1500, {37}, {3, 1}, cache}, threads);
-            expect_sums_in_double({2, 64, 700, 513, {1, 20, 0, 3}, {1}, cache}, threads);
-            expect_sums_in_double({3, 24, 40, 1, {5, 2}, {0, 2, 2}, cache}, threads);
-            expect_sums_in_double({6, 80, 9, 9, {17}, {5}, cache}, threads);
+TEST_P(AttentionScores, AgreeWithTheSumInDouble) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const std::vector<int32_t> many_heads = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0,
+                                             1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1};
+    const Case kCases[] = {{4, 64, 1500, 1500, {37}, {3, 1}}, {2, 64, 700, 513, {1, 20, 0, 3}, {1}},
+                           {3, 24, 40, 1, {5, 2}, {0, 2, 2}}, {6, 80, 9, 9, {17}, {5}},
+                           {2, 5, 130, 129, {1, 4}, {1, 0}},  {2, 8, 10, 9, {1}, many_heads}};
+    for (Case c : kCases)
+        for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+            c.cache = cache;
+            SCOPED_TRACE(concat(name_of(cache), " D ", c.size));
+            const Arena::Scope scope(device.ctx().arena);
+            expect_sums_in_double(device, GetParam().activations, c);
         }
 }
 
-TEST(AttentionScores, WhatDoesNotFitIsAnError) {
-    TestDevice device(kCpuCase);
-    std::vector<int32_t> heads = {1}, starts = {0, 3}, slots = {0}, lengths = {7};
-    const Ragged rows = {ints(starts), ints(slots), ints(lengths), 3, 7};
-    const Tensor q = device.up(random_values(48, 1), Dtype::f32, {3, 16});
+TEST_P(AttentionScores, WhatDoesNotFitIsAnError) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Tensor q = device.up(random_values(48, 1), GetParam().activations, {3, 16});
     const Tensor keys = device.up(random_values(320, 2), Dtype::f32, {2, 2, 10, 8});
-    const auto call = [&](const Tensor& scores) {
-        attention_scores(device.ctx(), scores, q, keys, ints(heads), rows, 1);
+    const auto call = [&](const Tensor& scores, int32_t head, int32_t slot, int32_t length) {
+        std::vector<int32_t> heads = {head};
+        const Ragged rows = {device.up(std::vector<int32_t>{0, 3}),
+                             device.up(std::vector<int32_t>{slot}),
+                             device.up(std::vector<int32_t>{length}), 3, 7};
+        attention_scores(device.ctx(), scores, q, keys, on_host(heads), rows, 1);
     };
-    EXPECT_NO_THROW(call(device.empty(Dtype::f32, {1, 3, 7})));
-    EXPECT_THROW(call(device.empty(Dtype::f32, {1, 3, 8})), Error);  // more frames than keys
-    EXPECT_THROW(call(device.empty(Dtype::f32, {2, 3, 7})), Error);  // another number of heads
-    EXPECT_THROW(call(device.empty(Dtype::f32, {1, 2, 7})), Error);  // another number of rows
-    heads[0] = 2;
-    EXPECT_THROW(call(device.empty(Dtype::f32, {1, 3, 7})), Error);  // no such head
-    heads[0] = 1, slots[0] = 2;
-    EXPECT_THROW(call(device.empty(Dtype::f32, {1, 3, 7})), Error);  // no such slot
+    Tensor scores = device.empty(Dtype::f32, {1, 3, 7});
+    EXPECT_NO_THROW(call(scores, 1, 0, 7));
+    EXPECT_THROW(call(device.empty(Dtype::f32, {1, 3, 8}), 1, 0, 7), Error);  // more than keys
+    EXPECT_THROW(call(device.empty(Dtype::f32, {2, 3, 7}), 1, 0, 7), Error);  // other heads
+    EXPECT_THROW(call(device.empty(Dtype::f32, {1, 2, 7}), 1, 0, 7), Error);  // other rows
+    EXPECT_THROW(call(scores, 2, 0, 7), Error);                               // no such head
+    for (const auto& [slot, length] : {std::pair{2, 7}, std::pair{-1, 7}, std::pair{0, 6}}) {
+        if (!device.ctx().on_cuda()) {
+            EXPECT_THROW(call(scores, 1, slot, length), Error);
+            continue;
+        }
+        call(scores, 1, slot, length);  // not seen by the host: no score is a number
+        for (const float score : device.down(scores)) EXPECT_TRUE(std::isnan(score));
+    }
 }
+
+const DeviceCase kCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionScores, testing::ValuesIn(kCases), name_of_case);
 
 }  // namespace
 }  // namespace hark::test

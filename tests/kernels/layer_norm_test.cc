@@ -4,7 +4,10 @@
 namespace hark::test {
 namespace {
 
-class LayerNorm : public testing::TestWithParam<DeviceCase> {};
+class LayerNorm : public testing::TestWithParam<DeviceCase> {
+  protected:
+    static bool on_cpu() { return GetParam().device == Device::cpu; }
+};
 
 std::vector<double> normalized(const std::vector<float>& x, const std::vector<float>& w,
                                const std::vector<float>& b, double eps) {
@@ -27,21 +30,32 @@ TEST_P(LayerNorm, AgreesWithPyTorch) {
     const nlohmann::json& golden = kernels_golden()["layer_norm"];
     const int64_t rows = golden["rows"], columns = golden["columns"];
     const Dtype dtype = GetParam().activations;
-    Tensor x = device.up(golden["x"], dtype, {rows, columns}),
-           y = device.empty(dtype, {rows, columns});
-    layer_norm(device.ctx(), y, x, device.up(golden["w"], Dtype::f32, {columns}),
-               device.up(golden["b"], Dtype::f32, {columns}));
-    expect_near(device.down(y), golden["y"].get<std::vector<double>>(), GetParam().tolerance);
+    const std::vector<float> values = golden["x"], w = golden["w"], b = golden["b"];
+    Tensor x = device.up(values, dtype, {rows, columns}), y = device.empty(dtype, {rows, columns});
+    layer_norm(device.ctx(), y, x, device.up(w, Dtype::f32, {columns}),
+               device.up(b, Dtype::f32, {columns}));
+    // PyTorch's values are those of an x in f32.
+    if (dtype == Dtype::f32)
+        expect_near(device.down(y), golden["y"].get<std::vector<double>>(), GetParam().tolerance);
+    else
+        expect_near(device.down(y), normalized(TestDevice::rounded(values, dtype), w, b, 1e-5),
+                    GetParam().tolerance);
 }
 
 TEST_P(LayerNorm, AnyNumberOfColumnsAndInPlace) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
-    for (const int64_t columns : {1, 2, 7, 16, 31, 384, 1023})
-        for (const int64_t rows : {1, 3, 70}) {
-            const std::vector<float> x = random_values(rows * columns, columns, 3);
+    const Dtype dtype = GetParam().activations;
+    // On a GPU few rows, more than 512, columns in whole vectors and others are each other kernels.
+    for (const int64_t columns : {1, 2, 5, 7, 16, 31, 51, 384, 1023, 1024, 1280, 2048, 4096, 8200})
+        for (const int64_t rows : {1, 3, 70, 601}) {
+            if (rows == 601 && (on_cpu() || columns > 4096)) continue;
+            SCOPED_TRACE(concat(rows, " x ", columns));
+            const Arena::Scope scope(device.ctx().arena);
+            const std::vector<float> x =
+                TestDevice::rounded(random_values(rows * columns, columns, 3), dtype);
             const std::vector<float> w = random_values(columns, 1), b = random_values(columns, 2);
-            Tensor xy = device.up(x, Dtype::f32, {rows, columns});
+            Tensor xy = device.up(x, dtype, {rows, columns});
             layer_norm(device.ctx(), xy, xy, device.up(w, Dtype::f32, {columns}),
                        device.up(b, Dtype::f32, {columns}), 1e-3f);
             expect_near(device.down(xy), normalized(x, w, b, 1e-3), GetParam().tolerance);
@@ -54,8 +68,9 @@ TEST_P(LayerNorm, LargeMeanAndTinyVariance) {
     if (!device) GTEST_SKIP() << device.why_not();
     std::vector<float> x = random_values(1280, 4, 0.05);
     for (float& value : x) value += 5000;
+    x = TestDevice::rounded(x, GetParam().activations);
     const std::vector<float> w(1280, 1), b(1280, 0);
-    Tensor xy = device.up(x, Dtype::f32, {1, 1280});
+    Tensor xy = device.up(x, GetParam().activations, {1, 1280});
     layer_norm(device.ctx(), xy, xy, device.up(w, Dtype::f32, {1280}),
                device.up(b, Dtype::f32, {1280}));
     expect_near(device.down(xy), normalized(x, w, b, 1e-5), GetParam().tolerance);
@@ -71,8 +86,43 @@ TEST_P(LayerNorm, WrongShapesAreErrors) {
     EXPECT_THROW(layer_norm(device.ctx(), x, x, w, Tensor()), Error);
 }
 
-const DeviceCase kCases[] = {kCpuCase, kOneThreadCase};
+const DeviceCase kCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
 INSTANTIATE_TEST_SUITE_P(Devices, LayerNorm, testing::ValuesIn(kCases), name_of_case);
+
+// A residual kept in f32 goes into products of 16 bits.
+TEST(LayerNormOnCuda, NarrowsOnTheWay) {
+    TestDevice device(kCudaF16Case);
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const int64_t columns : {51, 1280})
+        for (const int64_t rows : {2, 520}) {
+            const std::vector<float> x = random_values(rows * columns, columns);
+            const std::vector<float> w = random_values(columns, 1), b = random_values(columns, 2);
+            Tensor y = device.empty(Dtype::f16, {rows, columns});
+            layer_norm(device.ctx(), y, device.up(x, Dtype::f32, {rows, columns}),
+                       device.up(w, Dtype::f32, {columns}), device.up(b, Dtype::f32, {columns}));
+            expect_near(device.down(y), normalized(x, w, b, 1e-5), 6e-4);
+        }
+}
+
+// Few rows and many are normalized by different kernels.
+TEST(LayerNormOnCuda, RowsAreTheSameBitsWhateverIsBesideThem) {
+    for (const DeviceCase& on : {kCudaF32Case, kCudaF16Case, kCudaBf16Case}) {
+        TestDevice device(on);
+        if (!device) GTEST_SKIP() << device.why_not();
+        for (const int64_t columns : {51, 384, 768, 1280, 1600, 2048}) {
+            Tensor x =
+                device.up(random_values(600 * columns, columns), on.activations, {600, columns});
+            Tensor w = device.up(random_values(columns, 1), Dtype::f32, {columns});
+            Tensor b = device.up(random_values(columns, 2), Dtype::f32, {columns});
+            Tensor all = device.empty(on.activations, {600, columns});
+            Tensor some = device.empty(on.activations, {100, columns});
+            layer_norm(device.ctx(), all, x, w, b);
+            layer_norm(device.ctx(), some, x.slice(500, 600), w, b);
+            EXPECT_EQ(device.down(all.slice(500, 600)), device.down(some))
+                << name_of(on.activations) << ", " << columns << " columns";
+        }
+    }
+}
 
 }  // namespace
 }  // namespace hark::test

@@ -109,6 +109,10 @@ class TestDevice {
         }
         return values;
     }
+    // Values on the host as a tensor that sees them.
+    static Tensor host(std::vector<float>& values, std::initializer_list<int64_t> shape) {
+        return Tensor(values.data(), Dtype::f32, shape);
+    }
     // What up() and down() make of the values: they as the dtype can hold them.
     static std::vector<float> rounded(std::vector<float> values, Dtype dtype) {
         for (float& value : values) {

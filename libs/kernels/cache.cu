@@ -1,0 +1,152 @@
+// append_cache and copy_cache on the GPU.
+#include "kernels/rows.cuh"
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWordsOfThread = 4;
+
+void check_cache(const char* op, const Tensor& cache) {
+    require(cache && cache.rank == 4 && is_float(cache.dtype), op,
+            ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ", cache);
+}
+
+struct Append {
+    const int *query_start, *slot, *length;
+    int64_t width, first, slots, capacity;  // width: columns of x
+    int heads, d;
+};
+
+// Block (rows, b). A place outside the cache is left out: there is nowhere to write it.
+template <int V, class From, class To>
+__global__ void append_kernel(Append args, To* __restrict__ cache, const From* __restrict__ x) {
+    const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
+    const int64_t j = row_of_thread();
+    if (j >= n) return;
+    const int64_t place = args.length[b] - n + j, slot = args.slot[b];
+    if (slot < 0 || slot >= args.slots || place < 0 || place >= args.capacity) return;
+    const From* from = x + (start + j) * args.width + args.first;
+    To* to = cache + (slot * args.heads * args.capacity + place) * args.d;
+    for (int c = threadIdx.x * V; c < args.heads * args.d; c += blockDim.x * V) {
+        const int h = c / args.d;
+        store_pack(to + h * args.capacity * args.d + (c - h * args.d),
+                   convert_pack<To>(load_pack<V>(from + c)));
+    }
+}
+
+// Copies are of whole words, whatever the type: 16 bytes where heads begin and end at such.
+struct Copy {
+    const int *from, *to;
+    int64_t slots, heads, kept, head;  // words of a head that are copied, and that there are
+
+    __device__ bool is_slot(int64_t slot) const { return 0 <= slot && slot < slots; }
+};
+
+// Block (copy i and head, part of the words).
+template <class Word>
+__global__ void __launch_bounds__(kThreads)
+    gather_kernel(Copy args, Word* __restrict__ old, const Word* __restrict__ cache) {
+    const int64_t i = blockIdx.x / args.heads, h = blockIdx.x % args.heads;
+    const int64_t source = args.from[i];
+    if (source == args.to[i] || !args.is_slot(source)) return;
+    const Word* from = cache + (source * args.heads + h) * args.head;
+#pragma unroll kWordsOfThread
+    for (int64_t k = int64_t{blockIdx.y} * kThreads + threadIdx.x; k < args.kept;
+         k += int64_t{gridDim.y} * kThreads)
+        old[blockIdx.x * args.kept + k] = from[k];
+}
+
+// A slot copied from nowhere gets `nan`, which has all bits set: not a number in every type.
+template <class Word>
+__global__ void __launch_bounds__(kThreads)
+    scatter_kernel(Copy args, Word* __restrict__ cache, const Word* __restrict__ old, Word nan) {
+    const int64_t i = blockIdx.x / args.heads, h = blockIdx.x % args.heads;
+    const int64_t target = args.to[i];
+    if (target == args.from[i] || !args.is_slot(target)) return;
+    const bool known = args.is_slot(args.from[i]);
+    Word* to = cache + (target * args.heads + h) * args.head;
+#pragma unroll kWordsOfThread
+    for (int64_t k = int64_t{blockIdx.y} * kThreads + threadIdx.x; k < args.kept;
+         k += int64_t{gridDim.y} * kThreads)
+        to[k] = known ? old[blockIdx.x * args.kept + k] : nan;
+}
+
+template <class Word>
+void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan) {
+    const Arena::Scope scope(ctx.arena);
+    const int64_t size = static_cast<int64_t>(size_of(cache.dtype)), word = sizeof(Word);
+    args.kept = args.kept * size / word;
+    args.head = args.head * size / word;
+    const int64_t pieces = copies * args.heads;
+    auto* old = static_cast<Word*>(ctx.arena.tensor(Dtype::u8, {pieces, args.kept, word}).data);
+    const int64_t parts =
+        std::clamp(ceil_div(args.kept, kThreads * kWordsOfThread), int64_t{1}, kMostGridY);
+    const dim3 grid(static_cast<unsigned>(pieces), static_cast<unsigned>(parts));
+    auto* words = static_cast<Word*>(cache.data);
+    gather_kernel<<<grid, kThreads, 0, stream_of(ctx)>>>(args, old, words);
+    CUDA_CHECK(cudaGetLastError());
+    scatter_kernel<<<grid, kThreads, 0, stream_of(ctx)>>>(args, words, old, nan);
+    CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace
+
+void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows) {
+    check_cache("append_cache", cache);
+    require(x.rank >= 2 && is_float(x.dtype),
+            "append_cache: expected x (T, W) in f32, f16 or bf16, found ", x);
+    const int64_t heads = cache.dim(1), d = cache.dim(3), width = x.dim(-1);
+    require(first >= 0 && first + heads * d <= width && heads * d <= INT32_MAX / 2,
+            "append_cache: expected columns ", first, " to ", first + heads * d, " in x, found ",
+            x);
+    check_rows("append_cache", rows, x.rows(), cache.dim(2));
+    enter(ctx, {&cache, &x, &rows.query_start, &rows.slot, &rows.length});
+    if (rows.sequences() == 0 || rows.max_queries <= 0 || heads * d == 0) return;
+    const bool packs =
+        in_packs(d, {cache.data, x.data}) && first % kPack == 0 && width % kPack == 0;
+    RowGrid grid(rows.max_queries, heads * d / (packs ? kPack : 1));
+    grid.blocks.y = static_cast<unsigned>(rows.sequences());
+    const Append args{rows.query_start.as<int32_t>(),
+                      rows.slot.as<int32_t>(),
+                      rows.length.as<int32_t>(),
+                      width,
+                      first,
+                      cache.dim(0),
+                      cache.dim(2),
+                      static_cast<int>(heads),
+                      static_cast<int>(d)};
+    with_float_type(cache.dtype, [&](auto to_value) {
+        with_float_type(x.dtype, [&](auto from_value) {
+            using To = decltype(to_value);
+            using From = decltype(from_value);
+            const auto kernel = packs ? append_kernel<kPack, From, To> : append_kernel<1, From, To>;
+            kernel<<<grid.blocks, grid.threads, 0, stream_of(ctx)>>>(
+                args, static_cast<To*>(cache.data), static_cast<const From*>(x.data));
+        });
+    });
+    CUDA_CHECK(cudaGetLastError());
+}
+
+void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length) {
+    check_cache("copy_cache", cache);
+    require(from.rank == 1, "copy_cache: expected from i32 (n), found ", from);
+    const int64_t copies = from.dim(0), heads = cache.dim(1), d = cache.dim(3);
+    check_tensor("copy_cache", "from", from, Dtype::i32, {copies});
+    check_tensor("copy_cache", "to", to, Dtype::i32, {copies});
+    require(0 <= length && length <= cache.dim(2), "copy_cache: expected a length up to ",
+            cache.dim(2), ", found ", length);
+    enter(ctx, {&cache, &from, &to});
+    if (copies * heads * length * d == 0) return;
+    const Copy args{from.as<int32_t>(), to.as<int32_t>(), cache.dim(0), heads,
+                    length * d,         cache.dim(2) * d};
+    if (in_packs(length * d, {cache.data}) && args.head % kPack == 0) {
+        copy_words(ctx, cache, args, copies, uint4{~0u, ~0u, ~0u, ~0u});
+    } else if (cache.dtype == Dtype::f32) {
+        copy_words(ctx, cache, args, copies, ~uint32_t{0});
+    } else {
+        copy_words(ctx, cache, args, copies, static_cast<uint16_t>(~0));
+    }
+}
+
+}  // namespace hark::cuda

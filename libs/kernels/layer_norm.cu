@@ -1,0 +1,189 @@
+// layer_norm on the GPU: one pass over memory, two over the registers of a row.
+#include "kernels/rows.cuh"
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kWarps = 4;  // rows of a block where a warp takes a row
+constexpr int kThreadsOfAny = 256;
+constexpr int kMostPacks = 8;  // of a lane
+
+// More rows than this, wide and of 16 bits, keep the memory busier as a warp a row; all others as a
+// block a row (docs/kernels/cuda.md).
+constexpr int64_t kFewRows = 512, kNarrow = 512;
+constexpr int64_t kMostInWarp = 32 * kMostPacks * kPack, kMostInBlock = 1024 * kPack;
+
+struct Norm {
+    const float *w, *b;
+    int64_t rows;
+    int channels;
+    float eps;
+};
+
+// Over the threads of a block; every one of them gets the sum.
+__device__ float block_sum(float x, float* partial) {
+    const int lane = threadIdx.x % 32;
+    x = warp_sum(x);
+    if (lane == 0) partial[threadIdx.x / 32] = x;
+    __syncthreads();
+    return warp_sum(lane < blockDim.x / 32 ? partial[lane] : 0.0f);
+}
+
+// The same in a warp whose lanes have P packs each of what P warps of a block would have: the sums
+// are added in block_sum's order, so that a row's bits do not depend on which kernel takes it.
+template <int P>
+__device__ float pack_sum(const float (&sums)[P]) {
+    float all[kMostPacks] = {};
+    for (int p = 0; p < P; ++p) all[p] = warp_sum(sums[p]);
+    for (int step = kMostPacks / 2; step > 0; step /= 2)
+        for (int p = 0; p < step; ++p) all[p] += all[p + step];
+    return all[0];
+}
+
+// A row's first value is taken off all of them, which the result does not depend on: a mean that is
+// large beside the deviation then costs the sums no digits.
+template <class X>
+__device__ Pack<float, kPack> shifted(const Pack<X, kPack>& from, float origin, float mean = 0) {
+    Pack<float, kPack> to;
+    for (int v = 0; v < kPack; ++v) to.values[v] = to_f32(from.values[v]) - origin - mean;
+    return to;
+}
+
+__device__ inline void add_values(float& sum, const Pack<float, kPack>& values) {
+    for (const float value : values.values) sum += value;
+}
+
+__device__ inline void add_squares(float& sum, const Pack<float, kPack>& values) {
+    for (const float value : values.values) sum = fmaf(value, value, sum);
+}
+
+template <class Y>
+__device__ void store_norm(Y* to, const Pack<float, kPack>& values, float factor,
+                           const Pack<float, kPack>& w, const Pack<float, kPack>& b) {
+    Pack<Y, kPack> out;
+    for (int v = 0; v < kPack; ++v)
+        out.values[v] = from_f32<Y>(fmaf(values.values[v] * factor, w.values[v], b.values[v]));
+    store_pack(to, out);
+}
+
+// A block a row, a pack a thread.
+template <class X, class Y>
+__global__ void __launch_bounds__(1024) block_norm_kernel(Norm args, Y* y, const X* x) {
+    __shared__ float partial[2][32];
+    const int64_t row = int64_t{blockIdx.x} * args.channels;
+    const int c = threadIdx.x * kPack;
+    const bool inside = c < args.channels;
+    const float origin = to_f32(x[row]);
+    Pack<float, kPack> values{}, w{}, b{};
+    if (inside) {  // all on their way while the row is summed
+        w = load_pack<kPack>(args.w + c);
+        b = load_pack<kPack>(args.b + c);
+        values = shifted(load_pack<kPack>(x + row + c), origin);
+    }
+    float sum = 0, squares = 0;
+    add_values(sum, values);
+    const float mean = block_sum(sum, partial[0]) / args.channels;
+    if (inside) {
+        for (float& value : values.values) value -= mean;
+        add_squares(squares, values);
+    }
+    const float variance = block_sum(squares, partial[1]) / args.channels;
+    if (inside) store_norm(y + row + c, values, rsqrtf(variance + args.eps), w, b);
+}
+
+// A warp a row, P packs a lane, kept as they were read.
+template <class X, class Y, int P>
+__global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(Norm args, Y* y, const X* x) {
+    const int lane = threadIdx.x % 32;
+    const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+    if (row >= args.rows) return;
+    const int64_t start = row * args.channels;
+    const auto column = [&](int p) { return (p * 32 + lane) * kPack; };
+    Pack<X, kPack> values[P];
+    const float origin = to_f32(x[start]);
+    for (int p = 0; p < P; ++p)
+        if (column(p) < args.channels) values[p] = load_pack<kPack>(x + start + column(p));
+    float sums[P] = {}, squares[P] = {};
+    for (int p = 0; p < P; ++p)
+        if (column(p) < args.channels) add_values(sums[p], shifted(values[p], origin));
+    const float mean = pack_sum(sums) / args.channels;
+    for (int p = 0; p < P; ++p)
+        if (column(p) < args.channels) add_squares(squares[p], shifted(values[p], origin, mean));
+    const float factor = rsqrtf(pack_sum(squares) / args.channels + args.eps);
+    for (int p = 0; p < P; ++p) {
+        if (column(p) >= args.channels) continue;
+        const Pack<float, kPack> w = load_pack<kPack>(args.w + column(p));
+        const Pack<float, kPack> b = load_pack<kPack>(args.b + column(p));
+        store_norm(y + start + column(p), shifted(values[p], origin, mean), factor, w, b);
+    }
+}
+
+// Rows of any width and alignment, read three times; a block a row.
+template <class X, class Y>
+__global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(Norm args, Y* y, const X* x) {
+    __shared__ float partial[2][32];
+    const X* from = x + int64_t{blockIdx.x} * args.channels;
+    Y* to = y + int64_t{blockIdx.x} * args.channels;
+    const float origin = to_f32(from[0]);
+    float sum = 0, squares = 0;
+    for (int c = threadIdx.x; c < args.channels; c += kThreadsOfAny)
+        sum += to_f32(from[c]) - origin;
+    const float mean = block_sum(sum, partial[0]) / args.channels;
+    for (int c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
+        const float value = to_f32(from[c]) - origin - mean;
+        squares = fmaf(value, value, squares);
+    }
+    const float variance = block_sum(squares, partial[1]) / args.channels;
+    const float factor = rsqrtf(variance + args.eps);
+    for (int c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
+        const float value = to_f32(from[c]) - origin - mean;
+        to[c] = from_f32<Y>(fmaf(value * factor, args.w[c], args.b[c]));
+    }
+}
+
+template <class X, class Y>
+void launch(cudaStream_t stream, const Norm& args, Y* y, const X* x) {
+    const auto rows = static_cast<unsigned>(args.rows);
+    const auto warps = static_cast<unsigned>(ceil_div(args.channels, 32 * kPack));  // of a row
+    if (!in_packs(args.channels, {x, y, args.w, args.b}) || args.channels > kMostInBlock) {
+        any_norm_kernel<<<rows, kThreadsOfAny, 0, stream>>>(args, y, x);
+        return;
+    }
+    if constexpr (sizeof(X) == 2) {
+        if (args.rows > kFewRows && args.channels > kNarrow && args.channels <= kMostInWarp) {
+            const auto kernel = warps <= 4   ? warp_norm_kernel<X, Y, 4>
+                                : warps <= 5 ? warp_norm_kernel<X, Y, 5>
+                                             : warp_norm_kernel<X, Y, kMostPacks>;
+            kernel<<<static_cast<unsigned>(ceil_div(rows, kWarps)), 32 * kWarps, 0, stream>>>(args,
+                                                                                              y, x);
+            return;
+        }
+    }
+    block_norm_kernel<<<rows, 32 * warps, 0, stream>>>(args, y, x);
+}
+
+}  // namespace
+
+void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps) {
+    require(x.rank >= 1 && is_float(x.dtype) && x.dim(-1) > 0 && x.dim(-1) <= INT32_MAX,
+            "layer_norm: expected x (T, C) in f32, f16 or bf16, found ", x);
+    const int64_t channels = x.dim(-1), rows = x.rows();
+    require(y.rank >= 1 && y.dim(-1) == channels && y.rows() == rows &&
+                (y.dtype == x.dtype || (x.dtype == Dtype::f32 && is_16_bit(y.dtype))),
+            "layer_norm: expected y like x ", x, ", or of 16 bits where x is f32, found ", y);
+    check_tensor("layer_norm", "w", w, Dtype::f32, {channels});
+    check_tensor("layer_norm", "b", b, Dtype::f32, {channels});
+    enter(ctx, {&y, &x, &w, &b});
+    if (rows == 0) return;
+    const Norm args{w.as<float>(), b.as<float>(), rows, static_cast<int>(channels), eps};
+    with_float_type(y.dtype, [&](auto y_value) {
+        using Y = decltype(y_value);
+        auto* to = static_cast<Y*>(y.data);
+        if (x.dtype == Dtype::f32) return launch(stream_of(ctx), args, to, x.as<float>());
+        if constexpr (sizeof(Y) == 2)
+            launch(stream_of(ctx), args, to, static_cast<const Y*>(x.data));
+    });
+    CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace hark::cuda

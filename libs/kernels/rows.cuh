@@ -1,0 +1,68 @@
+// What the kernels that move rows share: how threads lie over rows, packs and their conversion.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda_common.cuh"
+
+namespace hark::cuda {
+
+inline constexpr int kPack = 8;  // values a thread moves at once: 16 bytes of a 16-bit type
+inline constexpr int64_t kMostGridY = 65535;
+
+// Threads for rows of `packs` packs: a block's x runs over the packs, its y over rows.
+struct RowGrid {
+    dim3 blocks, threads;
+
+    RowGrid(int64_t rows, int64_t packs) {
+        constexpr int64_t kThreads = 256;
+        const int64_t across = std::clamp(ceil_div(packs, 32) * 32, int64_t{32}, kThreads);
+        const int64_t down = kThreads / across;
+        threads = dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
+        blocks = dim3(static_cast<unsigned>(ceil_div(rows, down)));
+    }
+};
+
+__device__ inline int64_t row_of_thread() { return int64_t{blockIdx.x} * blockDim.y + threadIdx.y; }
+
+// Whether rows of `width` values, of any of the types, begin where a pack may.
+inline bool in_packs(int64_t width, std::initializer_list<const void*> pointers) {
+    uintptr_t bits = 0;
+    for (const void* pointer : pointers) bits |= reinterpret_cast<uintptr_t>(pointer);
+    return width % kPack == 0 && bits % 16 == 0;
+}
+
+template <class T, int V>
+__device__ inline void store_pack(T* to, const Pack<T, V>& pack) {
+    *reinterpret_cast<Pack<T, V>*>(to) = pack;
+}
+
+template <class To, class From, int V>
+__device__ inline Pack<To, V> convert_pack(const Pack<From, V>& from) {
+    Pack<To, V> to;
+    for (int v = 0; v < V; ++v) to.values[v] = from_f32<To>(to_f32(from.values[v]));
+    return to;
+}
+
+// What stands where an index on the device pointed nowhere.
+template <class T, int V>
+__device__ inline Pack<T, V> nan_pack() {
+    Pack<T, V> pack;
+    for (int v = 0; v < V; ++v) pack.values[v] = from_f32<T>(NAN);
+    return pack;
+}
+
+// The shapes of a Ragged on the GPU; what stands in its arrays only the kernels can see.
+inline void check_rows(const char* op, const Ragged& rows, int64_t packed, int64_t capacity) {
+    require(rows.slot.rank == 1 && rows.slot.dim(0) <= kMostGridY, op,
+            ": expected slot i32 (B) with B up to ", kMostGridY, ", found ", rows.slot);
+    const int64_t b = rows.sequences();
+    check_tensor(op, "slot", rows.slot, Dtype::i32, {b});
+    check_tensor(op, "query_start", rows.query_start, Dtype::i32, {b + 1});
+    check_tensor(op, "length", rows.length, Dtype::i32, {b});
+    require(rows.max_queries <= packed && rows.max_length <= capacity, op, ": expected at most ",
+            packed, " rows and ", capacity, " keys a sequence, found ", rows.max_queries, " and ",
+            rows.max_length);
+}
+
+}  // namespace hark::cuda
