@@ -117,7 +117,7 @@ def add_clip(samples, position, clip, gain):
     return position + len(clip)
 
 
-def add_speech(samples, generator, long_gaps):
+def add_speech(samples, generator, long_gaps, laid):
     position = 0
     while position < len(samples):
         u = generator.draw() % 100
@@ -126,9 +126,11 @@ def add_speech(samples, generator, long_gaps):
             position += generator.draw() % (limit * RATE)
         if long_gaps and generator.draw() % 24 == 0:
             position += 30 * RATE + generator.draw() % (10 * RATE)
-        clip = read_wav(SAMPLES / CLIPS[generator.draw() % len(CLIPS)])
+        name = CLIPS[generator.draw() % len(CLIPS)]
         gain = GAINS[generator.draw() % len(GAINS)]
-        position = add_clip(samples, position, clip, gain)
+        begin = position
+        position = add_clip(samples, begin, read_wav(SAMPLES / name), gain)
+        laid.append((name, begin, position))
 
 
 def wave(hertz, count):
@@ -160,20 +162,22 @@ def add_chords(samples, generator):
         position = add_clip(samples, position, chord, 256)
 
 
-def recording(kind, seed, seconds):
-    """The int16 samples of a recording."""
+def recording(kind, seed, seconds, laid=None):
+    """The int16 samples of a recording. To the list `laid`, (name, begin, end) of each of its clips
+    is added, where it would end if it were not cut."""
+    laid = [] if laid is None else laid
     generator = SplitMix64(seed)
     samples = np.zeros(int(seconds * RATE), dtype=np.int64)
     peak = 0
     if kind == "speech":
         peak = NOISE_PEAKS[generator.draw() % len(NOISE_PEAKS)]
-        add_speech(samples, generator, seconds > 60)
+        add_speech(samples, generator, seconds > 60, laid)
     elif kind == "drowned":
         peak = 6000
-        add_speech(samples, generator, seconds > 60)
+        add_speech(samples, generator, seconds > 60, laid)
     elif kind == "babble":
         for _ in range(6):
-            add_speech(samples, generator, False)
+            add_speech(samples, generator, False, laid)
     elif kind == "tones":
         add_tones(samples, generator)
     elif kind == "chords":
