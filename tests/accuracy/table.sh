@@ -58,6 +58,9 @@ for beams in 1 5; do
     run "f32_beam_${beams}_no_previous" --dtype f32 --beam-size $beams --no-previous-text
     run "f32_beam_${beams}_independent" --dtype f32 --beam-size $beams --windows independent
 done
-for dtype in bf16 int8; do
-    run "${dtype}_beam_1_independent" --dtype $dtype --windows independent
+for beams in 1 5; do
+    for dtype in bf16 int8; do
+        run "${dtype}_beam_${beams}_independent" --dtype $dtype --beam-size $beams \
+            --windows independent
+    done
 done
