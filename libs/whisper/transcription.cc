@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/error.h"
 
@@ -38,7 +39,7 @@ Transcription::Transcription(RecordingInfo info, std::string error, MelRecording
         return;
     }
     for (const FrameRange& range : *route_.windows) {
-        parts_.push_back({{}, 1});
+        parts_.push_back({{}, {}, 1});
         add_lane(range, parts_.size() - 1, false);
     }
 }
@@ -68,7 +69,12 @@ std::optional<Transcription::Work> Transcription::next() {
 
 void Transcription::end_lane(Lane& lane) {
     lane.done = true;
-    if (lane.part) --parts_[*lane.part].waiting;
+    if (lane.part) {
+        Part& part = parts_[*lane.part];
+        --part.waiting;
+        if (lane.doubt && --part.doubts[*lane.doubt].waiting == 0)
+            settle(part, part.doubts[*lane.doubt]);
+    }
     while (first_lane_ < lanes_.size() && lanes_[first_lane_].done) ++first_lane_;
 }
 
@@ -90,9 +96,12 @@ void Transcription::accept(const Work& work, const DecodingResult& result,
         const int64_t end =
             next ? std::min(next->seek, work.seek + work.size) : work.seek + work.size;
         decode_again(part, work, {work.seek, end}, segments);
+        doubt_joined(part, segments);
     }
+    const std::optional<size_t> doubt = lanes_[work.lane].doubt;
+    std::vector<Segment>& to = doubt ? parts_[part].doubts[*doubt].instead : parts_[part].segments;
     for (Segment& segment : segments)
-        if (!segment.text.empty()) parts_[part].segments.push_back(std::move(segment));
+        if (!segment.text.empty()) to.push_back(std::move(segment));
     if (!next) end_lane(lanes_[work.lane]);
     if (done()) mel_ = MelRecording();
 }
@@ -106,6 +115,32 @@ void Transcription::decode_again(size_t part, const Work& work, FrameRange range
         add_lane(gap, part, true);
         ++parts_[part].waiting;
     }
+}
+
+// Takes out the segments that go on over a pause, and has each of their regions decoded. A model
+// that hears sentences laid end to end may write one of them and let it last for all.
+void Transcription::doubt_joined(size_t part, std::vector<Segment>& segments) {
+    for (Segment& segment : segments) {
+        if (segment.text.empty()) continue;
+        const std::vector<FrameRange> regions = regions_under(segment, *route_.speech);
+        if (regions.empty()) continue;
+        Doubt doubt{std::move(segment), {}, static_cast<int>(regions.size())};
+        segment.text.clear();
+        parts_[part].doubts.push_back(std::move(doubt));
+        for (const FrameRange& region : regions) {
+            add_lane(region, part, true);
+            lanes_.back().doubt = parts_[part].doubts.size() - 1;
+            ++parts_[part].waiting;
+        }
+    }
+}
+
+// The regions on their own are taken where they say more.
+void Transcription::settle(Part& part, Doubt& doubt) {
+    size_t found = 0;
+    for (const Segment& segment : doubt.instead) found += segment.text.size();
+    if (found <= doubt.segment.text.size()) doubt.instead = {std::move(doubt.segment)};
+    std::move(doubt.instead.begin(), doubt.instead.end(), std::back_inserter(part.segments));
 }
 
 std::vector<Segment> Transcription::take_segments() {

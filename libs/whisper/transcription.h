@@ -20,7 +20,8 @@ namespace hark::whisper {
 struct Route {
     LoopOptions loop;
     // The recording holds only speech, laid end to end; the map leads back. What no segment covers
-    // is decoded once more on its own.
+    // is decoded once more on its own, and so is each region under a segment that spans several;
+    // what says more is taken.
     std::optional<TimeMap> speech;
     // Windows decoded side by side, each on its own; none: one loop over everything.
     std::optional<std::vector<FrameRange>> windows;
@@ -60,16 +61,24 @@ class Transcription {
     std::string error;  // what broke the recording, if anything did
 
   private:
+    // A segment that may leave out speech, and what its regions come to on their own.
+    struct Doubt {
+        Segment segment;
+        std::vector<Segment> instead;
+        int waiting = 0;  // lanes that may still add to it
+    };
     // Segments that are given out together.
     struct Part {
         std::vector<Segment> segments;
+        std::vector<Doubt> doubts;
         int waiting = 0;  // lanes that may still add to it
     };
     // One loop over windows, each of which waits for the one before.
     struct Lane {
         WindowLoop loop;
-        std::optional<size_t> part;  // where its segments go; none: a new one each window
-        bool again = false;          // of speech that was left out
+        std::optional<size_t> part;   // where its segments go; none: a new one each window
+        bool again = false;           // of speech that was left out
+        std::optional<size_t> doubt;  // of the part's, that it may settle
         bool busy = false, done = false;
     };
 
@@ -77,6 +86,8 @@ class Transcription {
     void end_lane(Lane& lane);
     void decode_again(size_t part, const Work& work, FrameRange range,
                       std::span<const Segment> segments);
+    void doubt_joined(size_t part, std::vector<Segment>& segments);
+    static void settle(Part& part, Doubt& doubt);
     void to_recording(Segment& segment) const;
 
     MelRecording mel_;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kFramesPerSecond = 100;
 constexpr int64_t kShortestGap = 100;  // frames
+constexpr int64_t kShortestPiece = 50;
 
 }  // namespace
 
@@ -63,6 +64,20 @@ std::vector<FrameRange> uncovered(FrameRange range, std::span<const Segment> seg
     }
     gap_until(range.end);
     return gaps;
+}
+
+std::vector<FrameRange> regions_under(const Segment& segment, const TimeMap& speech) {
+    const int64_t begin = std::llround(segment.start * kFramesPerSecond);
+    const int64_t end = std::llround(segment.end * kFramesPerSecond);
+    std::vector<FrameRange> regions;
+    for (const TimeMap::Piece& piece : speech.pieces()) {
+        const int64_t first = piece.packed / TimeMap::kFrame;
+        const FrameRange part = {std::max(first, begin),
+                                 std::min(first + piece.length / TimeMap::kFrame, end)};
+        if (part.end - part.begin >= kShortestPiece) regions.push_back(part);
+    }
+    if (regions.size() < 2) regions.clear();
+    return regions;
 }
 
 }  // namespace hark::whisper

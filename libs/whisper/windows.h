@@ -33,4 +33,8 @@ std::vector<Region> clipped(std::span<const Region> speech, std::span<const doub
 // are in order; times in seconds.
 std::vector<FrameRange> uncovered(FrameRange range, std::span<const Segment> segments);
 
+// The pieces of speech under a segment on the packed time line, cut to it, those of half a second
+// at least. None where there are fewer than two.
+std::vector<FrameRange> regions_under(const Segment& segment, const TimeMap& speech);
+
 }  // namespace hark::whisper

@@ -133,6 +133,36 @@ TEST(Transcription, WhatIsRefusedOnItsOwnIsLeftOut) {
     EXPECT_EQ(t.take_segments().size(), 1u);
 }
 
+// Two regions of 4 s and 6 s, and one segment over both: each is decoded on its own.
+TEST(Transcription, WhatARegionSaysOnItsOwnIsTakenWhereItIsMore) {
+    for (const char* second : {" two and three", ""}) {
+        Route route = speech_route({{160000, 224000}, {384000, 480000}}, 4000);
+        MelRecording mel = recording(40).only(route.speech->pieces());
+        Transcription t({"a"}, "", std::move(mel), std::move(route), tokenizer());
+        t.accept(*t.next(), result_of({{0, 10, " one."}}), "en", nullptr);
+        const auto a = t.next(), b = t.next();
+        ASSERT_TRUE(a && b);
+        EXPECT_EQ(a->seek, 0);
+        EXPECT_EQ(a->size, 400);
+        EXPECT_EQ(b->seek, 400);
+        EXPECT_EQ(b->size, 600);
+        t.accept(*b, result_of({{0, 6, second}}), "en", nullptr);
+        EXPECT_TRUE(t.take_segments().empty());
+        t.accept(*a, result_of({{0, 4, " one"}}), "en", nullptr);
+        EXPECT_TRUE(t.done());
+        const std::vector<Segment> segments = t.take_segments();
+        if (*second) {
+            ASSERT_EQ(segments.size(), 2u);
+            EXPECT_EQ(t.text(), " one two and three");
+            EXPECT_EQ(segments[1].start, 24);
+        } else {
+            ASSERT_EQ(segments.size(), 1u);
+            EXPECT_EQ(t.text(), " one.");
+            EXPECT_EQ(segments[0].end, 30);
+        }
+    }
+}
+
 // Without a prompt the same window would come to the same.
 TEST(Transcription, AWindowWithoutTextIsNotDecodedTwice) {
     Route route = speech_route({{0, 160000}}, 1000);
