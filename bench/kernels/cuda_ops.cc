@@ -283,6 +283,10 @@ void run() {
             time_linear(ctx, "linear+gelu", t, 5120, 1280, Dtype::f16, type, gelu, false);
             time_linear(ctx, "linear", t, 51866, 1280, Dtype::f16, type, none, false);
         }
+    for (Dtype type : {Dtype::f16, Dtype::bf16})
+        time_attention(ctx, "attention", 64, 20, 1500, 1500, 64, type, false);
+    for (int64_t queries : {16, 64, 224})
+        time_attention(ctx, "attention prompt", 8, 20, queries, 224, 64, Dtype::f16, true);
     for (Dtype type : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
         time_attention(ctx, "attention", 8, 20, 1500, 1500, 64, type, false);
         time_attention(ctx, "attention causal", 8, 12, 1024, 1024, 64, type, true);

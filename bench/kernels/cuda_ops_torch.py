@@ -12,6 +12,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
+WANTED = sys.argv[1] if len(sys.argv) > 1 else ""
 CALLS, REPLAYS, ROTATED = 24, 9, 300 << 20
 
 
@@ -203,6 +204,9 @@ def main():
         linear("linear", t, 1280, 1280, half)
         linear("linear+gelu", t, 5120, 1280, half, "none")
         linear("linear", t, 51866, 1280, half)
+    for dtype in (half, brain):
+        attention("attention", 64, 20, 1500, 1500, 64, dtype)
+    attention("attention prompt", 8, 20, 224, 224, 64, half, causal=True)
     for dtype in (half, brain, single):
         attention("attention", 8, 20, 1500, 1500, 64, dtype)
         attention("attention causal", 8, 12, 1024, 1024, 64, dtype, causal=True)

@@ -69,7 +69,9 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
     args.query_start = rows.query_start.as<int32_t>();
     args.slot = rows.slot.as<int32_t>();
     args.length = rows.length.as<int32_t>();
+    args.rows = q.rows();
     args.q_stride = q.dim(-1);
+    args.slots = keys.dim(0);
     args.capacity = keys.dim(2);
     args.d = static_cast<int>(keys.dim(3));
     args.heads = static_cast<int>(out.dim(-1) / args.d);
@@ -83,7 +85,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
         args.sequences * rows.max_queries <= kMostGridZ) {
         attention_by_splits(ctx, args);
     } else if (fits_tiles(out, q, keys, scale)) {
-        attention_by_tiles(ctx, args);
+        if (!attention_by_wgmma(ctx, args)) attention_by_tiles(ctx, args);
     } else {
         attention_in_f32(ctx, args);
     }

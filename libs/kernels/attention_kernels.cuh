@@ -12,7 +12,8 @@ struct AttentionArgs {
     const void *q, *keys, *values;
     Dtype out_type, q_type, cache_type;
     const int *query_start, *slot, *length;
-    int64_t q_stride, capacity;  // elements of a row of q; positions of a slot
+    int64_t rows, q_stride;   // of q; elements of a row
+    int64_t slots, capacity;  // of the cache; positions of a slot
     int heads, kv_heads, d;
     float scale_log2;  // scale * log2(e): the softmax runs on powers of two
     bool causal;
@@ -41,6 +42,36 @@ __device__ inline float exp2_fast(float x) {
 __device__ inline float exp2_from(float x, float m) {
     return m == -INFINITY ? 0.0f : exp2_fast(x - m);
 }
+
+// Two values as a register of a product's factor, the first one in the low half.
+__device__ inline uint32_t pack(__half, float a, float b) {
+    const __half2 pair = __floats2half2_rn(a, b);
+    return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+__device__ inline uint32_t pack(__nv_bfloat16, float a, float b) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(a, b);
+    return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+// Writes elements `at` (even) and at + 1 of the output; T is the type of the cache.
+template <class T>
+__device__ void store_pair(const AttentionArgs& args, int64_t at, float x, float y) {
+    if (args.out_type == Dtype::f32) {
+        *reinterpret_cast<float2*>(static_cast<float*>(args.out) + at) = {x, y};
+    } else if (args.out_type == args.cache_type) {
+        *reinterpret_cast<uint32_t*>(static_cast<T*>(args.out) + at) = pack(T{}, x, y);
+    } else {
+        store_any(args.out, args.out_type, at, x);
+        store_any(args.out, args.out_type, at + 1, y);
+    }
+}
+
+// On Hopper: tiles of 192 or 128 queries by 128 keys, where q and cache are of one 16-bit type, D
+// is 64 or 128, q's rows are aligned to 16 bytes and the scale is positive. False, with nothing
+// done, where D is another one or the GPU does not run code for sm_90a. Source: Shah et al. 2024,
+// FlashAttention-3, algorithm 2.
+bool attention_by_wgmma(Context& ctx, const AttentionArgs& args);
 
 // Tiles of 64 or 128 queries by 64 keys on the matrix units; D a multiple of 8, q and cache of one
 // 16-bit type, rows of q aligned to 16 bytes, a positive scale. Source: Dao 2023, FlashAttention-2,

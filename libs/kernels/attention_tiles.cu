@@ -28,16 +28,6 @@ struct Shared {
     Tile<T, D, kTile> keys[2], values[2];  // one pair is multiplied while the next one arrives
 };
 
-__device__ uint32_t pack(__half, float a, float b) {
-    const __half2 pair = __floats2half2_rn(a, b);
-    return *reinterpret_cast<const uint32_t*>(&pair);
-}
-
-__device__ uint32_t pack(__nv_bfloat16, float a, float b) {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(a, b);
-    return *reinterpret_cast<const uint32_t*>(&pair);
-}
-
 // c (16, 8) += a (16, 16) b (16, 8), fragments as PTX lays out mma.m16n8k16.
 __device__ void mma(__half, float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
@@ -202,14 +192,7 @@ __device__ void write_rows(const AttentionArgs& args, Rows<D>& rows, int h, int 
             if (c * 8 >= args.d) break;
             const int64_t at = row + c * 8 + lane % 4 * 2;
             const float x = rows.acc[c][2 * half] * factor, y = rows.acc[c][2 * half + 1] * factor;
-            if (args.out_type == Dtype::f32) {
-                *reinterpret_cast<float2*>(static_cast<float*>(args.out) + at) = {x, y};
-            } else if (args.out_type == args.cache_type) {
-                *reinterpret_cast<uint32_t*>(static_cast<T*>(args.out) + at) = pack(T{}, x, y);
-            } else {
-                store_any(args.out, args.out_type, at, x);
-                store_any(args.out, args.out_type, at + 1, y);
-            }
+            store_pair<T>(args, at, x, y);
         }
     }
 }

@@ -169,6 +169,36 @@ TEST_P(Attention, WrongShapesAreErrors) {
         Error);
 }
 
+// Tiles of queries and keys that are full, one over, one short and nearly empty, in the head sizes
+// that Hopper's own kernel takes. What stands in the cache behind a sequence's keys is not a
+// number.
+TEST_P(Attention, KeysBehindTheLengthDoNotMatter) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Case kCases[] = {
+        {2, 2, 64, 400, {300, 5, 192, 64}, {400, 129, 128, 127}, false},
+        {4, 2, 64, 300, {193, 7, 130, 1, 6}, {300, 64, 256, 1, 6}, true},
+        {2, 1, 128, 300, {129, 5, 250}, {300, 1, 131}, false},
+        {3, 3, 128, 520, {300, 128, 33}, {300, 513, 65}, true},
+        {1, 1, 64, 1536, {20, 0, 70}, {1500, 0, 385}, false},
+        {2, 2, 64, 260, {9, 250}, {1, 259}, false, Dtype::f32, 4},
+    };
+    for (Case c : kCases) {
+        c.cache = GetParam().activations;
+        SCOPED_TRACE(concat("size ", c.size, " capacity ", c.capacity, " causal ", c.causal));
+        Inputs in(c, GetParam().activations, 31 + c.capacity);
+        for (size_t b = 0; b < c.queries.size(); ++b)
+            for (int64_t h = 0; h < c.kv_heads; ++h) {
+                const int64_t slot = (slots_of(c)[b] * c.kv_heads + h) * c.capacity;
+                for (auto* cache : {&in.keys, &in.values})
+                    std::fill(cache->begin() + (slot + c.lengths[b]) * c.size,
+                              cache->begin() + (slot + c.capacity) * c.size, NAN);
+            }
+        expect_near(run(device, c, in, GetParam().activations), expected_of(c, in),
+                    GetParam().tolerance);
+    }
+}
+
 // Head sizes that fill no tile, in short and long runs of queries.
 TEST_P(Attention, HeadSizesOfWholeVectors) {
     TestDevice device(GetParam());
@@ -230,27 +260,42 @@ TEST(AttentionRows, AreTheSameBitsWhateverIsBesideThem) {
     }
 }
 
-// A step of decoding: a query's keys are split in the same places whatever else is in the batch.
-TEST(AttentionOnCuda, DecodedRowsAreTheSameBitsWhateverIsBesideThem) {
+// The rows of sequences one by one, as bytes of f16, against those of all together.
+void expect_same_alone(const Case& c) {
     TestDevice device(kCudaF16Case);
     if (!device) GTEST_SKIP() << device.why_not();
-    const Case c = {4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, Dtype::f16};
     const Inputs in(c, Dtype::f16, 23);
     const std::vector<float> together = run(device, c, in, Dtype::f16);
+    const int64_t slots = std::ssize(c.queries), width = c.heads * c.size;
+    Tensor q = device.up(in.q, Dtype::f16, {starts_of(c.queries).back(), in.width});
+    Tensor keys = device.up(in.keys, Dtype::f16, {slots, c.kv_heads, c.capacity, c.size});
+    Tensor values = device.up(in.values, Dtype::f16, {slots, c.kv_heads, c.capacity, c.size});
     for (size_t b = 0; b < c.queries.size(); ++b) {
         const int32_t first = starts_of(c.queries)[b], count = c.queries[b];
-        Tensor q = device.up(in.q, Dtype::f16, {5, in.width}).slice(first, first + count);
-        Tensor keys = device.up(in.keys, Dtype::f16, {3, 2, 700, 64});
-        Tensor values = device.up(in.values, Dtype::f16, {3, 2, 700, 64});
-        Tensor out = device.empty(Dtype::f16, {count, 256});
+        Tensor out = device.empty(Dtype::f16, {count, width});
         const Ragged rows = {device.up(std::vector<int32_t>{0, count}),
                              device.up(std::vector<int32_t>{slots_of(c)[b]}),
                              device.up(std::vector<int32_t>{c.lengths[b]}), count, c.lengths[b]};
-        attention(device.ctx(), out, q, keys, values, rows, 1 / std::sqrt(64.0f), true);
+        attention(device.ctx(), out, q.slice(first, first + count), keys, values, rows,
+                  1 / std::sqrt(static_cast<float>(c.size)), c.causal);
         const std::vector<float> alone = device.down(out);
-        EXPECT_EQ(0, std::memcmp(alone.data(), together.data() + first * 256, alone.size() * 4))
+        EXPECT_EQ(0, std::memcmp(alone.data(), together.data() + first * width, alone.size() * 4))
             << "sequence " << b;
     }
+}
+
+// A step of decoding: a query's keys are split in the same places whatever else is in the batch.
+TEST(AttentionOnCuda, DecodedRowsAreTheSameBitsWhateverIsBesideThem) {
+    expect_same_alone({4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, Dtype::f16});
+}
+
+// Enough tiles for each multiprocessor to work on several, of one sequence then and of many.
+TEST(AttentionOnCuda, TiledRowsAreTheSameBitsWhateverIsBesideThem) {
+    expect_same_alone(
+        {48, 24, 64, 700, {700, 7, 300, 64, 400}, {700, 300, 300, 64, 513}, true, Dtype::f16});
+    expect_same_alone(
+        {48, 48, 64, 700, {700, 7, 300, 64, 400}, {700, 300, 1, 64, 513}, false, Dtype::f16});
+    expect_same_alone({32, 32, 128, 500, {500, 7, 300}, {500, 300, 301}, true, Dtype::f16});
 }
 
 // Head sizes that fill neither vectors nor panels.

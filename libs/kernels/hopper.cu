@@ -1,0 +1,59 @@
+#include "kernels/hopper.cuh"
+
+#include <algorithm>
+
+namespace hark::cuda {
+namespace {
+
+// The driver's function, asked for at run time: nothing links the driver's library.
+auto encoder() {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
+                                                cudaEnableDefault, &result));
+#else
+    CUDA_CHECK(
+        cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result));
+#endif
+    require(result == cudaDriverEntryPointSuccess && found != nullptr,
+            "expected a driver with cuTensorMapEncodeTiled (CUDA 12.0), found none");
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
+}
+
+int attribute(cudaDeviceAttr which) {
+    int device = 0, value = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+    return value;
+}
+
+}  // namespace
+
+CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64_t> sizes,
+                     std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> box) {
+    static const auto encode = encoder();
+    uint32_t steps[5];
+    std::fill_n(steps, 5, 1);
+    CUtensorMap map;
+    const CUresult status = encode(
+        &map,
+        dtype == Dtype::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        static_cast<uint32_t>(sizes.size()), const_cast<void*>(data), sizes.begin(),
+        strides.begin(), box.begin(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    require(status == CUDA_SUCCESS, "cuTensorMapEncodeTiled: error ", static_cast<int>(status));
+    return map;
+}
+
+bool has_hopper_code(const void* kernel) {
+    if (attribute(cudaDevAttrComputeCapabilityMajor) != 9) return false;
+    cudaFuncAttributes found;
+    CUDA_CHECK(cudaFuncGetAttributes(&found, kernel));
+    return found.ptxVersion >= 90;
+}
+
+int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
+
+}  // namespace hark::cuda

@@ -1,0 +1,228 @@
+// What Hopper (sm_90a) adds, each as the PTX instruction that it is: barriers in shared memory that
+// count threads and bytes, the copy engine (TMA), products of a whole warpgroup (4 warps) from
+// shared memory (wgmma), registers moved between warpgroups, barriers between parts of a block.
+// Source: PTX ISA 8.0, chapters on mbarrier, cp.async.bulk.tensor, wgmma and setmaxnreg.
+#pragma once
+
+#include <cuda.h>
+
+#include "kernels/cuda_common.cuh"
+
+// Set where device code may hold these instructions. A kernel's body stands behind it, so that the
+// library's other architectures compile, and has_hopper_code() says whether it was left out.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define HARK_HOPPER_CODE 1
+#else
+#define HARK_HOPPER_CODE 0
+#endif
+
+namespace hark::cuda {
+
+// A tensor in global memory as the copy engine reads it, in boxes that land in shared memory with
+// the 128-byte swizzle (box[0] is 128 bytes). Sizes innermost first; strides in bytes are those of
+// all dimensions but the innermost. What a box covers outside of the tensor arrives as zeros.
+// Throws Error where the driver refuses. cuTensorMapEncodeTiled.
+CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64_t> sizes,
+                     std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> box);
+
+// Whether the current GPU runs the kernel's code for sm_90a: it has compute capability 9.0, and the
+// library has been built for that and not for PTX alone.
+bool has_hopper_code(const void* kernel);
+
+// The current GPU's multiprocessors.
+int multiprocessors();
+
+namespace hopper {
+
+__device__ inline uint32_t shared_address(const void* pointer) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+// --- mbarrier: a phase ends when `arrivals` threads have arrived and all expected bytes too
+// -------
+
+// mbarrier.init
+__device__ inline void init(uint64_t& barrier, uint32_t arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)),
+                 "r"(arrivals)
+                 : "memory");
+}
+
+// fence.mbarrier_init: the copy engine sees the barriers that this thread has set up.
+__device__ inline void fence_init() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// mbarrier.arrive
+__device__ inline void arrive(uint64_t& barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier))
+                 : "memory");
+}
+
+// mbarrier.arrive.expect_tx: arrives, and the phase waits for that many bytes too.
+__device__ inline void arrive_expecting(uint64_t& barrier, uint32_t bytes) {
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
+        "r"(bytes)
+        : "memory");
+}
+
+// mbarrier.try_wait.parity, until the phase of that parity has ended.
+__device__ inline void wait(uint64_t& barrier, uint32_t parity) {
+    uint32_t done;
+    do {
+        asm volatile(
+            "{\n.reg .pred p;\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+            "selp.u32 %0, 1, 0, p;\n}"
+            : "=r"(done)
+            : "r"(shared_address(&barrier)), "r"(parity)
+            : "memory");
+    } while (!done);
+}
+
+// Where a thread stands in a ring of N buffers, and the parity of the phase that it waits for. Who
+// fills them waits for the other one: the first round needs no one to have emptied them.
+template <int N>
+struct Place {
+    int at = 0;
+    uint32_t parity = 0;
+    __device__ void advance() {
+        if (++at == N) at = 0, parity ^= 1;
+    }
+};
+
+// --- the copy engine
+// ------------------------------------------------------------------------------
+
+// prefetch.tensormap
+__device__ inline void prefetch(const CUtensorMap& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// cp.async.bulk.tensor.2d, one box from column x and row y on; its bytes count on the barrier.
+__device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barrier, int x, int y) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4}], [%2];" ::"r"(shared_address(to)),
+        "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y)
+        : "memory");
+}
+
+// cp.async.bulk.tensor.3d
+__device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barrier, int x, int y,
+                                int z) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(shared_address(to)),
+        "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "r"(z)
+        : "memory");
+}
+
+// fence.proxy.async: the copy engine and the matrix units see what this thread has written to
+// shared memory by plain stores.
+__device__ inline void fence_stores() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// --- a block's parts
+// ------------------------------------------------------------------------------
+
+// setmaxnreg.dec and setmaxnreg.inc, by all threads of a warpgroup.
+template <int Registers>
+__device__ inline void give_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+__device__ inline void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+// bar.sync and bar.arrive on barrier `id` (0 is __syncthreads') of `threads`, both kinds counted.
+__device__ inline void sync_part(int id, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+__device__ inline void arrive_part(int id, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// --- wgmma: products of a warpgroup, 64 rows of a by N columns of b, 16 deep
+// ----------------------
+
+// A factor in shared memory, tiles of rows of 128 bytes as the copy engine swizzles them, 8 rows a
+// kilobyte. For a factor stored along the depth (rows of a, columns of b) a step of 16 is 32 bytes
+// within the rows; for b stored across it (transposed), 16 rows of 64 columns each, and `next` is
+// the distance in bytes to the next 64 columns.
+__device__ inline uint64_t factor(const void* tile, uint32_t next = 16) {
+    constexpr uint64_t kSwizzle128 = uint64_t{1} << 62, kEightRows = 1024;
+    return (shared_address(tile) >> 4) | uint64_t{next >> 4} << 16 | kEightRows >> 4 << 32 |
+           kSwizzle128;
+}
+
+// The factor that begins so many bytes further.
+__device__ inline uint64_t moved(uint64_t factor, uint32_t bytes) { return factor + (bytes >> 4); }
+
+// wgmma.fence: registers written before it are seen by the products behind it.
+__device__ inline void fence_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+// wgmma.commit_group: the products so far are a group.
+__device__ inline void commit_products() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// wgmma.wait_group: all groups but the latest N are done.
+template <int N>
+__device__ inline void wait_products() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+
+// No instruction: keeps the compiler from moving uses of the registers over this place, since it
+// does not know that products write them until they have been waited for.
+template <int N>
+__device__ inline void pin(float (&registers)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) asm volatile("" : "+f"(registers[i])::"memory");
+}
+
+#define HARK_4_FLOATS(c, i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
+#define HARK_16_FLOATS(c, i) \
+    HARK_4_FLOATS(c, i), HARK_4_FLOATS(c, i + 4), HARK_4_FLOATS(c, i + 8), HARK_4_FLOATS(c, i + 12)
+#define HARK_FLOATS_32(c) HARK_16_FLOATS(c, 0), HARK_16_FLOATS(c, 16)
+#define HARK_FLOATS_64(c) HARK_FLOATS_32(c), HARK_16_FLOATS(c, 32), HARK_16_FLOATS(c, 48)
+#define HARK_NAMES_32                                                                       \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
+    "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define HARK_NAMES_64                                                                        \
+    HARK_NAMES_32                                                                            \
+    ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48," \
+    "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+// wgmma.mma_async, both factors in shared memory along the depth: c = a b, or c += a b with `add`.
+// COUNT registers hold the N = 2 * COUNT columns; A, B, ADD are the operands' numbers.
+#define HARK_PRODUCT_FROM_SHARED(T, TYPE, N, COUNT, A, B, ADD)                               \
+    __device__ inline void multiply(T, float(&c)[COUNT], uint64_t a, uint64_t b, bool add) { \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ADD                               \
+                     ", 0;\n"                                                                \
+                     "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #TYPE "." #TYPE       \
+                     " {" HARK_NAMES_##COUNT "}, %" #A ", %" #B ", p, 1, 1, 0, 0;\n}"        \
+                     : HARK_FLOATS_##COUNT(c)                                                \
+                     : "l"(a), "l"(b), "r"(static_cast<int>(add)));                          \
+    }
+HARK_PRODUCT_FROM_SHARED(__half, f16, 128, 64, 64, 65, 66)
+HARK_PRODUCT_FROM_SHARED(__nv_bfloat16, bf16, 128, 64, 64, 65, 66)
+
+// wgmma.mma_async, a in registers (each warp's 16 rows as in mma.m16n8k16), b in shared memory
+// stored across the depth (transposed): c += a b.
+#define HARK_PRODUCT_FROM_REGISTERS(T, TYPE, N, COUNT, A0, A1, A2, A3, B)                        \
+    __device__ inline void multiply(T, float(&c)[COUNT], const uint32_t(&a)[4], uint64_t b) {    \
+        asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #TYPE "." #TYPE           \
+                     " {" HARK_NAMES_##COUNT "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3 "}, %" #B \
+                                             ", 1, 1, 1, 1;"                                     \
+                     : HARK_FLOATS_##COUNT(c)                                                    \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                      \
+    }
+HARK_PRODUCT_FROM_REGISTERS(__half, f16, 64, 32, 32, 33, 34, 35, 36)
+HARK_PRODUCT_FROM_REGISTERS(__nv_bfloat16, bf16, 64, 32, 32, 33, 34, 35, 36)
+HARK_PRODUCT_FROM_REGISTERS(__half, f16, 128, 64, 64, 65, 66, 67, 68)
+HARK_PRODUCT_FROM_REGISTERS(__nv_bfloat16, bf16, 128, 64, 64, 65, 66, 67, 68)
+
+}  // namespace hopper
+}  // namespace hark::cuda
