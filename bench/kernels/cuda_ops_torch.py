@@ -12,7 +12,6 @@ import sys
 import torch
 import torch.nn.functional as F
 
-WANTED = sys.argv[1] if len(sys.argv) > 1 else ""
 CALLS, REPLAYS, ROTATED = 24, 9, 300 << 20
 
 

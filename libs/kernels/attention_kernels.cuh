@@ -1,4 +1,4 @@
-// The three ways to attend on the GPU, behind the checks of attention.cu.
+// The ways to attend on the GPU, behind the checks of attention.cu.
 #pragma once
 
 #include "kernels/cuda_common.cuh"

@@ -95,11 +95,6 @@ struct Place {
 // --- the copy engine
 // ------------------------------------------------------------------------------
 
-// prefetch.tensormap
-__device__ inline void prefetch(const CUtensorMap& map) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
-
 // cp.async.bulk.tensor.2d, one box from column x and row y on; its bytes count on the barrier.
 __device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barrier, int x, int y) {
     asm volatile(

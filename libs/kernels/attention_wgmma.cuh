@@ -1,0 +1,179 @@
+// attention on Hopper, the part that moves data: what a block holds, which tiles it goes through,
+// and the warps that start the copies.
+#pragma once
+
+#include "kernels/attention_kernels.cuh"
+#include "kernels/hopper.cuh"
+
+namespace hark::cuda::wgmma {
+
+using namespace hopper;
+
+inline constexpr int kKeys = 128;   // of a step
+inline constexpr int kRow = 64;     // channels of a row in shared memory: the swizzle's 128 bytes
+inline constexpr int kGroup = 128;  // threads of a warpgroup
+
+// How a block is made up: so many warpgroups with 64 queries of D channels each. Scores,
+// probabilities and sums fill the registers: 160 a thread for 64 channels and three warpgroups.
+template <int D, int Groups>
+struct Shape {
+    static constexpr int kD = D, kGroups = Groups;
+    static constexpr int kQueries = 64 * kGroups;
+    static constexpr int kThreads = kGroup * (kGroups + 1);
+    static constexpr int kBuffers = D == 64 ? 4 : 2;  // of keys and of values
+    static constexpr int kRegisters = kGroups == 3 ? 160 : 232;
+    static constexpr int kCopyRegisters = kGroups == 3 ? 32 : 40;
+};
+
+// A tile of queries of one head.
+struct Work {
+    int h, slot;
+    int start, n, first;  // the sequence's first row, its queries, the tile's first of them
+    int length, steps;    // the sequence's keys; steps to the last one that the tile sees
+};
+
+template <int N>
+struct Barriers {
+    uint64_t full[N], empty[N];
+};
+
+template <class T, class S>
+struct Shared {
+    T q[2][S::kD / kRow][S::kQueries][kRow];
+    T keys[S::kBuffers][S::kD / kRow][kKeys][kRow];
+    T values[S::kBuffers][S::kD / kRow][kKeys][kRow];
+    Work work[2];  // whose queries are in q; n is 0 behind the last one
+    Barriers<2> for_q;
+    Barriers<S::kBuffers> for_keys, for_values;
+    uint64_t patched;  // values whose rows behind the length are still to be cleared have arrived
+};
+
+struct Maps {
+    CUtensorMap q, keys, values;
+};
+
+// A block's tiles, one after another. Neighbouring blocks have the tiles of one head, which read
+// the same keys, at the same time. Causal tiles differ in length: those of as many heads as there
+// are blocks go from the longest to the shortest, and every other round backwards.
+template <class S>
+class Schedule {
+  public:
+    __device__ explicit Schedule(const AttentionArgs& args)
+        : args_(args), tiles_((static_cast<int>(args.max_queries) + kQueries - 1) / kQueries) {}
+
+    // Moves to the next tile with queries that see keys, or to one with queries that see `none`.
+    __device__ bool next(Work& work, bool none = false) {
+        const int heads = args_.heads * args_.sequences, blocks = static_cast<int>(gridDim.x);
+        for (;;) {
+            const int block = static_cast<int>(blockIdx.x);
+            const int place = args_.causal && round_ % 2 ? blocks - 1 - block : block;
+            const int index = round_++ * blocks + place;
+            if ((round_ - 1) * blocks >= heads * tiles_) return false;
+            if (index >= heads * tiles_) continue;
+            int head = index / tiles_, tile = index % tiles_;
+            if (args_.causal) {
+                const int group = index / (blocks * tiles_);
+                const int rest = index - group * blocks * tiles_;
+                const int in_group = min(blocks, heads - group * blocks);
+                head = group * blocks + rest % in_group;
+                tile = tiles_ - 1 - rest / in_group;
+            }
+            const int b = head / args_.heads;
+            work.h = head - b * args_.heads;
+            work.first = tile * kQueries;
+            work.start = args_.query_start[b];
+            work.n = args_.query_start[b + 1] - work.start;
+            if (work.first >= work.n) continue;
+            work.length = args_.length[b];
+            work.slot = args_.slot[b];
+            const int end = args_.visible(b, work.n, min(work.first + kQueries, work.n) - 1);
+            work.steps = end > 0 ? (end + kKeys - 1) / kKeys : 0;
+            if ((end <= 0) == none) return true;
+        }
+    }
+
+  private:
+    static constexpr int kQueries = S::kQueries;
+    const AttentionArgs& args_;
+    int tiles_, round_ = 0;
+};
+
+__device__ inline int cache_head(const AttentionArgs& args, const Work& work) {
+    return work.slot * args.kv_heads + work.h / (args.heads / args.kv_heads);
+}
+
+// One thread: starts the copies of all queries and keys.
+template <class T, class S>
+__device__ void copy_queries_and_keys(Shared<T, S>& shared, const Maps& maps,
+                                      const AttentionArgs& args) {
+    Schedule<S> schedule(args);
+    Place<2> q;
+    Place<S::kBuffers> place;
+    for (Work work; schedule.next(work); q.advance()) {
+        wait(shared.for_q.empty[q.at], q.parity ^ 1);
+        shared.work[q.at] = work;
+        arrive_expecting(shared.for_q.full[q.at], sizeof shared.q[0]);
+        for (int part = 0; part < S::kD / kRow; ++part)
+            copy_box(shared.q[q.at][part], maps.q, shared.for_q.full[q.at],
+                     work.h * S::kD + part * kRow, work.start + work.first);
+        for (int step = 0; step < work.steps; ++step, place.advance()) {
+            wait(shared.for_keys.empty[place.at], place.parity ^ 1);
+            arrive_expecting(shared.for_keys.full[place.at], sizeof shared.keys[0]);
+            for (int part = 0; part < S::kD / kRow; ++part)
+                copy_box(shared.keys[place.at][part], maps.keys, shared.for_keys.full[place.at],
+                         part * kRow, step * kKeys, cache_head(args, work));
+        }
+    }
+    wait(shared.for_q.empty[q.at], q.parity ^ 1);
+    shared.work[q.at].n = 0;
+    arrive(shared.for_q.full[q.at]);
+}
+
+// One warp: starts the copies of all values. Rows behind the length have probability 0, but 0 times
+// what uninitialised memory may hold is not 0, so the warp clears them once they have arrived.
+template <class T, class S>
+__device__ void copy_values(Shared<T, S>& shared, const Maps& maps, const AttentionArgs& args) {
+    const int lane = threadIdx.x % 32;
+    Schedule<S> schedule(args);
+    Place<S::kBuffers> place;
+    uint32_t patched = 0;  // parity
+    for (Work work; schedule.next(work);)
+        for (int step = 0; step < work.steps; ++step, place.advance()) {
+            const int kept = work.length - step * kKeys;
+            // Behind the capacity there are zeros already.
+            const bool patch = kept < kKeys && work.length < args.capacity;
+            uint64_t& full = shared.for_values.full[place.at];
+            uint64_t& arrived = patch ? shared.patched : full;
+            auto& values = shared.values[place.at];
+            wait(shared.for_values.empty[place.at], place.parity ^ 1);
+            if (lane == 0) {
+                arrive_expecting(arrived, sizeof values);
+                for (int part = 0; part < S::kD / kRow; ++part)
+                    copy_box(values[part], maps.values, arrived, part * kRow, step * kKeys,
+                             cache_head(args, work));
+            }
+            if (!patch) continue;
+            wait(arrived, patched);
+            patched ^= 1;
+            constexpr int kPacks = kRow * sizeof(T) / 16;  // of a row
+            for (int part = 0; part < S::kD / kRow; ++part)
+                for (int i = kept * kPacks + lane; i < kKeys * kPacks; i += 32)
+                    reinterpret_cast<uint4*>(values[part])[i] = {};
+            fence_stores();
+            __syncwarp();
+            if (lane == 0) arrive(full);
+        }
+}
+
+// One warp: queries that see no keys get zeros.
+template <class S>
+__device__ void write_zeros(const AttentionArgs& args) {
+    Schedule<S> schedule(args);
+    for (Work work; schedule.next(work, true);)
+        for (int j = work.first; j < min(work.first + S::kQueries, work.n); ++j)
+            for (int c = threadIdx.x % 32; c < S::kD; c += 32)
+                store_any(args.out, args.out_type,
+                          (int64_t{work.start + j} * args.heads + work.h) * S::kD + c, 0.0f);
+}
+
+}  // namespace hark::cuda::wgmma
