@@ -2,9 +2,9 @@
 
     python3 bench/kernels/cuda_ops_torch.py [WORD...]
 
-Words choose the operations whose names begin with one of them. Prints the same TSV: what, dtype, shape, microseconds, TFLOP/s, TB/s. Run both on one machine, one
-after the other. Every figure is the median of replays of a CUDA graph of calls over rotating
-inputs, as in cuda_ops.cc.
+Words choose the operations whose names begin with one of them. Prints the same TSV: what, dtype,
+shape, microseconds, TFLOP/s, TB/s. Run both on one machine, one after the other. Every figure is
+the median of replays of a CUDA graph of calls over rotating inputs, as in cuda_ops.cc.
 """
 import statistics
 import sys
