@@ -105,7 +105,7 @@ class Answers {
 
 void run(const Options& options, Console& console) {
     options.check();
-    Context ctx = options.compute.context();
+    Context ctx = options.compute.context(console);
     if (console.verbose)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.stage(name, shape, ms); };
     const std::filesystem::path directory = find_model(options.model, "gpt");

@@ -104,7 +104,7 @@ void run(const Options& options, Console& console) {
     options.transcribe.check();
     options.output.check();
     require_piped_stdin("a mel stream");
-    Context ctx = options.compute.context();
+    Context ctx = options.compute.context(console);
     if (console.verbose)
         ctx.on_stage = [&](const std::string& name, const std::string& shape, double ms) {
             console.stage(name, shape, ms);

@@ -15,6 +15,7 @@
 #include "speech/detector.h"
 #include "whisper/alignment.h"
 #include "whisper/model.h"
+#include "whisper_work.h"
 
 namespace hark::bench {
 namespace {
@@ -28,43 +29,20 @@ constexpr int32_t kPosition = 100;   // of the token that is timed, with so many
 
 struct Options {
     std::string size = "tiny", device = "cpu", dtype = "all";
-    int64_t threads = 0;
+    int64_t threads = 0, batch = 0;
 
     void flags(Flags& flags) {
         flags.add("size", size, "SIZE official size: tiny, base.en, small, large-v3, turbo, ...");
-        flags.add("device", device, {"cpu"}, "DEVICE to compute on");
+        flags.add("device", device, {"cpu", "cuda"}, "DEVICE to compute on");
         flags.add("dtype", dtype, {"all", "f32", "auto", "f16", "bf16", "int8"},
                   "TYPE of the weights; auto is float32 arithmetic and caches on f16 weights");
         flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
+        flags.add("batch", batch, "N windows side by side on a GPU; 0: 1 and 16 of them", 0, 4096);
+    }
+    void check() const {
+        require_usage(batch == 0 || device == "cuda", "--batch is for --device cuda");
     }
 };
-
-double matrix_bytes(const Matrix& w) {
-    return static_cast<double>(w.values.bytes() + (w.scales ? w.scales.bytes() : 0));
-}
-
-// What one token reads: the decoder's weights but for the windows' keys and values, and those.
-double token_bytes(const Model& model, double windows) {
-    double bytes = matrix_bytes(model.decoder.token_embedding);
-    for (const DecoderBlock& block : model.decoder.blocks)
-        for (const Matrix* w :
-             {&block.attn.qkv.weight, &block.attn.out.weight, &block.cross_attn.query.weight,
-              &block.cross_attn.out.weight, &block.mlp.fc1.weight, &block.mlp.fc2.weight})
-            bytes += matrix_bytes(*w);
-    const Config& c = model.config;
-    return bytes + windows *
-                       static_cast<double>(2 * c.n_text_layer * c.n_audio_ctx * c.n_text_state) *
-                       static_cast<double>(size_of(model.precision.cache));
-}
-
-double encoder_flops(const Config& c) {
-    const double t = static_cast<double>(c.n_audio_ctx), d = static_cast<double>(c.n_audio_state);
-    const double block =
-        2 * t * (4 * d * d + 2 * d * static_cast<double>(c.n_audio_mlp)) + 4 * t * t * d;
-    const double convolutions =
-        2 * 2 * t * 3 * static_cast<double>(c.n_mels) * d + 2 * t * 3 * d * d;
-    return static_cast<double>(c.n_audio_layer) * block + convolutions;
-}
 
 double peak_megabytes() {
     rusage usage{};
@@ -250,7 +228,14 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
 }
 
 void run(const Options& options, Console& console) {
+    options.check();
     official_config(options.size);
+    if (options.device == "cuda") {
+        const std::string dtype = options.dtype == "all" ? "f16" : options.dtype;
+        std::vector<int64_t> batches = {1, 16};
+        if (options.batch > 0) batches = {options.batch};
+        return whisper_on_gpu(options.size, dtype, batches);
+    }
     std::vector<std::string> dtypes = {options.dtype};
     if (options.dtype == "all") dtypes = {"f32", "auto", "f16", "bf16", "int8"};
     for (const std::string& dtype : dtypes) {

@@ -1,5 +1,6 @@
 #include "kernels/backend.h"
 
+#include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
 
@@ -32,6 +33,16 @@ std::optional<int> gpu_index(const std::string& device) {
     return index;
 }
 
+// Whether there is an NVIDIA driver that finds a GPU; asks no more than the driver's own library.
+bool gpu_is_there() {
+    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (driver == nullptr) return false;
+    const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+    const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+    int gpus = 0;
+    return init && count && init(0) == 0 && count(&gpus) == 0 && gpus > 0;
+}
+
 }  // namespace
 
 Context make_cuda_context(int index) { return cuda_ops().make_context(index); }
@@ -45,17 +56,22 @@ Context make_cpu_context(int64_t threads) {
 }
 
 void ComputeOptions::flags(Flags& flags) {
-    flags.add("device", device,
-              "DEVICE to compute on: auto, cpu, cuda or cuda:N; auto takes the CPU, where whole "
-              "models run in this version");
+    flags.add(
+        "device", device,
+        "DEVICE to compute on: auto, cpu, cuda or cuda:N; auto takes a GPU where there is one");
     flags.add("dtype", dtype, {"auto", "f32", "f16", "bf16", "int8"},
               "TYPE of the weights in memory; auto keeps them as stored and computes in float32, "
               "int8 and bf16 trade accuracy for speed");
     flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
 }
 
-Context ComputeOptions::context() const {
+Context ComputeOptions::context(Console& console) const {
     if (const std::optional<int> index = gpu_index(device)) return make_cuda_context(*index);
+    if (device == "auto" && gpu_is_there()) try {
+            return make_cuda_context(0);
+        } catch (const Error& error) {
+            console.warning(concat(error.what(), "; computing on the CPU"));
+        }
     return make_cpu_context(threads);
 }
 

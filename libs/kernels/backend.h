@@ -22,9 +22,9 @@ struct ComputeOptions {
     int64_t threads = 0;
 
     void flags(Flags& flags);  // --device --dtype --threads
-    // The context that the flags ask for. `auto` takes the CPU as long as a model has kernels
-    // there alone; `cuda` that cannot be had is an Error, never a silent fall back.
-    Context context() const;
+    // The context that the flags ask for. `auto` takes the first GPU where there is one, or the CPU
+    // with a warning where that one cannot be used; `cuda` that cannot be had is an Error.
+    Context context(Console& console) const;
 };
 
 // How a model keeps its weights and its caches in memory.

@@ -1,0 +1,190 @@
+// A Whisper model of an official size with random weights on a GPU: windows side by side, encoded,
+// prompted and decoded for 100 tokens as whisper-transcribe does.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "harness.h"
+#include "kernels/cuda_library.h"
+#include "kernels/transfer.h"
+#include "whisper/gpu_step.h"
+#include "whisper_work.h"
+
+namespace hark::bench {
+
+using namespace hark::whisper;
+
+namespace {
+
+constexpr int64_t kWindowsAtOnce = 16, kTokens = 100;
+constexpr int32_t kPrompt = 4;  // <|startoftranscript|>, language, task, <|notimestamps|>
+constexpr double kWindowSeconds = 30;
+
+// Milliseconds of what `work` has the GPU do, the least of some runs.
+template <class Work>
+double gpu_ms(Context& ctx, int runs, Work&& work) {
+    double best = 0;
+    for (int run = -1; run < runs; ++run) {  // the first one warms up
+        cuda_ops().synchronize(ctx);
+        const auto begin = std::chrono::steady_clock::now();
+        work();
+        cuda_ops().synchronize(ctx);
+        const std::chrono::duration<double, std::milli> ms =
+            std::chrono::steady_clock::now() - begin;
+        if (run == 0 || (run > 0 && ms.count() < best)) best = ms.count();
+    }
+    return best;
+}
+
+// The card's own speed in this run, in GFLOP/s and GB/s.
+double product_speed(Context& ctx, Dtype dtype) {
+    constexpr int64_t kSize = 8192;
+    const Arena::Scope scope(ctx.arena);
+    const std::vector<float> values = random_values(kSize * kSize, 3);
+    const Tensor from =
+        to_device(ctx, Tensor(const_cast<float*>(values.data()), Dtype::f32, {kSize, kSize}));
+    std::vector<int32_t> order(kSize);
+    for (int32_t i = 0; i < kSize; ++i) order[static_cast<size_t>(i)] = i;
+    const Tensor rows = to_device(ctx, Tensor(order.data(), Dtype::i32, {kSize}));
+    const Tensor x = ctx.arena.tensor(dtype, {kSize, kSize});
+    const Tensor y = ctx.arena.tensor(dtype, {kSize, kSize});
+    select_rows(ctx, x, from, rows);  // rounds them
+    constexpr int kCalls = 20;
+    const double ms = gpu_ms(ctx, 3, [&] {
+        for (int i = 0; i < kCalls; ++i) linear(ctx, y, x, {x, {}});
+    });
+    return kCalls * 2.0 * kSize * kSize * kSize / ms * 1e-6;
+}
+
+double copy_speed(Context& ctx) {
+    constexpr int64_t kRows = 1 << 18, kChannels = 1 << 11;
+    const Arena::Scope scope(ctx.arena);
+    const Tensor x = ctx.arena.tensor(Dtype::f16, {kRows, kChannels});
+    const Tensor y = ctx.arena.tensor(Dtype::f16, {kRows, kChannels});
+    std::vector<int32_t> order(kRows);
+    for (int32_t i = 0; i < kRows; ++i) order[static_cast<size_t>(i)] = i;
+    const Tensor rows = to_device(ctx, Tensor(order.data(), Dtype::i32, {kRows}));
+    const double ms = gpu_ms(ctx, 5, [&] { select_rows(ctx, y, x, rows); });
+    return 2.0 * static_cast<double>(x.bytes()) / ms * 1e-6;
+}
+
+class Windows {
+  public:
+    Windows(Context& ctx, const Model& model, int64_t count)
+        : ctx_(ctx),
+          model_(model),
+          count_(count),
+          caches_(model, count + 1, count, ctx.arena.source()),
+          mel_(random_values(std::min(count, kWindowsAtOnce) * kWindowFrames * model.config.n_mels,
+                             1)),
+          step_(ctx, model, caches_, rules(model.config), count),
+          tokens_(static_cast<size_t>(count)) {}
+
+    void encode() {
+        for (int64_t i = 0; i < count_; i += kWindowsAtOnce) {
+            std::vector<int64_t> slots;
+            for (int64_t slot = i; slot < std::min(i + kWindowsAtOnce, count_); ++slot)
+                slots.push_back(slot);
+            encode_windows(ctx_, model_, caches_, slots,
+                           Tensor(mel_.data(), Dtype::f32,
+                                  {std::ssize(slots), kWindowFrames, model_.config.n_mels}));
+        }
+    }
+    void read_prompts() {
+        for (int64_t i = 0; i < count_; i += kWindowsAtOnce) {
+            Pass pass;
+            for (int64_t slot = i; slot < std::min(i + kWindowsAtOnce, count_); ++slot) {
+                std::vector<int32_t>& tokens = tokens_[static_cast<size_t>(slot)];
+                tokens.clear();
+                for (int32_t t = 0; t < kPrompt; ++t)
+                    tokens.push_back(static_cast<int32_t>(1000 + 17 * slot + t));
+                pass.add(tokens, 0, slot, slot, model_.config.n_audio_ctx);
+                pass.want(pass.rows() - kPrompt);
+                pass.want(pass.rows() - 1);
+            }
+            const Scratch scratch(ctx_);
+            pass.logits(ctx_, model_, caches_);
+        }
+        for (std::vector<int32_t>& tokens : tokens_) tokens.push_back(7);
+    }
+    void decode(int64_t steps) {
+        const int32_t n_vocab = static_cast<int32_t>(model_.config.n_vocab);
+        for (int64_t i = 0; i < steps; ++i) {
+            Pass pass;
+            std::vector<RowChoice> choices;
+            for (int64_t slot = 0; slot < count_; ++slot) {
+                const std::vector<int32_t>& tokens = tokens_[static_cast<size_t>(slot)];
+                pass.add(tokens, std::ssize(tokens) - 1, slot, slot, model_.config.n_audio_ctx);
+                pass.want(slot);
+                choices.push_back(row_choice(rules(model_.config), tokens, n_vocab));
+            }
+            const std::vector<Candidate> best = step_(pass, choices, 1);
+            for (size_t slot = 0; slot < best.size(); ++slot)
+                tokens_[slot].push_back(best[slot].token);
+        }
+    }
+
+  private:
+    static Rules rules(const Config& config) {
+        Rules rules;
+        rules.timestamps = false;
+        rules.timestamp_begin = static_cast<int32_t>(config.n_vocab);
+        return rules;
+    }
+
+    Context& ctx_;
+    const Model& model_;
+    int64_t count_;
+    Caches caches_;
+    std::vector<float> mel_;
+    GpuStep step_;
+    std::vector<std::vector<int32_t>> tokens_;  // by window
+};
+
+}  // namespace
+
+void whisper_on_gpu(const std::string& size, const std::string& dtype,
+                    const std::vector<int64_t>& batches) {
+    Context ctx = make_cuda_context(0);
+    const Config config = official_config(size);
+    const Precision precision = precision_of(dtype, Device::cuda);
+    const Model model = random_model(config, precision, 1, ctx.arena.source());
+    const double product = product_speed(ctx, precision.activations), copy = copy_speed(ctx);
+    std::printf("what\tdtype\twindows\tms\trate\tunit\tlimit\tfraction\n");
+    const auto row = [&](const char* what, int64_t windows, double ms, double rate,
+                         const char* unit, double limit) {
+        std::printf("whisper %s %s\t%s\t%lld\t%.4f\t%.1f\t%s\t", size.c_str(), what, dtype.c_str(),
+                    static_cast<long long>(windows), ms, rate, unit);
+        if (limit > 0)
+            std::printf("%.1f\t%.2f\n", limit, rate / limit);
+        else
+            std::printf("\t\n");
+        std::fflush(stdout);
+    };
+    const double flops =
+        encoder_flops(config) + static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
+                                                    config.n_text_state * config.n_text_state);
+    for (const int64_t batch : batches) {
+        Windows windows(ctx, model, batch);
+        const double n = static_cast<double>(batch);
+        const double encoder = gpu_ms(ctx, 2, [&] { windows.encode(); });
+        windows.read_prompts();
+        windows.decode(kTokens / 2);
+        const double step = gpu_ms(ctx, 2, [&] { windows.decode(10); }) / 10;
+        const double whole = gpu_ms(ctx, 1, [&] {
+            windows.encode();
+            windows.read_prompts();
+            windows.decode(kTokens);
+        });
+        row("encoder and cross-attention cache, a window", batch, encoder / n,
+            flops * n / encoder * 1e-6, "GFLOP/s", product);
+        row("step of one token each", batch, step, token_bytes(model, n) / step * 1e-6, "GB/s",
+            copy);
+        row("window with 100 tokens", batch, whole / n, kWindowSeconds * 1000 * n / whole,
+            "x real time", 0);
+    }
+}
+
+}  // namespace hark::bench

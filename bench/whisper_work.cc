@@ -1,0 +1,37 @@
+#include "whisper_work.h"
+
+namespace hark::bench {
+
+using namespace hark::whisper;
+
+namespace {
+
+double matrix_bytes(const Matrix& w) {
+    return static_cast<double>(w.values.bytes() + (w.scales ? w.scales.bytes() : 0));
+}
+
+}  // namespace
+
+double token_bytes(const Model& model, double windows) {
+    double bytes = matrix_bytes(model.decoder.token_embedding);
+    for (const DecoderBlock& block : model.decoder.blocks)
+        for (const Matrix* w :
+             {&block.attn.qkv.weight, &block.attn.out.weight, &block.cross_attn.query.weight,
+              &block.cross_attn.out.weight, &block.mlp.fc1.weight, &block.mlp.fc2.weight})
+            bytes += matrix_bytes(*w);
+    const Config& c = model.config;
+    return bytes + windows *
+                       static_cast<double>(2 * c.n_text_layer * c.n_audio_ctx * c.n_text_state) *
+                       static_cast<double>(size_of(model.precision.cache));
+}
+
+double encoder_flops(const Config& c) {
+    const double t = static_cast<double>(c.n_audio_ctx), d = static_cast<double>(c.n_audio_state);
+    const double block =
+        2 * t * (4 * d * d + 2 * d * static_cast<double>(c.n_audio_mlp)) + 4 * t * t * d;
+    const double convolutions =
+        2 * 2 * t * 3 * static_cast<double>(c.n_mels) * d + 2 * t * 3 * d * d;
+    return static_cast<double>(c.n_audio_layer) * block + convolutions;
+}
+
+}  // namespace hark::bench

@@ -1,0 +1,24 @@
+// What Whisper's parts read and compute, for the limits of their times; and the measurement on a
+// GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "whisper/model.h"
+
+namespace hark::bench {
+
+// What one token reads: the decoder's weights but for the windows' keys and values, and those of
+// `windows` windows.
+double token_bytes(const whisper::Model& model, double windows);
+
+// Floating-point operations of the encoder, for a window.
+double encoder_flops(const whisper::Config& config);
+
+// Prints the rows of `bench whisper --device cuda`: for each number of windows side by side the
+// encoder with the cross-attention cache, a step of decoding, and windows with 100 tokens each.
+void whisper_on_gpu(const std::string& size, const std::string& dtype,
+                    const std::vector<int64_t>& batches);
+
+}  // namespace hark::bench
