@@ -277,11 +277,15 @@ void run() {
     }
     time_linear(ctx, "linear+gelu", 1500, 5120, 1280, Dtype::f16, Dtype::i8, gelu, false);
     time_linear(ctx, "linear+gelu", 1500, 5120, 1280, Dtype::f32, Dtype::f32, gelu, false);
-    for (int64_t t : {1, 4, 8, 9, 16, 32})
+    for (int64_t t : {1, 4, 8, 16, 32, 64, 128, 256, 512, 1024})
         for (Dtype type : {Dtype::f16, Dtype::i8}) {
             time_linear(ctx, "linear", t, 1280, 1280, Dtype::f16, type, none, false);
+            time_linear(ctx, "linear", t, 3840, 1280, Dtype::f16, type, none, false);
             time_linear(ctx, "linear+gelu", t, 5120, 1280, Dtype::f16, type, gelu, false);
+            time_linear(ctx, "linear+residual", t, 1280, 5120, Dtype::f16, type, none, true);
+            if (t > 256) continue;
             time_linear(ctx, "linear", t, 51866, 1280, Dtype::f16, type, none, false);
+            time_linear(ctx, "linear", t, 50257, 768, Dtype::f16, type, none, false);
         }
     for (Dtype type : {Dtype::f16, Dtype::bf16})
         time_attention(ctx, "attention", 64, 20, 1500, 1500, 64, type, false);

@@ -199,10 +199,14 @@ def main():
         linear("linear+gelu_tanh", 1500, 5120, 1280, dtype, "tanh")
         linear("linear+gelu", 12000, 5120, 1280, dtype, "none")
     linear("linear+gelu", 1500, 5120, 1280, single, "none")
-    for t in (1, 4, 8, 9, 16, 32):
+    for t in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
         linear("linear", t, 1280, 1280, half)
+        linear("linear", t, 3840, 1280, half)
         linear("linear+gelu", t, 5120, 1280, half, "none")
-        linear("linear", t, 51866, 1280, half)
+        linear("linear+residual", t, 1280, 5120, half, residual=True)
+        if t <= 256:
+            linear("linear", t, 51866, 1280, half)
+            linear("linear", t, 50257, 768, half)
     for dtype in (half, brain):
         attention("attention", 64, 20, 1500, 1500, 64, dtype)
     attention("attention prompt", 8, 20, 224, 224, 64, half, causal=True)

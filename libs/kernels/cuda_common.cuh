@@ -31,7 +31,7 @@ namespace hark::cuda {
                         cublasLtGetStatusString(status_));             \
     } while (0)
 
-// One way to multiply that cuBLASLt has chosen for a shape.
+// One way to multiply that cuBLASLt has chosen for the shape of the weights.
 struct ProductPlan {
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t w = nullptr, x = nullptr, y = nullptr;
@@ -42,7 +42,7 @@ struct ProductPlan {
     ~ProductPlan();
 };
 
-using PlanKey = std::array<int64_t, 12>;
+using PlanKey = std::array<int64_t, 11>;
 
 // What a context keeps on its GPU, in Context::handles.
 struct Handles {

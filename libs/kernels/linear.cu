@@ -1,5 +1,7 @@
-// linear on the GPU: the checks, the kernel for few rows, and the choice between it and cuBLASLt.
+// linear on the GPU: the checks, the kernel on the plain units, and the choice between it, the
+// matrix units (linear_rows.cuh) and cuBLASLt (linear_product.cuh).
 #include "kernels/linear_product.cuh"
+#include "kernels/linear_rows.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -7,27 +9,18 @@ namespace {
 constexpr int kWarps = 4;  // of a block
 constexpr int kMostRows = 8;
 
-// Up to this many rows the weights are read straight from memory by our own kernel, where a product
-// is as fast as its bytes. Weights that cuBLASLt cannot multiply with x as they stand cost it a
-// widened copy besides, so there the kernel wins for longer (docs/kernels/cuda.md).
-constexpr int64_t kFewRows = 4, kFewRowsOtherType = 8;
+// From this many rows on cuBLASLt multiplies. Whisper's encoder has 1500 rows a window and no
+// fewer, a decoder's step fewer than these, so each is always computed in one way, and a row has
+// the same bits whatever is beside it.
+constexpr int64_t kManyRows = 1500;
 
-struct FewRows {
-    void* y;
-    Dtype y_type;
-    const float* scales;  // of the rows of W, or none
-    const float* bias;
-    const void* residual;
-    Activation activation;
-    int64_t rows, n, k;
-};
-
-// y (T, N) for R rows of x and O outputs a warp. Every lane sums the products of its own columns in
-// their order, then the lanes' sums are added in a tree: for a row of x the same bits whatever R
-// and O are, and so whatever the number of rows.
+// y (T, N) for R rows of x and O outputs a warp, for types and sizes that the matrix units do not
+// take. Every lane sums the products of its own columns in their order, then the lanes' sums are
+// added in a tree: for a row of x the same bits whatever R and O are, and so whatever the number
+// of rows.
 template <class X, class W, int V, int R, int O>
 __global__ void __launch_bounds__(32 * kWarps)
-    few_rows_kernel(FewRows args, const X* __restrict__ x, const W* __restrict__ w) {
+    plain_kernel(RowsProduct args, const X* __restrict__ x, const W* __restrict__ w) {
     const int lane = threadIdx.x % 32;
     const int64_t n = (int64_t{blockIdx.x} * kWarps + threadIdx.x / 32) * O;
     const int64_t t = int64_t{blockIdx.y} * R;
@@ -51,61 +44,52 @@ __global__ void __launch_bounds__(32 * kWarps)
     }
     for (int r = 0; r < R; ++r) {
         for (int o = 0; o < O; ++o) {
-            float sum = warp_sum(sums[r][o]);
+            const float sum = warp_sum(sums[r][o]);
             // One lane an output, so that the stores are spread over the warp.
             if (lane != r * O + o || t + r >= args.rows || n + o >= args.n) continue;
-            if (args.scales) sum *= args.scales[n + o];
-            if (args.bias) sum += args.bias[n + o];
-            sum = activate(sum, args.activation);
             const int64_t at = (t + r) * args.n + n + o;
-            if (args.residual) sum += load_any(args.residual, args.y_type, at);
-            store_any(args.y, args.y_type, at, sum);
+            store_any(args.y, args.y_type, at,
+                      finished(args, column_of(args, n + o), sum, residual_at(args, at)));
         }
     }
 }
 
 template <int V, class X, class W>
-void launch_few_rows(cudaStream_t stream, const FewRows& args, const X* x, const W* w) {
+void launch_plain(cudaStream_t stream, const RowsProduct& args, const X* x, const W* w) {
     const auto launch = [&](auto kernel, int rows, int outputs) {
         const dim3 grid(static_cast<unsigned>(ceil_div(args.n, kWarps * outputs)),
                         static_cast<unsigned>(ceil_div(args.rows, rows)));
         kernel<<<grid, 32 * kWarps, 0, stream>>>(args, x, w);
     };
-    if (args.rows == 1) return launch(few_rows_kernel<X, W, V, 1, 1>, 1, 1);
-    if (args.rows <= 4) return launch(few_rows_kernel<X, W, V, 4, 2>, 4, 2);
-    launch(few_rows_kernel<X, W, V, kMostRows, 2>, kMostRows, 2);
+    if (args.rows == 1) return launch(plain_kernel<X, W, V, 1, 1>, 1, 1);
+    if (args.rows <= 4) return launch(plain_kernel<X, W, V, 4, 2>, 4, 2);
+    launch(plain_kernel<X, W, V, kMostRows, 2>, kMostRows, 2);
 }
 
 template <class X, class W>
-void launch_few_rows(cudaStream_t stream, const FewRows& args, const X* x, const W* w) {
-    constexpr int kVector = 16 / sizeof(W);  // 16 bytes of weights a lane
+void launch_plain(cudaStream_t stream, const RowsProduct& args, const X* x, const W* w) {
+    // 16 bytes of weights a lane, where the matrix units have not taken such products.
+    constexpr bool kTaken = sizeof(X) == 2 && (std::is_same_v<X, W> || sizeof(W) == 1);
+    constexpr int kVector = kTaken ? 1 : 16 / sizeof(W);
     const bool aligned =
         reinterpret_cast<uintptr_t>(x) % 16 == 0 && reinterpret_cast<uintptr_t>(w) % 16 == 0;
     if (aligned && args.k % kVector == 0 && args.k * sizeof(X) % 16 == 0) {
-        launch_few_rows<kVector>(stream, args, x, w);
+        launch_plain<kVector>(stream, args, x, w);
     } else {
-        launch_few_rows<1>(stream, args, x, w);
+        launch_plain<1>(stream, args, x, w);
     }
 }
 
-void few_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
-    const FewRows args{y.data,
-                       y.dtype,
-                       w.scales ? w.scales.as<float>() : nullptr,
-                       then.bias ? then.bias.as<float>() : nullptr,
-                       then.residual.data,
-                       then.activation,
-                       x.rows(),
-                       w.values.dim(0),
-                       w.values.dim(1)};
+void plain_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+    const RowsProduct args(y, x, w, then);
     with_float_type(x.dtype, [&](auto x_type) {
         const auto* xs = static_cast<const decltype(x_type)*>(x.data);
         if (w.values.dtype == Dtype::i8) {
-            return launch_few_rows(stream_of(ctx), args, xs, w.values.as<int8_t>());
+            return launch_plain(stream_of(ctx), args, xs, w.values.as<int8_t>());
         }
         with_float_type(w.values.dtype, [&](auto w_type) {
-            launch_few_rows(stream_of(ctx), args, xs,
-                            static_cast<const decltype(w_type)*>(w.values.data));
+            launch_plain(stream_of(ctx), args, xs,
+                         static_cast<const decltype(w_type)*>(w.values.data));
         });
     });
     CUDA_CHECK(cudaGetLastError());
@@ -145,11 +129,9 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
-    if (rows <= (w.values.dtype == x.dtype ? kFewRows : kFewRowsOtherType)) {
-        few_rows(ctx, y, x, w, then);
-    } else {
-        many_rows(ctx, y, x, w, then);
-    }
+    if (rows >= kManyRows) return many_rows(ctx, y, x, w, then);
+    if (has_rows_product(x, w)) return rows_product(ctx, y, x, w, then);
+    plain_product(ctx, y, x, w, then);
 }
 
 }  // namespace hark::cuda

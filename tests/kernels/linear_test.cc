@@ -179,38 +179,131 @@ const DeviceCase kLinearCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCuda
                                    kCudaBf16Case};
 INSTANTIATE_TEST_SUITE_P(Devices, Linear, testing::ValuesIn(kLinearCases), name_of_case);
 
-// Weights of another type than the activations are converted in blocks; these need two.
+// For many rows weights of another type than the activations are converted in blocks; these need
+// two. The first rows alone are multiplied without cuBLASLt.
 TEST(LinearOnCuda, WeightsOfSeveralBlocks) {
     TestDevice device(kCudaF16Case);
     if (!device) GTEST_SKIP() << device.why_not();
-    for (const WeightCase& weights : {kWeights[3], kWeights[0]})
-        check_product(device, kCudaF16Case, weights, {40, 8200, 1024}, Activation::gelu, true, 1);
+    for (const Dtype weights : {Dtype::i8, Dtype::f32}) {
+        const Arena::Scope scope(device.ctx().arena);
+        const Inputs in({1500, 8200, 1024}, Dtype::f16, weights, 3);
+        const Matrix w = in.up(device, weights);
+        const Tensor x = device.up(in.x, Dtype::f16, {1500, 1024});
+        const Tensor residual = device.up(in.residual, Dtype::f16, {1500, 8200});
+        const Tensor all = device.empty(Dtype::f16, {1500, 8200});
+        const Tensor first = device.empty(Dtype::f16, {40, 8200});
+        Epilogue then = {device.up(in.bias, Dtype::f32, {8200}), Activation::gelu, residual};
+        linear(device.ctx(), all, x, w, then);
+        then.residual = residual.slice(0, 40);
+        linear(device.ctx(), first, x.slice(0, 40), w, then);
+        expect_near(device.down(all.slice(0, 40)), device.down(first), 4e-3);
+    }
 }
 
-TEST(LinearOnCuda, FewRowsAreTheSameBitsWhateverIsBesideThem) {
-    TestDevice device(kCudaF16Case);
+class LinearOnGpu : public testing::TestWithParam<DeviceCase> {};
+
+// Every tile of the matrix units' kernels, sums whose last columns fill no step, and what cuBLASLt
+// multiplies.
+TEST_P(LinearOnGpu, AgreesAtEveryNumberOfRows) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const WeightCase& weights : kWeights) {
+        for (const int64_t rows : {7, 13, 30, 64, 128, 300})
+            for (const Shape& of : {Shape{0, 75, 240}, Shape{0, 130, 72}, Shape{0, 40, 51}})
+                check_product(device, GetParam(), weights, {rows, of.n, of.k}, Activation::gelu,
+                              true, 1);
+        check_product(device, GetParam(), weights, {9, 51866, 16}, Activation::none, false, 0);
+        check_product(device, GetParam(), weights, {70, 50257, 16}, Activation::none, true, 2);
+        check_product(device, GetParam(), weights, {1501, 40, 80}, Activation::gelu, true, 1);
+    }
+}
+
+TEST_P(LinearOnGpu, UnalignedViews) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Dtype type = GetParam().activations;
+    for (const WeightCase& weights : kWeights) {
+        Inputs in({20, 33, 64}, type, weights.dtype, 21);
+        Matrix w = in.up(device, weights.dtype);
+        const Tensor x = device.up(in.x, type, {20, 64}), y = device.empty(type, {20, 33});
+        linear(device.ctx(), y, x, w);
+        in.x.insert(in.x.begin(), 0);
+        in.w.insert(in.w.begin(), 0);
+        const Tensor odd_x = device.up(in.x, type, {20 * 64 + 1}).slice(1, 20 * 64 + 1);
+        w.values =
+            device.up(in.w, weights.dtype, {33 * 64 + 1}).slice(1, 33 * 64 + 1).reshaped({33, 64});
+        const Tensor odd_y = device.empty(type, {20 * 33 + 1}).slice(1, 20 * 33 + 1);
+        linear(device.ctx(), odd_y.reshaped({20, 33}), odd_x.reshaped({20, 64}), w);
+        SCOPED_TRACE(name_of(weights.dtype));
+        expect_near(device.down(odd_y), device.down(y), 2 * GetParam().tolerance);
+    }
+}
+
+// Multiplies all rows at once, then shuffled in batches of every size given, and compares bits.
+void check_neighbours(TestDevice& device, Dtype activations, Dtype weights, Shape shape,
+                      std::initializer_list<int64_t> batches) {
+    SCOPED_TRACE(concat(name_of(weights), " T ", shape.t, " N ", shape.n, " K ", shape.k));
+    const Arena::Scope scope(device.ctx().arena);
+    const auto [rows, n, k] = shape;
+    const Inputs in(shape, activations, weights, 3);
+    const Matrix w = in.up(device, weights);
+    const Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {n}),
+                           .activation = Activation::gelu};
+    Tensor all = device.empty(Dtype::f32, {rows, n});
+    linear(device.ctx(), all, device.up(in.x, activations, {rows, k}), w, then);
+    const std::vector<float> together = device.down(all);
+    std::vector<int64_t> order(rows);
+    for (int64_t i = 0; i < rows; ++i) order[i] = i * 7919 % rows;  // a prime
+    std::vector<float> shuffled;
+    for (int64_t row : order)
+        shuffled.insert(shuffled.end(), in.x.begin() + row * k, in.x.begin() + (row + 1) * k);
+    const Tensor x = device.up(shuffled, activations, {rows, k});
+    for (const int64_t batch : batches) {
+        int64_t different = 0;
+        for (int64_t begin = 0; begin < rows; begin += batch) {
+            const int64_t end = std::min(rows, begin + batch);
+            Tensor y = all.slice(begin, end);
+            linear(device.ctx(), y, x.slice(begin, end), w, then);
+        }
+        const std::vector<float> found = device.down(all);
+        for (int64_t i = 0; i < rows; ++i)
+            different += std::memcmp(found.data() + i * n, together.data() + order[i] * n,
+                                     static_cast<size_t>(n) * sizeof(float)) != 0;
+        EXPECT_EQ(different, 0) << "rows of " << rows << " in batches of " << batch;
+    }
+}
+
+// A row must not change with what is decoded beside it, nor by how many rows: alone, 7, 64.
+TEST_P(LinearOnGpu, RowsAreTheSameBitsWhateverIsBesideThem) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const WeightCase& weights : kWeights) {
+        for (const int64_t k : {51, 77, 240, 384, 1280, 2064})
+            check_neighbours(device, GetParam().activations, weights.dtype, {300, 37, k},
+                             {1, 7, 13, 30, 64, 128, 299});
+        for (const int64_t k : {80, 384})  // many outputs are multiplied in other tiles
+            check_neighbours(device, GetParam().activations, weights.dtype, {160, 16500, k},
+                             {1, 5, 13, 30, 64, 100});
+        check_neighbours(device, GetParam().activations, weights.dtype, {70, 3840, 320},
+                         {1, 13, 30});
+        check_neighbours(device, GetParam().activations, weights.dtype, {1200, 1290, 128},
+                         {50, 100, 256, 512});
+    }
+}
+
+// Nor a window of the encoder with the windows beside it.
+TEST_P(LinearOnGpu, WindowsAreTheSameBitsWhateverIsBesideThem) {
+    TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
-        for (const int64_t k : {77, 640}) {
-            const int64_t rows = weights.dtype == Dtype::f16 ? 4 : 8;  // as many as few are there
-            const Inputs in({rows, 37, k}, Dtype::f16, weights.dtype, 3);
-            const Matrix w = in.up(device, weights.dtype);
-            Tensor x = device.up(in.x, Dtype::f16, {rows, k}),
-                   y = device.empty(Dtype::f32, {rows, 37});
-            const Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {37}),
-                                   .activation = Activation::gelu};
-            linear(device.ctx(), y, x, w, then);
-            const std::vector<float> together = device.down(y);
-            for (int64_t count : {1, 2, 3, 4, 5})
-                for (int64_t t = 0; t + count <= rows; t += count) {
-                    Tensor some = device.empty(Dtype::f32, {count, 37});
-                    linear(device.ctx(), some, x.slice(t, t + count), w, then);
-                    EXPECT_EQ(0, std::memcmp(device.down(some).data(), together.data() + t * 37,
-                                             some.bytes()))
-                        << name_of(weights.dtype) << " row " << t << " of " << count;
-                }
-        }
+        for (const Shape& shape :
+             {Shape{12000, 384, 384}, Shape{12000, 128, 1536}, Shape{12000, 37, 51}})
+            check_neighbours(device, GetParam().activations, weights.dtype, shape,
+                             {1500, 3000, 6000});
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, LinearOnGpu,
+                         testing::Values(kCudaF32Case, kCudaF16Case, kCudaBf16Case), name_of_case);
 
 // A decoder's row must not change with what is decoded beside it.
 TEST(LinearRows, AreTheSameBitsWhateverIsBesideThem) {

@@ -1,0 +1,163 @@
+#include "kernels/linear_rows.cuh"
+
+namespace hark::cuda {
+namespace {
+
+// 16 bytes that are read once, so they push nothing out of the first cache.
+__device__ inline uint4 load_once(const void* from) {
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+    return v;
+}
+
+// What a lane multiplies at a time: 8 columns of every row, or 16 where the weights are int8.
+template <class W, int MT, int NT>
+struct LaneStep {
+    static constexpr int kHalves = sizeof(W) == 1 ? 2 : 1;
+    static constexpr int kColumns = 32 * kHalves;  // of the four lanes of a row
+    uint4 w[MT][2], x[kHalves][NT];
+};
+
+// y for MT tiles of 16 outputs and NT of 8 rows a block; warp s sums slice s straight from memory,
+// with `Ahead` steps on their way.
+template <class X, class W, int MT, int NT, int Ahead>
+__global__ void __launch_bounds__(32 * kMostSlices)
+    sliced_kernel(RowsProduct args, const X* __restrict__ x, const W* __restrict__ w) {
+    using Step = LaneStep<W, MT, NT>;
+    constexpr int kOutputs = 16 * MT, kRows = 8 * NT;
+    constexpr int kPitch = kOutputs + 4;  // the sums of a lane and its neighbours meet all banks
+    extern __shared__ float partial[];    // [slices][kRows][kPitch]
+    const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const int64_t n0 = int64_t{blockIdx.y} * kOutputs, row0 = int64_t{blockIdx.x} * kRows;
+    const W* ws[2 * MT];  // past the end the last output and row are computed once more
+    const X* xs[NT];
+#pragma unroll
+    for (int i = 0; i < 2 * MT; ++i) ws[i] = w + min(n0 + 8 * i + g, args.n - 1) * args.k;
+#pragma unroll
+    for (int j = 0; j < NT; ++j) xs[j] = x + min(row0 + 8 * j + g, args.rows - 1) * args.k;
+    const int k = static_cast<int>(args.k), end = args.slice_begin(slice + 1) * kUnit;
+    const auto load = [&](Step& to, int first) {  // the columns from `first` on
+        if (first >= end) return;
+        const int column = first + 8 * Step::kHalves * t;
+        const bool there = column < k;  // else of the weights any columns, and of x zeros
+#pragma unroll
+        for (int i = 0; i < 2 * MT; ++i)
+            to.w[i / 2][i % 2] = load_once(ws[i] + (there ? column : 0));
+#pragma unroll
+        for (int j = 0; j < NT; ++j)
+#pragma unroll
+            for (int half = 0; half < Step::kHalves; ++half)
+                to.x[half][j] =
+                    there ? __ldg(reinterpret_cast<const uint4*>(xs[j] + column + 8 * half))
+                          : make_uint4(0, 0, 0, 0);
+    };
+    float sums[MT][NT][4] = {};
+    const auto multiply = [&](const Step& step) {
+#pragma unroll
+        for (int half = 0; half < Step::kHalves; ++half) {
+            Half w_half[MT][2], x_half[NT];
+#pragma unroll
+            for (int i = 0; i < 2 * MT; ++i)
+                w_half[i / 2][i % 2] = weights_half<X, W>(step.w[i / 2][i % 2], half);
+#pragma unroll
+            for (int j = 0; j < NT; ++j) x_half[j] = as_half(step.x[half][j]);
+            multiply_halves<X>(sums, w_half, x_half);
+        }
+    };
+    Step steps[Ahead];
+    int first = args.slice_begin(slice) * kUnit;
+#pragma unroll
+    for (int i = 0; i < Ahead; ++i) load(steps[i], first + i * Step::kColumns);
+    // A thread finishes sums of one output: the block's threads are a multiple of the outputs.
+    const int n = threadIdx.x % kOutputs;
+    const Column column = column_of(args, n0 + n);
+    for (; first < end; first += Ahead * Step::kColumns) {
+#pragma unroll
+        for (int i = 0; i < Ahead; ++i) {
+            if (first + i * Step::kColumns >= end) break;
+            multiply(steps[i]);
+            load(steps[i], first + (Ahead + i) * Step::kColumns);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < MT; ++i)
+#pragma unroll
+        for (int j = 0; j < NT; ++j)
+#pragma unroll
+            for (int v = 0; v < 4; ++v)
+                partial[(slice * kRows + 8 * j + 2 * t + v % 2) * kPitch + 16 * i + 8 * (v / 2) +
+                        g] = sums[i][j][v];
+    __syncthreads();
+    const int rows = static_cast<int>(min(int64_t{kRows}, args.rows - row0));
+    if (n0 + n >= args.n) return;
+    for (int row = threadIdx.x / kOutputs; row < rows; row += blockDim.x / kOutputs) {
+        const int64_t at = (row0 + row) * args.n + n0 + n;
+        const float residual = residual_at(args, at);
+        float sum = 0;
+        for (int s = 0; s < args.slices; ++s)
+            sum = __fadd_rn(sum, partial[(s * kRows + row) * kPitch + n]);
+        store_any(args.y, args.y_type, at, finished(args, column, sum, residual));
+    }
+}
+
+// As many steps as the registers of 512 threads hold.
+template <class W, int MT, int NT>
+constexpr int ahead() {
+    return MT * NT >= 4 ? sizeof(W) == 1 ? 1 : 2 : sizeof(W) == 1 ? 3 : 4;
+}
+
+template <int MT, int NT>
+void sliced_product(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
+    const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, 8 * NT)),
+                      static_cast<unsigned>(ceil_div(args.n, 16 * MT)));
+    const size_t shared = sizeof(float) * args.slices * (8 * NT) * (16 * MT + 4);
+    with_rows_types(x.dtype, w.dtype, [&](auto x_value, auto w_value) {
+        using X = decltype(x_value);
+        using W = decltype(w_value);
+        constexpr int kAhead = ahead<W, MT, NT>();
+        const auto kernel = sliced_kernel<X, W, MT, NT, kAhead>;
+        if (shared > 48 << 10)
+            CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(shared)));
+        kernel<<<blocks, 32 * args.slices, shared, stream_of(ctx)>>>(
+            args, static_cast<const X*>(x.data), static_cast<const W*>(w.data));
+    });
+    CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace
+
+bool has_rows_product(const Tensor& x, const Matrix& w) {
+    const uintptr_t pointers =
+        reinterpret_cast<uintptr_t>(x.data) | reinterpret_cast<uintptr_t>(w.values.data);
+    const int64_t k = w.values.dim(1), vector = 16 / static_cast<int64_t>(size_of(w.values.dtype));
+    return is_16_bit(x.dtype) && (w.values.dtype == x.dtype || w.values.dtype == Dtype::i8) &&
+           pointers % 16 == 0 && k % vector == 0;
+}
+
+// The choices are measured on an H200 (docs/kernels/cuda.md). They do not change a row's bits.
+void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+    const RowsProduct args(y, x, w, then);
+    const Tensor& values = w.values;
+    const bool vocabulary = args.n >= 16384;
+    if (args.rows <= 8)
+        return vocabulary ? sliced_product<2, 1>(ctx, args, x, values)
+                          : sliced_product<1, 1>(ctx, args, x, values);
+    // Short slices are many warps a block, so that the GPU holds few blocks: larger ones instead.
+    const bool many_warps = args.n > 2560 && args.n < kManyOutputs;
+    if (args.rows <= 16)
+        return vocabulary || many_warps ? sliced_product<2, 2>(ctx, args, x, values)
+                                        : sliced_product<1, 2>(ctx, args, x, values);
+    if (args.rows <= 32 && !vocabulary) return sliced_product<1, 4>(ctx, args, x, values);
+    const auto tiles = [&](int n, int t) { return ceil_div(args.n, n) * ceil_div(args.rows, t); };
+    // Slices next to one another pay where the blocks are few, the more so the longer they are.
+    if (tiles(32, 32) <= (args.k >= 4096 ? 160 : 80))
+        return sliced_product<2, 4>(ctx, args, x, values);
+    if (args.rows <= (vocabulary ? 32 : 128))
+        return tiled_product(ctx, args, x, values, Tile::k32x32);
+    tiled_product(ctx, args, x, values, tiles(128, 64) >= 400 ? Tile::k128x64 : Tile::k64x64);
+}
+
+}  // namespace hark::cuda

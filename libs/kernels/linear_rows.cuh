@@ -1,0 +1,189 @@
+// linear of 16-bit activations for any number of rows on the matrix units, so that a row's bits do
+// not depend on the rows beside it. Two kernels compute the same: sliced_kernel (linear_rows.cu)
+// for few rows, tiled_kernel (linear_tiles.cu) for more.
+//
+// Both multiply 16 outputs x 16 columns by 16 columns x 8 rows (mma.m16n8k16): the weights are the
+// first operand, rows of x the second, so that the unit computes each row from that row alone. What
+// a row's sum is made of is fixed by the type of the weights and K:
+//   - units of 64 columns, each multiplied in 4 steps. Which 16 columns a step takes is free, as
+//     both operands take the same ones: a lane takes 8 (16 in int8) neighbours of a row, 16 bytes
+//     of weights as they lie in memory, and no shared memory or shuffle has to arrange them;
+//   - slices of units, each summed by itself from zero; then the slices are added in their order.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/cuda_common.cuh"
+
+namespace hark::cuda {
+
+constexpr int kUnit = 64;        // columns
+constexpr int kMostSlices = 16;  // warps of a block of sliced_kernel
+
+// A slice is this many units, or K / 16: few outputs are few blocks, which have to read much at a
+// time, and of many each should do more.
+constexpr int64_t kManyOutputs = 4096;
+
+struct RowsProduct {
+    void* y;
+    Dtype y_type;
+    const float* scales;  // of the rows of W, or none
+    const float* bias;
+    const void* residual;
+    Activation activation;
+    int64_t rows, n, k;
+    int units, slices;
+
+    RowsProduct(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then)
+        : y(y.data),
+          y_type(y.dtype),
+          scales(w.scales ? w.scales.as<float>() : nullptr),
+          bias(then.bias ? then.bias.as<float>() : nullptr),
+          residual(then.residual.data),
+          activation(then.activation),
+          rows(x.rows()),
+          n(w.values.dim(0)),
+          k(w.values.dim(1)),
+          units(static_cast<int>(ceil_div(k, kUnit))),
+          slices(static_cast<int>(
+              std::min<int64_t>(kMostSlices, ceil_div(units, n < kManyOutputs ? 2 : 4)))) {}
+
+    // Slice s is the units [slice_begin(s), slice_begin(s + 1)).
+    __host__ __device__ int slice_begin(int slice) const { return slice * units / slices; }
+};
+
+// What the products of one output have in common. Loaded before they are summed.
+struct Column {
+    float scale, bias;
+};
+
+__device__ inline Column column_of(const RowsProduct& args, int64_t n) {
+    const bool there = n < args.n;
+    return {there && args.scales ? args.scales[n] : 1.0f, there && args.bias ? args.bias[n] : 0.0f};
+}
+
+// y's value for the sum of products. Each step rounds by itself: the compiler must not merge them
+// in one kernel and not in another.
+__device__ inline float finished(const RowsProduct& args, const Column& column, float sum,
+                                 float residual) {
+    sum = __fadd_rn(__fmul_rn(sum, column.scale), column.bias);
+    return __fadd_rn(activate(sum, args.activation), residual);
+}
+
+__device__ inline float residual_at(const RowsProduct& args, int64_t at) {
+    return args.residual ? load_any(args.residual, args.y_type, at) : 0.0f;
+}
+
+// Half of what a lane multiplies of one row of one unit: 8 values, for two steps.
+struct Half {
+    uint32_t step[2][2];  // each two neighbours
+};
+
+// Where the 8 values begin, in units of 8 columns, for lane 4 g + t. A lane's 16 bytes of int8
+// weights are both halves.
+template <class W>
+__device__ constexpr int chunk_of(int t, int half) {
+    return sizeof(W) == 1 ? 2 * t + half : 4 * half + t;
+}
+
+__device__ inline Half as_half(uint4 v) { return {{{v.x, v.y}, {v.z, v.w}}}; }
+
+// Four int8 as two pairs, exactly. In f16: 1024 + (v + 128) is the byte below 0x64; minus 1152.
+__device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __half) {
+    const uint32_t shifted = bytes ^ 0x80808080, offset = 0x64806480;
+    for (int i = 0; i < 2; ++i) {
+        const uint32_t biased = __byte_perm(shifted, 0x64646464, i == 0 ? 0x4140 : 0x4342);
+        const __half2 pair = __hsub2(reinterpret_cast<const __half2&>(biased),
+                                     reinterpret_cast<const __half2&>(offset));
+        pairs[i] = reinterpret_cast<const uint32_t&>(pair);
+    }
+}
+
+// In bf16, of 8 bits: v's low 7 bits below 0x43 are 128 + those bits; minus 128, or 256 where the
+// sign's bit is set.
+__device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __nv_bfloat16) {
+    for (int i = 0; i < 2; ++i) {
+        const int order = i == 0 ? 0x4140 : 0x4342;
+        const uint32_t low = __byte_perm(bytes & 0x7f7f7f7f, 0x43434343, order);
+        const uint32_t sign = __byte_perm(bytes & 0x80808080, 0x43434343, order);
+        const __nv_bfloat162 pair = __hsub2(reinterpret_cast<const __nv_bfloat162&>(low),
+                                            reinterpret_cast<const __nv_bfloat162&>(sign));
+        pairs[i] = reinterpret_cast<const uint32_t&>(pair);
+    }
+}
+
+// 16 bytes of weights: 8 values, or of int8 half `half` as X.
+template <class X, class W>
+__device__ inline Half weights_half(uint4 v, int half) {
+    if constexpr (sizeof(W) == 2) {
+        return as_half(v);
+    } else {
+        Half out;
+        widen(half == 0 ? v.x : v.z, out.step[0], X());
+        widen(half == 0 ? v.y : v.w, out.step[1], X());
+        return out;
+    }
+}
+
+// sum (16 x 8) += a's 16 rows x b's 8. Lane 4 g + t has rows g and g + 8 of a, g of b, and of the
+// sum (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+template <class X>
+__device__ inline void multiply_add(float (&sum)[4], const uint32_t (&low)[2],
+                                    const uint32_t (&high)[2], const uint32_t (&b)[2]) {
+    if constexpr (std::is_same_v<X, __half>) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+            : "r"(low[0]), "r"(high[0]), "r"(low[1]), "r"(high[1]), "r"(b[0]), "r"(b[1]));
+    } else {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+            : "r"(low[0]), "r"(high[0]), "r"(low[1]), "r"(high[1]), "r"(b[0]), "r"(b[1]));
+    }
+}
+
+// The halves of MT tiles of 16 outputs and NT of 8 rows. Between two that add to the same sum are
+// all the others, so that none waits for the one before it.
+template <class X, int MT, int NT>
+__device__ inline void multiply_halves(float (&sums)[MT][NT][4], const Half (&w)[MT][2],
+                                       const Half (&x)[NT]) {
+#pragma unroll
+    for (int step = 0; step < 2; ++step)
+#pragma unroll
+        for (int j = 0; j < NT; ++j)
+#pragma unroll
+            for (int i = 0; i < MT; ++i)
+                multiply_add<X>(sums[i][j], w[i][0].step[step], w[i][1].step[step],
+                                x[j].step[step]);
+}
+
+// Calls f with values of the CUDA types of x and w; false where the kernels have none for them.
+template <class F>
+bool with_rows_types(Dtype x, Dtype w, F&& f) {
+    if (!is_16_bit(x) || (w != x && w != Dtype::i8)) return false;
+    const auto with_x = [&](auto x_value) {
+        if (w == Dtype::i8) return f(x_value, int8_t{});
+        f(x_value, x_value);
+    };
+    if (x == Dtype::f16) {
+        with_x(__half{});
+    } else {
+        with_x(__nv_bfloat16{});
+    }
+    return true;
+}
+
+// True where rows_product can do it: x in 16 bits, weights of x's type or int8, 16 bytes of which
+// are always aligned.
+bool has_rows_product(const Tensor& x, const Matrix& w);
+
+// y = epilogue(x W^T), by the kernel and the tile that are fastest for the number of rows.
+void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+
+// The same by tiled_kernel, in tiles of this many outputs and rows.
+enum class Tile { k32x32, k64x64, k128x64 };
+void tiled_product(Context& ctx, const RowsProduct& args, Tensor x, Tensor w, Tile tile);
+
+}  // namespace hark::cuda
