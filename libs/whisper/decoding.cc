@@ -16,8 +16,7 @@ constexpr double kMaxInitialTimestamp = 1.0;  // seconds
 constexpr double kTimestampStep = 0.02;       // seconds
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 // Rows of a pass: so many are multiplied without any bit depending on the others (ops.h, linear).
-constexpr int64_t kRowsAtOnce = 16, kRowsAtOnceOnGpu = 1024;
-constexpr size_t kPromptsAtOnceOnGpu = 16;
+constexpr int64_t kRowsAtOnce = 16, kRowsAtOnceOnGpu = 1499;
 
 Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
     const SpecialTokens& special = tokenizer.special();
@@ -134,11 +133,20 @@ int64_t WindowDecoder::cache_row(const Group& group, size_t row) const {
 }
 
 // On the CPU a prompt is read in a pass of its own: the products of many rows may round by their
-// number. On a GPU they do not, and several prompts are read together.
+// number. On a GPU as many prompts as its passes have room for are read together.
 void WindowDecoder::start(std::span<const WindowTask> tasks) {
-    const size_t at_once = ctx_.on_cuda() ? kPromptsAtOnceOnGpu : 1;
-    for (size_t i = 0; i < tasks.size(); i += at_once)
-        read_prompts(tasks.subspan(i, std::min(at_once, tasks.size() - i)));
+    size_t begin = 0;
+    int64_t rows = 0;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        const int64_t own = first_row(tasks[i]).length;
+        if (i > begin && (!ctx_.on_cuda() || rows + own > kRowsAtOnceOnGpu)) {
+            read_prompts(tasks.subspan(begin, i - begin));
+            begin = i;
+            rows = 0;
+        }
+        rows += own;
+    }
+    if (!tasks.empty()) read_prompts(tasks.subspan(begin));
 }
 
 void WindowDecoder::begin(const WindowTask& task) {
