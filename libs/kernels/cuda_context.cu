@@ -15,8 +15,10 @@ void* allocate(size_t bytes) {
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);
     cudaGetLastError();  // its answer is in status
+    size_t free = 0, total = 0;
+    if (status == cudaErrorMemoryAllocation) CUDA_CHECK(cudaMemGetInfo(&free, &total));
     require(status != cudaErrorMemoryAllocation, "out of GPU memory: needed ", bytes >> 20,
-            " MiB more");
+            " MiB more, found ", free >> 20, " MiB free");
     require(status == cudaSuccess, "cudaMalloc: ", cudaGetErrorString(status));
     return memory;
 }
@@ -114,6 +116,13 @@ void replay(Context& ctx, void* graph) {
     CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), stream_of(ctx)));
 }
 
+size_t free_memory(const Context& ctx) {
+    enter(ctx, {});
+    size_t free = 0, total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    return free;
+}
+
 void synchronize(Context& ctx) {
     enter(ctx, {});
     CUDA_CHECK(cudaStreamSynchronize(stream_of(ctx)));
@@ -150,6 +159,7 @@ HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
         .download = cuda::download,
         .capture = cuda::capture,
         .replay = cuda::replay,
+        .free_memory = cuda::free_memory,
         .synchronize = cuda::synchronize,
         .linear = cuda::linear,
         .conv1d = cuda::conv1d,

@@ -24,6 +24,8 @@ struct CudaOps {
     // allocate on the GPU nor wait. replay() launches it all at once, as often as is wanted.
     std::shared_ptr<void> (*capture)(Context& ctx, const std::function<void()>& work);
     void (*replay)(Context& ctx, void* graph);
+    // Bytes of the context's GPU that are free.
+    size_t (*free_memory)(const Context& ctx);
     // Waits for the context's stream. Throws Error where a kernel has failed.
     void (*synchronize)(Context& ctx);
 

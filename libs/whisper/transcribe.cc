@@ -3,24 +3,41 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "kernels/cuda_library.h"
 #include "whisper/languages.h"
 
 namespace hark::whisper {
 namespace {
 
 // Windows side by side where the options leave it open: more would not be faster on a CPU.
-constexpr int64_t kMostWindows = 8;
-constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take
+constexpr int64_t kMostWindows = 8, kMostWindowsOnGpu = 64;
+constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take on a CPU
 
-int64_t batch_of(const TranscribeOptions& options, const Model& model) {
-    if (options.batch > 0) return options.batch;
+// What a window's keys and values take, those of its rows included.
+int64_t window_bytes(const Model& model, int64_t rows) {
     const Config& c = model.config;
-    const bool samples =
-        *std::max_element(options.temperature.begin(), options.temperature.end()) > 0;
-    const int64_t rows = std::max(samples ? options.best_of : 1, options.beam_size);
-    const int64_t window = 2 * c.n_text_layer * (c.n_audio_ctx + rows * c.n_text_ctx) *
-                           c.n_text_state * static_cast<int64_t>(size_of(model.precision.cache));
-    return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
+    return 2 * c.n_text_layer * (c.n_audio_ctx + rows * c.n_text_ctx) * c.n_text_state *
+           static_cast<int64_t>(size_of(model.precision.cache));
+}
+
+int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Model& model,
+                 const Model* draft) {
+    int64_t window = window_bytes(
+        model, std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size));
+    if (draft) window += window_bytes(*draft, 1);
+    if (!ctx.on_cuda()) {
+        if (options.batch > 0) return options.batch;
+        return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
+    }
+    // A fifth is left for what is computed on the way.
+    const auto free = static_cast<int64_t>(cuda_ops().free_memory(ctx));
+    const int64_t fit = free / 5 * 4 / window;
+    require(fit > 0 && fit >= options.batch,
+            "out of GPU memory: ", std::max<int64_t>(options.batch, 1),
+            " windows side by side need ", (std::max<int64_t>(options.batch, 1) * window) >> 20,
+            " MiB for keys and values, found ", free >> 20, " MiB free",
+            fit > 0 ? concat("; give --batch ", fit, " or less") : std::string());
+    return options.batch > 0 ? options.batch : std::min(fit, kMostWindowsOnGpu);
 }
 
 }  // namespace
@@ -32,7 +49,8 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       tokenizer_(tokenizer),
       options_(options),
       listener_(std::move(listener)),
-      decoder_(ctx, model, tokenizer, options.decoding(tokenizer), batch_of(options, model), draft),
+      decoder_(ctx, model, tokenizer, options.decoding(tokenizer),
+               batch_of(ctx, options, model, draft), draft),
       loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
       busy_(static_cast<size_t>(decoder_.slots())) {
     const size_t fixed =

@@ -121,8 +121,12 @@ void TranscribeOptions::flags(Flags& flags) {
               7);
     flags.add("batch", batch,
               "N windows of different recordings decoded side by side; 0: as many as memory "
-              "allows, up to 8",
-              0, 256);
+              "allows, up to 8, on a GPU up to 64",
+              0, 1024);
+}
+
+bool TranscribeOptions::samples() const {
+    return *std::max_element(temperature.begin(), temperature.end()) > 0;
 }
 
 void TranscribeOptions::check() const {
@@ -131,11 +135,10 @@ void TranscribeOptions::check() const {
                       " behind ", clips[i - 1]);
     require_usage(!carry_initial_prompt || !strip(initial_prompt).empty(),
                   "--carry-initial-prompt: needs --initial-prompt");
-    const bool samples = *std::max_element(temperature.begin(), temperature.end()) > 0;
-    require_usage(samples || best_of == TranscribeOptions().best_of,
+    require_usage(samples() || best_of == TranscribeOptions().best_of,
                   "--best-of: candidates are sampled above temperature 0 only");
-    require_usage(samples || seed == 0, "--seed: nothing is drawn at temperature 0");
-    require_usage(!length_penalty || beam_size > 1 || samples,
+    require_usage(samples() || seed == 0, "--seed: nothing is drawn at temperature 0");
+    require_usage(!length_penalty || beam_size > 1 || samples(),
                   "--length-penalty: ranks beams or samples, and there are none");
     require_usage(draft_tokens == TranscribeOptions().draft_tokens || !draft_model.empty(),
                   "--draft-tokens: needs --draft-model");
@@ -193,7 +196,7 @@ DecodingOptions TranscribeOptions::decoding(const Tokenizer& tokenizer) const {
     DecodingOptions options;
     options.task = task == "translate" ? Task::translate : Task::transcribe;
     options.timestamps = !no_timestamps;
-    options.best_of = best_of;
+    options.best_of = samples() ? best_of : 1;
     options.beam_size = beam_size;
     options.patience = patience;
     options.length_penalty = length_penalty;

@@ -45,7 +45,8 @@ struct TranscribeOptions {
     std::string suppress_regex;
 
     void flags(Flags& flags);
-    void check() const;  // throws UsageError
+    void check() const;    // throws UsageError
+    bool samples() const;  // whether a temperature is above 0
 
     // What the decoder and the loop make of them. Throw Error where the model cannot do it.
     DecodingOptions decoding(const Tokenizer& tokenizer) const;
