@@ -15,7 +15,8 @@ namespace {
 constexpr const char* kSummary =
     "Continues a text with a GPT-2 model.\n"
     "All of stdin is one prompt, without the line ends at its end; the answer is written as it\n"
-    "comes, with a newline at its end. With --lines every line is a prompt and its answer one "
+    "comes, with a newline at its end; an empty prompt has an empty answer. With --lines every "
+    "line is a prompt and its answer one "
     "line,\n"
     "line ends inside it written as spaces. With --jsonl every line is an object with `prompt` or\n"
     "`text`, as whisper-transcribe writes them, and so is every answer: prompt, text, tokens,\n"

@@ -40,7 +40,8 @@ struct Options {
         flags.add("batch", batch, "N windows side by side on a GPU; 0: 1 and 16 of them", 0, 4096);
     }
     void check() const {
-        require_usage(batch == 0 || device == "cuda", "--batch is for --device cuda");
+        require_usage(batch == 0 || device == "cuda", "--batch: is for --device cuda");
+        require_usage(threads == 0 || device == "cpu", "--threads: is for --device cpu");
     }
 };
 
@@ -231,10 +232,12 @@ void run(const Options& options, Console& console) {
     options.check();
     official_config(options.size);
     if (options.device == "cuda") {
-        const std::string dtype = options.dtype == "all" ? "f16" : options.dtype;
+        std::vector<std::string> dtypes = {options.dtype};
+        if (options.dtype == "all") dtypes = {"f16", "bf16", "int8", "f32"};
         std::vector<int64_t> batches = {1, 16};
         if (options.batch > 0) batches = {options.batch};
-        return whisper_on_gpu(options.size, dtype, batches);
+        for (const std::string& dtype : dtypes) whisper_on_gpu(options.size, dtype, batches);
+        return;
     }
     std::vector<std::string> dtypes = {options.dtype};
     if (options.dtype == "all") dtypes = {"f32", "auto", "f16", "bf16", "int8"};

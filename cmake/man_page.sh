@@ -41,5 +41,8 @@ version="$("$tool" --version | sed 's/.* //')"
         print "0 where all input was processed and all output written; 1 where the run or any one"
         print "recording failed; 2 where the command line was wrong."
         print ".SH SEE ALSO"
-        print ".BR audio\\-decode (1),\n.BR mel (1),\n.BR whisper\\-transcribe (1),\n.BR whisper\\-eval (1),\n.BR gpt\\-generate (1)"
+        count = split("audio-decode vad mel whisper-transcribe whisper-eval gpt-generate", tools, " ")
+        for (i = 1; i <= count; i++)
+            if (tools[i] != name) others = others (others ? " (1),\n" : "") ".BR " roff(tools[i])
+        print others " (1)"
     }'

@@ -4,10 +4,11 @@
 #
 #   recording -> ffmpeg -> mel -> whisper-transcribe -> text -> gpt-generate -> continuation
 set -euo pipefail
+[[ $# -le 1 && "${1:-}" != -* ]] || { echo "usage: pipelines/demo.sh [RECORDING]" >&2; exit 2; }
+[ $# -eq 0 ] || recording="$(realpath -- "$1")"
 cd "$(dirname "$0")/.."
 . pipelines/packages.sh
-recording="${1:-samples/story.mp3}"
-[ $# -le 1 ] || { echo "usage: pipelines/demo.sh [RECORDING]" >&2; exit 2; }
+recording="${recording:-samples/story.mp3}"
 [ -r "$recording" ] || { echo "demo.sh: $recording: cannot read this recording" >&2; exit 1; }
 
 install_packages $hark_packages ffmpeg

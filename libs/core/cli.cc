@@ -211,7 +211,8 @@ bool Flags::parse(int argc, char** argv, const std::string& tool, const std::str
         if (values.count("config")) {
             const std::string path = values["config"].as<std::string>();
             std::ifstream file(path);
-            require(file.good(), path, ": cannot read this configuration file");
+            require(file.good() && !std::filesystem::is_directory(path), path,
+                    ": cannot read this configuration file");
             po::store(po::parse_config_file(file, impl_->options), values);
         }
         po::notify(values);

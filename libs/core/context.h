@@ -23,9 +23,10 @@ struct Context {
 
     explicit Context(int threads = 1) : threads(threads) {}
     Context(Device device, int device_index, MemorySource memory, MemorySource host_memory,
-            void* stream = nullptr, std::shared_ptr<void> handles = nullptr)
+            int threads, void* stream = nullptr, std::shared_ptr<void> handles = nullptr)
         : device(device),
           device_index(device_index),
+          threads(threads),
           arena(memory),
           host_arena(host_memory),
           stream(stream),

@@ -85,9 +85,11 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::commit() {
-    require(::fsync(fd_) == 0, target_, ": cannot flush to the disk: ", std::strerror(errno));
-    require(::rename(temporary_.c_str(), target_.c_str()) == 0, target_,
-            ": cannot rename the finished file: ", std::strerror(errno));
+    // errno is read behind the call, which the order of a call's arguments would not promise.
+    const bool flushed = ::fsync(fd_) == 0;
+    require(flushed, target_, ": cannot flush to the disk: ", std::strerror(errno));
+    const bool renamed = ::rename(temporary_.c_str(), target_.c_str()) == 0;
+    require(renamed, target_, ": cannot rename the finished file: ", std::strerror(errno));
     ::close(fd_);
     fd_ = -1;
 }

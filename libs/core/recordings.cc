@@ -42,7 +42,7 @@ std::optional<Chunk> RecordingReader::next() {
         document = stream_.next();
     } catch (const Error& failure) {
         // What comes first may be no tensor stream at all.
-        if (any_) throw;
+        if (any_ || !stream_.foreign()) throw;
         fail(failure.what(), "; ", hint_);
     }
     if (!document) {

@@ -46,6 +46,7 @@ std::optional<Document> TensorStreamReader::next() {
     unsigned char field[8];
     const size_t got = in_.read(field, 8);
     if (got == 0) return std::nullopt;
+    foreign_ = true;
     require(got == 8, where, ": the stream ends inside the header's length");
     uint64_t length = 0;
     for (int i = 7; i >= 0; --i) length = length << 8 | field[i];
@@ -55,6 +56,7 @@ std::optional<Document> TensorStreamReader::next() {
     require(in_.read(json.data(), json.size()) == length, where,
             ": the stream ends inside the header");
     document.header = parse_safetensors_header(json, where);
+    foreign_ = false;
 
     const uint64_t total = document.header.data_bytes;
     document.data = std::make_shared<std::vector<std::byte>>();

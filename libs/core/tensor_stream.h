@@ -32,9 +32,12 @@ class TensorStreamReader {
     // not JSON, wrong offsets, a stream that ends inside a document. Memory grows only with the
     // bytes that have arrived, whatever a header promises.
     std::optional<Document> next();
+    // Whether what has been read last does not even begin as a document does.
+    bool foreign() const { return foreign_; }
 
   private:
     ByteReader& in_;
+    bool foreign_ = false;
     int64_t count_ = 0;
 };
 

@@ -13,7 +13,6 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kFewQueries = 8;    // of a sequence: one by one, straight from the cache
 constexpr int64_t kKeysInRun = 256;   // keys a piece of work for one query
 constexpr int64_t kScores = 1 << 16;  // floats of scores at a time: they stay in the cache
 constexpr int64_t kMostInBlock = 96;  // queries in a block of scores

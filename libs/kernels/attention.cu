@@ -6,9 +6,6 @@
 namespace hark::cuda {
 namespace {
 
-// Up to this many queries a sequence, reading the keys once per query is cheaper than a tile that
-// is mostly empty (docs/kernels/cuda.md).
-constexpr int64_t kFewQueries = 4;
 constexpr int64_t kMostGridZ = 65535;
 
 void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,

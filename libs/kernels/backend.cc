@@ -19,6 +19,12 @@ int available_cores() {
     return omp_get_num_procs();  // more than 1024 cores
 }
 
+int thread_count(int64_t threads) {
+    require(threads >= 0 && threads <= std::numeric_limits<int>::max(),
+            "threads: expected 0 (all cores) or more, found ", threads);
+    return threads == 0 ? available_cores() : static_cast<int>(threads);
+}
+
 // The N of `cuda:N`; 0 for `cuda`, nothing for `auto` and `cpu`. Throws UsageError for others.
 std::optional<int> gpu_index(const std::string& device) {
     if (device == "auto" || device == "cpu") return std::nullopt;
@@ -45,12 +51,12 @@ bool gpu_is_there() {
 
 }  // namespace
 
-Context make_cuda_context(int index) { return cuda_ops().make_context(index); }
+Context make_cuda_context(int index, int64_t threads) {
+    return cuda_ops().make_context(index, thread_count(threads));
+}
 
 Context make_cpu_context(int64_t threads) {
-    require(threads >= 0 && threads <= std::numeric_limits<int>::max(),
-            "threads: expected 0 (all cores) or more, found ", threads);
-    const int count = threads == 0 ? available_cores() : static_cast<int>(threads);
+    const int count = thread_count(threads);
     omp_set_num_threads(count);  // oneDNN asks OpenMP, not the context
     return Context(count);
 }
@@ -59,16 +65,18 @@ void ComputeOptions::flags(Flags& flags) {
     flags.add(
         "device", device,
         "DEVICE to compute on: auto, cpu, cuda or cuda:N; auto takes a GPU where there is one");
-    flags.add("dtype", dtype, {"auto", "f32", "f16", "bf16", "int8"},
-              "TYPE of the weights in memory; auto keeps them as stored and computes in float32, "
-              "int8 and bf16 trade accuracy for speed");
+    flags.add(
+        "dtype", dtype, {"auto", "f32", "f16", "bf16", "int8"},
+        "TYPE of the weights in memory; auto: on the CPU as they are stored, computing in float32, "
+        "on a GPU f16; int8 and bf16 trade accuracy for speed");
     flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
 }
 
 Context ComputeOptions::context(Console& console) const {
-    if (const std::optional<int> index = gpu_index(device)) return make_cuda_context(*index);
+    if (const std::optional<int> index = gpu_index(device))
+        return make_cuda_context(*index, threads);
     if (device == "auto" && gpu_is_there()) try {
-            return make_cuda_context(0);
+            return make_cuda_context(0, threads);
         } catch (const Error& error) {
             console.warning(concat(error.what(), "; computing on the CPU"));
         }

@@ -10,7 +10,8 @@ namespace hark {
 
 // A context on GPU `index`. Throws Error that says what is missing: the library
 // libhark-cuda.so, CUDA's own libraries, a driver new enough, the device.
-Context make_cuda_context(int index);
+// `threads` of the CPU, 0 for all cores, compute what is left to the host.
+Context make_cuda_context(int index, int64_t threads = 1);
 
 // A context on the CPU with `threads` threads (0: all cores).
 Context make_cpu_context(int64_t threads);

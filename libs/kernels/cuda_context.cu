@@ -17,8 +17,8 @@ void* allocate(size_t bytes) {
     cudaGetLastError();  // its answer is in status
     size_t free = 0, total = 0;
     if (status == cudaErrorMemoryAllocation) CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    require(status != cudaErrorMemoryAllocation, "out of GPU memory: needed ", bytes >> 20,
-            " MiB more, found ", free >> 20, " MiB free");
+    require(status != cudaErrorMemoryAllocation, "out of GPU memory: needed ",
+            (bytes + (1 << 20) - 1) >> 20, " MiB more, found ", free >> 20, " MiB free");
     require(status == cudaSuccess, "cudaMalloc: ", cudaGetErrorString(status));
     return memory;
 }
@@ -35,7 +35,10 @@ void write(void* to, const void* from, size_t bytes) {
 // Memory of the host that the GPU copies to by itself.
 void* allocate_pinned(size_t bytes) {
     void* memory = nullptr;
-    CUDA_CHECK(cudaMallocHost(&memory, bytes));
+    const cudaError_t status = cudaMallocHost(&memory, bytes);
+    cudaGetLastError();  // its answer is in status
+    require(status == cudaSuccess, "out of pinned memory: needed ", (bytes + (1 << 20) - 1) >> 20,
+            " MiB: ", cudaGetErrorString(status));
     return memory;
 }
 
@@ -67,7 +70,7 @@ void check_gpu(int index) {
             gpu.major, ".", gpu.minor, "; needed is ", kOldestMajor, ".0 or newer");
 }
 
-Context make_context(int index) {
+Context make_context(int index, int threads) {
     check_gpu(index);
     CUDA_CHECK(cudaSetDevice(index));
     auto handles = std::make_shared<Handles>();
@@ -76,7 +79,7 @@ Context make_context(int index) {
     CUDA_CHECK(cudaMalloc(&handles->workspace, kWorkspaceBytes));
     void* stream = handles->stream;
     return Context(Device::cuda, index, {Device::cuda, allocate, release, write},
-                   {Device::cpu, allocate_pinned, release_pinned, write_pinned}, stream,
+                   {Device::cpu, allocate_pinned, release_pinned, write_pinned}, threads, stream,
                    std::move(handles));
 }
 

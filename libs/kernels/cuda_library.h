@@ -12,11 +12,12 @@ namespace hark {
 
 // What the library gives. linear and the rest are the device's side of ops.h.
 struct CudaOps {
-    // A context on GPU `index`, with its own stream. Throws Error where there is no driver, one too
-    // old, no such device, or a device too old.
-    Context (*make_context)(int index);
-    // Copies to the context's GPU behind the work already on its stream; `from` may be used again
-    // when it returns, and what is launched later finds the copy done.
+    // A context on GPU `index`, with its own stream; `threads` are for what the host computes.
+    // Throws Error where there is no driver, one too old, no such device, or a device too old.
+    Context (*make_context)(int index, int threads);
+    // Copies to the context's GPU behind the work already on its stream; what is launched later
+    // finds the copy done. `from` may be used again when it returns, or where it is pinned, once
+    // the stream has come so far.
     void (*upload)(Context& ctx, void* to, const void* from, size_t bytes);
     // Copies to the host behind the work already on the context's stream; done when it returns.
     void (*download)(Context& ctx, void* to, const void* from, size_t bytes);
@@ -45,8 +46,9 @@ struct CudaOps {
                              const Ragged& rows, float scale);
 };
 
-// Goes up whenever CudaOps or a type that it passes changes: a library of another build is refused.
-inline constexpr int kCudaAbi = 3;
+// Goes up whenever CudaOps, whisper's CudaChoose or a type that they pass changes: a library of
+// another build is refused.
+inline constexpr int kCudaAbi = 5;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.

@@ -39,7 +39,6 @@ __device__ inline uint32_t shared_address(const void* pointer) {
 }
 
 // --- mbarrier: a phase ends when `arrivals` threads have arrived and all expected bytes too
-// -------
 
 // mbarrier.init
 __device__ inline void init(uint64_t& barrier, uint32_t arrivals) {
@@ -93,7 +92,6 @@ struct Place {
 };
 
 // --- the copy engine
-// ------------------------------------------------------------------------------
 
 // cp.async.bulk.tensor.2d, one box from column x and row y on; its bytes count on the barrier.
 __device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barrier, int x, int y) {
@@ -121,7 +119,6 @@ __device__ inline void fence_stores() {
 }
 
 // --- a block's parts
-// ------------------------------------------------------------------------------
 
 // setmaxnreg.dec and setmaxnreg.inc, by all threads of a warpgroup.
 template <int Registers>
@@ -142,7 +139,6 @@ __device__ inline void arrive_part(int id, int threads) {
 }
 
 // --- wgmma: products of a warpgroup, 64 rows of a by N columns of b, 16 deep
-// ----------------------
 
 // A factor in shared memory, tiles of rows of 128 bytes as the copy engine swizzles them, 8 rows a
 // kilobyte. For a factor stored along the depth (rows of a, columns of b) a step of 16 is 32 bytes

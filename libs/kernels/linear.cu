@@ -9,11 +9,6 @@ namespace {
 constexpr int kWarps = 4;  // of a block
 constexpr int kMostRows = 8;
 
-// From this many rows on cuBLASLt multiplies. Whisper's encoder has 1500 rows a window and no
-// fewer, a decoder's step fewer than these, so each is always computed in one way, and a row has
-// the same bits whatever is beside it.
-constexpr int64_t kManyRows = 1500;
-
 // y (T, N) for R rows of x and O outputs a warp, for types and sizes that the matrix units do not
 // take. Every lane sums the products of its own columns in their order, then the lanes' sums are
 // added in a tree: for a row of x the same bits whatever R and O are, and so whatever the number
@@ -129,7 +124,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
-    if (rows >= kManyRows) return many_rows(ctx, y, x, w, then);
+    if (rows >= kManyRowsOnGpu) return many_rows(ctx, y, x, w, then);
     if (has_rows_product(x, w)) return rows_product(ctx, y, x, w, then);
     plain_product(ctx, y, x, w, then);
 }

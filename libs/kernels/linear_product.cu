@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/rows.cuh"
+
 namespace hark::cuda {
 namespace {
 
@@ -38,15 +40,9 @@ __global__ void convert_kernel(To* to, const From* from, const float* scales, in
     }
 }
 
-bool packs_of_8(int64_t width, std::initializer_list<const void*> pointers) {
-    uintptr_t bits = static_cast<uintptr_t>(width) * 2;  // 8 values of 16 bits are 16 bytes
-    for (const void* pointer : pointers) bits |= reinterpret_cast<uintptr_t>(pointer);
-    return bits % 16 == 0;
-}
-
 void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
     const int64_t rows = from.dim(0), k = from.dim(1);
-    const bool wide = packs_of_8(k, {to.data, from.data});
+    const bool wide = in_packs(k, {to.data, from.data});
     const auto launch = [&](auto to_value, auto from_value) {
         using To = decltype(to_value);
         using From = decltype(from_value);
@@ -84,7 +80,7 @@ __global__ void epilogue_kernel(Y* y, const P* product, const float* bias, const
 
 void apply_epilogue(Context& ctx, Tensor y, Tensor product, const Epilogue& then) {
     const int64_t rows = y.rows(), n = y.dim(-1);
-    const bool wide = packs_of_8(n, {y.data, product.data, then.residual.data});
+    const bool wide = in_packs(n, {y.data, product.data, then.residual.data});
     const float* bias = then.bias ? then.bias.as<float>() : nullptr;
     const auto launch = [&](auto product_value, auto y_value) {
         using P = decltype(product_value);
@@ -115,9 +111,10 @@ struct Product {
     }
 };
 
+// Up to 16 bytes, which every tensor of an arena has: where it lies makes no other algorithm.
 uint32_t alignment_of(const void* pointer) {
     const auto address = reinterpret_cast<uintptr_t>(pointer);
-    return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(address & -address, 256));
+    return address == 0 ? 16 : static_cast<uint32_t>(std::min<uintptr_t>(address & -address, 16));
 }
 
 // cuBLASLt counts by columns: it sees W as (K, N), to be transposed, x as (K, T) and y as (N, T).

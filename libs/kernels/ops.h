@@ -17,6 +17,14 @@
 
 namespace hark {
 
+// Of a sequence that has up to so many queries in a call of attention(), each is computed from the
+// cache by itself; where one sequence of the call has more, a GPU takes tiles for all.
+inline constexpr int64_t kFewQueries = 8;
+
+// On a GPU products of fewer rows share one order of their sums, products of more rows another.
+// An encoder's window has so many rows; prompts and steps are to stay below.
+inline constexpr int64_t kManyRowsOnGpu = 1500;
+
 // The weights of a product, stored (out, in) as f32, f16, bf16 or i8.
 // For i8, weight = value * scale of its row.
 struct Matrix {
@@ -85,9 +93,10 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
 // out (T, H * D): softmax(q k^T * scale) v, per head, over the keys of the row's own sequence.
 // q (T, W), its columns from 0 on are (H, D); keys, values (slots, Hkv, capacity, D) in the same
 // dtype; H is a multiple of Hkv. causal: query j of n sees keys [0, length - n + j + 1).
-// Numerator and denominator are kept in f32. A query without keys is an Error, found on the CPU,
-// where also no sequence's bits depend on another's, nor a row's on the others of its sequence
-// where these are 8 at most. Source: Vaswani et al. 2017, equation 1.
+// Numerator and denominator are kept in f32. A query without keys is an Error, found on the CPU. No
+// sequence's bits depend on another's, on a GPU as long as none of the call, or each, has more than
+// kFewQueries; a row's do not depend on the others of its sequence where these are no more. Source:
+// Vaswani et al. 2017, equation 1.
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
                float scale, bool causal);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/ops.h"
+#include "kernels/transfer.h"
 
 namespace hark {
 
@@ -52,9 +53,11 @@ class Stage {
           shape_(ctx.on_stage ? describe(shape) : ""),
           begin_(std::chrono::steady_clock::now()) {}
     ~Stage() {
+        if (!ctx_.on_stage) return;
+        wait_for(ctx_);
         const std::chrono::duration<double, std::milli> ms =
             std::chrono::steady_clock::now() - begin_;
-        if (ctx_.on_stage) ctx_.on_stage(name_, shape_, ms.count());
+        ctx_.on_stage(name_, shape_, ms.count());
     }
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;

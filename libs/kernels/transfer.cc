@@ -1,5 +1,6 @@
 #include "kernels/transfer.h"
 
+#include "core/error.h"
 #include "kernels/cuda_library.h"
 
 namespace hark {
@@ -32,6 +33,14 @@ Tensor to_host(Context& ctx, const Tensor& result) {
     const Tensor copy = like(ctx.host_arena, result);
     cuda_ops().download(ctx, copy.data, result.data, result.bytes());
     return copy;
+}
+
+void wait_for(Context& ctx) noexcept {
+    if (!ctx.on_cuda()) return;
+    try {
+        cuda_ops().synchronize(ctx);
+    } catch (const Error&) {
+    }
 }
 
 }  // namespace hark

@@ -15,6 +15,9 @@ Ragged to_device(Context& ctx, const Ragged& host);
 // A result on the host, complete: itself on the CPU, a copy in ctx.host_arena on a GPU.
 Tensor to_host(Context& ctx, const Tensor& result);
 
+// Waits for what has been launched on a GPU; what failed there is told by the next call.
+void wait_for(Context& ctx) noexcept;
+
 // What both arenas of the context hand out while a Scratch lives is given back when it dies.
 class Scratch {
   public:

@@ -16,7 +16,7 @@ constexpr double kMaxInitialTimestamp = 1.0;  // seconds
 constexpr double kTimestampStep = 0.02;       // seconds
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 // Rows of a pass: so many are multiplied without any bit depending on the others (ops.h, linear).
-constexpr int64_t kRowsAtOnce = 16, kRowsAtOnceOnGpu = 1499;
+constexpr int64_t kRowsAtOnce = 16, kRowsAtOnceOnGpu = kManyRowsOnGpu - 1;
 
 Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
     const SpecialTokens& special = tokenizer.special();
@@ -133,20 +133,26 @@ int64_t WindowDecoder::cache_row(const Group& group, size_t row) const {
 }
 
 // On the CPU a prompt is read in a pass of its own: the products of many rows may round by their
-// number. On a GPU as many prompts as its passes have room for are read together.
+// number. On a GPU as many are read together as a pass has room for, those of few tokens apart from
+// the others (ops.h, attention).
 void WindowDecoder::start(std::span<const WindowTask> tasks) {
-    size_t begin = 0;
+    std::vector<std::pair<int64_t, WindowTask>> prompts;  // by rows
+    for (const WindowTask& task : tasks) prompts.push_back({first_row(task).length, task});
+    const auto few = [](const auto& prompt) { return prompt.first <= kFewQueries; };
+    std::stable_partition(prompts.begin(), prompts.end(), few);
+    std::vector<WindowTask> together;
     int64_t rows = 0;
-    for (size_t i = 0; i < tasks.size(); ++i) {
-        const int64_t own = first_row(tasks[i]).length;
-        if (i > begin && (!ctx_.on_cuda() || rows + own > kRowsAtOnceOnGpu)) {
-            read_prompts(tasks.subspan(begin, i - begin));
-            begin = i;
-            rows = 0;
-        }
-        rows += own;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+        together.push_back(prompts[i].second);
+        rows += prompts[i].first;
+        const bool last = i + 1 == prompts.size();
+        if (!last && ctx_.on_cuda() && few(prompts[i]) == few(prompts[i + 1]) &&
+            rows + prompts[i + 1].first <= kRowsAtOnceOnGpu)
+            continue;
+        read_prompts(together);
+        together.clear();
+        rows = 0;
     }
-    if (!tasks.empty()) read_prompts(tasks.subspan(begin));
 }
 
 void WindowDecoder::begin(const WindowTask& task) {

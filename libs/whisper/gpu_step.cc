@@ -16,7 +16,7 @@ static_assert(sizeof(RowChoice) == 32 && sizeof(Candidate) == 8);
 int64_t rows_of_graph(int64_t rows) {
     if (rows <= 4) return rows;
     const int64_t step = int64_t{1} << (std::bit_width(static_cast<uint64_t>(rows - 1)) - 2);
-    return (rows + step - 1) / step * step;
+    return std::min((rows + step - 1) / step * step, kManyRowsOnGpu - 1);
 }
 
 std::vector<Candidate> candidates_of(Context& ctx, const Tensor& best) {
@@ -40,7 +40,7 @@ struct GpuStep::Graph {
         : n(n),
           k(k),
           step(Device::cuda, ctx.device_index, ctx.arena.source(), ctx.host_arena.source(),
-               ctx.stream, ctx.handles),
+               ctx.threads, ctx.stream, ctx.handles),
           memory(ctx.arena.source()),
           host_memory(ctx.host_arena.source()) {
         choices_at = ((7 * n + 1) * static_cast<int64_t>(sizeof(int32_t)) + 31) / 32 * 32;
@@ -61,11 +61,13 @@ struct GpuStep::Graph {
     RowChoice* choices(const Tensor& in) const {
         return reinterpret_cast<RowChoice*>(in.as<uint8_t>() + choices_at);
     }
+    // The graph's upload reads what is filled in: only once the step before has come back.
     void fill(Pass& pass, std::span<const RowChoice> wanted, int32_t spare, int32_t heard);
     void launch(const Model& model, Caches& caches, const Chooser& chooser);
 
     int64_t n, k;
-    Context step;  // its arena is this graph's alone, so that addresses stay
+    // Its arena is this graph's alone, so that addresses stay; no stage is timed in a capture.
+    Context step;
     Arena memory, host_memory;
     int64_t choices_at = 0;
     Tensor device, host, best;
@@ -121,6 +123,7 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const RowChoice
     const int64_t n = rows_of_graph(pass.rows());
     std::unique_ptr<Graph>& graph = graphs_[{n, k}];
     if (!graph) graph = std::make_unique<Graph>(ctx_, n, k);
+    const Stage stage(ctx_, "decoder", pass.tokens());
     graph->fill(pass, choices, spare_, static_cast<int32_t>(model_.config.n_audio_ctx));
     replay(*graph);
     const Scratch scratch(ctx_);

@@ -12,7 +12,7 @@
 namespace hark::whisper {
 
 // Self- and cross-attention caches of a model: `rows` sequences that listen to `windows` windows.
-// Memory is taken when it is first written.
+// On the CPU memory is taken when it is first written, on a GPU at once.
 struct Caches {
     Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory);
 

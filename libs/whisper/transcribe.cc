@@ -10,7 +10,7 @@ namespace hark::whisper {
 namespace {
 
 // Windows side by side where the options leave it open: more would not be faster on a CPU.
-constexpr int64_t kMostWindows = 8, kMostWindowsOnGpu = 64;
+constexpr int64_t kMostWindows = 8, kMostWindowsOnGpu = 32;
 constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take on a CPU
 
 // What a window's keys and values take, those of its rows included.
@@ -32,11 +32,12 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
     // A fifth is left for what is computed on the way.
     const auto free = static_cast<int64_t>(cuda_ops().free_memory(ctx));
     const int64_t fit = free / 5 * 4 / window;
-    require(fit > 0 && fit >= options.batch,
-            "out of GPU memory: ", std::max<int64_t>(options.batch, 1),
-            " windows side by side need ", (std::max<int64_t>(options.batch, 1) * window) >> 20,
+    require(fit > 0 && fit >= options.batch, "out of GPU memory: a --batch of ",
+            std::max<int64_t>(options.batch, 1), " needs ",
+            (std::max<int64_t>(options.batch, 1) * window) >> 20,
             " MiB for keys and values, found ", free >> 20, " MiB free",
-            fit > 0 ? concat("; give --batch ", fit, " or less") : std::string());
+            fit > 0 ? concat("; give --batch ", fit, " or less")
+                    : std::string("; --dtype int8 or a smaller model takes less"));
     return options.batch > 0 ? options.batch : std::min(fit, kMostWindowsOnGpu);
 }
 

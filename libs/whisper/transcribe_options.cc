@@ -121,7 +121,7 @@ void TranscribeOptions::flags(Flags& flags) {
               7);
     flags.add("batch", batch,
               "N windows of different recordings decoded side by side; 0: as many as memory "
-              "allows, up to 8, on a GPU up to 64",
+              "allows, up to 8, on a GPU up to 32",
               0, 1024);
 }
 

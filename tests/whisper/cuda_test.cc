@@ -1,9 +1,13 @@
 // The demo model on a GPU: openai-whisper's transcripts in f32, the CPU's numbers in every dtype,
 // and rows that do not depend on their neighbours. Skipped where there is no GPU.
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "core/half.h"
 #include "kernels/transfer.h"
+#include "support/ops.h"
+#include "whisper/choose.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {
@@ -98,23 +102,144 @@ TEST_P(Transcribed, EqualsReferenceInF32) {
 
 INSTANTIATE_TEST_SUITE_P(OnGpu, Transcribed, testing::Range<size_t>(0, 40));
 
-// The same bits alone and in batches, whatever the neighbours.
+// The same bits alone and in batches, whatever the neighbours: short recordings, whose prompts are
+// short, beside longer ones, whose later windows have the text before as their prompt.
 TEST_F(OnGpu, RowsDoNotDependOnTheirNeighbours) {
     std::vector<MelRecording> mels;
-    for (size_t i = 0; i < 12; ++i) mels.push_back(mel_of(samples_of(all()["recordings"][i])));
-    for (const std::string name : {"cuda:f16", "cuda:int8", "cuda:f32"}) {
+    for (size_t i = 0; i < 24; i += i < 8 ? 1 : 4)
+        mels.push_back(mel_of(samples_of(all()["recordings"][i])));
+    const std::vector<MelRecording> reversed(mels.rbegin(), mels.rend());
+    for (const std::string name : {"cuda:f16", "cuda:int8", "cuda:f32", "beams"}) {
         TranscribeOptions options;
         options.batch = 1;
+        if (name == "beams") {
+            options.beam_size = 3;
+            options.words.timestamps = true;
+        }
+        const std::string model = name == "beams" ? "cuda:f16" : name;
         std::vector<Outcome> alone;
-        for (const MelRecording& mel : mels) alone.push_back(run_all({mel}, options, name).at(0));
+        for (const MelRecording& mel : mels) alone.push_back(run_all({mel}, options, model).at(0));
         options.batch = 7;
-        std::vector<MelRecording> reversed(mels.rbegin(), mels.rend());
-        const std::vector<Outcome> together = run_all(reversed, options, name);
+        const std::vector<Outcome> together = run_all(reversed, options, model);
         ASSERT_EQ(together.size(), alone.size());
         for (size_t i = 0; i < alone.size(); ++i) {
             SCOPED_TRACE(concat(name, " recording ", i));
             expect_equal(alone[i], together[alone.size() - 1 - i]);
         }
+    }
+}
+
+// The draft is the same model in int8: most of its guesses are right, some are not.
+TEST_F(OnGpu, ADraftModelChangesNothing) {
+    std::vector<MelRecording> mels;
+    for (size_t i = 0; i < 8; ++i) mels.push_back(mel_of(samples_of(all()["recordings"][i])));
+    TranscribeOptions options;
+    options.temperature = {0};
+    const std::vector<Outcome> plain = run_all(mels, options, "cuda:f16");
+    for (const int64_t tokens : {3, 7}) {
+        options.draft_tokens = tokens;
+        const std::vector<Outcome> drafted =
+            run_all(mels, options, "cuda:f16", &demo("cuda:int8").model);
+        ASSERT_EQ(plain.size(), drafted.size());
+        for (size_t i = 0; i < plain.size(); ++i) {
+            SCOPED_TRACE(concat("recording ", i, ", ", tokens, " tokens guessed"));
+            expect_equal(plain[i], drafted[i]);
+        }
+    }
+}
+
+// What the kernel chooses for each row of logits (n, n_vocab).
+std::vector<Candidate> chosen_on_gpu(const Rules& rules, std::vector<float>& logits,
+                                     std::vector<RowChoice>& rows, int64_t k) {
+    Context ctx = make_cuda_context(0);
+    const int64_t n = std::ssize(rows), n_vocab = std::ssize(logits) / n;
+    const Chooser chooser(ctx, rules, n_vocab);
+    const auto bytes = [&](void* data, size_t size) {
+        return to_device(ctx, Tensor(data, Dtype::u8, {static_cast<int64_t>(size)}));
+    };
+    const Tensor best = ctx.arena.tensor(Dtype::u8, {n * k * int64_t{sizeof(Candidate)}});
+    const Tensor given = bytes(rows.data(), rows.size() * sizeof(RowChoice));
+    chooser(ctx, reinterpret_cast<Candidate*>(best.as<uint8_t>()), k,
+            to_device(ctx, Tensor(logits.data(), Dtype::f32, {n, n_vocab})),
+            reinterpret_cast<const RowChoice*>(given.as<uint8_t>()));
+    const Tensor host = to_host(ctx, best);
+    const auto* first = reinterpret_cast<const Candidate*>(host.as<uint8_t>());
+    return {first, first + n * k};
+}
+
+// Rows in all states of the rules, with as many tokens left as there are, few, one or none.
+TEST_F(OnGpu, ChoicesAreThoseOfTheHost) {
+    constexpr int32_t kVocab = 3001, kText = 1500;
+    constexpr int64_t kBest = 6;
+    Rules rules;
+    rules.eot = 1490;
+    rules.no_timestamps = 1499;
+    rules.timestamp_begin = kText;
+    rules.blank = {7, rules.eot};
+    for (int32_t id = 0; id < 1400; id += 3) rules.suppressed.push_back(id);
+    const std::vector<std::vector<int32_t>> sampled = {
+        {}, {1600}, {1600, 5}, {1600, 5, 1700}, {1600, 5, 1700, 1700}, {1600, 5, 3000}, {5, 8}};
+    for (const bool timestamps : {true, false})
+        for (const double lift : {0.0, 6.0})        // of the timestamps
+            for (const int left : {-1, 3, 1, 0}) {  // tokens that are not ruled out beforehand
+                rules.timestamps = timestamps;
+                std::vector<float> logits = random_values(kVocab * std::ssize(sampled), 5, 3);
+                std::vector<RowChoice> rows;
+                std::vector<std::vector<float>> filtered;
+                for (size_t i = 0; i < sampled.size(); ++i) {
+                    float* row = logits.data() + i * kVocab;
+                    for (int32_t id = kText; id < kVocab; ++id) row[id] += static_cast<float>(lift);
+                    for (int32_t id = 0; id < kVocab && left >= 0; ++id)
+                        if (id != 1000 && (left < 2 || (id != 1001 && id != 2990)))
+                            row[id] = -std::numeric_limits<float>::infinity();
+                    if (left == 0) row[1000] = -std::numeric_limits<float>::infinity();
+                    rows.push_back(row_choice(rules, sampled[i], kVocab));
+                    filtered.emplace_back(row, row + kVocab);
+                    apply_rules(rules, sampled[i], filtered.back());
+                }
+                const std::vector<Candidate> best = chosen_on_gpu(rules, logits, rows, kBest);
+                for (size_t i = 0; i < rows.size(); ++i) {
+                    SCOPED_TRACE(concat(timestamps, " ", lift, " ", left, " row ", i));
+                    const std::vector<Candidate> wanted = best_candidates(filtered[i], kBest);
+                    for (size_t k = 0; k < kBest; ++k) {
+                        const Candidate& ours = best[i * kBest + k];
+                        ASSERT_EQ(ours.token, k < wanted.size() ? wanted[k].token : -1) << k;
+                        if (ours.token < 0) continue;
+                        EXPECT_NEAR(ours.logprob, wanted[k].logprob, 1e-4);
+                    }
+                }
+            }
+}
+
+// A draw takes each allowed token as often as the tempered distribution says, and no other.
+TEST_F(OnGpu, DrawsFollowTheDistribution) {
+    constexpr int32_t kVocab = 40;
+    constexpr int kDraws = 4000;
+    Rules rules;
+    rules.timestamps = false;
+    rules.timestamp_begin = kVocab;
+    rules.suppressed = {3, 4};
+    const std::vector<float> one = random_values(kVocab, 9);
+    std::vector<float> logits;
+    std::vector<RowChoice> rows;
+    Random random(1);
+    for (int i = 0; i < kDraws; ++i) {
+        logits.insert(logits.end(), one.begin(), one.end());
+        rows.push_back(row_choice(rules, std::vector<int32_t>{1}, kVocab));
+        rows.back().temperature = 0.5;
+        rows.back().u = random.uniform();
+    }
+    std::vector<double> weights, count(kVocab);
+    for (int32_t id = 0; id < kVocab; ++id)
+        weights.push_back(id == 3 || id == 4 ? 0 : std::exp(one[static_cast<size_t>(id)] / 0.5));
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (const Candidate& drawn : chosen_on_gpu(rules, logits, rows, 1)) {
+        ASSERT_GE(drawn.token, 0);
+        count[static_cast<size_t>(drawn.token)] += 1;
+    }
+    for (size_t id = 0; id < kVocab; ++id) {
+        const double p = weights[id] / total;
+        EXPECT_NEAR(count[id], kDraws * p, 5 * std::sqrt(kDraws * p) + (p > 0 ? 1 : 0)) << id;
     }
 }
 
