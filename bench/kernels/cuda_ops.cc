@@ -195,20 +195,23 @@ void time_conv1d(Context& ctx, int64_t b, int64_t t, int64_t c, int64_t n, int s
           static_cast<double>(x[0].bytes() + w.bytes() + y.bytes()));
 }
 
-// Keys of `queries` rows a sequence, a third of the columns of x, as a fused product leaves them.
+// Keys and values of `queries` rows a sequence, the last two thirds of the columns of x, as a fused
+// product leaves them.
 void time_append(Context& ctx, int b, int64_t h, int64_t queries, int64_t capacity, int64_t d,
                  Dtype dtype) {
     if (!is_chosen("append_cache")) return;
     const Arena::Scope scope(ctx.arena);
     const std::vector<Tensor> x = rotated(ctx, dtype, {b * queries, 3 * h * d});
-    const std::vector<Tensor> caches = rotated(ctx, dtype, {b, h, capacity, d});
+    const std::vector<Tensor> caches = rotated(ctx, dtype, {2 * b, h, capacity, d});
     const Ragged rows = ragged(ctx, b, queries, capacity);
     const double us = microseconds(ctx, [&](int i) {
         const size_t at = static_cast<size_t>(i);
-        cuda_ops().append_cache(ctx, caches[at % caches.size()], x[at % x.size()], h * d, rows);
+        const Tensor& both = caches[at % caches.size()];
+        cuda_ops().append_cache(ctx, both.slice(0, b), both.slice(b, 2 * b), x[at % x.size()],
+                                h * d, rows);
     });
     print("append_cache", dtype, concat("B", b, " H", h, " T", queries, " S", capacity, " D", d),
-          us, 0, static_cast<double>(2 * b * queries * h * d) * size_of(dtype));
+          us, 0, static_cast<double>(4 * b * queries * h * d) * size_of(dtype));
 }
 
 // Beams change places: every slot of b is written from the next one.

@@ -122,14 +122,14 @@ def append_cache(b, h, queries, capacity, d, dtype):
     if not chosen("append_cache"):
         return
     xs = rotated(lambda: [torch.randn(b, queries, 3, h, d, device="cuda", dtype=dtype)])
-    caches = rotated(lambda: [torch.randn(b, h, capacity, d, device="cuda", dtype=dtype)])
+    caches = rotated(lambda: [torch.randn(2, b, h, capacity, d, device="cuda", dtype=dtype)])
 
     def call(i):
-        keys = xs[i % len(xs)][0][:, :, 1].transpose(1, 2)
-        caches[i % len(caches)][0][:, :, capacity - queries:].copy_(keys)
+        both = xs[i % len(xs)][0][:, :, 1:].permute(2, 0, 3, 1, 4)
+        caches[i % len(caches)][0][:, :, :, capacity - queries:].copy_(both)
 
     show("append_cache", dtype, f"B{b} H{h} T{queries} S{capacity} D{d}", microseconds(call), 0,
-         2 * b * queries * h * d * xs[0][0].element_size())
+         4 * b * queries * h * d * xs[0][0].element_size())
 
 
 def copy_cache(b, h, length, d, dtype):

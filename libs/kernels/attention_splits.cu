@@ -7,6 +7,10 @@ constexpr int kThreads = 128, kWarps = kThreads / 32;
 constexpr int kChannels = 8;  // of a head, read by one thread
 constexpr int kSplit = 256;   // keys of a block
 
+// Grids of at most so many blocks ask for their keys and values while they wait for the kernels in
+// front of them; all of them together fit into the L2 cache.
+constexpr unsigned kPrefetched = 512;
+
 // A block's part of a query's result: D sums of p * v, then the maximum and the sum of p.
 __device__ float* part_of(float* parts, const AttentionArgs& args, int splits, int row, int h,
                           int split) {
@@ -31,39 +35,93 @@ __device__ float over_block(float x, float* shared, Combine combine) {
     return x;
 }
 
+// The keys or values of a run: key i of it belongs to group i % groups.
+template <class T>
+struct KeyLoader {
+    const T* first;  // of the thread's channels
+    int d, group, count;
+    bool has_channels;
+
+    __device__ bool has(int key) const { return key < count && has_channels; }
+    // Those from number `from` of the group's on, all on their way at once.
+    template <int N>
+    __device__ void load(Pack<T, kChannels> (&to)[N], int from, int groups) const {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            const int key = (from + i) * groups + group;
+            to[i] =
+                has(key) ? load_pack<kChannels>(first + int64_t{key} * d) : Pack<T, kChannels>{};
+        }
+    }
+};
+
+template <class Q>
+__device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
+    const Q* from = static_cast<const Q*>(all) + at;
+    for (int c = 0; c < kChannels; ++c) q[c] = to_f32(from[c]);
+}
+
 // Block (split, h, row) with row = b * max_queries + j. G neighbouring threads read one key.
 template <class T, int G>
 __global__ void __launch_bounds__(kThreads)
     split_kernel(AttentionArgs args, float* parts, int splits) {
-    constexpr int kGroups = kThreads / G;
+    let_next_start();
+    constexpr int kGroups = kThreads / G, kKeys = kSplit / kGroups;  // keys of a group
+    constexpr int kAtOnce = sizeof(T) == 2 ? 16 : 8;
     __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kMostHeadChannels];
     const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
-    if (j >= n) return;
+    if (j >= n) return wait_for_previous();
     const int first = blockIdx.x * kSplit;
     const int count = max(0, min(args.visible(b, n, j) - first, kSplit));
     const int group = threadIdx.x / G, channel = threadIdx.x % G * kChannels;
     const bool has_channels = channel < args.d;
-    const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d + channel;
+    const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
+    const T* all_keys = static_cast<const T*>(args.keys) + base;
+    const T* all_values = static_cast<const T*>(args.values) + base;
+    if (gridDim.x * gridDim.y * gridDim.z <= kPrefetched)
+        for (int at = threadIdx.x * (128 / sizeof(T)); at < count * args.d;
+             at += kThreads * (128 / sizeof(T))) {
+            prefetch(all_keys + at);
+            prefetch(all_values + at);
+        }
+    const KeyLoader<T> keys{all_keys + channel, args.d, group, count, has_channels};
+    const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
+    Pack<T, kChannels> loaded[kAtOnce];
+    wait_for_previous();
 
     float q[kChannels] = {};
-    if (has_channels)
-        for (int c = 0; c < kChannels; ++c)
-            q[c] = load_any(args.q, args.q_type,
-                            int64_t{start + j} * args.q_stride + h * args.d + channel + c);
-    const T* keys = static_cast<const T*>(args.keys) + base;
-#pragma unroll 4
-    for (int i = 0; i < kSplit / kGroups; ++i) {
-        const int key = i * kGroups + group;
-        float score = 0;
-        if (key < count && has_channels) {
-            const Pack<T, kChannels> k = load_pack<kChannels>(keys + int64_t{key} * args.d);
-            for (int c = 0; c < kChannels; ++c) score = fmaf(q[c], to_f32(k.values[c]), score);
+    const int64_t query = int64_t{start + j} * args.q_stride + h * args.d + channel;
+    if (has_channels) {
+        if (args.q_type == Dtype::f16) {
+            load_query<__half>(q, args.q, query);
+        } else if (args.q_type == Dtype::bf16) {
+            load_query<__nv_bfloat16>(q, args.q, query);
+        } else {
+            load_query<float>(q, args.q, query);
         }
-        for (int step = G / 2; step > 0; step /= 2)
-            score += __shfl_xor_sync(0xffffffff, score, step);
-        if (threadIdx.x % G == 0) scores[key] = key < count ? score * args.scale_log2 : -INFINITY;
     }
+    for (int from = 0; from < kKeys; from += kAtOnce) {
+        keys.load(loaded, from, kGroups);
+        // No branches: what is not there was loaded as zeros. Then no key waits for another's
+        // sum.
+        float own[kAtOnce] = {};
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+            for (int c = 0; c < kChannels; ++c)
+                own[i] = fmaf(q[c], to_f32(loaded[i].values[c]), own[i]);
+#pragma unroll
+        for (int step = G / 2; step > 0; step /= 2)
+#pragma unroll
+            for (int i = 0; i < kAtOnce; ++i) own[i] += __shfl_xor_sync(0xffffffff, own[i], step);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+            const int key = (from + i) * kGroups + group;
+            if (threadIdx.x % G == 0)
+                scores[key] = key < count ? own[i] * args.scale_log2 : -INFINITY;
+        }
+    }
+    values.load(loaded, 0, kGroups);  // while the scores are weighed
     __syncthreads();
 
     float largest = -INFINITY, sum = 0;
@@ -78,13 +136,14 @@ __global__ void __launch_bounds__(kThreads)
     sum = over_block(sum, shared, [](float x, float y) { return x + y; });
 
     float acc[kChannels] = {};
-    const T* values = static_cast<const T*>(args.values) + base;
-#pragma unroll 4
-    for (int i = 0; i < kSplit / kGroups; ++i) {
-        const int key = i * kGroups + group;
-        if (key >= count || !has_channels) continue;
-        const Pack<T, kChannels> v = load_pack<kChannels>(values + int64_t{key} * args.d);
-        for (int c = 0; c < kChannels; ++c) acc[c] = fmaf(scores[key], to_f32(v.values[c]), acc[c]);
+    for (int from = 0; from < kKeys; from += kAtOnce) {
+        if (from > 0) values.load(loaded, from, kGroups);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+            const float p = scores[(from + i) * kGroups + group];
+            for (int c = 0; c < kChannels; ++c)
+                acc[c] = fmaf(p, to_f32(loaded[i].values[c]), acc[c]);
+        }
     }
     for (int c = 0; c < kChannels; ++c)
         for (int step = 16; step >= G; step /= 2)
@@ -111,19 +170,37 @@ __global__ void __launch_bounds__(kThreads)
 
 // Block (h, row): adds the parts of a query's result, brought to their common maximum.
 __global__ void combine_kernel(AttentionArgs args, float* parts, int splits) {
+    let_next_start();
     const int h = blockIdx.x, b = blockIdx.y / args.max_queries, j = blockIdx.y % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int c = threadIdx.x;
+    wait_for_previous();
     if (j >= n || c >= args.d) return;
     const float* part = part_of(parts, args, splits, blockIdx.y, h, 0);
     const int stride = args.d + 2;
-    float largest = -INFINITY, numerator = 0, denominator = 0;
-    for (int s = 0; s < splits; ++s) largest = fmaxf(largest, part[s * stride + args.d]);
-    for (int s = 0; s < splits; ++s) {
-        const float weight = exp2_from(part[s * stride + args.d], largest);
-        numerator += weight * part[s * stride + c];
-        denominator += weight * part[s * stride + args.d + 1];
+    // The first ones are asked for at once; those that are not there weigh nothing.
+    constexpr int kFirst = 8;
+    float maxima[kFirst], sums[kFirst], values[kFirst];
+#pragma unroll
+    for (int s = 0; s < kFirst; ++s) {
+        const bool there = s < splits;
+        values[s] = there ? part[s * stride + c] : 0.0f;
+        maxima[s] = there ? part[s * stride + args.d] : -INFINITY;
+        sums[s] = there ? part[s * stride + args.d + 1] : 0.0f;
     }
+    float largest = -INFINITY, numerator = 0, denominator = 0;
+#pragma unroll
+    for (int s = 0; s < kFirst; ++s) largest = fmaxf(largest, maxima[s]);
+    for (int s = kFirst; s < splits; ++s) largest = fmaxf(largest, part[s * stride + args.d]);
+    const auto add = [&](float maximum, float sum, float value) {
+        const float weight = exp2_from(maximum, largest);
+        numerator += weight * value;
+        denominator += weight * sum;
+    };
+#pragma unroll
+    for (int s = 0; s < kFirst; ++s) add(maxima[s], sums[s], values[s]);
+    for (int s = kFirst; s < splits; ++s)
+        add(part[s * stride + args.d], part[s * stride + args.d + 1], part[s * stride + c]);
     write(args, start + j, h, c, numerator, denominator);
 }
 
@@ -138,13 +215,11 @@ void attention_by_splits(Context& ctx, const AttentionArgs& args) {
     with_float_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
         const auto kernel = args.d <= 64 ? split_kernel<T, 8> : split_kernel<T, 16>;
-        kernel<<<grid, kThreads, 0, stream_of(ctx)>>>(args, parts, splits);
+        launch_early(ctx, kernel, grid, kThreads, 0, args, parts, splits);
     });
-    CUDA_CHECK(cudaGetLastError());
     if (splits == 1) return;
-    combine_kernel<<<dim3(grid.y, rows), kMostHeadChannels, 0, stream_of(ctx)>>>(args, parts,
-                                                                                 splits);
-    CUDA_CHECK(cudaGetLastError());
+    launch_early(ctx, combine_kernel, dim3(grid.y, rows), kMostHeadChannels, 0, args, parts,
+                 splits);
 }
 
 }  // namespace hark::cuda

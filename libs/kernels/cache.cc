@@ -14,32 +14,41 @@ void check_cache(const char* op, const Tensor& cache) {
             ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ", cache);
 }
 
+void check_caches(const char* op, const Tensor& keys, const Tensor& values) {
+    check_cache(op, keys);
+    require(values && values.dtype == keys.dtype && values.shape == keys.shape, op,
+            ": expected values like the keys, ", keys, ", found ", values);
+}
+
 }  // namespace
 
-void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows) {
-    if (ctx.on_cuda()) return cuda_ops().append_cache(ctx, cache, x, first, rows);
-    check_cache("append_cache", cache);
+void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
+                  const Ragged& rows) {
+    if (ctx.on_cuda()) return cuda_ops().append_cache(ctx, keys, values, x, first, rows);
+    check_caches("append_cache", keys, values);
     require(x.rank >= 2, "append_cache: expected x f32 (T, W), found ", x);
-    const int64_t heads = cache.dim(1), capacity = cache.dim(2), size = cache.dim(3);
+    const int64_t heads = keys.dim(1), capacity = keys.dim(2), size = keys.dim(3);
     const int64_t width = x.dim(-1);
-    require(first >= 0 && first + heads * size <= width, "append_cache: expected columns ", first,
-            " to ", first + heads * size, " in x, found ", x);
-    check_ragged("append_cache", rows, x.rows(), cache.dim(0), capacity);
+    require(first >= 0 && first + 2 * heads * size <= width, "append_cache: expected columns ",
+            first, " to ", first + 2 * heads * size, " in x, found ", x);
+    check_ragged("append_cache", rows, x.rows(), keys.dim(0), capacity);
     const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.slot.as<int32_t>();
     const int32_t* length = rows.length.as<int32_t>();
     const float* from = x.as<float>() + first;
-    const int64_t bytes = size * static_cast<int64_t>(size_of(cache.dtype));
+    const int64_t bytes = size * static_cast<int64_t>(size_of(keys.dtype));
     for (int64_t b = 0; b < rows.sequences(); ++b) {
         const int64_t count = start[b + 1] - start[b], begin = length[b] - count;
         require(begin >= 0, "append_cache: sequence ", b, " has ", length[b], " keys after ", count,
                 " were added");
-        const int threads = count * heads * size < 16384 ? 1 : ctx.threads;
+        const int threads = 2 * count * heads * size < 16384 ? 1 : ctx.threads;
         parallel_for(threads, count, [&](int64_t j) {
             const float* row = from + (start[b] + j) * width;
-            for (int64_t h = 0; h < heads; ++h) {
-                const int64_t place = (slot[b] * heads + h) * capacity + begin + j;
-                cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + place * bytes,
-                                     cache.dtype, row + h * size, size);
+            for (const Tensor& cache : {keys, values}) {
+                for (int64_t h = 0; h < heads; ++h, row += size) {
+                    const int64_t place = (slot[b] * heads + h) * capacity + begin + j;
+                    cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + place * bytes,
+                                         cache.dtype, row, size);
+                }
             }
         });
     }

@@ -12,22 +12,35 @@ void check_cache(const char* op, const Tensor& cache) {
             ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ", cache);
 }
 
+void check_caches(const char* op, const Tensor& keys, const Tensor& values) {
+    check_cache(op, keys);
+    require(values && values.dtype == keys.dtype && values.shape == keys.shape, op,
+            ": expected values like the keys, ", keys, ", found ", values);
+}
+
 struct Append {
+    void *keys, *values;
     const int *query_start, *slot, *length;
     int64_t width, first, slots, capacity;  // width: columns of x
     int heads, d;
 };
 
-// Block (rows, b). A place outside the cache is left out: there is nowhere to write it.
+// Block (rows, b, 0 for keys and 1 for values). A place outside the cache is left out: there is
+// nowhere to write it.
 template <int V, class From, class To>
-__global__ void append_kernel(Append args, To* __restrict__ cache, const From* __restrict__ x) {
+__global__ void append_kernel(Append args, const From* x) {
+    let_next_start();
     const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int64_t j = row_of_thread();
-    if (j >= n) return;
     const int64_t place = args.length[b] - n + j, slot = args.slot[b];
+    wait_for_previous();
+    if (j >= n) return;
     if (slot < 0 || slot >= args.slots || place < 0 || place >= args.capacity) return;
-    const From* from = x + (start + j) * args.width + args.first;
-    To* to = cache + (slot * args.heads * args.capacity + place) * args.d;
+    const bool is_value = blockIdx.z == 1;
+    const From* from =
+        x + (start + j) * args.width + args.first + (is_value ? args.heads * args.d : 0);
+    To* to = static_cast<To*>(is_value ? args.values : args.keys) +
+             (slot * args.heads * args.capacity + place) * args.d;
     for (int c = threadIdx.x * V; c < args.heads * args.d; c += blockDim.x * V) {
         const int h = c / args.d;
         store_pack(to + h * args.capacity * args.d + (c - h * args.d),
@@ -92,40 +105,43 @@ void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan)
 
 }  // namespace
 
-void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows) {
-    check_cache("append_cache", cache);
+void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
+                  const Ragged& rows) {
+    check_caches("append_cache", keys, values);
     require(x.rank >= 2 && is_float(x.dtype),
             "append_cache: expected x (T, W) in f32, f16 or bf16, found ", x);
-    const int64_t heads = cache.dim(1), d = cache.dim(3), width = x.dim(-1);
-    require(first >= 0 && first + heads * d <= width && heads * d <= INT32_MAX / 2,
-            "append_cache: expected columns ", first, " to ", first + heads * d, " in x, found ",
-            x);
-    check_rows("append_cache", rows, x.rows(), cache.dim(2));
-    enter(ctx, {&cache, &x, &rows.query_start, &rows.slot, &rows.length});
+    const int64_t heads = keys.dim(1), d = keys.dim(3), width = x.dim(-1);
+    require(first >= 0 && first + 2 * heads * d <= width && heads * d <= INT32_MAX / 2,
+            "append_cache: expected columns ", first, " to ", first + 2 * heads * d,
+            " in x, found ", x);
+    check_rows("append_cache", rows, x.rows(), keys.dim(2));
+    enter(ctx, {&keys, &values, &x, &rows.query_start, &rows.slot, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0 || heads * d == 0) return;
     const bool packs =
-        in_packs(d, {cache.data, x.data}) && first % kPack == 0 && width % kPack == 0;
+        in_packs(d, {keys.data, values.data, x.data}) && first % kPack == 0 && width % kPack == 0;
     RowGrid grid(rows.max_queries, heads * d / (packs ? kPack : 1));
     grid.blocks.y = static_cast<unsigned>(rows.sequences());
-    const Append args{rows.query_start.as<int32_t>(),
+    grid.blocks.z = 2;
+    const Append args{keys.data,
+                      values.data,
+                      rows.query_start.as<int32_t>(),
                       rows.slot.as<int32_t>(),
                       rows.length.as<int32_t>(),
                       width,
                       first,
-                      cache.dim(0),
-                      cache.dim(2),
+                      keys.dim(0),
+                      keys.dim(2),
                       static_cast<int>(heads),
                       static_cast<int>(d)};
-    with_float_type(cache.dtype, [&](auto to_value) {
+    with_float_type(keys.dtype, [&](auto to_value) {
         with_float_type(x.dtype, [&](auto from_value) {
             using To = decltype(to_value);
             using From = decltype(from_value);
             const auto kernel = packs ? append_kernel<kPack, From, To> : append_kernel<1, From, To>;
-            kernel<<<grid.blocks, grid.threads, 0, stream_of(ctx)>>>(
-                args, static_cast<To*>(cache.data), static_cast<const From*>(x.data));
+            launch_early(ctx, kernel, grid.blocks, grid.threads, 0, args,
+                         static_cast<const From*>(x.data));
         });
     });
-    CUDA_CHECK(cudaGetLastError());
 }
 
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/checks.h"
@@ -49,6 +50,7 @@ struct Handles {
     cudaStream_t stream = nullptr;
     cublasLtHandle_t lt = nullptr;
     void* workspace = nullptr;  // cuBLASLt's, kWorkspaceBytes
+    bool overlaps = false;      // launch_early's kernels may begin before the one in front ends
     std::map<PlanKey, std::unique_ptr<ProductPlan>> plans;
 
     Handles() = default;
@@ -63,6 +65,54 @@ inline cudaStream_t stream_of(const Context& ctx) { return static_cast<cudaStrea
 
 // At the door of every operation: its tensors are on the GPU, and that GPU is the current one.
 void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
+
+// A step of a decoder is hundreds of small kernels, each of which would begin only when the one in
+// front has ended and its writes have settled. From compute capability 9.0 on its blocks come in
+// as soon as there is room, and wait for the end inside (programmatic dependent launch).
+// A kernel that is launched so
+//   - calls let_next_start() first, so that the next one's blocks need not wait for its end;
+//   - calls wait_for_previous() in every thread, also in those with nothing to do: a kernel that
+//   has
+//     ended then says that all before it have;
+//   - before that reads nothing but what only uploads write (weights, norms, biases, and ids, slots
+//     and lengths), since a copy between kernels waits and is waited for, and writes nothing at
+//     all;
+//   - takes what an earlier kernel writes by pointers without __restrict__, whose loads the
+//     compiler might move to the front of the wait.
+__device__ inline void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Returns when the kernels in front have ended and what they wrote can be read.
+__device__ inline void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Brings the 128 bytes around `from` to the L2 cache. Where they are written later it has that too.
+__device__ inline void prefetch(const void* from) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
+// Launches a kernel that keeps to the rules above; anything may be in front of it or behind it.
+template <class... Parameters, class... Arguments>
+void launch_early(Context& ctx, void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
+                  size_t shared_bytes, Arguments&&... arguments) {
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = blocks;
+    config.blockDim = threads;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream_of(ctx);
+    config.attrs = &early;
+    config.numAttrs = handles_of(ctx).overlaps ? 1 : 0;
+    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
+}
 
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -157,7 +207,8 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
                Tensor positions);
 void add_positions(Context& ctx, Tensor x, Tensor positions);
 void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
-void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows);
+void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
+                  const Ragged& rows);
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
                float scale, bool causal);

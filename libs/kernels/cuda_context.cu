@@ -46,6 +46,16 @@ void release_pinned(void* memory) { cudaFreeHost(memory); }
 
 void write_pinned(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
+__global__ void nothing_kernel() {}
+
+// Whether the code that the current GPU runs knows programmatic dependent launch: not where it has
+// been compiled from PTX of an older architecture.
+bool has_overlaps() {
+    cudaFuncAttributes found;
+    CUDA_CHECK(cudaFuncGetAttributes(&found, nothing_kernel));
+    return found.ptxVersion >= 90;
+}
+
 // Throws Error unless GPU `index` is there and can run this library's kernels.
 void check_gpu(int index) {
     int runtime = 0, driver = 0, count = 0;
@@ -75,6 +85,7 @@ Context make_context(int index, int threads) {
     CUDA_CHECK(cudaSetDevice(index));
     auto handles = std::make_shared<Handles>();
     CUDA_CHECK(cudaStreamCreateWithFlags(&handles->stream, cudaStreamNonBlocking));
+    handles->overlaps = has_overlaps();
     CUBLAS_CHECK(cublasLtCreate(&handles->lt));
     CUDA_CHECK(cudaMalloc(&handles->workspace, kWorkspaceBytes));
     void* stream = handles->stream;

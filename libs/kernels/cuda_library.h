@@ -38,7 +38,8 @@ struct CudaOps {
                       Tensor positions);
     void (*add_positions)(Context& ctx, Tensor x, Tensor positions);
     void (*select_rows)(Context& ctx, Tensor y, Tensor x, Tensor rows);
-    void (*append_cache)(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows);
+    void (*append_cache)(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
+                         const Ragged& rows);
     void (*copy_cache)(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
     void (*attention)(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
                       const Ragged& rows, float scale, bool causal);
@@ -48,7 +49,7 @@ struct CudaOps {
 
 // Goes up whenever CudaOps, whisper's CudaChoose or a type that they pass changes: a library of
 // another build is refused.
-inline constexpr int kCudaAbi = 5;
+inline constexpr int kCudaAbi = 6;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.

@@ -12,6 +12,7 @@ struct Embedding {
 
 template <int V, class W, class Y>
 __global__ void embedding_kernel(Embedding args, Y* __restrict__ y, const W* __restrict__ table) {
+    let_next_start();
     const int64_t row = row_of_thread();
     if (row >= args.rows) return;
     const int64_t token = args.tokens[row], place = args.position[row];
@@ -45,11 +46,13 @@ __global__ void add_positions_kernel(T* x, const float* __restrict__ positions, 
 }
 
 template <int V, class X, class Y>
-__global__ void select_kernel(Y* __restrict__ y, const X* __restrict__ x, const int* rows,
-                              int64_t count, int64_t rows_of_x, int64_t channels) {
+__global__ void select_kernel(Y* y, const X* x, const int* rows, int64_t count, int64_t rows_of_x,
+                              int64_t channels) {
+    let_next_start();
     const int64_t row = row_of_thread();
+    const int64_t from = row < count ? rows[row] : -1;
+    wait_for_previous();
     if (row >= count) return;
-    const int64_t from = rows[row];
     const bool known = 0 <= from && from < rows_of_x;
     for (int64_t c = int64_t{threadIdx.x} * V; c < channels; c += int64_t{blockDim.x} * V)
         store_pack(
@@ -82,6 +85,7 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
                          channels,
                          table.values.dim(0),
                          positions.dim(0)};
+    // The first of a step is launched as usual: behind the copies that a step begins with.
     const auto launch = [&](auto y_value, auto w_value) {
         using Y = decltype(y_value);
         using W = decltype(w_value);
@@ -132,12 +136,11 @@ void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows) {
             using X = decltype(x_value);
             using Y = decltype(y_value);
             const auto kernel = packs ? select_kernel<kPack, X, Y> : select_kernel<1, X, Y>;
-            kernel<<<grid.blocks, grid.threads, 0, stream_of(ctx)>>>(
-                static_cast<Y*>(y.data), static_cast<const X*>(x.data), rows.as<int32_t>(), count,
-                x.rows(), channels);
+            launch_early(ctx, kernel, grid.blocks, grid.threads, 0, static_cast<Y*>(y.data),
+                         static_cast<const X*>(x.data), rows.as<int32_t>(), count, x.rows(),
+                         channels);
         });
     });
-    CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace hark::cuda

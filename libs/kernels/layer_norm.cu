@@ -69,17 +69,19 @@ __device__ void store_norm(Y* to, const Pack<float, kPack>& values, float factor
 // A block a row, a pack a thread.
 template <class X, class Y>
 __global__ void __launch_bounds__(1024) block_norm_kernel(Norm args, Y* y, const X* x) {
+    let_next_start();
     __shared__ float partial[2][32];
     const int64_t row = int64_t{blockIdx.x} * args.channels;
     const int c = threadIdx.x * kPack;
     const bool inside = c < args.channels;
-    const float origin = to_f32(x[row]);
     Pack<float, kPack> values{}, w{}, b{};
-    if (inside) {  // all on their way while the row is summed
+    if (inside) {
         w = load_pack<kPack>(args.w + c);
         b = load_pack<kPack>(args.b + c);
-        values = shifted(load_pack<kPack>(x + row + c), origin);
     }
+    wait_for_previous();
+    const float origin = to_f32(x[row]);
+    if (inside) values = shifted(load_pack<kPack>(x + row + c), origin);
     float sum = 0, squares = 0;
     add_values(sum, values);
     const float mean = block_sum(sum, partial[0]) / args.channels;
@@ -94,6 +96,8 @@ __global__ void __launch_bounds__(1024) block_norm_kernel(Norm args, Y* y, const
 // A warp a row, P packs a lane, kept as they were read.
 template <class X, class Y, int P>
 __global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(Norm args, Y* y, const X* x) {
+    let_next_start();
+    wait_for_previous();
     const int lane = threadIdx.x % 32;
     const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
     if (row >= args.rows) return;
@@ -121,6 +125,8 @@ __global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(Norm args, Y* y,
 // Rows of any width and alignment, read three times; a block a row.
 template <class X, class Y>
 __global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(Norm args, Y* y, const X* x) {
+    let_next_start();
+    wait_for_previous();
     __shared__ float partial[2][32];
     const X* from = x + int64_t{blockIdx.x} * args.channels;
     Y* to = y + int64_t{blockIdx.x} * args.channels;
@@ -142,24 +148,22 @@ __global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(Norm args, Y* y
 }
 
 template <class X, class Y>
-void launch(cudaStream_t stream, const Norm& args, Y* y, const X* x) {
+void launch(Context& ctx, const Norm& args, Y* y, const X* x) {
     const auto rows = static_cast<unsigned>(args.rows);
     const auto warps = static_cast<unsigned>(ceil_div(args.channels, 32 * kPack));  // of a row
     if (!in_packs(args.channels, {x, y, args.w, args.b}) || args.channels > kMostInBlock) {
-        any_norm_kernel<<<rows, kThreadsOfAny, 0, stream>>>(args, y, x);
-        return;
+        return launch_early(ctx, any_norm_kernel<X, Y>, rows, kThreadsOfAny, 0, args, y, x);
     }
     if constexpr (sizeof(X) == 2) {
         if (args.rows > kFewRows && args.channels > kNarrow && args.channels <= kMostInWarp) {
             const auto kernel = warps <= 4   ? warp_norm_kernel<X, Y, 4>
                                 : warps <= 5 ? warp_norm_kernel<X, Y, 5>
                                              : warp_norm_kernel<X, Y, kMostPacks>;
-            kernel<<<static_cast<unsigned>(ceil_div(rows, kWarps)), 32 * kWarps, 0, stream>>>(args,
-                                                                                              y, x);
-            return;
+            return launch_early(ctx, kernel, static_cast<unsigned>(ceil_div(rows, kWarps)),
+                                32 * kWarps, 0, args, y, x);
         }
     }
-    block_norm_kernel<<<rows, 32 * warps, 0, stream>>>(args, y, x);
+    launch_early(ctx, block_norm_kernel<X, Y>, rows, 32 * warps, 0, args, y, x);
 }
 
 }  // namespace
@@ -179,11 +183,9 @@ void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps)
     with_float_type(y.dtype, [&](auto y_value) {
         using Y = decltype(y_value);
         auto* to = static_cast<Y*>(y.data);
-        if (x.dtype == Dtype::f32) return launch(stream_of(ctx), args, to, x.as<float>());
-        if constexpr (sizeof(Y) == 2)
-            launch(stream_of(ctx), args, to, static_cast<const Y*>(x.data));
+        if (x.dtype == Dtype::f32) return launch(ctx, args, to, x.as<float>());
+        if constexpr (sizeof(Y) == 2) launch(ctx, args, to, static_cast<const Y*>(x.data));
     });
-    CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace hark::cuda

@@ -18,8 +18,7 @@ void SelfAttention::add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Te
     const int64_t c = x.dim(-1);
     const float scale = 1.0f / std::sqrt(static_cast<float>(keys.dim(-1)));
     Tensor q_k_v = qkv(ctx, input);  // (T, 3C)
-    append_cache(ctx, keys, q_k_v, c, rows);
-    append_cache(ctx, values, q_k_v, 2 * c, rows);
+    append_cache(ctx, keys, values, q_k_v, c, rows);
     Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
     attention(ctx, mixed, q_k_v, keys, values, rows, scale, causal);
     out.add_to(ctx, x, mixed);

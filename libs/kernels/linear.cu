@@ -15,7 +15,9 @@ constexpr int kMostRows = 8;
 // of rows.
 template <class X, class W, int V, int R, int O>
 __global__ void __launch_bounds__(32 * kWarps)
-    plain_kernel(RowsProduct args, const X* __restrict__ x, const W* __restrict__ w) {
+    plain_kernel(RowsProduct args, const X* x, const W* __restrict__ w) {
+    let_next_start();
+    wait_for_previous();
     const int lane = threadIdx.x % 32;
     const int64_t n = (int64_t{blockIdx.x} * kWarps + threadIdx.x / 32) * O;
     const int64_t t = int64_t{blockIdx.y} * R;
@@ -50,11 +52,11 @@ __global__ void __launch_bounds__(32 * kWarps)
 }
 
 template <int V, class X, class W>
-void launch_plain(cudaStream_t stream, const RowsProduct& args, const X* x, const W* w) {
+void launch_plain(Context& ctx, const RowsProduct& args, const X* x, const W* w) {
     const auto launch = [&](auto kernel, int rows, int outputs) {
         const dim3 grid(static_cast<unsigned>(ceil_div(args.n, kWarps * outputs)),
                         static_cast<unsigned>(ceil_div(args.rows, rows)));
-        kernel<<<grid, 32 * kWarps, 0, stream>>>(args, x, w);
+        launch_early(ctx, kernel, grid, 32 * kWarps, 0, args, x, w);
     };
     if (args.rows == 1) return launch(plain_kernel<X, W, V, 1, 1>, 1, 1);
     if (args.rows <= 4) return launch(plain_kernel<X, W, V, 4, 2>, 4, 2);
@@ -62,16 +64,16 @@ void launch_plain(cudaStream_t stream, const RowsProduct& args, const X* x, cons
 }
 
 template <class X, class W>
-void launch_plain(cudaStream_t stream, const RowsProduct& args, const X* x, const W* w) {
+void launch_plain(Context& ctx, const RowsProduct& args, const X* x, const W* w) {
     // 16 bytes of weights a lane, where the matrix units have not taken such products.
     constexpr bool kTaken = sizeof(X) == 2 && (std::is_same_v<X, W> || sizeof(W) == 1);
     constexpr int kVector = kTaken ? 1 : 16 / sizeof(W);
     const bool aligned =
         reinterpret_cast<uintptr_t>(x) % 16 == 0 && reinterpret_cast<uintptr_t>(w) % 16 == 0;
     if (aligned && args.k % kVector == 0 && args.k * sizeof(X) % 16 == 0) {
-        launch_plain<kVector>(stream, args, x, w);
+        launch_plain<kVector>(ctx, args, x, w);
     } else {
-        launch_plain<1>(stream, args, x, w);
+        launch_plain<1>(ctx, args, x, w);
     }
 }
 
@@ -80,14 +82,12 @@ void plain_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epil
     with_float_type(x.dtype, [&](auto x_type) {
         const auto* xs = static_cast<const decltype(x_type)*>(x.data);
         if (w.values.dtype == Dtype::i8) {
-            return launch_plain(stream_of(ctx), args, xs, w.values.as<int8_t>());
+            return launch_plain(ctx, args, xs, w.values.as<int8_t>());
         }
         with_float_type(w.values.dtype, [&](auto w_type) {
-            launch_plain(stream_of(ctx), args, xs,
-                         static_cast<const decltype(w_type)*>(w.values.data));
+            launch_plain(ctx, args, xs, static_cast<const decltype(w_type)*>(w.values.data));
         });
     });
-    CUDA_CHECK(cudaGetLastError());
 }
 
 void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then) {

@@ -24,7 +24,8 @@ struct LaneStep {
 // with `Ahead` steps on their way.
 template <class X, class W, int MT, int NT, int Ahead>
 __global__ void __launch_bounds__(32 * kMostSlices)
-    sliced_kernel(RowsProduct args, const X* __restrict__ x, const W* __restrict__ w) {
+    sliced_kernel(RowsProduct args, const X* x, const W* __restrict__ w) {
+    let_next_start();
     using Step = LaneStep<W, MT, NT>;
     constexpr int kOutputs = 16 * MT, kRows = 8 * NT;
     constexpr int kPitch = kOutputs + 4;  // the sums of a lane and its neighbours meet all banks
@@ -38,20 +39,24 @@ __global__ void __launch_bounds__(32 * kMostSlices)
 #pragma unroll
     for (int j = 0; j < NT; ++j) xs[j] = x + min(row0 + 8 * j + g, args.rows - 1) * args.k;
     const int k = static_cast<int>(args.k), end = args.slice_begin(slice + 1) * kUnit;
-    const auto load = [&](Step& to, int first) {  // the columns from `first` on
-        if (first >= end) return;
+    // The columns from `first` on; past the last of the weights any, and of x zeros.
+    const auto load_w = [&](Step& to, int first) {
         const int column = first + 8 * Step::kHalves * t;
-        const bool there = column < k;  // else of the weights any columns, and of x zeros
+        if (first >= end) return;
 #pragma unroll
         for (int i = 0; i < 2 * MT; ++i)
-            to.w[i / 2][i % 2] = load_once(ws[i] + (there ? column : 0));
+            to.w[i / 2][i % 2] = load_once(ws[i] + (column < k ? column : 0));
+    };
+    const auto load_x = [&](Step& to, int first) {
+        const int column = first + 8 * Step::kHalves * t;
+        if (first >= end) return;
 #pragma unroll
         for (int j = 0; j < NT; ++j)
 #pragma unroll
             for (int half = 0; half < Step::kHalves; ++half)
-                to.x[half][j] =
-                    there ? __ldg(reinterpret_cast<const uint4*>(xs[j] + column + 8 * half))
-                          : make_uint4(0, 0, 0, 0);
+                to.x[half][j] = column < k
+                                    ? *reinterpret_cast<const uint4*>(xs[j] + column + 8 * half)
+                                    : make_uint4(0, 0, 0, 0);
     };
     float sums[MT][NT][4] = {};
     const auto multiply = [&](const Step& step) {
@@ -69,16 +74,30 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     Step steps[Ahead];
     int first = args.slice_begin(slice) * kUnit;
 #pragma unroll
-    for (int i = 0; i < Ahead; ++i) load(steps[i], first + i * Step::kColumns);
+    for (int i = 0; i < Ahead; ++i) load_w(steps[i], first + i * Step::kColumns);
+    // What the registers do not hold: a step of every row for each of the row's four lanes.
+    for (int at = first + (Ahead + t) * Step::kColumns; at < min(end, k); at += 4 * Step::kColumns)
+#pragma unroll
+        for (int i = 0; i < 2 * MT; ++i) prefetch(ws[i] + at);
     // A thread finishes sums of one output: the block's threads are a multiple of the outputs.
     const int n = threadIdx.x % kOutputs;
     const Column column = column_of(args, n0 + n);
+    const int rows = static_cast<int>(min(int64_t{kRows}, args.rows - row0));
+    const int first_row = threadIdx.x / kOutputs;
+    wait_for_previous();
+#pragma unroll
+    for (int i = 0; i < Ahead; ++i) load_x(steps[i], first + i * Step::kColumns);
+    const auto place = [&](int row) { return (row0 + row) * args.n + n0 + n; };
+    const bool there = n0 + n < args.n;
+    // Of the first row, which may be the only one, it is there when the sums are.
+    float residual = there && first_row < rows ? residual_at(args, place(first_row)) : 0.0f;
     for (; first < end; first += Ahead * Step::kColumns) {
 #pragma unroll
         for (int i = 0; i < Ahead; ++i) {
             if (first + i * Step::kColumns >= end) break;
             multiply(steps[i]);
-            load(steps[i], first + (Ahead + i) * Step::kColumns);
+            load_w(steps[i], first + (Ahead + i) * Step::kColumns);
+            load_x(steps[i], first + (Ahead + i) * Step::kColumns);
         }
     }
 #pragma unroll
@@ -90,15 +109,13 @@ __global__ void __launch_bounds__(32 * kMostSlices)
                 partial[(slice * kRows + 8 * j + 2 * t + v % 2) * kPitch + 16 * i + 8 * (v / 2) +
                         g] = sums[i][j][v];
     __syncthreads();
-    const int rows = static_cast<int>(min(int64_t{kRows}, args.rows - row0));
-    if (n0 + n >= args.n) return;
-    for (int row = threadIdx.x / kOutputs; row < rows; row += blockDim.x / kOutputs) {
-        const int64_t at = (row0 + row) * args.n + n0 + n;
-        const float residual = residual_at(args, at);
+    if (!there) return;
+    for (int row = first_row; row < rows; row += blockDim.x / kOutputs) {
+        if (row != first_row) residual = residual_at(args, place(row));
         float sum = 0;
         for (int s = 0; s < args.slices; ++s)
             sum = __fadd_rn(sum, partial[(s * kRows + row) * kPitch + n]);
-        store_any(args.y, args.y_type, at, finished(args, column, sum, residual));
+        store_any(args.y, args.y_type, place(row), finished(args, column, sum, residual));
     }
 }
 
@@ -121,10 +138,9 @@ void sliced_product(Context& ctx, const RowsProduct& args, const Tensor& x, cons
         if (shared > 48 << 10)
             CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(shared)));
-        kernel<<<blocks, 32 * args.slices, shared, stream_of(ctx)>>>(
-            args, static_cast<const X*>(x.data), static_cast<const W*>(w.data));
+        launch_early(ctx, kernel, blocks, 32 * args.slices, shared, args,
+                     static_cast<const X*>(x.data), static_cast<const W*>(w.data));
     });
-    CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace

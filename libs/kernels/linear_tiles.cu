@@ -69,7 +69,8 @@ struct UnitCopy {
 
 template <class X, class W, class T>
 __global__ void __launch_bounds__(T::kThreads, 2)
-    tiled_kernel(RowsProduct args, const X* __restrict__ x, const W* __restrict__ w) {
+    tiled_kernel(RowsProduct args, const X* x, const W* __restrict__ w) {
+    let_next_start();
     constexpr int MT = T::kOutputTiles, NT = T::kRowTiles;
     constexpr int kWeightChunks = kUnit * sizeof(W) / 16;
     constexpr int kStageChunks = kUnit * (T::kOutputs * sizeof(W) + T::kRows * 2) / 16;
@@ -95,7 +96,14 @@ __global__ void __launch_bounds__(T::kThreads, 2)
         x_at[half] = T::kOutputs * kWeightChunks + place<W, 8>(first_row + g, chunk_of<W>(t, half));
     }
     float totals[MT][NT][4] = {}, sums[MT][NT][4] = {};
-    for (int unit = 0; unit < T::kStages - 1; ++unit) start(unit, shared + unit * kStageChunks);
+    for (int unit = 0; unit < T::kStages - 1; ++unit)
+        if (unit < args.units) weights_copy.start(shared + unit * kStageChunks);
+    wait_for_previous();
+    for (int unit = 0; unit < T::kStages - 1; ++unit) {
+        if (unit < args.units)
+            x_copy.start(shared + unit * kStageChunks + T::kOutputs * kWeightChunks);
+        __pipeline_commit();  // the first one has all the weights
+    }
     // A thread finishes sums of one output.
     const int n = threadIdx.x % T::kOutputs;
     const Column column = column_of(args, n0 + n);
@@ -183,10 +191,9 @@ void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
         const size_t shared = T::shared_bytes(sizeof(W));
         CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(shared)));
-        kernel<<<blocks, T::kThreads, shared, stream_of(ctx)>>>(args, static_cast<const X*>(x.data),
-                                                                static_cast<const W*>(w.data));
+        launch_early(ctx, kernel, blocks, T::kThreads, shared, args, static_cast<const X*>(x.data),
+                     static_cast<const W*>(w.data));
     });
-    CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace

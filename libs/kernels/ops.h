@@ -9,7 +9,8 @@
 //
 // Ids, rows, slots and lengths are tensors too. On the CPU one that points outside is an Error. On
 // a GPU the host does not see them: the result that it would have given is NaN, and what would have
-// been written outside a cache is left out. attention() alone reads where it is told.
+// been written outside a cache is left out. attention() alone reads where it is told. There they,
+// and weights, are what only uploads write: kernels read them before the ones in front have ended.
 #pragma once
 
 #include "core/context.h"
@@ -81,10 +82,13 @@ void add_positions(Context& ctx, Tensor x, Tensor positions);
 // y (n, C) = x[rows[i]]      rows (n) i32; on a GPU y may be of another type than x
 void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
 
-// Writes the rows of x as the newest keys or values of their sequences:
-// cache[slot[b]][h][length[b] - queries(b) + j] = x[query_start[b] + j][first + h * D ..]
-// cache (slots, H, capacity, D) f32, f16 or bf16; x (T, W), its columns from `first` on are (H, D)
-void append_cache(Context& ctx, Tensor cache, Tensor x, int64_t first, const Ragged& rows);
+// Writes the rows of x as the newest keys and values of their sequences:
+// keys[slot[b]][h][length[b] - queries(b) + j] = x[query_start[b] + j][first + h * D ..]
+// and values likewise from column first + H * D on
+// keys, values (slots, H, capacity, D) of one type: f32, f16 or bf16; x (T, W), its columns from
+// `first` on are (2, H, D)
+void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
+                  const Ragged& rows);
 
 // Beams and copies: cache[to[i]] = old cache[from[i]], the first `length` positions of every head.
 // from, to (n) i32; all reads happen before the writes. No slot is twice in `to`.

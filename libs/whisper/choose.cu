@@ -124,6 +124,8 @@ __device__ int drawn(const RowRules& allowed, const float* logits, float best, d
 __global__ void __launch_bounds__(kThreads)
     choose_kernel(Candidate* best, int k, const float* all, const RowChoice* rows,
                   ChooseRules rules) {
+    cuda::let_next_start();
+    cuda::wait_for_previous();
     __shared__ Part scratch[kThreads / 32];
     __shared__ double sums[kThreads];
     const float* logits = all + int64_t{blockIdx.x} * rules.n_vocab;
@@ -166,9 +168,8 @@ void choose(Context& ctx, Candidate* best, int64_t k, const float* logits, const
             int64_t n, const ChooseRules& rules) {
     cuda::enter(ctx, {});
     if (n == 0) return;
-    choose_kernel<<<static_cast<unsigned>(n), kThreads, 0, cuda::stream_of(ctx)>>>(
-        best, static_cast<int>(k), logits, rows, rules);
-    CUDA_CHECK(cudaGetLastError());
+    cuda::launch_early(ctx, choose_kernel, static_cast<unsigned>(n), kThreads, 0, best,
+                       static_cast<int>(k), logits, rows, rules);
 }
 
 }  // namespace

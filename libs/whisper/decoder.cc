@@ -10,8 +10,7 @@ void CrossAttention::remember(Context& ctx, Tensor encoded, Tensor keys, Tensor 
                               const Ragged& windows) const {
     Arena::Scope scope(ctx.arena);
     Tensor k_v = kv(ctx, encoded);  // (B * n_audio_ctx, 2C)
-    append_cache(ctx, keys, k_v, 0, windows);
-    append_cache(ctx, values, k_v, encoded.dim(-1), windows);
+    append_cache(ctx, keys, values, k_v, 0, windows);
 }
 
 void CrossAttention::add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,

@@ -18,23 +18,29 @@ TEST_P(AppendCache, WritesTheNewestRowsAndNothingElse) {
     for (const Dtype dtype : kCacheTypes)
         for (const auto& [size, first] :
              {std::pair<int64_t, int64_t>{5, 12}, {8, 16}, {8, 3}, {64, 128}, {640, 8}}) {
-            const int64_t width = first + kHeads * size + 8;
+            const int64_t width = first + 2 * kHeads * size + 8;
             const std::vector<float> x =
                 TestDevice::rounded(random_values(4 * width, 1), activations);
-            std::vector<float> expected(3 * kHeads * kCapacity * size, -7.0f);
-            Tensor cache = device.up(expected, dtype, {3, kHeads, kCapacity, size});
+            const std::vector<float> before(3 * kHeads * kCapacity * size, -7.0f);
+            Tensor keys = device.up(before, dtype, {3, kHeads, kCapacity, size});
+            Tensor values = device.up(before, dtype, {3, kHeads, kCapacity, size});
             const Ragged rows = {device.up(std::vector<int32_t>{0, 3, 3, 4}),
                                  device.up(std::vector<int32_t>{2, 1, 0}),
                                  device.up(std::vector<int32_t>{5, 4, 1}), 3, 5};
-            append_cache(device.ctx(), cache, device.up(x, activations, {4, width}), first, rows);
+            append_cache(device.ctx(), keys, values, device.up(x, activations, {4, width}), first,
+                         rows);
             const int64_t slots[] = {2, 2, 2, 0}, places[] = {2, 3, 4, 0};
-            for (int64_t t = 0; t < 4; ++t)
-                for (int64_t h = 0; h < kHeads; ++h)
-                    for (int64_t d = 0; d < size; ++d)
-                        expected[((slots[t] * kHeads + h) * kCapacity + places[t]) * size + d] =
-                            x[t * width + first + h * size + d];
-            EXPECT_EQ(device.down(cache), TestDevice::rounded(expected, dtype))
-                << name_of(dtype) << " D " << size << " from column " << first;
+            for (const Tensor& cache : {keys, values}) {
+                const int64_t column = cache.data == keys.data ? first : first + kHeads * size;
+                std::vector<float> expected = before;
+                for (int64_t t = 0; t < 4; ++t)
+                    for (int64_t h = 0; h < kHeads; ++h)
+                        for (int64_t d = 0; d < size; ++d)
+                            expected[((slots[t] * kHeads + h) * kCapacity + places[t]) * size + d] =
+                                x[t * width + column + h * size + d];
+                EXPECT_EQ(device.down(cache), TestDevice::rounded(expected, dtype))
+                    << name_of(dtype) << " D " << size << " from column " << column;
+            }
         }
 }
 
@@ -43,20 +49,23 @@ TEST_P(AppendCache, WhatDoesNotFitIsAnError) {
     if (!device) GTEST_SKIP() << device.why_not();
     const std::vector<float> before(96, 3.0f);
     Tensor cache = device.up(before, Dtype::f32, {2, 2, 6, 4});
-    Tensor x = device.up(std::vector<float>(24, 1.0f), GetParam().activations, {2, 12});
+    Tensor values = device.up(before, Dtype::f32, {2, 2, 6, 4});
+    Tensor x = device.up(std::vector<float>(40, 1.0f), GetParam().activations, {2, 20});
     const auto call = [&](Tensor to, int64_t first, int32_t slot, int32_t length) {
         const Ragged rows = {device.up(std::vector<int32_t>{0, 2}),
                              device.up(std::vector<int32_t>{slot}),
                              device.up(std::vector<int32_t>{length}), 2, 6};
-        append_cache(device.ctx(), to, x, first, rows);
+        append_cache(device.ctx(), to, values, x, first, rows);
     };
     EXPECT_THROW(call(cache, 5, 0, 2), Error);  // columns beyond x
     EXPECT_THROW(call(device.empty(Dtype::i8, {2, 2, 6, 4}), 0, 0, 2), Error);
+    EXPECT_THROW(call(device.empty(Dtype::f32, {2, 2, 7, 4}), 0, 0, 2), Error);  // not as values
     if (device.ctx().on_cuda()) {  // what the host cannot see is left out
         call(cache, 0, 2, 2);
         call(cache, 0, -1, 2);
         call(cache, 0, 0, 8);
         EXPECT_EQ(device.down(cache), before);
+        EXPECT_EQ(device.down(values), before);
         return;
     }
     EXPECT_THROW(call(cache, 0, 2, 2), Error);  // no such slot
