@@ -7,9 +7,10 @@ constexpr int kThreads = 128, kWarps = kThreads / 32;
 constexpr int kChannels = 8;  // of a head, read by one thread
 constexpr int kSplit = 256;   // keys of a block
 
-// Grids of at most so many blocks ask for their keys and values while they wait for the kernels in
-// front of them; all of them together fit into the L2 cache.
-constexpr unsigned kPrefetched = 512;
+// Grids of at most so many blocks are bound by how long each takes: a thread asks for all it reads
+// at once, and for the L2 cache to have it while the kernels in front run (all of it fits in
+// there). Larger ones are bound by the bandwidth, and do best with as many blocks as the GPU holds.
+constexpr unsigned kFewBlocks = 512;
 
 // A block's part of a query's result: D sums of p * v, then the maximum and the sum of p.
 __device__ float* part_of(float* parts, const AttentionArgs& args, int splits, int row, int h,
@@ -43,14 +44,16 @@ struct KeyLoader {
     bool has_channels;
 
     __device__ bool has(int key) const { return key < count && has_channels; }
+    __device__ Pack<T, kChannels> at(int key) const {
+        return load_pack<kChannels>(first + int64_t{key} * d);
+    }
     // Those from number `from` of the group's on, all on their way at once.
     template <int N>
     __device__ void load(Pack<T, kChannels> (&to)[N], int from, int groups) const {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             const int key = (from + i) * groups + group;
-            to[i] =
-                has(key) ? load_pack<kChannels>(first + int64_t{key} * d) : Pack<T, kChannels>{};
+            to[i] = has(key) ? at(key) : Pack<T, kChannels>{};
         }
     }
 };
@@ -61,13 +64,13 @@ __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
     for (int c = 0; c < kChannels; ++c) q[c] = to_f32(from[c]);
 }
 
-// Block (split, h, row) with row = b * max_queries + j. G neighbouring threads read one key.
-template <class T, int G>
+// Both ways make the same sums in the same order. Block (split, h, row) with row = b * max_queries
+// + j. G neighbouring threads read one key.
+template <class T, int G, bool Few>
 __global__ void __launch_bounds__(kThreads)
     split_kernel(AttentionArgs args, float* parts, int splits) {
     let_next_start();
     constexpr int kGroups = kThreads / G, kKeys = kSplit / kGroups;  // keys of a group
-    constexpr int kAtOnce = sizeof(T) == 2 ? 16 : 8;
     __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kMostHeadChannels];
     const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
@@ -79,7 +82,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
     const T* all_keys = static_cast<const T*>(args.keys) + base;
     const T* all_values = static_cast<const T*>(args.values) + base;
-    if (gridDim.x * gridDim.y * gridDim.z <= kPrefetched)
+    if constexpr (Few)
         for (int at = threadIdx.x * (128 / sizeof(T)); at < count * args.d;
              at += kThreads * (128 / sizeof(T))) {
             prefetch(all_keys + at);
@@ -87,7 +90,8 @@ __global__ void __launch_bounds__(kThreads)
         }
     const KeyLoader<T> keys{all_keys + channel, args.d, group, count, has_channels};
     const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
-    Pack<T, kChannels> loaded[kAtOnce];
+    constexpr int kAtOnce = sizeof(T) == 2 ? 16 : 8;
+    [[maybe_unused]] Pack<T, kChannels> loaded[kAtOnce];  // of few blocks
     wait_for_previous();
 
     float q[kChannels] = {};
@@ -101,27 +105,44 @@ __global__ void __launch_bounds__(kThreads)
             load_query<float>(q, args.q, query);
         }
     }
-    for (int from = 0; from < kKeys; from += kAtOnce) {
-        keys.load(loaded, from, kGroups);
-        // No branches: what is not there was loaded as zeros. Then no key waits for another's
-        // sum.
-        float own[kAtOnce] = {};
+    if constexpr (Few) {
+        for (int from = 0; from < kKeys; from += kAtOnce) {
+            keys.load(loaded, from, kGroups);
+            // No branches: what is not there was loaded as zeros. Then no key waits for another's
+            // sum.
+            float own[kAtOnce] = {};
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-            for (int c = 0; c < kChannels; ++c)
-                own[i] = fmaf(q[c], to_f32(loaded[i].values[c]), own[i]);
+            for (int i = 0; i < kAtOnce; ++i)
+                for (int c = 0; c < kChannels; ++c)
+                    own[i] = fmaf(q[c], to_f32(loaded[i].values[c]), own[i]);
 #pragma unroll
-        for (int step = G / 2; step > 0; step /= 2)
+            for (int step = G / 2; step > 0; step /= 2)
 #pragma unroll
-            for (int i = 0; i < kAtOnce; ++i) own[i] += __shfl_xor_sync(0xffffffff, own[i], step);
+                for (int i = 0; i < kAtOnce; ++i)
+                    own[i] += __shfl_xor_sync(0xffffffff, own[i], step);
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-            const int key = (from + i) * kGroups + group;
+            for (int i = 0; i < kAtOnce; ++i) {
+                const int key = (from + i) * kGroups + group;
+                if (threadIdx.x % G == 0)
+                    scores[key] = key < count ? own[i] * args.scale_log2 : -INFINITY;
+            }
+        }
+        values.load(loaded, 0, kGroups);  // while the scores are weighed
+    } else {
+#pragma unroll 4
+        for (int i = 0; i < kKeys; ++i) {
+            const int key = i * kGroups + group;
+            float score = 0;
+            if (keys.has(key)) {
+                const Pack<T, kChannels> k = keys.at(key);
+                for (int c = 0; c < kChannels; ++c) score = fmaf(q[c], to_f32(k.values[c]), score);
+            }
+            for (int step = G / 2; step > 0; step /= 2)
+                score += __shfl_xor_sync(0xffffffff, score, step);
             if (threadIdx.x % G == 0)
-                scores[key] = key < count ? own[i] * args.scale_log2 : -INFINITY;
+                scores[key] = key < count ? score * args.scale_log2 : -INFINITY;
         }
     }
-    values.load(loaded, 0, kGroups);  // while the scores are weighed
     __syncthreads();
 
     float largest = -INFINITY, sum = 0;
@@ -136,13 +157,24 @@ __global__ void __launch_bounds__(kThreads)
     sum = over_block(sum, shared, [](float x, float y) { return x + y; });
 
     float acc[kChannels] = {};
-    for (int from = 0; from < kKeys; from += kAtOnce) {
-        if (from > 0) values.load(loaded, from, kGroups);
+    if constexpr (Few) {
+        for (int from = 0; from < kKeys; from += kAtOnce) {
+            if (from > 0) values.load(loaded, from, kGroups);
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-            const float p = scores[(from + i) * kGroups + group];
+            for (int i = 0; i < kAtOnce; ++i) {
+                const float p = scores[(from + i) * kGroups + group];
+                for (int c = 0; c < kChannels; ++c)
+                    acc[c] = fmaf(p, to_f32(loaded[i].values[c]), acc[c]);
+            }
+        }
+    } else {
+#pragma unroll 4
+        for (int i = 0; i < kKeys; ++i) {
+            const int key = i * kGroups + group;
+            if (!values.has(key)) continue;
+            const Pack<T, kChannels> v = values.at(key);
             for (int c = 0; c < kChannels; ++c)
-                acc[c] = fmaf(p, to_f32(loaded[i].values[c]), acc[c]);
+                acc[c] = fmaf(scores[key], to_f32(v.values[c]), acc[c]);
         }
     }
     for (int c = 0; c < kChannels; ++c)
@@ -212,9 +244,12 @@ void attention_by_splits(Context& ctx, const AttentionArgs& args) {
     const auto rows = static_cast<unsigned>(args.sequences * args.max_queries);
     float* parts = ctx.arena.tensor(Dtype::f32, {rows, args.heads, splits, args.d + 2}).as<float>();
     const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(args.heads), rows);
+    const bool few = int64_t{grid.x} * grid.y * grid.z <= kFewBlocks;
     with_float_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
-        const auto kernel = args.d <= 64 ? split_kernel<T, 8> : split_kernel<T, 16>;
+        const auto kernel =
+            few ? (args.d <= 64 ? split_kernel<T, 8, true> : split_kernel<T, 16, true>)
+                : (args.d <= 64 ? split_kernel<T, 8, false> : split_kernel<T, 16, false>);
         launch_early(ctx, kernel, grid, kThreads, 0, args, parts, splits);
     });
     if (splits == 1) return;
