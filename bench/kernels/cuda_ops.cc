@@ -267,7 +267,7 @@ void time_rows(Context& ctx) {
 }
 
 void run() {
-    Context ctx = cuda_ops().make_context(0);
+    Context ctx = cuda_ops().make_context(0, 1);
     std::printf("what\tdtype\tshape\tus\tTFLOP/s\tTB/s\n");
     const Activation none = Activation::none, gelu = Activation::gelu;
     for (Dtype type : {Dtype::f16, Dtype::bf16}) {
