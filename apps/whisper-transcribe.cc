@@ -66,7 +66,8 @@ void transcribe_all(ByteReader& in, int64_t n_mels, const Options& options,
         open.erase(chunk->recording);
         if (chunk->error.empty())
             warn_of_clips_behind(options.transcribe.clips, mel, chunk->source, console);
-        transcriber.add({chunk->source, chunk->channel, ""}, chunk->error, std::move(mel));
+        const double seconds = static_cast<double>(mel.content_frames()) / kFramesPerSecond;
+        transcriber.add({chunk->source, chunk->channel, "", seconds}, chunk->error, std::move(mel));
     };
     while (!ended || !transcriber.idle()) {
         try {

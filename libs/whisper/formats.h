@@ -16,6 +16,7 @@ struct RecordingInfo {
     std::string source;
     std::string channel = "0";
     std::string language;
+    double seconds = 0;  // of the whole recording, silence too
 };
 
 // Takes a recording's segments as they come and hands text to `write`, in whole lines.

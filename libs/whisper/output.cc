@@ -1,8 +1,13 @@
 #include "whisper/output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iomanip>
+#include <sstream>
 
 #include "core/error.h"
 
@@ -15,6 +20,9 @@ void OutputOptions::flags(Flags& flags) {
     flags.add("output-dir", directory,
               "DIR write a file for each recording and format there; without it one format goes to "
               "stdout");
+    flags.add("summary", summary,
+              "FILE write a line for each recording there when it has ended: its seconds, and what "
+              "broke it if anything did");
 }
 
 void OutputOptions::check() const {
@@ -28,8 +36,35 @@ void OutputOptions::check() const {
                   "--format: several formats need --output-dir DIR");
 }
 
+Summary::Summary(const std::string& path)
+    : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    require(fd_ >= 0, path_, ": cannot write the summary: ", std::strerror(errno));
+    line({"source", "channel", "file", "seconds", "error"});
+}
+
+Summary::~Summary() { ::close(fd_); }
+
+void Summary::add(const RecordingInfo& info, const std::string& file, const std::string& error) {
+    std::ostringstream seconds;
+    seconds << std::fixed << std::setprecision(2) << info.seconds;
+    line({info.source, info.channel, file, seconds.str(), error});
+}
+
+void Summary::line(std::vector<std::string> fields) {
+    std::string text;
+    for (std::string& field : fields) {
+        for (char& c : field)
+            if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+        text += field + (&field == &fields.back() ? "\n" : "\t");
+    }
+    ByteWriter out(fd_, path_);
+    out.write(text);
+    out.flush();
+}
+
 TranscriptOutput::TranscriptOutput(const OutputOptions& options)
     : options_(options), stdout_(STDOUT_FILENO, "stdout") {
+    if (!options_.summary.empty()) summary_ = std::make_unique<Summary>(options_.summary);
     if (!options_.directory.empty()) {
         std::error_code failed;
         fs::create_directories(options_.directory, failed);
@@ -46,15 +81,17 @@ TranscriptOutput::TranscriptOutput(const OutputOptions& options)
 
 void TranscriptOutput::begin(const RecordingInfo& info) {
     ++count_;
+    info_ = info;
+    stem_ = "-";
     if (options_.directory.empty()) {
         require(count_ == 1 || writers_.front()->joins_recordings(), options_.formats.front(),
                 " on stdout holds one recording, and '", info.source,
                 "' is another: use --output-dir DIR");
     } else {
-        const std::string stem = file_stem(info);
+        stem_ = file_stem(info);
         for (const std::string& format : options_.formats) {
             files_.push_back(std::make_unique<AtomicFile>(fs::path(options_.directory) /
-                                                          (stem + transcript_extension(format))));
+                                                          (stem_ + transcript_extension(format))));
             AtomicFile* file = files_.back().get();
             writers_.push_back(make_transcript_writer(
                 format, [file](const std::string& text) { file->write(text); }));
@@ -69,11 +106,13 @@ void TranscriptOutput::segment(const Segment& segment) {
 
 void TranscriptOutput::end(const std::string& text, const std::string& error) {
     for (const auto& writer : writers_) writer->end(text, error);
-    if (options_.directory.empty()) return;
-    for (size_t i = 0; i < files_.size(); ++i)
-        if (error.empty() || options_.formats[i].starts_with("json")) files_[i]->commit();
-    files_.clear();
-    writers_.clear();
+    if (!options_.directory.empty()) {
+        for (size_t i = 0; i < files_.size(); ++i)
+            if (error.empty() || options_.formats[i].starts_with("json")) files_[i]->commit();
+        files_.clear();
+        writers_.clear();
+    }
+    if (summary_) summary_->add(info_, stem_, error);
 }
 
 std::string TranscriptOutput::file_stem(const RecordingInfo& info) {

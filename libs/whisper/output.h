@@ -17,14 +17,34 @@ namespace hark::whisper {
 struct OutputOptions {
     std::vector<std::string> formats = {"text"};
     std::string directory;  // empty: stdout
+    std::string summary;    // a file with a line a recording; empty: none
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError
 };
 
+// A table of the recordings that have ended, tab-separated under a heading; a line is in the file,
+// or through the pipe, as soon as its recording has ended.
+class Summary {
+  public:
+    explicit Summary(const std::string& path);
+    ~Summary();
+    Summary(const Summary&) = delete;
+    Summary& operator=(const Summary&) = delete;
+
+    // `file` is the name of what was written for it, without its ending.
+    void add(const RecordingInfo& info, const std::string& file, const std::string& error);
+
+  private:
+    void line(std::vector<std::string> fields);
+
+    std::string path_;
+    int fd_;
+};
+
 class TranscriptOutput {
   public:
-    // Makes the directory where there is none.
+    // Makes the directory where there is none, and the summary.
     explicit TranscriptOutput(const OutputOptions& options);
 
     // Throws Error where a second recording comes on stdout in a format that holds one.
@@ -41,6 +61,9 @@ class TranscriptOutput {
 
     OutputOptions options_;
     ByteWriter stdout_;
+    std::unique_ptr<Summary> summary_;
+    RecordingInfo info_;  // of the recording that has begun
+    std::string stem_;    // of its files
     std::vector<std::unique_ptr<TranscriptWriter>> writers_;
     std::vector<std::unique_ptr<AtomicFile>> files_;
     std::set<std::string> stems_;

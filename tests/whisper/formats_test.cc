@@ -128,6 +128,27 @@ TEST(Output, WritesAFileARecordingAndFormatAndKeepsNamesApart) {
     EXPECT_EQ(test::read_text(directory.path() / "made/a.txt"), "Hello.\n");
 }
 
+TEST(Output, TheSummaryHasALineForEachRecordingThatHasEnded) {
+    test::TemporaryDirectory directory;
+    const std::string summary = (directory.path() / "summary.tsv").string();
+    TranscriptOutput output({{"text"}, directory.path().string(), summary});
+    std::string expected = "source\tchannel\tfile\tseconds\terror\n";
+    EXPECT_EQ(test::read_text(summary), expected);
+    output.begin({"x/a.wav", "0", "en", 3.456});
+    EXPECT_EQ(test::read_text(summary), expected);
+    output.end("", "");
+    EXPECT_EQ(test::read_text(summary), expected += "x/a.wav\t0\ta\t3.46\t\n");
+    output.begin({"y/a\tb\n.wav", "1", "", 0});
+    output.end("", "no\r\naudio");
+    EXPECT_EQ(test::read_text(summary), expected += "y/a b .wav\t1\ta b .1\t0.00\tno  audio\n");
+    TranscriptOutput on_stdout({{"text"}, "", summary});
+    on_stdout.begin({"a.wav", "0", "en", 7200});
+    on_stdout.end("", "");
+    EXPECT_EQ(test::read_text(summary),
+              "source\tchannel\tfile\tseconds\terror\na.wav\t0\t-\t7200.00\t\n");
+    EXPECT_THROW(TranscriptOutput({{"text"}, "", (directory.path() / "no/file").string()}), Error);
+}
+
 TEST(Output, ASecondRecordingOfSubtitlesOnStdoutIsAnError) {
     TranscriptOutput output({{"srt"}, ""});
     output.begin({"a", "0", "en"});
