@@ -29,9 +29,10 @@ check_transcriber() {
     return "$status"
 }
 
-# find_recordings FOLDER: the paths of those in it and in its folders, each with a NUL behind it.
+# find_recordings FOLDER: the paths of those in it and in its folders, each with a NUL behind it. The
+# folder may be a link.
 find_recordings() {
-    find "$1" -type f ! -path '*/.hark*/*' -regextype posix-extended -iregex \
+    find -H "$1" -type f ! -path '*/.hark*/*' -regextype posix-extended -iregex \
         '.*\.(wav|mp3|m4a|mp4|m4v|mov|mkv|webm|ogg|oga|opus|flac|aac|aif|aiff|wma|avi|3gp)' \
         -print0 | sort -z
 }

@@ -22,12 +22,14 @@ shift
 [ -d "$folder" ] || { echo "transcribe.sh: $folder: expected a folder" >&2; exit 1; }
 use_tools || exit
 
+shopt -s dotglob # a recording's name may begin with a dot
 work="$(mktemp -d "$folder/.hark.XXXXXX")" || exit 1
 trap 'rm -rf "$work"' EXIT
 check_transcriber 1 --format srt,text --output-dir "$work" "$@" || exit
 
 done_now=0 skipped=0 broken=()
 mapfile -d '' -t recordings < <(find_recordings "$folder")
+[ ${#recordings[@]} -gt 0 ] || { echo "transcribe.sh: $folder: found no recordings" >&2; exit 1; }
 name_transcripts "${recordings[@]}"
 for recording in "${recordings[@]}"; do
     stem="${stems[$recording]}"
@@ -36,10 +38,11 @@ for recording in "${recordings[@]}"; do
         continue
     fi
     rm -f "$work"/*
+    # The text last: both are there once it is.
     if audio-decode "$recording" | mel --mels "$mels" |
-        whisper-transcribe --format srt,text --output-dir "$work" "$@"; then
-        # The text last: both are there once it is.
-        mv "$work"/*.srt "$stem.srt" && mv "$work"/*.txt "$stem.txt" && done_now=$((done_now + 1))
+        whisper-transcribe --format srt,text --output-dir "$work" "$@" &&
+        mv -T "$work"/*.srt "$stem.srt" && mv -T "$work"/*.txt "$stem.txt"; then
+        done_now=$((done_now + 1))
     else
         broken+=("$recording")
     fi
