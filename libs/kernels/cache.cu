@@ -7,17 +7,6 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWordsOfThread = 4;
 
-void check_cache(const char* op, const Tensor& cache) {
-    require(cache && cache.rank == 4 && is_float(cache.dtype), op,
-            ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ", cache);
-}
-
-void check_caches(const char* op, const Tensor& keys, const Tensor& values) {
-    check_cache(op, keys);
-    require(values && values.dtype == keys.dtype && values.shape == keys.shape, op,
-            ": expected values like the keys, ", keys, ", found ", values);
-}
-
 struct Append {
     void *keys, *values;
     const int *query_start, *slot, *length;

@@ -46,6 +46,19 @@ inline bool is_float(Dtype dtype) {
     return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
 }
 
+// A cache of keys or of values.
+inline void check_cache(const char* op, const Tensor& cache) {
+    require(cache && cache.rank == 4 && is_float(cache.dtype), op,
+            ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ", cache);
+}
+
+// Keys and values alike.
+inline void check_caches(const char* op, const Tensor& keys, const Tensor& values) {
+    check_cache(op, keys);
+    require(values && values.dtype == keys.dtype && values.shape == keys.shape, op,
+            ": expected values like the keys, ", keys, ", found ", values);
+}
+
 // The host arrays of rows that are `packed` in all, over a cache of `slots` slots.
 inline void check_ragged(const char* op, const Ragged& rows, int64_t packed, int64_t slots,
                          int64_t capacity) {

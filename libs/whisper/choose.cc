@@ -14,19 +14,12 @@ const CudaChoose& cuda_choose() {
 }  // namespace
 
 RowChoice row_choice(const Rules& rules, std::span<const int32_t> sampled, int32_t n_vocab) {
+    const Forbidden forbidden = forbidden_by_timestamps(rules, sampled, n_vocab);
     RowChoice choice;
     choice.first = sampled.empty();
-    choice.stamp_end = rules.timestamp_begin;
-    choice.stamp_last = n_vocab - 1;
-    if (!rules.timestamps) return choice;
-    const Forbidden forbidden = forbidden_by_timestamps(rules, sampled, n_vocab);
     choice.text_end = forbidden.text_end;
     choice.stamp_end = forbidden.timestamp_end;
-    if (choice.first) {
-        choice.text_end = rules.timestamp_begin;
-        if (rules.max_initial_timestamp >= 0)
-            choice.stamp_last = rules.timestamp_begin + rules.max_initial_timestamp;
-    }
+    choice.stamp_last = forbidden.timestamp_last;
     return choice;
 }
 

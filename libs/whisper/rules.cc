@@ -19,7 +19,14 @@ void forbid(std::span<float> logits, int32_t begin, int32_t end) {
 
 Forbidden forbidden_by_timestamps(const Rules& rules, std::span<const int32_t> sampled,
                                   int32_t n_vocab) {
-    Forbidden forbidden{0, rules.timestamp_begin};
+    Forbidden forbidden{0, rules.timestamp_begin, n_vocab - 1};
+    if (!rules.timestamps) return forbidden;
+    if (sampled.empty()) {
+        forbidden.text_end = rules.timestamp_begin;
+        if (rules.max_initial_timestamp >= 0)
+            forbidden.timestamp_last = rules.timestamp_begin + rules.max_initial_timestamp;
+        return forbidden;
+    }
     const auto is_timestamp = [&](int32_t token) { return token >= rules.timestamp_begin; };
     const size_t n = sampled.size();
     const bool last = n >= 1 && is_timestamp(sampled[n - 1]);
@@ -68,11 +75,7 @@ void apply_rules(const Rules& rules, std::span<const int32_t> sampled, std::span
     const Forbidden by_timestamps = forbidden_by_timestamps(rules, sampled, n_vocab);
     forbid(logits, 0, by_timestamps.text_end);
     forbid(logits, rules.timestamp_begin, by_timestamps.timestamp_end);
-    if (first) {
-        forbid(logits, 0, rules.timestamp_begin);
-        if (rules.max_initial_timestamp >= 0)
-            forbid(logits, rules.timestamp_begin + rules.max_initial_timestamp + 1, n_vocab);
-    }
+    forbid(logits, by_timestamps.timestamp_last + 1, n_vocab);
 
     const std::span<float> text = logits.first(rules.timestamp_begin);
     const float likeliest_text = *std::max_element(text.begin(), text.end());

@@ -24,15 +24,17 @@ struct Rules {
     int64_t no_repeat_ngram = 0;
 };
 
-// What the next token of a row may not be, by its timestamps so far: the ids of [0, text_end) and
-// of [timestamp_begin, timestamp_end).
+// What the next token of a row may not be, by its timestamps so far: the ids of [0, text_end), of
+// [timestamp_begin, timestamp_end), and those above timestamp_last.
 struct Forbidden {
     int32_t text_end = 0;
     int32_t timestamp_end = 0;
+    int32_t timestamp_last = 0;
 };
 
 // The timestamp rules that follow from the tokens sampled so far: timestamps come in pairs,
-// never go back, and no segment has zero length. (decoding.py, rules b and c of the loop over k)
+// never go back, no segment has zero length, and the first token is an early timestamp. Nothing
+// where the rules have none. (decoding.py, ApplyTimestampRules)
 Forbidden forbidden_by_timestamps(const Rules& rules, std::span<const int32_t> sampled,
                                   int32_t n_vocab);
 
