@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iostream>
@@ -165,6 +166,32 @@ void time_attention(Context& ctx, const char* what, int b, int h, int64_t querie
           static_cast<double>(2 * q.bytes() + 2 * caches[0].first.bytes()));
 }
 
+// A token's cross-attention over what was heard: b windows with `queries` rows each. Layers share
+// what is heard, each has its own weights, so these rotate alone where a window fits the L2 cache.
+void time_folded(Context& ctx, int b, int64_t h, int64_t queries, Dtype dtype, Dtype weights) {
+    if (!is_chosen("folded_attention")) return;
+    const Arena::Scope scope(ctx.arena);
+    constexpr int64_t kFrames = 1500;
+    const int64_t c = 64 * h;
+    const Tensor q = random_tensor(ctx, dtype, {b * queries, c});
+    const Tensor out = random_tensor(ctx, dtype, {b * queries, c});
+    const Tensor heard = random_tensor(ctx, dtype, {b, kFrames, c});
+    const std::vector<Tensor> kv = rotated(ctx, weights, {2 * c, c});
+    const Tensor scales = weights == Dtype::i8 ? random_tensor(ctx, Dtype::f32, {2 * c}) : Tensor();
+    const Tensor bias = random_tensor(ctx, Dtype::f32, {2 * c});
+    const Ragged rows = ragged(ctx, b, queries, kFrames);
+    // Weights are of deviation 1 here: this scale makes scores of about that.
+    const float scale = 0.125f / std::sqrt(static_cast<float>(c));
+    const double us = microseconds(ctx, [&](int i) {
+        cuda_ops().folded_attention(ctx, out, q, heard,
+                                    {kv[static_cast<size_t>(i) % kv.size()], scales}, bias, h, rows,
+                                    scale);
+    });
+    print("folded_attention", weights, concat("B", b, " H", h, " T", queries, " S", kFrames), us,
+          4.0 * double(b * queries) * double(h) * double(c) * (kFrames + 64),
+          static_cast<double>(2 * q.bytes() + heard.bytes() + kv[0].bytes()));
+}
+
 void time_layer_norm(Context& ctx, int64_t t, int64_t c, Dtype dtype) {
     if (!is_chosen("layer_norm")) return;
     const Arena::Scope scope(ctx.arena);
@@ -302,6 +329,13 @@ void run() {
     for (int b : {1, 8, 64}) {
         time_attention(ctx, "attention decode", b, 20, 1, 1500, 64, Dtype::f16, false);
         time_attention(ctx, "attention decode", b, 20, 1, 224, 64, Dtype::f16, true);
+    }
+    for (int b : {1, 2, 8, 16, 32, 64, 128}) time_folded(ctx, b, 20, 1, Dtype::f16, Dtype::f16);
+    for (int b : {1, 8, 32}) time_folded(ctx, b, 20, 5, Dtype::f16, Dtype::f16);
+    for (int b : {1, 128}) {
+        time_folded(ctx, b, 20, 1, Dtype::f16, Dtype::i8);
+        time_folded(ctx, b, 6, 1, Dtype::f16, Dtype::f16);
+        time_folded(ctx, b, 12, 1, Dtype::f16, Dtype::f16);
     }
     time_rows(ctx);
 }

@@ -214,5 +214,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
                float scale, bool causal);
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const Ragged& rows, float scale);
+void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
+                      Tensor kv_bias, int64_t heads, const Ragged& rows, float scale);
 
 }  // namespace hark::cuda

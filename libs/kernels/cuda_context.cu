@@ -185,6 +185,7 @@ HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
         .copy_cache = cuda::copy_cache,
         .attention = cuda::attention,
         .attention_scores = cuda::attention_scores,
+        .folded_attention = cuda::folded_attention,
     };
     return &ops;
 }

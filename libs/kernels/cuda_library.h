@@ -45,11 +45,13 @@ struct CudaOps {
                       const Ragged& rows, float scale, bool causal);
     void (*attention_scores)(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                              const Ragged& rows, float scale);
+    void (*folded_attention)(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
+                             Tensor kv_bias, int64_t heads, const Ragged& rows, float scale);
 };
 
 // Goes up whenever CudaOps, whisper's CudaChoose or a type that they pass changes: a library of
 // another build is refused.
-inline constexpr int kCudaAbi = 6;
+inline constexpr int kCudaAbi = 7;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.

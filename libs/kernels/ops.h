@@ -111,4 +111,25 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const Ragged& rows, float scale);
 
+// out (T, C): per head h softmax(q_h K_h^T * scale) V_h, where K_h = X Wk_h^T, V_h = X Wv_h^T + bv_h
+// and X = heard[slot], the encoder's output: cross-attention that stores neither keys nor values. A
+// GPU folds the products into query and result, (q_h Wk_h) X^T and (P X) Wv_h^T + bv_h, and reads X
+// once for all heads; it takes what can_fold() says, the CPU f32 q, heard and out.
+// q (T, C), C = heads * D; heard (slots, frames, C); kv (2C, C): the rows of Wk, then those of Wv;
+// kv_bias (2C) f32: what it adds to keys shifts all scores of a row alike and changes nothing. Every
+// row sees the keys [0, length) of its sequence; none is an Error, found on the CPU. On a GPU a
+// row's bits depend neither on the other rows nor on their number.
+void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
+                      Tensor kv_bias, int64_t heads, const Ragged& rows, float scale);
+
+// Whether a GPU folds: q, out and heard of one 16-bit type, kv of that type or int8, D 64, C a
+// multiple of 128 up to 1024, or 1280, frames up to 2048.
+inline bool can_fold(Dtype activations, Dtype weights, int64_t channels, int64_t heads,
+                     int64_t frames) {
+    const bool types = (activations == Dtype::f16 || activations == Dtype::bf16) &&
+                       (weights == activations || weights == Dtype::i8);
+    const bool size = channels == 1280 || (channels % 128 == 0 && channels <= 1024);
+    return types && size && channels == 64 * heads && heads > 0 && frames > 0 && frames <= 2048;
+}
+
 }  // namespace hark

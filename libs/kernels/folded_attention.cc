@@ -1,0 +1,52 @@
+#include "kernels/checks.h"
+#include "kernels/cuda_library.h"
+#include "kernels/ops.h"
+#include "kernels/ragged.h"
+
+namespace hark {
+namespace {
+
+void check(const Tensor& out, const Tensor& q, const Tensor& heard, const Matrix& kv,
+           const Tensor& kv_bias, int64_t heads, const Ragged& rows) {
+    constexpr const char* kOp = "folded_attention";
+    check_tensor(kOp, "heard", heard, Dtype::f32, {-1, -1, -1});
+    const int64_t c = heard.dim(2);
+    require(heads > 0 && c % heads == 0, kOp, ": expected heads that divide ", c, ", found ",
+            heads);
+    check_tensor(kOp, "q", q, Dtype::f32, {-1, c});
+    check_tensor(kOp, "out", out, Dtype::f32, {q.dim(0), c});
+    check_matrix(kOp, kv);
+    require(kv.values.dim(0) == 2 * c && kv.values.dim(1) == c, kOp, ": expected kv (", 2 * c, ", ",
+            c, "), found ", kv.values);
+    check_tensor(kOp, "kv_bias", kv_bias, Dtype::f32, {2 * c});
+    check_ragged(kOp, rows, q.dim(0), heard.dim(0), heard.dim(1));
+}
+
+}  // namespace
+
+// The definition: keys and values of each sequence as products, then attention over them.
+void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
+                      Tensor kv_bias, int64_t heads, const Ragged& rows, float scale) {
+    if (ctx.on_cuda())
+        return cuda_ops().folded_attention(ctx, out, q, heard, kv, kv_bias, heads, rows, scale);
+    check(out, q, heard, kv, kv_bias, heads, rows);
+    const int64_t frames = heard.dim(1), c = heard.dim(2);
+    const Arena::Scope scope(ctx.arena);
+    Tensor both = ctx.arena.tensor(Dtype::f32, {frames, 2 * c});
+    Tensor keys = ctx.arena.tensor(Dtype::f32, {1, heads, frames, c / heads});
+    Tensor values = ctx.arena.tensor(Dtype::f32, {1, heads, frames, c / heads});
+    const int32_t* start = rows.query_start.as<int32_t>();
+    for (int64_t b = 0; b < rows.sequences(); ++b) {
+        const int64_t slot = rows.slot.as<int32_t>()[b], queries = start[b + 1] - start[b];
+        if (queries == 0) continue;
+        linear(ctx, both, heard.slice(slot, slot + 1).reshaped({frames, c}), kv, {.bias = kv_bias});
+        HostRagged all, own;
+        all.add(0, frames, frames);
+        own.add(0, queries, rows.length.as<int32_t>()[b]);
+        append_cache(ctx, keys, values, both, 0, all.view());
+        attention(ctx, out.slice(start[b], start[b + 1]), q.slice(start[b], start[b + 1]), keys,
+                  values, own.view(), scale, false);
+    }
+}
+
+}  // namespace hark

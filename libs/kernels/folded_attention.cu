@@ -1,0 +1,380 @@
+// folded_attention on the GPU: the checks, and its first and last kernel. Both multiply by weights,
+// which they ask for before they wait for the kernel in front.
+#include <cuda_pipeline.h>
+
+#include <cmath>
+
+#include "kernels/attention_kernels.cuh"
+#include "kernels/folded_attention.cuh"
+#include "kernels/hopper.cuh"
+#include "kernels/linear_rows.cuh"
+
+namespace hark::cuda {
+namespace {
+
+// --- q_h Wk_h
+
+constexpr int kFoldColumns = 128, kFoldThreads = 128, kFoldRows = 32;  // of a block
+constexpr int kFoldSteps = kFoldedHead / 16;
+
+template <class T>
+struct KeyWeights {
+    T values[kFoldedHead][kFoldColumns + 8];  // 8 rows of a fragment then meet all banks
+    float factors[kFoldedHead];               // of q's channels
+};
+
+// Wk_h's columns from c0 on, as T.
+template <class T, class W>
+__device__ void load_key_weights(KeyWeights<T>& shared, const W* from, int c) {
+    constexpr int kValues = 16 / sizeof(W), kChunks = kFoldColumns / kValues;
+    for (int i = threadIdx.x; i < kFoldedHead * kChunks; i += kFoldThreads) {
+        const int row = i / kChunks, column = i % kChunks * kValues;
+        if constexpr (sizeof(W) == 2) {
+            __pipeline_memcpy_async(&shared.values[row][column], from + int64_t{row} * c + column,
+                                    16);
+        } else {
+            const uint4 v = *reinterpret_cast<const uint4*>(from + int64_t{row} * c + column);
+            const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+            uint32_t pairs[4][2];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) widen(words[j], pairs[j], T());
+            uint4* to = reinterpret_cast<uint4*>(&shared.values[row][column]);
+            to[0] = {pairs[0][0], pairs[0][1], pairs[1][0], pairs[1][1]};
+            to[1] = {pairs[2][0], pairs[2][1], pairs[3][0], pairs[3][1]};
+        }
+    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+}
+
+// int8: the scales of Wk_h's rows belong to q's channels. They come there divided by the largest of
+// them, which stays behind for the result: so small scales cost no digits. Returns the latter.
+template <class T>
+__device__ float load_factors(KeyWeights<T>& shared, const float* scales) {
+    const float low = scales[threadIdx.x % 32], high = scales[threadIdx.x % 32 + 32];
+    const float largest = warp_max(fmaxf(low, high));
+    const float inverse = largest > 0 ? 1.0f / largest : 0.0f;
+    if (threadIdx.x < 32) {
+        shared.factors[threadIdx.x] = low * inverse;
+        shared.factors[threadIdx.x + 32] = high * inverse;
+    }
+    return largest;
+}
+
+// 16 rows of 16 channels of q: a product's first factor. Rows that are not there are zeros.
+template <class T>
+__device__ uint32_t query_pair(const T* q, int64_t at, bool there, const float* factors) {
+    if (!there) return 0;
+    const uint32_t pair = *reinterpret_cast<const uint32_t*>(q + at);
+    if (factors == nullptr) return pair;
+    const T* values = reinterpret_cast<const T*>(&pair);
+    return pack(T{}, to_f32(values[0]) * factors[0], to_f32(values[1]) * factors[1]);
+}
+
+// Block (128 columns, head, 32 rows); a warp has 32 of the columns.
+template <class T, class W>
+__global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
+    let_next_start();
+    __shared__ __align__(16) KeyWeights<T> shared;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const int h = blockIdx.y, c0 = blockIdx.x * kFoldColumns;
+    const W* weights = static_cast<const W*>(args.kv) + int64_t{h} * kFoldedHead * args.c + c0;
+    float scale = args.scale_log2;
+    load_key_weights(shared, weights, args.c);
+    if constexpr (sizeof(W) == 1) scale *= load_factors(shared, args.scales + h * kFoldedHead);
+    __syncthreads();
+    uint32_t b[kFoldSteps][2][4];  // [step][block of 16 columns]: two halves of each 2 registers
+#pragma unroll
+    for (int step = 0; step < kFoldSteps; ++step)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+            load_matrices<true>(b[step][i], &shared.values[step * 16 + lane / 8 % 2 * 8 + lane % 8]
+                                                          [(warp * 2 + i) * 16 + lane / 16 * 8]);
+    wait_for_previous();
+    const T* q = static_cast<const T*>(args.q) + int64_t{args.first_row} * args.c + h * kFoldedHead;
+    for (int tile = 0; tile < kFoldRows; tile += 16) {
+        const int row = blockIdx.z * kFoldRows + tile + g;
+        if (row - g >= args.rows) return;
+        float sums[2][2][4] = {};
+#pragma unroll
+        for (int step = 0; step < kFoldSteps; ++step) {
+            uint32_t a[2][2];  // rows g and g + 8; channels 2t and 2t + 8
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int channel = step * 16 + i % 2 * 8 + 2 * t, r = row + i / 2 * 8;
+                a[i / 2][i % 2] = query_pair(q, int64_t{r} * args.c + channel, r < args.rows,
+                                             sizeof(W) == 1 ? shared.factors + channel : nullptr);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const uint32_t(&four)[4] = b[step][i / 2];
+                const uint32_t half[2] = {four[i % 2 * 2], four[i % 2 * 2 + 1]};
+                multiply_add<T>(sums[i / 2][i % 2], a[0], a[1], half);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int r = row + i / 2 * 8, block = c0 / 16 + warp * 2 + i % 2;
+            if (r >= args.rows) continue;
+            const float(&low)[4] = sums[i % 2][0], (&high)[4] = sums[i % 2][1];
+            const int first = i / 2 * 2;
+            args.folded[((int64_t{r} * args.blocks() + block) * args.head_tiles() + h / 8) * 32 +
+                        h % 8 * 4 + t] = {pack(T{}, low[first] * scale, low[first + 1] * scale),
+                                          pack(T{}, high[first] * scale, high[first + 1] * scale)};
+        }
+    }
+}
+
+// --- (P X)_h Wv_h^T + bv_h
+
+constexpr int kUnfoldThreads = 32 * kFoldedWarps;
+constexpr int kUnfoldUnit = 32;                                // columns, two steps of a product
+constexpr int kMostUnits = 1280 / kUnfoldUnit / kFoldedWarps;  // of a warp
+
+// How much each split of a row and head weighs.
+__device__ inline void load_weights(float (&weights)[kMostFoldedSplits], const FoldedArgs& args,
+                                    int row, int h) {
+    const float2* tops = args.tops + (int64_t{row} * args.heads + h) * args.splits;
+    const bool there = row < args.rows;
+    float maxima[kMostFoldedSplits], largest = -INFINITY, sum = 0;
+#pragma unroll
+    for (int s = 0; s < kMostFoldedSplits; ++s) {
+        const float2 top = there && s < args.splits ? tops[s] : float2{-INFINITY, 0.0f};
+        maxima[s] = top.x;
+        weights[s] = top.y;
+    }
+#pragma unroll
+    for (int s = 0; s < kMostFoldedSplits; ++s) largest = fmaxf(largest, maxima[s]);
+#pragma unroll
+    for (int s = 0; s < kMostFoldedSplits; ++s) {
+        weights[s] = __fmul_rn(weights[s], exp2_from(maxima[s], largest));
+        sum = __fadd_rn(sum, weights[s]);
+    }
+    const float inverse = sum == 0 ? 0.0f : __frcp_rn(sum);  // NaN stays NaN
+#pragma unroll
+    for (int s = 0; s < kMostFoldedSplits; ++s) weights[s] = __fmul_rn(weights[s], inverse);
+}
+
+// The 32 columns of a unit, all splits together: 4 pairs, of columns 8 j + 2 t of the unit.
+template <class T>
+__device__ void merge_unit(uint32_t (&pairs)[4], const FoldedArgs& args,
+                           const float (&weights)[kMostFoldedSplits], const uint2* parts,
+                           int64_t split_stride) {
+    float sums[8] = {};
+    uint2 loaded[kMostFoldedSplits][2];
+#pragma unroll
+    for (int s = 0; s < kMostFoldedSplits; ++s)
+        for (int i = 0; i < 2; ++i)
+            loaded[s][i] = weights[s] != 0 ? parts[s * split_stride + i * 4] : uint2{0, 0};
+#pragma unroll
+    for (int s = 0; s < kMostFoldedSplits; ++s) {
+        const T* values = reinterpret_cast<const T*>(loaded[s]);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) sums[i] = __fmaf_rn(weights[s], to_f32(values[i]), sums[i]);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) pairs[j] = pack(T{}, sums[2 * j], sums[2 * j + 1]);
+}
+
+// Of four neighbouring lanes: pair j of lane t becomes pair t of lane j. A lane then has 8
+// neighbouring columns, as it loads them of the weights.
+__device__ inline void exchange(uint32_t (&pairs)[4]) {
+    const bool odd = threadIdx.x % 2, upper = threadIdx.x / 2 % 2;
+#pragma unroll
+    for (int j = 0; j < 4; j += 2) {
+        const uint32_t got = __shfl_xor_sync(0xffffffff, odd ? pairs[j] : pairs[j + 1], 1);
+        pairs[j] = odd ? got : pairs[j];
+        pairs[j + 1] = odd ? pairs[j + 1] : got;
+    }
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+        const uint32_t got = __shfl_xor_sync(0xffffffff, upper ? pairs[j] : pairs[j + 2], 2);
+        pairs[j] = upper ? got : pairs[j];
+        pairs[j + 2] = upper ? pairs[j + 2] : got;
+    }
+}
+
+// 8 neighbours of a row of Wv.
+template <class T, class W>
+struct ValueWeights {
+    std::conditional_t<sizeof(W) == 2, uint4, uint2> raw;
+
+    __device__ void load(const W* from) { raw = *reinterpret_cast<const decltype(raw)*>(from); }
+    __device__ Half half() const {
+        if constexpr (sizeof(W) == 2) {
+            return as_half(raw);
+        } else {
+            Half out;
+            widen(raw.x, out.step[0], T());
+            widen(raw.y, out.step[1], T());
+            return out;
+        }
+    }
+};
+
+// Block (16 * MT of a head's 64 outputs, 8 rows). A warp sums an eighth of the columns, in units of
+// 32; then the warps' sums are added in order.
+template <class T, class W, int MT>
+__global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 2) unfold_kernel(FoldedArgs args) {
+    let_next_start();
+    constexpr int kOutputs = 16 * MT, kBlocksOfHead = kFoldedHead / kOutputs;
+    constexpr int kPitch = kOutputs + 4;  // a warp's stores meet all banks
+    constexpr int kAhead = MT == 1 ? kMostUnits : 1;
+    __shared__ float shared[kFoldedWarps][8][kPitch];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const int h = blockIdx.x / kBlocksOfHead;
+    const int first = h * kFoldedHead + blockIdx.x % kBlocksOfHead * kOutputs;
+    const int units = args.c / kUnfoldUnit;
+    const int begin = warp * units / kFoldedWarps, end = (warp + 1) * units / kFoldedWarps;
+    const W* from = static_cast<const W*>(args.kv) + int64_t{args.c + first + g} * args.c + 8 * t;
+    ValueWeights<T, W> weights[kAhead][2 * MT];  // rows g and g + 8 of each 16
+    const auto load = [&](ValueWeights<T, W>(&to)[2 * MT], int unit) {
+#pragma unroll
+        for (int i = 0; i < 2 * MT; ++i)
+            to[i].load(from + int64_t{8 * i} * args.c + unit * kUnfoldUnit);
+    };
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) load(weights[i], min(begin + i, units - 1));
+    wait_for_previous();
+
+    const int row = blockIdx.y * 8 + g;
+    float split_weights[kMostFoldedSplits];
+    load_weights(split_weights, args, row, h);
+    const int64_t split_stride = int64_t{args.heads} * args.blocks() * 4;
+    const uint2* parts =
+        args.parts + (int64_t{row} * args.splits * args.heads + h) * args.blocks() * 4 + t;
+    float sums[MT][1][4] = {};
+    const auto multiply = [&](const ValueWeights<T, W>(&w)[2 * MT], int unit) {
+        uint32_t pairs[4];
+        merge_unit<T>(pairs, args, split_weights, parts + unit * 8, split_stride);
+        exchange(pairs);
+        const Half x[1] = {{{{pairs[0], pairs[1]}, {pairs[2], pairs[3]}}}};
+        Half halves[MT][2];
+#pragma unroll
+        for (int i = 0; i < 2 * MT; ++i) halves[i / 2][i % 2] = w[i].half();
+        multiply_halves<T, MT, 1>(sums, halves, x);
+    };
+    if constexpr (MT == 1) {
+#pragma unroll
+        for (int i = 0; i < kMostUnits; ++i)
+            if (begin + i < end) multiply(weights[i], begin + i);
+    } else {
+        for (int unit = begin; unit < end; ++unit) {
+            if (unit > begin) load(weights[0], unit);
+            multiply(weights[0], unit);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < MT; ++i)
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            shared[warp][2 * t + j % 2][i * 16 + j / 2 * 8 + g] = sums[i][0][j];
+    __syncthreads();
+    for (int i = threadIdx.x; i < 8 * kOutputs; i += kUnfoldThreads) {
+        const int r = blockIdx.y * 8 + i / kOutputs, n = first + i % kOutputs;
+        if (r >= args.rows) break;
+        float sum = 0;
+        for (int w = 0; w < kFoldedWarps; ++w)
+            sum = __fadd_rn(sum, shared[w][i / kOutputs][i % kOutputs]);
+        if (sizeof(W) == 1) sum = __fmul_rn(sum, args.scales[args.c + n]);
+        sum = __fadd_rn(sum, args.bias[args.c + n]);
+        static_cast<T*>(args.out)[(int64_t{args.first_row} + r) * args.c + n] = from_f32<T>(sum);
+    }
+}
+
+void check(const Tensor& out, const Tensor& q, const Tensor& heard, const Matrix& kv,
+           const Tensor& kv_bias, int64_t heads, const Ragged& rows) {
+    constexpr const char* kOp = "folded_attention";
+    check_tensor(kOp, "heard", heard, q.dtype, {-1, -1, -1});
+    check_matrix(kOp, kv);
+    const int64_t c = heard.dim(2);
+    require(can_fold(q.dtype, kv.values.dtype, c, heads, heard.dim(1)), kOp,
+            ": expected q, heard and weights that can_fold() takes, found ", q, ", ", heard, ", ",
+            kv.values, " and ", heads, " heads");
+    check_tensor(kOp, "q", q, heard.dtype, {-1, c});
+    check_tensor(kOp, "out", out, heard.dtype, {q.dim(0), c});
+    check_tensor(kOp, "kv", kv.values, kv.values.dtype, {2 * c, c});
+    check_tensor(kOp, "kv_bias", kv_bias, Dtype::f32, {2 * c});
+    require(rows.slot.rank == 1, kOp, ": expected slot i32 (B), found ", rows.slot);
+    const int64_t b = rows.sequences();
+    check_tensor(kOp, "slot", rows.slot, Dtype::i32, {b});
+    check_tensor(kOp, "query_start", rows.query_start, Dtype::i32, {b + 1});
+    check_tensor(kOp, "length", rows.length, Dtype::i32, {b});
+    require(rows.max_length <= heard.dim(1), kOp, ": expected at most ", heard.dim(1),
+            " keys a sequence, found ", rows.max_length);
+    for (const Tensor* tensor : {&out, &q, &heard, &kv.values})
+        require(reinterpret_cast<uintptr_t>(tensor->data) % 16 == 0, kOp,
+                ": expected tensors aligned to 16 bytes, found ", *tensor, " that is not");
+}
+
+}  // namespace
+
+void fold_queries(Context& ctx, const FoldedArgs& args) {
+    const dim3 grid(static_cast<unsigned>(args.c / kFoldColumns), static_cast<unsigned>(args.heads),
+                    static_cast<unsigned>(ceil_div(args.rows, kFoldRows)));
+    with_rows_types(args.type, args.kv_type, [&](auto x, auto w) {
+        launch_early(ctx, fold_kernel<decltype(x), decltype(w)>, grid, kFoldThreads, 0, args);
+    });
+}
+
+// Where a head's outputs in blocks of 16 are few blocks, they are spread so; else each block takes
+// all 64, so that the splits are read and added up once.
+void unfold_values(Context& ctx, const FoldedArgs& args) {
+    const int64_t tiles = ceil_div(args.rows, 8);
+    const bool few = tiles * args.heads <= multiprocessors() / 2;
+    with_rows_types(args.type, args.kv_type, [&](auto x, auto w) {
+        using X = decltype(x);
+        using W = decltype(w);
+        const dim3 grid(static_cast<unsigned>(args.heads * (few ? 4 : 1)),
+                        static_cast<unsigned>(tiles));
+        launch_early(ctx, few ? unfold_kernel<X, W, 1> : unfold_kernel<X, W, 4>, grid,
+                     kUnfoldThreads, 0, args);
+    });
+}
+
+void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
+                      Tensor kv_bias, int64_t heads, const Ragged& rows, float scale) {
+    check(out, q, heard, kv, kv_bias, heads, rows);
+    enter(ctx, {&out, &q, &heard, &kv.values, &kv.scales, &kv_bias, &rows.query_start, &rows.slot,
+                &rows.length});
+    const int64_t all = q.dim(0), c = heard.dim(2);
+    if (all == 0 || rows.sequences() == 0) return;
+    FoldedArgs args{};
+    args.out = out.data;
+    args.q = q.data;
+    args.heard = heard.data;
+    args.kv = kv.values.data;
+    args.scales = kv.scales ? kv.scales.as<float>() : nullptr;
+    args.bias = kv_bias.as<float>();
+    args.query_start = rows.query_start.as<int32_t>();
+    args.slot = rows.slot.as<int32_t>();
+    args.length = rows.length.as<int32_t>();
+    args.type = q.dtype;
+    args.kv_type = kv.values.dtype;
+    args.sequences = static_cast<int>(rows.sequences());
+    args.slots = static_cast<int>(heard.dim(0));
+    args.frames = static_cast<int>(heard.dim(1));
+    args.c = static_cast<int>(c);
+    args.heads = static_cast<int>(heads);
+    args.one_each = rows.max_queries == 1 && rows.sequences() == all;
+    args.splits = static_cast<int>(std::max<int64_t>(1, ceil_div(rows.max_length, kFoldedSplit)));
+    args.scale_log2 = scale * static_cast<float>(M_LOG2E);
+
+    const Arena::Scope scope(ctx.arena);
+    const int64_t most = std::min(all, kMostFoldedRows);
+    const auto scratch = [&](int64_t bytes) {
+        return ctx.arena.tensor(Dtype::u8, {most, bytes}).data;
+    };
+    args.folded = static_cast<uint2*>(scratch(c / 16 * args.head_tiles() * 256));
+    args.parts = static_cast<uint2*>(scratch(args.splits * heads * c * 2));
+    args.tops = static_cast<float2*>(scratch(args.splits * heads * 8));
+    for (int64_t first = 0; first < all; first += most) {
+        args.first_row = static_cast<int>(first);
+        args.rows = static_cast<int>(std::min(most, all - first));
+        fold_queries(ctx, args);
+        attend_folded(ctx, args);
+        unfold_values(ctx, args);
+    }
+}
+
+}  // namespace hark::cuda
