@@ -1,16 +1,14 @@
 // whisper-transcribe: log-mel stream -> text, srt, vtt, tsv, json, jsonl, with Whisper models.
 #include <unistd.h>
 
-#include <exception>
-#include <map>
 #include <memory>
 #include <optional>
 
 #include "core/cli.h"
 #include "core/models.h"
 #include "core/progress.h"
-#include "core/recordings.h"
 #include "whisper/output.h"
+#include "whisper/recording_feed.h"
 #include "whisper/transcribe.h"
 
 namespace {
@@ -48,38 +46,24 @@ void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& 
 }
 
 // Recordings go from the stream to the transcriber as long as it has room, and out in their order.
-// While it is at work only what has arrived is read. What breaks the stream is thrown when all
-// that came before it is written.
-void transcribe_all(ByteReader& in, int64_t n_mels, const Options& options,
-                    Transcriber& transcriber, Console& console) {
-    RecordingReader chunks(in, "mel", "pipe it through mel first");
-    std::map<std::string, MelRecording> open;  // those that have not ended
-    bool ended = false;
-    std::exception_ptr failure;
-    const auto read_chunk = [&] {
-        const std::optional<Chunk> chunk = chunks.next();
-        ended = !chunk;
-        if (ended) return;
-        open[chunk->recording].add(*chunk, n_mels);
-        if (!chunk->last) return;
-        MelRecording mel = std::move(open[chunk->recording]);
-        open.erase(chunk->recording);
-        if (chunk->error.empty())
-            warn_of_clips_behind(options.transcribe.clips, mel, chunk->source, console);
-        const double seconds = static_cast<double>(mel.content_frames()) / kFramesPerSecond;
-        transcriber.add({chunk->source, chunk->channel, "", seconds}, chunk->error, std::move(mel));
-    };
-    while (!ended || !transcriber.idle()) {
-        try {
-            while (!ended && transcriber.has_room() && (transcriber.idle() || in.ready()))
-                read_chunk();
-        } catch (...) {
-            failure = std::current_exception();
-            ended = true;
+// While it is at work only those that have arrived are taken. What breaks the stream is thrown when
+// all that came before it is written.
+void transcribe_all(RecordingFeed& feed, const Options& options, Transcriber& transcriber,
+                    Console& console) {
+    while (!feed.over() || !transcriber.idle()) {
+        while (transcriber.has_room()) {
+            std::optional<Arrived> one = feed.next(transcriber.idle());
+            if (!one) break;
+            if (one->error.empty())
+                warn_of_clips_behind(options.transcribe.clips, one->mel, one->source, console);
+            const double seconds =
+                static_cast<double>(one->mel.content_frames()) / kFramesPerSecond;
+            transcriber.add({one->source, one->channel, "", seconds}, one->error,
+                            std::move(one->mel));
         }
         transcriber.advance();
     }
-    if (failure) std::rethrow_exception(failure);
+    feed.check();
 }
 
 Transcriber::Listener listener_of(TranscriptOutput& output, Console& console) {
@@ -122,8 +106,9 @@ void run(const Options& options, Console& console) {
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe, listener_of(output, console),
                             draft ? &*draft : nullptr);
 
-    ByteReader in(STDIN_FILENO, "stdin");
-    transcribe_all(in, model.config.n_mels, options, transcriber, console);
+    RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels,
+                       static_cast<size_t>(transcriber.slots()));
+    transcribe_all(feed, options, transcriber, console);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "kernels/ragged.h"
 #include "speech/detector.h"
 #include "whisper/alignment.h"
-#include "whisper/model.h"
+#include "whisper/pass.h"
 #include "whisper_work.h"
 
 namespace hark::bench {
@@ -62,8 +62,8 @@ class Session {
     Session(Context& ctx, const Model& model, int64_t slots)
         : ctx_(ctx),
           model_(model),
-          self_(key_values(slots, model.config.n_text_ctx)),
-          cross_(key_values(slots, model.config.n_audio_ctx)),
+          slots_(slots),
+          caches_(model, slots, slots, ctx.arena.source()),
           mel_(random_values(kWindowFrames * model.config.n_mels, 1)) {
         Arena::Scope scope(ctx_.arena);
         const Tensor encoded = model_.encoder(ctx_, window());
@@ -88,7 +88,7 @@ class Session {
     double step_ms(int32_t queries = 1, bool one_window = false) {
         std::vector<int32_t> tokens, position, wanted;
         HostRagged own, listens;
-        for (int32_t i = 0; i < self_.slots; ++i) {
+        for (int32_t i = 0; i < slots_; ++i) {
             for (int32_t k = 0; k < queries; ++k) {
                 wanted.push_back(static_cast<int32_t>(tokens.size()));
                 tokens.push_back(1000 + 17 * i + k);
@@ -99,19 +99,19 @@ class Session {
         }
         return median_ms([&] {
             Arena::Scope scope(ctx_.arena);
-            model_.decoder(ctx_, ints(tokens), ints(position), own.view(), listens.view(),
-                           ints(wanted), self_, cross_);
+            model_.decoder(ctx_, ints(tokens), ints(position), own.view(), heard(listens),
+                           ints(wanted), caches_.self);
         });
     }
     // Every beam goes on from its neighbour: all of their caches move.
     double reorder_ms() {
         std::vector<int32_t> from, to;
-        for (int32_t i = 0; i < self_.slots; ++i) {
-            from.push_back((i + 1) % static_cast<int32_t>(self_.slots));
+        for (int32_t i = 0; i < slots_; ++i) {
+            from.push_back((i + 1) % static_cast<int32_t>(slots_));
             to.push_back(i);
         }
         return median_ms([&] {
-            for (std::vector<Tensor>* caches : {&self_.keys, &self_.values})
+            for (std::vector<Tensor>* caches : {&caches_.self.keys, &caches_.self.values})
                 for (Tensor& cache : *caches)
                     copy_cache(ctx_, cache, ints(from), ints(to), kPosition);
         });
@@ -134,8 +134,8 @@ class Session {
             const int64_t heads = std::ssize(config.alignment_heads);
             Tensor scores = ctx_.arena.tensor(Dtype::f32, {heads, kWordTokens, config.n_audio_ctx});
             const std::vector<ScoresRequest> requests = requests_for(config, scores);
-            model_.decoder(ctx_, ints(tokens), ints(position), own.view(), listens.view(),
-                           ints(wanted), self_, cross_, &requests);
+            model_.decoder(ctx_, ints(tokens), ints(position), own.view(), heard(listens),
+                           ints(wanted), caches_.self, &requests);
             const std::vector<float> fit =
                 attention_map({scores.as<float>(), static_cast<size_t>(scores.size())}, heads,
                               kWordTokens, config.n_audio_ctx, ctx_.threads);
@@ -144,19 +144,12 @@ class Session {
     }
 
   private:
-    KeyValues key_values(int64_t slots, int64_t capacity) const {
-        const Config& c = model_.config;
-        return KeyValues(c.n_text_layer, slots, c.n_text_head, capacity,
-                         c.n_text_state / c.n_text_head, model_.precision.cache,
-                         ctx_.arena.source());
-    }
+    Listening heard(const HostRagged& rows) const { return {caches_.heard, rows.view(), {}, {}}; }
     Tensor window() {
         return Tensor(mel_.data(), Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
     }
     void remember(const Tensor& encoded, int64_t slot) {
-        HostRagged one;
-        one.add(slot, model_.config.n_audio_ctx, model_.config.n_audio_ctx);
-        model_.decoder.remember(ctx_, encoded, cross_, one.view());
+        model_.decoder.remember(ctx_, encoded, caches_.heard, {&slot, 1});
     }
     // Real values in every place that a step reads.
     void read_prompt(int64_t slot) {
@@ -167,13 +160,14 @@ class Session {
         own.add(slot, kPosition, kPosition);
         listens.add(slot, kPosition, model_.config.n_audio_ctx);
         Arena::Scope scope(ctx_.arena);
-        model_.decoder(ctx_, ints(tokens), ints(position), own.view(), listens.view(), ints(wanted),
-                       self_, cross_);
+        model_.decoder(ctx_, ints(tokens), ints(position), own.view(), heard(listens), ints(wanted),
+                       caches_.self);
     }
 
     Context& ctx_;
     const Model& model_;
-    KeyValues self_, cross_;
+    int64_t slots_;
+    Caches caches_;
     std::vector<float> mel_;
 };
 
@@ -209,9 +203,9 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
                  static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
                                      config.n_text_state * config.n_text_state),
                  product);
-    report.bytes(name + "token", dtype, token, token_bytes(model, 1));
+    report.bytes(name + "token", dtype, token, token_bytes(model, 1, Device::cpu));
     report.bytes(name + "token in a batch of 8", dtype, tokens / kBatch,
-                 token_bytes(model, kBatch) / kBatch);
+                 token_bytes(model, kBatch, Device::cpu) / kBatch);
     report.figure(name + "times of a window's words", dtype, words, kWordTokens / words * 1000,
                   "tokens/s");
     report.figure(name + "step of 5 beams", dtype, beam_step, beam_step / token, "tokens alone");

@@ -77,37 +77,44 @@ class Windows {
           model_(model),
           count_(count),
           caches_(model, count + 1, count, ctx.arena.source()),
-          mel_(random_values(std::min(count, kWindowsAtOnce) * kWindowFrames * model.config.n_mels,
-                             1)),
+          memory_(ctx.host_arena.source()),
+          mel_(memory_.tensor(
+              Dtype::f32, {std::min(count, kWindowsAtOnce), kWindowFrames, model.config.n_mels})),
           step_(ctx, model, caches_, rules(model.config), count),
-          tokens_(static_cast<size_t>(count)) {}
+          tokens_(static_cast<size_t>(count)) {
+        const std::vector<float> values = random_values(mel_.size(), 1);
+        std::copy(values.begin(), values.end(), mel_.as<float>());
+    }
 
     void encode() {
         for (int64_t i = 0; i < count_; i += kWindowsAtOnce) {
             std::vector<int64_t> slots;
             for (int64_t slot = i; slot < std::min(i + kWindowsAtOnce, count_); ++slot)
                 slots.push_back(slot);
-            encode_windows(ctx_, model_, caches_, slots,
-                           Tensor(mel_.data(), Dtype::f32,
-                                  {std::ssize(slots), kWindowFrames, model_.config.n_mels}));
+            encode_windows(ctx_, model_, caches_, slots, mel_.slice(0, std::ssize(slots)));
         }
     }
     void read_prompts() {
-        for (int64_t i = 0; i < count_; i += kWindowsAtOnce) {
+        constexpr int64_t kAtOnce = (kManyRowsOnGpu - 1) / kPrompt;
+        const int32_t n_vocab = static_cast<int32_t>(model_.config.n_vocab);
+        for (int64_t i = 0; i < count_; i += kAtOnce) {
             Pass pass;
-            for (int64_t slot = i; slot < std::min(i + kWindowsAtOnce, count_); ++slot) {
+            std::vector<RowChoice> choices;
+            for (int64_t slot = i; slot < std::min(i + kAtOnce, count_); ++slot) {
                 std::vector<int32_t>& tokens = tokens_[static_cast<size_t>(slot)];
                 tokens.clear();
                 for (int32_t t = 0; t < kPrompt; ++t)
                     tokens.push_back(static_cast<int32_t>(1000 + 17 * slot + t));
                 pass.add(tokens, 0, slot, slot, model_.config.n_audio_ctx);
                 pass.want(pass.rows() - kPrompt);
+                choices.push_back(RowChoice{.only = 3});  // of silence
                 pass.want(pass.rows() - 1);
+                choices.push_back(row_choice(rules(model_.config), {}, n_vocab));
             }
-            const Scratch scratch(ctx_);
-            pass.logits(ctx_, model_, caches_);
+            const std::vector<Candidate> best = step_(pass, choices, 1);
+            for (size_t k = 1; k < best.size(); k += 2)
+                tokens_[static_cast<size_t>(i) + k / 2].push_back(best[k].token);
         }
-        for (std::vector<int32_t>& tokens : tokens_) tokens.push_back(7);
     }
     void decode(int64_t steps) {
         const int32_t n_vocab = static_cast<int32_t>(model_.config.n_vocab);
@@ -138,7 +145,8 @@ class Windows {
     const Model& model_;
     int64_t count_;
     Caches caches_;
-    std::vector<float> mel_;
+    Arena memory_;
+    Tensor mel_;  // pinned, as whisper-transcribe has it
     GpuStep step_;
     std::vector<std::vector<int32_t>> tokens_;  // by window
 };
@@ -163,9 +171,10 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
             std::printf("\t\n");
         std::fflush(stdout);
     };
-    const double flops =
-        encoder_flops(config) + static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
-                                                    config.n_text_state * config.n_text_state);
+    const bool folded = Heard::is_folded(config, precision, Device::cuda);
+    const double cache = static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
+                                             config.n_text_state * config.n_text_state);
+    const double flops = encoder_flops(config) + (folded ? 0 : cache);
     for (const int64_t batch : batches) {
         Windows windows(ctx, model, batch);
         const double n = static_cast<double>(batch);
@@ -178,10 +187,10 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
             windows.read_prompts();
             windows.decode(kTokens);
         });
-        row("encoder and cross-attention cache, a window", batch, encoder / n,
-            flops * n / encoder * 1e-6, "GFLOP/s", product);
-        row("step of one token each", batch, step, token_bytes(model, n) / step * 1e-6, "GB/s",
-            copy);
+        row(folded ? "encoder, a window" : "encoder and cross-attention cache, a window", batch,
+            encoder / n, flops * n / encoder * 1e-6, "GFLOP/s", product);
+        row("step of one token each", batch, step,
+            token_bytes(model, n, Device::cuda) / step * 1e-6, "GB/s", copy);
         row("window with 100 tokens", batch, whole / n, kWindowSeconds * 1000 * n / whole,
             "x real time", 0);
     }

@@ -12,7 +12,7 @@ double matrix_bytes(const Matrix& w) {
 
 }  // namespace
 
-double token_bytes(const Model& model, double windows) {
+double token_bytes(const Model& model, double windows, Device device) {
     double bytes = matrix_bytes(model.decoder.token_embedding);
     for (const DecoderBlock& block : model.decoder.blocks)
         for (const Matrix* w :
@@ -20,9 +20,13 @@ double token_bytes(const Model& model, double windows) {
               &block.cross_attn.out.weight, &block.mlp.fc1.weight, &block.mlp.fc2.weight})
             bytes += matrix_bytes(*w);
     const Config& c = model.config;
-    return bytes + windows *
-                       static_cast<double>(2 * c.n_text_layer * c.n_audio_ctx * c.n_text_state) *
-                       static_cast<double>(size_of(model.precision.cache));
+    double window = static_cast<double>(Heard::window_bytes(c, model.precision, device));
+    if (Heard::is_folded(c, model.precision, device)) {
+        window *= static_cast<double>(c.n_text_layer);
+        for (const DecoderBlock& block : model.decoder.blocks)
+            bytes += matrix_bytes(block.cross_attn.kv.weight);
+    }
+    return bytes + windows * window;
 }
 
 double encoder_flops(const Config& c) {

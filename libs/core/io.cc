@@ -1,6 +1,5 @@
 #include "core/io.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,11 +39,6 @@ size_t ByteReader::read(void* to, size_t bytes) {
         done += got;
     }
     return done;
-}
-
-bool ByteReader::ready() const {
-    pollfd in{fd_, POLLIN, 0};
-    return !ahead_.empty() || ::poll(&in, 1, 0) > 0;
 }
 
 std::string_view ByteReader::peek(size_t bytes) {

@@ -20,8 +20,6 @@ class ByteReader {
     std::string_view peek(size_t bytes);
     // Whatever has come, at least one byte unless the file has ended.
     size_t read_some(void* to, size_t bytes);
-    // Whether bytes, or the end of the file, are there to be read without waiting.
-    bool ready() const;
     const std::string& name() const { return name_; }
 
   private:

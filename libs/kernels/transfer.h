@@ -8,7 +8,8 @@
 namespace hark {
 
 // A tensor of the host, as the context's kernels take it: itself on the CPU, a copy in ctx.arena on
-// a GPU. The host's memory may be used again at once.
+// a GPU. The host's memory may be used again at once; pinned memory, as ctx.host_arena's, once
+// something has come back from the context's stream.
 Tensor to_device(Context& ctx, const Tensor& host);
 Ragged to_device(Context& ctx, const Ragged& host);
 

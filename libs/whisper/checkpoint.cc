@@ -84,6 +84,7 @@ Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config)
         file.forget_taken();
     }
     decoder.ln = layers.norm("decoder.layer_norm", c);
+    decoder.n_head = config.n_text_head;
     return decoder;
 }
 

@@ -69,7 +69,7 @@ struct RowRules {
         return id >= row.stamp_end;
     }
     __device__ float logit(const float* logits, int id) const {
-        return allows(id) ? logits[id] : -INFINITY;
+        return row.only >= 0 || allows(id) ? logits[id] : -INFINITY;
     }
 };
 
@@ -137,7 +137,8 @@ __global__ void __launch_bounds__(kThreads)
         (id < rules.timestamp_begin ? text : stamps).add(allowed.logit(logits, id), id);
     text = over_block(text, scratch);
     stamps = over_block(stamps, scratch);
-    allowed.no_text = rules.timestamps && stamps.best > -INFINITY && stamps.log_sum() > text.best;
+    allowed.no_text = rules.timestamps && allowed.row.only < 0 && stamps.best > -INFINITY &&
+                      stamps.log_sum() > text.best;
     Part whole = stamps;
     if (!allowed.no_text) whole.add(text);
 
@@ -151,8 +152,13 @@ __global__ void __launch_bounds__(kThreads)
             logit = logits[token];
         }
     }
+    if (allowed.row.only >= 0) {
+        last.token = allowed.row.only;
+        logit = logits[last.token];
+    }
     last.logprob = logit - total;
     if (threadIdx.x == 0) out[0] = last;
+    if (allowed.row.only >= 0) last.token = -1;
     for (int i = 1; i < k; ++i) {
         if (last.token >= 0) {
             const Part next = best_behind(allowed, logits, last, logit, scratch);

@@ -21,7 +21,7 @@ struct RowChoice {
     int32_t text_end = 0;    // ids of [0, text_end) are forbidden,
     int32_t stamp_end = 0;   // those of [timestamp_begin, stamp_end),
     int32_t stamp_last = 0;  // and those above
-    int32_t unused = 0;
+    int32_t only = -1;       // 0 or more: this token's own probability, whatever the rules
 };
 
 // What the tokens sampled so far leave to a row; n_vocab the number of logits.

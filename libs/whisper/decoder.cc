@@ -1,10 +1,36 @@
 #include <cmath>
+#include <numeric>
 
 #include "core/error.h"
 #include "kernels/ragged.h"
 #include "whisper/model.h"
 
 namespace hark::whisper {
+
+bool Heard::is_folded(const Config& config, const Precision& precision, Device device) {
+    const Dtype weights =
+        precision.weights == Precision::Weights::int8 ? Dtype::i8 : precision.activations;
+    return device == Device::cuda && can_fold(precision.activations, weights, config.n_text_state,
+                                              config.n_text_head, config.n_audio_ctx);
+}
+
+Heard::Heard(const Config& config, const Precision& precision, int64_t windows,
+             const MemorySource& memory)
+    : memory_(memory) {
+    const int64_t t = config.n_audio_ctx, c = config.n_text_state, heads = config.n_text_head;
+    if (is_folded(config, precision, memory.device))
+        encoded = memory_.tensor(precision.activations, {windows, t, c});
+    else
+        key_values.emplace(config.n_text_layer, windows, heads, t, c / heads, precision.cache,
+                           memory);
+}
+
+int64_t Heard::window_bytes(const Config& config, const Precision& precision, Device device) {
+    const int64_t values = config.n_audio_ctx * config.n_text_state;
+    if (is_folded(config, precision, device))
+        return values * static_cast<int64_t>(size_of(precision.activations));
+    return 2 * config.n_text_layer * values * static_cast<int64_t>(size_of(precision.cache));
+}
 
 void CrossAttention::remember(Context& ctx, Tensor encoded, Tensor keys, Tensor values,
                               const Ragged& windows) const {
@@ -13,31 +39,68 @@ void CrossAttention::remember(Context& ctx, Tensor encoded, Tensor keys, Tensor 
     append_cache(ctx, keys, values, k_v, 0, windows);
 }
 
-void CrossAttention::add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
-                            const Ragged& rows, const ScoresRequest* request) const {
-    Arena::Scope scope(ctx.arena);
-    const float scale = 1.0f / std::sqrt(static_cast<float>(keys.dim(3)));
-    Tensor q = query(ctx, input);                                     // (T, C)
-    Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), x.dim(-1)});  // (T, C)
+void CrossAttention::attend(Context& ctx, Tensor mixed, Tensor q, Tensor keys, Tensor values,
+                            const Ragged& rows, float scale, const ScoresRequest* request) const {
     attention(ctx, mixed, q, keys, values, rows, scale, false);
-    if (request && !request->heads.empty()) {
-        std::vector<int32_t> heads = request->heads;
-        const int64_t n = static_cast<int64_t>(heads.size());
-        attention_scores(ctx, request->scores, q, keys, Tensor(heads.data(), Dtype::i32, {n}), rows,
+    if (!request || request->heads.empty()) return;
+    std::vector<int32_t> heads = request->heads;
+    const int64_t n = static_cast<int64_t>(heads.size());
+    attention_scores(ctx, request->scores, q, keys, Tensor(heads.data(), Dtype::i32, {n}), rows,
+                     scale);
+}
+
+void CrossAttention::add_to(Context& ctx, Tensor x, Tensor input, int64_t n_head,
+                            const Listening& listening, size_t layer,
+                            const ScoresRequest* request) const {
+    Arena::Scope scope(ctx.arena);
+    const int64_t c = x.dim(-1), d = c / n_head;
+    const float scale = 1.0f / std::sqrt(static_cast<float>(d));
+    const Heard& heard = listening.heard;
+    Tensor q = query(ctx, input);                             // (T, C)
+    Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
+    if (!heard.folded()) {
+        attend(ctx, mixed, q, heard.key_values->keys[layer], heard.key_values->values[layer],
+               listening.rows, scale, request);
+    } else if (listening.gathered) {
+        const int64_t b = listening.windows.sequences();
+        const int64_t t = listening.gathered.rows() / b;
+        Tensor keys = ctx.arena.tensor(x.dtype, {b, n_head, t, d});
+        Tensor values = ctx.arena.tensor(x.dtype, {b, n_head, t, d});
+        remember(ctx, listening.gathered, keys, values, listening.windows);
+        attend(ctx, mixed, q, keys, values, listening.rows, scale, request);
+    } else {
+        folded_attention(ctx, mixed, q, heard.encoded, kv.weight, kv.bias, n_head, listening.rows,
                          scale);
     }
     out.add_to(ctx, x, mixed);
 }
 
-void Decoder::remember(Context& ctx, Tensor encoded, KeyValues& cross,
-                       const Ragged& windows) const {
-    const Stage stage(ctx, "cross-attention cache", encoded);
-    for (size_t i = 0; i < blocks.size(); ++i)
-        blocks[i].cross_attn.remember(ctx, encoded, cross.keys[i], cross.values[i], windows);
+void Decoder::remember(Context& ctx, Tensor encoded, Heard& heard,
+                       std::span<const int64_t> slots) const {
+    const Arena::Scope scope(ctx.arena);
+    const int64_t b = std::ssize(slots), t = encoded.rows() / b;
+    if (!heard.folded()) {
+        const Stage stage(ctx, "cross-attention cache", encoded);
+        HostRagged host;
+        for (const int64_t slot : slots) host.add(slot, t, t);
+        const Ragged windows = to_device(ctx, host.view());
+        for (size_t i = 0; i < blocks.size(); ++i)
+            blocks[i].cross_attn.remember(ctx, encoded, heard.key_values->keys[i],
+                                          heard.key_values->values[i], windows);
+        return;
+    }
+    std::vector<int32_t> order(static_cast<size_t>(encoded.rows()));
+    std::iota(order.begin(), order.end(), 0);
+    const Tensor rows = to_device(ctx, Tensor(order.data(), Dtype::i32, {encoded.rows()}));
+    for (int64_t i = 0; i < b; ++i) {
+        const int64_t slot = slots[static_cast<size_t>(i)];
+        select_rows(ctx, heard.encoded.slice(slot, slot + 1).reshaped({t, encoded.dim(1)}), encoded,
+                    rows.slice(i * t, (i + 1) * t));
+    }
 }
 
 Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                           const Ragged& listens, Tensor wanted, KeyValues& self, KeyValues& cross,
+                           const Listening& listening, Tensor wanted, KeyValues& self,
                            const std::vector<ScoresRequest>* requests) const {
     const int64_t c = positions.dim(1);
     Tensor logits = ctx.arena.tensor(Dtype::f32, {wanted.dim(0), token_embedding.values.dim(0)});
@@ -50,8 +113,8 @@ Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const R
         const DecoderBlock& block = blocks[i];
         Arena::Scope layer(ctx.arena);
         block.attn.add_to(ctx, x, block.attn_ln(ctx, x), self.keys[i], self.values[i], rows, true);
-        block.cross_attn.add_to(ctx, x, block.cross_attn_ln(ctx, x), cross.keys[i], cross.values[i],
-                                listens, requests ? &requests->at(i) : nullptr);
+        block.cross_attn.add_to(ctx, x, block.cross_attn_ln(ctx, x), n_head, listening, i,
+                                requests ? &requests->at(i) : nullptr);
         block.mlp.add_to(ctx, x, block.mlp_ln(ctx, x));
     }
     Tensor last = ctx.arena.tensor(activations, {wanted.dim(0), c});

@@ -15,8 +15,9 @@ namespace {
 constexpr double kMaxInitialTimestamp = 1.0;  // seconds
 constexpr double kTimestampStep = 0.02;       // seconds
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-// Rows of a pass: so many are multiplied without any bit depending on the others (ops.h, linear).
-constexpr int64_t kRowsAtOnce = 16, kRowsAtOnceOnGpu = kManyRowsOnGpu - 1;
+// Rows of a step on the CPU: so many are multiplied without any bit depending on the others (ops.h,
+// linear).
+constexpr int64_t kRowsAtOnce = 16;
 
 Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
     const SpecialTokens& special = tokenizer.special();
@@ -99,28 +100,6 @@ std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot
     return probabilities;
 }
 
-Row WindowDecoder::first_row(const WindowTask& task) const {
-    const SpecialTokens& special = tokenizer_.special();
-    std::vector<int32_t> tokens;
-    if (!task.prompt.empty()) {
-        tokens.push_back(special.sot_prev);
-        const size_t skipped =
-            task.prompt.size() > max_prompt() ? task.prompt.size() - max_prompt() : 0;
-        tokens.insert(tokens.end(), task.prompt.begin() + static_cast<ptrdiff_t>(skipped),
-                      task.prompt.end());
-    }
-    Row row;
-    row.window = static_cast<int32_t>(task.slot);
-    row.sot_index = static_cast<int32_t>(tokens.size());
-    const std::vector<int32_t> sot = tokenizer_.sot_sequence(task.language, options_.task);
-    tokens.insert(tokens.end(), sot.begin(), sot.end());
-    if (!options_.timestamps) tokens.push_back(special.no_timestamps);
-    tokens.insert(tokens.end(), options_.prefix.begin(), options_.prefix.end());
-    std::copy(tokens.begin(), tokens.end(), row.tokens.begin());
-    row.length = row.sample_begin = static_cast<int32_t>(tokens.size());
-    return row;
-}
-
 // A row longer than this is finished. Half the context is sampled at most; the last token sampled
 // may stand behind the context's end, as it is never decoded.
 int32_t WindowDecoder::max_length(const Row& row) const {
@@ -128,88 +107,8 @@ int32_t WindowDecoder::max_length(const Row& row) const {
     return std::min(context, row.sample_begin + context / 2 - 1);
 }
 
-int64_t WindowDecoder::cache_row(const Group& group, size_t row) const {
-    return group.task.slot * rows_a_window_ + static_cast<int64_t>(row);
-}
-
-// On the CPU a prompt is read in a pass of its own: the products of many rows may round by their
-// number. On a GPU as many are read together as a pass has room for, those of few tokens apart from
-// the others (ops.h, attention).
-void WindowDecoder::start(std::span<const WindowTask> tasks) {
-    std::vector<std::pair<int64_t, WindowTask>> prompts;  // by rows
-    for (const WindowTask& task : tasks) prompts.push_back({first_row(task).length, task});
-    const auto few = [](const auto& prompt) { return prompt.first <= kFewQueries; };
-    std::stable_partition(prompts.begin(), prompts.end(), few);
-    std::vector<WindowTask> together;
-    int64_t rows = 0;
-    for (size_t i = 0; i < prompts.size(); ++i) {
-        together.push_back(prompts[i].second);
-        rows += prompts[i].first;
-        const bool last = i + 1 == prompts.size();
-        if (!last && ctx_.on_cuda() && few(prompts[i]) == few(prompts[i + 1]) &&
-            rows + prompts[i + 1].first <= kRowsAtOnceOnGpu)
-            continue;
-        read_prompts(together);
-        together.clear();
-        rows = 0;
-    }
-}
-
-void WindowDecoder::begin(const WindowTask& task) {
-    Group& group = groups_[static_cast<size_t>(task.slot)];
-    require(!group.decoding, "the window in slot ", task.slot, " is being decoded");
-    group = Group{};
-    group.task = task;
-    group.decoding = true;
-    group.beams = task.temperature == 0 && options_.beam_size > 1;
-    group.rows.push_back(first_row(task));
-}
-
-void WindowDecoder::read_prompts(std::span<const WindowTask> tasks) {
-    Pass pass;
-    for (const WindowTask& task : tasks) {
-        begin(task);
-        const Group& group = groups_[static_cast<size_t>(task.slot)];
-        const Row& row = group.rows.front();
-        const int64_t packed = pass.rows();
-        pass.add({row.tokens.data(), static_cast<size_t>(row.length)}, 0, cache_row(group, 0),
-                 task.slot, model_.config.n_audio_ctx);
-        pass.want(packed + row.sot_index);
-        pass.want(packed + row.length - 1);
-    }
-    const Scratch scratch(ctx_);
-    const size_t n_vocab = static_cast<size_t>(model_.config.n_vocab);
-    float* logits = pass.logits(ctx_, model_, caches_).as<float>();
-    const int32_t no_speech = tokenizer_.special().no_speech;
-    for (const WindowTask& task : tasks) {
-        Group& group = groups_[static_cast<size_t>(task.slot)];
-        const std::span<float> at_sot(logits, n_vocab), last(logits + n_vocab, n_vocab);
-        if (no_speech >= 0)
-            group.rows.front().no_speech_prob =
-                static_cast<float>(std::exp(at_sot[no_speech] - log_sum_exp(at_sot)));
-        spread(group, last);
-        logits += 2 * n_vocab;
-    }
-}
-
-void WindowDecoder::spread(Group& group, std::span<float> logits) {
-    const Row row = group.rows.front();
-    filter(row, logits);
-    if (group.beams) {
-        group.candidates = {best_candidates(logits, beams_.size + 1)};
-        advance(group);
-        return;
-    }
-    const double temperature = group.task.temperature;
-    const int64_t rows = temperature > 0 ? options_.best_of : 1;
-    group.rows.assign(static_cast<size_t>(rows), row);
-    Random seeds(group.task.seed);
-    for (Row& each : group.rows) {
-        group.random.emplace_back(seeds.next());
-        append_token(each, logits, choose_token(logits, temperature, group.random.back()),
-                     rules_.eot, max_length(row));
-    }
-    follow_parents(group);
+int64_t WindowDecoder::cache_row(int64_t slot, size_t row) const {
+    return slot * rows_a_window_ + static_cast<int64_t>(row);
 }
 
 void WindowDecoder::filter(const Row& row, std::span<float> logits) const {
@@ -237,8 +136,8 @@ void WindowDecoder::follow_parents(const Group& group) {
     for (size_t i = 0; i < group.rows.size(); ++i) {
         const size_t parent = static_cast<size_t>(group.rows[i].parent);
         if (parent == i) continue;
-        from.push_back(static_cast<int32_t>(cache_row(group, parent)));
-        to.push_back(static_cast<int32_t>(cache_row(group, i)));
+        from.push_back(static_cast<int32_t>(cache_row(group.task.slot, parent)));
+        to.push_back(static_cast<int32_t>(cache_row(group.task.slot, i)));
     }
     if (to.empty()) return;
     const int64_t length = group.rows.front().length - 1;  // the newest token is not there yet
@@ -254,7 +153,7 @@ void WindowDecoder::follow_parents(const Group& group) {
 std::vector<WindowDecoder::Done> WindowDecoder::step() {
     Pass pass;
     std::vector<Going> going;
-    const int64_t most = ctx_.on_cuda() ? kRowsAtOnceOnGpu : kRowsAtOnce;
+    const int64_t most = ctx_.on_cuda() ? kManyRowsOnGpu - 1 : kRowsAtOnce;
     for (Group& group : groups_) {
         if (!group.decoding) continue;
         if (group.beams) group.candidates.assign(group.rows.size(), {});
@@ -271,7 +170,7 @@ std::vector<WindowDecoder::Done> WindowDecoder::step() {
             one.packed = pass.rows();
             std::vector<int32_t> tokens(row.tokens.begin(), row.tokens.begin() + row.length);
             tokens.insert(tokens.end(), one.drafts.begin(), one.drafts.end());
-            pass.add(tokens, row.length - 1, cache_row(group, i), row.window,
+            pass.add(tokens, row.length - 1, cache_row(group.task.slot, i), row.window,
                      model_.config.n_audio_ctx);
             for (int64_t k = 0; k < rows; ++k) pass.want(one.packed + k);
             going.push_back(std::move(one));
@@ -304,6 +203,15 @@ void WindowDecoder::run(Pass& pass, std::vector<Going>& going) {
     going.clear();
 }
 
+// What a row with these tokens sampled asks the GPU for.
+RowChoice WindowDecoder::choice_of(std::span<const int32_t> sampled, const Group& group,
+                                   Random& random) const {
+    RowChoice choice = row_choice(rules_, sampled, static_cast<int32_t>(model_.config.n_vocab));
+    choice.temperature = static_cast<float>(group.task.temperature);
+    if (choice.temperature > 0) choice.u = random.uniform();
+    return choice;
+}
+
 void WindowDecoder::run_on_gpu(Pass& pass, const std::vector<Going>& going) {
     std::vector<RowChoice> choices;
     bool beams = false;
@@ -311,11 +219,7 @@ void WindowDecoder::run_on_gpu(Pass& pass, const std::vector<Going>& going) {
         const Row& row = one.group->rows[one.row];
         std::vector<int32_t> sampled(row.sampled().begin(), row.sampled().end());
         for (size_t k = 0; k <= one.drafts.size(); ++k) {
-            RowChoice choice =
-                row_choice(rules_, sampled, static_cast<int32_t>(model_.config.n_vocab));
-            choice.temperature = static_cast<float>(one.group->task.temperature);
-            if (choice.temperature > 0) choice.u = one.group->random[one.row].uniform();
-            choices.push_back(choice);
+            choices.push_back(choice_of(sampled, *one.group, one.group->random[one.row]));
             if (k < one.drafts.size()) sampled.push_back(one.drafts[k]);
         }
         beams = beams || one.group->beams;

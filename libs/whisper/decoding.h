@@ -112,17 +112,19 @@ class WindowDecoder {
 
     void begin(const WindowTask& task);
     void read_prompts(std::span<const WindowTask> tasks);
+    // Run the pass of the tasks' prompts and give each row its first token.
+    void begin_on_host(Pass& pass, std::span<const WindowTask> tasks);
+    void begin_on_gpu(Pass& pass, std::span<const WindowTask> tasks);
+    RowChoice choice_of(std::span<const int32_t> sampled, const Group& group, Random& random) const;
     Row first_row(const WindowTask& task) const;
     int32_t max_length(const Row& row) const;
-    int64_t cache_row(const Group& group, size_t row) const;
+    int64_t cache_row(int64_t slot, size_t row) const;
     void run(Pass& pass, std::vector<Going>& going);
     void run_on_gpu(Pass& pass, const std::vector<Going>& going);
     void take_logits(const Going& going, float* logits);
     void take_candidates(const Going& going, std::span<const Candidate> best);
     [[noreturn]] static void fail_without_token(const Row& row);
     void filter(const Row& row, std::span<float> logits) const;
-    // Makes the group's rows from the first one's logits.
-    void spread(Group& group, std::span<float> logits);
     void advance(Group& group);
     // Every row's cache becomes that of the row it goes on from.
     void follow_parents(const Group& group);

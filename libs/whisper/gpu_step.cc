@@ -99,9 +99,10 @@ void GpuStep::Graph::launch(const Model& model, Caches& caches, const Chooser& c
     const Arena::Scope scope(step.arena);
     const Tensor start = on_device(kStart);
     const Ragged own{start, on_device(kSlot), on_device(kLength), 1, model.config.n_text_ctx};
-    const Ragged listens{start, on_device(kWindow), on_device(kHeard), 1, model.config.n_audio_ctx};
+    const Ragged windows{start, on_device(kWindow), on_device(kHeard), 1, model.config.n_audio_ctx};
+    const Listening listening{caches.heard, windows, {}, {}};
     const Tensor logits = model.decoder(step, on_device(kTokens), on_device(kPosition), own,
-                                        listens, start.slice(0, n), caches.self, caches.cross);
+                                        listening, start.slice(0, n), caches.self);
     chooser(step, candidates(best), k, logits, choices(device));
 }
 
@@ -117,9 +118,9 @@ GpuStep::~GpuStep() = default;
 
 std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const RowChoice> choices,
                                            int64_t k) {
-    require(std::ssize(choices) == pass.rows(), "expected a choice for each of ", pass.rows(),
+    require(std::ssize(choices) == pass.wanted(), "expected a choice for each of ", pass.wanted(),
             " rows, found ", choices.size());
-    if (pass.own().max_queries > 1) return eager(pass, choices, k);
+    if (!pass.is_step()) return eager(pass, choices, k);
     const int64_t n = rows_of_graph(pass.rows());
     std::unique_ptr<Graph>& graph = graphs_[{n, k}];
     if (!graph) graph = std::make_unique<Graph>(ctx_, n, k);

@@ -18,9 +18,10 @@ class GpuStep {
     GpuStep(Context& ctx, const Model& model, Caches& caches, const Rules& rules, int64_t spare);
     ~GpuStep();
 
-    // Runs the pass, whose wanted rows are all its rows in their order. Returns the k best
-    // candidates of each, rows one after another, a token of -1 where the rules leave fewer; of a
-    // row whose temperature is above 0 the first one is drawn.
+    // Runs the pass, with a choice for each row that it wants. Returns the k best candidates of
+    // each, rows one after another, a token of -1 where the rules leave fewer; of a row whose
+    // temperature is above 0 the first one is drawn, of one that asks for `only` a token it is
+    // that.
     std::vector<Candidate> operator()(Pass& pass, std::span<const RowChoice> choices, int64_t k);
 
   private:

@@ -19,6 +19,7 @@ class MelRecording {
     void add(const Chunk& chunk, int64_t n_mels);
 
     int64_t content_frames() const { return content_frames_; }  // floor(samples / 160)
+    size_t bytes() const { return frames_.size() * sizeof(float); }
     // The regions of speech that the stream has told of; nullopt where it has told of none.
     const std::optional<std::vector<Region>>& speech() const { return speech_; }
     // The regions that the built-in detector finds. Throws Error for a normalised recording, whose

@@ -2,6 +2,8 @@
 // Reference: openai/whisper model.py. C channels, H heads, D = C / H.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/backend.h"
@@ -22,17 +24,50 @@ struct ScoresRequest {
 // heads in their order.
 std::vector<ScoresRequest> requests_for(const Config& config, const Tensor& scores);
 
+// What a decoder keeps of the windows that it listens to, a slot each: what the encoder made of
+// them, the same for all layers, where folded_attention() takes it; else each layer's keys and
+// values, 2 * n_text_layer times as much.
+struct Heard {
+    Heard(const Config& config, const Precision& precision, int64_t windows,
+          const MemorySource& memory);
+    bool folded() const { return !key_values; }
+    static bool is_folded(const Config& config, const Precision& precision, Device device);
+    // Bytes that a window takes.
+    static int64_t window_bytes(const Config& config, const Precision& precision, Device device);
+
+    std::optional<KeyValues> key_values;
+    Tensor encoded;  // (windows, n_audio_ctx, C), or none
+
+  private:
+    Arena memory_;
+};
+
+// What the packed rows of a pass listen to.
+struct Listening {
+    const Heard& heard;
+    Ragged rows;  // their packing; the slots are those of `heard`, or of `gathered`
+    // The windows of all sequences one after another (B * n_audio_ctx, C), where what is folded has
+    // to be unfolded: for many queries a window, and for their scores. Or none.
+    Tensor gathered;
+    Ragged windows;  // of `gathered`: B sequences of n_audio_ctx rows
+};
+
 // Attention from the tokens to an encoded window.
 struct CrossAttention {
     Linear query;  // (C, C)
-    Linear kv;     // (2C, C)
+    Linear kv;     // (2C, C); the keys have no bias
     Linear out;    // (C, C)
 
-    // Keys and values of encoded windows (B * n_audio_ctx, C), once a window.
+    // Keys and values of encoded windows (B * n_audio_ctx, C).
     void remember(Context& ctx, Tensor encoded, Tensor keys, Tensor values,
                   const Ragged& windows) const;
-    void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
-                const Ragged& rows, const ScoresRequest* request) const;
+    // x (T, C) += out(attention(query(input))) over what is heard, in the layer of this number.
+    void add_to(Context& ctx, Tensor x, Tensor input, int64_t n_head, const Listening& listening,
+                size_t layer, const ScoresRequest* request) const;
+
+  private:
+    void attend(Context& ctx, Tensor mixed, Tensor q, Tensor keys, Tensor values,
+                const Ragged& rows, float scale, const ScoresRequest* request) const;
 };
 
 struct EncoderBlock {
@@ -70,17 +105,19 @@ struct Decoder {
     Tensor positions;        // (n_text_ctx, C)
     std::vector<DecoderBlock> blocks;
     LayerNorm ln;
+    int64_t n_head = 0;
     Dtype activations = Dtype::f32;
 
-    // Puts keys and values of the encoded windows (B * n_audio_ctx, C) into their slots.
-    void remember(Context& ctx, Tensor encoded, KeyValues& cross, const Ragged& windows) const;
+    // Puts what is kept of the encoded windows (B * n_audio_ctx, C) into slots[b]; `slots` is on
+    // the host.
+    void remember(Context& ctx, Tensor encoded, Heard& heard, std::span<const int64_t> slots) const;
 
     // tokens, position (T) i32 of the packed rows; `rows` says where their own keys go and how
-    // long they are, `listens` the windows' slots with the same packing. Returns the logits
+    // long they are, `listening` what they hear, with the same packing. Returns the logits
     // (n, n_vocab) f32 of the n packed rows `wanted` (n) i32, in the arena, and fills in the
     // requests, one a layer, where there are any.
     Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                      const Ragged& listens, Tensor wanted, KeyValues& self, KeyValues& cross,
+                      const Listening& listening, Tensor wanted, KeyValues& self,
                       const std::vector<ScoresRequest>* requests = nullptr) const;
 };
 

@@ -3,29 +3,17 @@
 #include "kernels/transfer.h"
 
 namespace hark::whisper {
-namespace {
-
-KeyValues key_values(const Model& model, int64_t slots, int64_t capacity,
-                     const MemorySource& memory) {
-    const Config& c = model.config;
-    return KeyValues(c.n_text_layer, slots, c.n_text_head, capacity, c.n_text_state / c.n_text_head,
-                     model.precision.cache, memory);
-}
-
-}  // namespace
 
 Caches::Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory)
-    : self(key_values(model, rows, model.config.n_text_ctx, memory)),
-      cross(key_values(model, windows, model.config.n_audio_ctx, memory)) {}
+    : self(model.config.n_text_layer, rows, model.config.n_text_head, model.config.n_text_ctx,
+           model.config.n_text_state / model.config.n_text_head, model.precision.cache, memory),
+      heard(model.config, model.precision, windows, memory) {}
 
 void encode_windows(Context& ctx, const Model& model, Caches& caches,
                     std::span<const int64_t> windows, Tensor mel) {
     const Arena::Scope scope(ctx.arena);
-    HostRagged rows;
-    for (const int64_t window : windows)
-        rows.add(window, model.config.n_audio_ctx, model.config.n_audio_ctx);
     const Tensor encoded = model.encoder(ctx, to_device(ctx, mel));  // (B * n_audio_ctx, C)
-    model.decoder.remember(ctx, encoded, caches.cross, to_device(ctx, rows.view()));
+    model.decoder.remember(ctx, encoded, caches.heard, windows);
 }
 
 void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int64_t window,
@@ -37,6 +25,39 @@ void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int6
     }
     own_.add(row, end - begin, end);
     listens_.add(window, end - begin, n_audio_ctx);
+    windows_.push_back(window);
+}
+
+// Of `unfolded` windows the encoder's output is gathered, one a sequence.
+Listening Pass::listening(Context& ctx, const Model& model, const Caches& caches,
+                          bool unfolded) const {
+    Listening listening{caches.heard, listens(), {}, {}};
+    if (!unfolded) {
+        listening.rows = to_device(ctx, listening.rows);
+        return listening;
+    }
+    const int64_t n = model.config.n_audio_ctx, b = std::ssize(windows_);
+    std::vector<int32_t> rows, slots;
+    for (int64_t i = 0; i < b; ++i) {
+        slots.push_back(static_cast<int32_t>(i));
+        for (int64_t j = 0; j < n; ++j)
+            rows.push_back(static_cast<int32_t>(windows_[static_cast<size_t>(i)] * n + j));
+    }
+    const Tensor encoded = caches.heard.encoded;  // (windows, n_audio_ctx, C)
+    listening.gathered = ctx.arena.tensor(encoded.dtype, {b * n, encoded.dim(2)});
+    select_rows(ctx, listening.gathered, encoded, to_device(ctx, ints(rows)));
+    const HostRagged all = HostRagged::equal(b, n);
+    listening.windows = to_device(ctx, all.view());
+    listening.rows.slot = ints(slots);
+    listening.rows = to_device(ctx, listening.rows);
+    return listening;
+}
+
+bool Pass::is_step() const {
+    if (own().max_queries > 1 || wanted() != rows()) return false;
+    for (size_t i = 0; i < wanted_.size(); ++i)
+        if (wanted_[i] != static_cast<int32_t>(i)) return false;
+    return true;
 }
 
 Tensor Pass::logits(Context& ctx, const Model& model, Caches& caches,
@@ -46,9 +67,11 @@ Tensor Pass::logits(Context& ctx, const Model& model, Caches& caches,
 
 Tensor Pass::device_logits(Context& ctx, const Model& model, Caches& caches,
                            const std::vector<ScoresRequest>* requests) {
+    const bool unfolded =
+        caches.heard.folded() && (requests != nullptr || listens().max_queries > kFewQueries);
     return model.decoder(ctx, to_device(ctx, tokens()), to_device(ctx, position()),
-                         to_device(ctx, own()), to_device(ctx, listens()),
-                         to_device(ctx, ints(wanted_)), caches.self, caches.cross, requests);
+                         to_device(ctx, own()), listening(ctx, model, caches, unfolded),
+                         to_device(ctx, ints(wanted_)), caches.self, requests);
 }
 
 }  // namespace hark::whisper

@@ -11,12 +11,13 @@
 
 namespace hark::whisper {
 
-// Self- and cross-attention caches of a model: `rows` sequences that listen to `windows` windows.
+// What a model's decoder remembers: `rows` sequences that listen to `windows` windows.
 // On the CPU memory is taken when it is first written, on a GPU at once.
 struct Caches {
     Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory);
 
-    KeyValues self, cross;
+    KeyValues self;
+    Heard heard;
 };
 
 // Encodes mel (B, 3000, n_mels) of the host, normalised and time-major, into the slots of B
@@ -34,6 +35,10 @@ class Pass {
     void want(int64_t packed_row) { wanted_.push_back(static_cast<int32_t>(packed_row)); }
 
     int64_t rows() const { return own_.rows(); }
+    int64_t wanted() const { return std::ssize(wanted_); }
+    // Whether it is one more token for each sequence, and all of its rows are wanted in their
+    // order.
+    bool is_step() const;
     // What the pass is made of, on the host: views as long as nothing is added.
     Tensor tokens() { return ints(tokens_); }
     Tensor position() { return ints(position_); }
@@ -49,10 +54,13 @@ class Pass {
                          const std::vector<ScoresRequest>* requests = nullptr);
 
   private:
+    Listening listening(Context& ctx, const Model& model, const Caches& caches,
+                        bool unfolded) const;
     static Tensor ints(std::vector<int32_t>& values) {
         return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
     }
     std::vector<int32_t> tokens_, position_, wanted_;
+    std::vector<int64_t> windows_;  // of the sequences
     HostRagged own_, listens_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cuda_library.h"
+#include "kernels/parallel.h"
 #include "whisper/languages.h"
 
 namespace hark::whisper {
@@ -13,18 +14,20 @@ namespace {
 constexpr int64_t kMostWindows = 8, kMostWindowsOnGpu = 32;
 constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take on a CPU
 
-// What a window's keys and values take, those of its rows included.
-int64_t window_bytes(const Model& model, int64_t rows) {
+// What is remembered of a window, the keys and values of its rows included.
+int64_t window_bytes(const Model& model, int64_t rows, Device device) {
     const Config& c = model.config;
-    return 2 * c.n_text_layer * (c.n_audio_ctx + rows * c.n_text_ctx) * c.n_text_state *
-           static_cast<int64_t>(size_of(model.precision.cache));
+    return Heard::window_bytes(c, model.precision, device) +
+           2 * c.n_text_layer * rows * c.n_text_ctx * c.n_text_state *
+               static_cast<int64_t>(size_of(model.precision.cache));
 }
 
 int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Model& model,
                  const Model* draft) {
     int64_t window = window_bytes(
-        model, std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size));
-    if (draft) window += window_bytes(*draft, 1);
+        model, std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size),
+        ctx.device);
+    if (draft) window += window_bytes(*draft, 1, ctx.device);
     if (!ctx.on_cuda()) {
         if (options.batch > 0) return options.batch;
         return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
@@ -53,7 +56,9 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       decoder_(ctx, model, tokenizer, options.decoding(tokenizer),
                batch_of(ctx, options, model, draft), draft),
       loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
-      busy_(static_cast<size_t>(decoder_.slots())) {
+      busy_(static_cast<size_t>(decoder_.slots())),
+      memory_(ctx.host_arena.source()),
+      windows_(memory_.tensor(Dtype::f32, {decoder_.slots(), kWindowFrames, model.config.n_mels})) {
     const size_t fixed =
         loop_options_.hotwords.size() +
         (loop_options_.carry_initial_prompt ? loop_options_.initial_prompt.size() : 0);
@@ -110,7 +115,8 @@ void Transcriber::refill() {
         if (claim(slot)) claimed.push_back(slot);
     const auto at_once = static_cast<size_t>(decoder_.windows_at_once());
     for (size_t i = 0; i < claimed.size(); i += at_once)
-        encode(std::span(claimed).subspan(i, std::min(at_once, claimed.size() - i)));
+        encode(std::span(claimed).subspan(i, std::min(at_once, claimed.size() - i)),
+               static_cast<int64_t>(i));
 }
 
 // Whether a recording has a window for the slot.
@@ -128,15 +134,12 @@ bool Transcriber::claim(int64_t slot) {
     return false;
 }
 
-void Transcriber::encode(std::span<const int64_t> slots) {
-    const auto each = static_cast<size_t>(kWindowFrames * model_.config.n_mels);
-    windows_.resize(slots.size() * each);
-    for (size_t i = 0; i < slots.size(); ++i) {
-        const Busy& busy = busy_[static_cast<size_t>(slots[i])];
-        busy.recording->mel().window(busy.work.seek, busy.work.size,
-                                     std::span(windows_).subspan(i * each, each));
-    }
-    decoder_.encode(slots, windows(std::ssize(slots)));
+void Transcriber::encode(std::span<const int64_t> slots, int64_t first) {
+    parallel_for(ctx_.threads, std::ssize(slots), [&](int64_t i) {
+        const Busy& busy = busy_[static_cast<size_t>(slots[static_cast<size_t>(i)])];
+        busy.recording->mel().window(busy.work.seek, busy.work.size, window(first + i));
+    });
+    decoder_.encode(slots, windows_.slice(first, first + std::ssize(slots)));
     for (const int64_t slot : slots) {
         if (options_.multilingual)
             busy_[static_cast<size_t>(slot)].language = likeliest_language(slot, nullptr);
@@ -144,8 +147,9 @@ void Transcriber::encode(std::span<const int64_t> slots) {
     }
 }
 
-Tensor Transcriber::windows(int64_t count) {
-    return Tensor(windows_.data(), Dtype::f32, {count, kWindowFrames, model_.config.n_mels});
+std::span<float> Transcriber::window(int64_t i) const {
+    const Tensor one = windows_.slice(i, i + 1);
+    return {one.as<float>(), static_cast<size_t>(one.size())};
 }
 
 void Transcriber::start_waiting() {
@@ -175,9 +179,8 @@ std::string Transcriber::detect_language(int64_t slot, const MelRecording& mel) 
     for (int64_t i = 0; i < options_.language_windows; ++i) {
         const int64_t seek = i * kWindowFrames;
         if (i > 0 && seek >= mel.content_frames()) break;
-        windows_.resize(static_cast<size_t>(kWindowFrames * model_.config.n_mels));
-        mel.listening_window(seek, windows_);
-        decoder_.encode({&slot, 1}, windows(1), WindowDecoder::Purpose::detect_language);
+        mel.listening_window(seek, window(0));
+        decoder_.encode({&slot, 1}, windows_.slice(0, 1), WindowDecoder::Purpose::detect_language);
         double probability = 0;
         const std::string language = likeliest_language(slot, &probability);
         if (probability > options_.language_threshold) return language;

@@ -44,6 +44,7 @@ class Transcriber {
     // Whether another recording would find something to do.
     bool has_room() const;
     bool idle() const { return recordings_.empty(); }
+    int64_t slots() const { return decoder_.slots(); }  // windows side by side
     // Begins windows where slots are free, decodes one token of each, and gives out what is ready.
     // A recording's text does not depend on the others, to the bit (CPU).
     void advance();
@@ -59,8 +60,9 @@ class Transcriber {
 
     void refill();
     bool claim(int64_t slot);
-    void encode(std::span<const int64_t> slots);
-    Tensor windows(int64_t count);  // (count, 3000, n_mels), what windows_ holds
+    // The windows of these slots, whose mel goes to windows_ from `first` on.
+    void encode(std::span<const int64_t> slots, int64_t first);
+    std::span<float> window(int64_t i) const;  // of windows_
     void start_waiting();
     WindowTask task_of(int64_t slot) const;
     std::string detect_language(int64_t slot, const MelRecording& mel);
@@ -78,7 +80,10 @@ class Transcriber {
     LoopOptions loop_options_;
     std::vector<Busy> busy_;        // by slot
     std::vector<int64_t> waiting_;  // slots whose window has been encoded, to be decoded anew
-    std::vector<float> windows_;    // the mel of what is being encoded
+    // Where a GPU computes, pinned: the mel of the next windows is normalised and copied while it
+    // encodes the ones in front. A place is written again only after results have come back.
+    Arena memory_;
+    Tensor windows_;  // (slots, 3000, n_mels)
     std::deque<std::unique_ptr<Transcription>> recordings_;
     bool begun_ = false;  // the front recording has been announced
 };

@@ -29,20 +29,18 @@ Outputs run(const Model& model, const MelRecording& mel, std::vector<int32_t> to
     mel.window(0, std::min(mel.content_frames(), kWindowFrames),
                {window.as<float>(), static_cast<size_t>(window.size())});
     const Tensor encoded = model.encoder(ctx, window);
-    const int64_t d = c.n_text_state / c.n_text_head, n = static_cast<int64_t>(tokens.size());
-    KeyValues self(c.n_text_layer, 1, c.n_text_head, c.n_text_ctx, d, model.precision.cache,
-                   cpu_memory());
-    KeyValues cross(c.n_text_layer, 1, c.n_text_head, c.n_audio_ctx, d, model.precision.cache,
-                    cpu_memory());
-    model.decoder.remember(ctx, encoded, cross, HostRagged::equal(1, c.n_audio_ctx).view());
+    const int64_t n = static_cast<int64_t>(tokens.size());
+    Caches caches(model, 1, 1, cpu_memory());
+    model.decoder.remember(ctx, encoded, caches.heard, std::vector<int64_t>{0});
     std::vector<int32_t> index(tokens.size());
     for (size_t i = 0; i < index.size(); ++i) index[i] = static_cast<int32_t>(i);
     HostRagged rows, listens;
     rows.add(0, n, n);
     listens.add(0, n, c.n_audio_ctx);
     const Tensor all(index.data(), Dtype::i32, {n});
-    const Tensor logits = model.decoder(ctx, Tensor(tokens.data(), Dtype::i32, {n}), all,
-                                        rows.view(), listens.view(), all, self, cross);
+    const Tensor logits =
+        model.decoder(ctx, Tensor(tokens.data(), Dtype::i32, {n}), all, rows.view(),
+                      {caches.heard, listens.view(), {}, {}}, all, caches.self);
     return {{encoded.as<float>(), encoded.as<float>() + encoded.size()},
             {logits.as<float>(), logits.as<float>() + logits.size()}};
 }

@@ -1,0 +1,163 @@
+// How a window's decoding begins: its prompt, and the first token of each of its rows.
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "kernels/distribution.h"
+#include "kernels/transfer.h"
+#include "whisper/decoding.h"
+
+namespace hark::whisper {
+
+Row WindowDecoder::first_row(const WindowTask& task) const {
+    const SpecialTokens& special = tokenizer_.special();
+    std::vector<int32_t> tokens;
+    if (!task.prompt.empty()) {
+        tokens.push_back(special.sot_prev);
+        const size_t skipped =
+            task.prompt.size() > max_prompt() ? task.prompt.size() - max_prompt() : 0;
+        tokens.insert(tokens.end(), task.prompt.begin() + static_cast<ptrdiff_t>(skipped),
+                      task.prompt.end());
+    }
+    Row row;
+    row.window = static_cast<int32_t>(task.slot);
+    row.sot_index = static_cast<int32_t>(tokens.size());
+    const std::vector<int32_t> sot = tokenizer_.sot_sequence(task.language, options_.task);
+    tokens.insert(tokens.end(), sot.begin(), sot.end());
+    if (!options_.timestamps) tokens.push_back(special.no_timestamps);
+    tokens.insert(tokens.end(), options_.prefix.begin(), options_.prefix.end());
+    std::copy(tokens.begin(), tokens.end(), row.tokens.begin());
+    row.length = row.sample_begin = static_cast<int32_t>(tokens.size());
+    return row;
+}
+
+// On the CPU a prompt is read in a pass of its own: the products of many rows may round by their
+// number. On a GPU as many are read together as a pass has room for, those of few tokens apart from
+// the others (ops.h, attention).
+void WindowDecoder::start(std::span<const WindowTask> tasks) {
+    std::vector<std::pair<int64_t, WindowTask>> prompts;  // by rows
+    for (const WindowTask& task : tasks) prompts.push_back({first_row(task).length, task});
+    const auto few = [](const auto& prompt) { return prompt.first <= kFewQueries; };
+    std::stable_partition(prompts.begin(), prompts.end(), few);
+    std::vector<WindowTask> together;
+    int64_t rows = 0;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+        together.push_back(prompts[i].second);
+        rows += prompts[i].first;
+        const bool last = i + 1 == prompts.size();
+        if (!last && ctx_.on_cuda() && few(prompts[i]) == few(prompts[i + 1]) &&
+            rows + prompts[i + 1].first < kManyRowsOnGpu)
+            continue;
+        read_prompts(together);
+        together.clear();
+        rows = 0;
+    }
+}
+
+// The rows that go on from the prompt: of beams there is one until they part.
+void WindowDecoder::begin(const WindowTask& task) {
+    Group& group = groups_[static_cast<size_t>(task.slot)];
+    require(!group.decoding, "the window in slot ", task.slot, " is being decoded");
+    group = Group{};
+    group.task = task;
+    group.decoding = true;
+    group.beams = task.temperature == 0 && options_.beam_size > 1;
+    group.rows.assign(static_cast<size_t>(task.temperature > 0 ? options_.best_of : 1),
+                      first_row(task));
+    Random seeds(task.seed);
+    for (size_t i = 0; i < group.rows.size(); ++i) group.random.emplace_back(seeds.next());
+}
+
+void WindowDecoder::read_prompts(std::span<const WindowTask> tasks) {
+    Pass pass;
+    for (const WindowTask& task : tasks) {
+        begin(task);
+        const Row& row = groups_[static_cast<size_t>(task.slot)].rows.front();
+        pass.add({row.tokens.data(), static_cast<size_t>(row.length)}, 0, cache_row(task.slot, 0),
+                 task.slot, model_.config.n_audio_ctx);
+    }
+    if (gpu_)
+        begin_on_gpu(pass, tasks);
+    else
+        begin_on_host(pass, tasks);
+    for (const WindowTask& task : tasks) {
+        Group& group = groups_[static_cast<size_t>(task.slot)];
+        if (group.beams)
+            advance(group);
+        else
+            follow_parents(group);
+    }
+}
+
+void WindowDecoder::begin_on_host(Pass& pass, std::span<const WindowTask> tasks) {
+    int64_t end = 0;
+    for (const WindowTask& task : tasks) {
+        const Row& row = groups_[static_cast<size_t>(task.slot)].rows.front();
+        pass.want(end + row.sot_index);
+        end += row.length;
+        pass.want(end - 1);
+    }
+    const Scratch scratch(ctx_);
+    const size_t n_vocab = static_cast<size_t>(model_.config.n_vocab);
+    float* logits = pass.logits(ctx_, model_, caches_).as<float>();
+    const int32_t no_speech = tokenizer_.special().no_speech;
+    for (const WindowTask& task : tasks) {
+        Group& group = groups_[static_cast<size_t>(task.slot)];
+        const std::span<float> at_sot(logits, n_vocab), last(logits + n_vocab, n_vocab);
+        logits += 2 * n_vocab;
+        const float no_speech_prob =
+            no_speech < 0 ? 0
+                          : static_cast<float>(std::exp(at_sot[no_speech] - log_sum_exp(at_sot)));
+        filter(group.rows.front(), last);
+        if (group.beams) group.candidates = {best_candidates(last, beams_.size + 1)};
+        for (size_t i = 0; i < group.rows.size(); ++i) {
+            Row& row = group.rows[i];
+            row.no_speech_prob = no_speech_prob;
+            if (group.beams) continue;
+            const int32_t token = choose_token(last, task.temperature, group.random[i]);
+            append_token(row, last, token, rules_.eot, max_length(row));
+        }
+    }
+}
+
+// Of each window the probability of silence comes back, and a choice for each of its rows.
+void WindowDecoder::begin_on_gpu(Pass& pass, std::span<const WindowTask> tasks) {
+    const int32_t no_speech = tokenizer_.special().no_speech;
+    const int32_t n_vocab = static_cast<int32_t>(model_.config.n_vocab);
+    std::vector<RowChoice> choices;
+    bool beams = false;
+    int64_t end = 0;
+    for (const WindowTask& task : tasks) {
+        Group& group = groups_[static_cast<size_t>(task.slot)];
+        const Row& first = group.rows.front();
+        if (no_speech >= 0) {
+            pass.want(end + first.sot_index);
+            choices.push_back(RowChoice{.only = no_speech});
+        }
+        end += first.length;
+        for (Random& random : group.random) {
+            pass.want(end - 1);
+            choices.push_back(choice_of(first.sampled(), group, random));
+        }
+        beams = beams || group.beams;
+    }
+    const size_t each = beams ? beams_.size + 1 : 1;
+    const std::vector<Candidate> best = (*gpu_)(pass, choices, static_cast<int64_t>(each));
+    std::span<const Candidate> left(best);
+    const auto next = [&] {
+        const std::span<const Candidate> candidates = left.first(each);
+        left = left.subspan(each);
+        return candidates;
+    };
+    for (const WindowTask& task : tasks) {
+        Group& group = groups_[static_cast<size_t>(task.slot)];
+        const float no_speech_prob = no_speech < 0 ? 0 : std::exp(next().front().logprob);
+        if (group.beams) group.candidates.assign(1, {});
+        for (size_t i = 0; i < group.rows.size(); ++i) {
+            group.rows[i].no_speech_prob = no_speech_prob;
+            take_candidates({&group, i, 0, {}}, next());
+        }
+    }
+}
+
+}  // namespace hark::whisper
