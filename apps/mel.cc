@@ -1,6 +1,6 @@
 // mel: Whisper's log-mel front end, from an audio stream, an audio file or raw PCM on stdin.
 //
-//   stdin -> audio chunks -> MelStream -> mel chunks -> stdout
+//   stdin -> audio chunks -> MelStream (CPU or GPU) -> mel chunks -> stdout
 //
 // A recording that broke in the stage before is passed on with its error and does not make this
 // tool fail: that stage has named it, and the one that ends the pipe names it again. What breaks
@@ -11,6 +11,7 @@
 
 #include "audio/mel_stream.h"
 #include "audio/raw.h"
+#include "kernels/backend.h"
 
 namespace {
 
@@ -20,6 +21,8 @@ struct Options {
     MelOptions mel;
     std::string raw = "no";
     int64_t rate = kSampleRate, channels = 1;
+    std::string device = "auto";
+    int64_t threads = 0;
 
     void flags(Flags& flags) {
         mel.flags(flags);
@@ -27,6 +30,11 @@ struct Options {
                   "FORMAT of PCM without a header on stdin; no: it is an audio stream or file");
         flags.add("rate", rate, "HZ sample rate of that PCM", kMinRate, kMaxRate);
         flags.add("channels", channels, "N channels of that PCM, interleaved", 1, kMaxChannels);
+        flags.add(
+            "device", device,
+            "DEVICE to compute on: auto, cpu, cuda or cuda:N, the same bytes on each; auto is "
+            "the CPU, which is done before a GPU is ready unless there are hours of sound");
+        flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
     }
 
     void check() const {
@@ -35,6 +43,13 @@ struct Options {
                       "--rate and --channels are for raw PCM: expected --raw FORMAT too");
         require_not_terminal("a mel stream");
         require_piped_stdin("an audio stream or an audio file");
+    }
+
+    Context context(Console& console) const {
+        ComputeOptions compute;
+        compute.device = device == "auto" ? "cpu" : device;
+        compute.threads = threads;
+        return compute.context(console);
     }
 };
 
@@ -93,7 +108,8 @@ void run(const Options& options, Console& console) {
         out.flush();
         began = std::chrono::steady_clock::now();
     };
-    MelStream stream(options.mel);
+    Context ctx = options.context(console);
+    MelStream stream(options.mel, &ctx);
     auto in = std::make_unique<Input>("-");
     if (options.raw == "no" && is_tensor_stream(in->peek(9))) {
         run_stream(in->reader(), stream, emit);

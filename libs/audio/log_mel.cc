@@ -4,16 +4,25 @@
 #include <cmath>
 #include <numbers>
 
-#include "audio/fft.h"
 #include "core/error.h"
 #include "core/recordings.h"
+#include "kernels/cuda_library.h"
+#include "kernels/parallel.h"
+#include "kernels/transfer.h"
+
+// Once for processors with AVX2 and once for all; the same bits.
+#ifdef __x86_64__
+#define HARK_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define HARK_CLONES
+#endif
 
 namespace hark {
 namespace {
 
-constexpr int kWindow = PowerSpectrum400::kSize;  // n_fft
-constexpr int kHop = 160;                         // hop_length
-constexpr int kBins = PowerSpectrum400::kBins;
+using mel_frame::kBins;
+using mel_frame::kHop;
+using mel_frame::kWindow;
 
 // Slaney's mel scale: linear below 1000 Hz, where mel 15 stands, logarithmic above.
 // Source: Slaney, Auditory Toolbox, 1998; librosa.mel_to_hz.
@@ -24,31 +33,77 @@ double hz_to_mel(double hz) {
     return hz < 1000 ? hz * 3 / 200 : 15 + 27 / std::log(6.4) * std::log(hz / 1000);
 }
 
-// One triangle over the bins [begin, begin + weights.size()).
-struct MelFilter {
-    int begin = 0;
-    std::vector<double> weights;
-};
-
 // Source: librosa.filters.mel(htk=False, norm="slaney").
-std::vector<MelFilter> mel_filters(int n_mels) {
+void make_filters(int n_mels, mel_frame::Tables& tables) {
     std::vector<double> corner(static_cast<size_t>(n_mels) + 2);  // Hz
     const double top = hz_to_mel(kSampleRate / 2.0);
     for (size_t i = 0; i < corner.size(); ++i)
         corner[i] = mel_to_hz(top * static_cast<double>(i) / (n_mels + 1));
-    std::vector<MelFilter> filters(static_cast<size_t>(n_mels));
-    for (size_t m = 0; m < filters.size(); ++m) {
+    int32_t count = 0;
+    for (size_t m = 0; m < static_cast<size_t>(n_mels); ++m) {
+        tables.offset[m] = count;
         const double low = corner[m], middle = corner[m + 1], high = corner[m + 2];
         for (int bin = 0; bin < kBins; ++bin) {
             const double hz = static_cast<double>(bin) * kSampleRate / kWindow;
             const double weight =
                 std::min((hz - low) / (middle - low), (high - hz) / (high - middle));
             if (weight <= 0) continue;
-            if (filters[m].weights.empty()) filters[m].begin = bin;
-            filters[m].weights.push_back(weight * 2 / (high - low));
+            if (count == tables.offset[m]) tables.begin[m] = bin;
+            tables.weights[count++] = weight * 2 / (high - low) / 4;  // power_of gives it fourfold
         }
     }
-    return filters;
+    tables.offset[n_mels] = count;
+}
+
+std::unique_ptr<const mel_frame::Tables> make_tables(int n_mels) {
+    require(n_mels == 80 || n_mels == 128, "expected 80 or 128 mels, found ", n_mels);
+    auto tables = std::make_unique<mel_frame::Tables>();
+    tables->n_mels = n_mels;
+    for (int n = 0; n < kWindow; ++n) {
+        const double angle = 2 * std::numbers::pi * n / kWindow;
+        tables->window[n] = 0.5 - 0.5 * std::cos(angle);
+        tables->roots[n] = {std::cos(angle), -std::sin(angle)};
+    }
+    make_filters(n_mels, *tables);
+    return tables;
+}
+
+// Four frames side by side; no lane sees another.
+constexpr int kLanes = 4;
+typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
+typedef uint64_t LaneBits __attribute__((vector_size(kLanes * sizeof(uint64_t))));
+typedef float LaneSamples __attribute__((vector_size(kLanes * sizeof(float))));
+
+// The log-mel of the windows at four places.
+HARK_CLONES
+void four_frames(const mel_frame::Tables& tables, const float* const* windows, float* const* out) {
+    const auto heard = [&](int n) __attribute__((always_inline)) {
+        const LaneSamples samples = {windows[0][n], windows[1][n], windows[2][n], windows[3][n]};
+        return __builtin_convertvector(samples, Lanes) * tables.window[n];
+    };
+    const auto pair = [&](int i) __attribute__((always_inline)) {
+        return mel_frame::Complex<Lanes>{heard(2 * i), heard(2 * i + 1)};
+    };
+    mel_frame::Complex<Lanes> a[mel_frame::kPoints], b[mel_frame::kPoints];
+    const auto point = [&](int i) __attribute__((always_inline)) { return a[i]; };
+    for (int i = 0; i < mel_frame::kItems5; ++i)
+        mel_frame::stage5<200, 1>(i, tables.roots, pair, a);
+    for (int i = 0; i < mel_frame::kItems5; ++i)
+        mel_frame::stage5<40, 5>(i, tables.roots, point, b);
+    for (int i = 0; i < mel_frame::kItems8; ++i) mel_frame::stage8(i, b, a);
+    Lanes power[kBins];
+    for (int k = 0; k < mel_frame::kItemsPower; ++k)
+        mel_frame::power_of(k, a, tables.roots[k], power);
+    for (int m = 0; m < tables.n_mels; ++m) {
+        const Lanes value = mel_frame::log_mel_of<Lanes, LaneBits>(m, tables, power);
+        for (int lane = 0; lane < kLanes; ++lane) out[lane][m] = static_cast<float>(value[lane]);
+    }
+}
+
+const CudaLogMel& cuda_log_mel() {
+    static const auto* table =
+        reinterpret_cast<const CudaLogMel* (*)()>(cuda_symbol("hark_cuda_log_mel"))();
+    return *table;
 }
 
 }  // namespace
@@ -59,26 +114,42 @@ int64_t log_mel_frames(int64_t samples) {
     return content_frames(samples) + (samples % kHop > 121 ? 3 : 2);
 }
 
-struct LogMel::Tables {
-    PowerSpectrum400 spectrum;
-    double window[kWindow];
-    std::vector<MelFilter> filters;
-
-    explicit Tables(int n_mels) : filters(mel_filters(n_mels)) {
-        for (int n = 0; n < kWindow; ++n)
-            window[n] = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * n / kWindow);
-    }
-};
-
-LogMel::LogMel(int n_mels) {
-    require(n_mels == 80 || n_mels == 128, "expected 80 or 128 mels, found ", n_mels);
-    tables_ = std::make_shared<const Tables>(n_mels);
+MelFrames::MelFrames(int n_mels, Context* ctx) : tables_(make_tables(n_mels)), ctx_(ctx) {
+    if (!ctx || !ctx->on_cuda()) return;
+    memory_ = std::make_unique<Arena>(ctx->arena.source());
+    const Tensor copy = memory_->tensor(Dtype::u8, {sizeof(mel_frame::Tables)});
+    memory_->source().write(copy.data, tables_.get(), sizeof(mel_frame::Tables));
+    device_tables_ = static_cast<const mel_frame::Tables*>(copy.data);
 }
-LogMel::~LogMel() = default;
-LogMel::LogMel(LogMel&&) noexcept = default;
-LogMel& LogMel::operator=(LogMel&&) noexcept = default;
 
-int LogMel::n_mels() const { return static_cast<int>(tables_->filters.size()); }
+void MelFrames::operator()(float* frames, const float* samples, int64_t count) const {
+    if (count <= 0) return;
+    if (device_tables_) {
+        const Scratch scratch(*ctx_);
+        const int64_t length = (count - 1) * kHop + kWindow;
+        const Tensor in = ctx_->arena.tensor(Dtype::f32, {length});
+        const Tensor out = ctx_->arena.tensor(Dtype::f32, {count, n_mels()});
+        cuda_ops().upload(*ctx_, in.data, samples, in.bytes());
+        cuda_log_mel().log_mel(*ctx_, out.as<float>(), in.as<float>(), count, n_mels(),
+                               device_tables_);
+        cuda_ops().download(*ctx_, frames, out.data, out.bytes());
+        return;
+    }
+    // A thread is woken for a hundred microseconds' work at least.
+    const int64_t groups = (count + kLanes - 1) / kLanes, kGroupsAThread = 16;
+    const int threads = static_cast<int>(std::min<int64_t>(
+        ctx_ ? ctx_->threads : 1, (groups + kGroupsAThread - 1) / kGroupsAThread));
+    parallel_for(threads, groups, [&](int64_t group) {
+        const float* windows[kLanes];
+        float* out[kLanes];
+        for (int lane = 0; lane < kLanes; ++lane) {  // behind the last frame that one again
+            const int64_t frame = std::min(group * kLanes + lane, count - 1);
+            windows[lane] = samples + frame * kHop;
+            out[lane] = frames + frame * n_mels();
+        }
+        four_frames(*tables_, windows, out);
+    });
+}
 
 // Mirrors the start, so that the first frame is centred on the first sample.
 void LogMel::begin() {
@@ -93,7 +164,7 @@ void LogMel::begin() {
 void LogMel::push(std::span<const float> samples, std::vector<float>& frames) {
     samples_ += static_cast<int64_t>(samples.size());
     while (!samples.empty()) {  // in pieces, so that a long recording is not copied whole
-        const auto piece = samples.first(std::min<size_t>(samples.size(), 100 * kHop));
+        const auto piece = samples.first(std::min<size_t>(samples.size(), 3000 * kHop));
         samples = samples.subspan(piece.size());
         pending_.insert(pending_.end(), piece.begin(), piece.end());
         if (!begun_ && pending_.size() > kWindow / 2) begin();
@@ -114,29 +185,9 @@ void LogMel::finish(std::vector<float>& frames) {
 
 // The next `count` frames; pending_ holds their windows.
 void LogMel::compute(std::vector<float>& frames, int64_t count) {
-    const Tables& t = *tables_;
-    const size_t n_mels = t.filters.size();
-    Pair windowed[kWindow], power[kBins];
-    PowerSpectrum400::Work work;
-    size_t out = frames.size();
-    frames.resize(out + static_cast<size_t>(count) * n_mels);
-    for (int64_t frame = 0; frame < count; frame += 2) {
-        const float* first = pending_.data() + frame * kHop;
-        const bool both = frame + 1 < count;
-        const float* second = both ? first + kHop : first;
-        for (int n = 0; n < kWindow; ++n) windowed[n] = Pair{first[n], second[n]} * t.window[n];
-        t.spectrum(windowed, power, work);
-        for (size_t m = 0; m < n_mels; ++m) {
-            const MelFilter& filter = t.filters[m];
-            Pair sum = {0, 0};
-            for (size_t i = 0; i < filter.weights.size(); ++i)
-                sum += power[static_cast<size_t>(filter.begin) + i] * filter.weights[i];
-            frames[out + m] = static_cast<float>(std::log10(std::max(sum[0], 1e-10)));
-            if (both)
-                frames[out + n_mels + m] = static_cast<float>(std::log10(std::max(sum[1], 1e-10)));
-        }
-        out += 2 * n_mels;
-    }
+    const size_t had = frames.size();
+    frames.resize(had + static_cast<size_t>(count * n_mels()));
+    (*compute_)(frames.data() + had, pending_.data(), count);
     pending_.erase(pending_.begin(), pending_.begin() + count * kHop);
     next_frame_ += count;
 }

@@ -6,6 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "audio/mel_frame.h"
+#include "core/context.h"
+
 namespace hark {
 
 // Frames of a recording of so many samples that stand for its own time: floor(samples / 160).
@@ -16,6 +19,31 @@ int64_t content_frames(int64_t samples);
 // last whole hop. (The window's first value is 0, so a sample there is not heard.)
 int64_t log_mel_frames(int64_t samples);
 
+// The frames of windows that are there, on either device: what recordings side by side share.
+class MelFrames {
+  public:
+    // On one thread of the CPU, or where and with what `ctx` says, which must outlive this. Throws
+    // Error unless n_mels is 80 or 128.
+    explicit MelFrames(int n_mels, Context* ctx = nullptr);
+
+    int n_mels() const { return tables_->n_mels; }
+    // frames (count, n_mels) = log10 of the mel power, of samples ((count - 1) * 160 + 400). A
+    // frame's bits depend on its own 400 samples alone: neither on the others nor on the device.
+    void operator()(float* frames, const float* samples, int64_t count) const;
+
+  private:
+    std::unique_ptr<const mel_frame::Tables> tables_;
+    Context* ctx_;
+    std::unique_ptr<Arena> memory_;  // the GPU's copy of the tables
+    const mel_frame::Tables* device_tables_ = nullptr;
+};
+
+// The GPU's side, in libhark-cuda.so: MelFrames' arguments, all in the GPU's memory.
+struct CudaLogMel {
+    void (*log_mel)(Context& ctx, float* frames, const float* samples, int64_t count, int n_mels,
+                    const mel_frame::Tables* tables);
+};
+
 // log10 of the mel power spectrum, clamped at 1e-10, not normalised, as openai-whisper's
 // log_mel_spectrogram(audio, n_mels, padding=480000) has it: 16 kHz samples, STFT of 400 samples
 // every 160, periodic Hann window, reflected at the start, zeros behind the end, Slaney mel filters
@@ -23,11 +51,9 @@ int64_t log_mel_frames(int64_t samples);
 // the samples are cut into pushes, to the last bit.
 class LogMel {
   public:
-    // Throws Error unless n_mels is 80 or 128.
-    explicit LogMel(int n_mels);
-    ~LogMel();
-    LogMel(LogMel&&) noexcept;
-    LogMel& operator=(LogMel&&) noexcept;
+    explicit LogMel(std::shared_ptr<const MelFrames> compute) : compute_(std::move(compute)) {}
+    // On one thread of the CPU.
+    explicit LogMel(int n_mels) : LogMel(std::make_shared<const MelFrames>(n_mels)) {}
 
     // Takes the recording's next samples and appends the frames that are now complete to `frames`,
     // n_mels values each, low frequencies first.
@@ -36,15 +62,13 @@ class LogMel {
     void finish(std::vector<float>& frames);
 
     int64_t samples() const { return samples_; }
-    int n_mels() const;
+    int n_mels() const { return compute_->n_mels(); }
 
   private:
-    struct Tables;
-
     void begin();
     void compute(std::vector<float>& frames, int64_t count);
 
-    std::shared_ptr<const Tables> tables_;
+    std::shared_ptr<const MelFrames> compute_;
     std::vector<float> pending_;  // from the first sample of the next frame's window
     int64_t samples_ = 0;
     int64_t next_frame_ = 0;

@@ -37,15 +37,16 @@ void MelOptions::flags(Flags& flags) {
     chunk.flags(flags);
 }
 
-MelStream::MelStream(const MelOptions& options)
-    : n_mels_(std::stoi(options.mels)),
+MelStream::MelStream(const MelOptions& options, Context* ctx)
+    : compute_(std::make_shared<const MelFrames>(std::stoi(options.mels), ctx)),
+      n_mels_(compute_->n_mels()),
       normalize_(options.normalize),
       chunk_frames_(options.normalize ? std::numeric_limits<int64_t>::max()
                                       : options.chunk.length(kFramesASecond)) {}
 
 void MelStream::push(const Chunk& audio, const Emit& emit) {
     std::optional<std::vector<Region>> speech = speech_of(audio.document);
-    const auto found = open_.try_emplace(audio.recording, n_mels_).first;
+    const auto found = open_.try_emplace(audio.recording, compute_).first;
     Recording& recording = found->second;
     recording.like.kind = "mel";
     recording.like.recording = audio.recording;
@@ -98,9 +99,12 @@ void MelStream::finish(Recording& recording, const std::string& error, const Emi
 Chunk MelStream::take(Recording& recording, int64_t frames, bool last) {
     const size_t n_mels = static_cast<size_t>(n_mels_), count = static_cast<size_t>(frames);
     std::vector<float> rows(n_mels * count);
-    for (size_t frame = 0; frame < count; ++frame)
-        for (size_t mel = 0; mel < n_mels; ++mel)
-            rows[mel * count + frame] = recording.frames[recording.taken + frame * n_mels + mel];
+    const float* from = recording.frames.data() + recording.taken;
+    constexpr size_t kTile = 16;  // mels, a cache line of what is read
+    for (size_t first = 0; first < n_mels; first += kTile)
+        for (size_t frame = 0; frame < count; ++frame)
+            for (size_t mel = first; mel < first + kTile; ++mel)
+                rows[mel * count + frame] = from[frame * n_mels + mel];
     recording.taken += rows.size();
     Chunk chunk = recording.like;
     chunk.start = recording.emitted;

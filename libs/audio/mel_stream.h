@@ -4,7 +4,9 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "audio/audio_chunks.h"
@@ -29,7 +31,9 @@ class MelStream {
   public:
     using Emit = std::function<void(Chunk)>;
 
-    explicit MelStream(const MelOptions& options);
+    // Computes on one thread of the CPU, or where and with what `ctx` says, which must outlive
+    // this.
+    explicit MelStream(const MelOptions& options, Context* ctx = nullptr);
 
     // Takes an audio chunk and emits the mel chunks that it completes; a recording's last one
     // holds `content_frames`, and the `error` that the audio's carried.
@@ -45,7 +49,8 @@ class MelStream {
         std::optional<std::vector<Region>> speech;
     };
     struct Recording {
-        explicit Recording(int n_mels) : log_mel(n_mels) {}
+        explicit Recording(std::shared_ptr<const MelFrames> compute)
+            : log_mel(std::move(compute)) {}
         LogMel log_mel;
         std::vector<float> frames;  // complete; the first `taken` values have been emitted
         size_t taken = 0;
@@ -58,6 +63,7 @@ class MelStream {
     int64_t complete(const Recording& recording) const;  // frames not yet emitted
     Chunk take(Recording& recording, int64_t frames, bool last);
 
+    std::shared_ptr<const MelFrames> compute_;
     int n_mels_;
     bool normalize_;
     int64_t chunk_frames_;

@@ -85,6 +85,19 @@ TEST(LogMel, DoesNotDependOnTheCutsToTheLastBit) {
     }
 }
 
+TEST(LogMel, DoesNotDependOnTheThreadsToTheLastBit) {
+    const std::vector<float> samples = golden_signal(400000);
+    const std::vector<float> expected = frames_of(samples, 128, samples.size());
+    for (const int threads : {2, 3, 16}) {
+        Context ctx(threads);
+        LogMel log_mel(std::make_shared<const MelFrames>(128, &ctx));
+        std::vector<float> frames;
+        log_mel.push(samples, frames);
+        log_mel.finish(frames);
+        EXPECT_TRUE(frames == expected) << threads << " threads";
+    }
+}
+
 TEST(LogMel, CountsTheFramesThatHearTheRecording) {
     EXPECT_EQ(content_frames(0), 0);
     EXPECT_EQ(content_frames(159), 0);

@@ -81,6 +81,8 @@ TEST(Mel, AStreamAFileAndRawPcmGiveTheSame) {
         {{}, unknown},
         {{"--chunk", "0"}, wav},
         {{"--raw", "s16le"}, s16(samples)},
+        {{"--threads", "3"}, wav},
+        {{"--device", "cpu", "--threads", "1"}, audio_stream("1", samples, 480000)},
         {{"--raw", "f32le", "--rate", "16000", "--channels", "1"}, f32(samples)},
     };
     for (const auto& [arguments, input] : ways) {
@@ -266,6 +268,8 @@ TEST(Mel, WrongCommandLinesExitWith2) {
                                                {"--chunk", "0.001"},
                                                {"--raw", "s24le"},
                                                {"--rate", "8000"},
+                                               {"--device", "gpu"},
+                                               {"--threads", "-1"},
                                                {"--channels", "2"},
                                                {"--raw", "s16le", "--rate", "10"},
                                                {"file.wav"}}) {
@@ -283,8 +287,22 @@ TEST(Mel, HelpAndVersionGoToStdout) {
     EXPECT_EQ(version.exit_code, 0);
     EXPECT_EQ(help.err + version.err, "");
     expect_contains(version.out, "mel (hark) ");
-    for (const char* flag : {"--mels", "--normalize", "--chunk", "--raw", "--rate", "--channels"})
+    for (const char* flag : {"--mels", "--normalize", "--chunk", "--raw", "--rate", "--channels",
+                             "--device", "--threads"})
         expect_contains(help.out, flag);
+}
+
+TEST(Mel, AGpuGivesTheSameBytesAndNeverASilentCpu) {
+    const std::string stream = audio_stream("1", speech(7, 65), 480000);
+    const ProcessResult on_cpu = mel({}, stream), on_gpu = mel({"--device", "cuda"}, stream);
+    ASSERT_EQ(on_cpu.exit_code, 0) << on_cpu.err;
+    if (on_gpu.exit_code != 0) {
+        EXPECT_EQ(on_gpu.exit_code, 1);
+        EXPECT_EQ(on_gpu.out, "");
+        expect_contains(on_gpu.err, "mel: no GPU");
+        GTEST_SKIP() << on_gpu.err;
+    }
+    EXPECT_TRUE(on_gpu.out == on_cpu.out);
 }
 
 TEST(Mel, VerboseSaysStageShapeAndTime) {
