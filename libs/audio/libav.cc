@@ -10,6 +10,7 @@ extern "C" {
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <type_traits>
 
 #include "core/error.h"
 
@@ -28,35 +29,48 @@ std::string error_text(int code) {
     return text;
 }
 
-// Sample values of a frame, planar or interleaved, as floats.
+// Sample values of a frame, planar or interleaved, times a power of two.
 template <class T>
-void append_interleaved(const AVFrame& frame, double offset, double scale,
-                        std::vector<float>& out) {
+void append_interleaved(const AVFrame& frame, double scale, std::vector<float>& out) {
     const bool planar = av_sample_fmt_is_planar(static_cast<AVSampleFormat>(frame.format));
-    const int channels = frame.ch_layout.nb_channels;
-    for (int i = 0; i < frame.nb_samples; ++i) {
-        for (int c = 0; c < channels; ++c) {
-            const T* plane = reinterpret_cast<const T*>(frame.extended_data[planar ? c : 0]);
-            const T value = plane[planar ? i : i * channels + c];
-            out.push_back(static_cast<float>((static_cast<double>(value) - offset) * scale));
-        }
+    const size_t channels = static_cast<size_t>(frame.ch_layout.nb_channels);
+    const size_t frames = static_cast<size_t>(frame.nb_samples), had = out.size();
+    out.resize(had + frames * channels);
+    // What one plane holds goes to every so many places.
+    const size_t planes = planar ? channels : 1, count = frames * channels / planes;
+    for (size_t c = 0; c < planes; ++c) {
+        const T* from = reinterpret_cast<const T*>(frame.extended_data[c]);
+        float* to = out.data() + had + c;
+        constexpr bool kSmall = sizeof(T) <= 4;  // a float scales it without rounding twice
+        using Real = std::conditional_t<kSmall, float, double>;
+        const Real factor = static_cast<Real>(scale);
+        const auto value = [&](size_t i) {
+            return static_cast<float>(static_cast<Real>(from[i]) * factor);
+        };
+        if (planes == 1)
+            for (size_t i = 0; i < count; ++i) to[i] = value(i);
+        else
+            for (size_t i = 0; i < count; ++i) to[planes * i] = value(i);
     }
 }
 
 void append_frame(const AVFrame& frame, std::vector<float>& out) {
+    const size_t had = out.size();
     switch (av_get_packed_sample_fmt(static_cast<AVSampleFormat>(frame.format))) {
         case AV_SAMPLE_FMT_U8:
-            return append_interleaved<uint8_t>(frame, 128, 1.0 / 128, out);
+            append_interleaved<uint8_t>(frame, 1.0 / 128, out);
+            for (size_t i = had; i < out.size(); ++i) out[i] -= 1;
+            return;
         case AV_SAMPLE_FMT_S16:
-            return append_interleaved<int16_t>(frame, 0, 1.0 / 32768, out);
+            return append_interleaved<int16_t>(frame, 1.0 / 32768, out);
         case AV_SAMPLE_FMT_S32:
-            return append_interleaved<int32_t>(frame, 0, 1.0 / (1ll << 31), out);
+            return append_interleaved<int32_t>(frame, 1.0 / (1ll << 31), out);
         case AV_SAMPLE_FMT_S64:
-            return append_interleaved<int64_t>(frame, 0, 0.5 / (1ll << 62), out);
+            return append_interleaved<int64_t>(frame, 0.5 / (1ll << 62), out);
         case AV_SAMPLE_FMT_FLT:
-            return append_interleaved<float>(frame, 0, 1, out);
+            return append_interleaved<float>(frame, 1, out);
         case AV_SAMPLE_FMT_DBL:
-            return append_interleaved<double>(frame, 0, 1, out);
+            return append_interleaved<double>(frame, 1, out);
         default:
             fail("no such sample format");
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 extern "C" {
 #include <libavutil/channel_layout.h>
@@ -94,8 +95,10 @@ void Resampler::Impl::convert(const float* in, int frames, Channels& out) {
     require(got >= 0, "cannot resample");
     for (std::vector<float>& channel : out) {
         channel.resize(had + static_cast<size_t>(got));
+        int others = 0;  // counted to the end, which the compiler makes vectors of
         for (size_t i = had; i < channel.size(); ++i)
-            require(std::isfinite(channel[i]), "a sample is not finite");
+            others |= !(std::abs(channel[i]) <= std::numeric_limits<float>::max());
+        require(others == 0, "a sample is not finite");
     }
 }
 
