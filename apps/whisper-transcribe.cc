@@ -45,6 +45,12 @@ void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& 
                                    " s long: nothing is transcribed there"));
 }
 
+// What would take less memory, where a GPU has too little.
+[[noreturn]] void fail_with_advice(const OutOfMemory& error, int64_t windows) {
+    fail(error.what(), windows > 1 ? concat("; give --batch ", windows / 2, " or less")
+                                   : std::string("; --dtype int8 or a smaller model takes less"));
+}
+
 // Recordings go from the stream to the transcriber as long as it has room, and out in their order.
 // While it is at work only those that have arrived are taken. What breaks the stream is thrown when
 // all that came before it is written.
@@ -85,10 +91,8 @@ Transcriber::Listener listener_of(TranscriptOutput& output, Console& console) {
     return listener;
 }
 
-void run(const Options& options, Console& console) {
-    options.transcribe.check();
-    options.output.check();
-    require_piped_stdin("a mel stream");
+// `windows` becomes the number of windows side by side once it is known.
+void transcribe_stdin(const Options& options, Console& console, int64_t& windows) {
     Context ctx = options.compute.context(console);
     if (console.verbose)
         ctx.on_stage = [&](const std::string& name, const std::string& shape, double ms) {
@@ -105,10 +109,22 @@ void run(const Options& options, Console& console) {
     TranscriptOutput output(options.output);
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe, listener_of(output, console),
                             draft ? &*draft : nullptr);
+    windows = transcriber.slots();
 
-    RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels,
-                       static_cast<size_t>(transcriber.slots()));
+    RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels, static_cast<size_t>(windows));
     transcribe_all(feed, options, transcriber, console);
+}
+
+void run(const Options& options, Console& console) {
+    options.transcribe.check();
+    options.output.check();
+    require_piped_stdin("a mel stream");
+    int64_t windows = 0;
+    try {
+        transcribe_stdin(options, console, windows);
+    } catch (const OutOfMemory& error) {
+        fail_with_advice(error, windows);
+    }
 }
 
 }  // namespace

@@ -19,6 +19,13 @@ class UsageError : public Error {
     using Error::Error;
 };
 
+// A device's memory does not suffice; the message says what was needed and what was free. Who knows
+// how to take less adds that.
+class OutOfMemory : public Error {
+  public:
+    using Error::Error;
+};
+
 template <class... Parts>
 std::string concat(const Parts&... parts) {
     std::ostringstream text;

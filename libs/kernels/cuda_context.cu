@@ -17,8 +17,9 @@ void* allocate(size_t bytes) {
     cudaGetLastError();  // its answer is in status
     size_t free = 0, total = 0;
     if (status == cudaErrorMemoryAllocation) CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    require(status != cudaErrorMemoryAllocation, "out of GPU memory: needed ",
-            (bytes + (1 << 20) - 1) >> 20, " MiB more, found ", free >> 20, " MiB free");
+    if (status == cudaErrorMemoryAllocation)
+        throw OutOfMemory(concat("out of GPU memory: needed ", (bytes + (1 << 20) - 1) >> 20,
+                                 " MiB more, found ", free >> 20, " MiB free"));
     require(status == cudaSuccess, "cudaMalloc: ", cudaGetErrorString(status));
     return memory;
 }
