@@ -125,7 +125,7 @@ void run(const Options& options, Console& console) {
         gpt::Generator::Listener listener;
         listener.begin = [&](int64_t dropped) { answers.begin(prompt, dropped); };
         listener.text = [&](std::string_view text) { answers.piece(text); };
-        if (!prompt.text.empty()) answer = generate(ctx, prompt.text, index++, listener);
+        if (!prompt.text.empty()) answer = generate(prompt.text, index++, listener);
         answers.end(prompt, answer);
     };
     if (options.prompt_is_whole()) return answer({options.prompt});

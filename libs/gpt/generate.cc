@@ -1,12 +1,9 @@
 #include "gpt/generate.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/ragged.h"
-#include "kernels/transfer.h"
 
 namespace hark::gpt {
 
@@ -56,41 +53,16 @@ const char* name_of(Finish finish) {
     return finish == Finish::stop ? "stop" : "length";
 }
 
-Session::Session(const Context& ctx, const Model& model)
-    : model_(model),
-      cache_(make_cache(model.config, 1, model.precision.cache, ctx.arena.source())),
-      logits_(static_cast<size_t>(model.config.n_vocab)) {}
-
-std::span<float> Session::feed(Context& ctx, std::span<const int32_t> tokens) {
-    const auto n = static_cast<int64_t>(tokens.size());
-    require(n > 0 && n <= room(), "the model's context has room for ", room(), " tokens, found ",
-            n);
-    std::vector<int32_t> position(tokens.size());
-    std::iota(position.begin(), position.end(), static_cast<int32_t>(length_));
-    int32_t last = static_cast<int32_t>(n - 1);
-    length_ += n;
-    HostRagged rows;
-    rows.add(0, n, length_);
-    const Scratch scratch(ctx);
-    const auto ids = [&](const int32_t* data, int64_t count) {
-        return to_device(ctx, Tensor(const_cast<int32_t*>(data), Dtype::i32, {count}));
-    };
-    const Tensor logits = to_host(ctx, model_(ctx, ids(tokens.data(), n), ids(position.data(), n),
-                                              to_device(ctx, rows.view()), ids(&last, 1), cache_));
-    std::copy_n(logits.as<float>(), logits_.size(), logits_.begin());
-    return logits_;
-}
-
-Generator::Generator(const Context& ctx, const Model& model, const Bpe& bpe,
-                     GenerateOptions options)
+Generator::Generator(Context& ctx, const Model& model, const Bpe& bpe, GenerateOptions options)
     : bpe_(bpe),
       options_(std::move(options)),
-      session_(ctx, model),
       n_positions_(model.config.n_positions),
       eos_(model.config.eos_token_ids) {
     require(bpe.vocab_size() <= model.config.n_vocab, "the tokenizer has ", bpe.vocab_size(),
             " tokens, the model only ", model.config.n_vocab);
     if (const auto end = bpe.special("<|endoftext|>"); end && eos_.empty()) eos_.push_back(*end);
+    // Ids from the tokenizer's end on are padding of the model's table.
+    steps_ = make_steps(ctx, model, bpe.vocab_size(), options_.sampler);
 }
 
 bool Generator::ends_text(int32_t token) const {
@@ -105,12 +77,10 @@ std::vector<int32_t> Generator::fitted(std::vector<int32_t> ids, Generated& resu
     return ids;
 }
 
-Generated Generator::operator()(Context& ctx, std::string_view prompt, uint64_t index,
-                                const Listener& listener) {
+Generated Generator::operator()(std::string_view prompt, uint64_t index, const Listener& listener) {
     Generated result;
-    std::vector<int32_t> history = fitted(bpe_.encode(prompt), result);
+    const std::vector<int32_t> ids = fitted(bpe_.encode(prompt), result);
     if (listener.begin) listener.begin(result.dropped);
-    Random random(static_cast<uint64_t>(options_.seed) + index);
     Utf8Stream utf8;
     StopFilter stops(options_.stop);
     const auto say = [&](const std::string& text) {
@@ -118,32 +88,23 @@ Generated Generator::operator()(Context& ctx, std::string_view prompt, uint64_t 
         result.text += text;
         if (listener.text) listener.text(text);
     };
-    session_.clear();
-    std::span<const int32_t> fresh = history;
-    std::vector<float> filtered;
-    while (true) {
-        // Ids from the tokenizer's end on are padding of the model's table.
-        const std::span<const float> logits =
-            session_.feed(ctx, fresh).first(static_cast<size_t>(bpe_.vocab_size()));
-        filtered.assign(logits.begin(), logits.end());
-        const int32_t token = sample(filtered, history, options_.sampler, random);
+    // One more than there are positions: the last one's logits give a token too.
+    const int64_t room = n_positions_ - std::ssize(ids) + 1;
+    const int64_t most = std::min(options_.max_tokens, room);
+    result.finish = options_.max_tokens <= room ? Finish::length : Finish::context_full;
+    steps_->begin(ids, Random(static_cast<uint64_t>(options_.seed) + index), most);
+    while (std::ssize(result.tokens) < most) {
+        const auto [token, logprob] = steps_->next();
         if (ends_text(token)) {
             result.finish = Finish::end_of_text;
             break;
         }
         result.tokens.push_back(token);
-        result.logprobs.push_back(log_probability(logits, token));
-        history.push_back(token);
-        fresh = std::span<const int32_t>(history).last(1);
-        say(stops.push(utf8.push(bpe_.decode(fresh))));
+        result.logprobs.push_back(logprob);
+        say(stops.push(utf8.push(bpe_.decode(std::span(&token, 1)))));
         if (stops.stopped()) {
             result.finish = Finish::stop;
             return result;
-        }
-        if (static_cast<int64_t>(result.tokens.size()) >= options_.max_tokens) break;
-        if (session_.room() == 0) {
-            result.finish = Finish::context_full;
-            break;
         }
     }
     say(stops.push(utf8.finish()));

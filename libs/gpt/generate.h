@@ -2,13 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gpt/model.h"
-#include "gpt/sampler.h"
+#include "gpt/steps.h"
 #include "text/bpe.h"
 #include "text/utf8.h"
 
@@ -60,29 +59,10 @@ struct Generated {
     int64_t dropped = 0;  // tokens of the prompt's beginning that the context cannot hold
 };
 
-// One sequence of tokens and its place in the model's cache.
-class Session {
-  public:
-    Session(const Context& ctx, const Model& model);
-
-    // Appends tokens and gives the logits (n_vocab) behind the last one, valid until the next
-    // call. Throws Error where there are more than room().
-    std::span<float> feed(Context& ctx, std::span<const int32_t> tokens);
-    // Forgets all tokens.
-    void clear() { length_ = 0; }
-    int64_t room() const { return model_.config.n_positions - length_; }
-
-  private:
-    const Model& model_;
-    KeyValues cache_;
-    int64_t length_ = 0;
-    std::vector<float> logits_;
-};
-
 class Generator {
   public:
-    // Throws Error where the vocabulary has more tokens than the model.
-    Generator(const Context& ctx, const Model& model, const Bpe& bpe, GenerateOptions options);
+    // Throws Error where the vocabulary has more tokens than the model. Holds references.
+    Generator(Context& ctx, const Model& model, const Bpe& bpe, GenerateOptions options);
 
     struct Listener {
         // Once, before all text: how many tokens of the prompt's beginning are left out.
@@ -93,8 +73,7 @@ class Generator {
     // + index, so that equal prompts get different answers and the first one the answer it would
     // get alone. A prompt longer than the context keeps its end, and leaves room for max_tokens or
     // half the context, whichever is less.
-    Generated operator()(Context& ctx, std::string_view prompt, uint64_t index,
-                         const Listener& listener);
+    Generated operator()(std::string_view prompt, uint64_t index, const Listener& listener);
 
   private:
     bool ends_text(int32_t token) const;
@@ -102,7 +81,7 @@ class Generator {
 
     const Bpe& bpe_;
     GenerateOptions options_;
-    Session session_;
+    std::unique_ptr<Steps> steps_;
     int64_t n_positions_;
     std::vector<int32_t> eos_;
 };

@@ -26,8 +26,11 @@ Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const Rag
     embedding(ctx, x, tokens, position, wte, wpe);  // (T, C)
     for (size_t i = 0; i < h.size(); ++i)
         h[i](ctx, x, cache.keys[i], cache.values[i], rows);  // (T, C)
-    Tensor last = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
-    select_rows(ctx, last, x, wanted);              // (n, C)
+    Tensor last = x;  // of a step's one row there is nothing to select
+    if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {
+        last = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
+        select_rows(ctx, last, x, wanted);  // (n, C)
+    }
     linear(ctx, logits, ln_f(ctx, last), lm_head);  // (n, V)
     return logits;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "gpt/filters.h"
 #include "kernels/distribution.h"
 
 namespace hark::gpt {
@@ -15,7 +16,7 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 }  // namespace
 
 void apply_temperature(std::span<float> logits, double temperature) {
-    for (float& logit : logits) logit /= static_cast<float>(temperature);
+    for (float& logit : logits) logit = tempered(logit, static_cast<float>(temperature));
 }
 
 void keep_top_k(std::span<float> logits, int64_t k) {
@@ -45,9 +46,9 @@ void keep_top_p(std::span<float> logits, double p) {
 void keep_min_p(std::span<float> logits, double min_p) {
     // p >= min_p * p_max, in logarithms.
     const float largest = *std::max_element(logits.begin(), logits.end());
-    const double smallest = largest + std::log(min_p);
+    const double log_min_p = std::log(min_p);
     for (float& logit : logits)
-        if (logit < smallest) logit = kNever;
+        if (!is_near(logit, largest, log_min_p)) logit = kNever;
 }
 
 double log_probability(std::span<const float> logits, int32_t token) {

@@ -35,7 +35,7 @@ struct Demo {
             EXPECT_TRUE(is_valid_utf8(text));
             emitted += text;
         };
-        gpt::Generated answer = generator(ctx, prompt, index, listener);
+        gpt::Generated answer = generator(prompt, index, listener);
         EXPECT_EQ(begun, 1);
         EXPECT_EQ(dropped, answer.dropped);
         EXPECT_EQ(emitted, answer.text);

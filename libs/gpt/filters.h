@@ -1,0 +1,36 @@
+// What the host's sampler and the GPU's do to one logit: one definition for both.
+#pragma once
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define HARK_ON_BOTH __host__ __device__
+#else
+#define HARK_ON_BOTH
+#endif
+
+namespace hark::gpt {
+
+HARK_ON_BOTH inline float tempered(float logit, float temperature) { return logit / temperature; }
+
+// The logit of a token that has been there before. Source: Keskar et al. 2019, section 4.1.
+HARK_ON_BOTH inline float penalized(float logit, float penalty) {
+    return logit < 0 ? logit * penalty : logit / penalty;
+}
+
+// Whether a token is at least min_p times as probable as the one with the largest logit.
+HARK_ON_BOTH inline bool is_near(float logit, float largest, double log_min_p) {
+    return logit >= largest + log_min_p;
+}
+
+// SamplerOptions as the GPU takes them, the same bytes on both devices.
+struct Filters {
+    double top_p = 1;
+    double log_min_p = 0;
+    float temperature = 0;
+    float penalty = 1;
+    int32_t top_k = 0;  // 0: all
+    int32_t has_min_p = 0;
+};
+
+}  // namespace hark::gpt

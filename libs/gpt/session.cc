@@ -1,0 +1,41 @@
+#include "gpt/session.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.h"
+#include "kernels/ragged.h"
+#include "kernels/transfer.h"
+
+namespace hark::gpt {
+
+Session::Session(const Context& ctx, const Model& model)
+    : model_(model),
+      cache_(make_cache(model.config, 1, model.precision.cache, ctx.arena.source())),
+      logits_(static_cast<size_t>(model.config.n_vocab)) {}
+
+Tensor Session::append(Context& ctx, std::span<const int32_t> tokens) {
+    const auto n = static_cast<int64_t>(tokens.size());
+    require(n > 0 && n <= room(), "the model's context has room for ", room(), " tokens, found ",
+            n);
+    std::vector<int32_t> position(tokens.size());
+    std::iota(position.begin(), position.end(), static_cast<int32_t>(length_));
+    int32_t last = static_cast<int32_t>(n - 1);
+    length_ += n;
+    HostRagged rows;
+    rows.add(0, n, length_);
+    const auto ids = [&](const int32_t* data, int64_t count) {
+        return to_device(ctx, Tensor(const_cast<int32_t*>(data), Dtype::i32, {count}));
+    };
+    return model_(ctx, ids(tokens.data(), n), ids(position.data(), n), to_device(ctx, rows.view()),
+                  ids(&last, 1), cache_);
+}
+
+std::span<float> Session::feed(Context& ctx, std::span<const int32_t> tokens) {
+    const Scratch scratch(ctx);
+    const Tensor logits = to_host(ctx, append(ctx, tokens));
+    std::copy_n(logits.as<float>(), logits_.size(), logits_.begin());
+    return logits_;
+}
+
+}  // namespace hark::gpt

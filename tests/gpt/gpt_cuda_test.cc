@@ -1,0 +1,165 @@
+// The demo model on a GPU: transformers' texts in f32, and steps that run ahead of the host.
+// Skipped where there is no GPU.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "gpt/generate.h"
+#include "support/ops.h"
+
+namespace hark::test {
+namespace {
+
+using namespace hark::gpt;
+using nlohmann::json;
+
+std::filesystem::path demo_directory() { return source_dir() / "models/gpt-demo"; }
+
+struct Demo {
+    explicit Demo(const std::string& dtype)
+        : ctx(make_cuda_context(0)),
+          model(load_model(demo_directory(), precision_of(dtype, Device::cuda),
+                           ctx.arena.source())) {}
+    Context ctx;
+    Model model;
+    Bpe bpe = Bpe::from_directory(demo_directory());
+};
+
+class GptOnGpu : public testing::Test {
+  protected:
+    void SetUp() override {
+        try {
+            make_cuda_context(0);
+        } catch (const Error& error) {
+            GTEST_SKIP() << error.what();
+        }
+    }
+    static Demo& demo(const std::string& dtype) {
+        static std::map<std::string, std::unique_ptr<Demo>> loaded;
+        std::unique_ptr<Demo>& one = loaded[dtype];
+        if (!one) one = std::make_unique<Demo>(dtype);
+        return *one;
+    }
+    static const json& cases() {
+        static const json kGolden =
+            json::parse(read_text(source_dir() / "tests/golden/gpt.json"))["cases"];
+        return kGolden;
+    }
+    // How many tokens of each golden text come out as they are there, by the end-of-text token.
+    static std::vector<std::pair<int64_t, int64_t>> equal_of_wanted(const std::string& dtype) {
+        Demo& d = demo(dtype);
+        GenerateOptions options;
+        options.sampler.temperature = 0;
+        Generator generator(d.ctx, d.model, d.bpe, options);
+        std::vector<std::pair<int64_t, int64_t>> result;
+        for (const json& item : cases()) {
+            auto wanted = item["tokens"].get<std::vector<int32_t>>();
+            wanted.erase(std::find(wanted.begin(), wanted.end(), 4095), wanted.end());
+            std::string said;
+            Generator::Listener listener;
+            listener.text = [&](std::string_view text) { said += text; };
+            const Generated answer = generator(item["prompt"].get<std::string>(), 0, listener);
+            EXPECT_EQ(said, answer.text);
+            EXPECT_TRUE(is_valid_utf8(said));
+            const auto [ours, theirs] = std::mismatch(answer.tokens.begin(), answer.tokens.end(),
+                                                      wanted.begin(), wanted.end());
+            result.emplace_back(ours - answer.tokens.begin(), std::ssize(wanted));
+            if (dtype != "f32") continue;
+            EXPECT_EQ(answer.tokens, wanted);
+            EXPECT_EQ(answer.text, replace_invalid(d.bpe.decode(wanted)));
+        }
+        return result;
+    }
+};
+
+using Text = std::vector<std::pair<int32_t, double>>;  // tokens and log probabilities
+
+Text take(Steps& steps, int64_t n) {
+    Text text;
+    for (int64_t i = 0; i < n; ++i) {
+        const Choice choice = steps.next();
+        text.emplace_back(choice.token, choice.logprob);
+    }
+    return text;
+}
+
+TEST_F(GptOnGpu, GreedyEqualsGoldenInF32) { equal_of_wanted("f32"); }
+
+// Rounding changes a text where two tokens are nearly as likely; not at once, and not in most.
+TEST_F(GptOnGpu, GreedyInOtherTypesIsNearGolden) {
+    for (const auto& [dtype, least] :
+         {std::pair{"f16", 0.7}, std::pair{"bf16", 0.2}, std::pair{"int8", 0.2}}) {
+        int64_t equal = 0, wanted = 0;
+        for (const auto& [ours, theirs] : equal_of_wanted(dtype)) equal += ours, wanted += theirs;
+        const double share = static_cast<double>(equal) / static_cast<double>(wanted);
+        std::printf("%s: %.3f of the tokens up to the first difference\n", dtype, share);
+        EXPECT_GT(share, least) << dtype;
+    }
+}
+
+const std::vector<SamplerOptions> kOptions = {
+    {.temperature = 0},
+    {},
+    {.temperature = 1, .top_k = 0, .top_p = 0.9},
+    {.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0.02},
+    {.temperature = 0, .repetition_penalty = 1.3},
+    {.temperature = 0.9, .top_k = 30, .top_p = 0.9, .repetition_penalty = 1.2},
+};
+
+// The host's sampler on the same logits, for texts that pass from one recorded step to the next.
+TEST_F(GptOnGpu, ChoosesLikeTheHost) {
+    for (const std::string dtype : {"f32", "f16"})
+        for (size_t i = 0; i < kOptions.size(); ++i) {
+            SCOPED_TRACE(concat(dtype, ", options ", i));
+            Demo& d = demo(dtype);
+            const auto gpu = make_steps(d.ctx, d.model, d.bpe.vocab_size(), kOptions[i]);
+            const auto host = make_host_steps(d.ctx, d.model, d.bpe.vocab_size(), kOptions[i]);
+            for (const auto& [repeats, n] : {std::pair{1, 40}, std::pair{30, 100}}) {
+                std::string prompt;
+                for (int repeat = 0; repeat < repeats; ++repeat)
+                    prompt += "The river ran down to the sea. ";
+                const std::vector<int32_t> ids = d.bpe.encode(prompt);
+                for (const auto& steps : {gpu.get(), host.get()}) steps->begin(ids, Random(3), n);
+                const Text ours = take(*gpu, n), theirs = take(*host, n);
+                for (size_t k = 0; k < ours.size(); ++k) {
+                    ASSERT_EQ(ours[k].first, theirs[k].first) << ids.size() << " + " << k;
+                    EXPECT_NEAR(ours[k].second, theirs[k].second, 1e-5);
+                }
+            }
+        }
+}
+
+// Neither how many more tokens are wanted, nor a text that is left in the middle, changes a text.
+TEST_F(GptOnGpu, HowFarAheadMakesNoDifference) {
+    Demo& d = demo("f16");
+    const std::vector<int32_t> ids = d.bpe.encode("Once upon a time"), other = {1, 2, 3};
+    for (const SamplerOptions& options : kOptions) {
+        const auto steps = make_steps(d.ctx, d.model, d.bpe.vocab_size(), options);
+        steps->begin(ids, Random(5), 70);
+        const Text whole = take(*steps, 70);
+        for (const int64_t wanted : {1, 15, 16, 17, 33}) {
+            steps->begin(other, Random(6), 100);
+            take(*steps, wanted % 5);
+            steps->begin(ids, Random(5), wanted);
+            EXPECT_EQ(take(*steps, wanted), Text(whole.begin(), whole.begin() + wanted));
+        }
+    }
+}
+
+TEST_F(GptOnGpu, TheContextIsFilledToItsEnd) {
+    Demo& d = demo("f32");
+    GenerateOptions options;
+    options.sampler.temperature = 0;
+    options.max_tokens = 200;
+    std::string prompt;
+    while (d.bpe.encode(prompt + " sea").size() <= 508) prompt += " sea";
+    const int64_t room = 512 - std::ssize(d.bpe.encode(prompt)) + 1;
+    Generator generator(d.ctx, d.model, d.bpe, options);
+    const Generated answer = generator(prompt, 0, {});
+    if (answer.finish == Finish::end_of_text) FAIL() << "the text has ended by itself";
+    EXPECT_EQ(answer.finish, Finish::context_full);
+    EXPECT_EQ(std::ssize(answer.tokens), room);
+}
+
+}  // namespace
+}  // namespace hark::test
