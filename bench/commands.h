@@ -6,5 +6,6 @@ namespace hark::bench {
 // argv[0] is the subcommand's name. Returns the exit status.
 int bench_kernels(int argc, char** argv);
 int bench_whisper(int argc, char** argv);
+int bench_gpt(int argc, char** argv);
 
 }  // namespace hark::bench

@@ -16,6 +16,7 @@ constexpr Command kCommands[] = {
     {"kernels", "products, attention and norms of Whisper's shapes", hark::bench::bench_kernels},
     {"whisper", "a Whisper model of an official size with random weights",
      hark::bench::bench_whisper},
+    {"gpt", "a GPT-2 model of an official size with random weights", hark::bench::bench_gpt},
 };
 
 }  // namespace

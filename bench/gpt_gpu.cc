@@ -1,0 +1,79 @@
+// GPT-2 with random weights on a GPU: steps as gpt-generate makes them, the choice of a token by
+// itself, and the card's bandwidth.
+#include <cstdio>
+#include <cstring>
+
+#include "core/error.h"
+#include "gpt/gpu_steps.h"
+#include "gpt_work.h"
+#include "gpu_harness.h"
+#include "harness.h"
+#include "kernels/backend.h"
+#include "kernels/cuda_library.h"
+
+namespace hark::bench {
+
+using namespace hark::gpt;
+
+namespace {
+
+// Microseconds of one choice among random logits, replayed with others behind it.
+double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
+    constexpr int kCalls = 20, kRuns = 5;
+    Arena device(ctx.arena.source()), pinned(ctx.host_arena.source());
+    const std::vector<float> values = random_values(n, 5);
+    const Tensor logits = device.tensor(Dtype::f32, {n});
+    device.source().write(logits.data, values.data(), logits.bytes());
+    const Tensor uniform = device.tensor(Dtype::u8, {kCalls * int64_t{sizeof(double)}});
+    std::vector<double> us;
+    for (int i = 0; i < kCalls; ++i) us.push_back((i + 0.5) / kCalls);
+    device.source().write(uniform.data, us.data(), uniform.bytes());
+    const Tensor begin = pinned.tensor(Dtype::u8, {sizeof(StepState)});
+    const StepState state;
+    std::memcpy(begin.data, &state, sizeof state);
+    SampleCall call;
+    call.logits = logits.as<float>();
+    call.uniform = static_cast<const double*>(uniform.data);
+    call.state = static_cast<StepState*>(device.tensor(Dtype::u8, {sizeof(StepState)}).data);
+    call.ring_size = kCalls;
+    call.ring = static_cast<RingEntry*>(
+        pinned.tensor(Dtype::u8, {kCalls * int64_t{sizeof(RingEntry)}}).data);
+    call.scratch = device.tensor(Dtype::u8, {sample_scratch(n)}).data;
+    call.n = static_cast<int32_t>(n);
+    call.filters = filters_of(options);
+    Captured captured(ctx);
+    const auto replay = [&] {
+        captured([&](Context& step) {
+            cuda_ops().upload(step, call.state, begin.data, sizeof(StepState));
+            for (int i = 0; i < kCalls; ++i) cuda_sampler().sample(step, call);
+        });
+    };
+    replay();
+    return gpu_ms(ctx, kRuns, replay) * 1000 / kCalls;
+}
+
+}  // namespace
+
+void gpt_on_gpu(const GptWork& work) {
+    Context ctx = make_cuda_context(0);
+    const Model model =
+        random_gpt(work.size, precision_of(work.dtype, Device::cuda), ctx.arena.source());
+    const double copy = copy_speed(ctx), bytes = gpt_token_bytes(model, work.tokens);
+    const int64_t vocabulary = model.config.n_vocab;
+    std::printf("what\tdtype\tms\ttokens/s\tGB/s\tlimit\tfraction\n");
+    for (const NamedSampler& sampler : gpt_samplers()) {
+        const auto steps = make_steps(ctx, model, vocabulary, sampler.options);
+        gpt_token_ms(*steps, work.tokens, 1);  // records what is replayed
+        const double ms = gpt_token_ms(*steps, work.tokens, 3), rate = bytes / ms * 1e-6;
+        std::printf("gpt %s step, %s\t%s\t%.4f\t%.0f\t%.0f\t%.0f\t%.2f\n", work.size.c_str(),
+                    sampler.name, work.dtype.c_str(), ms, 1000 / ms, rate, copy, rate / copy);
+        std::fflush(stdout);
+    }
+    std::vector<NamedSampler> samplers = gpt_samplers();
+    samplers.push_back({"top-p alone", {.temperature = 1, .top_k = 0, .top_p = 0.9}});
+    for (const NamedSampler& sampler : samplers)
+        std::printf("choice of %lld, %s\tf32\t%.4f\t\t\t\t\n", static_cast<long long>(vocabulary),
+                    sampler.name, choice_us(ctx, sampler.options, vocabulary) * 1e-3);
+}
+
+}  // namespace hark::bench

@@ -1,0 +1,40 @@
+#include "gpu_harness.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <vector>
+
+#include "kernels/cuda_library.h"
+#include "kernels/transfer.h"
+
+namespace hark::bench {
+
+double gpu_ms(Context& ctx, int runs, const std::function<void()>& work) {
+    std::vector<double> times;
+    for (int run = -1; run < runs; ++run) {
+        cuda_ops().synchronize(ctx);
+        const auto begin = std::chrono::steady_clock::now();
+        work();
+        cuda_ops().synchronize(ctx);
+        const std::chrono::duration<double, std::milli> ms =
+            std::chrono::steady_clock::now() - begin;
+        if (run >= 0) times.push_back(ms.count());
+    }
+    std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
+    return times[static_cast<size_t>(runs / 2)];
+}
+
+double copy_speed(Context& ctx) {
+    constexpr int64_t kRows = 1 << 18, kChannels = 1 << 11;
+    const Arena::Scope scope(ctx.arena);
+    const Tensor x = ctx.arena.tensor(Dtype::f16, {kRows, kChannels});
+    const Tensor y = ctx.arena.tensor(Dtype::f16, {kRows, kChannels});
+    std::vector<int32_t> order(kRows);
+    std::iota(order.begin(), order.end(), 0);
+    const Tensor rows = to_device(ctx, Tensor(order.data(), Dtype::i32, {kRows}));
+    const double ms = gpu_ms(ctx, 5, [&] { select_rows(ctx, y, x, rows); });
+    return 2.0 * static_cast<double>(x.bytes()) / ms * 1e-6;
+}
+
+}  // namespace hark::bench
