@@ -5,6 +5,7 @@ namespace hark::bench {
 
 // argv[0] is the subcommand's name. Returns the exit status.
 int bench_kernels(int argc, char** argv);
+int bench_mel(int argc, char** argv);
 int bench_whisper(int argc, char** argv);
 int bench_gpt(int argc, char** argv);
 

@@ -14,6 +14,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"kernels", "products, attention and norms of Whisper's shapes", hark::bench::bench_kernels},
+    {"mel", "log-mel spectra, times real time", hark::bench::bench_mel},
     {"whisper", "a Whisper model of an official size with random weights",
      hark::bench::bench_whisper},
     {"gpt", "a GPT-2 model of an official size with random weights", hark::bench::bench_gpt},

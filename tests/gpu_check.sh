@@ -16,7 +16,7 @@ tests=$(basename -s .cc -a tests/core/*_test.cc tests/kernels/*_test.cc tests/*/
 targets=$(ninja -C build-gpu -t targets all | sed -n 's/^\([a-z0-9_-]*\): phony$/\1/p')
 kept() { for name in "$@"; do if echo "$targets" | grep -qx -- "$name"; then echo "$name"; fi; done; }
 tests=$(kept $tests)
-programs=$(kept bench bench-cuda-ops mel whisper-transcribe gpt-generate)
+programs=$(kept audio-decode bench bench-cuda-ops mel whisper-transcribe gpt-generate)
 ninja -C build-gpu -j "$jobs" hark_cuda $programs $tests
 
 staged=$(mktemp -d)

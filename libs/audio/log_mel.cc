@@ -122,6 +122,11 @@ MelFrames::MelFrames(int n_mels, Context* ctx) : tables_(make_tables(n_mels)), c
     device_tables_ = static_cast<const mel_frame::Tables*>(copy.data);
 }
 
+void MelFrames::launch(float* frames, const float* samples, int64_t count) const {
+    require(device_tables_ != nullptr, "expected a context on a GPU");
+    cuda_log_mel().log_mel(*ctx_, frames, samples, count, n_mels(), device_tables_);
+}
+
 void MelFrames::operator()(float* frames, const float* samples, int64_t count) const {
     if (count <= 0) return;
     if (device_tables_) {
@@ -130,8 +135,7 @@ void MelFrames::operator()(float* frames, const float* samples, int64_t count) c
         const Tensor in = ctx_->arena.tensor(Dtype::f32, {length});
         const Tensor out = ctx_->arena.tensor(Dtype::f32, {count, n_mels()});
         cuda_ops().upload(*ctx_, in.data, samples, in.bytes());
-        cuda_log_mel().log_mel(*ctx_, out.as<float>(), in.as<float>(), count, n_mels(),
-                               device_tables_);
+        launch(out.as<float>(), in.as<float>(), count);
         cuda_ops().download(*ctx_, frames, out.data, out.bytes());
         return;
     }

@@ -30,6 +30,8 @@ class MelFrames {
     // frames (count, n_mels) = log10 of the mel power, of samples ((count - 1) * 160 + 400). A
     // frame's bits depend on its own 400 samples alone: neither on the others nor on the device.
     void operator()(float* frames, const float* samples, int64_t count) const;
+    // The same of samples and frames that are in the GPU's memory; launched, not waited for.
+    void launch(float* frames, const float* samples, int64_t count) const;
 
   private:
     std::unique_ptr<const mel_frame::Tables> tables_;
