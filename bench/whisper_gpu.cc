@@ -1,13 +1,12 @@
 // A Whisper model of an official size with random weights on a GPU: windows side by side, encoded,
 // prompted and decoded for 100 tokens as whisper-transcribe does.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
+#include "gpu_harness.h"
 #include "harness.h"
-#include "kernels/cuda_library.h"
 #include "kernels/transfer.h"
 #include "whisper/gpu_step.h"
 #include "whisper_work.h"
@@ -22,23 +21,7 @@ constexpr int64_t kWindowsAtOnce = 16, kTokens = 100;
 constexpr int32_t kPrompt = 4;  // <|startoftranscript|>, language, task, <|notimestamps|>
 constexpr double kWindowSeconds = 30;
 
-// Milliseconds of what `work` has the GPU do, the least of some runs.
-template <class Work>
-double gpu_ms(Context& ctx, int runs, Work&& work) {
-    double best = 0;
-    for (int run = -1; run < runs; ++run) {  // the first one warms up
-        cuda_ops().synchronize(ctx);
-        const auto begin = std::chrono::steady_clock::now();
-        work();
-        cuda_ops().synchronize(ctx);
-        const std::chrono::duration<double, std::milli> ms =
-            std::chrono::steady_clock::now() - begin;
-        if (run == 0 || (run > 0 && ms.count() < best)) best = ms.count();
-    }
-    return best;
-}
-
-// The card's own speed in this run, in GFLOP/s and GB/s.
+// The card's own speed in this run, in GFLOP/s.
 double product_speed(Context& ctx, Dtype dtype) {
     constexpr int64_t kSize = 8192;
     const Arena::Scope scope(ctx.arena);
@@ -56,18 +39,6 @@ double product_speed(Context& ctx, Dtype dtype) {
         for (int i = 0; i < kCalls; ++i) linear(ctx, y, x, {x, {}});
     });
     return kCalls * 2.0 * kSize * kSize * kSize / ms * 1e-6;
-}
-
-double copy_speed(Context& ctx) {
-    constexpr int64_t kRows = 1 << 18, kChannels = 1 << 11;
-    const Arena::Scope scope(ctx.arena);
-    const Tensor x = ctx.arena.tensor(Dtype::f16, {kRows, kChannels});
-    const Tensor y = ctx.arena.tensor(Dtype::f16, {kRows, kChannels});
-    std::vector<int32_t> order(kRows);
-    for (int32_t i = 0; i < kRows; ++i) order[static_cast<size_t>(i)] = i;
-    const Tensor rows = to_device(ctx, Tensor(order.data(), Dtype::i32, {kRows}));
-    const double ms = gpu_ms(ctx, 5, [&] { select_rows(ctx, y, x, rows); });
-    return 2.0 * static_cast<double>(x.bytes()) / ms * 1e-6;
 }
 
 class Windows {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/error.h"
+#include "kernels/captured.h"
 #include "kernels/cuda_library.h"
 #include "kernels/transfer.h"
 
@@ -37,12 +38,7 @@ struct GpuStep::Graph {
     enum Array { kTokens, kPosition, kLength, kSlot, kWindow, kHeard, kStart };
 
     Graph(const Context& ctx, int64_t n, int64_t k)
-        : n(n),
-          k(k),
-          step(Device::cuda, ctx.device_index, ctx.arena.source(), ctx.host_arena.source(),
-               ctx.threads, ctx.stream, ctx.handles),
-          memory(ctx.arena.source()),
-          host_memory(ctx.host_arena.source()) {
+        : n(n), k(k), step(ctx), memory(ctx.arena.source()), host_memory(ctx.host_arena.source()) {
         choices_at = ((7 * n + 1) * static_cast<int64_t>(sizeof(int32_t)) + 31) / 32 * 32;
         const int64_t bytes = choices_at + n * static_cast<int64_t>(sizeof(RowChoice));
         device = memory.tensor(Dtype::u8, {bytes});
@@ -63,15 +59,13 @@ struct GpuStep::Graph {
     }
     // The graph's upload reads what is filled in: only once the step before has come back.
     void fill(Pass& pass, std::span<const RowChoice> wanted, int32_t spare, int32_t heard);
-    void launch(const Model& model, Caches& caches, const Chooser& chooser);
+    void launch(Context& ctx, const Model& model, Caches& caches, const Chooser& chooser) const;
 
     int64_t n, k;
-    // Its arena is this graph's alone, so that addresses stay; no stage is timed in a capture.
-    Context step;
+    Captured step;
     Arena memory, host_memory;
     int64_t choices_at = 0;
     Tensor device, host, best;
-    std::shared_ptr<void> replayed;
 };
 
 void GpuStep::Graph::fill(Pass& pass, std::span<const RowChoice> wanted, int32_t spare,
@@ -94,16 +88,17 @@ void GpuStep::Graph::fill(Pass& pass, std::span<const RowChoice> wanted, int32_t
     std::fill(choices(host) + rows, choices(host) + n, wanted.front());
 }
 
-void GpuStep::Graph::launch(const Model& model, Caches& caches, const Chooser& chooser) {
-    cuda_ops().upload(step, device.data, host.data, host.bytes());
-    const Arena::Scope scope(step.arena);
+void GpuStep::Graph::launch(Context& ctx, const Model& model, Caches& caches,
+                            const Chooser& chooser) const {
+    cuda_ops().upload(ctx, device.data, host.data, host.bytes());
+    const Arena::Scope scope(ctx.arena);
     const Tensor start = on_device(kStart);
     const Ragged own{start, on_device(kSlot), on_device(kLength), 1, model.config.n_text_ctx};
     const Ragged windows{start, on_device(kWindow), on_device(kHeard), 1, model.config.n_audio_ctx};
     const Listening listening{caches.heard, windows, {}, {}};
-    const Tensor logits = model.decoder(step, on_device(kTokens), on_device(kPosition), own,
+    const Tensor logits = model.decoder(ctx, on_device(kTokens), on_device(kPosition), own,
                                         listening, start.slice(0, n), caches.self);
-    chooser(step, candidates(best), k, logits, choices(device));
+    chooser(ctx, candidates(best), k, logits, choices(device));
 }
 
 GpuStep::GpuStep(Context& ctx, const Model& model, Caches& caches, const Rules& rules,
@@ -126,26 +121,11 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const RowChoice
     if (!graph) graph = std::make_unique<Graph>(ctx_, n, k);
     const Stage stage(ctx_, "decoder", pass.tokens());
     graph->fill(pass, choices, spare_, static_cast<int32_t>(model_.config.n_audio_ctx));
-    replay(*graph);
+    graph->step([&](Context& ctx) { graph->launch(ctx, model_, caches_, chooser_); });
     const Scratch scratch(ctx_);
     std::vector<Candidate> best = candidates_of(ctx_, graph->best);
     best.resize(choices.size() * static_cast<size_t>(k));
     return best;
-}
-
-// The first step runs as it is, which shows how much memory a step takes; the second one is
-// recorded, and replayed from then on.
-void GpuStep::replay(Graph& graph) {
-    if (graph.replayed) return cuda_ops().replay(graph.step, graph.replayed.get());
-    const bool first = graph.step.arena.capacity() == 0;
-    if (first) return graph.launch(model_, caches_, chooser_);
-    {
-        const Arena::Scope scope(graph.step.arena);
-        graph.step.arena.tensor(Dtype::u8, {1});  // its blocks become one, before and not during
-    }
-    graph.replayed =
-        cuda_ops().capture(graph.step, [&] { graph.launch(model_, caches_, chooser_); });
-    cuda_ops().replay(graph.step, graph.replayed.get());
 }
 
 std::vector<Candidate> GpuStep::eager(Pass& pass, std::span<const RowChoice> choices, int64_t k) {

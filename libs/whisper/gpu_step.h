@@ -26,7 +26,6 @@ class GpuStep {
 
   private:
     struct Graph;
-    void replay(Graph& graph);
     std::vector<Candidate> eager(Pass& pass, std::span<const RowChoice> choices, int64_t k);
 
     Context& ctx_;
