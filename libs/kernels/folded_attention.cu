@@ -14,8 +14,9 @@ namespace {
 
 // --- q_h Wk_h
 
-constexpr int kFoldColumns = 128, kFoldThreads = 128, kFoldRows = 32;  // of a block
+constexpr int kFoldColumns = 128, kFoldThreads = 128, kFoldRows = 64;  // of a block
 constexpr int kFoldSteps = kFoldedHead / 16;
+constexpr int kFoldAtOnce = 32;  // rows
 
 template <class T>
 struct KeyWeights {
@@ -71,7 +72,7 @@ __device__ uint32_t query_pair(const T* q, int64_t at, bool there, const float* 
     return pack(T{}, to_f32(values[0]) * factors[0], to_f32(values[1]) * factors[1]);
 }
 
-// Block (128 columns, head, 32 rows); a warp has 32 of the columns.
+// Block (128 columns, head, 64 rows); a warp has 32 of the columns.
 template <class T, class W>
 __global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
     let_next_start();
@@ -92,35 +93,45 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
                                                           [(warp * 2 + i) * 16 + lane / 16 * 8]);
     wait_for_previous();
     const T* q = static_cast<const T*>(args.q) + int64_t{args.first_row} * args.c + h * kFoldedHead;
-    for (int tile = 0; tile < kFoldRows; tile += 16) {
-        const int row = blockIdx.z * kFoldRows + tile + g;
-        if (row - g >= args.rows) return;
-        float sums[2][2][4] = {};
+    const int end = min(args.rows, static_cast<int>(blockIdx.z + 1) * kFoldRows);
+#pragma unroll 1
+    for (int begin = blockIdx.z * kFoldRows; begin < end; begin += kFoldAtOnce) {
+        const int first_row = begin + g;
+        uint32_t a[kFoldAtOnce / 16][kFoldSteps][2][2];  // rows g and g + 8; channels 2t and 2t + 8
 #pragma unroll
-        for (int step = 0; step < kFoldSteps; ++step) {
-            uint32_t a[2][2];  // rows g and g + 8; channels 2t and 2t + 8
+        for (int tile = 0; tile < kFoldAtOnce / 16; ++tile)
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int channel = step * 16 + i % 2 * 8 + 2 * t, r = row + i / 2 * 8;
-                a[i / 2][i % 2] = query_pair(q, int64_t{r} * args.c + channel, r < args.rows,
-                                             sizeof(W) == 1 ? shared.factors + channel : nullptr);
+            for (int i = 0; i < 4 * kFoldSteps; ++i) {
+                const int channel = i / 4 * 16 + i % 2 * 8 + 2 * t;
+                const int row = first_row + tile * 16 + i / 2 % 2 * 8;
+                a[tile][i / 4][i / 2 % 2][i % 2] =
+                    query_pair(q, int64_t{row} * args.c + channel, row < args.rows,
+                               sizeof(W) == 1 ? shared.factors + channel : nullptr);
             }
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const uint32_t(&four)[4] = b[step][i / 2];
-                const uint32_t half[2] = {four[i % 2 * 2], four[i % 2 * 2 + 1]};
-                multiply_add<T>(sums[i / 2][i % 2], a[0], a[1], half);
-            }
-        }
+        for (int tile = 0; tile < kFoldAtOnce / 16; ++tile) {
+            if (begin + tile * 16 >= args.rows) return;
+            float sums[2][2][4] = {};
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int r = row + i / 2 * 8, block = c0 / 16 + warp * 2 + i % 2;
-            if (r >= args.rows) continue;
-            const float(&low)[4] = sums[i % 2][0], (&high)[4] = sums[i % 2][1];
-            const int first = i / 2 * 2;
-            args.folded[((int64_t{r} * args.blocks() + block) * args.head_tiles() + h / 8) * 32 +
-                        h % 8 * 4 + t] = {pack(T{}, low[first] * scale, low[first + 1] * scale),
-                                          pack(T{}, high[first] * scale, high[first + 1] * scale)};
+            for (int step = 0; step < kFoldSteps; ++step)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const uint32_t(&four)[4] = b[step][i / 2];
+                    const uint32_t half[2] = {four[i % 2 * 2], four[i % 2 * 2 + 1]};
+                    multiply_add<T>(sums[i / 2][i % 2], a[tile][step][0], a[tile][step][1], half);
+                }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int row = first_row + tile * 16 + i / 2 * 8;
+                const int block = c0 / 16 + warp * 2 + i % 2, first = i / 2 * 2;
+                if (row >= args.rows) continue;
+                const float(&low)[4] = sums[i % 2][0], (&high)[4] = sums[i % 2][1];
+                args.folded[((int64_t{row} * args.blocks() + block) * args.head_tiles() + h / 8) *
+                                32 +
+                            h % 8 * 4 + t] = {
+                    pack(T{}, low[first] * scale, low[first + 1] * scale),
+                    pack(T{}, high[first] * scale, high[first + 1] * scale)};
+            }
         }
     }
 }
@@ -157,18 +168,18 @@ __device__ inline void load_weights(float (&weights)[kMostFoldedSplits], const F
 
 // The 32 columns of a unit, all splits together: 4 pairs, of columns 8 j + 2 t of the unit.
 template <class T>
-__device__ void merge_unit(uint32_t (&pairs)[4], const FoldedArgs& args,
-                           const float (&weights)[kMostFoldedSplits], const uint2* parts,
-                           int64_t split_stride) {
+__device__ void merge_unit(uint32_t (&pairs)[4], const float (&weights)[kMostFoldedSplits],
+                           const uint2* parts, int64_t split_stride, int splits) {
     float sums[8] = {};
     uint2 loaded[kMostFoldedSplits][2];
 #pragma unroll
     for (int s = 0; s < kMostFoldedSplits; ++s)
         for (int i = 0; i < 2; ++i)
-            loaded[s][i] = weights[s] != 0 ? parts[s * split_stride + i * 4] : uint2{0, 0};
+            loaded[s][i] = s < splits ? parts[s * split_stride + i * 4] : uint2{0, 0};
 #pragma unroll
     for (int s = 0; s < kMostFoldedSplits; ++s) {
         const T* values = reinterpret_cast<const T*>(loaded[s]);
+        if (weights[s] == 0) loaded[s][0] = loaded[s][1] = {0, 0};  // nothing has been written
 #pragma unroll
         for (int i = 0; i < 8; ++i) sums[i] = __fmaf_rn(weights[s], to_f32(values[i]), sums[i]);
     }
@@ -212,17 +223,17 @@ struct ValueWeights {
     }
 };
 
-// Block (16 * MT of a head's 64 outputs, 8 rows). A warp sums an eighth of the columns, in units of
-// 32; then the warps' sums are added in order.
-template <class T, class W, int MT>
-__global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 2) unfold_kernel(FoldedArgs args) {
+// Block (16 * MT of a head's 64 outputs, 8 * NT rows). A warp sums an eighth of the columns, in
+// units of 32; then the warps' sums are added in order.
+template <class T, class W, int MT, int NT>
+__global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 3) unfold_kernel(FoldedArgs args) {
     let_next_start();
-    constexpr int kOutputs = 16 * MT, kBlocksOfHead = kFoldedHead / kOutputs;
+    constexpr int kOutputs = 16 * MT, kBlocksOfHead = kFoldedHead / kOutputs, kRows = 8 * NT;
     constexpr int kPitch = kOutputs + 4;  // a warp's stores meet all banks
     constexpr int kAhead = MT == 1 ? kMostUnits : 1;
-    __shared__ float shared[kFoldedWarps][8][kPitch];
+    __shared__ float shared[kFoldedWarps][kRows][kPitch];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const int h = blockIdx.x / kBlocksOfHead;
+    const int h = blockIdx.x / kBlocksOfHead, first_row = blockIdx.y * kRows;
     const int first = h * kFoldedHead + blockIdx.x % kBlocksOfHead * kOutputs;
     const int units = args.c / kUnfoldUnit;
     const int begin = warp * units / kFoldedWarps, end = (warp + 1) * units / kFoldedWarps;
@@ -237,22 +248,38 @@ __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 2) unfold_kernel
     for (int i = 0; i < kAhead; ++i) load(weights[i], min(begin + i, units - 1));
     wait_for_previous();
 
-    const int row = blockIdx.y * 8 + g;
-    float split_weights[kMostFoldedSplits];
-    load_weights(split_weights, args, row, h);
+    if constexpr (MT > 1) {  // asks the memory for all the block adds up
+        const int lines = args.c / 64,
+                  all = min(kRows, args.rows - first_row) * args.splits * lines;
+        for (int i = threadIdx.x; i < all; i += kUnfoldThreads) {
+            const int64_t part = int64_t{first_row} * args.splits + i / lines;
+            prefetch(args.parts + (part * args.heads + h) * args.blocks() * 4 + i % lines * 16);
+        }
+    }
+    float split_weights[NT][kMostFoldedSplits];
+    const uint2* parts[NT];
+#pragma unroll
+    for (int n = 0; n < NT; ++n) {
+        const int row = first_row + n * 8 + g;
+        load_weights(split_weights[n], args, row, h);
+        parts[n] =
+            args.parts + (int64_t{row} * args.splits * args.heads + h) * args.blocks() * 4 + t;
+    }
     const int64_t split_stride = int64_t{args.heads} * args.blocks() * 4;
-    const uint2* parts =
-        args.parts + (int64_t{row} * args.splits * args.heads + h) * args.blocks() * 4 + t;
-    float sums[MT][1][4] = {};
+    float sums[MT][NT][4] = {};
     const auto multiply = [&](const ValueWeights<T, W>(&w)[2 * MT], int unit) {
-        uint32_t pairs[4];
-        merge_unit<T>(pairs, args, split_weights, parts + unit * 8, split_stride);
-        exchange(pairs);
-        const Half x[1] = {{{{pairs[0], pairs[1]}, {pairs[2], pairs[3]}}}};
-        Half halves[MT][2];
+        Half x[NT], halves[MT][2];
+#pragma unroll
+        for (int n = 0; n < NT; ++n) {
+            uint32_t pairs[4];
+            merge_unit<T>(pairs, split_weights[n], parts[n] + unit * 8, split_stride,
+                          first_row + n * 8 + g < args.rows ? args.splits : 0);
+            exchange(pairs);
+            x[n] = {{{pairs[0], pairs[1]}, {pairs[2], pairs[3]}}};
+        }
 #pragma unroll
         for (int i = 0; i < 2 * MT; ++i) halves[i / 2][i % 2] = w[i].half();
-        multiply_halves<T, MT, 1>(sums, halves, x);
+        multiply_halves<T, MT, NT>(sums, halves, x);
     };
     if constexpr (MT == 1) {
 #pragma unroll
@@ -265,20 +292,19 @@ __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 2) unfold_kernel
         }
     }
 #pragma unroll
-    for (int i = 0; i < MT; ++i)
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            shared[warp][2 * t + j % 2][i * 16 + j / 2 * 8 + g] = sums[i][0][j];
+    for (int i = 0; i < MT * NT * 4; ++i)
+        shared[warp][i / 4 % NT * 8 + 2 * t + i % 2][i / 4 / NT * 16 + i / 2 % 2 * 8 + g] =
+            sums[i / 4 / NT][i / 4 % NT][i % 4];
     __syncthreads();
-    for (int i = threadIdx.x; i < 8 * kOutputs; i += kUnfoldThreads) {
-        const int r = blockIdx.y * 8 + i / kOutputs, n = first + i % kOutputs;
-        if (r >= args.rows) break;
+    for (int i = threadIdx.x; i < kRows * kOutputs; i += kUnfoldThreads) {
+        const int row = first_row + i / kOutputs, n = first + i % kOutputs;
+        if (row >= args.rows) break;
         float sum = 0;
         for (int w = 0; w < kFoldedWarps; ++w)
             sum = __fadd_rn(sum, shared[w][i / kOutputs][i % kOutputs]);
         if (sizeof(W) == 1) sum = __fmul_rn(sum, args.scales[args.c + n]);
         sum = __fadd_rn(sum, args.bias[args.c + n]);
-        static_cast<T*>(args.out)[(int64_t{args.first_row} + r) * args.c + n] = from_f32<T>(sum);
+        static_cast<T*>(args.out)[(int64_t{args.first_row} + row) * args.c + n] = from_f32<T>(sum);
     }
 }
 
@@ -320,15 +346,20 @@ void fold_queries(Context& ctx, const FoldedArgs& args) {
 // Where a head's outputs in blocks of 16 are few blocks, they are spread so; else each block takes
 // all 64, so that the splits are read and added up once.
 void unfold_values(Context& ctx, const FoldedArgs& args) {
-    const int64_t tiles = ceil_div(args.rows, 8);
-    const bool few = tiles * args.heads <= multiprocessors() / 2;
+    const bool few = ceil_div(args.rows, 8) * args.heads <= multiprocessors() / 2;
     with_rows_types(args.type, args.kv_type, [&](auto x, auto w) {
         using X = decltype(x);
         using W = decltype(w);
-        const dim3 grid(static_cast<unsigned>(args.heads * (few ? 4 : 1)),
-                        static_cast<unsigned>(tiles));
-        launch_early(ctx, few ? unfold_kernel<X, W, 1> : unfold_kernel<X, W, 4>, grid,
-                     kUnfoldThreads, 0, args);
+        const auto heads = static_cast<unsigned>(args.heads);
+        if (few) {
+            launch_early(ctx, unfold_kernel<X, W, 1, 1>,
+                         dim3(heads * 4, static_cast<unsigned>(ceil_div(args.rows, 8))),
+                         kUnfoldThreads, 0, args);
+        } else {
+            launch_early(ctx, unfold_kernel<X, W, 4, 1>,
+                         dim3(heads, static_cast<unsigned>(ceil_div(args.rows, 8))), kUnfoldThreads,
+                         0, args);
+        }
     });
 }
 

@@ -10,8 +10,8 @@
 
 namespace hark::cuda {
 
-constexpr int kFoldedSplit = 256;         // keys of a block
-constexpr int kMostFoldedSplits = 8;      // can_fold()'s 2048 frames
+constexpr int kFoldedSplit = 384;         // keys of a block
+constexpr int kMostFoldedSplits = 4;      // can_fold()'s 1536 frames
 constexpr int kFoldedHead = 64;           // channels of a head
 constexpr int kFoldedWarps = 8;           // of a block; each owns C / 8 columns
 constexpr int64_t kMostFoldedRows = 256;  // of a launch: scratch is 0.4 MB a row of 1280 columns

@@ -4,7 +4,8 @@
 // keys, asynchronous copies), each read there twice: for the scores, X (keys x columns) times q'^T
 // (columns x heads), and for the sums, X^T (columns x keys) times the powers (keys x heads). A warp
 // owns an eighth of the columns: its part of q' and its sums stay in registers. The warps' parts of
-// a score are added in order; the softmax runs on with each tile, as in FlashAttention.
+// a score are added in pairs; the softmax runs on with each tile, as in FlashAttention. A block
+// takes several runs one behind the other, and the copies never wait for the turn between them.
 #include <cuda_pipeline.h>
 
 #include "kernels/attention_kernels.cuh"
@@ -15,76 +16,143 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 32 * kFoldedWarps;
+constexpr int kComputing = 32 * kFoldedWarps;  // threads
+constexpr int kCopying = 128;                  // on Hopper; one warp of them does
+constexpr int kThreads = kComputing + (HARK_HOPPER_CODE ? kCopying : 0);
 constexpr int kStage = 16;  // keys
+constexpr int kMostStages = 5;
 constexpr int kNever = -1;
+constexpr int64_t kMostAsked = 16 << 20;  // bytes
 
 // Shared memory of a block for `heads` heads in tiles of 8.
 struct Layout {
     int pitch;  // bytes of a key: 8 rows of a fragment then meet all banks
-    int scores, powers, kept, row, bytes;
+    int scores, powers, kept, arrived, read, bytes;
 
     __host__ __device__ Layout(int c, int heads, int head_tiles, int keys, int stages)
         : pitch(2 * c + 16) {
         scores = stages * kStage * pitch;
         powers = scores + kFoldedWarps * heads * (keys + 4) * 4;
         kept = powers + head_tiles * 8 * (keys + 8) * 2;
-        row = kept + head_tiles * 8 * 4;
-        bytes = row + 16;
+        arrived = kept + head_tiles * 8 * 4;
+        read = arrived + kMostStages * 8;
+        bytes = read + kMostStages * 8;
     }
 };
 
-// Which sequence the row belongs to, or kNever; for all threads of the block.
-__device__ int sequence_of(const FoldedArgs& args, int row, int* shared) {
+// One run of keys for one row and `HeadTiles` tiles of heads.
+struct Item {
+    int split, row, first_tile;
+
+    __device__ Item(const FoldedArgs& args, int index, int groups, int head_tiles) {
+        split = index % args.splits;
+        first_tile = index / args.splits % groups * head_tiles;
+        row = index / args.splits / groups;
+    }
+};
+
+// Which sequence the row belongs to, or kNever; for all lanes of a warp.
+__device__ int sequence_of(const FoldedArgs& args, int row) {
     if (args.one_each) return row;
-    if (threadIdx.x == 0) *shared = kNever;
-    __syncthreads();
-    for (int b = threadIdx.x; b < args.sequences; b += kThreads)
-        if (args.query_start[b] <= row && row < args.query_start[b + 1]) *shared = b;
-    __syncthreads();
-    return *shared;
+    int found = kNever;
+    for (int b = threadIdx.x % 32; b < args.sequences; b += 32)
+        if (args.query_start[b] <= row && row < args.query_start[b + 1]) found = b;
+    return __reduce_max_sync(0xffffffff, found);
 }
 
-// The keys of a block: `count` rows of X from `first` on. Where slot or length point outside there
+// The keys of an item: `count` rows of X from `first` on. Where slot or length point outside there
 // are none, and `valid` is false.
 template <class T>
 struct Keys {
-    const T* first;
-    int count;
-    bool valid;
+    const T* first = nullptr;
+    int count = 0;
+    bool valid = false;
 
-    __device__ Keys(const FoldedArgs& args, int b, int split) : first(nullptr), count(0) {
+    Keys() = default;
+    __device__ Keys(const FoldedArgs& args, const Item& item) {
+        const int b = sequence_of(args, args.first_row + item.row);
         const int slot = b == kNever ? -1 : args.slot[b], length = b == kNever ? 0 : args.length[b];
         valid = 0 <= slot && slot < args.slots && 0 <= length && length <= args.frames;
         if (!valid) return;
-        count = min(max(length - split * kFoldedSplit, 0), kFoldedSplit);
+        count = min(max(length - item.split * kFoldedSplit, 0), kFoldedSplit);
         first = static_cast<const T*>(args.heard) +
-                (int64_t{slot} * args.frames + split * kFoldedSplit) * args.c;
+                (int64_t{slot} * args.frames + item.split * kFoldedSplit) * args.c;
     }
-    // Starts copying keys [kStage * stage, ..) to `to`; those behind the last one become zeros.
-    __device__ void copy(unsigned char* to, int stage, int c, int pitch) const {
-        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-        for (int i = 0; i < kStage / kFoldedWarps; ++i) {
-            const int row = warp * (kStage / kFoldedWarps) + i, key = stage * kStage + row;
-            const bool there = key < count;
-            const T* from = first + int64_t{there ? key : 0} * c;
-            for (int chunk = lane; chunk < c / 8; chunk += 32)
-                __pipeline_memcpy_async(to + row * pitch + chunk * 16, from + chunk * 8, 16,
-                                        there ? 0 : 16);
-        }
+    // Behind the last key comes the last one again: it weighs nothing there.
+    __device__ const T* at(int key, int c) const {
+        return first + int64_t{min(key, count - 1)} * c;
     }
 };
 
-// All but the newest N stages have arrived.
-template <int TileStages>
-__device__ void wait_for_tile(int stages) {
-    if (stages - TileStages == 3) {
-        __pipeline_wait_prior(3);
-    } else {
-        __pipeline_wait_prior(1);
-    }
+// All threads that compute.
+__device__ inline void synchronise() {
+    asm volatile("bar.sync 1, %0;" ::"n"(kComputing) : "memory");
 }
+
+// Copies the keys of the block's items to the ring of stages, one item behind the other. On Hopper
+// a warp of its own has the copy engine do it, a key a lane: so the keys lie apart as they should.
+template <class T, int HeadTiles, int TileKeys>
+struct Copies {
+    const FoldedArgs& args;
+    unsigned char* ring;
+    int pitch, groups, items, item, stage = 0, last = 0;
+    Keys<T> keys;
+
+    __device__ Copies(const FoldedArgs& args, unsigned char* ring, int pitch, int groups, int items)
+        : args(args), ring(ring), pitch(pitch), groups(groups), items(items), item(blockIdx.x) {
+        find();
+    }
+    __device__ bool has() const { return item < items; }
+    // The next item that has keys, from `item` on.
+    __device__ void find() {
+        for (; item < items; item += gridDim.x) {
+            keys = Keys<T>(args, Item(args, item, groups, HeadTiles));
+            last = (keys.count + TileKeys - 1) / TileKeys * (TileKeys / kStage);
+            stage = 0;
+            if (last > 0) return;
+        }
+    }
+    __device__ void advance() {
+        if (++stage < last) return;
+        item += gridDim.x;
+        find();
+    }
+#if HARK_HOPPER_CODE
+    // All stages, each once all warps have read what lies in its place. For one warp.
+    __device__ void run(uint64_t* arrived, uint64_t* read, int stages) {
+        const int lane = threadIdx.x % 32;
+        int place = 0;
+        for (uint32_t parity = 1; has(); advance()) {
+            hopper::wait(read[place], parity);
+            if (lane == 0) hopper::arrive_expecting(arrived[place], kStage * 2 * args.c);
+            __syncwarp();
+            if (lane < kStage)
+                asm volatile(
+                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                    "[%0], [%1], %2, [%3];" ::"r"(
+                        hopper::shared_address(ring + (place * kStage + lane) * pitch)),
+                    "l"(keys.at(stage * kStage + lane, args.c)), "r"(2 * args.c),
+                    "r"(hopper::shared_address(arrived + place))
+                    : "memory");
+            if (++place == stages) place = 0, parity ^= 1;
+        }
+    }
+#else
+    // Starts the next stage's copy, where there is one. For all threads.
+    __device__ void next(int place) {
+        constexpr int kRows = kStage / kFoldedWarps;
+        const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * kRows;
+        unsigned char* to = ring + (place * kStage + first_row) * pitch;
+        for (int i = 0; i < kRows && has(); ++i) {
+            const T* from = keys.at(stage * kStage + first_row + i, args.c);
+            for (int chunk = lane; chunk < args.c / 8; chunk += 32)
+                __pipeline_memcpy_async(to + i * pitch + chunk * 16, from + chunk * 8, 16);
+        }
+        __pipeline_commit();
+        if (has()) advance();
+    }
+#endif
+};
 
 // The transpose of an 8 x 8 matrix that is spread over the warp: lane 4 g + t has row g, columns 2t
 // and 2t + 1.
@@ -93,89 +161,51 @@ __device__ inline uint32_t transposed(uint32_t pair) {
     return pair;
 }
 
-template <class T>
-__device__ uint32_t rounded_bits(float x) {
-    const T value = from_f32<T>(x);
-    return *reinterpret_cast<const uint16_t*>(&value);
+// The largest of a warp's values. As integers, once the negative ones run the other way, floats
+// keep their order.
+__device__ inline float largest_of_warp(float x) {
+    const auto turned = [](int bits) { return bits ^ (bits >> 31 & 0x7fffffff); };
+    return __int_as_float(turned(__reduce_max_sync(0xffffffff, turned(__float_as_int(x)))));
 }
 
-// Block (split and tiles of 8 heads, row). Steps is C / 128, at most; for 10, exactly.
+// What a warp keeps of an item. Steps is C / 128, at most; for 10, exactly.
 template <class T, int Steps, int HeadTiles, int TileKeys>
-__global__ void __launch_bounds__(kThreads, 1)
-    attend_kernel(FoldedArgs args, int stages, bool few) {
-    let_next_start();
-    constexpr int kTileStages = TileKeys / kStage, kScorePitch = TileKeys + 4;
-    constexpr int kPowerPitch = TileKeys + 8;
-    extern __shared__ __align__(16) unsigned char shared[];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const int split = blockIdx.x % args.splits, row = blockIdx.y;
-    const int first_tile = blockIdx.x / args.splits * HeadTiles;
-    const int steps = Steps == 10 ? 10 : args.c / 128;
-    const int heads = min(args.heads - first_tile * 8, HeadTiles * 8);
-    const Layout at(args.c, heads, HeadTiles, TileKeys, stages);
-    float* scores = reinterpret_cast<float*>(shared + at.scores);
-    T* powers = reinterpret_cast<T*>(shared + at.powers);
-    float* kept = reinterpret_cast<float*>(shared + at.kept);
+struct Run {
+    static constexpr int kTileStages = TileKeys / kStage, kScorePitch = TileKeys + 4;
+    static constexpr int kPowerPitch = TileKeys + 8;
 
-    const int b = sequence_of(args, args.first_row + row, reinterpret_cast<int*>(shared + at.row));
-    const Keys<T> keys(args, b, split);
-    float2* tops = args.tops + (int64_t{row} * args.heads + first_tile * 8) * args.splits + split;
-    if (keys.count == 0) {
-        wait_for_previous();
-        const float nothing = keys.valid ? 0.0f : NAN;
-        if (threadIdx.x < heads)
-            tops[threadIdx.x * args.splits] = {keys.valid ? -INFINITY : NAN, nothing};
-        return;
-    }
-    if (few)
-        for (int i = threadIdx.x * 64; i < keys.count * args.c; i += kThreads * 64)
-            prefetch(keys.first + i);
-    // Heads that fill a tile up weigh nothing and are never rescaled.
-    for (int i = threadIdx.x; i < HeadTiles * 8 * kPowerPitch; i += kThreads)
-        powers[i] = from_f32<T>(0);
-    if (threadIdx.x < HeadTiles * 8) kept[threadIdx.x] = 1;
-    wait_for_previous();
-
-    const int tiles = (keys.count + TileKeys - 1) / TileKeys, last = tiles * kTileStages;
-    int next = 0, place = 0;  // the next stage to copy, and where the ring begins
-    const auto copy_next = [&](int to) {
-        if (next < last) keys.copy(shared + to * kStage * at.pitch, next, args.c, at.pitch);
-        __pipeline_commit();
-        ++next;
-    };
-    for (int i = 0; i < stages; ++i) copy_next(i);
-
+    int steps, heads, pitch;
+    float* scores;  // (warps, heads, kScorePitch)
+    T* powers;      // (heads, kPowerPitch)
+    float* kept;    // (heads): what is left of the sums so far; in the end 1 / their total
     uint2 q[Steps][HeadTiles];
-#pragma unroll
-    for (int k = 0; k < Steps; ++k)
-#pragma unroll
-        for (int n = 0; n < HeadTiles; ++n) {
-            q[k][n] = {0, 0};
-            if (k < steps && n * 8 + g < heads)
-                q[k][n] = args.folded[((int64_t{row} * args.blocks() + warp * steps + k) *
-                                           args.head_tiles() +
-                                       first_tile + n) *
-                                          32 +
-                                      lane];
-        }
-    float sums[Steps][HeadTiles][4] = {};
-    float largest[HeadTiles], total[HeadTiles] = {};  // of heads warp + 8 j
-#pragma unroll
-    for (int j = 0; j < HeadTiles; ++j) largest[j] = -INFINITY;
-    const int own = warp * steps * 32;  // the warp's columns, in bytes
+    float sums[Steps][HeadTiles][4];             // columns x heads
+    float largest[HeadTiles], total[HeadTiles];  // of heads warp + 8 j
 
-    for (int tile = 0; tile < tiles; ++tile) {
-        const unsigned char* stage[kTileStages];
-        int places[kTileStages];
+    __device__ __forceinline__ void begin(const FoldedArgs& args, const Item& item) {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
+        const uint2* from =
+            args.folded +
+            ((int64_t{item.row} * args.blocks() + warp * steps) * args.head_tiles() +
+             item.first_tile) *
+                32 +
+            lane;
 #pragma unroll
-        for (int i = 0; i < kTileStages; ++i) {
-            places[i] = place + i < stages ? place + i : place + i - stages;
-            stage[i] = shared + places[i] * kStage * at.pitch + own;
-        }
-        place = place + kTileStages < stages ? place + kTileStages : place + kTileStages - stages;
-        wait_for_tile<kTileStages>(stages);
-        __syncthreads();
+        for (int k = 0; k < Steps; ++k)
+#pragma unroll
+            for (int n = 0; n < HeadTiles; ++n) {
+                q[k][n] = k < steps && n * 8 + g < heads ? from[(k * args.head_tiles() + n) * 32]
+                                                         : uint2{0, 0};
+#pragma unroll
+                for (int j = 0; j < 4; ++j) sums[k][n][j] = 0;
+            }
+#pragma unroll
+        for (int j = 0; j < HeadTiles; ++j) largest[j] = -INFINITY, total[j] = 0;
+    }
 
+    // The warp's part of the tile's scores. `stage` points to the warp's columns.
+    __device__ __forceinline__ void score(const unsigned char* const (&stage)[kTileStages]) {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
         float part[kTileStages][HeadTiles][4] = {};
 #pragma unroll
         for (int k = 0; k < Steps; ++k) {
@@ -183,7 +213,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
             for (int i = 0; i < kTileStages; ++i) {
                 uint32_t x[4];  // keys 0-7 and 8-15, then the same of the next 8 columns
-                load_matrices<false>(x, stage[i] + lane % 16 * at.pitch + lane / 16 * 16 + k * 32);
+                load_matrices<false>(x, stage[i] + lane % 16 * pitch + lane / 16 * 16 + k * 32);
                 const uint32_t low[2] = {x[0], x[2]}, high[2] = {x[1], x[3]};
 #pragma unroll
                 for (int n = 0; n < HeadTiles; ++n) {
@@ -202,28 +232,43 @@ __global__ void __launch_bounds__(kThreads, 1)
                 for (int j = 0; j < 4; ++j)
                     to[j % 2 * kScorePitch + i * kStage + j / 2 * 8] = part[i][n][j];
         }
-        __syncthreads();
+    }
 
-        const bool there = lane < TileKeys && tile * TileKeys + lane < keys.count;
+    // Scores become powers: a warp takes every eighth head, a lane a key. `count`: of the tile.
+    // What is computed of heads that are not there is not kept, so that no head waits for another.
+    __device__ __forceinline__ void soften(int count) {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+        float score[HeadTiles];
+#pragma unroll
+        for (int j = 0; j < HeadTiles; ++j) {
+            const float* from =
+                scores + min(warp + 8 * j, heads - 1) * kScorePitch + lane % TileKeys;
+            float part[kFoldedWarps];
+#pragma unroll
+            for (int w = 0; w < kFoldedWarps; ++w) part[w] = from[w * heads * kScorePitch];
+#pragma unroll
+            for (int step = 1; step < kFoldedWarps; step *= 2)
+#pragma unroll
+                for (int w = 0; w < kFoldedWarps; w += 2 * step)
+                    part[w] = __fadd_rn(part[w], part[w + step]);
+            score[j] = lane < min(count, TileKeys) ? part[0] : -INFINITY;
+        }
 #pragma unroll
         for (int j = 0; j < HeadTiles; ++j) {
             const int h = warp + 8 * j;
-            if (h >= heads) break;
-            float score = 0;
-#pragma unroll
-            for (int w = 0; w < kFoldedWarps; ++w)
-                score = __fadd_rn(score, scores[(w * heads + h) * kScorePitch + lane % TileKeys]);
-            score = there ? score : -INFINITY;
-            const float highest = fmaxf(largest[j], warp_max(score));
-            const float factor = exp2_from(largest[j], highest);
-            const T power = from_f32<T>(exp2_from(score, highest));
+            const float highest = fmaxf(largest[j], largest_of_warp(score[j]));
+            const float factor = exp2_fast(largest[j] - highest);
+            const T power = from_f32<T>(exp2_fast(score[j] - highest));
             largest[j] = highest;
             total[j] = __fmaf_rn(total[j], factor, to_f32(power));
-            if (lane < TileKeys) powers[h * kPowerPitch + lane] = power;
-            if (lane == 0) kept[h] = factor;
+            if (h < heads && lane < TileKeys) powers[h * kPowerPitch + lane] = power;
+            if (h < heads && lane == 0) kept[h] = factor;
         }
-        __syncthreads();
+    }
 
+    // sums = sums * kept + X^T powers
+    __device__ __forceinline__ void add(const unsigned char* const (&stage)[kTileStages]) {
+        const int lane = threadIdx.x % 32, t = lane % 4;
         uint32_t p[HeadTiles][4];  // keys 0-7, 8-15, 16-23, 24-31
         float2 factors[HeadTiles];
         bool changed = false;
@@ -250,8 +295,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
             for (int i = 0; i < kTileStages; ++i) {
                 uint32_t x[4];  // columns 0-7 and 8-15, then the same of the next 8 keys
-                load_matrices<true>(x, stage[i] + (lane / 16 * 8 + lane % 8) * at.pitch +
-                                           lane / 8 % 2 * 16 + k * 32);
+                load_matrices<true>(
+                    x, stage[i] + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 16 + k * 32);
                 const uint32_t low[2] = {x[0], x[2]}, high[2] = {x[1], x[3]};
 #pragma unroll
                 for (int n = 0; n < HeadTiles; ++n) {
@@ -260,39 +305,163 @@ __global__ void __launch_bounds__(kThreads, 1)
                 }
             }
         }
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < kTileStages; ++i) copy_next(places[i]);
     }
 
+    // Writes the item's part of the result.
+    __device__ __forceinline__ void end(const FoldedArgs& args, const Item& item) {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+        const int64_t first_head = int64_t{item.row} * args.heads + item.first_tile * 8;
+        synchronise();  // all have read what was kept of the last tile
 #pragma unroll
-    for (int j = 0; j < HeadTiles; ++j) {
-        const int h = warp + 8 * j;
-        if (h >= heads) break;
-        const float sum = warp_sum(total[j]);
-        if (lane == 0) {
-            kept[h] = __frcp_rn(sum);
-            tops[h * args.splits] = {largest[j], sum};
+        for (int j = 0; j < HeadTiles; ++j) {
+            const int h = warp + 8 * j;
+            if (h >= heads) break;
+            const float sum = warp_sum(total[j]);
+            if (lane == 0) {
+                kept[h] = __frcp_rn(sum);
+                args.tops[(first_head + h) * args.splits + item.split] = {largest[j], sum};
+            }
         }
+        synchronise();
+#pragma unroll
+        for (int n = 0; n < HeadTiles; ++n) {
+            const int h = n * 8 + g;
+            const float2 inverse = *reinterpret_cast<const float2*>(kept + n * 8 + 2 * t);
+            uint2* to = args.parts +
+                        ((int64_t{item.row} * args.splits + item.split) * args.heads +
+                         item.first_tile * 8 + h) *
+                            args.blocks() * 4 +
+                        warp * steps * 4 + t;
+#pragma unroll
+            for (int k = 0; k < Steps; ++k) {
+                if (k >= steps) break;
+                const float(&s)[4] = sums[k][n];
+                const uint2 both = {transposed(pack(T{}, s[0] * inverse.x, s[1] * inverse.y)),
+                                    transposed(pack(T{}, s[2] * inverse.x, s[3] * inverse.y))};
+                if (h < heads) to[k * 4] = both;
+            }
+        }
+    }
+};
+
+// What the threads that compute do: `arrived` and `read` are the stages' barriers on Hopper.
+template <class T, int Steps, int HeadTiles, int TileKeys>
+__device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* shared,
+                                        const Layout& at, int stages, int groups, int items) {
+    using R = Run<T, Steps, HeadTiles, TileKeys>;
+    const int warp = threadIdx.x / 32;
+#if HARK_HOPPER_CODE
+    uint64_t* arrived = reinterpret_cast<uint64_t*>(shared + at.arrived);
+    uint64_t* read = reinterpret_cast<uint64_t*>(shared + at.read);
+    uint32_t parities = 0;
+#else
+    Copies<T, HeadTiles, TileKeys> copies(args, shared, at.pitch, groups, items);
+    for (int i = 0; i < stages; ++i) copies.next(i);
+#endif
+    R run;
+    run.steps = Steps == 10 ? 10 : args.c / 128;
+    run.pitch = at.pitch;
+    run.scores = reinterpret_cast<float*>(shared + at.scores);
+    run.powers = reinterpret_cast<T*>(shared + at.powers);
+    run.kept = reinterpret_cast<float*>(shared + at.kept);
+    const int own = warp * run.steps * 32;  // the warp's columns, in bytes
+    int place = 0;                          // where the ring begins
+    for (int index = blockIdx.x; index < items; index += gridDim.x) {
+        const Item item(args, index, groups, HeadTiles);
+        const Keys<T> keys(args, item);
+        run.heads = min(args.heads - item.first_tile * 8, HeadTiles * 8);
+        if (keys.count == 0) {
+            if (threadIdx.x < run.heads)
+                args.tops[(int64_t{item.row} * args.heads + item.first_tile * 8 + threadIdx.x) *
+                              args.splits +
+                          item.split] = {keys.valid ? -INFINITY : NAN, keys.valid ? 0.0f : NAN};
+            continue;
+        }
+        run.begin(args, item);
+        for (int first = 0; first < keys.count; first += TileKeys) {
+            const unsigned char* stage[R::kTileStages];
+            int places[R::kTileStages];
+#pragma unroll
+            for (int i = 0; i < R::kTileStages; ++i) {
+                places[i] = place;
+                stage[i] = shared + place * kStage * at.pitch + own;
+                place = place + 1 < stages ? place + 1 : 0;
+            }
+#if HARK_HOPPER_CODE
+            for (const int i : places) {
+                hopper::wait(arrived[i], parities >> i & 1);
+                parities ^= 1u << i;
+            }
+#else
+            if (stages - R::kTileStages == 3) {  // all but so many of the newest stages
+                __pipeline_wait_prior(3);
+            } else {
+                __pipeline_wait_prior(1);
+            }
+            synchronise();
+#endif
+            run.score(stage);
+            synchronise();
+            run.soften(keys.count - first);
+            synchronise();
+            run.add(stage);
+#if HARK_HOPPER_CODE
+            __syncwarp();
+            for (const int i : places)
+                if (threadIdx.x % 32 == 0) hopper::arrive(read[i]);
+#else
+            synchronise();
+            for (const int i : places) copies.next(i);
+#endif
+        }
+        run.end(args, item);
+    }
+}
+
+// Block i takes the items i, i + blocks, ...; item = (row * groups + tiles of heads) * splits +
+// split.
+template <class T, int Steps, int HeadTiles, int TileKeys>
+__global__ void __launch_bounds__(kThreads, 1)
+    attend_kernel(FoldedArgs args, int stages, int groups, int items, bool ask) {
+    let_next_start();
+    extern __shared__ __align__(16) unsigned char shared[];
+    const Layout at(args.c, min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
+    // Heads that fill a tile up weigh nothing and are never rescaled.
+    T* powers = reinterpret_cast<T*>(shared + at.powers);
+    for (int i = threadIdx.x; i < HeadTiles * 8 * (TileKeys + 8); i += kThreads)
+        powers[i] = from_f32<T>(0);
+    if (threadIdx.x < HeadTiles * 8) reinterpret_cast<float*>(shared + at.kept)[threadIdx.x] = 1;
+    if (ask) {  // for all of the block's keys
+        const Keys<T> keys(args, Item(args, blockIdx.x, groups, HeadTiles));
+        for (int i = threadIdx.x * 64; i < keys.count * args.c; i += kThreads * 64)
+            prefetch(keys.first + i);
+    }
+#if HARK_HOPPER_CODE
+    uint64_t* arrived = reinterpret_cast<uint64_t*>(shared + at.arrived);
+    uint64_t* read = reinterpret_cast<uint64_t*>(shared + at.read);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < stages; ++i) {
+            hopper::init(arrived[i], 1);
+            hopper::init(read[i], kFoldedWarps);
+        }
+        hopper::fence_init();
     }
     __syncthreads();
-#pragma unroll
-    for (int n = 0; n < HeadTiles; ++n) {
-        const int h = n * 8 + g;
-        const float2 inverse = *reinterpret_cast<const float2*>(kept + n * 8 + 2 * t);
-        uint2* to = args.parts +
-                    ((int64_t{row} * args.splits + split) * args.heads + first_tile * 8 + h) *
-                        args.blocks() * 4 +
-                    warp * steps * 4 + t;
-#pragma unroll
-        for (int k = 0; k < Steps; ++k) {
-            if (k >= steps) break;
-            const float(&s)[4] = sums[k][n];
-            const uint2 both = {transposed(pack(T{}, s[0] * inverse.x, s[1] * inverse.y)),
-                                transposed(pack(T{}, s[2] * inverse.x, s[3] * inverse.y))};
-            if (h < heads) to[k * 4] = both;
-        }
+    wait_for_previous();
+    if (threadIdx.x >= kComputing) {
+        hopper::give_registers<40>();
+        if (threadIdx.x < kComputing + 32)
+            Copies<T, HeadTiles, TileKeys>(args, shared, at.pitch, groups, items)
+                .run(arrived, read, stages);
+    } else {
+        hopper::take_registers<232>();
+        compute<T, Steps, HeadTiles, TileKeys>(args, shared, at, stages, groups, items);
     }
+#else
+    __syncthreads();
+    wait_for_previous();
+    compute<T, Steps, HeadTiles, TileKeys>(args, shared, at, stages, groups, items);
+#endif
 }
 
 int shared_limit() {
@@ -305,15 +474,18 @@ int shared_limit() {
 template <class T, int Steps, int HeadTiles, int TileKeys>
 void launch(Context& ctx, const FoldedArgs& args, int stages) {
     const int groups = static_cast<int>(ceil_div(args.head_tiles(), HeadTiles));
+    const int items = args.rows * args.splits * groups;
     const Layout layout(args.c, std::min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
     const auto kernel = attend_kernel<T, Steps, HeadTiles, TileKeys>;
-    const bool few = int64_t{args.rows} * args.splits * groups <= multiprocessors();
+    // The L2 cache is asked for keys only where it can hold them: else they are read twice.
+    const bool ask = int64_t{args.rows} * args.splits * kFoldedSplit * args.c * 2 <= kMostAsked &&
+                     items <= multiprocessors();
+    const auto* code = reinterpret_cast<const void*>(kernel);
+    const int threads = kComputing + (has_hopper_code(code) ? kCopying : 0);
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, layout.bytes));
-    launch_early(
-        ctx, kernel,
-        dim3(static_cast<unsigned>(args.splits * groups), static_cast<unsigned>(args.rows)),
-        kThreads, layout.bytes, args, stages, few);
+    launch_early(ctx, kernel, static_cast<unsigned>(std::min(items, multiprocessors())), threads,
+                 layout.bytes, args, stages, groups, items, ask);
 }
 
 // Few rows are spread over more blocks, each with 8 of the heads. Tiles of 32 keys in 5 stages

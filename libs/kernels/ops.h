@@ -124,13 +124,13 @@ void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Ma
                       Tensor kv_bias, int64_t heads, const Ragged& rows, float scale);
 
 // Whether a GPU folds: q, out and heard of one 16-bit type, kv of that type or int8, D 64, C a
-// multiple of 128 up to 1024, or 1280, frames up to 2048.
+// multiple of 128 up to 1024, or 1280, frames up to 1536.
 inline bool can_fold(Dtype activations, Dtype weights, int64_t channels, int64_t heads,
                      int64_t frames) {
     const bool types = (activations == Dtype::f16 || activations == Dtype::bf16) &&
                        (weights == activations || weights == Dtype::i8);
     const bool size = channels == 1280 || (channels % 128 == 0 && channels <= 1024);
-    return types && size && channels == 64 * heads && heads > 0 && frames > 0 && frames <= 2048;
+    return types && size && channels == 64 * heads && heads > 0 && frames > 0 && frames <= 1536;
 }
 
 }  // namespace hark

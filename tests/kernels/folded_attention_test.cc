@@ -129,10 +129,10 @@ TEST_P(FoldedAttention, AgreesWithTheSumInDouble) {
     const Dtype own = activations == Dtype::f32 ? Dtype::f16 : activations;
     const Case kCases[] = {
         {2, 1, {1}, {1}},
-        {2, 600, {1, 1, 1, 1}, {600, 512, 257, 31}, 4},
+        {2, 600, {1, 1, 1, 1}, {600, 512, 385, 31}, 4},
         {6, 300, {3, 0, 1}, {300, 5, 33}},
         {10, 70, {2, 40}, {70, 17}},
-        {12, 513, {1, 20}, {256, 513}},
+        {12, 513, {1, 20}, {384, 513}},
         {20, 1500, {1}, {1500}},
         {20, 290, {15, 1}, {97, 290}, 3},
     };
@@ -219,7 +219,7 @@ void expect_same_bits(int64_t heads, Dtype type, Dtype weights) {
     TestDevice device({"", Device::cuda, type});
     if (!device) GTEST_SKIP() << device.why_not();
     constexpr int32_t kRows = 280;
-    Case c = {heads, 600, std::vector<int32_t>(9, 1), {600, 1, 255, 256, 257, 300, 512, 513, 33}};
+    Case c = {heads, 600, std::vector<int32_t>(9, 1), {600, 1, 383, 384, 385, 300, 512, 513, 33}};
     const int64_t width = c.width();
     Inputs in(c, type, weights, 77);
     const Model model(device, c, in, type);
