@@ -142,7 +142,8 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
             std::printf("\t\n");
         std::fflush(stdout);
     };
-    const bool folded = Heard::is_folded(config, precision, Device::cuda);
+    const bool folded =
+        Heard::kept(config, precision, Keep::encoded, Device::cuda) == Keep::encoded;
     const double cache = static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
                                              config.n_text_state * config.n_text_state);
     const double flops = encoder_flops(config) + (folded ? 0 : cache);

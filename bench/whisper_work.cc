@@ -20,8 +20,9 @@ double token_bytes(const Model& model, double windows, Device device) {
               &block.cross_attn.out.weight, &block.mlp.fc1.weight, &block.mlp.fc2.weight})
             bytes += matrix_bytes(*w);
     const Config& c = model.config;
-    double window = static_cast<double>(Heard::window_bytes(c, model.precision, device));
-    if (Heard::is_folded(c, model.precision, device)) {
+    double window =
+        static_cast<double>(Heard::window_bytes(c, model.precision, Keep::encoded, device));
+    if (Heard::kept(c, model.precision, Keep::encoded, device) == Keep::encoded) {
         window *= static_cast<double>(c.n_text_layer);
         for (const DecoderBlock& block : model.decoder.blocks)
             bytes += matrix_bytes(block.cross_attn.kv.weight);

@@ -7,27 +7,30 @@
 
 namespace hark::whisper {
 
-bool Heard::is_folded(const Config& config, const Precision& precision, Device device) {
+Keep Heard::kept(const Config& config, const Precision& precision, Keep keep, Device device) {
     const Dtype weights =
         precision.weights == Precision::Weights::int8 ? Dtype::i8 : precision.activations;
-    return device == Device::cuda && can_fold(precision.activations, weights, config.n_text_state,
-                                              config.n_text_head, config.n_audio_ctx);
+    const bool folds =
+        device == Device::cuda && can_fold(precision.activations, weights, config.n_text_state,
+                                           config.n_text_head, config.n_audio_ctx);
+    return folds ? keep : Keep::key_values;
 }
 
-Heard::Heard(const Config& config, const Precision& precision, int64_t windows,
+Heard::Heard(const Config& config, const Precision& precision, Keep keep, int64_t windows,
              const MemorySource& memory)
     : memory_(memory) {
     const int64_t t = config.n_audio_ctx, c = config.n_text_state, heads = config.n_text_head;
-    if (is_folded(config, precision, memory.device))
+    if (kept(config, precision, keep, memory.device) == Keep::encoded)
         encoded = memory_.tensor(precision.activations, {windows, t, c});
     else
         key_values.emplace(config.n_text_layer, windows, heads, t, c / heads, precision.cache,
                            memory);
 }
 
-int64_t Heard::window_bytes(const Config& config, const Precision& precision, Device device) {
+int64_t Heard::window_bytes(const Config& config, const Precision& precision, Keep keep,
+                            Device device) {
     const int64_t values = config.n_audio_ctx * config.n_text_state;
-    if (is_folded(config, precision, device))
+    if (kept(config, precision, keep, device) == Keep::encoded)
         return values * static_cast<int64_t>(size_of(precision.activations));
     return 2 * config.n_text_layer * values * static_cast<int64_t>(size_of(precision.cache));
 }

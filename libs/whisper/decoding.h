@@ -37,6 +37,11 @@ struct DecodingOptions {
     int64_t draft_tokens = 4;
 };
 
+// Beams of a window share its keys and values; what is folded each would compute by itself.
+inline Keep keep_of(const DecodingOptions& options) {
+    return options.beam_size > 1 ? Keep::key_values : Keep::encoded;
+}
+
 // One window to decode.
 struct WindowTask {
     int64_t slot = 0;             // where encode() has put it

@@ -24,16 +24,23 @@ struct ScoresRequest {
 // heads in their order.
 std::vector<ScoresRequest> requests_for(const Config& config, const Tensor& scores);
 
-// What a decoder keeps of the windows that it listens to, a slot each: what the encoder made of
-// them, the same for all layers, where folded_attention() takes it; else each layer's keys and
-// values, 2 * n_text_layer times as much.
+// What a decoder may keep of the windows that it listens to. The bits of the logits differ.
+enum class Keep {
+    encoded,  // what the encoder made of them, where folded_attention() takes it: the least memory,
+              // and the faster for many windows of one row each
+    key_values,  // each layer's keys and values: 2 * n_text_layer times as much
+};
+
+// What is kept of windows, a slot each.
 struct Heard {
-    Heard(const Config& config, const Precision& precision, int64_t windows,
+    Heard(const Config& config, const Precision& precision, Keep keep, int64_t windows,
           const MemorySource& memory);
     bool folded() const { return !key_values; }
-    static bool is_folded(const Config& config, const Precision& precision, Device device);
+    // What `keep` comes to on a device.
+    static Keep kept(const Config& config, const Precision& precision, Keep keep, Device device);
     // Bytes that a window takes.
-    static int64_t window_bytes(const Config& config, const Precision& precision, Device device);
+    static int64_t window_bytes(const Config& config, const Precision& precision, Keep keep,
+                                Device device);
 
     std::optional<KeyValues> key_values;
     Tensor encoded;  // (windows, n_audio_ctx, C), or none

@@ -4,10 +4,11 @@
 
 namespace hark::whisper {
 
-Caches::Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory)
+Caches::Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory,
+               Keep keep)
     : self(model.config.n_text_layer, rows, model.config.n_text_head, model.config.n_text_ctx,
            model.config.n_text_state / model.config.n_text_head, model.precision.cache, memory),
-      heard(model.config, model.precision, windows, memory) {}
+      heard(model.config, model.precision, keep, windows, memory) {}
 
 void encode_windows(Context& ctx, const Model& model, Caches& caches,
                     std::span<const int64_t> windows, Tensor mel) {

@@ -15,9 +15,9 @@ constexpr int64_t kMostWindows = 8, kMostWindowsOnGpu = 32;
 constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take on a CPU
 
 // What is remembered of a window, the keys and values of its rows included.
-int64_t window_bytes(const Model& model, int64_t rows, Device device) {
+int64_t window_bytes(const Model& model, int64_t rows, Keep keep, Device device) {
     const Config& c = model.config;
-    return Heard::window_bytes(c, model.precision, device) +
+    return Heard::window_bytes(c, model.precision, keep, device) +
            2 * c.n_text_layer * rows * c.n_text_ctx * c.n_text_state *
                static_cast<int64_t>(size_of(model.precision.cache));
 }
@@ -26,8 +26,8 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
                  const Model* draft) {
     int64_t window = window_bytes(
         model, std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size),
-        ctx.device);
-    if (draft) window += window_bytes(*draft, 1, ctx.device);
+        options.beam_size > 1 ? Keep::key_values : Keep::encoded, ctx.device);
+    if (draft) window += window_bytes(*draft, 1, Keep::key_values, ctx.device);
     if (!ctx.on_cuda()) {
         if (options.batch > 0) return options.batch;
         return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
