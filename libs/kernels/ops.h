@@ -112,14 +112,14 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const Ragged& rows, float scale);
 
-// out (T, C): per head h softmax(q_h K_h^T * scale) V_h, where K_h = X Wk_h^T, V_h = X Wv_h^T + bv_h
-// and X = heard[slot], the encoder's output: cross-attention that stores neither keys nor values. A
-// GPU folds the products into query and result, (q_h Wk_h) X^T and (P X) Wv_h^T + bv_h, and reads X
-// once for all heads; it takes what can_fold() says, the CPU f32 q, heard and out.
-// q (T, C), C = heads * D; heard (slots, frames, C); kv (2C, C): the rows of Wk, then those of Wv;
-// kv_bias (2C) f32: what it adds to keys shifts all scores of a row alike and changes nothing. Every
-// row sees the keys [0, length) of its sequence; none is an Error, found on the CPU. On a GPU a
-// row's bits depend neither on the other rows nor on their number.
+// out (T, C): per head h softmax(q_h K_h^T * scale) V_h, where K_h = X Wk_h^T, V_h = X Wv_h^T +
+// bv_h and X = heard[slot], the encoder's output: cross-attention that stores neither keys nor
+// values. A GPU folds the products into query and result, (q_h Wk_h) X^T and (P X) Wv_h^T + bv_h,
+// and reads X once for all heads; it takes what can_fold() says, the CPU f32 q, heard and out. q
+// (T, C), C = heads * D; heard (slots, frames, C); kv (2C, C): the rows of Wk, then those of Wv;
+// kv_bias (2C) f32: what it adds to keys shifts all scores of a row alike and changes nothing.
+// Every row sees the keys [0, length) of its sequence; none is an Error, found on the CPU. On a GPU
+// a row's bits depend neither on the other rows nor on their number.
 void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
                       Tensor kv_bias, int64_t heads, const Ragged& rows, float scale);
 
