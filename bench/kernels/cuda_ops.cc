@@ -297,16 +297,20 @@ void run() {
     Context ctx = cuda_ops().make_context(0, 1);
     std::printf("what\tdtype\tshape\tus\tTFLOP/s\tTB/s\n");
     const Activation none = Activation::none, gelu = Activation::gelu;
-    for (Dtype type : {Dtype::f16, Dtype::bf16}) {
-        time_linear(ctx, "linear", 1500, 1280, 1280, type, type, none, false);
-        time_linear(ctx, "linear+residual", 1500, 1280, 5120, type, type, none, true);
-        time_linear(ctx, "linear+gelu", 1500, 5120, 1280, type, type, gelu, false);
-        time_linear(ctx, "linear+gelu_tanh", 1500, 5120, 1280, type, type, Activation::gelu_tanh,
-                    false);
-        time_linear(ctx, "linear+gelu", 12000, 5120, 1280, type, type, gelu, false);
-    }
-    time_linear(ctx, "linear+gelu", 1500, 5120, 1280, Dtype::f16, Dtype::i8, gelu, false);
-    time_linear(ctx, "linear+gelu", 1500, 5120, 1280, Dtype::f32, Dtype::f32, gelu, false);
+    // Whisper's encoder, 1, 8 and 16 windows; without an activation, what exact GELU adds.
+    for (Dtype type : {Dtype::f16, Dtype::bf16})
+        for (int64_t t : {1500, 12000, 24000}) {
+            time_linear(ctx, "many linear", t, 1280, 1280, type, type, none, false);
+            time_linear(ctx, "many linear+residual", t, 1280, 1280, type, type, none, true);
+            time_linear(ctx, "many linear", t, 3840, 1280, type, type, none, false);
+            time_linear(ctx, "many linear", t, 5120, 1280, type, type, none, false);
+            time_linear(ctx, "many linear+gelu", t, 5120, 1280, type, type, gelu, false);
+            time_linear(ctx, "many linear+gelu_tanh", t, 5120, 1280, type, type,
+                        Activation::gelu_tanh, false);
+            time_linear(ctx, "many linear+residual", t, 1280, 5120, type, type, none, true);
+        }
+    time_linear(ctx, "many linear+gelu", 1500, 5120, 1280, Dtype::f16, Dtype::i8, gelu, false);
+    time_linear(ctx, "many linear+gelu", 1500, 5120, 1280, Dtype::f32, Dtype::f32, gelu, false);
     for (int64_t t : {1, 4, 8, 16, 32, 64, 128, 256, 512, 1024})
         for (Dtype type : {Dtype::f16, Dtype::i8}) {
             time_linear(ctx, "linear", t, 1280, 1280, Dtype::f16, type, none, false);

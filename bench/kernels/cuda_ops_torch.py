@@ -217,12 +217,15 @@ def main():
     limits()
     half, brain, single = torch.float16, torch.bfloat16, torch.float32
     for dtype in (half, brain):
-        linear("linear", 1500, 1280, 1280, dtype)
-        linear("linear+residual", 1500, 1280, 5120, dtype, residual=True)
-        linear("linear+gelu", 1500, 5120, 1280, dtype, "none")
-        linear("linear+gelu_tanh", 1500, 5120, 1280, dtype, "tanh")
-        linear("linear+gelu", 12000, 5120, 1280, dtype, "none")
-    linear("linear+gelu", 1500, 5120, 1280, single, "none")
+        for t in (1500, 12000, 24000):
+            linear("many linear", t, 1280, 1280, dtype)
+            linear("many linear+residual", t, 1280, 1280, dtype, residual=True)
+            linear("many linear", t, 3840, 1280, dtype)
+            linear("many linear", t, 5120, 1280, dtype)
+            linear("many linear+gelu", t, 5120, 1280, dtype, "none")
+            linear("many linear+gelu_tanh", t, 5120, 1280, dtype, "tanh")
+            linear("many linear+residual", t, 1280, 5120, dtype, residual=True)
+    linear("many linear+gelu", 1500, 5120, 1280, single, "none")
     for t in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
         linear("linear", t, 1280, 1280, half)
         linear("linear", t, 3840, 1280, half)

@@ -89,9 +89,19 @@ struct Place {
     __device__ void advance() {
         if (++at == N) at = 0, parity ^= 1;
     }
+    __device__ void advance(int steps) {
+        at += steps;
+        parity ^= at / N % 2;
+        at %= N;
+    }
 };
 
 // --- the copy engine
+
+// prefetch.tensormap
+__device__ inline void prefetch_map(const CUtensorMap& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 
 // cp.async.bulk.tensor.2d, one box from column x and row y on; its bytes count on the barrier.
 __device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barrier, int x, int y) {
@@ -112,10 +122,54 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barr
         : "memory");
 }
 
+// cp.async.bulk.tensor.2d with multicast: to the same place of every block of the cluster whose bit
+// is set, where its bytes count on that block's own barrier.
+__device__ inline void copy_box_to(uint16_t blocks, void* to, const CUtensorMap& map,
+                                   uint64_t& barrier, int x, int y) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)),
+        "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "h"(blocks)
+        : "memory");
+}
+
 // fence.proxy.async: the copy engine and the matrix units see what this thread has written to
 // shared memory by plain stores.
 __device__ inline void fence_stores() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// --- a cluster's blocks
+
+__device__ inline int cluster_rank() {
+    int rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// barrier.cluster, by all threads of all its blocks, each warp as a whole: barriers that were set
+// up before it (and fence_init) are there. Other memory it does not order.
+__device__ inline void sync_cluster() {
+    asm volatile(
+        "barrier.cluster.arrive.relaxed.aligned;\n"
+        "barrier.cluster.wait.acquire.aligned;" ::
+            : "memory");
+}
+
+// mapa: where what `pointer` names in this block lies in block `rank` of the cluster.
+__device__ inline uint32_t address_in(int rank, const void* pointer) {
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(there)
+                 : "r"(shared_address(pointer)), "r"(rank));
+    return there;
+}
+
+// mbarrier.arrive on the barrier that lies at the same place in block `rank` of the cluster. Of
+// what this thread wrote it says nothing there: to tell that something has been read.
+__device__ inline void arrive_at(int rank, uint64_t& barrier) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address_in(rank, &barrier))
+                 : "memory");
 }
 
 // --- a block's parts

@@ -213,31 +213,38 @@ std::byte* column(const Tensor& tensor, int64_t n) {
     return static_cast<std::byte*>(tensor.data) + n * static_cast<int64_t>(size_of(tensor.dtype));
 }
 
-// d = x W^T with what cuBLASLt fuses, W in blocks of rows where it has to be converted first.
-void multiply_blocks(Context& ctx, Tensor d, Tensor x, const Matrix& w, const Epilogue& fused) {
+// Calls multiply(block) for all rows of W, or for so many at a time as are converted at once.
+template <class F>
+void with_blocks(Context& ctx, Dtype dtype, const Matrix& w, F&& multiply) {
     const int64_t n = w.values.dim(0), k = w.values.dim(1);
+    if (w.values.dtype == dtype) return multiply(Block{w.values, 0, true});
+    // A multiple of 64, which keeps every block's columns aligned as the whole is.
+    const int64_t step = std::min(n, ceil_div(kConvertedElements / k, 64) * 64);
+    const Tensor converted = ctx.arena.tensor(dtype, {step, k});
+    for (int64_t begin = 0; begin < n; begin += step) {
+        const int64_t end = std::min(n, begin + step);
+        const Tensor block = converted.slice(0, end - begin);
+        convert(ctx, block, w.values.slice(begin, end),
+                w.scales ? w.scales.as<float>() + begin : nullptr);
+        multiply(Block{block, begin, false});
+    }
+}
+
+// d = x W^T with what cuBLASLt fuses.
+void multiply_blocks(Context& ctx, Tensor d, Tensor x, const Matrix& w, const Epilogue& fused) {
+    const int64_t n = w.values.dim(0);
     Tensor bias = fused.bias;
     if (bias && d.dtype != Dtype::f32) {  // cuBLASLt takes a bias of y's type
         bias = ctx.arena.tensor(d.dtype, {1, n});
         convert(ctx, bias, fused.bias.reshaped({1, n}), nullptr);
     }
-    const bool as_stored = w.values.dtype == x.dtype;
-    // A multiple of 64, which keeps every block's columns aligned as the whole is.
-    const int64_t step = as_stored ? n : std::min(n, ceil_div(kConvertedElements / k, 64) * 64);
-    const Tensor converted = as_stored ? Tensor() : ctx.arena.tensor(x.dtype, {step, k});
-    for (int64_t begin = 0; begin < n; begin += step) {
-        const int64_t end = std::min(n, begin + step);
-        Tensor block = w.values.slice(begin, end);
-        if (!as_stored) {
-            const Tensor scaled = converted.slice(0, end - begin);
-            convert(ctx, scaled, block, w.scales ? w.scales.as<float>() + begin : nullptr);
-            block = scaled;
-        }
+    with_blocks(ctx, x.dtype, w, [&](const Block& block) {
         Tensor columns = d;
-        columns.data = column(d, begin);
-        multiply(ctx, {columns, x, block, n, column(bias, begin), column(fused.residual, begin),
-                       fused.activation == Activation::gelu_tanh});
-    }
+        columns.data = column(d, block.first);
+        multiply(ctx,
+                 {columns, x, block.values, n, column(bias, block.first),
+                  column(fused.residual, block.first), fused.activation == Activation::gelu_tanh});
+    });
 }
 
 }  // namespace
@@ -250,6 +257,10 @@ ProductPlan::~ProductPlan() {
 
 void many_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
     const Arena::Scope scope(ctx.arena);
+    if (has_wgmma_product(y, x, w, then)) {
+        return with_blocks(ctx, x.dtype, w,
+                           [&](const Block& block) { wgmma_product(ctx, y, x, block, then.bias); });
+    }
     const bool direct = y.dtype == x.dtype || (y.dtype == Dtype::f32 && is_16_bit(x.dtype));
     const bool fusible = then.activation == Activation::none ||
                          (then.activation == Activation::gelu_tanh && !then.residual);

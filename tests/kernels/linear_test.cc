@@ -214,7 +214,15 @@ TEST_P(LinearOnGpu, AgreesAtEveryNumberOfRows) {
                               true, 1);
         check_product(device, GetParam(), weights, {9, 51866, 16}, Activation::none, false, 0);
         check_product(device, GetParam(), weights, {70, 50257, 16}, Activation::none, true, 2);
-        check_product(device, GetParam(), weights, {1501, 40, 80}, Activation::gelu, true, 1);
+        for (const int residual : {0, 1, 2})
+            check_product(device, GetParam(), weights, {1501, 40, 80}, Activation::gelu, true,
+                          residual);
+        // Tiles of many rows that are full and cut off, with a depth that is no whole step.
+        for (const Shape& of : {Shape{1700, 264, 328}, Shape{6000, 400, 72}, Shape{1500, 130, 64}})
+            for (const Activation activation :
+                 {Activation::none, Activation::gelu, Activation::gelu_tanh})
+                check_product(device, GetParam(), weights, of, activation,
+                              activation != Activation::none, activation != Activation::gelu);
     }
 }
 
@@ -241,15 +249,16 @@ TEST_P(LinearOnGpu, UnalignedViews) {
 
 // Multiplies all rows at once, then shuffled in batches of every size given, and compares bits.
 void check_neighbours(TestDevice& device, Dtype activations, Dtype weights, Shape shape,
-                      std::initializer_list<int64_t> batches) {
-    SCOPED_TRACE(concat(name_of(weights), " T ", shape.t, " N ", shape.n, " K ", shape.k));
+                      std::initializer_list<int64_t> batches, Dtype y_type = Dtype::f32) {
+    SCOPED_TRACE(concat(name_of(weights), " T ", shape.t, " N ", shape.n, " K ", shape.k, " y ",
+                        name_of(y_type)));
     const Arena::Scope scope(device.ctx().arena);
     const auto [rows, n, k] = shape;
     const Inputs in(shape, activations, weights, 3);
     const Matrix w = in.up(device, weights);
     const Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {n}),
                            .activation = Activation::gelu};
-    Tensor all = device.empty(Dtype::f32, {rows, n});
+    Tensor all = device.empty(y_type, {rows, n});
     linear(device.ctx(), all, device.up(in.x, activations, {rows, k}), w, then);
     const std::vector<float> together = device.down(all);
     std::vector<int64_t> order(rows);
@@ -298,8 +307,9 @@ TEST_P(LinearOnGpu, WindowsAreTheSameBitsWhateverIsBesideThem) {
     for (const WeightCase& weights : kWeights)
         for (const Shape& shape :
              {Shape{12000, 384, 384}, Shape{12000, 128, 1536}, Shape{12000, 37, 51}})
-            check_neighbours(device, GetParam().activations, weights.dtype, shape,
-                             {1500, 3000, 6000});
+            for (const Dtype y_type : {GetParam().activations, Dtype::f32})
+                check_neighbours(device, GetParam().activations, weights.dtype, shape,
+                                 {1500, 3000, 6000}, y_type);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, LinearOnGpu,

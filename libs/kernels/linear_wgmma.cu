@@ -1,0 +1,179 @@
+// linear for many rows and exact GELU on Hopper. Two warpgroups of a block have tiles in turn, so
+// that one finishes the sums of its tile (bias, GELU) while the other's products fill the matrix
+// units; a thread of a third one starts the copies.
+#include "kernels/linear_wgmma.cuh"
+
+#include "kernels/linear_product.cuh"
+#include "kernels/linear_wgmma_finish.cuh"
+
+namespace hark::cuda {
+namespace {
+
+using namespace hopper;
+using namespace many;
+
+// A warpgroup goes through every other tile of its block.
+template <class T, class S>
+__device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int rank, int group) {
+    const int thread = threadIdx.x % kGroup, warp = thread / 32, lane = thread % 32;
+    // Each warp says for itself, to both blocks, that it has read a stage.
+    const auto release = [&](int stage) {
+        if (lane < kPair) arrive_at(lane, shared.empty[stage]);
+    };
+    Place<S::kStages> place;
+    Schedule<S> tiles(args, rank);
+    if (group == 1) {
+        tiles.advance();
+        place.advance(args.steps);
+        pass_turn(group);
+    }
+    wait_for_previous();
+    for (int round = 0; tiles.has_tile(); ++round) {
+        int row, output;
+        tiles.place(row, output);
+        float sums[S::kParts][64];
+        int before = 0;
+        wait_for_turn(group);
+        for (int step = 0; step < args.steps; ++step) {
+            wait(shared.full[place.at], place.parity);
+            const uint64_t x = factor(shared.x[place.at]), w = factor(shared.w[place.at]);
+            fence_products();
+#pragma unroll
+            for (int k = 0; k < kDepth / 16; ++k)
+#pragma unroll
+                for (int part = 0; part < S::kParts; ++part)
+                    multiply(T{}, sums[part], moved(x, part * 64 * 128 + k * 32), moved(w, k * 32),
+                             step > 0 || k > 0);
+            commit_products();
+            wait_products<1>();
+            if (step > 0) release(before);
+            before = place.at;
+            place.advance();
+        }
+        pass_turn(group);
+        // What the sums are finished with comes while the last products are computed.
+        const Corner at = {row + warp * 16 + lane / 4, output, lane % 4};
+        float* const bias = shared.bias[group][round % 2];
+        const bool biased = args.bias && output + thread < args.n;
+        bias[thread] = biased ? args.bias[output + thread] : 0.0f;
+        sync_part(1 + group, kGroup);
+        wait_products<0>();
+#pragma unroll
+        for (int part = 0; part < S::kParts; ++part) pin(sums[part]);
+        release(before);
+        write<T>(args, at, sums, bias);
+        tiles.advance();
+        tiles.advance();
+        place.advance(args.steps);
+    }
+}
+
+template <class T, class S>
+__global__ void __launch_bounds__(S::kThreads, 1)
+    many_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Product args) {
+#if HARK_HOPPER_CODE
+    let_next_start();
+    extern __shared__ unsigned char memory[];
+    Shared<T, S>& shared =
+        *reinterpret_cast<Shared<T, S>*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
+    const int rank = cluster_rank();
+    if (threadIdx.x == 0) {
+        prefetch_map(maps.x);
+        prefetch_map(maps.w);
+        for (int i = 0; i < S::kStages; ++i) {
+            init(shared.full[i], 1);
+            init(shared.empty[i], kPair * kGroup / 32);
+        }
+        fence_init();
+    }
+    sync_cluster();
+    const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+    if (warp < 4) {
+        give_registers<S::kCopyRegisters>();
+        if (threadIdx.x == 0) {
+            copy_tiles<T, S>(shared, maps, args, rank);
+        } else {
+            wait_for_previous();
+        }
+        __syncwarp();
+    } else {
+        take_registers<S::kRegisters>();
+        multiply_tiles<T, S>(shared, args, rank, warp / 4 - 1);
+    }
+    sync_cluster();  // the other block may still bring rows here, and say what it has read
+#endif
+}
+
+template <class T, class S>
+void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w) {
+    const auto kernel = many_kernel<T, S>;
+    constexpr int kBytes = sizeof(Shared<T, S>) + 1024;  // to align it
+    const auto map = [](const Tensor& of, uint32_t rows) {
+        const auto k = static_cast<uint64_t>(of.dim(-1)), n = static_cast<uint64_t>(of.rows());
+        return tile_map(of.dtype, of.data, {k, n}, {k * sizeof(T)}, {kDepth, rows});
+    };
+    const Maps maps = {map(x, S::kRows / kPair), map(w, kOutputs)};
+    cudaLaunchAttribute wishes[2] = {};
+    wishes[0].id = cudaLaunchAttributeClusterDimension;
+    wishes[0].val.clusterDim = {kPair, 1, 1};
+    wishes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    wishes[1].val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.blockDim = S::kThreads;
+    config.dynamicSmemBytes = kBytes;
+    config.stream = stream_of(ctx);
+    config.attrs = wishes;
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+    // As many clusters as are at work at the same time: each goes through its share of the tiles.
+    config.numAttrs = 1;
+    config.gridDim = kPair;
+    static const int most = [&] {
+        int clusters = 0;
+        CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
+        return clusters;
+    }();
+    const int64_t pairs = ceil_div(args.rows, S::kRows) * ceil_div(args.n, kPair * kOutputs);
+    config.gridDim = kPair * static_cast<unsigned>(std::min<int64_t>(pairs, most));
+    config.numAttrs = handles_of(ctx).overlaps ? 2 : 1;
+    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, args));
+}
+
+template <class T>
+void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w) {
+    // Larger tiles read less, smaller ones leave less of the last round empty. The bits are the
+    // same: every tile's sums take the columns in the same order.
+    const auto rounds = [&](int rows) {
+        const int64_t tiles = ceil_div(args.rows, rows) * ceil_div(args.n, kOutputs);
+        return ceil_div(tiles, multiprocessors()) * rows;
+    };
+    if (rounds(128) < rounds(192)) return launch<T, Shape<2>>(ctx, args, x, w);
+    launch<T, Shape<3>>(ctx, args, x, w);
+}
+
+}  // namespace
+
+bool has_wgmma_product(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then) {
+    static const bool hopper =
+        has_hopper_code(reinterpret_cast<const void*>(many_kernel<__half, Shape<2>>));
+    const bool as_stored = w.values.dtype == x.dtype;
+    const uintptr_t pointers = reinterpret_cast<uintptr_t>(x.data) |
+                               (as_stored ? reinterpret_cast<uintptr_t>(w.values.data) : 0);
+    return hopper && then.activation == Activation::gelu && !then.residual && is_16_bit(x.dtype) &&
+           (y.dtype == x.dtype || y.dtype == Dtype::f32) && pointers % 16 == 0 &&
+           x.dim(-1) % 8 == 0;
+}
+
+void wgmma_product(Context& ctx, Tensor y, Tensor x, const Block& w, const Tensor& bias) {
+    const int64_t n = w.values.dim(0), stride = y.dim(-1);
+    std::byte* const to =
+        static_cast<std::byte*>(y.data) + w.first * static_cast<int64_t>(size_of(y.dtype));
+    const bool wide =
+        y.dtype == x.dtype && reinterpret_cast<uintptr_t>(to) % 16 == 0 && (n | stride) % 8 == 0;
+    const float* const biases = bias ? bias.as<float>() + w.first : nullptr;
+    const auto steps = static_cast<int>(ceil_div(x.dim(-1), kDepth));
+    const Product args = {to, biases, y.dtype, x.rows(), n, stride, steps, wide, w.uploaded};
+    if (x.dtype == Dtype::f16) return launch<__half>(ctx, args, x, w.values);
+    launch<__nv_bfloat16>(ctx, args, x, w.values);
+}
+
+}  // namespace hark::cuda

@@ -1,0 +1,117 @@
+// linear for many rows and exact GELU on Hopper, the part that moves data: what a block holds,
+// which tiles it goes through, and the thread that starts the copies.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/hopper.cuh"
+
+namespace hark::cuda::many {
+
+using namespace hopper;
+
+inline constexpr int kDepth = 64;       // columns of K a stage: the swizzle's 128 bytes
+inline constexpr int kOutputs = 128;    // of a tile
+inline constexpr int kPair = 2;         // blocks of a cluster, with neighbouring outputs
+inline constexpr int kGroup = 128;      // threads of a warpgroup
+inline constexpr int kMultiplying = 2;  // warpgroups, each with every other tile
+inline constexpr int kBand = 8;         // tiles of rows that share their weights in time
+
+// A tile of 64 * Parts rows by 128 outputs, all of it one warpgroup's: its sums are 64 * Parts
+// registers a thread.
+template <int Parts>
+struct Shape {
+    static constexpr int kParts = Parts, kRows = 64 * Parts, kStages = Parts == 3 ? 5 : 6;
+    static constexpr int kThreads = kGroup * (kMultiplying + 1);
+    static constexpr int kRegisters = 240, kCopyRegisters = 24;
+};
+
+// y (rows, n of `stride` columns) = GELU(x (rows, K) W^T + bias)
+struct Product {
+    void* y;
+    const float* bias;
+    Dtype y_type;
+    int64_t rows, n, stride;
+    int steps;      // of kDepth columns
+    bool wide;      // y can be written in 16 bytes
+    bool uploaded;  // no kernel has written W: it may be read before those in front have ended
+};
+
+struct Maps {
+    CUtensorMap x, w;
+};
+
+template <class T, class S>
+struct Shared {
+    T x[S::kStages][S::kRows][kDepth];
+    T w[S::kStages][kOutputs][kDepth];
+    float bias[kMultiplying][2][kOutputs];  // of a warpgroup's tile and of the one before
+    uint64_t full[S::kStages], empty[S::kStages];
+};
+
+// The tiles of a cluster, one after another; a block has one of two neighbours in the outputs.
+// Clusters at work at the same time have the rows of one band and neighbouring outputs.
+template <class S>
+class Schedule {
+  public:
+    __device__ Schedule(const Product& args, int rank)
+        : row_tiles_(static_cast<int>((args.rows + S::kRows - 1) / S::kRows)),
+          pairs_(static_cast<int>((args.n + kPair * kOutputs - 1) / (kPair * kOutputs))),
+          rank_(rank),
+          index_(static_cast<int>(blockIdx.x) / kPair) {}
+
+    __device__ bool has_tile() const { return index_ < row_tiles_ * pairs_; }
+    __device__ void advance() { index_ += static_cast<int>(gridDim.x) / kPair; }
+
+    // Where the tile begins.
+    __device__ void place(int& row, int& output) const {
+        const int band = index_ / (kBand * pairs_), in_band = index_ - band * kBand * pairs_;
+        const int rows = min(kBand, row_tiles_ - band * kBand);
+        row = (band * kBand + in_band % rows) * S::kRows;
+        output = (in_band / rows * kPair + rank_) * kOutputs;
+    }
+
+  private:
+    int row_tiles_, pairs_, rank_, index_;
+};
+
+// One thread: starts the copies of all tiles. Both blocks of a cluster need the same rows of x:
+// each brings half of them to both, so a stage is free when the warps of both have read it.
+template <class T, class S>
+__device__ void copy_tiles(Shared<T, S>& shared, const Maps& maps, const Product& args, int rank) {
+    constexpr int kHalf = S::kRows / kPair;
+    Place<S::kStages> place;
+    int row = 0, output = 0;
+    const auto start_w = [&](int at, int step) {
+        arrive_expecting(shared.full[at], (S::kRows + kOutputs) * kDepth * sizeof(T));
+        copy_box(shared.w[at], maps.w, shared.full[at], step * kDepth, output);
+    };
+    const auto start_x = [&](int at, int step) {
+        copy_box_to((1 << kPair) - 1, shared.x[at][rank * kHalf], maps.x, shared.full[at],
+                    step * kDepth, row + rank * kHalf);
+    };
+    Schedule<S> tiles(args, rank);
+    tiles.place(row, output);
+    // The first stages are empty, and weights are there before the kernels in front have ended.
+    const int early = args.uploaded ? min(args.steps, S::kStages) : 0;
+    for (int step = 0; step < early; ++step) start_w(step, step);
+    wait_for_previous();
+    for (int step = 0; step < early; ++step) start_x(step, step);
+    place.advance(early);
+    for (int step = early; tiles.has_tile(); step = 0) {
+        tiles.place(row, output);
+        for (; step < args.steps; ++step, place.advance()) {
+            wait(shared.empty[place.at], place.parity ^ 1);
+            start_w(place.at, step);
+            start_x(place.at, step);
+        }
+        tiles.advance();
+    }
+}
+
+// The warpgroups' turns at the matrix units: one's products follow the other's. A stage's barrier
+// tells one phase from the next alone, so that nobody may wait for a later one.
+__device__ inline void wait_for_turn(int group) { sync_part(3 + group, 2 * kGroup); }
+__device__ inline void pass_turn(int group) { arrive_part(3 + (group ^ 1), 2 * kGroup); }
+
+}  // namespace hark::cuda::many
