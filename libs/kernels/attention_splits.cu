@@ -5,7 +5,7 @@ namespace {
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
 constexpr int kChannels = 8;  // of a head, read by one thread
-constexpr int kSplit = 256;   // keys of a block
+constexpr int kSplit = 128;   // keys of a block
 
 // Grids of at most so many blocks are bound by how long each takes: a thread asks for all it reads
 // at once, and for the L2 cache to have it while the kernels in front run (all of it fits in
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
         }
     const KeyLoader<T> keys{all_keys + channel, args.d, group, count, has_channels};
     const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
-    constexpr int kAtOnce = sizeof(T) == 2 ? 16 : 8;
+    constexpr int kAtOnce = kKeys < 16 || sizeof(T) > 2 ? 8 : 16;
     [[maybe_unused]] Pack<T, kChannels> loaded[kAtOnce];  // of few blocks
     wait_for_previous();
 
@@ -211,7 +211,7 @@ __global__ void combine_kernel(AttentionArgs args, float* parts, int splits) {
     const float* part = part_of(parts, args, splits, blockIdx.y, h, 0);
     const int stride = args.d + 2;
     // The first ones are asked for at once; those that are not there weigh nothing.
-    constexpr int kFirst = 8;
+    constexpr int kFirst = 12;  // 1500 keys are so many
     float maxima[kFirst], sums[kFirst], values[kFirst];
 #pragma unroll
     for (int s = 0; s < kFirst; ++s) {
