@@ -63,7 +63,7 @@ class Session {
         : ctx_(ctx),
           model_(model),
           slots_(slots),
-          caches_(model, slots, slots, ctx.arena.source()),
+          caches_(model, slots, slots, Keep::key_values, ctx.arena.source()),
           mel_(random_values(kWindowFrames * model.config.n_mels, 1)) {
         Arena::Scope scope(ctx_.arena);
         const Tensor encoded = model_.encoder(ctx_, window());
@@ -203,9 +203,10 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
                  static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
                                      config.n_text_state * config.n_text_state),
                  product);
-    report.bytes(name + "token", dtype, token, token_bytes(model, 1, Device::cpu));
+    report.bytes(name + "token", dtype, token,
+                 token_bytes(model, 1, Keep::key_values, Device::cpu));
     report.bytes(name + "token in a batch of 8", dtype, tokens / kBatch,
-                 token_bytes(model, kBatch, Device::cpu) / kBatch);
+                 token_bytes(model, kBatch, Keep::key_values, Device::cpu) / kBatch);
     report.figure(name + "times of a window's words", dtype, words, kWordTokens / words * 1000,
                   "tokens/s");
     report.figure(name + "step of 5 beams", dtype, beam_step, beam_step / token, "tokens alone");

@@ -8,7 +8,7 @@
 #include "gpu_harness.h"
 #include "harness.h"
 #include "kernels/transfer.h"
-#include "whisper/gpu_step.h"
+#include "whisper/decoding.h"
 #include "whisper_work.h"
 
 namespace hark::bench {
@@ -47,7 +47,7 @@ class Windows {
         : ctx_(ctx),
           model_(model),
           count_(count),
-          caches_(model, count + 1, count, ctx.arena.source()),
+          caches_(model, count + 1, count, keep_of(count, 1), ctx.arena.source()),
           memory_(ctx.host_arena.source()),
           mel_(memory_.tensor(
               Dtype::f32, {std::min(count, kWindowsAtOnce), kWindowFrames, model.config.n_mels})),
@@ -142,12 +142,12 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
             std::printf("\t\n");
         std::fflush(stdout);
     };
-    const bool folded =
-        Heard::kept(config, precision, Keep::encoded, Device::cuda) == Keep::encoded;
     const double cache = static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
                                              config.n_text_state * config.n_text_state);
-    const double flops = encoder_flops(config) + (folded ? 0 : cache);
     for (const int64_t batch : batches) {
+        const Keep keep = Heard::kept(config, precision, keep_of(batch, 1), Device::cuda);
+        const bool folded = keep == Keep::encoded;
+        const double flops = encoder_flops(config) + (folded ? 0 : cache);
         Windows windows(ctx, model, batch);
         const double n = static_cast<double>(batch);
         const double encoder = gpu_ms(ctx, 2, [&] { windows.encode(); });
@@ -162,7 +162,7 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
         row(folded ? "encoder, a window" : "encoder and cross-attention cache, a window", batch,
             encoder / n, flops * n / encoder * 1e-6, "GFLOP/s", product);
         row("step of one token each", batch, step,
-            token_bytes(model, n, Device::cuda) / step * 1e-6, "GB/s", copy);
+            token_bytes(model, n, keep, Device::cuda) / step * 1e-6, "GB/s", copy);
         row("window with 100 tokens", batch, whole / n, kWindowSeconds * 1000 * n / whole,
             "x real time", 0);
     }

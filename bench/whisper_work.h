@@ -11,7 +11,7 @@ namespace hark::bench {
 
 // What one token reads: the decoder's weights, and what is kept of `windows` windows: their keys
 // and values; or, folded, the encoder's output, once a layer.
-double token_bytes(const whisper::Model& model, double windows, Device device);
+double token_bytes(const whisper::Model& model, double windows, whisper::Keep keep, Device device);
 
 // Floating-point operations of the encoder, for a window.
 double encoder_flops(const whisper::Config& config);

@@ -57,7 +57,7 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
              rules_.eot},
       rows_a_window_(std::max(options.best_of, options.beam_size)),
       caches_(model, windows * rows_a_window_ + (ctx.on_cuda() ? 1 : 0), windows,
-              ctx.arena.source(), keep_of(options)),
+              keep_of(windows, options.beam_size), ctx.arena.source()),
       groups_(static_cast<size_t>(windows)) {
     require(beams_.max_finished > 0, "expected at least one finished sequence to wait for, found ",
             options.beam_size, " beams with a patience of ", options.patience);

@@ -37,9 +37,12 @@ struct DecodingOptions {
     int64_t draft_tokens = 4;
 };
 
-// Beams of a window share its keys and values; what is folded each would compute by itself.
-inline Keep keep_of(const DecodingOptions& options) {
-    return options.beam_size > 1 ? Keep::key_values : Keep::encoded;
+// What a run keeps of so many windows side by side: where both fit, folded attention is the faster
+// from about 32 windows of large-v3 on and takes twice as long for one (docs/kernels/cuda.md); each
+// of a window's beams would compute by itself.
+inline Keep keep_of(int64_t windows, int64_t beam_size) {
+    constexpr int64_t kFew = 32;
+    return windows > kFew && beam_size == 1 ? Keep::encoded : Keep::key_values;
 }
 
 // One window to decode.

@@ -10,7 +10,7 @@ namespace hark::whisper {
 
 Drafter::Drafter(const Model& model, int64_t n_vocab, int64_t windows, const MemorySource& memory)
     : model_(model),
-      caches_(model, windows, windows, memory, Keep::key_values),
+      caches_(model, windows, windows, Keep::key_values, memory),
       cached_(static_cast<size_t>(windows)) {
     require(model.config.n_vocab == n_vocab, "the draft model has ", model.config.n_vocab,
             " tokens, the model ", n_vocab, ": they must share their vocabulary");

@@ -4,8 +4,8 @@
 
 namespace hark::whisper {
 
-Caches::Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory,
-               Keep keep)
+Caches::Caches(const Model& model, int64_t rows, int64_t windows, Keep keep,
+               const MemorySource& memory)
     : self(model.config.n_text_layer, rows, model.config.n_text_head, model.config.n_text_ctx,
            model.config.n_text_state / model.config.n_text_head, model.precision.cache, memory),
       heard(model.config, model.precision, keep, windows, memory) {}

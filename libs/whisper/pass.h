@@ -14,8 +14,8 @@ namespace hark::whisper {
 // What a model's decoder remembers: `rows` sequences that listen to `windows` windows.
 // On the CPU memory is taken when it is first written, on a GPU at once.
 struct Caches {
-    Caches(const Model& model, int64_t rows, int64_t windows, const MemorySource& memory,
-           Keep keep = Keep::encoded);
+    Caches(const Model& model, int64_t rows, int64_t windows, Keep keep,
+           const MemorySource& memory);
 
     KeyValues self;
     Heard heard;

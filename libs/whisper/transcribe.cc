@@ -24,9 +24,11 @@ int64_t window_bytes(const Model& model, int64_t rows, Keep keep, Device device)
 
 int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Model& model,
                  const Model* draft) {
-    int64_t window = window_bytes(
-        model, std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size),
-        options.beam_size > 1 ? Keep::key_values : Keep::encoded, ctx.device);
+    const int64_t rows =
+        std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size);
+    // Where the number is left open it is one for which keys and values are kept.
+    const Keep keep = keep_of(options.batch, options.beam_size);
+    int64_t window = window_bytes(model, rows, keep, ctx.device);
     if (draft) window += window_bytes(*draft, 1, Keep::key_values, ctx.device);
     if (!ctx.on_cuda()) {
         if (options.batch > 0) return options.batch;
@@ -38,7 +40,7 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
     require(fit > 0 && fit >= options.batch, "out of GPU memory: a --batch of ",
             std::max<int64_t>(options.batch, 1), " needs ",
             (std::max<int64_t>(options.batch, 1) * window) >> 20,
-            " MiB for keys and values, found ", free >> 20, " MiB free",
+            " MiB for what is kept of its windows, found ", free >> 20, " MiB free",
             fit > 0 ? concat("; give --batch ", fit, " or less")
                     : std::string("; --dtype int8 or a smaller model takes less"));
     return options.batch > 0 ? options.batch : std::min(fit, kMostWindowsOnGpu);

@@ -47,11 +47,12 @@ void encode(Context& ctx, const Model& model, Caches& caches, std::span<const in
 }
 
 // Decodes these windows side by side, each from a prompt of 4 tokens of its own.
-void decode(Context& ctx, const Model& model, std::span<const int64_t> windows, Decoded& decoded) {
+void decode(Context& ctx, const Model& model, Keep keep, std::span<const int64_t> windows,
+            Decoded& decoded) {
     const int64_t n = std::ssize(windows);
     const Rules rules = rules_of(model.config);
     const int32_t n_vocab = static_cast<int32_t>(model.config.n_vocab);
-    Caches caches(model, n + 1, n, ctx.arena.source());
+    Caches caches(model, n + 1, n, keep, ctx.arena.source());
     GpuStep step(ctx, model, caches, rules, n);
     encode(ctx, model, caches, windows);
     std::vector<std::vector<int32_t>> tokens;
@@ -78,39 +79,47 @@ void decode(Context& ctx, const Model& model, std::span<const int64_t> windows, 
     }
 }
 
+// All windows, so many at a time, in an order of the batch's own.
+Decoded decoded_in_batches(Context& ctx, const Model& model, Keep keep, int64_t batch) {
+    std::vector<int64_t> order(kWindows);
+    std::iota(order.begin(), order.end(), 0);
+    Random random(static_cast<uint64_t>(batch));
+    for (size_t i = order.size() - 1; batch > 1 && i > 0; --i)
+        std::swap(order[i], order[random.next() % (i + 1)]);
+    Decoded decoded(kWindows);
+    for (int64_t i = 0; i < kWindows; i += batch)
+        decode(ctx, model, keep,
+               std::span(order).subspan(static_cast<size_t>(i),
+                                        static_cast<size_t>(std::min(batch, kWindows - i))),
+               decoded);
+    return decoded;
+}
+
 TEST(LargeOnGpu, TenThousandTokensHaveTheSameBitsInEveryBatch) {
     const TestDevice device(kCudaF16Case);
     if (!device) GTEST_SKIP() << device.why_not();
     Context ctx = make_cuda_context(0);
     const Model model = random_model(official_config("large-v3"), precision_of("f16", Device::cuda),
                                      1, ctx.arena.source());
-    Decoded alone;
-    for (const int64_t batch : {1, 7, 64}) {
-        std::vector<int64_t> order(kWindows);
-        std::iota(order.begin(), order.end(), 0);
-        Random random(static_cast<uint64_t>(batch));
-        for (size_t i = order.size() - 1; batch > 1 && i > 0; --i)
-            std::swap(order[i], order[random.next() % (i + 1)]);
-        Decoded decoded(kWindows);
-        for (int64_t i = 0; i < kWindows; i += batch)
-            decode(ctx, model,
-                   std::span(order).subspan(static_cast<size_t>(i),
-                                            static_cast<size_t>(std::min(batch, kWindows - i))),
-                   decoded);
-        if (batch == 1) alone = decoded;
-        size_t different = 0;
-        for (size_t window = 0; window < decoded.size(); ++window) {
-            ASSERT_EQ(decoded[window].size(), static_cast<size_t>(kSteps));
-            for (size_t i = 0; i < decoded[window].size(); ++i)
-                different += decoded[window][i] != alone[window][i];
+    for (const Keep keep : {Keep::encoded, Keep::key_values}) {
+        SCOPED_TRACE(keep == Keep::encoded ? "folded" : "keys and values kept");
+        const Decoded alone = decoded_in_batches(ctx, model, keep, 1);
+        for (const int64_t batch : {7, 64}) {
+            const Decoded decoded = decoded_in_batches(ctx, model, keep, batch);
+            size_t different = 0;
+            for (size_t window = 0; window < decoded.size(); ++window) {
+                ASSERT_EQ(decoded[window].size(), static_cast<size_t>(kSteps));
+                for (size_t i = 0; i < decoded[window].size(); ++i)
+                    different += decoded[window][i] != alone[window][i];
+            }
+            EXPECT_EQ(different, 0) << "tokens or log probabilities at batch " << batch;
         }
-        EXPECT_EQ(different, 0) << "tokens or log probabilities at batch " << batch;
+        std::vector<std::pair<int32_t, uint32_t>> tokens;
+        for (const auto& window : alone) tokens.insert(tokens.end(), window.begin(), window.end());
+        std::sort(tokens.begin(), tokens.end());
+        tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+        EXPECT_GT(tokens.size(), 1000u) << "the rows say the same: their bits prove nothing";
     }
-    std::vector<std::pair<int32_t, uint32_t>> tokens;
-    for (const auto& window : alone) tokens.insert(tokens.end(), window.begin(), window.end());
-    std::sort(tokens.begin(), tokens.end());
-    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    EXPECT_GT(tokens.size(), 1000u) << "the rows say the same: their bits prove nothing";
 }
 
 }  // namespace

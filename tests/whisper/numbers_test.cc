@@ -30,7 +30,7 @@ Outputs run(const Model& model, const MelRecording& mel, std::vector<int32_t> to
                {window.as<float>(), static_cast<size_t>(window.size())});
     const Tensor encoded = model.encoder(ctx, window);
     const int64_t n = static_cast<int64_t>(tokens.size());
-    Caches caches(model, 1, 1, cpu_memory());
+    Caches caches(model, 1, 1, Keep::key_values, cpu_memory());
     model.decoder.remember(ctx, encoded, caches.heard, std::vector<int64_t>{0});
     std::vector<int32_t> index(tokens.size());
     for (size_t i = 0; i < index.size(); ++i) index[i] = static_cast<int32_t>(i);
