@@ -10,6 +10,10 @@ endif()
 
 # Machine code for the architectures at hand, and PTX that a newer driver compiles for newer ones.
 # HARK_CUDA=ON (preset cuda) is for what is given to others; AUTO builds in half the time.
+if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)(90(-|;|$)|native)")
+    message(FATAL_ERROR "CMAKE_CUDA_ARCHITECTURES: expected 90a for compute capability 9.0, whose code the "
+        "kernels for it take for granted, found ${CMAKE_CUDA_ARCHITECTURES}")
+endif()
 if(NOT CMAKE_CUDA_ARCHITECTURES)
     if(HARK_CUDA STREQUAL "AUTO")
         set(CMAKE_CUDA_ARCHITECTURES 80 90a-real)

@@ -148,10 +148,10 @@ __device__ inline int cluster_rank() {
 }
 
 // barrier.cluster, by all threads of all its blocks, each warp as a whole: barriers that were set
-// up before it (and fence_init) are there. Other memory it does not order.
+// up before it (and fence_init) are there, and what a thread has sent to another block's has come.
 __device__ inline void sync_cluster() {
     asm volatile(
-        "barrier.cluster.arrive.relaxed.aligned;\n"
+        "barrier.cluster.arrive.release.aligned;\n"
         "barrier.cluster.wait.acquire.aligned;" ::
             : "memory");
 }

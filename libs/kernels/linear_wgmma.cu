@@ -127,11 +127,8 @@ void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w)
     // As many clusters as are at work at the same time: each goes through its share of the tiles.
     config.numAttrs = 1;
     config.gridDim = kPair;
-    static const int most = [&] {
-        int clusters = 0;
-        CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
-        return clusters;
-    }();
+    int most = 0;
+    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&most, kernel, &config));
     const int64_t pairs = ceil_div(args.rows, S::kRows) * ceil_div(args.n, kPair * kOutputs);
     config.gridDim = kPair * static_cast<unsigned>(std::min<int64_t>(pairs, most));
     config.numAttrs = handles_of(ctx).overlaps ? 2 : 1;
@@ -153,7 +150,7 @@ void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w)
 }  // namespace
 
 bool has_wgmma_product(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then) {
-    static const bool hopper =
+    const bool hopper =
         has_hopper_code(reinterpret_cast<const void*>(many_kernel<__half, Shape<2>>));
     const bool as_stored = w.values.dtype == x.dtype;
     const uintptr_t pointers = reinterpret_cast<uintptr_t>(x.data) |

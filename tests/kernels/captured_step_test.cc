@@ -54,6 +54,7 @@ class Step {
 
     // Rows of one token each, whose sequences have `lengths` keys with theirs.
     void start(const std::vector<int32_t>& lengths) {
+        lengths_ = lengths;
         const auto rows = static_cast<int32_t>(lengths.size());
         std::vector<int32_t> tokens, places, starts, slots, heard;
         for (int32_t i = 0; i < rows; ++i) {
@@ -107,10 +108,26 @@ class Step {
             }
         return all;
     }
+    // Overwrites what a run writes: the logits, and each row's newest keys and values.
     void forget() {
+        Context& ctx = device_.ctx();
         const std::vector<float> nothing(static_cast<size_t>(logits_.size()), -7);
-        cuda_ops().upload(device_.ctx(), logits_.data, nothing.data(), logits_.bytes());
-        cuda_ops().synchronize(device_.ctx());
+        cuda_ops().upload(ctx, logits_.data, nothing.data(), logits_.bytes());
+        const auto rows = static_cast<int64_t>(lengths_.size());
+        for (const Layer& layer : layers_)
+            for (const Tensor& cache : {layer.keys, layer.values})
+                for (int64_t row = 0; row < rows; ++row)
+                    for (int64_t head = 0; head < shape_.heads; ++head) {
+                        const int64_t slot = rows - 1 - row;
+                        const int64_t place = lengths_[static_cast<size_t>(row)] - 1;
+                        Tensor newest =
+                            cache.slice(slot, slot + 1)
+                                .reshaped({shape_.heads * shape_.capacity, cache.dim(3)})
+                                .slice(head * shape_.capacity + place,
+                                       head * shape_.capacity + place + 1);
+                        cuda_ops().upload(ctx, newest.data, nothing.data(), newest.bytes());
+                    }
+        cuda_ops().synchronize(ctx);
     }
 
   private:
@@ -151,6 +168,7 @@ class Step {
     Dtype dtype_;
     uint64_t seed_ = 100;
     Matrix table_;
+    std::vector<int32_t> lengths_;
     Tensor positions_, tokens_, places_, wanted_, logits_;
     Ragged own_, listens_;
     LayerNorm ln_;
