@@ -150,10 +150,10 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
         const double flops = encoder_flops(config) + (folded ? 0 : cache);
         Windows windows(ctx, model, batch);
         const double n = static_cast<double>(batch);
-        const double encoder = gpu_ms(ctx, 2, [&] { windows.encode(); });
+        const double encoder = gpu_ms(ctx, 3, [&] { windows.encode(); });
         windows.read_prompts();
         windows.decode(kTokens / 2);
-        const double step = gpu_ms(ctx, 2, [&] { windows.decode(10); }) / 10;
+        const double step = gpu_ms(ctx, 3, [&] { windows.decode(10); }) / 10;
         const double whole = gpu_ms(ctx, 1, [&] {
             windows.encode();
             windows.read_prompts();
