@@ -47,8 +47,9 @@ void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& 
 
 // What would take less memory, where a GPU has too little.
 [[noreturn]] void fail_with_advice(const OutOfMemory& error, int64_t windows) {
-    fail(error.what(), windows > 1 ? concat("; give --batch ", windows / 2, " or less")
-                                   : std::string("; --dtype int8 or a smaller model takes less"));
+    const int64_t fewer = fewer_windows(windows, windows / 2);
+    fail(error.what(), fewer > 0 ? concat("; give --batch ", fewer, " or less")
+                                 : std::string("; a smaller model takes less, or --dtype int8"));
 }
 
 // Recordings go from the stream to the transcriber as long as it has room, and out in their order.

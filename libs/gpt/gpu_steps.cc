@@ -23,8 +23,8 @@ static_assert(sizeof(StepState) == 20 && sizeof(RingEntry) == 24 && sizeof(Filte
 constexpr int64_t kAhead = 16;
 constexpr int64_t kRing = 2 * kAhead;  // serial numbers leave 0 out: not all places are in turn
 // The attention of a step is recorded for so many keys at least, then for twice as many, ...: of
-// 256 it makes one part.
-constexpr int64_t kFewestKeys = 256;
+// 128 it makes one part.
+constexpr int64_t kFewestKeys = 128;
 // A token that is not there after so long is looked for once all steps have ended.
 constexpr std::chrono::seconds kPatience{1};
 

@@ -37,12 +37,18 @@ struct DecodingOptions {
     int64_t draft_tokens = 4;
 };
 
-// What a run keeps of so many windows side by side: where both fit, folded attention is the faster
-// from about 32 windows of large-v3 on and takes twice as long for one (docs/kernels/cuda.md); each
-// of a window's beams would compute by itself.
+// What a run keeps of so many windows side by side. Folded attention is the faster from about 32
+// windows of large-v3 on and takes twice as long for one (docs/kernels/cuda.md); each of a window's
+// beams would compute by itself. The smallest models lose 3% with many windows, but memory too.
+inline constexpr int64_t kFewWindows = 32;
 inline Keep keep_of(int64_t windows, int64_t beam_size) {
-    constexpr int64_t kFew = 32;
-    return windows > kFew && beam_size == 1 ? Keep::encoded : Keep::key_values;
+    return windows > kFewWindows && beam_size == 1 ? Keep::encoded : Keep::key_values;
+}
+
+// A smaller number of windows that needs less memory: at most `most`, and of the same kind
+// (keep_of), since fewer windows may take more each. 0: none.
+inline int64_t fewer_windows(int64_t windows, int64_t most) {
+    return windows > kFewWindows && most <= kFewWindows ? 0 : most;
 }
 
 // One window to decode.
@@ -125,6 +131,7 @@ class WindowDecoder {
     void begin_on_gpu(Pass& pass, std::span<const WindowTask> tasks);
     RowChoice choice_of(std::span<const int32_t> sampled, const Group& group, Random& random) const;
     Row first_row(const WindowTask& task) const;
+    int64_t rows_of(const WindowTask& task) const;  // that go on from its prompt
     int32_t max_length(const Row& row) const;
     int64_t cache_row(int64_t slot, size_t row) const;
     void run(Pass& pass, std::vector<Going>& going);

@@ -31,26 +31,40 @@ Row WindowDecoder::first_row(const WindowTask& task) const {
     return row;
 }
 
+int64_t WindowDecoder::rows_of(const WindowTask& task) const {
+    return task.temperature > 0 ? options_.best_of : 1;
+}
+
 // On the CPU a prompt is read in a pass of its own: the products of many rows may round by their
 // number. On a GPU as many are read together as a pass has room for, those of few tokens apart from
-// the others (ops.h, attention).
+// the others (ops.h, attention): neither the rows of the prompts nor those that are asked for may
+// be too many, nor the windows that long prompts need unfolded.
 void WindowDecoder::start(std::span<const WindowTask> tasks) {
-    std::vector<std::pair<int64_t, WindowTask>> prompts;  // by rows
-    for (const WindowTask& task : tasks) prompts.push_back({first_row(task).length, task});
-    const auto few = [](const auto& prompt) { return prompt.first <= kFewQueries; };
-    std::stable_partition(prompts.begin(), prompts.end(), few);
+    struct Prompt {
+        int64_t length, wanted;
+        const WindowTask* task;
+        bool few() const { return length <= kFewQueries; }
+    };
+    std::vector<Prompt> prompts;
+    for (const WindowTask& task : tasks)
+        prompts.push_back({first_row(task).length, 1 + rows_of(task), &task});
+    std::stable_partition(prompts.begin(), prompts.end(), [](const Prompt& p) { return p.few(); });
     std::vector<WindowTask> together;
-    int64_t rows = 0;
+    int64_t rows = 0, wanted = 0;
+    const auto has_room = [&](const Prompt& next) {
+        const int64_t windows = std::ssize(together);
+        return ctx_.on_cuda() && rows + next.length < kManyRowsOnGpu &&
+               wanted + next.wanted < kManyRowsOnGpu && (next.few() || windows < windows_at_once());
+    };
     for (size_t i = 0; i < prompts.size(); ++i) {
-        together.push_back(prompts[i].second);
-        rows += prompts[i].first;
+        together.push_back(*prompts[i].task);
+        rows += prompts[i].length;
+        wanted += prompts[i].wanted;
         const bool last = i + 1 == prompts.size();
-        if (!last && ctx_.on_cuda() && few(prompts[i]) == few(prompts[i + 1]) &&
-            rows + prompts[i + 1].first < kManyRowsOnGpu)
-            continue;
+        if (!last && prompts[i].few() == prompts[i + 1].few() && has_room(prompts[i + 1])) continue;
         read_prompts(together);
         together.clear();
-        rows = 0;
+        rows = wanted = 0;
     }
 }
 
@@ -62,8 +76,7 @@ void WindowDecoder::begin(const WindowTask& task) {
     group.task = task;
     group.decoding = true;
     group.beams = task.temperature == 0 && options_.beam_size > 1;
-    group.rows.assign(static_cast<size_t>(task.temperature > 0 ? options_.best_of : 1),
-                      first_row(task));
+    group.rows.assign(static_cast<size_t>(rows_of(task)), first_row(task));
     Random seeds(task.seed);
     for (size_t i = 0; i < group.rows.size(); ++i) group.random.emplace_back(seeds.next());
 }

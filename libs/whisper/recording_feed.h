@@ -17,8 +17,8 @@ struct Arrived {
 
 class RecordingFeed {
   public:
-    // Begins to read `fd`, called `name` in errors. It stops while `most` recordings, or some
-    // hundred megabytes, wait to be taken.
+    // Begins to read `fd`, called `name` in errors. It stops while `most` recordings, or 256 MB
+    // of them, wait to be taken.
     RecordingFeed(int fd, std::string name, int64_t n_mels, size_t most);
     // Does not wait for the thread, which may be waiting for the stream.
     ~RecordingFeed();

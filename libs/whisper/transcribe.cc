@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "kernels/cuda_library.h"
 #include "kernels/parallel.h"
+#include "kernels/transfer.h"
 #include "whisper/languages.h"
 
 namespace hark::whisper {
@@ -12,6 +13,8 @@ namespace {
 
 // Windows side by side where the options leave it open: more would not be faster on a CPU.
 constexpr int64_t kMostWindows = 8, kMostWindowsOnGpu = 32;
+constexpr int64_t kWindowsInMemory =
+    64;  // of mel on their way to a GPU: four times what it encodes
 constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take on a CPU
 
 // What is remembered of a window, the keys and values of its rows included.
@@ -37,12 +40,13 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
     // A fifth is left for what is computed on the way.
     const auto free = static_cast<int64_t>(cuda_ops().free_memory(ctx));
     const int64_t fit = free / 5 * 4 / window;
+    const int64_t fewer = fewer_windows(options.batch, fit);
     require(fit > 0 && fit >= options.batch, "out of GPU memory: a --batch of ",
             std::max<int64_t>(options.batch, 1), " needs ",
             (std::max<int64_t>(options.batch, 1) * window) >> 20,
             " MiB for what is kept of its windows, found ", free >> 20, " MiB free",
-            fit > 0 ? concat("; give --batch ", fit, " or less")
-                    : std::string("; --dtype int8 or a smaller model takes less"));
+            fewer > 0 ? concat("; give --batch ", fewer, " or less")
+                      : std::string("; a smaller model takes less, or --dtype int8"));
     return options.batch > 0 ? options.batch : std::min(fit, kMostWindowsOnGpu);
 }
 
@@ -60,7 +64,8 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
       busy_(static_cast<size_t>(decoder_.slots())),
       memory_(ctx.host_arena.source()),
-      windows_(memory_.tensor(Dtype::f32, {decoder_.slots(), kWindowFrames, model.config.n_mels})) {
+      windows_(memory_.tensor(Dtype::f32, {std::min(decoder_.slots(), kWindowsInMemory),
+                                           kWindowFrames, model.config.n_mels})) {
     const size_t fixed =
         loop_options_.hotwords.size() +
         (loop_options_.carry_initial_prompt ? loop_options_.initial_prompt.size() : 0);
@@ -115,10 +120,14 @@ void Transcriber::refill() {
     std::vector<int64_t> claimed;
     for (const int64_t slot : free)
         if (claim(slot)) claimed.push_back(slot);
-    const auto at_once = static_cast<size_t>(decoder_.windows_at_once());
-    for (size_t i = 0; i < claimed.size(); i += at_once)
-        encode(std::span(claimed).subspan(i, std::min(at_once, claimed.size() - i)),
-               static_cast<int64_t>(i));
+    const int64_t at_once = decoder_.windows_at_once(), n = std::ssize(claimed);
+    for (int64_t i = 0; i < n; i += at_once) {
+        const int64_t place = i % windows_.dim(0);
+        if (i > 0 && place == 0) wait_for(ctx_);  // the first places are to be written again
+        encode(std::span(claimed).subspan(static_cast<size_t>(i),
+                                          static_cast<size_t>(std::min(at_once, n - i))),
+               place);
+    }
 }
 
 // Whether a recording has a window for the slot.

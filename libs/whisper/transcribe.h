@@ -83,7 +83,7 @@ class Transcriber {
     // Where a GPU computes, pinned: the mel of the next windows is normalised and copied while it
     // encodes the ones in front. A place is written again only after results have come back.
     Arena memory_;
-    Tensor windows_;  // (slots, 3000, n_mels)
+    Tensor windows_;  // (some, 3000, n_mels)
     std::deque<std::unique_ptr<Transcription>> recordings_;
     bool begun_ = false;  // the front recording has been announced
 };

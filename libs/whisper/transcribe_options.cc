@@ -119,12 +119,11 @@ void TranscribeOptions::flags(Flags& flags) {
               "model's own");
     flags.add("draft-tokens", draft_tokens, "N tokens that the draft model guesses at a time", 1,
               7);
-    flags.add(
-        "batch", batch,
-        "N windows of different recordings decoded side by side; 0: as many as memory "
-        "allows, up to 8, on a GPU up to 32; more than 32 there take a sixtieth of the memory "
-        "each and less time, by sums in another order",
-        0, 1024);
+    flags.add("batch", batch,
+              "N windows of different recordings decoded side by side; 0: as many as memory "
+              "allows, up to 8, on a GPU up to 32; more than 32 there keep less of a window and "
+              "sum in another order",
+              0, 1024);
 }
 
 bool TranscribeOptions::samples() const {
