@@ -45,13 +45,6 @@ void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& 
                                    " s long: nothing is transcribed there"));
 }
 
-// What would take less memory, where a GPU has too little.
-[[noreturn]] void fail_with_advice(const OutOfMemory& error, int64_t windows) {
-    const int64_t fewer = fewer_windows(windows, windows / 2);
-    fail(error.what(), fewer > 0 ? concat("; give --batch ", fewer, " or less")
-                                 : std::string("; a smaller model takes less, or --dtype int8"));
-}
-
 // Recordings go from the stream to the transcriber as long as it has room, and out in their order.
 // While it is at work only those that have arrived are taken. What breaks the stream is thrown when
 // all that came before it is written.
@@ -124,7 +117,7 @@ void run(const Options& options, Console& console) {
     try {
         transcribe_stdin(options, console, windows);
     } catch (const OutOfMemory& error) {
-        fail_with_advice(error, windows);
+        fail(error.what(), memory_advice(windows, windows / 2));
     }
 }
 

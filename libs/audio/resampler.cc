@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <span>
 
 extern "C" {
 #include <libavutil/channel_layout.h>
@@ -13,6 +13,7 @@ extern "C" {
 
 #include "audio/libav.h"
 #include "core/error.h"
+#include "core/finite.h"
 #include "core/recordings.h"
 
 namespace hark {
@@ -95,10 +96,7 @@ void Resampler::Impl::convert(const float* in, int frames, Channels& out) {
     require(got >= 0, "cannot resample");
     for (std::vector<float>& channel : out) {
         channel.resize(had + static_cast<size_t>(got));
-        int others = 0;  // counted to the end, which the compiler makes vectors of
-        for (size_t i = had; i < channel.size(); ++i)
-            others |= !(std::abs(channel[i]) <= std::numeric_limits<float>::max());
-        require(others == 0, "a sample is not finite");
+        require(all_finite(std::span(channel).subspan(had)), "a sample is not finite");
     }
 }
 

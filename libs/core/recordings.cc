@@ -1,10 +1,9 @@
 #include "core/recordings.h"
 
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "core/error.h"
+#include "core/finite.h"
 
 namespace hark {
 namespace {
@@ -23,15 +22,6 @@ int64_t index_of(const Document& document, const char* key) {
                         text.find_first_not_of("0123456789") == std::string::npos;
     require(digits, document.where, ": '", key, "': expected a whole number, found '", text, "'");
     return std::stoll(text);
-}
-
-bool all_finite(const Tensor& tensor) {
-    const float* x = tensor.as<float>();
-    const int64_t size = tensor.size();
-    int others = 0;  // counted to the end, which the compiler makes vectors of
-    for (int64_t i = 0; i < size; ++i)
-        others |= !(std::abs(x[i]) <= std::numeric_limits<float>::max());
-    return others == 0;
 }
 
 }  // namespace
@@ -85,7 +75,8 @@ Chunk RecordingReader::parse(Document document) const {
     const int rank = chunk.kind == "audio" ? 1 : 2;
     require(values.dtype == Dtype::f32 && values.rank == rank, where, ": expected ",
             rank == 1 ? "samples f32 (n)" : "log_mel f32 (n_mels, frames)", ", found ", values);
-    require(all_finite(values), where, ": a value is not finite");
+    require(all_finite({values.as<float>(), static_cast<size_t>(values.size())}), where,
+            ": a value is not finite");
     return chunk;
 }
 

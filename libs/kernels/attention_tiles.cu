@@ -1,6 +1,7 @@
 #include <cuda_pipeline.h>
 
 #include "kernels/attention_kernels.cuh"
+#include "kernels/load_matrices.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -42,23 +43,6 @@ __device__ void mma(__nv_bfloat16, float (&c)[4], const uint32_t (&a)[4], uint32
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// Four 8 x 8 matrices of 16-bit values; each lane gives the address of one row.
-template <bool Transposed>
-__device__ void load_matrices(uint32_t (&to)[4], const void* row) {
-    const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-    if constexpr (Transposed) {
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(address)
-                     : "memory");
-    } else {
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(address)
-                     : "memory");
-    }
 }
 
 // Starts copying rows [first, first + R) of `from`; rows from `end` on and channels from d on

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/cuda_common.cuh"
+#include "kernels/load_matrices.cuh"
 
 namespace hark::cuda {
 
@@ -36,23 +37,6 @@ struct FoldedArgs {
     __host__ __device__ int head_tiles() const { return (heads + 7) / 8; }
     __host__ __device__ int blocks() const { return c / 16; }
 };
-
-// Four 8 x 8 matrices of 16-bit values from shared memory; each lane gives the address of one row.
-template <bool Transposed>
-__device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
-    const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-    if constexpr (Transposed) {
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(address)
-                     : "memory");
-    } else {
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(address)
-                     : "memory");
-    }
-}
 
 void fold_queries(Context& ctx, const FoldedArgs& args);
 void attend_folded(Context& ctx, const FoldedArgs& args);

@@ -45,12 +45,6 @@ inline Keep keep_of(int64_t windows, int64_t beam_size) {
     return windows > kFewWindows && beam_size == 1 ? Keep::encoded : Keep::key_values;
 }
 
-// A smaller number of windows that needs less memory: at most `most`, and of the same kind
-// (keep_of), since fewer windows may take more each. 0: none.
-inline int64_t fewer_windows(int64_t windows, int64_t most) {
-    return windows > kFewWindows && most <= kFewWindows ? 0 : most;
-}
-
 // One window to decode.
 struct WindowTask {
     int64_t slot = 0;             // where encode() has put it

@@ -136,7 +136,6 @@ void WindowDecoder::begin_on_host(Pass& pass, std::span<const WindowTask> tasks)
 // Of each window the probability of silence comes back, and a choice for each of its rows.
 void WindowDecoder::begin_on_gpu(Pass& pass, std::span<const WindowTask> tasks) {
     const int32_t no_speech = tokenizer_.special().no_speech;
-    const int32_t n_vocab = static_cast<int32_t>(model_.config.n_vocab);
     std::vector<RowChoice> choices;
     bool beams = false;
     int64_t end = 0;

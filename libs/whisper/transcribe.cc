@@ -40,17 +40,21 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
     // A fifth is left for what is computed on the way.
     const auto free = static_cast<int64_t>(cuda_ops().free_memory(ctx));
     const int64_t fit = free / 5 * 4 / window;
-    const int64_t fewer = fewer_windows(options.batch, fit);
     require(fit > 0 && fit >= options.batch, "out of GPU memory: a --batch of ",
             std::max<int64_t>(options.batch, 1), " needs ",
             (std::max<int64_t>(options.batch, 1) * window) >> 20,
             " MiB for what is kept of its windows, found ", free >> 20, " MiB free",
-            fewer > 0 ? concat("; give --batch ", fewer, " or less")
-                      : std::string("; a smaller model takes less, or --dtype int8"));
+            memory_advice(options.batch, fit));
     return options.batch > 0 ? options.batch : std::min(fit, kMostWindowsOnGpu);
 }
 
 }  // namespace
+
+std::string memory_advice(int64_t windows, int64_t most) {
+    const bool other_kind = windows > kFewWindows && most <= kFewWindows;
+    if (most > 0 && !other_kind) return concat("; give --batch ", most, " or less");
+    return "; a smaller model takes less, or --dtype int8";
+}
 
 Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                          const TranscribeOptions& options, Listener listener, const Model* draft)

@@ -23,6 +23,10 @@ struct Attempt {
     Rejection rejection = Rejection::none;
 };
 
+// What to add to the message that a GPU's memory does not suffice for `windows` side by side: to
+// take `most` of them, where these would need less (keep_of: fewer may take more each).
+std::string memory_advice(int64_t windows, int64_t most);
+
 class Transcriber {
   public:
     // What comes out, recording by recording in the order of add().

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "gpt/generate.h"
+#include "support/on_gpu.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -25,15 +26,8 @@ struct Demo {
     Bpe bpe = Bpe::from_directory(demo_directory());
 };
 
-class GptOnGpu : public testing::Test {
+class GptOnGpu : public OnGpu {
   protected:
-    void SetUp() override {
-        try {
-            make_cuda_context(0);
-        } catch (const Error& error) {
-            GTEST_SKIP() << error.what();
-        }
-    }
     static Demo& demo(const std::string& dtype) {
         static std::map<std::string, std::unique_ptr<Demo>> loaded;
         std::unique_ptr<Demo>& one = loaded[dtype];

@@ -6,23 +6,13 @@
 
 #include "core/half.h"
 #include "kernels/transfer.h"
+#include "support/on_gpu.h"
 #include "support/ops.h"
 #include "whisper/choose.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {
 namespace {
-
-class OnGpu : public testing::Test {
-  protected:
-    void SetUp() override {
-        try {
-            make_cuda_context(0);
-        } catch (const Error& error) {
-            GTEST_SKIP() << error.what();
-        }
-    }
-};
 
 const json& all() {
     static const json kGolden = golden("whisper_transcribe.json");

@@ -1,0 +1,22 @@
+// A test that needs a GPU, and is skipped where there is none.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "kernels/backend.h"
+
+namespace hark::test {
+
+class OnGpu : public testing::Test {
+  protected:
+    void SetUp() override {
+        try {
+            make_cuda_context(0);
+        } catch (const Error& error) {
+            GTEST_SKIP() << error.what();
+        }
+    }
+};
+
+}  // namespace hark::test
