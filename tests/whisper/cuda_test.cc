@@ -126,6 +126,35 @@ TEST_F(OnGpu, RowsDoNotDependOnTheirNeighbours) {
     }
 }
 
+// What a GPU's memory held before, here values that are no numbers in any dtype, is never computed
+// with: scratch is taken from the arena without being cleared, caches from the GPU.
+TEST_F(OnGpu, WhatMemoryHeldBeforeDoesNotMatter) {
+    std::vector<MelRecording> mels;
+    for (size_t i = 0; i < 8; ++i) mels.push_back(mel_of(samples_of(all()["recordings"][i])));
+    for (const int64_t batch : {4, 40}) {  // keys and values kept, and the encoder's output
+        TranscribeOptions options;
+        options.batch = batch;
+        const std::vector<Outcome> before = run_all(mels, options, "cuda:f16");
+        Context& ctx = demo("cuda:f16").ctx;
+        const std::vector<uint8_t> ones(size_t{1} << 30, 0xff);
+        const MemorySource& memory = ctx.arena.source();
+        {
+            const Scratch scratch(ctx);
+            const Tensor all_ones = ctx.arena.tensor(Dtype::u8, {std::ssize(ones)});
+            memory.write(all_ones.data, ones.data(), ones.size());
+        }
+        void* released = memory.allocate(ones.size());
+        memory.write(released, ones.data(), ones.size());
+        memory.release(released);
+        const std::vector<Outcome> after = run_all(mels, options, "cuda:f16");
+        ASSERT_EQ(before.size(), after.size());
+        for (size_t i = 0; i < before.size(); ++i) {
+            SCOPED_TRACE(concat("batch ", batch, ", recording ", i));
+            expect_equal(before[i], after[i]);
+        }
+    }
+}
+
 // The draft is the same model in int8: most of its guesses are right, some are not.
 TEST_F(OnGpu, ADraftModelChangesNothing) {
     std::vector<MelRecording> mels;
