@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include "kernels/ops.h"
@@ -27,6 +28,11 @@ inline void check_tensor(const char* op, const char* name, const Tensor& tensor,
         expected += concat(expected.empty() ? "" : ", ", dim < 0 ? "any" : std::to_string(dim));
     fail(op, ": expected ", name, " ", name_of(dtype), " (", expected, "), found ",
          tensor ? describe(tensor) : "none");
+}
+
+// Of kernels that the CPU alone has.
+inline void check_on_cpu(const char* op, const Context& ctx) {
+    require(!ctx.on_cuda(), op, ": runs on the CPU alone");
 }
 
 // values (N, K) of a dtype of weights, with scales where it is i8.

@@ -3,10 +3,23 @@
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda_library.h"
-#include "kernels/ops.h"
+#include "kernels/gradients.h"
 #include "kernels/parallel.h"
 
 namespace hark {
+namespace {
+
+void check_ids(const int32_t* ids, const int32_t* places, int64_t rows, int64_t vocabulary,
+               int64_t positions) {
+    for (int64_t t = 0; t < rows; ++t) {
+        require(0 <= ids[t] && ids[t] < vocabulary, "embedding: token ", ids[t],
+                " is outside the vocabulary of ", vocabulary);
+        require(0 <= places[t] && places[t] < positions, "embedding: position ", places[t],
+                " is outside the ", positions, " positions of the model");
+    }
+}
+
+}  // namespace
 
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
                Tensor positions) {
@@ -19,12 +32,7 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
     check_tensor("embedding", "position", position, Dtype::i32, {rows});
     check_tensor("embedding", "positions", positions, Dtype::f32, {-1, channels});
     const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();
-    for (int64_t t = 0; t < rows; ++t) {
-        require(0 <= ids[t] && ids[t] < table.values.dim(0), "embedding: token ", ids[t],
-                " is outside the vocabulary of ", table.values.dim(0));
-        require(0 <= places[t] && places[t] < positions.dim(0), "embedding: position ", places[t],
-                " is outside the ", positions.dim(0), " positions of the model");
-    }
+    check_ids(ids, places, rows, table.values.dim(0), positions.dim(0));
     const CpuKernels& cpu = cpu_kernels();
     const Tensor& values = table.values;
     const int64_t bytes = channels * static_cast<int64_t>(size_of(values.dtype));
@@ -38,6 +46,30 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
             cpu.widen(to, from, values.dtype, channels);
         cpu.add(to, to, positions.as<float>() + places[t] * channels, channels);
     }
+}
+
+void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
+                        Tensor position) {
+    check_on_cpu("embedding_backward", ctx);
+    require(dy.rank == 2, "embedding_backward: expected dy f32 (T, C), found ", dy);
+    const int64_t rows = dy.dim(0), channels = dy.dim(1);
+    check_tensor("embedding_backward", "dy", dy, Dtype::f32, {rows, channels});
+    check_tensor("embedding_backward", "tokens", tokens, Dtype::i32, {rows});
+    check_tensor("embedding_backward", "position", position, Dtype::i32, {rows});
+    check_tensor("embedding_backward", "dtable", dtable, Dtype::f32, {-1, channels});
+    check_tensor("embedding_backward", "dpositions", dpositions, Dtype::f32, {-1, channels});
+    const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();
+    check_ids(ids, places, rows, dtable.dim(0), dpositions.dim(0));
+    float *table = dtable.as<float>(), *positions = dpositions.as<float>();
+    // By columns, since rows may share a token.
+    parallel_for(ctx.threads, (channels + kColumnsAtOnce - 1) / kColumnsAtOnce, [&](int64_t i) {
+        const int64_t first = i * kColumnsAtOnce, n = std::min(kColumnsAtOnce, channels - first);
+        for (int64_t t = 0; t < rows; ++t) {
+            const float* from = dy.as<float>() + t * channels + first;
+            for (float* to : {table + ids[t] * channels, positions + places[t] * channels})
+                cpu_kernels().add(to + first, to + first, from, n);
+        }
+    });
 }
 
 void add_positions(Context& ctx, Tensor x, Tensor positions) {

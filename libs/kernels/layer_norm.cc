@@ -1,7 +1,9 @@
+#include <algorithm>
+
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda_library.h"
-#include "kernels/ops.h"
+#include "kernels/gradients.h"
 #include "kernels/parallel.h"
 
 namespace hark {
@@ -22,6 +24,34 @@ void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps)
     const int threads = rows * channels < 16384 ? 1 : ctx.threads;
     parallel_for(threads, rows, [&](int64_t t) {
         cpu.layer_norm(to + t * channels, from + t * channels, scale, shift, channels, eps);
+    });
+}
+
+void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
+                         Tensor w, float eps) {
+    check_on_cpu("layer_norm_backward", ctx);
+    require(x.rank == 2 && x.dim(1) > 0, "layer_norm_backward: expected x f32 (T, C), found ", x);
+    const int64_t rows = x.dim(0), channels = x.dim(1);
+    check_tensor("layer_norm_backward", "x", x, Dtype::f32, {rows, channels});
+    check_tensor("layer_norm_backward", "dx", dx, Dtype::f32, {rows, channels});
+    check_tensor("layer_norm_backward", "dy", dy, Dtype::f32, {rows, channels});
+    for (const Tensor& vector : {w, dw, db})
+        check_tensor("layer_norm_backward", "w, dw and db", vector, Dtype::f32, {channels});
+    const Arena::Scope scope(ctx.arena);
+    const CpuKernels& cpu = cpu_kernels();
+    auto* statistics = reinterpret_cast<NormStatistics*>(
+        ctx.arena.tensor(Dtype::f32, {rows, sizeof(NormStatistics) / sizeof(float)}).data);
+    float *to = dx.as<float>(), *weights = dw.as<float>(), *biases = db.as<float>();
+    const float *gradient = dy.as<float>(), *input = x.as<float>(), *scale = w.as<float>();
+    parallel_for(ctx.threads, rows, [&](int64_t t) {
+        const int64_t at = t * channels;
+        statistics[t] =
+            cpu.layer_norm_backward(to + at, gradient + at, input + at, scale, channels, eps);
+    });
+    parallel_for(ctx.threads, (channels + kColumnsAtOnce - 1) / kColumnsAtOnce, [&](int64_t i) {
+        const int64_t first = i * kColumnsAtOnce;
+        cpu.norm_gradients(weights + first, biases + first, gradient + first, input + first,
+                           statistics, rows, channels, std::min(kColumnsAtOnce, channels - first));
     });
 }
 

@@ -1,6 +1,9 @@
 #include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/cuda_library.h"
-#include "kernels/ops.h"
+#include "kernels/gradients.h"
+#include "kernels/onednn.h"
+#include "kernels/parallel.h"
 #include "kernels/product.h"
 
 namespace hark {
@@ -18,6 +21,30 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
         !then.residual || (then.residual.dtype == Dtype::f32 && then.residual.size() == y.size()),
         "linear: expected a residual like y ", y, ", found ", then.residual);
     cpu_product(ctx, y.as<float>(), x.as<float>(), rows, w, then);
+}
+
+void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w) {
+    check_on_cpu("linear_backward", ctx);
+    check_tensor("linear_backward", "w", w, Dtype::f32, {-1, -1});
+    const int64_t n = w.dim(0), k = w.dim(1), rows = x.rows();
+    check_tensor("linear_backward", "x", x, Dtype::f32, {rows, k});
+    check_tensor("linear_backward", "dy", dy, Dtype::f32, {rows, n});
+    check_tensor("linear_backward", "dw", dw, Dtype::f32, {n, k});
+    if (dx) check_tensor("linear_backward", "dx", dx, Dtype::f32, {rows, k});
+    if (db) check_tensor("linear_backward", "db", db, Dtype::f32, {n});
+    const float *gradient = dy.as<float>(), *input = x.as<float>();
+    if (dx)
+        onednn::multiply(ctx.threads, dx.as<float>(), k, {gradient, n}, {w.as<float>(), k}, rows, k,
+                         n, false);
+    onednn::multiply(ctx.threads, dw.as<float>(), k, {gradient, n, true}, {input, k}, n, k, rows,
+                     true);
+    if (!db) return;
+    float* sums = db.as<float>();
+    parallel_for(ctx.threads, (n + kColumnsAtOnce - 1) / kColumnsAtOnce, [&](int64_t i) {
+        const int64_t first = i * kColumnsAtOnce;
+        cpu_kernels().add_rows(sums + first, gradient + first, rows, n,
+                               std::min(kColumnsAtOnce, n - first));
+    });
 }
 
 }  // namespace hark

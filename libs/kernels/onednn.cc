@@ -92,11 +92,12 @@ void run(int threads, Type in, Type out, void* c, int64_t ldc, const void* a, in
 
 }  // namespace
 
-void multiply(int threads, float* c, int64_t ldc, const float* a, int64_t lda, const float* b,
-              int64_t m, int64_t n, int64_t k, bool accumulate) {
+void multiply(int threads, float* c, int64_t ldc, const Factor& a, const Factor& b, int64_t m,
+              int64_t n, int64_t k, bool accumulate) {
     const Threads guard(threads);
     const dnnl_status_t status =
-        dnnl_sgemm('N', 'T', m, n, k, 1.0f, a, lda, b, k, accumulate ? 1.0f : 0.0f, c, ldc);
+        dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.values,
+                   a.stride, b.values, b.stride, accumulate ? 1.0f : 0.0f, c, ldc);
     require(status == dnnl_success, "oneDNN: product ", m, " x ", n, " x ", k,
             " failed with status ", static_cast<int>(status));
 }

@@ -7,12 +7,20 @@
 
 namespace hark::onednn {
 
-// c (m, n) = a (m, k) b^T, or c += a b^T; b is stored (n, k). lda and ldc are the distances of
-// rows. On `threads` OpenMP threads. Throws Error where oneDNN refuses.
-void multiply(int threads, float* c, int64_t ldc, const float* a, int64_t lda, const float* b,
-              int64_t m, int64_t n, int64_t k, bool accumulate);
+// A matrix in memory, or the transpose of one; `stride` is the distance of its rows there.
+struct Factor {
+    const float* values;
+    int64_t stride;
+    bool transposed = false;
+};
 
-// The same from bf16, summed in f32.
+// c (m, n) = a (m, k) b (k, n), or c += a b; ldc is the distance of c's rows. On `threads` OpenMP
+// threads, one where it is called by threads of a parallel region. Throws Error where oneDNN
+// refuses.
+void multiply(int threads, float* c, int64_t ldc, const Factor& a, const Factor& b, int64_t m,
+              int64_t n, int64_t k, bool accumulate);
+
+// c (m, n) = a (m, k) b^T from bf16, summed in f32; b is stored (n, k).
 void multiply(int threads, float* c, int64_t ldc, const bf16_t* a, int64_t lda, const bf16_t* b,
               int64_t m, int64_t n, int64_t k);
 

@@ -5,6 +5,9 @@
 
 namespace hark {
 
+// Columns of a piece of work that adds rows in their order.
+inline constexpr int64_t kColumnsAtOnce = 64;
+
 // body(i) for i in [0, n), in contiguous ranges. What a piece writes must not depend on the number
 // of threads. The body must not throw.
 template <class Body>

@@ -128,8 +128,8 @@ void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const M
         const float* weights = widened(ctx, w, begin, begin + n, scratch);
         float* product = apart ? apart : y + begin;
         const int64_t ld_product = apart ? block : n_size;
-        onednn::multiply(ctx.threads, product, ld_product, x, k_size, weights, t_size, n, k_size,
-                         accumulate);
+        onednn::multiply(ctx.threads, product, ld_product, {x, k_size}, {weights, k_size, true},
+                         t_size, n, k_size, accumulate);
         finish(ctx, y, n_size, product, ld_product, t_size, n, begin, then);
     }
 }

@@ -251,6 +251,51 @@ TEST_P(Loops, LayerNormAgreesWithPyTorch) {
     expect_near(y, golden["y"].get<std::vector<double>>(), 1e-5);
 }
 
+// gradients_test compares them with differences, on the best of these alone.
+TEST_P(Loops, GradientsOfAnyLengthAreThoseOfThePlainLoops) {
+    const CpuKernels& plain = *all_cpu_kernels()[0];
+    for (const int64_t n : {1, 7, 16, 37, 256, 515}) {
+        SCOPED_TRACE(n);
+        const auto size = static_cast<size_t>(n);
+        const std::vector<float> x = random_values(n, 1), dy = random_values(n, 2);
+        const std::vector<float> w = random_values(n, 3);
+        const auto same = [&](const auto& run, double tolerance = 1e-5) {
+            const std::vector<float> found = run(cpu), expected = run(plain);
+            expect_near(found, std::vector<double>(expected.begin(), expected.end()), tolerance);
+        };
+        for (const Activation f : {Activation::gelu, Activation::gelu_tanh})
+            same([&](const CpuKernels& on) {
+                std::vector<float> dx(size);
+                on.activate_backward(dx.data(), dy.data(), x.data(), n, f);
+                return dx;
+            });
+        same([&](const CpuKernels& on) {
+            std::vector<float> to(3 * size, 0.5f);  // dx, dw, db
+            const NormStatistics row =
+                on.layer_norm_backward(to.data(), dy.data(), x.data(), w.data(), n, 1e-5f);
+            on.norm_gradients(to.data() + n, to.data() + 2 * n, dy.data(), x.data(), &row, 1, n, n);
+            on.add_rows(to.data() + 2 * n, dy.data(), 1, n, n);
+            return to;
+        });
+        same([&](const CpuKernels& on) {
+            std::vector<float> ds = dy;
+            on.scores_backward(ds.data(), x.data(), 0.3f, 0.7f, n);
+            ds.push_back(on.dot(x.data(), dy.data(), n));
+            ds.push_back(on.largest(x.data(), n));
+            ds.push_back(static_cast<float>(on.sum_of_squares(x.data(), n)));
+            return ds;
+        });
+        same([&](const CpuKernels& on) {
+            std::vector<float> all = w;  // p, m, v
+            all.insert(all.end(), x.begin(), x.end());
+            for (const float v : dy) all.push_back(v * v);
+            on.adamw(all.data(), all.data() + n, all.data() + 2 * n, dy.data(), n,
+                     {0.5f, 0.9f, 0.95f, 0.1f, 0.99f, 1.5f, 1e-8f});
+            return all;
+        });
+    }
+}
+
 TEST_P(Loops, RunsOfKeysPutTogetherAreTheWhole) {
     constexpr int64_t kHead = 37, kKeys = 50;
     TestDevice device(kCpuCase);

@@ -49,6 +49,7 @@ struct Vec {
     static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
     static F div(F a, F b) { return _mm256_div_ps(a, b); }
     static F reciprocal(F x) { return div(set(1.0f), x); }
+    static F sqrt(F x) { return _mm256_sqrt_ps(x); }
     static F min(F a, F b) { return _mm256_min_ps(a, b); }
     static F max(F a, F b) { return _mm256_max_ps(a, b); }
     static F round(F x) {

@@ -51,6 +51,7 @@ struct Vec {
         const F r = _mm512_rcp14_ps(x);
         return _mm512_mul_ps(r, _mm512_fnmadd_ps(x, r, set(2.0f)));
     }
+    static F sqrt(F x) { return _mm512_sqrt_ps(x); }
     static F min(F a, F b) { return _mm512_min_ps(a, b); }
     static F max(F a, F b) { return _mm512_max_ps(a, b); }
     static F round(F x) {

@@ -33,6 +33,17 @@ struct AttentionSum {
     float top = 0, total = 0;
 };
 
+// Of a row: its mean is mean + error, two parts since one cannot hold a large mean's digits;
+// 1 / sqrt(variance + eps).
+struct NormStatistics {
+    float mean, error, inverse;
+};
+
+// A step of AdamW: g is multiplied by `gradient`; p = p * keep - rate * m / (sqrt(v) * root + eps).
+struct AdamWFactors {
+    float gradient, beta1, beta2, rate, keep, root, eps;
+};
+
 struct CpuKernels {
     const char* name;
     // The processor multiplies bf16 or s8 itself, so that oneDNN's products of them are fast, and
@@ -69,6 +80,25 @@ struct CpuKernels {
     float (*softmax)(float* x, int64_t n, float scale);
     // log(sum of exp(x)); -infinity where all of x are, or n is 0.
     double (*log_sum_exp)(const float* x, int64_t n);
+
+    float (*largest)(const float* x, int64_t n);  // n > 0
+    float (*dot)(const float* a, const float* b, int64_t n);
+
+    // dx = dy * the activation's slope at x
+    void (*activate_backward)(float* dx, const float* dy, const float* x, int64_t n,
+                              Activation activation);
+    // dx += the gradient of a row x; returns what norm_gradients takes.
+    NormStatistics (*layer_norm_backward)(float* dx, const float* dy, const float* x,
+                                          const float* w, int64_t n, float eps);
+    // dw, db (n) += the gradients of `count` rows, `stride` apart, of statistics `rows`.
+    void (*norm_gradients)(float* dw, float* db, const float* dy, const float* x,
+                           const NormStatistics* rows, int64_t count, int64_t stride, int64_t n);
+    // sums (n) += `count` rows, `stride` apart, in their order
+    void (*add_rows)(float* sums, const float* x, int64_t count, int64_t stride, int64_t n);
+    // ds = p * (ds - delta) * scale
+    void (*scores_backward)(float* ds, const float* p, float delta, float scale, int64_t n);
+    double (*sum_of_squares)(const float* x, int64_t n);
+    void (*adamw)(float* p, float* m, float* v, const float* g, int64_t n, const AdamWFactors& by);
 
     // scores: scratch of run.count floats.
     void (*attend)(AttentionSum& sum, const AttentionRun& run, float* scores);

@@ -36,10 +36,9 @@ static inline F exp_of(F x) {
     return Vec::where_below(x, Vec::set(-87.3f), Vec::set(0.0f), Vec::mul(p, Vec::power_of_2(n)));
 }
 
-// x * P(X <= x) with the exact normal distribution: x - h for x >= 0 and h below, where
-// h = |x| erfc(|x| / sqrt 2) / 2. erfc(z) = t q(t) exp(-z^2), t = 1 / (1 + 0.43 z) (the form of
-// Abramowitz and Stegun 7.1.26); q fits within 1.3e-7, so that gelu's error is below 1e-6.
-static inline F gelu_of(F x) {
+// P(X > |x|) with the exact normal distribution, erfc(|x| / sqrt 2) / 2. erfc(z) = t q(t)
+// exp(-z^2), t = 1 / (1 + 0.43 z) (the form of Abramowitz and Stegun 7.1.26); q fits within 1.3e-7.
+static inline F tail_of(F x) {
     const F size = Vec::max(x, Vec::sub(Vec::set(0.0f), x));
     const F one = Vec::set(1.0f);
     const F t = Vec::reciprocal(Vec::fma(size, Vec::set(0.43f * 0.70710678f), one));
@@ -52,8 +51,14 @@ static inline F gelu_of(F x) {
     q = Vec::fma(q, t, Vec::set(0.24432027339935303f));
     q = Vec::fma(q, t, Vec::set(0.24251769483089447f));
     const F e = exp_of(Vec::mul(Vec::mul(x, x), Vec::set(-0.5f)));
-    const F h = Vec::mul(Vec::mul(Vec::mul(q, t), e), Vec::mul(size, Vec::set(0.5f)));
-    return Vec::where_below(x, Vec::set(0.0f), Vec::sub(Vec::set(0.0f), h), Vec::sub(x, h));
+    return Vec::mul(Vec::mul(Vec::mul(q, t), e), Vec::set(0.5f));
+}
+
+// x * P(X <= x): x - h for x >= 0 and -h below, h = |x| P(X > |x|). Its error is below 1e-6.
+static inline F gelu_of(F x) {
+    const F zero = Vec::set(0.0f);
+    const F h = Vec::mul(tail_of(x), Vec::max(x, Vec::sub(zero, x)));
+    return Vec::where_below(x, zero, Vec::sub(zero, h), Vec::sub(x, h));
 }
 
 // x (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3): GPT-2's.
@@ -192,8 +197,7 @@ static inline F sum_of(const float* x, int64_t n) {
 
 // The variance is taken around a first mean, whose own error (which matters where the mean is much
 // larger than the deviation) is then found from the small differences and taken out.
-static void layer_norm(float* y, const float* x, const float* w, const float* b, int64_t n,
-                       float eps) {
+static NormStatistics statistics_of(const float* x, int64_t n, float eps) {
     const float count = static_cast<float>(n);
     const F center = Vec::set(Vec::total(sum_of(x, n)) / count);
     F sum = Vec::set(0.0f), squares = Vec::set(0.0f);
@@ -211,13 +215,19 @@ static void layer_norm(float* y, const float* x, const float* w, const float* b,
     }
     const float error = (Vec::total(sum) + rest) / count;
     const float variance = (Vec::total(squares) + rest_squares) / count - error * error;
-    const float inverse = 1.0f / __builtin_sqrtf((variance > 0 ? variance : 0) + eps);
-    const F scale = Vec::set(inverse), shift = Vec::set(error);
-    for (i = 0; i + W <= n; i += W) {
+    return {Vec::first(center), error, 1.0f / __builtin_sqrtf((variance > 0 ? variance : 0) + eps)};
+}
+
+static void layer_norm(float* y, const float* x, const float* w, const float* b, int64_t n,
+                       float eps) {
+    const auto [mean, error, inverse] = statistics_of(x, n, eps);
+    const F center = Vec::set(mean), scale = Vec::set(inverse), shift = Vec::set(error);
+    int64_t i = 0;
+    for (; i + W <= n; i += W) {
         const F d = Vec::sub(Vec::sub(Vec::load(x + i), center), shift);
         Vec::store(y + i, Vec::fma(Vec::mul(d, scale), Vec::load(w + i), Vec::load(b + i)));
     }
-    for (; i < n; ++i) y[i] = (x[i] - Vec::first(center) - error) * inverse * w[i] + b[i];
+    for (; i < n; ++i) y[i] = (x[i] - mean - error) * inverse * w[i] + b[i];
 }
 
 static void add(float* y, const float* a, const float* b, int64_t n) {

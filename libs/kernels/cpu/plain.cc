@@ -44,6 +44,9 @@ struct Vec {
     static F mul(F a, F b) { return a * b; }
     static F div(F a, F b) { return a / b; }
     static F reciprocal(F x) { return 1.0f / x; }
+    static F sqrt(F x) {
+        return F{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])};
+    }
     static F min(F a, F b) { return a < b ? a : b; }
     static F max(F a, F b) { return a > b ? a : b; }
     static F round(F x) {

@@ -9,6 +9,8 @@
 
 #include "kernels/cpu/attend.h"
 
+#include "kernels/cpu/gradients.h"
+
 static constexpr CpuKernels kTable = {
     .name = kKernelsName,
     .has_bf16 = false,
@@ -27,6 +29,15 @@ static constexpr CpuKernels kTable = {
     .multiply = multiply,
     .softmax = softmax,
     .log_sum_exp = log_sum_exp,
+    .largest = largest_of,
+    .dot = dot_of,
+    .activate_backward = activate_backward,
+    .layer_norm_backward = layer_norm_backward,
+    .norm_gradients = norm_gradients,
+    .add_rows = add_rows,
+    .scores_backward = scores_backward,
+    .sum_of_squares = sum_of_squares,
+    .adamw = adamw,
     .attend = attend,
     .combine = combine,
     .panel = kPanel,

@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/gradients.h"
+#include "kernels/parallel.h"
+
+namespace hark {
+
+void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, int64_t n_vocab,
+                   float scale) {
+    check_on_cpu("cross_entropy", ctx);
+    check_tensor("cross_entropy", "logits", logits, Dtype::f32, {-1, -1});
+    const int64_t rows = logits.dim(0), columns = logits.dim(1);
+    require(0 < n_vocab && n_vocab <= columns, "cross_entropy: expected 1 to ", columns,
+            " tokens in the vocabulary, found ", n_vocab);
+    check_tensor("cross_entropy", "losses", losses, Dtype::f32, {rows});
+    check_tensor("cross_entropy", "targets", targets, Dtype::i32, {rows});
+    const int32_t* wanted = targets.as<int32_t>();
+    for (int64_t t = 0; t < rows; ++t)
+        require(-1 <= wanted[t] && wanted[t] < n_vocab, "cross_entropy: target ", wanted[t],
+                " is outside the vocabulary of ", n_vocab);
+    float *values = logits.as<float>(), *to = losses.as<float>();
+    parallel_for(ctx.threads, rows, [&](int64_t t) {
+        const CpuKernels& cpu = cpu_kernels();
+        float* row = values + t * columns;
+        const int32_t target = wanted[t];
+        to[t] = 0;
+        if (target < 0) {
+            if (scale != 0) std::fill(row, row + columns, 0.0f);
+            return;
+        }
+        if (scale == 0) {
+            to[t] = static_cast<float>(cpu.log_sum_exp(row, n_vocab) - row[target]);
+            return;
+        }
+        const float top = cpu.largest(row, n_vocab), distance = top - row[target];
+        const float total = cpu.softmax(row, n_vocab, 1);
+        to[t] = std::log(total) + distance;
+        cpu.multiply(row, row, scale / total, n_vocab);
+        row[target] -= scale;
+        std::fill(row + n_vocab, row + columns, 0.0f);
+    });
+}
+
+}  // namespace hark

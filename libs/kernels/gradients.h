@@ -1,0 +1,70 @@
+// The catalogue's second page: what training needs beside ops.h. Gradients, the loss, the
+// optimizer. The conventions are those of ops.h, with the same letters.
+//
+// A gradient carries a d in front of what it belongs to: dx is the loss's derivative by x.
+// Gradients of weights are f32 and are added to (`+=`), so that a step may come in parts; a clipped
+// or skipped step never leaves them half done. Every sum has an order of its own: the same input
+// gives the same bits, whatever the number of threads.
+#pragma once
+
+#include "kernels/ops.h"
+
+namespace hark {
+
+// Of y = x W^T + b: dx (T, K) = dy W, or none to leave it out; dw (N, K) += dy^T x; db (N) += the
+// sum of dy's rows. dy (T, N); x (T, K); w (N, K) f32.
+void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w);
+
+// x = 0
+void set_zero(Context& ctx, Tensor x);
+
+// y = f(x) for each element, f not none; and dx = dy f'(x), where dx may be dy.
+void activate(Context& ctx, Tensor y, Tensor x, Activation f);
+void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation f);
+
+// Of y = layer_norm(x): dx (T, C) += the gradient of x; dw, db (C) += theirs. dy, x (T, C), w (C).
+void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
+                         Tensor w, float eps = 1e-5f);
+
+// Of y = embedding(): dtable (V, C) += dy's rows at their tokens, dpositions (P, C) += those at
+// their positions, in the order of the rows. dy (T, C); tokens, position (T) i32.
+void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
+                        Tensor position);
+
+// Packed rows in sequences that do not see one another: sequence b is [start[b], start[b + 1]).
+struct Sequences {
+    Tensor start;         // (B + 1) i32, from 0 to T
+    int64_t longest = 0;  // rows of the longest one; on the host, for sizing
+};
+
+// Causal self-attention of packed rows: out (T, C) per head h softmax(q k^T / sqrt(D)) v over the
+// rows up to and with its own of the sequence; lse (T, H) f32, the logarithm of the sum of
+// exponentials, which backward needs. qkv (T, 3C): queries, keys and values, each (H, D).
+void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences);
+// dqkv (T, 3C) = the gradient of qkv, from dout and what forward has left in out and lse. The
+// probabilities are computed again from them. Source: Dao 2023 (FlashAttention-2), algorithm 2.
+void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
+                             Tensor qkv, const Sequences& sequences);
+
+// losses (T) f32 = -log softmax(logits[t])[targets[t]], over the first `n_vocab` columns; a target
+// of -1 has loss 0. Where `scale` is not 0, logits (T, V) become their gradient by `scale` times
+// the sum of losses: zeros behind n_vocab and in rows of target -1. targets (T) i32.
+void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, int64_t n_vocab,
+                   float scale);
+
+// clip (2) f32 = the norm of the gradients x (n), and what to multiply them with so that it is no
+// more than max_norm: min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_; 1 where
+// max_norm is 0.
+void clip_by_norm(Context& ctx, Tensor clip, Tensor x, float max_norm);
+
+// AdamW (Loshchilov & Hutter 2019, algorithm 2), as PyTorch's: decay is multiplied with the rate.
+struct AdamW {
+    float rate = 0, beta1 = 0.9f, beta2 = 0.95f, eps = 1e-8f, decay = 0.1f;
+    int64_t step = 1;  // from 1 on
+};
+// One step of all parameters p (n) f32, with gradients g (n) times clip[1], and moments m, v (n).
+// The first `decayed` of them decay.
+void adamw(Context& ctx, Tensor p, Tensor m, Tensor v, Tensor g, Tensor clip, int64_t decayed,
+           const AdamW& with);
+
+}  // namespace hark

@@ -1,0 +1,158 @@
+// Causal self-attention for training: every sequence and head by itself, in blocks of queries.
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/gradients.h"
+#include "kernels/onednn.h"
+
+namespace hark {
+namespace {
+
+constexpr int64_t kQueries = 128;  // of a block
+
+struct Problem {
+    const float* qkv;
+    const float* out;
+    float* lse;
+    const int32_t* start;
+    int64_t sequences, channels, heads, head;
+
+    int64_t stride() const { return 3 * channels; }
+    float scale() const { return 1 / std::sqrt(static_cast<float>(head)); }
+    // Queries, keys or values (0, 1, 2) of a head, in qkv or in its gradient, from row t on.
+    template <class T>
+    T* part(T* qkv, int which, int64_t t, int64_t h) const {
+        return qkv + t * stride() + which * channels + h * head;
+    }
+};
+
+Problem checked(const char* op, const Context& ctx, const Tensor& out, const Tensor& lse,
+                const Tensor& qkv, const Sequences& sequences) {
+    check_on_cpu(op, ctx);
+    check_tensor(op, "qkv", qkv, Dtype::f32, {-1, -1});
+    check_tensor(op, "lse", lse, Dtype::f32, {qkv.dim(0), -1});
+    check_tensor(op, "start", sequences.start, Dtype::i32, {-1});
+    const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
+    require(heads > 0 && channels % heads == 0 && qkv.dim(1) == 3 * channels, op,
+            ": expected qkv (T, 3C) and lse (T, H) with H dividing C, found ", qkv, " and ", lse);
+    check_tensor(op, "out", out, Dtype::f32, {rows, channels});
+    const int32_t* start = sequences.start.as<int32_t>();
+    const int64_t b = sequences.start.dim(0) - 1;
+    require(b >= 0 && start[0] == 0 && start[b] == rows, op, ": expected start from 0 to ", rows);
+    for (int64_t i = 0; i < b; ++i)
+        require(start[i] <= start[i + 1] && start[i + 1] - start[i] <= sequences.longest, op,
+                ": expected sequence ", i, " of 0 to ", sequences.longest, " rows, found ",
+                start[i + 1] - start[i]);
+    return {qkv.as<float>(), out.as<float>(), lse.as<float>(), start, b,
+            channels,        heads,           channels / heads};
+}
+
+// body(first row of the sequence, its rows, head, scratch of two blocks of scores)
+template <class Body>
+void each_head(Context& ctx, const Problem& p, int64_t longest, const Body& body) {
+    const Arena::Scope scope(ctx.arena);
+    const int64_t tasks = p.sequences * p.heads, each = 2 * kQueries * longest;
+    const int threads = static_cast<int>(std::clamp<int64_t>(tasks, 1, ctx.threads));
+    float* memory = ctx.arena.tensor(Dtype::f32, {threads, each}).as<float>();
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t i = 0; i < tasks; ++i) {
+        const int32_t first = p.start[i / p.heads], last = p.start[i / p.heads + 1];
+        body(first, last - first, i % p.heads, memory + omp_get_thread_num() * each);
+    }
+}
+
+// scores (n, keys) of the queries [begin, begin + n) of a sequence that starts at row `first`.
+void scores_of(const Problem& p, float* scores, int64_t first, int64_t begin, int64_t n,
+               int64_t keys, int64_t h) {
+    onednn::multiply(1, scores, keys, {p.part(p.qkv, 0, first + begin, h), p.stride()},
+                     {p.part(p.qkv, 1, first, h), p.stride(), true}, n, keys, p.head, false);
+}
+
+void forward_head(const Problem& p, float* out, int64_t first, int64_t rows, int64_t h,
+                  float* scores) {
+    const CpuKernels& cpu = cpu_kernels();
+    for (int64_t begin = 0; begin < rows; begin += kQueries) {
+        const int64_t n = std::min(kQueries, rows - begin), keys = begin + n;
+        scores_of(p, scores, first, begin, n, keys, h);
+        float totals[kQueries];
+        for (int64_t i = 0; i < n; ++i) {
+            float* row = scores + i * keys;
+            const int64_t seen = begin + i + 1;
+            const float top = cpu.largest(row, seen) * p.scale();
+            totals[i] = cpu.softmax(row, seen, p.scale());
+            std::fill(row + seen, row + keys, 0.0f);
+            p.lse[(first + begin + i) * p.heads + h] = top + std::log(totals[i]);
+        }
+        float* to = out + (first + begin) * p.channels + h * p.head;
+        onednn::multiply(1, to, p.channels, {scores, keys},
+                         {p.part(p.qkv, 2, first, h), p.stride()}, n, p.head, keys, false);
+        for (int64_t i = 0; i < n; ++i)
+            cpu.multiply(to + i * p.channels, to + i * p.channels, 1 / totals[i], p.head);
+    }
+}
+
+void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t first, int64_t rows,
+                   int64_t h, float* scores) {
+    const CpuKernels& cpu = cpu_kernels();
+    float *dq = p.part(dqkv, 0, first, h), *dk = p.part(dqkv, 1, first, h);
+    float* dv = p.part(dqkv, 2, first, h);
+    for (int64_t begin = 0; begin < rows; begin += kQueries) {
+        const int64_t n = std::min(kQueries, rows - begin), keys = begin + n;
+        const bool later = begin > 0;  // earlier blocks have left sums for the keys before `begin`
+        const int64_t row0 = first + begin, at = row0 * p.channels + h * p.head;
+        float* ds = scores + n * keys;
+        scores_of(p, scores, first, begin, n, keys, h);
+        onednn::multiply(1, ds, keys, {dout + at, p.channels},
+                         {p.part(p.qkv, 2, first, h), p.stride(), true}, n, keys, p.head, false);
+        for (int64_t i = 0; i < n; ++i) {
+            float *row = scores + i * keys, *gradient = ds + i * keys;
+            const int64_t seen = begin + i + 1, place = at + i * p.channels;
+            const float top = cpu.largest(row, seen) * p.scale();
+            cpu.softmax(row, seen, p.scale());
+            cpu.multiply(row, row, std::exp(top - p.lse[(row0 + i) * p.heads + h]), seen);
+            std::fill(row + seen, row + keys, 0.0f);
+            cpu.scores_backward(gradient, row, cpu.dot(dout + place, p.out + place, p.head),
+                                p.scale(), keys);
+        }
+        const onednn::Factor probabilities = {scores, keys, true}, slopes = {ds, keys, true};
+        onednn::multiply(1, dq + begin * p.stride(), p.stride(), {ds, keys},
+                         {p.part(p.qkv, 1, first, h), p.stride()}, n, p.head, keys, false);
+        if (later) {
+            for (int64_t i = begin; i < keys; ++i) {
+                std::fill_n(dk + i * p.stride(), p.head, 0.0f);
+                std::fill_n(dv + i * p.stride(), p.head, 0.0f);
+            }
+        }
+        onednn::multiply(1, dk, p.stride(), slopes, {p.part(p.qkv, 0, row0, h), p.stride()}, keys,
+                         p.head, n, later);
+        onednn::multiply(1, dv, p.stride(), probabilities, {dout + at, p.channels}, keys, p.head, n,
+                         later);
+    }
+}
+
+}  // namespace
+
+void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences) {
+    const Problem p = checked("self_attention", ctx, out, lse, qkv, sequences);
+    each_head(ctx, p, sequences.longest,
+              [&](int64_t first, int64_t rows, int64_t h, float* scores) {
+                  forward_head(p, out.as<float>(), first, rows, h, scores);
+              });
+}
+
+void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
+                             Tensor qkv, const Sequences& sequences) {
+    const Problem p = checked("self_attention_backward", ctx, out, lse, qkv, sequences);
+    check_tensor("self_attention_backward", "dqkv", dqkv, Dtype::f32, {qkv.dim(0), qkv.dim(1)});
+    check_tensor("self_attention_backward", "dout", dout, Dtype::f32, {out.dim(0), out.dim(1)});
+    each_head(ctx, p, sequences.longest,
+              [&](int64_t first, int64_t rows, int64_t h, float* scores) {
+                  backward_head(p, dqkv.as<float>(), dout.as<float>(), first, rows, h, scores);
+              });
+}
+
+}  // namespace hark
