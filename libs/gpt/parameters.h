@@ -1,0 +1,71 @@
+// The parameters of a GPT-2 that is trained: one run of float32 after another in a single vector,
+// so that gradients, moments and the optimizer see one tensor. Gradients and moments are laid out
+// alike. Matrices come first, as they alone decay.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/tensor_source.h"
+#include "gpt/config.h"
+
+namespace hark::gpt {
+
+// Views of a block's parameters, or of their gradients; names are the checkpoint's.
+struct BlockTensors {
+    Tensor ln_1_weight, ln_1_bias;  // (C)
+    Tensor attn_weight, attn_bias;  // c_attn: (3C, C), (3C)
+    Tensor proj_weight, proj_bias;  // attn.c_proj: (C, C), (C)
+    Tensor ln_2_weight, ln_2_bias;  // (C)
+    Tensor fc_weight, fc_bias;      // mlp.c_fc: (inner, C), (inner)
+    Tensor out_weight, out_bias;    // mlp.c_proj: (C, inner), (C)
+};
+
+struct ModelTensors {
+    Tensor wte;                   // (padded V, C): the rows behind the vocabulary are zeros
+    Tensor wpe;                   // (n_positions, C)
+    std::vector<BlockTensors> h;  // n_layer
+    Tensor ln_f_weight, ln_f_bias;
+    Tensor lm_head;  // (padded V, C); wte where the two are tied
+};
+
+// Where each parameter lies.
+class ParameterLayout {
+  public:
+    struct Entry {
+        std::string name;         // in a Hugging Face file: "h.0.attn.c_attn.weight"
+        int64_t offset;           // in floats
+        int64_t rows, columns;    // columns 0: a vector of `rows`
+        int64_t stored_rows;      // without the padding of the vocabulary
+        bool transposed = false;  // the file has it (in, out), memory (out, in)
+    };
+
+    explicit ParameterLayout(const Config& config);
+
+    int64_t size() const { return size_; }        // floats
+    int64_t decayed() const { return decayed_; }  // the first of them, which are matrices
+    int64_t padded_vocab() const { return padded_vocab_; }
+    const std::vector<Entry>& entries() const { return entries_; }
+    // The views of `all` (size()).
+    ModelTensors views(Tensor all) const;
+
+    // GPT-2's own start: matrices from a normal distribution of deviation 0.02, those that end in
+    // the residual stream of 0.02 / sqrt(2 n_layer), norms 1, biases 0. Radford et al. 2019,
+    // section 2.3. `all` (size()) on the host.
+    void initialize(Tensor all, uint64_t seed) const;
+    // From a checkpoint. Throws Error as the source does, and where a value is not finite.
+    void read(Tensor all, TensorSource& source) const;
+    // DIR/model.safetensors in float32 as transformers names and stores it, whole or not at all.
+    void write(Tensor all, const std::filesystem::path& file) const;
+
+  private:
+    int64_t add(const std::string& name, int64_t rows, int64_t columns, bool transposed = false);
+    const Entry& at(size_t i) const { return entries_[i]; }
+
+    Config config_;
+    int64_t padded_vocab_ = 0, size_ = 0, decayed_ = 0;
+    std::vector<Entry> entries_;
+};
+
+}  // namespace hark::gpt

@@ -1,0 +1,166 @@
+#include "gpt/training.h"
+
+#include <algorithm>
+
+namespace hark::gpt {
+namespace {
+
+constexpr int64_t kLogitsAtOnce = 1 << 22;  // of the vocabulary's product: 16 MB
+
+// What a block's backward takes from its forward.
+struct Kept {
+    Tensor x;       // (T, C) the block's input
+    Tensor ln_1;    // (T, C)
+    Tensor qkv;     // (T, 3C)
+    Tensor mixed;   // (T, C) attention's output
+    Tensor lse;     // (T, H)
+    Tensor middle;  // (T, C) the residual stream behind attention
+    Tensor ln_2;    // (T, C)
+    Tensor hidden;  // (T, inner) GELU's input
+    Tensor act;     // (T, inner) GELU's output
+};
+
+class Pass {
+  public:
+    Pass(Context& ctx, const Config& config, const Batch& batch, Recompute recompute)
+        : ctx_(ctx), config_(config), batch_(batch), rows_(batch.tokens.dim(0)) {
+        const int64_t c = config.n_embd;
+        if (recompute >= Recompute::gelu) act_ = matrix(config.n_inner);
+        if (recompute >= Recompute::norms) ln_1_ = matrix(c), ln_2_ = matrix(c);
+    }
+
+    Tensor matrix(int64_t columns) const { return ctx_.arena.tensor(Dtype::f32, {rows_, columns}); }
+
+    void embed(const ModelTensors& w, Tensor x) const {  // x (T, C)
+        embedding(ctx_, x, batch_.tokens, batch_.position, {w.wte}, w.wpe);
+    }
+
+    // x (T, C) -> y (T, C)
+    void forward(const BlockTensors& w, Tensor y, Tensor x, Kept& kept) const {
+        const int64_t c = config_.n_embd;
+        kept = {.x = x,
+                .ln_1 = ln_1_ ? ln_1_ : matrix(c),
+                .qkv = matrix(3 * c),
+                .mixed = matrix(c),
+                .lse = matrix(config_.n_head),
+                .middle = matrix(c),
+                .ln_2 = ln_2_ ? ln_2_ : matrix(c),
+                .hidden = matrix(config_.n_inner),
+                .act = act_ ? act_ : matrix(config_.n_inner)};
+        norm_1(w, kept);
+        linear(ctx_, kept.qkv, kept.ln_1, {w.attn_weight}, {.bias = w.attn_bias});
+        self_attention(ctx_, kept.mixed, kept.lse, kept.qkv, batch_.sequences);
+        linear(ctx_, kept.middle, kept.mixed, {w.proj_weight},
+               {.bias = w.proj_bias, .residual = x});
+        norm_2(w, kept);
+        linear(ctx_, kept.hidden, kept.ln_2, {w.fc_weight}, {.bias = w.fc_bias});
+        activate(ctx_, kept.act, kept.hidden, config_.activation);
+        linear(ctx_, y, kept.act, {w.out_weight}, {.bias = w.out_bias, .residual = kept.middle});
+    }
+
+    // dx (T, C): the gradient of the block's output becomes that of its input.
+    void backward(const BlockTensors& w, const BlockTensors& g, const Kept& kept, Tensor dx) const {
+        const Arena::Scope scope(ctx_.arena);
+        const int64_t c = config_.n_embd;
+        const float eps = config_.layer_norm_epsilon;
+        Tensor d_hidden = matrix(config_.n_inner), d_norm = matrix(c);
+        Tensor d_mixed = matrix(c), d_qkv = matrix(3 * c);
+        if (act_) activate(ctx_, kept.act, kept.hidden, config_.activation);
+        linear_backward(ctx_, d_hidden, g.out_weight, g.out_bias, dx, kept.act, w.out_weight);
+        activate_backward(ctx_, d_hidden, d_hidden, kept.hidden, config_.activation);
+        if (ln_2_) norm_2(w, kept);
+        linear_backward(ctx_, d_norm, g.fc_weight, g.fc_bias, d_hidden, kept.ln_2, w.fc_weight);
+        layer_norm_backward(ctx_, dx, g.ln_2_weight, g.ln_2_bias, d_norm, kept.middle,
+                            w.ln_2_weight, eps);
+        linear_backward(ctx_, d_mixed, g.proj_weight, g.proj_bias, dx, kept.mixed, w.proj_weight);
+        self_attention_backward(ctx_, d_qkv, d_mixed, kept.mixed, kept.lse, kept.qkv,
+                                batch_.sequences);
+        if (ln_1_) norm_1(w, kept);
+        linear_backward(ctx_, d_norm, g.attn_weight, g.attn_bias, d_qkv, kept.ln_1, w.attn_weight);
+        layer_norm_backward(ctx_, dx, g.ln_1_weight, g.ln_1_bias, d_norm, kept.x, w.ln_1_weight,
+                            eps);
+    }
+
+    // The losses from the last block's output x (T, C); with gradients `g`, d (T, C) becomes the
+    // gradient of the last norm's output. The vocabulary's product is made for a part of the rows
+    // at a time, so that its logits are never all there.
+    void head(const ModelTensors& w, const ModelTensors* g, Tensor normed, Tensor d, float scale,
+              Tensor losses) const {
+        const int64_t columns = w.lm_head.dim(0);
+        const int64_t most = std::clamp<int64_t>(kLogitsAtOnce / columns, 1, rows_);
+        for (int64_t begin = 0; begin < rows_; begin += most) {
+            const Arena::Scope scope(ctx_.arena);
+            const int64_t end = std::min(begin + most, rows_);
+            const Tensor part = normed.slice(begin, end);
+            Tensor logits = ctx_.arena.tensor(Dtype::f32, {end - begin, columns});
+            linear(ctx_, logits, part, {w.lm_head});
+            cross_entropy(ctx_, losses.slice(begin, end), logits, batch_.targets.slice(begin, end),
+                          config_.n_vocab, g ? scale : 0);
+            if (g)
+                linear_backward(ctx_, d.slice(begin, end), g->lm_head, {}, logits, part, w.lm_head);
+        }
+    }
+
+    Tensor norm_f(const ModelTensors& w, Tensor x) const {
+        Tensor y = matrix(config_.n_embd);
+        layer_norm(ctx_, y, x, w.ln_f_weight, w.ln_f_bias, config_.layer_norm_epsilon);
+        return y;
+    }
+
+  private:
+    void norm_1(const BlockTensors& w, const Kept& kept) const {
+        layer_norm(ctx_, kept.ln_1, kept.x, w.ln_1_weight, w.ln_1_bias, config_.layer_norm_epsilon);
+    }
+    void norm_2(const BlockTensors& w, const Kept& kept) const {
+        layer_norm(ctx_, kept.ln_2, kept.middle, w.ln_2_weight, w.ln_2_bias,
+                   config_.layer_norm_epsilon);
+    }
+
+    Context& ctx_;
+    const Config& config_;
+    const Batch& batch_;
+    int64_t rows_;
+    Tensor act_, ln_1_, ln_2_;  // of all blocks in turn, where they are computed again
+};
+
+}  // namespace
+
+void compute_losses(Context& ctx, const Config& config, const ModelTensors& weights,
+                    const Batch& batch, Tensor losses) {
+    const Arena::Scope scope(ctx.arena);
+    const Pass pass(ctx, config, batch, Recompute::none);
+    Tensor x = pass.matrix(config.n_embd), y = pass.matrix(config.n_embd);  // (T, C), in turn
+    pass.embed(weights, x);
+    for (const BlockTensors& block : weights.h) {
+        const Arena::Scope inner(ctx.arena);
+        Kept kept;
+        pass.forward(block, y, x, kept);
+        std::swap(x, y);
+    }
+    pass.head(weights, nullptr, pass.norm_f(weights, x), {}, 0, losses);
+}
+
+void compute_gradients(Context& ctx, const Config& config, const ModelTensors& weights,
+                       const ModelTensors& gradients, const Batch& batch, Recompute recompute,
+                       float scale, Tensor losses) {
+    const Arena::Scope scope(ctx.arena);
+    const Pass pass(ctx, config, batch, recompute);
+    std::vector<Kept> kept(weights.h.size());
+    Tensor x = pass.matrix(config.n_embd);  // (T, C)
+    pass.embed(weights, x);
+    for (size_t i = 0; i < kept.size(); ++i) {
+        Tensor y = pass.matrix(config.n_embd);
+        pass.forward(weights.h[i], y, x, kept[i]);
+        x = y;
+    }
+    Tensor normed = pass.norm_f(weights, x), d_normed = pass.matrix(config.n_embd);
+    pass.head(weights, &gradients, normed, d_normed, scale, losses);
+    Tensor dx = pass.matrix(config.n_embd);
+    set_zero(ctx, dx);
+    layer_norm_backward(ctx, dx, gradients.ln_f_weight, gradients.ln_f_bias, d_normed, x,
+                        weights.ln_f_weight, config.layer_norm_epsilon);
+    for (size_t i = kept.size(); i-- > 0;) pass.backward(weights.h[i], gradients.h[i], kept[i], dx);
+    embedding_backward(ctx, gradients.wte, gradients.wpe, dx, batch.tokens, batch.position);
+}
+
+}  // namespace hark::gpt

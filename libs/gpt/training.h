@@ -1,0 +1,35 @@
+// Forward and backward of a training step. The arithmetic is the model's (model.h), of which this
+// is the form that keeps what backward needs: the residual stream is not written over, GELU's
+// input stays, and there is no cache. T packed rows, C channels, H heads, V tokens.
+#pragma once
+
+#include "gpt/parameters.h"
+#include "kernels/gradients.h"
+
+namespace hark::gpt {
+
+// The rows of a step, sequences one after another.
+struct Batch {
+    Tensor tokens, targets;  // (T) i32; a target of -1 counts for nothing
+    Tensor position;         // (T) i32
+    Sequences sequences;
+};
+
+// What is computed again in backward instead of being kept, each with the ones before.
+enum class Recompute {
+    none,
+    gelu,   // GELU's output, 4C a row and layer
+    norms,  // the outputs of both norms, 2C
+};
+
+// losses (T) f32 of the batch's rows.
+void compute_losses(Context& ctx, const Config& config, const ModelTensors& weights,
+                    const Batch& batch, Tensor losses);
+
+// The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
+// bit of it.
+void compute_gradients(Context& ctx, const Config& config, const ModelTensors& weights,
+                       const ModelTensors& gradients, const Batch& batch, Recompute recompute,
+                       float scale, Tensor losses);
+
+}  // namespace hark::gpt
