@@ -55,6 +55,7 @@ class Bpe {
 
   private:
     friend class BpeBuilder;
+    friend class BpeEncoder;
 
     struct Token {
         std::string bytes;
@@ -67,7 +68,6 @@ class Bpe {
     };
 
     Bpe() = default;
-    void encode_word(std::string_view word, std::vector<int32_t>& ids) const;
 
     std::vector<Token> tokens_;                   // by id
     std::array<int32_t, 256> byte_ids_{};         // a byte's own token

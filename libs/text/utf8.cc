@@ -1,6 +1,8 @@
 #include "text/utf8.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace hark {
 namespace {
@@ -87,6 +89,14 @@ std::string replace_invalid(std::string_view bytes) {
 
 bool is_valid_utf8(std::string_view bytes) {
     for (size_t at = 0; at < bytes.size();) {
+        uint64_t eight = 0;  // ASCII, eight bytes at a time
+        if (at + sizeof eight <= bytes.size()) {
+            std::memcpy(&eight, bytes.data() + at, sizeof eight);
+            if ((eight & 0x8080808080808080u) == 0) {
+                at += sizeof eight;
+                continue;
+            }
+        }
         const Sequence sequence = sequence_at(bytes, at);
         if (sequence.found != sequence.needed) return false;
         at += sequence.needed;
