@@ -14,6 +14,11 @@
 #include "core/io.h"
 
 namespace hark {
+namespace {
+
+constexpr const char* kTemporary = "/var/tmp/hark.XXXXXX";
+
+}  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : name_(path.string()) {
     const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
@@ -94,11 +99,17 @@ void AtomicFile::commit() {
     fd_ = -1;
 }
 
-int spool_to_unlinked_file(int fd, std::string_view already_read) {
-    std::string path = "/var/tmp/hark.XXXXXX";
-    const int spool = ::mkstemp(path.data());
-    require(spool >= 0, path, ": cannot make a temporary file: ", std::strerror(errno));
+int make_unlinked_file() {
+    std::string path = kTemporary;
+    const int fd = ::mkstemp(path.data());
+    require(fd >= 0, path, ": cannot make a temporary file: ", std::strerror(errno));
     ::unlink(path.c_str());
+    return fd;
+}
+
+int spool_to_unlinked_file(int fd, std::string_view already_read) {
+    const std::string path = kTemporary;
+    const int spool = make_unlinked_file();
     try {
         ByteReader in(fd, "stdin");
         ByteWriter out(spool, path);

@@ -50,6 +50,10 @@ class AtomicFile {
     int fd_ = -1;
 };
 
+// A new temporary file without a name, open for reading and writing; the caller closes it. Throws
+// Error where none can be made.
+int make_unlinked_file();
+
 // An unlinked temporary file that holds what is left of `fd` to read, positioned at its start:
 // for readers that must seek. The caller closes it. Throws Error where the disk is full.
 int spool_to_unlinked_file(int fd, std::string_view already_read);

@@ -3,23 +3,11 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "text/byte_alphabet.h"
 #include "text/utf8.h"
 
 namespace hark {
 namespace {
-
-// The character that stands for each byte in a vocabulary file: printable Latin-1 for itself, the
-// other bytes from U+0100 on in their order. Source: openai/gpt-2 src/encoder.py, bytes_to_unicode.
-std::array<char32_t, 256> byte_alphabet() {
-    std::array<char32_t, 256> alphabet{};
-    char32_t next = 0x100;
-    for (char32_t byte = 0; byte < 256; ++byte) {
-        const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) ||
-                               (byte >= 0xAE && byte <= 0xFF);
-        alphabet[byte] = printable ? byte : next++;
-    }
-    return alphabet;
-}
 
 // The bytes that a token of the vocabulary stands for. A token with any other character stands for
 // itself, as in the tokenizers library.

@@ -1,0 +1,26 @@
+#include "text/byte_alphabet.h"
+
+#include "text/utf8.h"
+
+namespace hark {
+
+std::array<char32_t, 256> byte_alphabet() {
+    std::array<char32_t, 256> alphabet{};
+    char32_t next = 0x100;
+    for (char32_t byte = 0; byte < 256; ++byte) {
+        const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) ||
+                               (byte >= 0xAE && byte <= 0xFF);
+        alphabet[byte] = printable ? byte : next++;
+    }
+    return alphabet;
+}
+
+std::string spell_bytes(std::string_view bytes) {
+    static const auto kAlphabet = byte_alphabet();
+    std::string spelling;
+    for (const char byte : bytes)
+        append_code_point(spelling, kAlphabet[static_cast<unsigned char>(byte)]);
+    return spelling;
+}
+
+}  // namespace hark

@@ -1,0 +1,184 @@
+#include "text/documents.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "text/lines.h"
+
+namespace hark {
+namespace {
+
+// Throws Error where the line has no such text.
+std::string text_of_line(std::string_view line, const std::string& key, const std::string& where) {
+    const nlohmann::json root = parse_json(line, where);
+    require(root.is_object(), where, ": expected a JSON object, found ",
+            root.is_discarded() ? "text that is not JSON" : root.type_name());
+    const auto found = root.find(key);
+    require(found != root.end() && found->is_string(), where, ": expected a string named ", key,
+            ", found ", found == root.end() ? "none" : found->type_name());
+    return found->get<std::string>();
+}
+
+}  // namespace
+
+void DocumentOptions::flags(Flags& flags) {
+    flags.add_switch("split-documents", split,
+                     "<|endoftext|>, written out, ends a document; without it that is text");
+    flags.add_switch("jsonl", jsonl, "every line is a JSON object, its text a document");
+    flags.add("key", key, "NAME of that text in the object");
+}
+
+void DocumentOptions::check() const {
+    require_usage(!split || !jsonl, "--split-documents and --jsonl exclude each other");
+}
+
+void read_json_lines(TextBlock& block, const std::string& key, std::vector<std::string>& problems) {
+    if (block.first_line == 0) return;
+    std::string texts;
+    for_each_line(block.text, [&](std::string_view line, size_t number) {
+        if (line.find_first_not_of(" \t") == line.npos) return;
+        try {
+            const std::string where =
+                concat(block.source, ": line ", block.first_line + number - 1);
+            const size_t begin = texts.size();
+            texts += text_of_line(line, key, where);
+            if (texts.size() > begin) block.parts.push_back({begin, texts.size(), true, true});
+        } catch (const Error& wrong) {
+            problems.push_back(wrong.what());
+        }
+    });
+    block.text = std::move(texts);
+    block.first_line = 0;
+}
+
+DocumentReader::DocumentReader(ByteReader& in, const DocumentOptions& options, LastCut last_cut,
+                               size_t block_bytes)
+    : in_(in), options_(options), last_cut_(std::move(last_cut)), block_bytes_(block_bytes) {}
+
+void DocumentReader::fill(size_t target) {
+    while (!ended_ && held_.size() < target) {
+        const size_t have = held_.size();
+        held_.resize(target);
+        const size_t got = in_.read_some(held_.data() + have, target - have);
+        held_.resize(have + got);
+        ended_ = got == 0;
+    }
+}
+
+std::optional<TextBlock> DocumentReader::next() {
+    for (size_t target = block_bytes_;;) {
+        fill(target);
+        if (held_.empty()) return close();
+        TextBlock block;
+        const size_t taken = options_.jsonl ? take_lines(block) : take_parts(block);
+        if (taken == 0) {  // nothing can be cut off yet
+            target = 2 * std::max(target, held_.size());
+            continue;
+        }
+        block.text = std::move(held_);
+        held_ = block.text.substr(taken);
+        block.text.resize(taken);
+        if (options_.jsonl || !block.parts.empty()) return block;
+        target = block_bytes_;
+    }
+}
+
+std::optional<TextBlock> DocumentReader::close() {
+    if (!in_document_) return std::nullopt;
+    in_document_ = false;
+    TextBlock block;
+    block.parts.push_back({0, 0, false, true});
+    return block;
+}
+
+void DocumentReader::add(TextBlock& block, size_t begin, size_t end, bool ends) {
+    if (begin == end && !(ends && in_document_)) return;
+    block.parts.push_back({begin, end, !in_document_, ends});
+    in_document_ = !ends;
+}
+
+// Whole lines; the input's end ends the last one.
+size_t DocumentReader::take_lines(TextBlock& block) {
+    const size_t taken = ended_ ? held_.size() : held_.rfind('\n') + 1;
+    block.first_line = line_;
+    block.source = in_.name();
+    line_ += static_cast<size_t>(
+        std::count(held_.begin(), held_.begin() + static_cast<ptrdiff_t>(taken), '\n'));
+    return taken;
+}
+
+size_t DocumentReader::take_parts(TextBlock& block) {
+    size_t at = 0;
+    if (options_.split) {
+        for (size_t end; (end = held_.find(kEndOfText, at)) != held_.npos;) {
+            add(block, at, end, true);
+            at = end + kEndOfText.size();
+        }
+    }
+    std::string_view rest = std::string_view(held_).substr(at);
+    if (ended_) {
+        add(block, at, held_.size(), true);
+        return held_.size();
+    }
+    // The beginning of a separator may stand at the end.
+    if (options_.split) rest.remove_suffix(std::min(rest.size(), kEndOfText.size() - 1));
+    const size_t cut = last_cut_(rest);
+    add(block, at, at + cut, false);
+    return at + cut;
+}
+
+InputFile::InputFile(const std::string& path)
+    : fd_(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+      bytes_(fd_, path == "-" ? "stdin" : path) {
+    require(fd_ >= 0, path, ": cannot open: ", std::strerror(errno));
+}
+
+InputFile::~InputFile() {
+    if (fd_ != STDIN_FILENO) ::close(fd_);
+}
+
+struct DocumentReaders::Input {
+    Input(const std::string& path, const DocumentOptions& options,
+          const DocumentReader::LastCut& last_cut)
+        : file(path), documents(file.bytes(), options, last_cut) {}
+
+    InputFile file;
+    DocumentReader documents;
+};
+
+DocumentReaders::DocumentReaders(std::vector<std::string> paths, const DocumentOptions& options,
+                                 DocumentReader::LastCut last_cut, Problem problem)
+    : paths_(std::move(paths)),
+      options_(options),
+      last_cut_(std::move(last_cut)),
+      problem_(std::move(problem)) {
+    if (paths_.empty()) paths_.push_back("-");
+}
+
+DocumentReaders::~DocumentReaders() = default;
+
+std::optional<TextBlock> DocumentReaders::next() {
+    while (current_ < paths_.size()) {
+        std::optional<TextBlock> block;
+        try {
+            if (!input_) input_ = std::make_unique<Input>(paths_[current_], options_, last_cut_);
+            block = input_->documents.next();
+            if (block) return block;
+        } catch (const Error& wrong) {
+            problem_(wrong.what());
+            if (input_) block = input_->documents.close();
+        }
+        input_.reset();
+        ++current_;
+        if (block) return block;
+    }
+    return std::nullopt;
+}
+
+}  // namespace hark

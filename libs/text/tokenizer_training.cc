@@ -1,0 +1,186 @@
+#include "text/tokenizer_training.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "text/byte_alphabet.h"
+#include "text/sentencepiece.h"
+#include "text/split.h"
+
+namespace hark {
+namespace {
+
+namespace fs = std::filesystem;
+using json = nlohmann::ordered_json;
+
+void write_file(const fs::path& path, const std::string& text) {
+    AtomicFile file(path);
+    file.write(text);
+    file.commit();
+}
+
+json end_of_text_token(size_t id) {
+    return {{"id", id},        {"content", kEndOfText}, {"single_word", false}, {"lstrip", false},
+            {"rstrip", false}, {"normalized", false},   {"special", true}};
+}
+
+json byte_level(bool as_decoder) {
+    return {{"type", "ByteLevel"},
+            {"add_prefix_space", as_decoder},
+            {"trim_offsets", true},
+            {"use_regex", true}};
+}
+
+// The parts of all documents, one after another.
+class Texts {
+  public:
+    Texts(const std::vector<std::string>& paths, const DocumentOptions& options,
+          DocumentReader::LastCut last_cut, Console& console)
+        : options_(options),
+          console_(console),
+          readers_(paths, options, std::move(last_cut),
+                   [&console](const std::string& problem) { console.error(problem); }) {}
+
+    // Moves to the next part; false at the end.
+    bool next() {
+        while (!block_ || next_ == block_->parts.size()) {
+            block_ = readers_.next();
+            if (!block_) return false;
+            next_ = 0;
+            std::vector<std::string> problems;
+            read_json_lines(*block_, options_.key, problems);
+            for (const std::string& problem : problems) console_.error(problem);
+        }
+        ++next_;
+        return true;
+    }
+    std::string_view text() const { return block_->text_of(block_->parts[next_ - 1]); }
+
+  private:
+    const DocumentOptions& options_;
+    Console& console_;
+    DocumentReaders readers_;
+    std::optional<TextBlock> block_;
+    size_t next_ = 0;  // of its parts
+};
+
+void train_bytes(const TrainingOptions& options, Texts& texts, const std::string& directory,
+                 Console& console) {
+    BpeTrainer trainer;
+    bool any = false;
+    while (texts.next()) {
+        trainer.add(texts.text());
+        any = true;
+    }
+    require(any, "expected text to train a tokenizer on, found none");
+    const BpeVocabulary vocabulary = trainer.train(static_cast<int32_t>(options.vocab));
+    if (vocabulary.tokens.size() < static_cast<size_t>(options.vocab))
+        console.warning(concat("the text has pairs for ", vocabulary.tokens.size(),
+                               " tokens only, not ", options.vocab));
+    write_hugging_face(vocabulary, directory);
+}
+
+void train_pieces(const TrainingOptions& options, Texts& texts, const std::string& directory) {
+    std::string_view rest;
+    // The next line that is not empty.
+    const auto next = [&]() -> std::optional<std::string> {
+        for (;;) {
+            while (rest.empty()) {
+                if (!texts.next()) return std::nullopt;
+                rest = texts.text();
+            }
+            const std::string_view line = rest.substr(0, rest.find('\n'));
+            rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+            if (!line.empty()) return std::string(line);
+        }
+    };
+    const std::string model =
+        train_sentencepiece({options.kind, static_cast<int32_t>(options.vocab)}, next);
+    write_file(fs::path(directory) / "tokenizer.model", model);
+}
+
+}  // namespace
+
+void TrainingOptions::flags(Flags& flags) {
+    flags.add(
+        "train-vocab", vocab,
+        "N tokens: train a tokenizer of so many on the text instead, into --output-dir; of the kind "
+        "bytes, 256 of them are the bytes, and <|endoftext|> is one more behind them",
+        0, 1'000'000);
+    flags.add("train-kind", kind, {"bytes", "unigram", "bpe"},
+              "what is trained: byte-level BPE, or a sentencepiece model");
+}
+
+void TrainingOptions::check() const {
+    if (on() && kind == "bytes")
+        require_usage(vocab >= 256, "--train-vocab: expected at least the 256 bytes, found ",
+                      vocab);
+}
+
+void train_tokenizer(const TrainingOptions& options, const DocumentOptions& documents,
+                     const std::vector<std::string>& paths, const std::string& directory,
+                     Console& console) {
+    std::error_code failed;
+    fs::create_directories(directory, failed);
+    require(fs::is_directory(directory), directory,
+            ": cannot make this directory: ", failed.message());
+    const bool bytes = options.kind == "bytes";
+    Texts texts(
+        paths, documents,
+        [bytes](std::string_view text) {
+            return bytes ? last_word_cut(text) : text.rfind('\n') + 1;
+        },
+        console);
+    if (bytes)
+        train_bytes(options, texts, directory, console);
+    else
+        train_pieces(options, texts, directory);
+}
+
+void write_hugging_face(const BpeVocabulary& vocabulary, const std::string& directory) {
+    json vocab = json::object(), merges = json::array();
+    std::string merges_text = "#version: 0.2\n";
+    for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
+        vocab[spell_bytes(vocabulary.tokens[id])] = id;
+    for (const auto& [left, right] : vocabulary.merges) {
+        const std::string a = spell_bytes(vocabulary.tokens[left]);
+        const std::string b = spell_bytes(vocabulary.tokens[right]);
+        merges.push_back(json::array({a, b}));
+        merges_text += a + " " + b + "\n";
+    }
+    const size_t end = vocabulary.tokens.size();
+    const json root = {{"version", "1.0"},
+                       {"truncation", nullptr},
+                       {"padding", nullptr},
+                       {"added_tokens", json::array({end_of_text_token(end)})},
+                       {"normalizer", nullptr},
+                       {"pre_tokenizer", byte_level(false)},
+                       {"post_processor", nullptr},
+                       {"decoder", byte_level(true)},
+                       {"model",
+                        {{"type", "BPE"},
+                         {"dropout", nullptr},
+                         {"unk_token", nullptr},
+                         {"continuing_subword_prefix", nullptr},
+                         {"end_of_word_suffix", nullptr},
+                         {"fuse_unk", false},
+                         {"byte_fallback", false},
+                         {"ignore_merges", false},
+                         {"vocab", vocab},
+                         {"merges", merges}}}};
+    const json config = {{"tokenizer_class", "GPT2TokenizerFast"},
+                         {"add_prefix_space", false},
+                         {"bos_token", kEndOfText},
+                         {"eos_token", kEndOfText},
+                         {"unk_token", kEndOfText}};
+    vocab[std::string(kEndOfText)] = end;  // vocab.json has it among the others, as GPT-2's has
+    const fs::path folder(directory);
+    write_file(folder / "vocab.json", vocab.dump());
+    write_file(folder / "merges.txt", merges_text);
+    write_file(folder / "tokenizer_config.json", config.dump(2) + "\n");
+    write_file(folder / "tokenizer.json", root.dump(2) + "\n");
+}
+
+}  // namespace hark

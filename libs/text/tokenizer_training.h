@@ -1,0 +1,34 @@
+// Trains a tokenizer on documents and writes its files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/cli.h"
+#include "text/bpe_trainer.h"
+#include "text/documents.h"
+
+namespace hark {
+
+struct TrainingOptions {
+    int64_t vocab = 0;  // 0: nothing is trained
+    std::string kind = "bytes";
+
+    void flags(Flags& flags);
+    bool on() const { return vocab > 0; }
+    // Throws UsageError where the options do not fit together.
+    void check() const;
+};
+
+// Reads all of `paths` and writes into `directory`, which is made where there is none: for the kind
+// `bytes` tokenizer.json, vocab.json, merges.txt and tokenizer_config.json, as transformers read
+// them; for the kinds of sentencepiece tokenizer.model. Throws Error where there is no text, or too
+// little for the vocabulary, and nothing is written.
+void train_tokenizer(const TrainingOptions& options, const DocumentOptions& documents,
+                     const std::vector<std::string>& paths, const std::string& directory,
+                     Console& console);
+
+// The files of a byte-level vocabulary; <|endoftext|> is the last id.
+void write_hugging_face(const BpeVocabulary& vocabulary, const std::string& directory);
+
+}  // namespace hark

@@ -1,0 +1,143 @@
+// A megabyte of mixed text against the tokenizers library and tiktoken, and what is learnt against
+// the tokenizers library's BpeTrainer (tests/golden/tokenize.py).
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/process.h"
+#include "text/bpe_encoder.h"
+#include "text/bpe_trainer.h"
+#include "text/byte_alphabet.h"
+#include "text/encode_blocks.h"
+#include "text/split.h"
+
+using namespace hark;
+using hark::test::source_dir;
+using nlohmann::json;
+
+namespace {
+
+const json& golden() {
+    static const json kGolden =
+        json::parse(test::read_text(source_dir() / "tests/golden/tokenize.json"));
+    return kGolden;
+}
+
+std::string bytes_from_hex(const std::string& hex) {
+    std::string bytes;
+    for (size_t i = 0; i < hex.size(); i += 2)
+        bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    return bytes;
+}
+
+// The generator of tests/golden/tokenize.py.
+std::string generated(const std::string& pieces, uint64_t seed, size_t size) {
+    std::vector<std::string> choices;
+    for (const auto& piece : golden()[pieces])
+        choices.push_back(bytes_from_hex(piece.get<std::string>()));
+    std::string text;
+    while (text.size() < size) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        text += choices[(seed >> 33) % choices.size()];
+    }
+    return text;
+}
+
+std::string fnv(std::string_view bytes) {
+    uint64_t value = 0xCBF29CE484222325u;
+    for (const char byte : bytes)
+        value = (value ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+    return text;
+}
+
+const std::string& mixed_text() {
+    static const std::string kText =
+        generated("mixed", golden()["seed"].get<uint64_t>(), golden()["bytes"].get<size_t>());
+    return kText;
+}
+
+void expect_golden(const std::vector<int32_t>& ids, const std::string& vocabulary) {
+    const json& wanted = golden()["ids"][vocabulary];
+    ASSERT_EQ(fnv(mixed_text()), golden()["text_hash"]) << "the generators differ";
+    ASSERT_EQ(ids.size(), wanted["count"].get<size_t>()) << vocabulary;
+    EXPECT_EQ(json(std::vector<int32_t>(ids.begin(), ids.begin() + 16)), wanted["first"]);
+    EXPECT_EQ(fnv({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0]}),
+              wanted["hash"].get<std::string>())
+        << vocabulary;
+}
+
+std::filesystem::path official(const std::string& name) {
+    return source_dir() / "../shared/data" / (name + ".tiktoken");
+}
+
+// The ids of a text that comes block by block, encoded by several threads.
+std::vector<int32_t> ids_in_blocks(const Tokenizer& tokenizer, const std::string& text,
+                                   size_t block_bytes, int jobs) {
+    test::TemporaryDirectory directory;
+    const std::string path = directory.path() / "text";
+    test::write_text(path, text);
+    InputFile file(path);
+    const DocumentOptions options;
+    DocumentReader reader(
+        file.bytes(), options, [&](std::string_view part) { return tokenizer.last_cut(part); },
+        block_bytes);
+    BlockEncoder blocks(tokenizer, {{}, "", jobs}, [&] { return reader.next(); });
+    std::vector<int32_t> ids;
+    size_t count = 0;
+    while (const auto block = blocks.next()) {
+        ids.insert(ids.end(), block->ids.begin(), block->ids.end());
+        ++count;
+    }
+    EXPECT_GT(count, text.size() / block_bytes / 3);
+    return ids;
+}
+
+}  // namespace
+
+TEST(TokenizeGolden, MegabyteEqualsTheTokenizersLibrary) {
+    for (const char* name : {"gpt-demo", "whisper-demo"})
+        expect_golden(Bpe::from_directory(source_dir() / "models" / name).encode(mixed_text()),
+                      name);
+}
+
+TEST(TokenizeGolden, MegabyteEqualsTiktoken) {
+    if (!std::filesystem::exists(official("gpt2")))
+        GTEST_SKIP() << "no ../shared/data/gpt2.tiktoken beside the source: it is not to commit";
+    for (const char* name : {"gpt2", "multilingual"})
+        expect_golden(Bpe::from_tiktoken(official(name)).encode(mixed_text()), name);
+}
+
+TEST(TokenizeGolden, BlocksAndThreadsDoNotChangeTheIds) {
+    const auto tokenizer = Tokenizer::load(source_dir() / "models/gpt-demo");
+    expect_golden(ids_in_blocks(*tokenizer, mixed_text(), 1 << 20, 1), "gpt-demo");
+    expect_golden(ids_in_blocks(*tokenizer, mixed_text(), 1000, 4), "gpt-demo");
+    expect_golden(ids_in_blocks(*tokenizer, mixed_text(), 61, 3), "gpt-demo");
+}
+
+TEST(TokenizeGolden, TrainingEqualsTheTokenizersLibrary) {
+    for (const json& test_case : golden()["training"]) {
+        const json& wanted = test_case["result"];
+        const std::string text =
+            generated(test_case["pieces"].get<std::string>(), test_case["seed"].get<uint64_t>(),
+                      test_case["bytes"].get<size_t>());
+        BpeTrainer trainer;
+        const size_t cut = last_word_cut(std::string_view(text).substr(0, text.size() / 2));
+        trainer.add(text.substr(0, cut));
+        trainer.add(text.substr(cut));
+        const BpeVocabulary found = trainer.train(test_case["vocab"].get<int32_t>());
+        EXPECT_EQ(found.tokens.size(), wanted["tokens"].get<size_t>());
+        std::string merges;
+        json first = json::array();
+        for (const auto& [left, right] : found.merges) {
+            const std::string line =
+                spell_bytes(found.tokens[left]) + " " + spell_bytes(found.tokens[right]);
+            if (first.size() < 8) first.push_back(line);
+            merges += line + "\n";
+        }
+        EXPECT_EQ(found.merges.size(), wanted["merges"].get<size_t>());
+        EXPECT_EQ(first, wanted["first"]);
+        EXPECT_EQ(fnv(merges), wanted["hash"].get<std::string>());
+    }
+}
