@@ -58,7 +58,6 @@ class Merging {
     void merge_in(uint32_t word, int32_t left, int32_t right, int32_t joined, Found& found);
     void appears(uint64_t pair, uint32_t word, int64_t count, Found& found);
     void enqueue(Found& found);
-    void drop_earlier_duplicates();
 
     const int32_t size_;
     std::vector<int32_t> ids_;
@@ -111,7 +110,6 @@ BpeVocabulary Merging::run() {
         std::vector<uint32_t>().swap(places_[top.places]);
         enqueue(found);
     }
-    drop_earlier_duplicates();
     return std::move(vocabulary_);
 }
 
@@ -161,19 +159,6 @@ void Merging::enqueue(Found& found) {
         queue_.push({count, pair, places_.size()});
         places_.push_back(std::move(places));
     }
-}
-
-// A pair that comes up again after it was merged, because its token was made anew by another merge,
-// takes the later place, as in a merges.txt that names it twice.
-void Merging::drop_earlier_duplicates() {
-    auto& merges = vocabulary_.merges;
-    std::unordered_map<uint64_t, size_t> last;
-    for (size_t i = 0; i < merges.size(); ++i)
-        last[pair_key(merges[i].first, merges[i].second)] = i;
-    size_t kept = 0;
-    for (size_t i = 0; i < merges.size(); ++i)
-        if (last[pair_key(merges[i].first, merges[i].second)] == i) merges[kept++] = merges[i];
-    merges.resize(kept);
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+// Token files, mapped and as a stream: both accept the same, and give the same ids.
+#include "core/error.h"
+#include "fuzz/memory_file.h"
+#include "fuzz/seeds.h"
+#include "text/token_file.h"
+
+using namespace hark;
+
+namespace {
+
+std::string token_file(const TokenHeader& header, size_t bytes) {
+    return header.text() + std::string(bytes, '\x07');
+}
+
+// Whether all of the file could be read.
+template <class F>
+bool accepts(const F& read) {
+    try {
+        read();
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz::fuzz_seeds() {
+    return {token_file({3, 2}, 6), token_file({2, 4}, 8), token_file({0, 2}, 0)};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const fuzz::MemoryFile input(data, size);
+    std::vector<int32_t> mapped, streamed;
+    const bool whole = accepts([&] {
+        const TokenFile file(input.path());
+        mapped.resize(file.size());
+        file.copy(0, file.size(), mapped.data());
+        accepts([&] { file.check_vocabulary(300); });
+    });
+    const bool read = accepts([&] {
+        ByteReader in(input.fd(), "stream");
+        TokenReader reader(in);
+        for (auto ids = reader.next(100); !ids.empty(); ids = reader.next(100))
+            streamed.insert(streamed.end(), ids.begin(), ids.end());
+    });
+    if (whole != read || (whole && mapped != streamed)) std::abort();
+    return 0;
+}
