@@ -1,0 +1,218 @@
+// gpt-train: token files -> a GPT-2 model, and a line of metrics a step on stdout.
+//
+//   token files -> TokenWindows -> TrainingOrder -> Trainer -> RunFolder
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+
+#include "core/io.h"
+#include "core/models.h"
+#include "core/progress.h"
+#include "gpt/run_folder.h"
+#include "gpt/trainer.h"
+#include "kernels/backend.h"
+#include "text/bpe.h"
+
+using namespace hark;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr const char* kSummary =
+    "Trains a GPT-2 model on token files, as gpt-tokenize writes them.\n"
+    "Every step is a line on stdout: step, loss, validation loss (where there is one), learning "
+    "rate,\n"
+    "norm of the gradients, milliseconds, tokens a second, and the fraction of the speed of a "
+    "large "
+    "product.\n"
+    "--out is a directory that transformers and gpt-generate --model read. Where it holds a "
+    "checkpoint\n"
+    "the run goes on from there, to the same bits; SIGTERM and a closed pipe save one first.";
+
+struct Options : gpt::TrainOptions {
+    int64_t vocab_size = 0, threads = 0;
+
+    void flags(Flags& flags) {
+        gpt::TrainOptions::flags(flags);
+        flags.add("vocab-size", vocab_size, "N tokens of a new model without --tokenizer", 0,
+                  1 << 24);
+        flags.add("threads", threads, "N CPU threads; 0: all cores", 0, 1024);
+    }
+};
+
+volatile std::sig_atomic_t stop_signal = 0;
+
+double milliseconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// Operations a second in a product of 1024 cubed: what a step's speed is compared with.
+double measured_limit(Context& ctx) {
+    const Arena::Scope scope(ctx.arena);
+    constexpr int64_t kSize = 1024;
+    Tensor x = ctx.arena.tensor(Dtype::f32, {kSize, kSize}), w = x, y = x;
+    for (Tensor* t : {&w, &y}) *t = ctx.arena.tensor(Dtype::f32, {kSize, kSize});
+    for (Tensor* t : {&x, &w})
+        for (int64_t i = 0; i < t->size(); ++i)
+            t->as<float>()[i] = 1e-3f * static_cast<float>(i % 97);
+    double best = 0;
+    for (int i = 0; i < 4; ++i) {
+        const Clock::time_point begin = Clock::now();
+        linear(ctx, y, x, {w});
+        best = std::max(best, 2e3 * kSize * kSize * kSize / milliseconds_since(begin));
+    }
+    return best;
+}
+
+// Where a run's model comes from: its own folder, --model, or --tokenizer and a shape.
+struct Start {
+    gpt::Config config;
+    std::filesystem::path tokenizer;  // its directory, or none
+    std::optional<int32_t> end_of_text;
+};
+
+Start start_of(const Options& options, const gpt::RunFolder& folder) {
+    Start start;
+    if (folder.newest() || !options.model.empty()) {
+        start.tokenizer = folder.newest() ? folder.path() : find_model(options.model, "gpt");
+        start.config = gpt::load_config(start.tokenizer);
+    } else {
+        start.tokenizer = options.tokenizer;
+        int64_t n_vocab = options.vocab_size;
+        require_usage(options.tokenizer.empty() != (n_vocab == 0),
+                      "a new model needs --tokenizer or --vocab-size");
+        if (n_vocab == 0) n_vocab = Bpe::from_directory(start.tokenizer).vocab_size();
+        start.config = options.shape.config(n_vocab, options.length);
+    }
+    const bool bpe = std::filesystem::exists(start.tokenizer / "tokenizer.json") ||
+                     std::filesystem::exists(start.tokenizer / "vocab.json");
+    if (bpe) start.end_of_text = Bpe::from_directory(start.tokenizer).special("<|endoftext|>");
+    if (start.end_of_text && start.config.eos_token_ids.empty())
+        start.config.eos_token_ids = {*start.end_of_text};
+    return start;
+}
+
+class Run {
+  public:
+    Run(const Options& options, Console& console)
+        : options_(options),
+          progress_(console),
+          out_(STDOUT_FILENO, "stdout"),
+          ctx_(make_cpu_context(options.threads)),
+          folder_(options.out),
+          start_(start_of(options, folder_)) {
+        if (options_.length == 0) options_.length = start_.config.n_positions;
+        require_usage(options_.length <= start_.config.n_positions, "--length: expected at most ",
+                      start_.config.n_positions, ", the model's context, found ", options_.length);
+        require(!options_.mask_documents || start_.end_of_text,
+                "--mask-documents: the tokenizer has no <|endoftext|> between documents");
+        const int64_t n_vocab = start_.config.n_vocab;
+        train_.emplace(options_.train, options_.length, n_vocab);
+        if (!options_.val.empty()) val_.emplace(options_.val, options_.length, n_vocab);
+        trainer_.emplace(ctx_, start_.config, options_,
+                         options_.mask_documents ? *start_.end_of_text : -1);
+        state_ = {0, options_.identity(), train_->description()};
+        begin();
+    }
+
+    void operator()() {
+        const double limit = measured_limit(ctx_);
+        const gpt::TrainingOrder order(*train_, static_cast<uint64_t>(options_.seed));
+        if (state_.step == 0) write("step\tloss\tval_loss\trate\tnorm\tms\ttokens/s\tfraction\n");
+        while (state_.step < options_.steps && stop_signal == 0) {
+            const Clock::time_point begin = Clock::now();
+            const gpt::StepResult result = trainer_->step(state_.step + 1, order);
+            ++state_.step;
+            const double ms = milliseconds_since(begin);
+            const bool last = state_.step == options_.steps;
+            std::string val = "";
+            if (val_ && (last || (options_.val_every > 0 && state_.step % options_.val_every == 0)))
+                val = format("%.6f", trainer_->validate(*val_, options_.val_tokens));
+            const double tokens =
+                static_cast<double>(options_.sequences_a_step() * options_.length);
+            progress_.show(concat("step ", state_.step, " of ", options_.steps,
+                                  format(", loss %.3f", result.loss),
+                                  format(", %.0f tokens/s", 1e3 * tokens / ms)));
+            const bool written =
+                write(concat(state_.step, format("\t%.6f\t", result.loss), val,
+                             format("\t%.6g", result.rate), format("\t%.4f", result.norm),
+                             format("\t%.1f", ms), format("\t%.0f", 1e3 * tokens / ms),
+                             format("\t%.3f\n", 1e3 * trainer_->flops_a_step() / ms / limit)));
+            if (!written) break;
+            if (last || state_.step % options_.save_every == 0) save();
+        }
+        if (saved_ != state_.step) save();
+        if (stop_signal == 0) return;
+        std::signal(stop_signal, SIG_DFL);  // ended as the signal would have ended it
+        std::raise(stop_signal);
+    }
+
+  private:
+    void begin() {
+        const gpt::ParameterLayout& layout = trainer_->layout();
+        if (folder_.newest()) {
+            state_ =
+                folder_.load(layout, state_, trainer_->parameters(), trainer_->m(), trainer_->v());
+            saved_ = state_.step;
+            return;
+        }
+        folder_.describe(start_.config, start_.tokenizer);
+        if (options_.model.empty())
+            return layout.initialize(trainer_->parameters(), static_cast<uint64_t>(options_.seed));
+        SafetensorsDirectory source(start_.tokenizer, "transformer.");
+        layout.read(trainer_->parameters(), source);
+    }
+    void save() {
+        folder_.save(trainer_->layout(), state_, trainer_->parameters(), trainer_->m(),
+                     trainer_->v(), options_.keep);
+        saved_ = state_.step;
+    }
+    // False where the reader of stdout has gone.
+    bool write(const std::string& line) {
+        try {
+            out_.write(line);
+            out_.flush();
+            return true;
+        } catch (const Error&) {
+            save();
+            pollfd closed = {STDOUT_FILENO, POLLOUT, 0};
+            if (::poll(&closed, 1, 0) != 1 || (closed.revents & POLLERR) == 0) throw;
+            stop_signal = SIGPIPE;
+            return false;
+        }
+    }
+    static std::string format(const char* pattern, double value) {
+        char text[64];
+        std::snprintf(text, sizeof text, pattern, value);
+        return text;
+    }
+
+    Options options_;
+    Progress progress_;
+    ByteWriter out_;
+    Context ctx_;
+    gpt::RunFolder folder_;
+    Start start_;
+    std::optional<gpt::TokenWindows> train_, val_;
+    std::optional<gpt::Trainer> trainer_;
+    gpt::RunState state_;
+    int64_t saved_ = -1;
+};
+
+void run(const Options& options, Console& console) {
+    options.check();
+    std::signal(SIGPIPE, SIG_IGN);
+    for (const int signal : {SIGTERM, SIGINT})
+        std::signal(signal, [](int received) { stop_signal = received; });
+    Run(options, console)();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return tool_main<Options>("gpt-train", kSummary, argc, argv, run);
+}

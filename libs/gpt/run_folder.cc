@@ -1,0 +1,190 @@
+#include "gpt/run_folder.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/io.h"
+#include "core/json.h"
+#include "core/safetensors.h"
+
+namespace hark::gpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kOptimizer = "optimizer.safetensors";
+constexpr const char* kTraining = "training.json";
+constexpr const char* kUnfinished = ".unfinished-";
+// What a Hugging Face directory may hold besides the weights and what this writes itself.
+constexpr const char* kTokenizerFiles[] = {
+    "tokenizer.json",          "vocab.json",       "merges.txt", "tokenizer_config.json",
+    "special_tokens_map.json", "added_tokens.json"};
+
+std::string name_of_step(int64_t step) {
+    const std::string digits = std::to_string(step);
+    return "step-" + std::string(digits.size() < 8 ? 8 - digits.size() : 0, '0') + digits;
+}
+
+void write_whole(const fs::path& file, std::string_view text) {
+    AtomicFile out(file);
+    out.write(text);
+    out.commit();
+}
+
+// A folder's entries reach the disk with it.
+void flush_folder(const fs::path& folder) {
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+    require(fd >= 0, folder.string(), ": cannot open: ", std::strerror(errno));
+    const bool flushed = ::fsync(fd) == 0;
+    const int reason = errno;
+    ::close(fd);
+    require(flushed, folder.string(), ": cannot flush to the disk: ", std::strerror(reason));
+}
+
+std::string format_config(const Config& c) {
+    nlohmann::ordered_json root = {
+        {"architectures", {"GPT2LMHeadModel"}},
+        {"model_type", "gpt2"},
+        {"activation_function", c.activation == Activation::gelu ? "gelu" : "gelu_new"},
+        {"n_positions", c.n_positions},
+        {"n_embd", c.n_embd},
+        {"n_head", c.n_head},
+        {"n_layer", c.n_layer},
+        {"n_inner", c.n_inner},
+        {"layer_norm_epsilon", c.layer_norm_epsilon},
+        {"vocab_size", c.n_vocab},
+        {"torch_dtype", "float32"},
+        {"tie_word_embeddings", c.tie_word_embeddings}};
+    if (!c.eos_token_ids.empty()) {
+        root["bos_token_id"] = c.eos_token_ids[0];
+        root["eos_token_id"] = c.eos_token_ids[0];
+    }
+    return root.dump(2) + "\n";
+}
+
+void write_moments(const fs::path& file, const Tensor& m, const Tensor& v) {
+    SafetensorsHeader header;
+    const uint64_t bytes = m.bytes();
+    header.tensors = {{"m", "F32", {m.size()}, 0, bytes},
+                      {"v", "F32", {m.size()}, bytes, 2 * bytes}};
+    header.data_bytes = 2 * bytes;
+    AtomicFile out(file);
+    ByteWriter writer(out.fd(), out.name());
+    writer.write(format_safetensors_header(header));
+    writer.write(m.data, m.bytes());
+    writer.write(v.data, v.bytes());
+    writer.flush();
+    out.commit();
+}
+
+void read_moment(const SafetensorsFile& file, const char* name, const Tensor& to) {
+    const TensorEntry* entry = file.find(name);
+    require(entry != nullptr, file.name(), ": expected a tensor '", name, "', found none");
+    const Tensor stored = file.tensor(*entry);
+    require(stored.dtype == Dtype::f32 && stored.size() == to.size(), file.name(), ": '", name,
+            "': expected f32 (", to.size(), "), found ", stored);
+    std::memcpy(to.data, stored.data, to.bytes());
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const fs::path& path) : path_(path) {
+    std::error_code failed;
+    fs::create_directories(path_, failed);
+    require(!failed, path_.string(), ": cannot make the folder: ", failed.message());
+    for (const fs::directory_entry& entry : fs::directory_iterator(path_))
+        if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path());
+}
+
+void RunFolder::describe(const Config& config, const fs::path& tokenizer) const {
+    write_whole(path_ / "config.json", format_config(config));
+    if (tokenizer.empty()) return;
+    for (const char* name : kTokenizerFiles)
+        if (fs::exists(tokenizer / name) && !fs::equivalent(tokenizer, path_))
+            write_whole(path_ / name, read_file(tokenizer / name));
+}
+
+std::vector<fs::path> RunFolder::checkpoints() const {
+    std::vector<fs::path> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path_))
+        if (entry.is_directory() && entry.path().filename().string().starts_with("step-"))
+            found.push_back(entry.path());
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+std::optional<fs::path> RunFolder::newest() const {
+    const std::vector<fs::path> all = checkpoints();
+    return all.empty() ? std::nullopt : std::optional(all.back());
+}
+
+RunState RunFolder::load(const ParameterLayout& layout, const RunState& expected, Tensor parameters,
+                         Tensor m, Tensor v) const {
+    const fs::path folder = newest().value();
+    const std::string where = (folder / kTraining).string();
+    const nlohmann::json root = parse_json(read_file(folder / kTraining), where);
+    const auto text = [&](const char* key) {
+        require(root.contains(key) && root[key].is_string(), where, ": expected a string '", key,
+                "'");
+        return root[key].get<std::string>();
+    };
+    require(root.is_object() && root.contains("step") && root["step"].is_number_unsigned(), where,
+            ": expected a whole number 'step'");
+    const RunState state = {root["step"].get<int64_t>(), text("run"), text("data")};
+    require(state.identity == expected.identity, where, ": this run was begun with ",
+            state.identity, "; found ", expected.identity,
+            ". Give the same, or another --out for a run of its own");
+    require(state.data == expected.data, where, ": this run was begun on the tokens ", state.data,
+            "; found ", expected.data);
+    SafetensorsDirectory source(folder, "transformer.");
+    layout.read(parameters, source);
+    const SafetensorsFile moments(folder / kOptimizer);
+    read_moment(moments, "m", m);
+    read_moment(moments, "v", v);
+    return state;
+}
+
+void RunFolder::save(const ParameterLayout& layout, const RunState& state, Tensor parameters,
+                     Tensor m, Tensor v, int64_t keep) const {
+    const std::string name = name_of_step(state.step);
+    const fs::path unfinished = path_ / (kUnfinished + name);
+    try {
+        fs::remove_all(unfinished);
+        fs::create_directory(unfinished);
+        layout.write(parameters, unfinished / kWeights);
+        write_moments(unfinished / kOptimizer, m, v);
+        const nlohmann::ordered_json root = {
+            {"step", state.step}, {"run", state.identity}, {"data", state.data}};
+        write_whole(unfinished / kTraining, root.dump(2) + "\n");
+        for (const fs::directory_entry& entry : fs::directory_iterator(path_))
+            if (entry.is_regular_file() && !entry.is_symlink())
+                fs::copy_file(entry.path(), unfinished / entry.path().filename());
+        flush_folder(unfinished);
+        fs::remove_all(path_ / name);
+        fs::rename(unfinished, path_ / name);
+        fs::remove(path_ / (kUnfinished + std::string("link")));
+        fs::create_symlink(fs::path(name) / kWeights, path_ / (kUnfinished + std::string("link")));
+        fs::rename(path_ / (kUnfinished + std::string("link")), path_ / kWeights);
+        flush_folder(path_);
+    } catch (const fs::filesystem_error& error) {
+        std::error_code ignored;
+        fs::remove_all(unfinished, ignored);
+        fail(error.path1().string(), ": cannot save the checkpoint: ", error.code().message());
+    } catch (...) {
+        std::error_code ignored;
+        fs::remove_all(unfinished, ignored);
+        throw;
+    }
+    std::vector<fs::path> all = checkpoints();
+    for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) fs::remove_all(all[i]);
+}
+
+}  // namespace hark::gpt

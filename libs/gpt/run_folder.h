@@ -1,0 +1,57 @@
+// The folder of a training run:
+//
+//     run/config.json, tokenizer.json, ...   what a Hugging Face directory holds besides weights
+//     run/model.safetensors -> step-00002000/model.safetensors
+//     run/step-00002000/                     a checkpoint: such a directory by itself, and
+//                       optimizer.safetensors  AdamW's moments
+//                       training.json          how far the run is, and what it was begun with
+//
+// A checkpoint appears under its name only once it is whole, and the newest of them are kept.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpt/parameters.h"
+
+namespace hark::gpt {
+
+struct RunState {
+    int64_t step = 0;      // steps done
+    std::string identity;  // TrainOptions::identity()
+    std::string data;      // TokenWindows::description()
+};
+
+class RunFolder {
+  public:
+    // Makes the folder where there is none, and removes what a run that was killed left half done.
+    explicit RunFolder(const std::filesystem::path& path);
+
+    // Writes what all checkpoints share: the configuration, and the files of a tokenizer's
+    // directory (empty: none).
+    void describe(const Config& config, const std::filesystem::path& tokenizer) const;
+
+    // The newest checkpoint's directory; nullopt where there is none.
+    std::optional<std::filesystem::path> newest() const;
+
+    // Reads the newest checkpoint. Throws Error naming the file that is missing, cut short or of
+    // another run: `expected` is compared, but for its step.
+    RunState load(const ParameterLayout& layout, const RunState& expected, Tensor parameters,
+                  Tensor m, Tensor v) const;
+
+    // Writes a checkpoint, points run/model.safetensors at it and removes all but the `keep`
+    // newest. Throws Error where the disk is full; what stood before is then left as it was.
+    void save(const ParameterLayout& layout, const RunState& state, Tensor parameters, Tensor m,
+              Tensor v, int64_t keep) const;
+
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::vector<std::filesystem::path> checkpoints() const;  // oldest first
+
+    std::filesystem::path path_;
+};
+
+}  // namespace hark::gpt

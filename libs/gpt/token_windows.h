@@ -1,0 +1,67 @@
+// What a training run reads: windows of token files, in an order that the seed alone fixes. It is
+// the same for any number of processes and any size of a micro-batch.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "text/token_file.h"
+
+namespace hark::gpt {
+
+// A one-to-one map of [0, n) onto itself that looks random: the order of an epoch without a table.
+// Four rounds of a Feistel network over the next power of four, walked until inside.
+// Source: Black & Rogaway 2002 (cycle walking); Luby & Rackoff 1988 (four rounds).
+class Shuffle {
+  public:
+    Shuffle(uint64_t n, uint64_t seed);
+    uint64_t operator[](uint64_t i) const;  // i < n
+
+  private:
+    uint64_t n_, half_bits_, keys_[4];
+};
+
+// Windows of `length` tokens and the token behind them, laid end to end in each file.
+class TokenWindows {
+  public:
+    // Throws Error naming the file: as TokenFile does, an id outside `n_vocab`, or none that has a
+    // whole window.
+    TokenWindows(const std::vector<std::string>& files, int64_t length, int64_t n_vocab);
+
+    int64_t length() const { return length_; }
+    uint64_t size() const { return windows_; }                       // windows
+    uint64_t tokens() const { return tokens_; }                      // of all files
+    const std::string& description() const { return description_; }  // names and sizes, to compare
+
+    // Window `index` < size() into `to` (length + 1), `shift` of 0 to 1: how far all windows of a
+    // file move into what is left behind the last, so that other tokens are left out each time.
+    void copy(uint64_t index, double shift, std::span<int32_t> to) const;
+
+  private:
+    struct File {
+        std::unique_ptr<TokenFile> tokens;
+        uint64_t first = 0;  // window
+        uint64_t windows = 0;
+    };
+    std::vector<File> files_;
+    int64_t length_;
+    uint64_t windows_ = 0, tokens_ = 0;
+    std::string description_;
+};
+
+// The windows of a run in their order: sequence i of the run, from 0 on, through one shuffled epoch
+// after another.
+class TrainingOrder {
+  public:
+    TrainingOrder(const TokenWindows& windows, uint64_t seed) : windows_(windows), seed_(seed) {}
+    void copy(uint64_t i, std::span<int32_t> to) const;
+
+  private:
+    const TokenWindows& windows_;
+    uint64_t seed_;
+};
+
+}  // namespace hark::gpt

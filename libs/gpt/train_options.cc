@@ -1,0 +1,149 @@
+#include "gpt/train_options.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hark::gpt {
+namespace {
+
+struct Size {
+    const char* name;
+    int64_t layers, width, heads, context;
+};
+
+constexpr Size kSizes[] = {
+    {"124M", 12, 768, 12, 1024},       {"355M", 24, 1024, 16, 1024},
+    {"774M", 36, 1280, 20, 1024},      {"1558M", 48, 1600, 25, 1024},
+    {"gpt3-125M", 12, 768, 12, 2048},  {"gpt3-350M", 24, 1024, 16, 2048},
+    {"gpt3-760M", 24, 1536, 16, 2048}, {"gpt3-1.3B", 24, 2048, 16, 2048},
+    {"gpt3-2.7B", 32, 2560, 32, 2048}, {"gpt3-6.7B", 32, 4096, 32, 2048},
+};
+
+}  // namespace
+
+void ShapeOptions::flags(Flags& flags) {
+    flags.add(
+        "size", size,
+        "NAME shape of a new model: 124M, 355M, 774M, 1558M, gpt3-125M, gpt3-350M, gpt3-760M, "
+        "gpt3-1.3B, gpt3-2.7B, gpt3-6.7B");
+    flags.add("layers", layers, "N of a new model of any shape", 0, 1024);
+    flags.add("width", width, "C channels of a new model of any shape", 0, 1 << 16);
+    flags.add("heads", heads, "H attention heads, which divide the width", 0, 1024);
+    flags.add("context", context,
+              "N positions of a new model; 0: the size's, or the sequence length", 0, 1 << 20);
+}
+
+Config ShapeOptions::config(int64_t n_vocab, int64_t length) const {
+    Config config;
+    config.n_vocab = n_vocab;
+    if (!size.empty()) {
+        require_usage(layers == 0 && width == 0 && heads == 0,
+                      "--size and --layers, --width, --heads exclude each other");
+        const auto* const found = std::find_if(std::begin(kSizes), std::end(kSizes),
+                                               [&](const Size& s) { return size == s.name; });
+        std::string names;
+        for (const Size& s : kSizes) names += concat(names.empty() ? "" : ", ", s.name);
+        require_usage(found != std::end(kSizes), "--size: expected one of ", names, "; found '",
+                      size, "'");
+        config.n_layer = found->layers;
+        config.n_embd = found->width;
+        config.n_head = found->heads;
+        config.n_positions = context > 0 ? context : found->context;
+    } else {
+        require_usage(layers > 0 && width > 0 && heads > 0,
+                      "a new model needs --size, or --layers, --width and --heads together");
+        require_usage(width % heads == 0, "--heads: expected a divisor of --width ", width,
+                      ", found ", heads);
+        config.n_layer = layers;
+        config.n_embd = width;
+        config.n_head = heads;
+        config.n_positions = context > 0 ? context : length;
+        require_usage(config.n_positions > 0, "expected --context or --length");
+    }
+    config.n_inner = 4 * config.n_embd;
+    return config;
+}
+
+void OptimizerOptions::flags(Flags& flags) {
+    flags.add("rate", rate, "R largest learning rate", 0, 10);
+    flags.add("schedule", schedule, {"cosine", "linear", "constant", "wsd"},
+              "S what the learning rate does after its rise; wsd falls over the last fifth");
+    flags.add("warmup", warmup, "N steps over which the learning rate rises", 0, 1 << 30);
+    flags.add("final-fraction", final_fraction,
+              "F of the learning rate at the end of cosine, linear and wsd", 0, 1);
+    flags.add("beta1", beta1, "B AdamW's first moment", 0, 0.99999);
+    flags.add("beta2", beta2, "B AdamW's second moment", 0, 0.99999);
+    flags.add("epsilon", epsilon, "E AdamW's", 1e-12, 1);
+    flags.add("weight-decay", weight_decay, "D of matrices; norms and biases do not decay", 0, 10);
+    flags.add("clip", clip, "N largest norm of a step's gradients; 0: any", 0, 1e9);
+}
+
+double OptimizerOptions::rate_of(int64_t step, int64_t steps) const {
+    if (step <= warmup) return rate * static_cast<double>(step) / static_cast<double>(warmup);
+    const auto past = [&](int64_t begin) {  // how much of [begin, steps] is behind
+        return static_cast<double>(step - begin) /
+               static_cast<double>(std::max<int64_t>(steps - begin, 1));
+    };
+    const double low = rate * final_fraction;
+    if (schedule == "cosine") return low + (rate - low) * 0.5 * (1 + std::cos(M_PI * past(warmup)));
+    if (schedule == "linear") return low + (rate - low) * (1 - past(warmup));
+    const int64_t falls = std::max(warmup, steps - steps / 5);
+    if (schedule == "constant" || step <= falls) return rate;
+    return low + (rate - low) * (1 - std::sqrt(past(falls)));
+}
+
+void TrainOptions::flags(Flags& flags) {
+    flags.add_repeated("train", train, "FILE tokens to train on; may be given several times");
+    flags.add_repeated("val", val, "FILE tokens held out; may be given several times");
+    flags.add("out", out,
+              "DIR of the run: its model and checkpoints; where it holds one, the run goes on");
+    flags.add("model", model,
+              "NAME|DIR to start from, a Hugging Face GPT-2 directory; without it a new model");
+    flags.add("tokenizer", tokenizer,
+              "DIR whose tokenizer a new model takes, as gpt-tokenize --train-vocab writes it");
+    shape.flags(flags);
+    flags.add("steps", steps, "N of the whole run", 0, 1 << 30);
+    flags.add("batch", batch, "N sequences computed side by side", 1, 1 << 20);
+    flags.add("accumulate", accumulate, "N such batches a step", 1, 1 << 20);
+    flags.add("length", length, "N tokens of a sequence; 0: the model's context", 0, 1 << 20);
+    flags.add_switch("mask-documents", mask_documents,
+                     "a token sees none of the documents before its own");
+    optimizer.flags(flags);
+    flags.add(
+        "recompute", recompute, {"none", "gelu", "norms"},
+        "WHAT is computed again in the backward pass to save memory, each with the one before");
+    flags.add("seed", seed, "N of the new model and the order of the data", 0, INT64_MAX);
+    flags.add("val-every", val_every, "N steps from one validation to the next; 0: none", 0,
+              1 << 30);
+    flags.add("val-tokens", val_tokens, "N tokens of a validation, at most", 1, INT64_MAX);
+    flags.add("save-every", save_every, "N steps from one checkpoint to the next; the end has one",
+              1, 1 << 30);
+    flags.add("keep", keep, "N newest checkpoints", 1, 1 << 20);
+}
+
+void TrainOptions::check() const {
+    require_usage(!train.empty(), "--train: expected a token file, found none");
+    require_usage(!out.empty(), "--out: expected a directory, found none");
+    require_usage(steps > 0, "--steps: expected 1 or more, found none");
+    require_usage(model.empty() || (!shape.given() && tokenizer.empty()),
+                  "--model has its own shape and tokenizer: leave out --size, --layers and "
+                  "--tokenizer");
+    require_usage(optimizer.warmup <= steps, "--warmup: expected at most --steps ", steps,
+                  ", found ", optimizer.warmup);
+}
+
+Recompute TrainOptions::recompute_level() const {
+    return recompute == "none"   ? Recompute::none
+           : recompute == "gelu" ? Recompute::gelu
+                                 : Recompute::norms;
+}
+
+std::string TrainOptions::identity() const {
+    const OptimizerOptions& o = optimizer;
+    return concat("steps ", steps, ", batch ", sequences_a_step(), ", length ", length, ", seed ",
+                  seed, ", rate ", o.rate, " ", o.schedule, " ", o.final_fraction, " warmup ",
+                  o.warmup, ", betas ", o.beta1, " ", o.beta2, ", epsilon ", o.epsilon, ", decay ",
+                  o.weight_decay, ", clip ", o.clip, mask_documents ? ", documents masked" : "");
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,130 @@
+#include "gpt/trainer.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace hark::gpt {
+namespace {
+
+// The sum of f32 losses, in their order.
+double sum_of(const Tensor& losses) {
+    const float* values = losses.as<float>();
+    return std::accumulate(values, values + losses.size(), 0.0);
+}
+
+}  // namespace
+
+void BatchRows::clear() {
+    for (std::vector<int32_t>* rows : {&tokens_, &targets_, &position_}) rows->clear();
+    start_.assign(1, 0);
+    longest_ = 0;
+}
+
+void BatchRows::add(std::span<const int32_t> window) {
+    const auto end_sequence = [&] {
+        const auto end = static_cast<int32_t>(tokens_.size());
+        if (end == start_.back()) return;
+        longest_ = std::max<int64_t>(longest_, end - start_.back());
+        start_.push_back(end);
+    };
+    for (size_t i = 0; i + 1 < window.size(); ++i) {
+        if (separator_ >= 0 && window[i] == separator_) end_sequence();
+        position_.push_back(static_cast<int32_t>(tokens_.size()) - start_.back());
+        tokens_.push_back(window[i]);
+        targets_.push_back(window[i + 1]);
+    }
+    end_sequence();
+}
+
+Batch BatchRows::view() {
+    const auto of = [](std::vector<int32_t>& ids) {
+        return Tensor(ids.data(), Dtype::i32, {std::ssize(ids)});
+    };
+    return {of(tokens_), of(targets_), of(position_), {of(start_), longest_}};
+}
+
+Trainer::Trainer(Context& ctx, const Config& config, const TrainOptions& options, int32_t separator)
+    : ctx_(ctx),
+      config_(config),
+      options_(options),
+      layout_(config),
+      memory_(ctx.arena.source()),
+      rows_(separator),
+      window_(static_cast<size_t>(options.length + 1)) {
+    for (Tensor* all : {&parameters_, &gradients_, &m_, &v_}) {
+        *all = memory_.tensor(Dtype::f32, {layout_.size()});
+        set_zero(ctx, *all);
+    }
+    weights_ = layout_.views(parameters_);
+    d_weights_ = layout_.views(gradients_);
+}
+
+StepResult Trainer::step(int64_t step, const TrainingOrder& order) {
+    const Arena::Scope scope(ctx_.arena);
+    const OptimizerOptions& o = options_.optimizer;
+    const int64_t rows = options_.batch * options_.length;
+    const auto targets = static_cast<float>(rows * options_.accumulate);
+    Tensor losses = ctx_.arena.tensor(Dtype::f32, {rows});
+    Tensor clip = ctx_.arena.tensor(Dtype::f32, {2});
+    set_zero(ctx_, gradients_);
+    StepResult result;
+    auto next = static_cast<uint64_t>((step - 1) * options_.sequences_a_step());
+    for (int64_t part = 0; part < options_.accumulate; ++part) {
+        rows_.clear();
+        for (int64_t i = 0; i < options_.batch; ++i) {
+            order.copy(next++, window_);
+            rows_.add(window_);
+        }
+        compute_gradients(ctx_, config_, weights_, d_weights_, rows_.view(),
+                          options_.recompute_level(), 1 / targets, losses);
+        result.loss += sum_of(losses) / targets;
+    }
+    clip_by_norm(ctx_, clip, gradients_, static_cast<float>(o.clip));
+    result.norm = clip.as<float>()[0];
+    result.rate = o.rate_of(step, options_.steps);
+    require(std::isfinite(result.loss) && std::isfinite(result.norm), "step ", step,
+            ": expected a finite loss, found ", result.loss, " and gradients of norm ", result.norm,
+            "; a smaller --rate or a longer --warmup may help");
+    adamw(ctx_, parameters_, m_, v_, gradients_, clip, layout_.decayed(),
+          {.rate = static_cast<float>(result.rate),
+           .beta1 = static_cast<float>(o.beta1),
+           .beta2 = static_cast<float>(o.beta2),
+           .eps = static_cast<float>(o.epsilon),
+           .decay = static_cast<float>(o.weight_decay),
+           .step = step});
+    return result;
+}
+
+double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
+    const auto whole = static_cast<uint64_t>(std::max<int64_t>(1, tokens / options_.length));
+    const uint64_t count = std::min(whole, windows.size());
+    double sum = 0;
+    for (uint64_t begin = 0; begin < count; begin += static_cast<uint64_t>(options_.batch)) {
+        const Arena::Scope scope(ctx_.arena);
+        const uint64_t end = std::min(count, begin + static_cast<uint64_t>(options_.batch));
+        rows_.clear();
+        for (uint64_t i = begin; i < end; ++i) {
+            windows.copy(i, 0, window_);
+            rows_.add(window_);
+        }
+        const auto rows = static_cast<int64_t>(end - begin) * options_.length;
+        Tensor losses = ctx_.arena.tensor(Dtype::f32, {rows});
+        compute_losses(ctx_, config_, weights_, rows_.view(), losses);
+        sum += sum_of(losses);
+    }
+    return sum / static_cast<double>(count * static_cast<uint64_t>(options_.length));
+}
+
+double Trainer::flops_a_step() const {
+    const auto layers = static_cast<double>(config_.n_layer);
+    const auto c = static_cast<double>(config_.n_embd);
+    const double products = layers * (4 * c * c + 2 * c * static_cast<double>(config_.n_inner)) +
+                            static_cast<double>(layout_.padded_vocab()) * c;
+    const auto length = static_cast<double>(options_.length);
+    return (6 * products + 6 * layers * c * length) * length *
+           static_cast<double>(options_.sequences_a_step());
+}
+
+}  // namespace hark::gpt
