@@ -64,6 +64,7 @@ ParameterLayout::ParameterLayout(const Config& config) : config_(config) {
     add("wte.weight", padded_vocab_, c);
     add("wpe.weight", config.n_positions, c);
     if (!config.tie_word_embeddings) add("lm_head.weight", padded_vocab_, c);
+    tables_ = size_;
     for (int64_t i = 0; i < config.n_layer; ++i) {
         const std::string h = concat("h.", i, ".");
         add(h + "attn.c_attn.weight", 3 * c, c, true);

@@ -45,6 +45,7 @@ class ParameterLayout {
 
     int64_t size() const { return size_; }        // floats
     int64_t decayed() const { return decayed_; }  // the first of them, which are matrices
+    int64_t tables() const { return tables_; }    // the first of those: embeddings and lm_head
     int64_t padded_vocab() const { return padded_vocab_; }
     const std::vector<Entry>& entries() const { return entries_; }
     // The views of `all` (size()).
@@ -64,7 +65,7 @@ class ParameterLayout {
     const Entry& at(size_t i) const { return entries_[i]; }
 
     Config config_;
-    int64_t padded_vocab_ = 0, size_ = 0, decayed_ = 0;
+    int64_t padded_vocab_ = 0, size_ = 0, decayed_ = 0, tables_ = 0;
     std::vector<Entry> entries_;
 };
 

@@ -65,6 +65,9 @@ Config ShapeOptions::config(int64_t n_vocab, int64_t length) const {
 }
 
 void OptimizerOptions::flags(Flags& flags) {
+    flags.add("optimizer", optimizer, {"adamw", "muon"},
+              "NAME muon: for the matrices of the blocks, and AdamW for the rest");
+    flags.add("muon-momentum", muon_momentum, "B Muon's momentum", 0, 0.99999);
     flags.add("rate", rate, "R largest learning rate", 0, 10);
     flags.add("schedule", schedule, {"cosine", "linear", "constant", "wsd"},
               "S what the learning rate does after its rise; wsd falls over the last fifth");
@@ -140,7 +143,8 @@ Recompute TrainOptions::recompute_level() const {
 
 std::string TrainOptions::identity() const {
     const OptimizerOptions& o = optimizer;
-    return concat("steps ", steps, ", batch ", sequences_a_step(), ", length ", length, ", seed ",
+    return concat(o.optimizer, o.optimizer == "muon" ? concat(" ", o.muon_momentum) : "",
+                  ", steps ", steps, ", batch ", sequences_a_step(), ", length ", length, ", seed ",
                   seed, ", rate ", o.rate, " ", o.schedule, " ", o.final_fraction, " warmup ",
                   o.warmup, ", betas ", o.beta1, " ", o.beta2, ", epsilon ", o.epsilon, ", decay ",
                   o.weight_decay, ", clip ", o.clip, mask_documents ? ", documents masked" : "");

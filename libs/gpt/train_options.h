@@ -26,7 +26,8 @@ struct ShapeOptions {
 };
 
 struct OptimizerOptions {
-    double rate = 6e-4, final_fraction = 0.1;
+    std::string optimizer = "adamw";
+    double rate = 6e-4, final_fraction = 0.1, muon_momentum = 0.95;
     std::string schedule = "cosine";
     int64_t warmup = 0;
     double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weight_decay = 0.1, clip = 1.0;

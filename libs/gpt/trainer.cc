@@ -59,6 +59,7 @@ Trainer::Trainer(Context& ctx, const Config& config, const TrainOptions& options
     }
     weights_ = layout_.views(parameters_);
     d_weights_ = layout_.views(gradients_);
+    moments_ = layout_.views(m_);
 }
 
 StepResult Trainer::step(int64_t step, const TrainingOrder& order) {
@@ -87,14 +88,43 @@ StepResult Trainer::step(int64_t step, const TrainingOrder& order) {
     require(std::isfinite(result.loss) && std::isfinite(result.norm), "step ", step,
             ": expected a finite loss, found ", result.loss, " and gradients of norm ", result.norm,
             "; a smaller --rate or a longer --warmup may help");
-    adamw(ctx_, parameters_, m_, v_, gradients_, clip, layout_.decayed(),
-          {.rate = static_cast<float>(result.rate),
-           .beta1 = static_cast<float>(o.beta1),
-           .beta2 = static_cast<float>(o.beta2),
-           .eps = static_cast<float>(o.epsilon),
-           .decay = static_cast<float>(o.weight_decay),
-           .step = step});
+    update(clip, step, static_cast<float>(result.rate));
     return result;
+}
+
+void Trainer::update(Tensor clip, int64_t step, float rate) {
+    const OptimizerOptions& o = options_.optimizer;
+    const AdamW with = {.rate = rate,
+                        .beta1 = static_cast<float>(o.beta1),
+                        .beta2 = static_cast<float>(o.beta2),
+                        .eps = static_cast<float>(o.epsilon),
+                        .decay = static_cast<float>(o.weight_decay),
+                        .step = step};
+    const auto adamw_of = [&](int64_t begin, int64_t end, int64_t decayed) {
+        adamw(ctx_, parameters_.slice(begin, end), m_.slice(begin, end), v_.slice(begin, end),
+              gradients_.slice(begin, end), clip, decayed, with);
+    };
+    if (o.optimizer == "adamw") return adamw_of(0, layout_.size(), layout_.decayed());
+    adamw_of(0, layout_.tables(), layout_.tables());
+    adamw_of(layout_.decayed(), layout_.size(), 0);
+    const Muon muon_with = {.rate = rate,
+                            .momentum = static_cast<float>(o.muon_momentum),
+                            .decay = static_cast<float>(o.weight_decay)};
+    const auto muon_of = [&](Tensor p, Tensor m, Tensor g) {
+        muon(ctx_, p, m, g, clip, muon_with);
+    };
+    const int64_t c = config_.n_embd;
+    for (size_t i = 0; i < weights_.h.size(); ++i) {
+        const BlockTensors &w = weights_.h[i], &g = d_weights_.h[i], &m = moments_.h[i];
+        for (int64_t part = 0; part < 3; ++part) {  // queries, keys and values each by itself
+            const int64_t begin = part * c, end = begin + c;
+            muon_of(w.attn_weight.slice(begin, end), m.attn_weight.slice(begin, end),
+                    g.attn_weight.slice(begin, end));
+        }
+        muon_of(w.proj_weight, m.proj_weight, g.proj_weight);
+        muon_of(w.fc_weight, m.fc_weight, g.fc_weight);
+        muon_of(w.out_weight, m.out_weight, g.out_weight);
+    }
 }
 
 double Trainer::validate(const TokenWindows& windows, int64_t tokens) {

@@ -54,13 +54,15 @@ class Trainer {
     double flops_a_step() const;
 
   private:
+    void update(Tensor clip, int64_t step, float rate);
+
     Context& ctx_;
     Config config_;
     const TrainOptions& options_;
     ParameterLayout layout_;
     Arena memory_;
     Tensor parameters_, gradients_, m_, v_;
-    ModelTensors weights_, d_weights_;
+    ModelTensors weights_, d_weights_, moments_;  // moments_: of m_
     BatchRows rows_;
     std::vector<int32_t> window_;
 };

@@ -67,4 +67,18 @@ struct AdamW {
 void adamw(Context& ctx, Tensor p, Tensor m, Tensor v, Tensor g, Tensor clip, int64_t decayed,
            const AdamW& with);
 
+// y (N, K) = about the nearest matrix with orthonormal rows (columns where N > K) to x, all of
+// whose singular values become about 1: five steps of a Newton-Schulz iteration of degree 5 in f32.
+// y may be x. Source: Jordan et al. 2024 (Muon), whose coefficients end at 0.7 to 1.2.
+void orthogonalize(Context& ctx, Tensor y, Tensor x);
+
+// Muon for a matrix: Nesterov momentum, orthogonalised. The update has the size of AdamW's, 0.2 for
+// each element, so that rate and decay may be those of AdamW. Source: Jordan et al. 2024; Liu et
+// al. 2025 (Muon is scalable), equation 4.
+struct Muon {
+    float rate = 0, momentum = 0.95f, decay = 0.1f;
+};
+// One step of the matrix p (N, K) f32, with gradients g times clip[1] and the momentum m.
+void muon(Context& ctx, Tensor p, Tensor m, Tensor g, Tensor clip, const Muon& with);
+
 }  // namespace hark

@@ -271,6 +271,33 @@ TEST_P(Gradients, OfCrossEntropy) {
     }
 }
 
+// Five steps of x -> a x + (b A + c A^2) x, A = x x^T, from x over its norm; rows x columns of any
+// shape, whose results are each other's transposes.
+Values orthogonalized(Values x, size_t rows) {
+    const size_t columns = x.size() / rows;
+    const double norm = std::sqrt(dot(x, x));
+    for (double& value : x) value /= norm;
+    // (n, m) times (m, k)
+    const auto times = [](const Values& a, const Values& b, size_t n, size_t m, size_t k) {
+        Values c(n * k);
+        for (size_t i = 0; i < n; ++i)
+            for (size_t l = 0; l < m; ++l)
+                for (size_t j = 0; j < k; ++j) c[i * k + j] += a[i * m + l] * b[l * k + j];
+        return c;
+    };
+    for (int step = 0; step < 5; ++step) {
+        Values turned(x.size());
+        for (size_t i = 0; i < rows; ++i)
+            for (size_t j = 0; j < columns; ++j) turned[j * rows + i] = x[i * columns + j];
+        const Values a = times(x, turned, rows, columns, rows), a2 = times(a, a, rows, rows, rows);
+        Values b(a.size());
+        for (size_t i = 0; i < a.size(); ++i) b[i] = -4.7750 * a[i] + 2.0315 * a2[i];
+        const Values bx = times(b, x, rows, rows, columns);
+        for (size_t i = 0; i < x.size(); ++i) x[i] = 3.4445 * x[i] + bx[i];
+    }
+    return x;
+}
+
 // Three steps beside the paper's own arithmetic in double.
 TEST_P(Gradients, AdamWStepsAndClips) {
     constexpr int64_t kCount = 20003, kDecayed = 17001;
@@ -301,6 +328,53 @@ TEST_P(Gradients, AdamWStepsAndClips) {
     expect_near(device_->down(p), ps, GetParam().tolerance);
     expect_near(device_->down(m), ms, GetParam().tolerance);
     expect_near(device_->down(v), vs, GetParam().tolerance);
+}
+
+// The singular values of x become nearly 1: y y^T is near the identity, and y keeps x's directions.
+TEST_P(Gradients, OrthogonalMatricesAreNearXs) {
+    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{8, 8}, {5, 40}, {40, 5}, {33, 70}}) {
+        SCOPED_TRACE(concat(n, " x ", k));
+        const auto values = random_values(n * k, 3, 1e-3);
+        Tensor y = filled({n, k}, 7);
+        orthogonalize(ctx(), y, up(values, {n, k}));
+        const std::vector<float> found = device_->down(y);
+        // The sum of singular values' squares, and the product with x: the sum of its own.
+        double squares = 0, along = 0, size = 0;
+        for (size_t i = 0; i < found.size(); ++i) {
+            squares += std::pow(found[i], 2);
+            along += static_cast<double>(found[i]) * values[i];
+            size += std::pow(values[i], 2);
+        }
+        const auto rank = static_cast<double>(std::min(n, k));
+        EXPECT_GT(squares, rank * 0.6 * 0.6);
+        EXPECT_LT(squares, rank * 1.25 * 1.25);
+        EXPECT_GT(along, 0.6 * std::sqrt(size * rank) * std::sqrt(1 / rank));
+        Tensor in_place = up(values, {n, k});
+        orthogonalize(ctx(), in_place, in_place);
+        EXPECT_EQ(device_->down(in_place), found);
+        // The iteration in double.
+        expect_near(found, orthogonalized(in_double(values), static_cast<size_t>(n)),
+                    40 * GetParam().tolerance);
+    }
+}
+
+TEST_P(Gradients, MuonStepsAlongTheOrthogonalMomentum) {
+    constexpr int64_t kRows = 6, kColumns = 9;
+    const auto start = random_values(kRows * kColumns, 1), g = random_values(kRows * kColumns, 2);
+    Tensor p = up(start, {kRows, kColumns}), m = filled({kRows, kColumns}, 0);
+    const Tensor clip = up(std::vector<float>{3, 0.5}, {2});
+    muon(ctx(), p, m, up(g, {kRows, kColumns}), clip,
+         {.rate = 0.01f, .momentum = 0.9f, .decay = 0.1f});
+    Values nesterov, expected, moment;
+    for (const float value : g) {
+        moment.push_back(0.1 * 0.5 * value);
+        nesterov.push_back(0.5 * value + 0.9 * (moment.back() - 0.5 * value));
+    }
+    nesterov = orthogonalized(nesterov, kRows);
+    for (size_t i = 0; i < g.size(); ++i)
+        expected.push_back(start[i] * (1 - 0.01 * 0.1) - 0.01 * 0.2 * 3 * nesterov[i]);
+    expect_near(device_->down(m), moment, GetParam().tolerance);
+    expect_near(device_->down(p), expected, GetParam().tolerance);
 }
 
 TEST_P(Gradients, ANormThatIsNoNumberIsSeen) {
