@@ -100,6 +100,7 @@ class Run {
   public:
     Run(const Options& options, Console& console)
         : options_(options),
+          console_(console),
           progress_(console),
           out_(STDOUT_FILENO, "stdout"),
           ctx_(make_cpu_context(options.threads)),
@@ -115,7 +116,7 @@ class Run {
         if (!options_.val.empty()) val_.emplace(options_.val, options_.length, n_vocab);
         trainer_.emplace(ctx_, start_.config, options_,
                          options_.mask_documents ? *start_.end_of_text : -1);
-        state_ = {0, options_.identity(), train_->description()};
+        state_ = {0, options_.identity(), train_->description(), {}};
         begin();
     }
 
@@ -127,6 +128,9 @@ class Run {
             const Clock::time_point begin = Clock::now();
             const gpt::StepResult result = trainer_->step(state_.step + 1, order);
             ++state_.step;
+            if (result.skipped)
+                console_.warning(concat("step ", state_.step, " is skipped as an outlier: loss ",
+                                        result.loss, ", norm of the gradients ", result.norm));
             const double ms = milliseconds_since(begin);
             const bool last = state_.step == options_.steps;
             std::string val = "";
@@ -157,6 +161,7 @@ class Run {
         if (folder_.newest()) {
             state_ =
                 folder_.load(layout, state_, trainer_->parameters(), trainer_->m(), trainer_->v());
+            trainer_->outliers() = state_.outliers;
             saved_ = state_.step;
             return;
         }
@@ -167,6 +172,7 @@ class Run {
         layout.read(trainer_->parameters(), source);
     }
     void save() {
+        state_.outliers = trainer_->outliers();
         folder_.save(trainer_->layout(), state_, trainer_->parameters(), trainer_->m(),
                      trainer_->v(), options_.keep);
         saved_ = state_.step;
@@ -192,6 +198,7 @@ class Run {
     }
 
     Options options_;
+    Console& console_;
     Progress progress_;
     ByteWriter out_;
     Context ctx_;

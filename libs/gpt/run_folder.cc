@@ -138,7 +138,17 @@ RunState RunFolder::load(const ParameterLayout& layout, const RunState& expected
     };
     require(root.is_object() && root.contains("step") && root["step"].is_number_unsigned(), where,
             ": expected a whole number 'step'");
-    const RunState state = {root["step"].get<int64_t>(), text("run"), text("data")};
+    const auto numbers = [&](const char* key) {
+        const bool array = root.contains(key) && root[key].is_array() &&
+                           std::all_of(root[key].begin(), root[key].end(),
+                                       [](const auto& value) { return value.is_number(); });
+        require(array, where, ": expected an array of numbers '", key, "'");
+        return OutlierWindow(root[key].get<std::vector<double>>());
+    };
+    const RunState state = {root["step"].get<int64_t>(),
+                            text("run"),
+                            text("data"),
+                            {numbers("losses"), numbers("norms")}};
     require(state.identity == expected.identity, where, ": this run was begun with ",
             state.identity, "; found ", expected.identity,
             ". Give the same, or another --out for a run of its own");
@@ -161,8 +171,11 @@ void RunFolder::save(const ParameterLayout& layout, const RunState& state, Tenso
         fs::create_directory(unfinished);
         layout.write(parameters, unfinished / kWeights);
         write_moments(unfinished / kOptimizer, m, v);
-        const nlohmann::ordered_json root = {
-            {"step", state.step}, {"run", state.identity}, {"data", state.data}};
+        const nlohmann::ordered_json root = {{"step", state.step},
+                                             {"run", state.identity},
+                                             {"data", state.data},
+                                             {"losses", state.outliers.losses.values()},
+                                             {"norms", state.outliers.norms.values()}};
         write_whole(unfinished / kTraining, root.dump(2) + "\n");
         for (const fs::directory_entry& entry : fs::directory_iterator(path_))
             if (entry.is_regular_file() && !entry.is_symlink())

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gpt/parameters.h"
+#include "gpt/trainer.h"
 
 namespace hark::gpt {
 
@@ -22,6 +23,7 @@ struct RunState {
     int64_t step = 0;      // steps done
     std::string identity;  // TrainOptions::identity()
     std::string data;      // TokenWindows::description()
+    Outliers outliers;
 };
 
 class RunFolder {

@@ -79,6 +79,10 @@ void OptimizerOptions::flags(Flags& flags) {
     flags.add("epsilon", epsilon, "E AdamW's", 1e-12, 1);
     flags.add("weight-decay", weight_decay, "D of matrices; norms and biases do not decay", 0, 10);
     flags.add("clip", clip, "N largest norm of a step's gradients; 0: any", 0, 1e9);
+    flags.add("skip-outliers", skip_outliers,
+              "Z standard deviations above the last 128 steps' from which a step's loss or norm "
+              "leaves the parameters as they are; 0: any",
+              0, 1e9);
 }
 
 double OptimizerOptions::rate_of(int64_t step, int64_t steps) const {
@@ -147,7 +151,9 @@ std::string TrainOptions::identity() const {
                   ", steps ", steps, ", batch ", sequences_a_step(), ", length ", length, ", seed ",
                   seed, ", rate ", o.rate, " ", o.schedule, " ", o.final_fraction, " warmup ",
                   o.warmup, ", betas ", o.beta1, " ", o.beta2, ", epsilon ", o.epsilon, ", decay ",
-                  o.weight_decay, ", clip ", o.clip, mask_documents ? ", documents masked" : "");
+                  o.weight_decay, ", clip ", o.clip,
+                  o.skip_outliers > 0 ? concat(", outliers ", o.skip_outliers) : "",
+                  mask_documents ? ", documents masked" : "");
 }
 
 }  // namespace hark::gpt

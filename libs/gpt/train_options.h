@@ -30,7 +30,8 @@ struct OptimizerOptions {
     double rate = 6e-4, final_fraction = 0.1, muon_momentum = 0.95;
     std::string schedule = "cosine";
     int64_t warmup = 0;
-    double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weight_decay = 0.1, clip = 1.0;
+    double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weight_decay = 0.1, clip = 1.0,
+           skip_outliers = 0;
 
     void flags(Flags& flags);
     // The learning rate of a step, from 1 on, of `steps`: a linear rise over `warmup` steps; then

@@ -88,7 +88,10 @@ StepResult Trainer::step(int64_t step, const TrainingOrder& order) {
     require(std::isfinite(result.loss) && std::isfinite(result.norm), "step ", step,
             ": expected a finite loss, found ", result.loss, " and gradients of norm ", result.norm,
             "; a smaller --rate or a longer --warmup may help");
-    update(clip, step, static_cast<float>(result.rate));
+    const double most = o.skip_outliers;
+    const double loss = outliers_.losses.add(result.loss), norm = outliers_.norms.add(result.norm);
+    result.skipped = most > 0 && (loss > most || norm > most);
+    if (!result.skipped) update(clip, step, static_cast<float>(result.rate));
     return result;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpt/outliers.h"
 #include "gpt/token_windows.h"
 #include "gpt/train_options.h"
 #include "gpt/training.h"
@@ -29,6 +30,12 @@ struct StepResult {
     double loss = 0;  // mean over the step's targets, in nats
     double norm = 0;  // of the gradients, before clipping
     double rate = 0;
+    bool skipped = false;  // an outlier, which has left the parameters as they were
+};
+
+// The windows that tell outliers: part of a run's state.
+struct Outliers {
+    OutlierWindow losses, norms;
 };
 
 class Trainer {
@@ -40,6 +47,7 @@ class Trainer {
     Tensor parameters() const { return parameters_; }
     Tensor m() const { return m_; }
     Tensor v() const { return v_; }
+    Outliers& outliers() { return outliers_; }
 
     // Step `step`, from 1 on, of the run: the sequences that are its turn in `order`. Throws Error
     // where the loss or the gradients' norm is not a finite number; the parameters are then those
@@ -65,6 +73,7 @@ class Trainer {
     ModelTensors weights_, d_weights_, moments_;  // moments_: of m_
     BatchRows rows_;
     std::vector<int32_t> window_;
+    Outliers outliers_;
 };
 
 }  // namespace hark::gpt

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "gpt/trainer.h"
 #include "support/process.h"
 
@@ -128,6 +129,21 @@ TEST(BatchRows, DocumentsAreSequencesOfTheirOwn) {
     masked.clear();
     masked.add(a);
     EXPECT_EQ(values(masked.view().sequences.start), (std::vector<int32_t>{0, 2, 4}));
+}
+
+// llm.c's own test: uniform noise stays below 3 deviations, 10 is 5 and more.
+TEST(OutlierWindow, TellsWhatStandsOut) {
+    OutlierWindow window;
+    Random random(1);
+    for (size_t i = 0; i + 1 < OutlierWindow::kValues; ++i)
+        EXPECT_EQ(window.add(2 * random.uniform() - 1), 0);
+    for (int i = 0; i < 2000; ++i) EXPECT_LT(std::abs(window.add(2 * random.uniform() - 1)), 3);
+    EXPECT_GE(window.add(10), 5);
+    EXPECT_EQ(window.values().size(), OutlierWindow::kValues);
+    OutlierWindow copy(window.values());
+    EXPECT_EQ(copy.add(0.5), window.add(0.5));
+    OutlierWindow same(std::vector<double>(OutlierWindow::kValues, 2.0));
+    EXPECT_EQ(same.add(2.0), 0);
 }
 
 TEST(LearningRate, FollowsItsSchedule) {

@@ -284,6 +284,28 @@ TEST(GptTrain, ALossThatIsNoNumberEndsTheRun) {
     EXPECT_FALSE(checkpoints_of(out).empty());
 }
 
+// From step 128 on: a limit that every second loss is over. The windows are part of a checkpoint.
+TEST(GptTrain, OutliersAreSkippedAndSaidAlsoInARunThatGoesOn) {
+    const TemporaryDirectory folder;
+    const auto run = [&](const char* name) {
+        return train(folder.path() / name,
+                     {"--steps", "140", "--skip-outliers", "0.000001", "--val-every", "0",
+                      "--save-every", "135", "--schedule", "constant"});
+    };
+    const ProcessResult result = run("run");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.err.find("is skipped as an outlier"), std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find("step 127 is skipped"), std::string::npos) << result.err;
+    fs::copy(folder.path() / "run", folder.path() / "again",
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::remove_all(folder.path() / "again/step-00000140");
+    const ProcessResult again = run("again");
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    for (const char* name : {"model.safetensors", "training.json"})
+        EXPECT_EQ(read_text(folder.path() / "run/step-00000140" / name),
+                  read_text(folder.path() / "again/step-00000140" / name));
+}
+
 TEST(GptTrain, WrongCommandLines) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";
