@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "text/sentencepiece_check.h"
 #include "text/utf8.h"
 
 namespace hark {
@@ -16,9 +17,7 @@ using sentencepiece::SentencePieceProcessor;
 class SentencepieceTokenizer : public Tokenizer {
   public:
     SentencepieceTokenizer(std::string_view model, const std::string& where) {
-        const auto status =
-            processor_.LoadFromSerializedProto(absl::string_view(model.data(), model.size()));
-        require(status.ok(), where, ": expected tokenizer.json, a tiktoken rank file or a ",
+        require(loads(model), where, ": expected tokenizer.json, a tiktoken rank file or a ",
                 "sentencepiece model, found none of them");
     }
 
@@ -38,6 +37,17 @@ class SentencepieceTokenizer : public Tokenizer {
     }
 
   private:
+    // The library has errors that it returns and others that it throws.
+    bool loads(std::string_view model) {
+        try {
+            return has_sound_tables(model) && processor_.LoadFromSerializedProto(model).ok();
+        } catch (const std::bad_alloc&) {
+            throw;
+        } catch (const std::exception&) {
+            return false;
+        }
+    }
+
     class Encoding : public Encoder {
       public:
         explicit Encoding(const SentencePieceProcessor& processor) : processor_(processor) {}

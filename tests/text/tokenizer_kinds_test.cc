@@ -2,6 +2,9 @@
 #include "text/tokenizer.h"
 
 #include <gtest/gtest.h>
+#include <sentencepiece_trainer.h>
+
+#include <random>
 
 #include "core/error.h"
 #include "support/byte_vocabulary.h"
@@ -49,6 +52,30 @@ std::string trained(const std::string& kind, int32_t size) {
         }
         return std::nullopt;
     });
+}
+
+// A model that normalises as most published ones do; its tables are 236 KB.
+std::string normalizing_model() {
+    class Lines : public sentencepiece::SentenceIterator {
+      public:
+        bool done() const override { return n_ > 60; }
+        void Next() override {
+            ++n_;
+            line_ = "a line of text " + std::to_string(n_ * n_ * 7919);
+        }
+        const std::string& value() const override { return line_; }
+        sentencepiece::util::Status status() const override { return {}; }
+
+      private:
+        int n_ = 0;
+        std::string line_ = "a line";
+    } lines;
+    std::string model;
+    const auto status = sentencepiece::SentencePieceTrainer::Train(
+        {{"vocab_size", "40"}, {"hard_vocab_limit", "false"}, {"minloglevel", "2"}}, &lines,
+        &model);
+    EXPECT_TRUE(status.ok());
+    return model;
 }
 
 const std::string kText = "  A transcript,\n\n with caf\xC3\xA9  \xF0\x9F\x98\x80 and tools. ";
@@ -110,6 +137,32 @@ TEST(Tokenizer, SentencepieceTrainingIsDeterministicAndRefusesWhatItCannot) {
     EXPECT_EQ(trained("unigram", 500), trained("unigram", 500));
     EXPECT_NE(error_of([] { trained("unigram", 100); }).find("cannot train"), std::string::npos);
     EXPECT_NE(error_of([] { trained("unigram", 90'000); }).find("cannot train"), std::string::npos);
+}
+
+TEST(Tokenizer, NormalisingModelsNormalise) {
+    const auto tokenizer = load_sentencepiece(normalizing_model(), "M");
+    EXPECT_EQ(decode(*tokenizer, encode(*tokenizer, "  \xEF\xBD\x81  line \xEF\xBC\x93")),
+              "a line 3");
+}
+
+// The library follows the offsets in these tables unchecked.
+TEST(Tokenizer, BrokenNormalisationTablesAreRefused) {
+    const std::string model = normalizing_model();
+    std::mt19937 random(5);
+    int refused = 0;
+    for (int i = 0; i < 200; ++i) {
+        std::string broken = model;
+        for (int k = 0; k < 20; ++k)
+            broken[1000 + random() % (model.size() - 2000)] = static_cast<char>(random());
+        refused += error_of([&] {
+                       const auto tokenizer = load_sentencepiece(broken, "M");
+                       encode(*tokenizer, "\xEF\xBC\xA1 e\xCC\x81 \xE3\x80\x80 \xEF\xAC\x81");
+                   }) != "none";
+    }
+    EXPECT_GT(refused, 150);
+    EXPECT_NE(
+        error_of([&] { load_sentencepiece(model.substr(0, model.size() / 2), "M"); }).find("M: "),
+        std::string::npos);
 }
 
 TEST(Tokenizer, AModelInADirectory) {
