@@ -13,6 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text/pair_table.h"
+
 namespace hark {
 
 class Bpe {
@@ -62,16 +64,11 @@ class Bpe {
         bool used = false;
         bool special = false;
     };
-    struct Merge {
-        int32_t rank;
-        int32_t id;  // of the pair joined
-    };
-
     Bpe() = default;
 
-    std::vector<Token> tokens_;                   // by id
-    std::array<int32_t, 256> byte_ids_{};         // a byte's own token
-    std::unordered_map<uint64_t, Merge> merges_;  // by the pair's ids, left << 32 | right
+    std::vector<Token> tokens_;            // by id
+    std::array<int32_t, 256> byte_ids_{};  // a byte's own token
+    PairTable merges_;
     std::unordered_map<std::string, int32_t>
         words_;  // whole words that are tokens before any merge
     std::map<std::string, int32_t> specials_;

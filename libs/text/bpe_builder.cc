@@ -31,10 +31,6 @@ bool looks_special(const std::string& content) {
     return content.size() > 4 && content.starts_with("<|") && content.ends_with("|>");
 }
 
-uint64_t pair_key(int32_t left, int32_t right) {
-    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
-}
-
 }  // namespace
 
 void BpeBuilder::token(const std::string& spelling, int32_t id) { ids_[spelling] = id; }
@@ -43,7 +39,7 @@ void BpeBuilder::merge(const std::string& left, const std::string& right,
                        const std::string& where) {
     const uint64_t pair = pair_key(id_of(left, where), id_of(right, where));
     const int32_t joined = id_of(left + right, where);
-    merges_.try_emplace(pair, Bpe::Merge{static_cast<int32_t>(merges_.size()), joined});
+    merges_.try_emplace(pair, PairTable::Merge{static_cast<int32_t>(merges_.size()), joined});
     made_.push_back(joined);
 }
 
@@ -73,7 +69,7 @@ Bpe BpeBuilder::finish(bool prefix_space, bool ignore_merges) {
     }
     place_added(bpe);
     place_bytes(bpe);
-    bpe.merges_ = std::move(merges_);
+    bpe.merges_ = PairTable(merges_);
     return bpe;
 }
 
@@ -129,6 +125,7 @@ void BpeBuilder::place_bytes(Bpe& bpe) const {
 Bpe BpeBuilder::ranked(const std::unordered_map<std::string, int32_t>& ranks,
                        const std::string& where) {
     Bpe bpe;
+    std::unordered_map<uint64_t, PairTable::Merge> merges;
     for (const auto& [bytes, rank] : ranks) {
         if (static_cast<size_t>(rank) >= bpe.tokens_.size()) bpe.tokens_.resize(size_t(rank) + 1);
         require(!bpe.tokens_[rank].used, where, ": two tokens have the rank ", rank);
@@ -138,9 +135,10 @@ Bpe BpeBuilder::ranked(const std::unordered_map<std::string, int32_t>& ranks,
             if (left == ranks.end()) continue;
             const auto right = ranks.find(bytes.substr(cut));
             if (right == ranks.end()) continue;
-            bpe.merges_[pair_key(left->second, right->second)] = {rank, rank};
+            merges[pair_key(left->second, right->second)] = {rank, rank};
         }
     }
+    bpe.merges_ = PairTable(merges);
     for (size_t byte = 0; byte < 256; ++byte) {
         const auto found = ranks.find(std::string(1, static_cast<char>(byte)));
         require(found != ranks.end(), where,

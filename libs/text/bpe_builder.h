@@ -48,7 +48,7 @@ class BpeBuilder {
 
     std::string where_;
     std::unordered_map<std::string, int32_t> ids_;
-    std::unordered_map<uint64_t, Bpe::Merge> merges_;
+    std::unordered_map<uint64_t, PairTable::Merge> merges_;
     std::vector<int32_t> made_;  // ids that a merge makes
     std::vector<Added> added_;
 };

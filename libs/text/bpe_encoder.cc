@@ -14,10 +14,6 @@ constexpr size_t kFirstSlots = 256;
 constexpr size_t kMaxSlots = size_t{1} << 17;  // what is known then takes 8 MB at most
 constexpr size_t kMaxKnownWord = 32;           // bytes; longer ones seldom come again
 
-uint64_t pair_key(int32_t left, int32_t right) {
-    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
-}
-
 uint64_t mix(uint64_t a, uint64_t b) {
     const auto product =
         static_cast<unsigned __int128>(a ^ 0x9E3779B97F4A7C15u) * (b ^ 0xD6E8FEB86659FD93u);
@@ -116,9 +112,9 @@ void BpeEncoder::make_room() {
 void BpeEncoder::consider(int32_t left, int32_t end) {
     if (left < 0 || parts_[left].next >= end) return;
     const int32_t left_id = parts_[left].id, right_id = parts_[parts_[left].next].id;
-    const auto merge = bpe_.merges_.find(pair_key(left_id, right_id));
-    if (merge == bpe_.merges_.end()) return;
-    candidates_.push_back({merge->second.rank, left, left_id, right_id, merge->second.id});
+    const PairTable::Merge* merge = bpe_.merges_.find(pair_key(left_id, right_id));
+    if (!merge) return;
+    candidates_.push_back({merge->rank, left, left_id, right_id, merge->id});
     std::push_heap(candidates_.begin(), candidates_.end());
 }
 

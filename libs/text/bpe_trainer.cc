@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "text/byte_alphabet.h"
+#include "text/pair_table.h"
 #include "text/split.h"
 #include "text/utf8.h"
 
@@ -13,10 +14,6 @@ namespace hark {
 namespace {
 
 constexpr int32_t kBytes = 256;
-
-uint64_t pair_key(int32_t left, int32_t right) {
-    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
-}
 
 // Tokens of the bytes, in the order of their characters.
 std::vector<std::string> byte_tokens() {

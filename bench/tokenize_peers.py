@@ -1,0 +1,70 @@
+"""Times gpt-tokenize beside tiktoken and tokenizers, on one core, on the same text.
+
+    taskset -c 0 python3 bench/tokenize_peers.py TEXT GPT2_RANKS [TOKENIZER_JSON]
+
+GPT2_RANKS is a tiktoken rank file, TOKENIZER_JSON the demonstration model's unless given. Each
+program has its vocabulary loaded and the text in memory (gpt-tokenize reads and writes files); the
+best of seven rounds counts, one program after another in each. Needs tiktoken and tokenizers.
+"""
+import base64
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+import tiktoken  # noqa: E402
+import tokenizers  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
+
+
+def timed(function):
+    begin = time.perf_counter()
+    count = function()
+    return time.perf_counter() - begin, count
+
+
+def hark(text_file, vocabulary):
+    """Seconds from the first byte read to the last written, and tokens, as --verbose prints them."""
+    tool = ROOT / "build" / "bin" / "gpt-tokenize"
+    done = subprocess.run([tool, "--jobs", "1", "--no-eot", "--verbose", "--vocab", vocabulary, text_file],
+                          stdout=open("/dev/null", "wb"), stderr=subprocess.PIPE, text=True, check=True)
+    tokens, ms = re.search(r"(\d+) tokens ([\d.]+) ms", done.stderr).groups()
+    return float(ms) / 1000, int(tokens)
+
+
+def main():
+    text_file, ranks_file = sys.argv[1], sys.argv[2]
+    json_file = sys.argv[3] if len(sys.argv) > 3 else str(ROOT / "models" / "gpt-demo" / "tokenizer.json")
+    text = pathlib.Path(text_file).read_text()
+    lines = text.splitlines(keepends=True)
+    ranks = {}
+    for line in pathlib.Path(ranks_file).read_bytes().splitlines():
+        token, rank = line.split()
+        ranks[base64.b64decode(token)] = int(rank)
+    gpt2 = tiktoken.Encoding("gpt2", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+    demo = tokenizers.Tokenizer.from_file(json_file)
+    demo.encode_special_tokens = True
+    runs = {
+        "tiktoken, GPT-2's ranks": lambda: timed(lambda: len(gpt2.encode_ordinary(text))),
+        "hark, GPT-2's ranks": lambda: hark(text_file, ranks_file),
+        "tokenizers, tokenizer.json, whole": lambda: timed(lambda: len(demo.encode_batch_fast([text])[0].ids)),
+        "tokenizers, tokenizer.json, lines": lambda: timed(lambda: sum(len(e.ids) for e in demo.encode_batch_fast(lines))),
+        "hark, tokenizer.json": lambda: hark(text_file, json_file),
+    }
+    best = {}
+    for _ in range(7):
+        for name, run in runs.items():
+            seconds, count = run()
+            best[name] = min(best.get(name, (seconds, count)), (seconds, count))
+    size = len(text.encode())
+    for name, (seconds, count) in best.items():
+        print(f"{name}\t{count} tokens\t{seconds * 1000:.1f} ms\t{size / seconds / 1e6:.1f} MB/s")
+
+
+if __name__ == "__main__":
+    main()
