@@ -1,5 +1,5 @@
 // A megabyte of mixed text against the tokenizers library and tiktoken, and what is learnt against
-// the tokenizers library's BpeTrainer (tests/golden/tokenize.py).
+// the tokenizers library's BpeTrainer (tests/golden/gpt_tokenize.py).
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 const json& golden() {
     static const json kGolden =
-        json::parse(test::read_text(source_dir() / "tests/golden/tokenize.json"));
+        json::parse(test::read_text(source_dir() / "tests/golden/gpt_tokenize.json"));
     return kGolden;
 }
 
@@ -30,7 +30,7 @@ std::string bytes_from_hex(const std::string& hex) {
     return bytes;
 }
 
-// The generator of tests/golden/tokenize.py.
+// The generator of tests/golden/gpt_tokenize.py.
 std::string generated(const std::string& pieces, uint64_t seed, size_t size) {
     std::vector<std::string> choices;
     for (const auto& piece : golden()[pieces])

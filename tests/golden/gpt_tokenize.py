@@ -1,9 +1,9 @@
-"""Makes tests/golden/tokenize.json: what tokenizers and tiktoken make of 1 MB of mixed text, and
+"""Makes tests/golden/gpt_tokenize.json: what tokenizers and tiktoken make of 1 MB of mixed text, and
 what the tokenizers library's BpeTrainer learns.
 
 Run from the repository's root, with tokenizers and tiktoken installed:
 
-    python tests/golden/tokenize.py DIRECTORY_WITH_gpt2.tiktoken_AND_multilingual.tiktoken
+    python tests/golden/gpt_tokenize.py DIRECTORY_WITH_gpt2.tiktoken_AND_multilingual.tiktoken
 
 The text is not kept: a random generator lays pieces end to end, here and in the test. Of the ids
 the number, the first and a hash are kept (FNV-1a, 64 bits, over little-endian int32). Bytes that
@@ -85,7 +85,7 @@ def main():
         training.append({"pieces": source, "seed": seed, "bytes": size, "vocab": vocab, "result": trained(made, vocab)})
     golden = {"made_with": f"tokenizers {tokenizers.__version__}, tiktoken", "mixed": [p.hex() for p in pieces],
               "few": [p.encode().hex() for p in FEW], "seed": 1, "bytes": 1_000_000, "text_hash": fnv(mixed), "ids": ids, "training": training}
-    (ROOT / "tests" / "golden" / "tokenize.json").write_text(json.dumps(golden, ensure_ascii=False, indent=0) + "\n")
+    (ROOT / "tests" / "golden" / "gpt_tokenize.json").write_text(json.dumps(golden, ensure_ascii=False, indent=0) + "\n")
 
 
 if __name__ == "__main__":
