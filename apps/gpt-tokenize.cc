@@ -135,8 +135,8 @@ void run(const Options& options, Console& console) {
     if (options.training.on())
         return train_tokenizer(options.training, options.documents, options.files,
                                options.output.directory, console);
-    const std::filesystem::path path =
-        options.vocab.empty() ? find_model(options.model, "gpt") : std::filesystem::path(options.vocab);
+    const std::filesystem::path path = options.vocab.empty() ? find_model(options.model, "gpt")
+                                                             : std::filesystem::path(options.vocab);
     const auto tokenizer = Tokenizer::load(path);
     options.decode ? decode(options, *tokenizer, console) : encode(options, *tokenizer, console);
 }

@@ -104,11 +104,11 @@ void train_pieces(const TrainingOptions& options, Texts& texts, const std::strin
 }  // namespace
 
 void TrainingOptions::flags(Flags& flags) {
-    flags.add(
-        "train-vocab", vocab,
-        "N tokens: train a tokenizer of so many on the text instead, into --output-dir; of the kind "
-        "bytes, 256 of them are the bytes, and <|endoftext|> is one more behind them",
-        0, 1'000'000);
+    flags.add("train-vocab", vocab,
+              "N tokens: train a tokenizer of so many on the text instead, into --output-dir; of "
+              "the kind "
+              "bytes, 256 of them are the bytes, and <|endoftext|> is one more behind them",
+              0, 1'000'000);
     flags.add("train-kind", kind, {"bytes", "unigram", "bpe"},
               "what is trained: byte-level BPE, or a sentencepiece model");
 }
