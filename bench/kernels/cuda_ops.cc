@@ -42,17 +42,25 @@ void put(std::byte* to, Dtype dtype, int64_t i, float x) {
         reinterpret_cast<int8_t*>(to)[i] = static_cast<int8_t>(std::clamp(x * 40, -127.f, 127.f));
 }
 
-// Random values, repeated after a prime number of them: zeros run faster than what models compute
-// with.
+// Random values, drawn once and repeated after a prime number of them, each tensor's from another
+// one on: zeros run faster than what models compute with.
 Tensor random_tensor(Context& ctx, Dtype dtype, std::initializer_list<int64_t> shape) {
     constexpr int64_t kPeriod = 1048573;
-    static std::mt19937 generator(1);
-    std::normal_distribution<float> normal;
+    static const std::vector<float> drawn = [] {
+        std::mt19937 generator(1);
+        std::normal_distribution<float> normal;
+        std::vector<float> values(kPeriod);
+        for (float& value : values) value = normal(generator);
+        return values;
+    }();
+    static int64_t first = 0;
+    first = (first + 611953) % kPeriod;
     const Tensor tensor = ctx.arena.tensor(dtype, shape);
     std::vector<std::byte> bytes(tensor.bytes());
-    const int64_t drawn = std::min(kPeriod, tensor.size());
-    for (int64_t i = 0; i < drawn; ++i) put(bytes.data(), dtype, i, normal(generator));
-    const size_t period = static_cast<size_t>(drawn) * size_of(dtype);
+    const int64_t own = std::min(kPeriod, tensor.size());
+    for (int64_t i = 0; i < own; ++i)
+        put(bytes.data(), dtype, i, drawn[static_cast<size_t>((first + i) % kPeriod)]);
+    const size_t period = static_cast<size_t>(own) * size_of(dtype);
     for (size_t at = period; at < bytes.size(); at += period)
         std::copy_n(bytes.data(), std::min(period, bytes.size() - at), bytes.data() + at);
     cuda_ops().upload(ctx, tensor.data, bytes.data(), bytes.size());
