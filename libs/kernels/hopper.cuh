@@ -58,6 +58,14 @@ __device__ inline void arrive(uint64_t& barrier) {
                  : "memory");
 }
 
+// cp.async.mbarrier.arrive.noinc: arrives when the copies are done (cp.async) that this thread has
+// started so far.
+__device__ inline void arrive_when_copied(uint64_t& barrier) {
+    asm volatile(
+        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier))
+        : "memory");
+}
+
 // mbarrier.arrive.expect_tx: arrives, and the phase waits for that many bytes too.
 __device__ inline void arrive_expecting(uint64_t& barrier, uint32_t bytes) {
     asm volatile(
@@ -147,6 +155,15 @@ __device__ inline int cluster_rank() {
     return rank;
 }
 
+// The two parts of sync_cluster(), for what is in between. Of what a thread has written the first
+// says nothing: to tell that a block is there.
+__device__ inline void arrive_in_cluster() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ inline void wait_for_cluster() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 // barrier.cluster, by all threads of all its blocks, each warp as a whole: barriers that were set
 // up before it (and fence_init) are there, and what a thread has sent to another block's has come.
 __device__ inline void sync_cluster() {
@@ -169,6 +186,13 @@ __device__ inline uint32_t address_in(int rank, const void* pointer) {
 // what this thread wrote it says nothing there: to tell that something has been read.
 __device__ inline void arrive_at(int rank, uint64_t& barrier) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address_in(rank, &barrier))
+                 : "memory");
+}
+
+// st.shared::cluster: 16 bytes to an address of address_in(); there behind sync_cluster().
+__device__ inline void send(uint32_t to, const float (&values)[4]) {
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(values[0]),
+                 "f"(values[1]), "f"(values[2]), "f"(values[3])
                  : "memory");
 }
 
@@ -251,7 +275,9 @@ __device__ inline void pin(float (&registers)[N]) {
                      : HARK_FLOATS_##COUNT(c)                                                \
                      : "l"(a), "l"(b), "r"(static_cast<int>(add)));                          \
     }
+HARK_PRODUCT_FROM_SHARED(__half, f16, 64, 32, 32, 33, 34)
 HARK_PRODUCT_FROM_SHARED(__half, f16, 128, 64, 64, 65, 66)
+HARK_PRODUCT_FROM_SHARED(__nv_bfloat16, bf16, 64, 32, 32, 33, 34)
 HARK_PRODUCT_FROM_SHARED(__nv_bfloat16, bf16, 128, 64, 64, 65, 66)
 
 // wgmma.mma_async, a in registers (each warp's 16 rows as in mma.m16n8k16), b in shared memory

@@ -168,6 +168,8 @@ void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
                                         : sliced_product<1, 2>(ctx, args, x, values);
     if (args.rows <= 32 && !vocabulary) return sliced_product<1, 4>(ctx, args, x, values);
     const auto tiles = [&](int n, int t) { return ceil_div(args.n, n) * ceil_div(args.rows, t); };
+    const bool batch = vocabulary ? args.rows > 64 : tiles(32, 32) >= 80;
+    if (batch && batch_product(ctx, args, x, values)) return;
     // Slices next to one another pay where the blocks are few, the more so the longer they are.
     if (tiles(32, 32) <= (args.k >= 4096 ? 160 : 80))
         return sliced_product<2, 4>(ctx, args, x, values);

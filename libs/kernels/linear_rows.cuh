@@ -1,6 +1,7 @@
 // linear of 16-bit activations for any number of rows on the matrix units, so that a row's bits do
-// not depend on the rows beside it. Two kernels compute the same: sliced_kernel (linear_rows.cu)
-// for few rows, tiled_kernel (linear_tiles.cu) for more.
+// not depend on the rows beside it. Three kernels compute the same: sliced_kernel (linear_rows.cu)
+// for few rows, tiled_kernel (linear_tiles.cu) for more, and for these on Hopper batch_kernel
+// (linear_batch.cu), whose wgmma rounds a step's sum as mma.m16n8k16 does.
 //
 // Both multiply 16 outputs x 16 columns by 16 columns x 8 rows (mma.m16n8k16): the weights are the
 // first operand, rows of x the second, so that the unit computes each row from that row alone. What
@@ -181,6 +182,9 @@ bool has_rows_product(const Tensor& x, const Matrix& w);
 
 // y = epilogue(x W^T), by the kernel and the tile that are fastest for the number of rows.
 void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+
+// The same by Hopper's own products; false, and nothing done, on another GPU or for int8 weights.
+bool batch_product(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w);
 
 // The same by tiled_kernel, in tiles of this many outputs and rows.
 enum class Tile { k32x32, k64x64, k128x64 };

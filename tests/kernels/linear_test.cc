@@ -212,6 +212,8 @@ TEST_P(LinearOnGpu, AgreesAtEveryNumberOfRows) {
             for (const Shape& of : {Shape{0, 75, 240}, Shape{0, 130, 72}, Shape{0, 40, 51}})
                 check_product(device, GetParam(), weights, {rows, of.n, of.k}, Activation::gelu,
                               true, 1);
+        for (const Shape& of : {Shape{65, 1293, 200}, Shape{128, 1288, 1032}, Shape{600, 1290, 72}})
+            check_product(device, GetParam(), weights, of, Activation::gelu, true, 2);
         check_product(device, GetParam(), weights, {9, 51866, 16}, Activation::none, false, 0);
         check_product(device, GetParam(), weights, {70, 50257, 16}, Activation::none, true, 2);
         for (const int residual : {0, 1, 2})
@@ -249,29 +251,38 @@ TEST_P(LinearOnGpu, UnalignedViews) {
 
 // Multiplies all rows at once, then shuffled in batches of every size given, and compares bits.
 void check_neighbours(TestDevice& device, Dtype activations, Dtype weights, Shape shape,
-                      std::initializer_list<int64_t> batches, Dtype y_type = Dtype::f32) {
+                      std::initializer_list<int64_t> batches, Dtype y_type = Dtype::f32,
+                      Activation activation = Activation::gelu, bool with_residual = false) {
     SCOPED_TRACE(concat(name_of(weights), " T ", shape.t, " N ", shape.n, " K ", shape.k, " y ",
-                        name_of(y_type)));
+                        name_of(y_type), " activation ", static_cast<int>(activation), " residual ",
+                        with_residual));
     const Arena::Scope scope(device.ctx().arena);
     const auto [rows, n, k] = shape;
     const Inputs in(shape, activations, weights, 3);
     const Matrix w = in.up(device, weights);
-    const Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {n}),
-                           .activation = Activation::gelu};
+    Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {n}), .activation = activation};
+    if (with_residual) then.residual = device.up(in.residual, y_type, {rows, n});
     Tensor all = device.empty(y_type, {rows, n});
     linear(device.ctx(), all, device.up(in.x, activations, {rows, k}), w, then);
     const std::vector<float> together = device.down(all);
     std::vector<int64_t> order(rows);
     for (int64_t i = 0; i < rows; ++i) order[i] = i * 7919 % rows;  // a prime
-    std::vector<float> shuffled;
-    for (int64_t row : order)
-        shuffled.insert(shuffled.end(), in.x.begin() + row * k, in.x.begin() + (row + 1) * k);
-    const Tensor x = device.up(shuffled, activations, {rows, k});
+    const auto shuffled = [&](const std::vector<float>& values, int64_t width) {
+        std::vector<float> moved;
+        for (int64_t row : order)
+            moved.insert(moved.end(), values.begin() + row * width,
+                         values.begin() + (row + 1) * width);
+        return moved;
+    };
+    const Tensor x = device.up(shuffled(in.x, k), activations, {rows, k});
+    Tensor residual;
+    if (with_residual) residual = device.up(shuffled(in.residual, n), y_type, {rows, n});
     for (const int64_t batch : batches) {
         int64_t different = 0;
         for (int64_t begin = 0; begin < rows; begin += batch) {
             const int64_t end = std::min(rows, begin + batch);
             Tensor y = all.slice(begin, end);
+            if (with_residual) then.residual = residual.slice(begin, end);
             linear(device.ctx(), y, x.slice(begin, end), w, then);
         }
         const std::vector<float> found = device.down(all);
@@ -297,6 +308,27 @@ TEST_P(LinearOnGpu, RowsAreTheSameBitsWhateverIsBesideThem) {
                          {1, 13, 30});
         check_neighbours(device, GetParam().activations, weights.dtype, {1200, 1290, 128},
                          {50, 100, 256, 512});
+    }
+}
+
+// Every kernel and tile below the encoder's rows against a row alone: outputs that fill tiles or
+// not, written 8, 2 and 1 at a time, slices of every length, the last columns no whole unit.
+TEST_P(LinearOnGpu, RowsAreTheSameBitsInEveryBatch) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Dtype type = GetParam().activations;
+    const auto check = [&](Dtype weights, int64_t n, int64_t k, Dtype y_type, Activation activation,
+                           bool residual) {
+        check_neighbours(device, type, weights, {1499, n, k},
+                         {1, 7, 8, 16, 32, 33, 64, 65, 128, 200, 512, 1024}, y_type, activation,
+                         residual);
+    };
+    for (const WeightCase& weights : kWeights) {
+        check(weights.dtype, 1290, 2064, type, Activation::none, true);
+        check(weights.dtype, 1296, 328, type, Activation::gelu, false);
+        check(weights.dtype, 1293, 200, type, Activation::gelu_tanh, true);
+        check(weights.dtype, 1290, 72, Dtype::f32, Activation::gelu, true);
+        check_neighbours(device, type, weights.dtype, {200, 4104, 648}, {1, 8, 33, 64, 128}, type);
     }
 }
 

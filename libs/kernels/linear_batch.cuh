@@ -1,0 +1,177 @@
+// linear for a decoder's batch on Hopper, the part that moves data: how a block is made up, the
+// threads that copy both operands to shared memory, and how y is written.
+//
+// The steps of linear_rows.cuh take 4 columns of each of a row's chunks of 8, and wgmma 16
+// neighbours of a row in shared memory. So the copies are of 8 bytes, each to its step's place: the
+// copy engine (TMA) moves no less than 16.
+#pragma once
+
+#include "kernels/hopper.cuh"
+#include "kernels/linear_rows.cuh"
+
+namespace hark::cuda::batch {
+
+using namespace hopper;
+
+inline constexpr int kGroup = 128;  // threads of a warpgroup
+
+// A block multiplies 64 * Groups rows of x by `Outputs`, a warpgroup for each 64 rows; one more
+// copies `Stages` units ahead. `Split` blocks of a cluster have the same tile and each some of the
+// slices, whose sums they send to one another: each finishes a part. The stages leave room for one
+// block a multiprocessor: where two kernels overlap, one would get two blocks and another none.
+template <int Groups, int Outputs, int Stages, int Split = 1>
+struct Shape {
+    static constexpr int kRows = 64 * Groups, kOutputs = Outputs, kStages = Stages, kSplit = Split;
+    static constexpr int kMultiplying = kGroup * Groups, kThreads = kMultiplying + kGroup;
+    // What is a block's own to finish: so many times 8 outputs of all rows.
+    static constexpr int kMine = Outputs / 8 / Split, kOwn = 8 * kMine;
+    static constexpr int kPitch = kOwn + 8;  // of sums in shared memory; a warp's meet all banks
+    static_assert(Outputs / 8 % Split == 0);
+    static_assert(kRows * kPitch * 4 <= Stages * (kRows + Outputs) * kUnit * 2);
+};
+
+template <class T, class S>
+struct Stage {
+    T x[S::kRows][kUnit], w[S::kOutputs][kUnit];
+};
+
+template <class S>
+struct Barriers {
+    uint64_t full[S::kStages], empty[S::kStages];
+};
+
+// What a block computes: a tile, and of its sums the slices from `slice` to `last`. Blocks of the
+// same outputs are neighbours in time: their weights come from memory once.
+template <class S>
+struct Work {
+    int rank, row, n, slice, last;
+
+    __device__ explicit Work(const RowsProduct& args) : rank(S::kSplit == 1 ? 0 : cluster_rank()) {
+        const int tile = static_cast<int>(blockIdx.x) / S::kSplit;
+        const int row_tiles = static_cast<int>((args.rows + S::kRows - 1) / S::kRows);
+        row = tile % row_tiles * S::kRows;
+        n = tile / row_tiles * S::kOutputs;
+        slice = args.slices * rank / S::kSplit;
+        last = args.slices * (rank + 1) / S::kSplit;
+    }
+};
+
+// cp.async of 8 bytes, or of zeros where there are none.
+__device__ inline void copy_8(uint32_t to, const void* from, bool there) {
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
+                 "r"(there ? 8 : 0)
+                 : "memory");
+}
+
+// Copies Rows rows of one operand, a unit at a time: a thread of a warpgroup the same 4 columns of
+// every eighth row. Past the last row any others, as what comes of them is not written.
+template <class T, int Rows>
+struct UnitCopy {
+    const T* from;
+    int offsets[Rows / 8];
+    uint32_t to;  // in a stage
+
+    __device__ UnitCopy(const T* all, int first_row, int64_t count, int64_t k, uint32_t stage_begin)
+        : from(all + first_row * k) {
+        const int piece = threadIdx.x % 16, row = threadIdx.x % kGroup / 16;
+        const int rows = static_cast<int>(min(int64_t{Rows}, count - first_row));
+#pragma unroll
+        for (int i = 0; i < Rows / 8; ++i) {
+            int at = row + 8 * i;
+            if (rows < Rows) at %= rows;
+            offsets[i] = at * static_cast<int>(k) + 4 * piece;
+        }
+        // Lane t's chunk of half h is for steps 2 h and 2 h + 1, of which it is the t-th quarter.
+        const int step = piece / 8 * 2 + piece % 2, quarter = piece / 2 % 4;
+        const int chunk = (2 * step + quarter / 2) ^ row;  // swizzled as factor() takes it
+        to = stage_begin + row * kUnit * sizeof(T) + chunk * 16 + quarter % 2 * 8;
+    }
+    __device__ void start(uint32_t stage, int unit, bool there) const {
+#pragma unroll
+        for (int i = 0; i < Rows / 8; ++i)
+            copy_8(stage + to + i * 8 * kUnit * sizeof(T),
+                   from + (there ? offsets[i] + unit * kUnit : 0), there);
+    }
+};
+
+// A warpgroup: copies all units of the block's slices.
+template <class T, class S>
+__device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const RowsProduct& args,
+                           const T* x, const T* w, const Work<S>& work) {
+    const int begin = args.slice_begin(work.slice), end = args.slice_begin(work.last);
+    const UnitCopy<T, S::kRows> x_copy(x, work.row, args.rows, args.k, 0);
+    const UnitCopy<T, S::kOutputs> w_copy(w, work.n, args.n, args.k, sizeof(stages->x));
+    const int column = threadIdx.x % 16 * 4, k = static_cast<int>(args.k);
+    const auto there = [&](int unit) { return unit * kUnit + column < k; };
+    // The first stages are empty, and weights are there before the kernels in front have ended.
+    const int early = min(end - begin, S::kStages);
+    for (int i = 0; i < early; ++i)
+        w_copy.start(shared_address(stages + i), begin + i, there(begin + i));
+    wait_for_previous();
+    Place<S::kStages> place;
+    for (int unit = begin; unit < end; ++unit, place.advance()) {
+        const uint32_t stage = shared_address(stages + place.at);
+        if (unit - begin >= S::kStages) {
+            wait(barriers.empty[place.at], place.parity ^ 1);
+            w_copy.start(stage, unit, there(unit));
+        }
+        x_copy.start(stage, unit, there(unit));
+        arrive_when_copied(barriers.full[place.at]);
+    }
+}
+
+// Finishes the block's part of the tile, whose sums are in shared memory, and writes it, V
+// neighbours at a time, by all threads of the block.
+template <class T, class S, int V>
+class Finish {
+  public:
+    __device__ Finish(const RowsProduct& args, const Work<S>& work) : args_(args), work_(work) {
+        load_residual(threadIdx.x);
+    }
+    __device__ void operator()(const float* sums, const float* biases) {
+#pragma unroll 1
+        for (int i = threadIdx.x; i < kCount; i += S::kThreads) {
+            const Pack<T, V> residual = residual_;
+            load_residual(i + S::kThreads);
+            const int row = i / kPacks, own = i % kPacks * V, n = output(own);
+            if (work_.row + row >= args_.rows || work_.n + n >= args_.n) continue;
+            const int64_t at = place(row, n);
+            const Pack<float, V> sum = load_pack<V>(sums + row * S::kPitch + own);
+            Pack<T, V> y;
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                const float added = V == 1 ? residual_at(args_, at) : to_f32(residual.values[v]);
+                const float value = finished(args_, {1.0f, biases[n + v]}, sum.values[v], added);
+                if (V == 1) {
+                    store_any(args_.y, args_.y_type, at, value);
+                } else {
+                    y.values[v] = from_f32<T>(value);
+                }
+            }
+            if (V > 1) *reinterpret_cast<Pack<T, V>*>(static_cast<T*>(args_.y) + at) = y;
+        }
+    }
+
+  private:
+    static constexpr int kPacks = S::kOwn / V, kCount = S::kRows * kPacks;
+
+    // Which of the tile's outputs the block's own is.
+    __device__ int output(int own) const { return work_.rank * S::kOwn + own; }
+    __device__ int64_t place(int row, int n) const {
+        return int64_t{work_.row + row} * args_.n + work_.n + n;
+    }
+    // Of the i-th V values: it is there when their turn comes.
+    __device__ void load_residual(int i) {
+        residual_ = {};
+        if (V == 1 || !args_.residual || i >= kCount) return;
+        const int row = i / kPacks, n = output(i % kPacks * V);
+        if (work_.row + row < args_.rows && work_.n + n < args_.n)
+            residual_ = load_pack<V>(static_cast<const T*>(args_.residual) + place(row, n));
+    }
+
+    const RowsProduct& args_;
+    const Work<S>& work_;
+    Pack<T, V> residual_;
+};
+
+}  // namespace hark::cuda::batch
