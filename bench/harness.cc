@@ -46,8 +46,8 @@ double speed_of_product(int threads, const std::vector<T>& values) {
             onednn::multiply(threads, f32.data(), kSize, values.data(), kSize, values.data(), kSize,
                              kSize, kSize);
         else
-            onednn::multiply(threads, f32.data(), kSize, values.data(), kSize, values.data(), kSize,
-                             kSize, kSize, false);
+            onednn::multiply(threads, f32.data(), kSize, {values.data(), kSize},
+                             {values.data(), kSize, true}, kSize, kSize, kSize, false);
     });
     return 2.0 * kSize * kSize * kSize / ms * 1e-6;
 }
