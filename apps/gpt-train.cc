@@ -12,6 +12,7 @@
 #include "core/io.h"
 #include "core/models.h"
 #include "core/progress.h"
+#include "gpt/llmc_file.h"
 #include "gpt/run_folder.h"
 #include "gpt/trainer.h"
 #include "kernels/backend.h"
@@ -35,11 +36,15 @@ constexpr const char* kSummary =
 
 struct Options : gpt::TrainOptions {
     int64_t vocab_size = 0, threads = 0;
+    std::string export_llmc, export_dtype = "f32";
 
     void flags(Flags& flags) {
         gpt::TrainOptions::flags(flags);
         flags.add("vocab-size", vocab_size, "N tokens of a new model without --tokenizer", 0,
                   1 << 24);
+        flags.add("export-llmc", export_llmc,
+                  "FILE that the whole run's model is also written to, in llm.c's format");
+        flags.add("export-dtype", export_dtype, {"f32", "bf16"}, "TYPE of --export-llmc's values");
         flags.add("threads", threads, "N CPU threads; 0: all cores", 0, 1024);
     }
 };
@@ -71,26 +76,35 @@ double measured_limit(Context& ctx) {
 // Where a run's model comes from: its own folder, --model, or --tokenizer and a shape.
 struct Start {
     gpt::Config config;
-    std::filesystem::path tokenizer;  // its directory, or none
+    std::filesystem::path directory;  // that has its tokenizer, or none
     std::optional<int32_t> end_of_text;
 };
 
 Start start_of(const Options& options, const gpt::RunFolder& folder) {
     Start start;
-    if (folder.newest() || !options.model.empty()) {
-        start.tokenizer = folder.newest() ? folder.path() : find_model(options.model, "gpt");
-        start.config = gpt::load_config(start.tokenizer);
+    if (folder.newest() || (!options.model.empty() && !options.from_llmc())) {
+        start.directory = folder.newest() ? folder.path() : find_model(options.model, "gpt");
+        start.config = gpt::load_config(start.directory);
+    } else if (options.from_llmc()) {
+        start.directory = options.tokenizer;
+        start.config = gpt::LlmcFile(options.model).config();
     } else {
-        start.tokenizer = options.tokenizer;
+        start.directory = options.tokenizer;
         int64_t n_vocab = options.vocab_size;
         require_usage(options.tokenizer.empty() != (n_vocab == 0),
                       "a new model needs --tokenizer or --vocab-size");
-        if (n_vocab == 0) n_vocab = Bpe::from_directory(start.tokenizer).vocab_size();
+        if (n_vocab == 0) n_vocab = Bpe::from_directory(start.directory).vocab_size();
         start.config = options.shape.config(n_vocab, options.length);
     }
-    const bool bpe = std::filesystem::exists(start.tokenizer / "tokenizer.json") ||
-                     std::filesystem::exists(start.tokenizer / "vocab.json");
-    if (bpe) start.end_of_text = Bpe::from_directory(start.tokenizer).special("<|endoftext|>");
+    const bool asked_for = !start.directory.empty() && start.directory == options.tokenizer;
+    if (!asked_for && !std::filesystem::exists(start.directory / "tokenizer.json") &&
+        !std::filesystem::exists(start.directory / "vocab.json"))
+        return start;
+    const Bpe bpe = Bpe::from_directory(start.directory);
+    require(bpe.vocab_size() <= start.config.n_vocab, start.directory.string(),
+            ": the tokenizer has ", bpe.vocab_size(), " tokens, the model only ",
+            start.config.n_vocab);
+    start.end_of_text = bpe.special("<|endoftext|>");
     if (start.end_of_text && start.config.eos_token_ids.empty())
         start.config.eos_token_ids = {*start.end_of_text};
     return start;
@@ -111,6 +125,7 @@ class Run {
                       start_.config.n_positions, ", the model's context, found ", options_.length);
         require(!options_.mask_documents || start_.end_of_text,
                 "--mask-documents: the tokenizer has no <|endoftext|> between documents");
+        if (!options_.export_llmc.empty()) gpt::check_llmc(start_.config, options_.export_llmc);
         const int64_t n_vocab = start_.config.n_vocab;
         train_.emplace(options_.train, options_.length, n_vocab);
         if (!options_.val.empty()) val_.emplace(options_.val, options_.length, n_vocab);
@@ -150,6 +165,10 @@ class Run {
             if (last || state_.step % options_.save_every == 0) save();
         }
         if (saved_ != state_.step) save();
+        if (state_.step == options_.steps && !options_.export_llmc.empty())
+            gpt::write_llmc(options_.export_llmc, start_.config, trainer_->layout(),
+                            trainer_->parameters(),
+                            options_.export_dtype == "f32" ? Dtype::f32 : Dtype::bf16);
         if (stop_signal == 0) return;
         std::signal(stop_signal, SIG_DFL);  // ended as the signal would have ended it
         std::raise(stop_signal);
@@ -165,11 +184,15 @@ class Run {
             saved_ = state_.step;
             return;
         }
-        folder_.describe(start_.config, start_.tokenizer);
+        folder_.describe(start_.config, start_.directory);
         if (options_.model.empty())
             return layout.initialize(trainer_->parameters(), static_cast<uint64_t>(options_.seed));
-        SafetensorsDirectory source(start_.tokenizer, "transformer.");
-        layout.read(trainer_->parameters(), source);
+        std::unique_ptr<TensorSource> source;
+        if (options_.from_llmc())
+            source = std::make_unique<gpt::LlmcFile>(options_.model);
+        else
+            source = std::make_unique<SafetensorsDirectory>(start_.directory, "transformer.");
+        layout.read(trainer_->parameters(), *source);
     }
     void save() {
         state_.outliers = trainer_->outliers();

@@ -53,6 +53,8 @@ struct TrainOptions {
     void flags(Flags& flags);
     void check() const;  // throws UsageError
     Recompute recompute_level() const;
+    // Whether --model is a file in llm.c's format.
+    bool from_llmc() const { return model.ends_with(".bin"); }
     int64_t sequences_a_step() const { return batch * accumulate; }
     // What must be the same where a run goes on, as text.
     std::string identity() const;

@@ -306,6 +306,66 @@ TEST(GptTrain, OutliersAreSkippedAndSaidAlsoInARunThatGoesOn) {
                   read_text(folder.path() / "again/step-00000140" / name));
 }
 
+TEST(GptTrain, ModelsGoToLlmcAndBack) {
+    const TemporaryDirectory folder;
+    const fs::path file = folder.path() / "model.bin", half = folder.path() / "half.bin";
+    fs::copy(whole().out, folder.path() / "run",
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    const auto exported = [&](const fs::path& to,
+                              const std::string& dtype) {  // of a run that ended
+        const ProcessResult result =
+            train(folder.path() / "run", {"--export-llmc", to.string(), "--export-dtype", dtype});
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+    };
+    exported(file, "f32");
+    exported(half, "bf16");
+    // Width 32, 2 layers, 32 positions, 257 tokens padded to 384.
+    const size_t count = 384 * 32 + 32 * 32 + 2 * (12 * 32 * 32 + 13 * 32) + 2 * 32;
+    EXPECT_EQ(fs::file_size(file), 1024 + 4 * count);
+    EXPECT_EQ(fs::file_size(half), 1024 + 2 * count);
+
+    const auto from = [&](const std::string& model, const std::string& out) {
+        std::vector<std::string> all = {"--train",  data() / "train.bin",
+                                        "--val",    data() / "val.bin",
+                                        "--out",    folder.path() / out,
+                                        "--model",  model,
+                                        "--steps",  "1",
+                                        "--rate",   "0",
+                                        "--length", "32"};
+        if (model.ends_with(".bin")) all.insert(all.end(), {"--tokenizer", data() / "tok"});
+        return run_tool("gpt-train", all);
+    };
+    const ProcessResult theirs = from(whole().out.string() + "/", "a"), ours = from(file, "b");
+    ASSERT_EQ(ours.exit_code, 0) << ours.err;
+    EXPECT_EQ(steps_of(ours.out), steps_of(theirs.out));
+    // The run's own last validation: the file has its weights.
+    const std::string last = steps_of(whole().result.out).back();
+    double val = 0, read = 0, rounded = 0;
+    std::istringstream(last.substr(last.find('\t', 3))) >> val;
+    const auto validation = [](const std::string& out) {
+        double step = 0, loss = 0, found = 0;
+        std::istringstream(steps_of(out).at(0)) >> step >> loss >> found;
+        return found;
+    };
+    read = validation(ours.out);
+    EXPECT_NEAR(read, val, 1e-5);
+    const ProcessResult halves = from(half, "c");
+    ASSERT_EQ(halves.exit_code, 0) << halves.err;
+    rounded = validation(halves.out);
+    EXPECT_NEAR(rounded, val, 1e-2);
+    EXPECT_NE(rounded, val);
+    EXPECT_EQ(
+        run_tool("gpt-generate", {"--model", folder.path() / "b/", "--max-tokens", "2"}, "the")
+            .exit_code,
+        0);
+
+    const std::string bytes = read_text(file);
+    write_text(file, bytes.substr(0, bytes.size() - 100));
+    expect_fails(from(file, "d"), 1, file.string() + ": its header describes a model of");
+    write_text(file, "not a model");
+    expect_fails(from(file, "d"), 1, file.string() + ": expected an llm.c model");
+}
+
 TEST(GptTrain, WrongCommandLines) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";

@@ -1,0 +1,67 @@
+// GPT-2 in llm.c's model format: a header of 256 int32, then 16 tensors of one dtype, those of the
+// blocks stacked over the layers, matrices stored (out, in), the vocabulary padded.
+// Source: llm.c train_gpt2.py (write_model: magic 20240326, version 3 float32, 5 bfloat16) and
+// train_gpt2.c (gpt2_build_from_checkpoint).
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files.h"
+#include "core/tensor_source.h"
+#include "gpt/parameters.h"
+
+namespace hark::gpt {
+
+struct LlmcHeader {
+    Config config;  // what the format does not say is GPT-2's
+    int64_t padded_vocab = 0;
+    Dtype dtype = Dtype::f32;  // or bf16
+
+    int64_t file_bytes() const;
+    std::string text() const;
+    // Throws Error beginning with `name` where the bytes are too few, the magic or the version is
+    // another one, or a size is out of range.
+    static LlmcHeader parse(std::string_view bytes, const std::string& name);
+};
+
+// Its tensors under the names and in the layout of a Hugging Face file: Conv1D (in, out), the
+// vocabulary without its padding.
+class LlmcFile : public TensorSource {
+  public:
+    // Throws Error naming the file: as LlmcHeader::parse() does, or a size that does not fit the
+    // header.
+    explicit LlmcFile(const std::filesystem::path& path);
+
+    const Config& config() const { return header_.config; }
+    Dtype dtype() const { return header_.dtype; }
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
+    bool has(const std::string& name) const override;
+    void forget_taken() override { buffers_.clear(); }
+
+  private:
+    struct Place {
+        size_t offset = 0;
+        int64_t rows = 0, columns = 0;  // columns 0: a vector
+        bool turned = false;            // a Hugging Face file has it (columns, rows)
+    };
+    MappedFile file_;
+    LlmcHeader header_;
+    std::map<std::string, Place> places_;
+    std::vector<std::unique_ptr<std::byte[]>> buffers_;  // matrices turned around
+};
+
+// Throws Error, `name` in front, where the format cannot hold such a model: an output table of its
+// own, another MLP width, activation or epsilon.
+void check_llmc(const Config& config, const std::string& name);
+
+// Writes the parameters (layout.size(), float32, host) as f32 or bf16, whole or not at all.
+void write_llmc(const std::filesystem::path& file, const Config& config,
+                const ParameterLayout& layout, const Tensor& parameters, Dtype dtype);
+
+}  // namespace hark::gpt

@@ -1,0 +1,38 @@
+// llm.c model files: the header, and every tensor that it promises.
+#include "core/error.h"
+#include "fuzz/memory_file.h"
+#include "fuzz/seeds.h"
+#include "gpt/llmc_file.h"
+
+using namespace hark;
+
+namespace {
+
+std::string model_file(Dtype dtype) {
+    gpt::LlmcHeader header;
+    header.dtype = dtype;
+    header.config.n_vocab = header.config.n_positions = header.config.n_embd = 2;
+    header.config.n_layer = header.config.n_head = 1;
+    header.config.n_inner = 8;
+    header.padded_vocab = 3;
+    return header.text() + std::string(static_cast<size_t>(header.file_bytes()) - 1024, '\x3c');
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz::fuzz_seeds() {
+    return {model_file(Dtype::f32), model_file(Dtype::bf16)};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const fuzz::MemoryFile input(data, size);
+    try {
+        gpt::LlmcFile file(input.path());
+        // What was accepted lies in the file, so the vector is no larger than the input.
+        const gpt::ParameterLayout layout(file.config());
+        std::vector<float> values(static_cast<size_t>(layout.size()));
+        layout.read(Tensor(values.data(), Dtype::f32, {layout.size()}), file);
+    } catch (const Error&) {
+    }
+    return 0;
+}
