@@ -12,6 +12,7 @@
 #include "core/io.h"
 #include "core/models.h"
 #include "core/progress.h"
+#include "gpt/hellaswag.h"
 #include "gpt/llmc_file.h"
 #include "gpt/run_folder.h"
 #include "gpt/trainer.h"
@@ -27,21 +28,22 @@ constexpr const char* kSummary =
     "Trains a GPT-2 model on token files, as gpt-tokenize writes them.\n"
     "Every step is a line on stdout: step, loss, validation loss (where there is one), learning "
     "rate,\n"
-    "norm of the gradients, milliseconds, tokens a second, and the fraction of the speed of a "
-    "large "
-    "product.\n"
+    "norm of the gradients, milliseconds, tokens a second, the fraction of the speed of a large\n"
+    "product, and the share of --hellaswag's questions answered rightly (with a validation).\n"
     "--out is a directory that transformers and gpt-generate --model read. Where it holds a "
     "checkpoint\n"
     "the run goes on from there, to the same bits; SIGTERM and a closed pipe save one first.";
 
 struct Options : gpt::TrainOptions {
     int64_t vocab_size = 0, threads = 0;
-    std::string export_llmc, export_dtype = "f32";
+    std::string hellaswag, export_llmc, export_dtype = "f32";
 
     void flags(Flags& flags) {
         gpt::TrainOptions::flags(flags);
         flags.add("vocab-size", vocab_size, "N tokens of a new model without --tokenizer", 0,
                   1 << 24);
+        flags.add("hellaswag", hellaswag,
+                  "FILE of questions in llm.c's format, answered with every validation");
         flags.add("export-llmc", export_llmc,
                   "FILE that the whole run's model is also written to, in llm.c's format");
         flags.add("export-dtype", export_dtype, {"f32", "bf16"}, "TYPE of --export-llmc's values");
@@ -129,6 +131,9 @@ class Run {
         const int64_t n_vocab = start_.config.n_vocab;
         train_.emplace(options_.train, options_.length, n_vocab);
         if (!options_.val.empty()) val_.emplace(options_.val, options_.length, n_vocab);
+        if (!options_.hellaswag.empty())
+            hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
+                               start_.config.n_positions);
         trainer_.emplace(ctx_, start_.config, options_,
                          options_.mask_documents ? *start_.end_of_text : -1);
         state_ = {0, options_.identity(), train_->description(), {}};
@@ -138,7 +143,8 @@ class Run {
     void operator()() {
         const double limit = measured_limit(ctx_);
         const gpt::TrainingOrder order(*train_, static_cast<uint64_t>(options_.seed));
-        if (state_.step == 0) write("step\tloss\tval_loss\trate\tnorm\tms\ttokens/s\tfraction\n");
+        if (state_.step == 0)
+            write("step\tloss\tval_loss\trate\tnorm\tms\ttokens/s\tfraction\thellaswag\n");
         while (state_.step < options_.steps && stop_signal == 0) {
             const Clock::time_point begin = Clock::now();
             const gpt::StepResult result = trainer_->step(state_.step + 1, order);
@@ -148,19 +154,22 @@ class Run {
                                         result.loss, ", norm of the gradients ", result.norm));
             const double ms = milliseconds_since(begin);
             const bool last = state_.step == options_.steps;
-            std::string val = "";
-            if (val_ && (last || (options_.val_every > 0 && state_.step % options_.val_every == 0)))
+            const bool judged =
+                last || (options_.val_every > 0 && state_.step % options_.val_every == 0);
+            std::string val, score;
+            if (judged && val_)
                 val = format("%.6f", trainer_->validate(*val_, options_.val_tokens));
+            if (judged && hellaswag_) score = format("%.4f", answer());
             const double tokens =
                 static_cast<double>(options_.sequences_a_step() * options_.length);
             progress_.show(concat("step ", state_.step, " of ", options_.steps,
                                   format(", loss %.3f", result.loss),
                                   format(", %.0f tokens/s", 1e3 * tokens / ms)));
-            const bool written =
-                write(concat(state_.step, format("\t%.6f\t", result.loss), val,
-                             format("\t%.6g", result.rate), format("\t%.4f", result.norm),
-                             format("\t%.1f", ms), format("\t%.0f", 1e3 * tokens / ms),
-                             format("\t%.3f\n", 1e3 * trainer_->flops_a_step() / ms / limit)));
+            const bool written = write(concat(
+                state_.step, format("\t%.6f\t", result.loss), val, format("\t%.6g", result.rate),
+                format("\t%.4f", result.norm), format("\t%.1f", ms),
+                format("\t%.0f", 1e3 * tokens / ms),
+                format("\t%.3f\t", 1e3 * trainer_->flops_a_step() / ms / limit), score, "\n"));
             if (!written) break;
             if (last || state_.step % options_.save_every == 0) save();
         }
@@ -193,6 +202,13 @@ class Run {
         else
             source = std::make_unique<SafetensorsDirectory>(start_.directory, "transformer.");
         layout.read(trainer_->parameters(), *source);
+    }
+    // The share of HellaSwag's questions that the model answers as it should.
+    double answer() {
+        const auto losses = hellaswag_->losses(ctx_, start_.config,
+                                               trainer_->layout().views(trainer_->parameters()),
+                                               options_.batch * options_.length);
+        return hellaswag_->accuracy(losses);
     }
     void save() {
         state_.outliers = trainer_->outliers();
@@ -228,6 +244,7 @@ class Run {
     gpt::RunFolder folder_;
     Start start_;
     std::optional<gpt::TokenWindows> train_, val_;
+    std::optional<gpt::HellaSwag> hellaswag_;
     std::optional<gpt::Trainer> trainer_;
     gpt::RunState state_;
     int64_t saved_ = -1;

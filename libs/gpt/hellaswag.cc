@@ -1,0 +1,195 @@
+#include "gpt/hellaswag.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace hark::gpt {
+namespace {
+
+constexpr size_t kHeaderBytes = 1024;
+constexpr int32_t kMagic = 20240522, kVersion = 1;
+constexpr int64_t kBegin = 65535;  // in front of every example
+constexpr int64_t kCompletions = 4;
+
+// The 16-bit numbers behind the header.
+class Numbers {
+  public:
+    Numbers(std::string_view bytes, std::string where, int64_t n_vocab)
+        : bytes_(bytes), where_(std::move(where)), n_vocab_(n_vocab) {}
+
+    int64_t next(const char* what) {
+        require(at_ + 2 <= bytes_.size(), where_, ": example ", example, ": expected ", what,
+                ", found the file's end");
+        uint16_t value;
+        std::memcpy(&value, bytes_.data() + at_, sizeof value);
+        at_ += sizeof value;
+        return value;
+    }
+    int64_t expect(const char* what, int64_t min, int64_t max) {
+        const int64_t value = next(what);
+        require(value >= min && value <= max, where_, ": example ", example, ": ", what,
+                ": expected ", min, min == max ? "" : concat(" to ", max), ", found ", value);
+        return value;
+    }
+    std::vector<int32_t> tokens(const char* what) {
+        std::vector<int32_t> ids(static_cast<size_t>(expect(what, 1, kBegin)));
+        for (int32_t& id : ids) {
+            id = static_cast<int32_t>(next("a token"));
+            require(id < n_vocab_, where_, ": example ", example, ": the id ", id,
+                    " is over the vocabulary of ", n_vocab_);
+        }
+        return ids;
+    }
+    void require_bytes(int64_t found, int64_t said) const {
+        require(found == said, where_, ": example ", example, ": its contents take ", found,
+                " bytes, but it says ", said);
+    }
+    size_t at() const { return at_; }
+
+    int64_t example = 0;
+
+  private:
+    std::string_view bytes_;
+    std::string where_;
+    int64_t n_vocab_;
+    size_t at_ = kHeaderBytes;
+};
+
+int64_t examples_of(std::string_view bytes, const std::string& where) {
+    require(bytes.size() >= kHeaderBytes, where, ": expected an evaluation file with a header of ",
+            kHeaderBytes, " bytes, found ", bytes.size(), " bytes in all");
+    int32_t fields[3];
+    std::memcpy(fields, bytes.data(), sizeof fields);
+    require(fields[0] == kMagic, where, ": expected an evaluation file, which begins with ", kMagic,
+            ", found ", fields[0]);
+    require(fields[1] == kVersion, where, ": expected version ", kVersion,
+            " of the evaluation format, found ", fields[1]);
+    require(fields[2] > 0, where, ": expected 1 example or more, found ", fields[2]);
+    return fields[2];
+}
+
+HellaSwagExample read_example(Numbers& numbers) {
+    HellaSwagExample example;
+    const size_t begin = numbers.at();
+    numbers.expect("the number that begins an example", kBegin, kBegin);
+    const int64_t bytes = numbers.next("its bytes");
+    // Whoever cuts a file apart may leave the indices as they were.
+    numbers.next("its index");
+    example.label = numbers.expect("its label", 0, kCompletions - 1);
+    numbers.expect("its completions", kCompletions, kCompletions);
+    example.context = numbers.tokens("its context's tokens");
+    for (int64_t i = 0; i < kCompletions; ++i)
+        example.completions.push_back(numbers.tokens("a completion's tokens"));
+    numbers.require_bytes(static_cast<int64_t>(numbers.at() - begin), bytes);
+    return example;
+}
+
+// The rows of several examples, a sequence a completion; where there is nothing to be predicted,
+// the target is -1.
+class Rows {
+  public:
+    void add(const HellaSwagExample& example) {
+        for (const std::vector<int32_t>& completion : example.completions) {
+            std::vector<int32_t> ids = example.context;
+            ids.insert(ids.end(), completion.begin(), completion.end());
+            for (size_t i = 0; i + 1 < ids.size(); ++i) {
+                tokens_.push_back(ids[i]);
+                targets_.push_back(i + 1 < example.context.size() ? -1 : ids[i + 1]);
+                position_.push_back(static_cast<int32_t>(i));
+            }
+            start_.push_back(static_cast<int32_t>(tokens_.size()));
+            longest_ = std::max(longest_, std::ssize(ids) - 1);
+        }
+    }
+    Batch view() {
+        const auto of = [](std::vector<int32_t>& ids) {
+            return Tensor(ids.data(), Dtype::i32, {std::ssize(ids)});
+        };
+        return {of(tokens_), of(targets_), of(position_), {of(start_), longest_}};
+    }
+    int64_t size() const { return std::ssize(tokens_); }
+    // The mean of `losses` over the targets of sequence `i`.
+    double mean(const float* losses, size_t i) const {
+        double sum = 0, count = 0;
+        for (auto row = static_cast<size_t>(start_[i]); row < static_cast<size_t>(start_[i + 1]);
+             ++row) {
+            if (targets_[row] < 0) continue;
+            sum += losses[row];
+            ++count;
+        }
+        return sum / count;
+    }
+
+  private:
+    std::vector<int32_t> tokens_, targets_, position_, start_ = {0};
+    int64_t longest_ = 0;
+};
+
+}  // namespace
+
+int64_t HellaSwagExample::rows() const {
+    int64_t rows = 0;
+    for (const std::vector<int32_t>& completion : completions)
+        rows += std::ssize(context) + std::ssize(completion) - 1;
+    return rows;
+}
+
+int64_t HellaSwagExample::longest() const {
+    int64_t longest = 0;
+    for (const std::vector<int32_t>& completion : completions)
+        longest = std::max(longest, std::ssize(context) + std::ssize(completion) - 1);
+    return longest;
+}
+
+HellaSwag::HellaSwag(const std::filesystem::path& path, int64_t n_vocab, int64_t n_positions)
+    : HellaSwag(read_file(path), path.string(), n_vocab, n_positions) {}
+
+HellaSwag::HellaSwag(std::string_view bytes, const std::string& where, int64_t n_vocab,
+                     int64_t n_positions) {
+    const int64_t count = examples_of(bytes, where);
+    Numbers numbers(bytes, where, n_vocab);
+    for (; numbers.example < count; ++numbers.example) {
+        examples_.push_back(read_example(numbers));
+        require(examples_.back().longest() <= n_positions, where, ": example ", numbers.example,
+                ": expected a context and completions for ", n_positions,
+                " positions, the model's, found ", examples_.back().longest());
+    }
+    require(numbers.at() == bytes.size(), where, ": its header counts ", count,
+            " examples, which end behind ", numbers.at(), " bytes; found ", bytes.size());
+}
+
+std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, const Config& config,
+                                                   const ModelTensors& weights,
+                                                   int64_t rows) const {
+    std::vector<std::vector<double>> all;
+    while (all.size() < examples_.size()) {
+        const Arena::Scope scope(ctx.arena);
+        const size_t begin = all.size();
+        size_t end = begin;
+        Rows packed;
+        do packed.add(examples_[end++]);
+        while (end < examples_.size() && packed.size() + examples_[end].rows() <= rows);
+        Tensor losses = ctx.arena.tensor(Dtype::f32, {packed.size()});
+        compute_losses(ctx, config, weights, packed.view(), losses);
+        for (size_t i = 0; i < end - begin; ++i) {
+            std::vector<double>& of_one = all.emplace_back();
+            for (size_t k = 0; k < kCompletions; ++k)
+                of_one.push_back(packed.mean(losses.as<float>(), i * kCompletions + k));
+        }
+    }
+    return all;
+}
+
+double HellaSwag::accuracy(const std::vector<std::vector<double>>& losses) const {
+    double right = 0;
+    for (size_t i = 0; i < losses.size(); ++i) {
+        const auto least = std::min_element(losses[i].begin(), losses[i].end());
+        right += least - losses[i].begin() == examples_[i].label;
+    }
+    return right / static_cast<double>(losses.size());
+}
+
+}  // namespace hark::gpt

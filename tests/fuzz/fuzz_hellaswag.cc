@@ -1,0 +1,44 @@
+// Files of questions in llm.c's evaluation format.
+#include <cstdlib>
+
+#include "core/error.h"
+#include "fuzz/seeds.h"
+#include "gpt/hellaswag.h"
+
+using namespace hark;
+
+namespace {
+
+std::string number16(int value) {
+    return {static_cast<char>(value & 255), static_cast<char>(value >> 8)};
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz::fuzz_seeds() {
+    std::string bytes(1024, '\0');
+    const int magic = 20240522;
+    const std::string fields =
+        number16(magic & 65535) + number16(magic >> 16) + number16(1) + number16(0);
+    bytes.replace(0, fields.size(), fields);
+    std::vector<std::string> seeds;
+    std::string examples;
+    for (char count = 1; count < 4; ++count) {
+        for (const int number : {65535, 34, 0, 2, 4, 2, 7, 8, 1, 3, 2, 4, 5, 1, 6, 1, 9})
+            examples += number16(number);
+        bytes[8] = count;
+        seeds.push_back(bytes + examples);
+    }
+    return seeds;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    try {
+        const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+        const gpt::HellaSwag tasks(bytes, "fuzz", 300, 64);
+        for (const gpt::HellaSwagExample& example : tasks.examples())
+            if (example.longest() > 64 || example.completions.size() != 4) std::abort();
+    } catch (const Error&) {
+    }
+    return 0;
+}
