@@ -12,6 +12,7 @@
 #include "core/io.h"
 #include "core/models.h"
 #include "core/progress.h"
+#include "gpt/event_file.h"
 #include "gpt/hellaswag.h"
 #include "gpt/llmc_file.h"
 #include "gpt/run_folder.h"
@@ -36,7 +37,7 @@ constexpr const char* kSummary =
 
 struct Options : gpt::TrainOptions {
     int64_t vocab_size = 0, threads = 0;
-    std::string hellaswag, export_llmc, export_dtype = "f32";
+    std::string hellaswag, tensorboard, export_llmc, export_dtype = "f32";
 
     void flags(Flags& flags) {
         gpt::TrainOptions::flags(flags);
@@ -44,6 +45,7 @@ struct Options : gpt::TrainOptions {
                   1 << 24);
         flags.add("hellaswag", hellaswag,
                   "FILE of questions in llm.c's format, answered with every validation");
+        flags.add("tensorboard", tensorboard, "DIR for an event file that TensorBoard shows");
         flags.add("export-llmc", export_llmc,
                   "FILE that the whole run's model is also written to, in llm.c's format");
         flags.add("export-dtype", export_dtype, {"f32", "bf16"}, "TYPE of --export-llmc's values");
@@ -112,6 +114,40 @@ Start start_of(const Options& options, const gpt::RunFolder& folder) {
     return start;
 }
 
+std::string format(const char* pattern, double value) {
+    char text[64];
+    std::snprintf(text, sizeof text, pattern, value);
+    return text;
+}
+
+// What is said of a step.
+struct Metrics {
+    static constexpr const char* kHeading =
+        "step\tloss\tval_loss\trate\tnorm\tms\ttokens/s\tfraction\thellaswag\n";
+
+    int64_t step = 0;
+    gpt::StepResult result;
+    double ms = 0, tokens_per_second = 0, fraction = 0;
+    std::optional<double> val_loss, hellaswag;
+
+    std::string line() const {
+        return concat(step, format("\t%.6f\t", result.loss),
+                      val_loss ? format("%.6f", *val_loss) : "", format("\t%.6g", result.rate),
+                      format("\t%.4f", result.norm), format("\t%.1f", ms),
+                      format("\t%.0f", tokens_per_second), format("\t%.3f\t", fraction),
+                      hellaswag ? format("%.4f", *hellaswag) : "", "\n");
+    }
+    std::vector<gpt::EventFile::Scalar> scalars() const {
+        std::vector<gpt::EventFile::Scalar> all = {{"loss", result.loss},
+                                                   {"learning_rate", result.rate},
+                                                   {"norm", result.norm},
+                                                   {"tokens_per_second", tokens_per_second}};
+        if (val_loss) all.emplace_back("val_loss", *val_loss);
+        if (hellaswag) all.emplace_back("hellaswag", *hellaswag);
+        return all;
+    }
+};
+
 class Run {
   public:
     Run(const Options& options, Console& console)
@@ -138,40 +174,32 @@ class Run {
                          options_.mask_documents ? *start_.end_of_text : -1);
         state_ = {0, options_.identity(), train_->description(), {}};
         begin();
+        if (!options_.tensorboard.empty() && state_.step < options_.steps)
+            events_.emplace(options_.tensorboard, state_.step + 1);
     }
 
     void operator()() {
         const double limit = measured_limit(ctx_);
         const gpt::TrainingOrder order(*train_, static_cast<uint64_t>(options_.seed));
-        if (state_.step == 0)
-            write("step\tloss\tval_loss\trate\tnorm\tms\ttokens/s\tfraction\thellaswag\n");
+        if (state_.step == 0) write(Metrics::kHeading);
+        const double tokens = static_cast<double>(options_.sequences_a_step() * options_.length);
         while (state_.step < options_.steps && stop_signal == 0) {
             const Clock::time_point begin = Clock::now();
-            const gpt::StepResult result = trainer_->step(state_.step + 1, order);
+            Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1, order)};
             ++state_.step;
-            if (result.skipped)
+            if (metrics.result.skipped)
                 console_.warning(concat("step ", state_.step, " is skipped as an outlier: loss ",
-                                        result.loss, ", norm of the gradients ", result.norm));
-            const double ms = milliseconds_since(begin);
-            const bool last = state_.step == options_.steps;
-            const bool judged =
-                last || (options_.val_every > 0 && state_.step % options_.val_every == 0);
-            std::string val, score;
-            if (judged && val_)
-                val = format("%.6f", trainer_->validate(*val_, options_.val_tokens));
-            if (judged && hellaswag_) score = format("%.4f", answer());
-            const double tokens =
-                static_cast<double>(options_.sequences_a_step() * options_.length);
+                                        metrics.result.loss, ", norm of the gradients ",
+                                        metrics.result.norm));
+            metrics.ms = milliseconds_since(begin);
+            metrics.tokens_per_second = 1e3 * tokens / metrics.ms;
+            metrics.fraction = 1e3 * trainer_->flops_a_step() / metrics.ms / limit;
+            judge(metrics);
             progress_.show(concat("step ", state_.step, " of ", options_.steps,
-                                  format(", loss %.3f", result.loss),
-                                  format(", %.0f tokens/s", 1e3 * tokens / ms)));
-            const bool written = write(concat(
-                state_.step, format("\t%.6f\t", result.loss), val, format("\t%.6g", result.rate),
-                format("\t%.4f", result.norm), format("\t%.1f", ms),
-                format("\t%.0f", 1e3 * tokens / ms),
-                format("\t%.3f\t", 1e3 * trainer_->flops_a_step() / ms / limit), score, "\n"));
-            if (!written) break;
-            if (last || state_.step % options_.save_every == 0) save();
+                                  format(", loss %.3f", metrics.result.loss),
+                                  format(", %.0f tokens/s", metrics.tokens_per_second)));
+            if (!report(metrics)) break;
+            if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
         }
         if (saved_ != state_.step) save();
         if (state_.step == options_.steps && !options_.export_llmc.empty())
@@ -203,12 +231,16 @@ class Run {
             source = std::make_unique<SafetensorsDirectory>(start_.directory, "transformer.");
         layout.read(trainer_->parameters(), *source);
     }
-    // The share of HellaSwag's questions that the model answers as it should.
-    double answer() {
-        const auto losses = hellaswag_->losses(ctx_, start_.config,
-                                               trainer_->layout().views(trainer_->parameters()),
-                                               options_.batch * options_.length);
-        return hellaswag_->accuracy(losses);
+    // Validation and questions, where it is the step's turn.
+    void judge(Metrics& metrics) {
+        if (state_.step != options_.steps &&
+            (options_.val_every == 0 || state_.step % options_.val_every != 0))
+            return;
+        if (val_) metrics.val_loss = trainer_->validate(*val_, options_.val_tokens);
+        if (!hellaswag_) return;
+        const gpt::ModelTensors weights = trainer_->layout().views(trainer_->parameters());
+        metrics.hellaswag = hellaswag_->accuracy(
+            hellaswag_->losses(ctx_, start_.config, weights, options_.batch * options_.length));
     }
     void save() {
         state_.outliers = trainer_->outliers();
@@ -217,6 +249,15 @@ class Run {
         saved_ = state_.step;
     }
     // False where the reader of stdout has gone.
+    bool report(const Metrics& metrics) {
+        try {
+            if (events_) events_->add(metrics.step, metrics.scalars());
+        } catch (const Error&) {
+            save();
+            throw;
+        }
+        return write(metrics.line());
+    }
     bool write(const std::string& line) {
         try {
             out_.write(line);
@@ -230,11 +271,6 @@ class Run {
             return false;
         }
     }
-    static std::string format(const char* pattern, double value) {
-        char text[64];
-        std::snprintf(text, sizeof text, pattern, value);
-        return text;
-    }
 
     Options options_;
     Console& console_;
@@ -246,6 +282,7 @@ class Run {
     std::optional<gpt::TokenWindows> train_, val_;
     std::optional<gpt::HellaSwag> hellaswag_;
     std::optional<gpt::Trainer> trainer_;
+    std::optional<gpt::EventFile> events_;
     gpt::RunState state_;
     int64_t saved_ = -1;
 };

@@ -395,6 +395,38 @@ TEST(GptTrain, HellaSwagWithEveryValidation) {
     expect_fails(run("broken"), 1, file.string() + ": expected an evaluation file");
 }
 
+// What stands in an event file is looked at in tests/gpt/event_file_test.cc.
+TEST(GptTrain, EventFilesOfARunThatGoesOn) {
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "run", events = folder.path() / "board/a";
+    const auto files = [&] {
+        std::vector<std::string> contents;
+        for (const fs::directory_entry& entry : fs::directory_iterator(events))
+            contents.push_back(read_text(entry.path()));
+        return contents;
+    };
+    const auto count = [](const std::string& text, const std::string& part) {
+        int found = 0;
+        for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+        return found;
+    };
+    const ProcessResult first = train(out, {"--tensorboard", events.string()});
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    EXPECT_EQ(steps_of(first.out), steps_of(whole().result.out));
+    ASSERT_EQ(files().size(), 1u);
+    EXPECT_EQ(count(files()[0], "learning_rate"), 20);
+    EXPECT_EQ(count(files()[0], "val_loss"), 2);
+    EXPECT_EQ(train(out, {"--tensorboard", events.string()}).exit_code, 0);
+    EXPECT_EQ(files().size(), 1u) << "a run that has ended has no more events";
+    fs::remove_all(out / "step-00000020");
+    EXPECT_EQ(train(out, {"--tensorboard", events.string()}).exit_code, 0);
+    ASSERT_EQ(files().size(), 2u);
+    EXPECT_EQ(count(files()[0], "learning_rate") + count(files()[1], "learning_rate"), 25);
+    write_text(folder.path() / "file", "");
+    expect_fails(train(folder.path() / "other", {"--tensorboard", folder.path() / "file"}), 1,
+                 (folder.path() / "file").string());
+}
+
 TEST(GptTrain, WrongCommandLines) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";
