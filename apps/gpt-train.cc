@@ -1,12 +1,15 @@
 // gpt-train: token files -> a GPT-2 model, and a line of metrics a step on stdout.
 //
 //   token files -> TokenWindows -> TrainingOrder -> Trainer -> RunFolder
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 #include "core/io.h"
@@ -16,6 +19,7 @@
 #include "gpt/hellaswag.h"
 #include "gpt/llmc_file.h"
 #include "gpt/run_folder.h"
+#include "gpt/samples.h"
 #include "gpt/trainer.h"
 #include "kernels/backend.h"
 #include "text/bpe.h"
@@ -37,12 +41,18 @@ constexpr const char* kSummary =
 
 struct Options : gpt::TrainOptions {
     int64_t vocab_size = 0, threads = 0;
-    std::string hellaswag, tensorboard, export_llmc, export_dtype = "f32";
+    int64_t sample_every = 0, sample_tokens = 100;
+    std::string sample_prompt, hellaswag, tensorboard, export_llmc, export_dtype = "f32";
 
     void flags(Flags& flags) {
         gpt::TrainOptions::flags(flags);
         flags.add("vocab-size", vocab_size, "N tokens of a new model without --tokenizer", 0,
                   1 << 24);
+        flags.add("sample-every", sample_every,
+                  "N steps from one text in OUT/samples.txt to the next; 0: none", 0, 1 << 30);
+        flags.add("sample-tokens", sample_tokens, "N tokens of such a text, at most", 1, 1 << 20);
+        flags.add("sample-prompt", sample_prompt,
+                  "TEXT that it goes on from; without it a line's end");
         flags.add("hellaswag", hellaswag,
                   "FILE of questions in llm.c's format, answered with every validation");
         flags.add("tensorboard", tensorboard, "DIR for an event file that TensorBoard shows");
@@ -81,6 +91,7 @@ double measured_limit(Context& ctx) {
 struct Start {
     gpt::Config config;
     std::filesystem::path directory;  // that has its tokenizer, or none
+    std::optional<Bpe> bpe;
     std::optional<int32_t> end_of_text;
 };
 
@@ -104,7 +115,7 @@ Start start_of(const Options& options, const gpt::RunFolder& folder) {
     if (!asked_for && !std::filesystem::exists(start.directory / "tokenizer.json") &&
         !std::filesystem::exists(start.directory / "vocab.json"))
         return start;
-    const Bpe bpe = Bpe::from_directory(start.directory);
+    const Bpe& bpe = start.bpe.emplace(Bpe::from_directory(start.directory));
     require(bpe.vocab_size() <= start.config.n_vocab, start.directory.string(),
             ": the tokenizer has ", bpe.vocab_size(), " tokens, the model only ",
             start.config.n_vocab);
@@ -119,6 +130,11 @@ std::string format(const char* pattern, double value) {
     std::snprintf(text, sizeof text, pattern, value);
     return text;
 }
+
+struct Closing {
+    int fd;
+    ~Closing() { ::close(fd); }
+};
 
 // What is said of a step.
 struct Metrics {
@@ -163,6 +179,8 @@ class Run {
                       start_.config.n_positions, ", the model's context, found ", options_.length);
         require(!options_.mask_documents || start_.end_of_text,
                 "--mask-documents: the tokenizer has no <|endoftext|> between documents");
+        require(options_.sample_every == 0 || start_.bpe,
+                "--sample-every: the run has no tokenizer to write text with");
         if (!options_.export_llmc.empty()) gpt::check_llmc(start_.config, options_.export_llmc);
         const int64_t n_vocab = start_.config.n_vocab;
         train_.emplace(options_.train, options_.length, n_vocab);
@@ -199,6 +217,7 @@ class Run {
                                   format(", loss %.3f", metrics.result.loss),
                                   format(", %.0f tokens/s", metrics.tokens_per_second)));
             if (!report(metrics)) break;
+            if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
             if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
         }
         if (saved_ != state_.step) save();
@@ -247,6 +266,22 @@ class Run {
         folder_.save(trainer_->layout(), state_, trainer_->parameters(), trainer_->m(),
                      trainer_->v(), options_.keep);
         saved_ = state_.step;
+    }
+    void sample() {
+        gpt::GenerateOptions generate;
+        generate.max_tokens = options_.sample_tokens;
+        generate.seed = options_.seed;
+        const std::string text = gpt::sample_text(
+            ctx_, start_.config, trainer_->layout(), trainer_->parameters(), *start_.bpe, generate,
+            options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
+            static_cast<uint64_t>(state_.step));
+        const std::string path = (folder_.path() / "samples.txt").string();
+        const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        require(fd >= 0, path, ": cannot open: ", std::strerror(errno));
+        const Closing closing{fd};
+        ByteWriter out(fd, path);
+        out.write(concat("step ", state_.step, ":\n", text, "\n\n"));
+        out.flush();
     }
     // False where the reader of stdout has gone.
     bool report(const Metrics& metrics) {

@@ -23,10 +23,16 @@ constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kTraining = "training.json";
 constexpr const char* kUnfinished = ".unfinished-";
-// What a Hugging Face directory may hold besides the weights and what this writes itself.
-constexpr const char* kTokenizerFiles[] = {
-    "tokenizer.json",          "vocab.json",       "merges.txt", "tokenizer_config.json",
-    "special_tokens_map.json", "added_tokens.json"};
+constexpr const char* kConfig = "config.json";
+// What a Hugging Face directory has besides the weights: the configuration, and a tokenizer's
+// files.
+constexpr const char* kShared[] = {kConfig,
+                                   "tokenizer.json",
+                                   "vocab.json",
+                                   "merges.txt",
+                                   "tokenizer_config.json",
+                                   "special_tokens_map.json",
+                                   "added_tokens.json"};
 
 std::string name_of_step(int64_t step) {
     const std::string digits = std::to_string(step);
@@ -105,10 +111,10 @@ RunFolder::RunFolder(const fs::path& path) : path_(path) {
 }
 
 void RunFolder::describe(const Config& config, const fs::path& tokenizer) const {
-    write_whole(path_ / "config.json", format_config(config));
+    write_whole(path_ / kConfig, format_config(config));
     if (tokenizer.empty()) return;
-    for (const char* name : kTokenizerFiles)
-        if (fs::exists(tokenizer / name) && !fs::equivalent(tokenizer, path_))
+    for (const char* name : kShared)
+        if (name != kConfig && fs::exists(tokenizer / name) && !fs::equivalent(tokenizer, path_))
             write_whole(path_ / name, read_file(tokenizer / name));
 }
 
@@ -177,9 +183,8 @@ void RunFolder::save(const ParameterLayout& layout, const RunState& state, Tenso
                                              {"losses", state.outliers.losses.values()},
                                              {"norms", state.outliers.norms.values()}};
         write_whole(unfinished / kTraining, root.dump(2) + "\n");
-        for (const fs::directory_entry& entry : fs::directory_iterator(path_))
-            if (entry.is_regular_file() && !entry.is_symlink())
-                fs::copy_file(entry.path(), unfinished / entry.path().filename());
+        for (const char* shared : kShared)
+            if (fs::exists(path_ / shared)) fs::copy_file(path_ / shared, unfinished / shared);
         flush_folder(unfinished);
         fs::remove_all(path_ / name);
         fs::rename(unfinished, path_ / name);

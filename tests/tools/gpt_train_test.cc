@@ -427,6 +427,39 @@ TEST(GptTrain, EventFilesOfARunThatGoesOn) {
                  (folder.path() / "file").string());
 }
 
+TEST(GptTrain, SamplesOfWhatItWrites) {
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "run";
+    const std::vector<std::string> more = {
+        "--sample-every", "10", "--sample-tokens", "12", "--sample-prompt", "and the king"};
+    const ProcessResult result = train(out, more);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(steps_of(result.out), steps_of(whole().result.out));  // nothing else changes
+    const std::string texts = read_text(out / "samples.txt");
+    const size_t second = texts.find("\n\nstep 20:\n");
+    ASSERT_NE(second, std::string::npos) << texts;
+    EXPECT_TRUE(texts.starts_with("step 10:\nand the king"));
+    // The last one is what gpt-generate makes of the checkpoint: seed 0, and of its 20th prompt.
+    const ProcessResult made = run_tool("gpt-generate",
+                                        {"--model", out.string() + "/", "--max-tokens", "12",
+                                         "--seed", "20", "--echo", "--dtype", "f32"},
+                                        "and the king");
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_EQ(texts.substr(second + 11), made.out + (made.out.ends_with('\n') ? "\n" : "\n\n"))
+        << texts;
+    EXPECT_FALSE(fs::exists(out / "step-00000020/samples.txt"));
+    EXPECT_TRUE(fs::exists(out / "step-00000020/tokenizer.json"));
+
+    fs::remove_all(out / "step-00000020");
+    EXPECT_EQ(train(out, more).exit_code, 0);
+    EXPECT_EQ(read_text(out / "samples.txt"), texts + texts.substr(second + 2));
+    expect_fails(
+        run_tool("gpt-train", {"--train", data() / "train.bin", "--out", folder.path() / "other",
+                               "--vocab-size", "257", "--layers", "1", "--width", "8", "--heads",
+                               "1", "--length", "16", "--steps", "1", "--sample-every", "1"}),
+        1, "--sample-every: the run has no tokenizer");
+}
+
 TEST(GptTrain, WrongCommandLines) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";

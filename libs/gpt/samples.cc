@@ -1,0 +1,51 @@
+#include "gpt/samples.h"
+
+#include <map>
+#include <vector>
+
+#include "core/error.h"
+
+namespace hark::gpt {
+namespace {
+
+// Parameters in memory as a Hugging Face file would give them.
+class ParameterSource : public TensorSource {
+  public:
+    ParameterSource(const ParameterLayout& layout, const Tensor& parameters)
+        : values_(parameters.as<float>()) {
+        for (const ParameterLayout::Entry& entry : layout.entries()) entries_[entry.name] = &entry;
+    }
+
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override {
+        const ParameterLayout::Entry& entry = *entries_.at(name);
+        float* from = values_ + entry.offset;
+        if (!entry.transposed) return Tensor(from, Dtype::f32, shape);
+        const int64_t n = entry.rows, k = entry.columns;
+        std::vector<float>& turned = buffers_.emplace_back(static_cast<size_t>(n * k));
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t j = 0; j < k; ++j)
+                turned[static_cast<size_t>(j * n + i)] = from[i * k + j];
+        return Tensor(turned.data(), Dtype::f32, shape);
+    }
+    bool has(const std::string& name) const override { return entries_.contains(name); }
+    void forget_taken() override { buffers_.clear(); }
+
+  private:
+    float* values_;
+    std::map<std::string, const ParameterLayout::Entry*> entries_;
+    std::vector<std::vector<float>> buffers_;
+};
+
+}  // namespace
+
+std::string sample_text(Context& ctx, const Config& config, const ParameterLayout& layout,
+                        const Tensor& parameters, const Bpe& bpe, const GenerateOptions& options,
+                        const std::string& prompt, uint64_t index) {
+    const Arena::Scope scope(ctx.arena);
+    ParameterSource source(layout, parameters);
+    const Model model = read_model(source, config, precision_of("f32"), ctx.arena.source());
+    Generator generate(ctx, model, bpe, options);
+    return prompt + generate(prompt, index, {}).text;
+}
+
+}  // namespace hark::gpt

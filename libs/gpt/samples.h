@@ -1,0 +1,18 @@
+// What a model that is being trained writes.
+#pragma once
+
+#include <string>
+
+#include "gpt/generate.h"
+#include "gpt/parameters.h"
+
+namespace hark::gpt {
+
+// The prompt and what the model of `parameters` (layout.size(), float32, host) goes on with, as
+// gpt-generate would with the same options; the `index`-th prompt of a run. Takes the memory of a
+// second copy of the parameters while it runs.
+std::string sample_text(Context& ctx, const Config& config, const ParameterLayout& layout,
+                        const Tensor& parameters, const Bpe& bpe, const GenerateOptions& options,
+                        const std::string& prompt, uint64_t index);
+
+}  // namespace hark::gpt
