@@ -37,7 +37,8 @@ constexpr const char* kSummary =
     "product, and the share of --hellaswag's questions answered rightly (with a validation).\n"
     "--out is a directory that transformers and gpt-generate --model read. Where it holds a "
     "checkpoint\n"
-    "the run goes on from there, to the same bits; SIGTERM and a closed pipe save one first.";
+    "the run goes on from there, to the same bits; SIGTERM and a closed pipe save one first.\n"
+    "Presets for --config lie in presets/gpt-train, installed in share/hark/presets.";
 
 struct Options : gpt::TrainOptions {
     int64_t vocab_size = 0, threads = 0;

@@ -460,6 +460,32 @@ TEST(GptTrain, SamplesOfWhatItWrites) {
         1, "--sample-every: the run has no tokenizer");
 }
 
+TEST(GptTrain, PresetsAreTaken) {
+    const TemporaryDirectory folder;
+    int presets = 0;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(source_dir() / "presets/gpt-train")) {
+        SCOPED_TRACE(entry.path());
+        ++presets;
+        expect_fails(run_tool("gpt-train", {"--config", entry.path()}), 2, "--train: expected");
+        // All flags and the shape make sense, so that the tokens are looked for.
+        expect_fails(
+            run_tool("gpt-train", {"--config", entry.path(), "--train", "none.bin", "--out",
+                                   folder.path() / "a", "--tokenizer", data() / "tok"}),
+            1, "none.bin");
+    }
+    EXPECT_GE(presets, 3);
+    // The command line wins.
+    const ProcessResult result = run_tool(
+        "gpt-train", {"--config", source_dir() / "presets/gpt-train/quick-test.conf", "--train",
+                      data() / "train.bin", "--out", folder.path() / "b", "--tokenizer",
+                      data() / "tok", "--width", "16", "--steps", "2", "--warmup", "1"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::vector<std::string> steps = steps_of(result.out);
+    ASSERT_EQ(steps.size(), 2u);
+    EXPECT_NE(steps[0].find("\t0.001\t"), std::string::npos) << steps[0];  // the preset's rate
+}
+
 TEST(GptTrain, WrongCommandLines) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";
