@@ -1,31 +1,22 @@
 // gpt-train: token files -> a GPT-2 model, and a line of metrics a step on stdout.
 //
 //   token files -> TokenWindows -> TrainingOrder -> Trainer -> RunFolder
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <optional>
 
 #include "core/io.h"
-#include "core/models.h"
 #include "core/progress.h"
-#include "gpt/event_file.h"
 #include "gpt/hellaswag.h"
 #include "gpt/llmc_file.h"
-#include "gpt/run_folder.h"
 #include "gpt/samples.h"
-#include "gpt/trainer.h"
+#include "gpt/train_metrics.h"
+#include "gpt/train_start.h"
 #include "kernels/backend.h"
-#include "text/bpe.h"
 
 using namespace hark;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -40,141 +31,18 @@ constexpr const char* kSummary =
     "the run goes on from there, to the same bits; SIGTERM and a closed pipe save one first.\n"
     "Presets for --config lie in presets/gpt-train, installed in share/hark/presets.";
 
-struct Options : gpt::TrainOptions {
-    int64_t vocab_size = 0, threads = 0;
-    int64_t sample_every = 0, sample_tokens = 100;
-    std::string sample_prompt, hellaswag, tensorboard, export_llmc, export_dtype = "f32";
-
-    void flags(Flags& flags) {
-        gpt::TrainOptions::flags(flags);
-        flags.add("vocab-size", vocab_size, "N tokens of a new model without --tokenizer", 0,
-                  1 << 24);
-        flags.add("sample-every", sample_every,
-                  "N steps from one text in OUT/samples.txt to the next; 0: none", 0, 1 << 30);
-        flags.add("sample-tokens", sample_tokens, "N tokens of such a text, at most", 1, 1 << 20);
-        flags.add("sample-prompt", sample_prompt,
-                  "TEXT that it goes on from; without it a line's end");
-        flags.add("hellaswag", hellaswag,
-                  "FILE of questions in llm.c's format, answered with every validation");
-        flags.add("tensorboard", tensorboard, "DIR for an event file that TensorBoard shows");
-        flags.add("export-llmc", export_llmc,
-                  "FILE that the whole run's model is also written to, in llm.c's format");
-        flags.add("export-dtype", export_dtype, {"f32", "bf16"}, "TYPE of --export-llmc's values");
-        flags.add("threads", threads, "N CPU threads; 0: all cores", 0, 1024);
-    }
-};
-
 volatile std::sig_atomic_t stop_signal = 0;
-
-double milliseconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-// Operations a second in a product of 1024 cubed: what a step's speed is compared with.
-double measured_limit(Context& ctx) {
-    const Arena::Scope scope(ctx.arena);
-    constexpr int64_t kSize = 1024;
-    Tensor x = ctx.arena.tensor(Dtype::f32, {kSize, kSize}), w = x, y = x;
-    for (Tensor* t : {&w, &y}) *t = ctx.arena.tensor(Dtype::f32, {kSize, kSize});
-    for (Tensor* t : {&x, &w})
-        for (int64_t i = 0; i < t->size(); ++i)
-            t->as<float>()[i] = 1e-3f * static_cast<float>(i % 97);
-    double best = 0;
-    for (int i = 0; i < 4; ++i) {
-        const Clock::time_point begin = Clock::now();
-        linear(ctx, y, x, {w});
-        best = std::max(best, 2e3 * kSize * kSize * kSize / milliseconds_since(begin));
-    }
-    return best;
-}
-
-// Where a run's model comes from: its own folder, --model, or --tokenizer and a shape.
-struct Start {
-    gpt::Config config;
-    std::filesystem::path directory;  // that has its tokenizer, or none
-    std::optional<Bpe> bpe;
-    std::optional<int32_t> end_of_text;
-};
-
-Start start_of(const Options& options, const gpt::RunFolder& folder) {
-    Start start;
-    if (folder.newest() || (!options.model.empty() && !options.from_llmc())) {
-        start.directory = folder.newest() ? folder.path() : find_model(options.model, "gpt");
-        start.config = gpt::load_config(start.directory);
-    } else if (options.from_llmc()) {
-        start.directory = options.tokenizer;
-        start.config = gpt::LlmcFile(options.model).config();
-    } else {
-        start.directory = options.tokenizer;
-        int64_t n_vocab = options.vocab_size;
-        require_usage(options.tokenizer.empty() != (n_vocab == 0),
-                      "a new model needs --tokenizer or --vocab-size");
-        if (n_vocab == 0) n_vocab = Bpe::from_directory(start.directory).vocab_size();
-        start.config = options.shape.config(n_vocab, options.length);
-    }
-    const bool asked_for = !start.directory.empty() && start.directory == options.tokenizer;
-    if (!asked_for && !std::filesystem::exists(start.directory / "tokenizer.json") &&
-        !std::filesystem::exists(start.directory / "vocab.json"))
-        return start;
-    const Bpe& bpe = start.bpe.emplace(Bpe::from_directory(start.directory));
-    require(bpe.vocab_size() <= start.config.n_vocab, start.directory.string(),
-            ": the tokenizer has ", bpe.vocab_size(), " tokens, the model only ",
-            start.config.n_vocab);
-    start.end_of_text = bpe.special("<|endoftext|>");
-    if (start.end_of_text && start.config.eos_token_ids.empty())
-        start.config.eos_token_ids = {*start.end_of_text};
-    return start;
-}
-
-std::string format(const char* pattern, double value) {
-    char text[64];
-    std::snprintf(text, sizeof text, pattern, value);
-    return text;
-}
-
-struct Closing {
-    int fd;
-    ~Closing() { ::close(fd); }
-};
-
-// What is said of a step.
-struct Metrics {
-    static constexpr const char* kHeading =
-        "step\tloss\tval_loss\trate\tnorm\tms\ttokens/s\tfraction\thellaswag\n";
-
-    int64_t step = 0;
-    gpt::StepResult result;
-    double ms = 0, tokens_per_second = 0, fraction = 0;
-    std::optional<double> val_loss, hellaswag;
-
-    std::string line() const {
-        return concat(step, format("\t%.6f\t", result.loss),
-                      val_loss ? format("%.6f", *val_loss) : "", format("\t%.6g", result.rate),
-                      format("\t%.4f", result.norm), format("\t%.1f", ms),
-                      format("\t%.0f", tokens_per_second), format("\t%.3f\t", fraction),
-                      hellaswag ? format("%.4f", *hellaswag) : "", "\n");
-    }
-    std::vector<gpt::EventFile::Scalar> scalars() const {
-        std::vector<gpt::EventFile::Scalar> all = {{"loss", result.loss},
-                                                   {"learning_rate", result.rate},
-                                                   {"norm", result.norm},
-                                                   {"tokens_per_second", tokens_per_second}};
-        if (val_loss) all.emplace_back("val_loss", *val_loss);
-        if (hellaswag) all.emplace_back("hellaswag", *hellaswag);
-        return all;
-    }
-};
 
 class Run {
   public:
-    Run(const Options& options, Console& console)
+    Run(const gpt::TrainOptions& options, Console& console)
         : options_(options),
           console_(console),
           progress_(console),
           out_(STDOUT_FILENO, "stdout"),
           ctx_(make_cpu_context(options.threads)),
           folder_(options.out),
-          start_(start_of(options, folder_)) {
+          start_(gpt::start_of(options, folder_)) {
         if (options_.length == 0) options_.length = start_.config.n_positions;
         require_usage(options_.length <= start_.config.n_positions, "--length: expected at most ",
                       start_.config.n_positions, ", the model's context, found ", options_.length);
@@ -198,25 +66,24 @@ class Run {
     }
 
     void operator()() {
-        const double limit = measured_limit(ctx_);
+        const double limit = gpt::measured_limit(ctx_);
         const gpt::TrainingOrder order(*train_, static_cast<uint64_t>(options_.seed));
-        if (state_.step == 0) write(Metrics::kHeading);
+        if (state_.step == 0) write(gpt::Metrics::kHeading);
         const double tokens = static_cast<double>(options_.sequences_a_step() * options_.length);
         while (state_.step < options_.steps && stop_signal == 0) {
-            const Clock::time_point begin = Clock::now();
-            Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1, order)};
+            const gpt::Clock::time_point begin = gpt::Clock::now();
+            gpt::Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1, order)};
             ++state_.step;
             if (metrics.result.skipped)
                 console_.warning(concat("step ", state_.step, " is skipped as an outlier: loss ",
                                         metrics.result.loss, ", norm of the gradients ",
                                         metrics.result.norm));
-            metrics.ms = milliseconds_since(begin);
+            metrics.ms = gpt::milliseconds_since(begin);
             metrics.tokens_per_second = 1e3 * tokens / metrics.ms;
             metrics.fraction = 1e3 * trainer_->flops_a_step() / metrics.ms / limit;
             judge(metrics);
-            progress_.show(concat("step ", state_.step, " of ", options_.steps,
-                                  format(", loss %.3f", metrics.result.loss),
-                                  format(", %.0f tokens/s", metrics.tokens_per_second)));
+            progress_.show(
+                concat("step ", state_.step, " of ", options_.steps, ", ", metrics.progress()));
             if (!report(metrics)) break;
             if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
             if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
@@ -242,17 +109,10 @@ class Run {
             return;
         }
         folder_.describe(start_.config, start_.directory);
-        if (options_.model.empty())
-            return layout.initialize(trainer_->parameters(), static_cast<uint64_t>(options_.seed));
-        std::unique_ptr<TensorSource> source;
-        if (options_.from_llmc())
-            source = std::make_unique<gpt::LlmcFile>(options_.model);
-        else
-            source = std::make_unique<SafetensorsDirectory>(start_.directory, "transformer.");
-        layout.read(trainer_->parameters(), *source);
+        gpt::begin_parameters(options_, start_, layout, trainer_->parameters());
     }
     // Validation and questions, where it is the step's turn.
-    void judge(Metrics& metrics) {
+    void judge(gpt::Metrics& metrics) {
         if (state_.step != options_.steps &&
             (options_.val_every == 0 || state_.step % options_.val_every != 0))
             return;
@@ -276,16 +136,10 @@ class Run {
             ctx_, start_.config, trainer_->layout(), trainer_->parameters(), *start_.bpe, generate,
             options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
             static_cast<uint64_t>(state_.step));
-        const std::string path = (folder_.path() / "samples.txt").string();
-        const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-        require(fd >= 0, path, ": cannot open: ", std::strerror(errno));
-        const Closing closing{fd};
-        ByteWriter out(fd, path);
-        out.write(concat("step ", state_.step, ":\n", text, "\n\n"));
-        out.flush();
+        gpt::append_sample(folder_.path() / "samples.txt", state_.step, text);
     }
     // False where the reader of stdout has gone.
-    bool report(const Metrics& metrics) {
+    bool report(const gpt::Metrics& metrics) {
         try {
             if (events_) events_->add(metrics.step, metrics.scalars());
         } catch (const Error&) {
@@ -308,13 +162,13 @@ class Run {
         }
     }
 
-    Options options_;
+    gpt::TrainOptions options_;
     Console& console_;
     Progress progress_;
     ByteWriter out_;
     Context ctx_;
     gpt::RunFolder folder_;
-    Start start_;
+    gpt::Start start_;
     std::optional<gpt::TokenWindows> train_, val_;
     std::optional<gpt::HellaSwag> hellaswag_;
     std::optional<gpt::Trainer> trainer_;
@@ -323,7 +177,7 @@ class Run {
     int64_t saved_ = -1;
 };
 
-void run(const Options& options, Console& console) {
+void run(const gpt::TrainOptions& options, Console& console) {
     options.check();
     std::signal(SIGPIPE, SIG_IGN);
     for (const int signal : {SIGTERM, SIGINT})
@@ -334,5 +188,5 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tool_main<Options>("gpt-train", kSummary, argc, argv, run);
+    return tool_main<gpt::TrainOptions>("gpt-train", kSummary, argc, argv, run);
 }

@@ -1,12 +1,24 @@
 #include "gpt/samples.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/io.h"
+
 #include <map>
 #include <vector>
 
-#include "core/error.h"
-
 namespace hark::gpt {
 namespace {
+
+struct Closing {
+    int fd;
+    ~Closing() { ::close(fd); }
+};
 
 // Parameters in memory as a Hugging Face file would give them.
 class ParameterSource : public TensorSource {
@@ -46,6 +58,15 @@ std::string sample_text(Context& ctx, const Config& config, const ParameterLayou
     const Model model = read_model(source, config, precision_of("f32"), ctx.arena.source());
     Generator generate(ctx, model, bpe, options);
     return prompt + generate(prompt, index, {}).text;
+}
+
+void append_sample(const std::filesystem::path& file, int64_t step, const std::string& text) {
+    const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    require(fd >= 0, file.string(), ": cannot open: ", std::strerror(errno));
+    const Closing closing{fd};
+    ByteWriter out(fd, file.string());
+    out.write(concat("step ", step, ":\n", text, "\n\n"));
+    out.flush();
 }
 
 }  // namespace hark::gpt

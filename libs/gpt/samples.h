@@ -1,6 +1,7 @@
 // What a model that is being trained writes.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "gpt/generate.h"
@@ -14,5 +15,8 @@ namespace hark::gpt {
 std::string sample_text(Context& ctx, const Config& config, const ParameterLayout& layout,
                         const Tensor& parameters, const Bpe& bpe, const GenerateOptions& options,
                         const std::string& prompt, uint64_t index);
+
+// Adds a step's text to what `file` has. Throws Error naming the file where it cannot be written.
+void append_sample(const std::filesystem::path& file, int64_t step, const std::string& text);
 
 }  // namespace hark::gpt

@@ -31,6 +31,7 @@ void ShapeOptions::flags(Flags& flags) {
     flags.add("heads", heads, "H attention heads, which divide the width", 0, 1024);
     flags.add("context", context,
               "N positions of a new model; 0: the size's, or the sequence length", 0, 1 << 20);
+    flags.add("vocab-size", vocab_size, "N tokens of a new model without --tokenizer", 0, 1 << 24);
 }
 
 Config ShapeOptions::config(int64_t n_vocab, int64_t length) const {
@@ -129,6 +130,17 @@ void TrainOptions::flags(Flags& flags) {
     flags.add("save-every", save_every, "N steps from one checkpoint to the next; the end has one",
               1, 1 << 30);
     flags.add("keep", keep, "N newest checkpoints", 1, 1 << 20);
+    flags.add("sample-every", sample_every,
+              "N steps from one text in OUT/samples.txt to the next; 0: none", 0, 1 << 30);
+    flags.add("sample-tokens", sample_tokens, "N tokens of such a text, at most", 1, 1 << 20);
+    flags.add("sample-prompt", sample_prompt, "TEXT that it goes on from; without it a line's end");
+    flags.add("hellaswag", hellaswag,
+              "FILE of questions in llm.c's format, answered with every validation");
+    flags.add("tensorboard", tensorboard, "DIR for an event file that TensorBoard shows");
+    flags.add("export-llmc", export_llmc,
+              "FILE that the whole run's model is also written to, in llm.c's format");
+    flags.add("export-dtype", export_dtype, {"f32", "bf16"}, "TYPE of --export-llmc's values");
+    flags.add("threads", threads, "N CPU threads; 0: all cores", 0, 1024);
 }
 
 void TrainOptions::check() const {

@@ -14,7 +14,7 @@ namespace hark::gpt {
 // The shape of a model that is begun anew.
 struct ShapeOptions {
     std::string size;  // "124M"; or each by itself:
-    int64_t layers = 0, width = 0, heads = 0;
+    int64_t layers = 0, width = 0, heads = 0, vocab_size = 0;
     int64_t context = 0;  // positions; 0: the size's own, and the sequence length
 
     void flags(Flags& flags);
@@ -48,6 +48,8 @@ struct TrainOptions {
     int64_t steps = 0, batch = 8, accumulate = 1, length = 0;
     int64_t seed = 0, val_every = 250, val_tokens = 1 << 20, save_every = 1000, keep = 2;
     std::string recompute = "none";
+    int64_t sample_every = 0, sample_tokens = 100, threads = 0;
+    std::string sample_prompt, hellaswag, tensorboard, export_llmc, export_dtype = "f32";
     bool mask_documents = false;
 
     void flags(Flags& flags);

@@ -1,0 +1,35 @@
+// What is said of a training step, and what its speed is compared with.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.h"
+#include "gpt/event_file.h"
+#include "gpt/trainer.h"
+
+namespace hark::gpt {
+
+struct Metrics {
+    static constexpr const char* kHeading =
+        "step\tloss\tval_loss\trate\tnorm\tms\ttokens/s\tfraction\thellaswag\n";
+
+    int64_t step = 0;
+    StepResult result;
+    double ms = 0, tokens_per_second = 0, fraction = 0;
+    std::optional<double> val_loss, hellaswag;
+
+    std::string line() const;      // of the table, with its line end
+    std::string progress() const;  // "loss 3.2, 1000 tokens/s"
+    std::vector<EventFile::Scalar> scalars() const;
+};
+
+using Clock = std::chrono::steady_clock;
+double milliseconds_since(Clock::time_point begin);
+
+// Operations a second in a product of 1024 cubed on the context's device, the best of four.
+double measured_limit(Context& ctx);
+
+}  // namespace hark::gpt

@@ -1,0 +1,53 @@
+#include "gpt/train_start.h"
+
+#include <memory>
+
+#include "core/models.h"
+#include "core/tensor_source.h"
+#include "gpt/llmc_file.h"
+
+namespace hark::gpt {
+
+Start start_of(const TrainOptions& options, const RunFolder& folder) {
+    Start start;
+    if (folder.newest() || (!options.model.empty() && !options.from_llmc())) {
+        start.directory = folder.newest() ? folder.path() : find_model(options.model, "gpt");
+        start.config = load_config(start.directory);
+    } else if (options.from_llmc()) {
+        start.directory = options.tokenizer;
+        start.config = LlmcFile(options.model).config();
+    } else {
+        start.directory = options.tokenizer;
+        int64_t n_vocab = options.shape.vocab_size;
+        require_usage(options.tokenizer.empty() != (n_vocab == 0),
+                      "a new model needs --tokenizer or --vocab-size");
+        if (n_vocab == 0) n_vocab = Bpe::from_directory(start.directory).vocab_size();
+        start.config = options.shape.config(n_vocab, options.length);
+    }
+    const bool asked_for = !start.directory.empty() && start.directory == options.tokenizer;
+    if (!asked_for && !std::filesystem::exists(start.directory / "tokenizer.json") &&
+        !std::filesystem::exists(start.directory / "vocab.json"))
+        return start;
+    const Bpe& bpe = start.bpe.emplace(Bpe::from_directory(start.directory));
+    require(bpe.vocab_size() <= start.config.n_vocab, start.directory.string(),
+            ": the tokenizer has ", bpe.vocab_size(), " tokens, the model only ",
+            start.config.n_vocab);
+    start.end_of_text = bpe.special("<|endoftext|>");
+    if (start.end_of_text && start.config.eos_token_ids.empty())
+        start.config.eos_token_ids = {*start.end_of_text};
+    return start;
+}
+
+void begin_parameters(const TrainOptions& options, const Start& start,
+                      const ParameterLayout& layout, Tensor parameters) {
+    if (options.model.empty())
+        return layout.initialize(parameters, static_cast<uint64_t>(options.seed));
+    std::unique_ptr<TensorSource> source;
+    if (options.from_llmc())
+        source = std::make_unique<LlmcFile>(options.model);
+    else
+        source = std::make_unique<SafetensorsDirectory>(start.directory, "transformer.");
+    layout.read(parameters, *source);
+}
+
+}  // namespace hark::gpt
