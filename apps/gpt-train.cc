@@ -28,7 +28,9 @@ constexpr const char* kSummary =
     "product, and the share of --hellaswag's questions answered rightly (with a validation).\n"
     "--out is a directory that transformers and gpt-generate --model read. Where it holds a "
     "checkpoint\n"
-    "the run goes on from there, to the same bits; SIGTERM and a closed pipe save one first.\n"
+    "the run goes on from there, with as many threads to the same bits; SIGTERM, Ctrl-C and a "
+    "closed\n"
+    "pipe save one first. It computes on the CPU, in float32.\n"
     "Presets for --config lie in presets/gpt-train, installed in share/hark/presets.";
 
 volatile std::sig_atomic_t stop_signal = 0;
@@ -57,6 +59,7 @@ class Run {
         if (!options_.hellaswag.empty())
             hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
                                start_.config.n_positions);
+        folder_.claim();
         trainer_.emplace(ctx_, start_.config, options_,
                          options_.mask_documents ? *start_.end_of_text : -1);
         state_ = {0, options_.identity(), train_->description(), {}};
@@ -69,24 +72,14 @@ class Run {
         const double limit = gpt::measured_limit(ctx_);
         const gpt::TrainingOrder order(*train_, static_cast<uint64_t>(options_.seed));
         if (state_.step == 0) write(gpt::Metrics::kHeading);
-        const double tokens = static_cast<double>(options_.sequences_a_step() * options_.length);
-        while (state_.step < options_.steps && stop_signal == 0) {
-            const gpt::Clock::time_point begin = gpt::Clock::now();
-            gpt::Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1, order)};
-            ++state_.step;
-            if (metrics.result.skipped)
-                console_.warning(concat("step ", state_.step, " is skipped as an outlier: loss ",
-                                        metrics.result.loss, ", norm of the gradients ",
-                                        metrics.result.norm));
-            metrics.ms = gpt::milliseconds_since(begin);
-            metrics.tokens_per_second = 1e3 * tokens / metrics.ms;
-            metrics.fraction = 1e3 * trainer_->flops_a_step() / metrics.ms / limit;
-            judge(metrics);
-            progress_.show(
-                concat("step ", state_.step, " of ", options_.steps, ", ", metrics.progress()));
-            if (!report(metrics)) break;
-            if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
-            if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
+        try {
+            while (state_.step < options_.steps && stop_signal == 0) {
+                if (!advance(order, limit)) break;
+                if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
+            }
+        } catch (const Error&) {  // the last step's parameters are good
+            if (state_.step > 0 && saved_ != state_.step) save();
+            throw;
         }
         if (saved_ != state_.step) save();
         if (state_.step == options_.steps && !options_.export_llmc.empty())
@@ -99,6 +92,27 @@ class Run {
     }
 
   private:
+    // One step, and what is said of it; false where the reader of stdout has gone.
+    bool advance(const gpt::TrainingOrder& order, double limit) {
+        const gpt::Clock::time_point begin = gpt::Clock::now();
+        gpt::Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1, order)};
+        ++state_.step;
+        if (metrics.result.skipped)
+            console_.warning(concat("step ", state_.step, " is skipped as an outlier: loss ",
+                                    metrics.result.loss, ", norm of the gradients ",
+                                    metrics.result.norm));
+        const double tokens = static_cast<double>(options_.sequences_a_step() * options_.length);
+        metrics.ms = gpt::milliseconds_since(begin);
+        metrics.tokens_per_second = 1e3 * tokens / metrics.ms;
+        metrics.fraction = 1e3 * trainer_->flops_a_step() / metrics.ms / limit;
+        if (stop_signal == 0) judge(metrics);
+        progress_.show(
+            concat("step ", state_.step, " of ", options_.steps, ", ", metrics.progress()));
+        if (events_) events_->add(metrics.step, metrics.scalars());
+        if (!write(metrics.line())) return false;
+        if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
+        return true;
+    }
     void begin() {
         const gpt::ParameterLayout& layout = trainer_->layout();
         if (folder_.newest()) {
@@ -139,22 +153,12 @@ class Run {
         gpt::append_sample(folder_.path() / "samples.txt", state_.step, text);
     }
     // False where the reader of stdout has gone.
-    bool report(const gpt::Metrics& metrics) {
-        try {
-            if (events_) events_->add(metrics.step, metrics.scalars());
-        } catch (const Error&) {
-            save();
-            throw;
-        }
-        return write(metrics.line());
-    }
     bool write(const std::string& line) {
         try {
             out_.write(line);
             out_.flush();
             return true;
         } catch (const Error&) {
-            save();
             pollfd closed = {STDOUT_FILENO, POLLOUT, 0};
             if (::poll(&closed, 1, 0) != 1 || (closed.revents & POLLERR) == 0) throw;
             stop_signal = SIGPIPE;

@@ -1,6 +1,6 @@
 // TensorBoard's event files: scalars over the steps of a run.
 // Source: tensorflow/core/util/event.proto and framework/summary.proto (fields),
-// tensorflow/core/lib/ io/record_writer.cc and lib/hash/crc32c.h (a record's frame and its masked
+// tensorflow/core/lib/io/record_writer.cc and lib/hash/crc32c.h (a record's frame and its masked
 // checksum).
 #pragma once
 

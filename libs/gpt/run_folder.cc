@@ -1,10 +1,12 @@
 #include "gpt/run_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -55,6 +57,17 @@ void flush_folder(const fs::path& folder) {
     require(flushed, folder.string(), ": cannot flush to the disk: ", std::strerror(reason));
 }
 
+// The step of a checkpoint's folder; nullopt for any other folder.
+std::optional<int64_t> step_of(const fs::path& folder) {
+    const std::string name = folder.filename().string();
+    if (!name.starts_with("step-")) return std::nullopt;
+    int64_t step = 0;
+    const char* end = name.data() + name.size();
+    const auto [rest, problem] = std::from_chars(name.data() + 5, end, step);
+    if (problem != std::errc() || rest != end || name_of_step(step) != name) return std::nullopt;
+    return step;
+}
+
 std::string format_config(const Config& c) {
     nlohmann::ordered_json root = {
         {"architectures", {"GPT2LMHeadModel"}},
@@ -102,10 +115,24 @@ void read_moment(const SafetensorsFile& file, const char* name, const Tensor& to
 
 }  // namespace
 
-RunFolder::RunFolder(const fs::path& path) : path_(path) {
+RunFolder::~RunFolder() {
+    if (lock_ >= 0) ::close(lock_);
+}
+
+void RunFolder::claim() {
     std::error_code failed;
     fs::create_directories(path_, failed);
     require(!failed, path_.string(), ": cannot make the folder: ", failed.message());
+    const std::string lock = (path_ / ".lock").string();
+    lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    require(lock_ >= 0, lock, ": cannot open: ", std::strerror(errno));
+    require(::flock(lock_, LOCK_EX | LOCK_NB) == 0, path_.string(),
+            ": another gpt-train is at work in this folder");
+    for (const char* name : {kWeights, "model.safetensors.index.json", "pytorch_model.bin"})
+        require(newest() || !fs::exists(fs::symlink_status(path_ / name)) ||
+                    fs::is_symlink(path_ / name),
+                path_.string(), ": expected a folder for a new run, found a model's ", name,
+                "; give --out a folder of its own");
     for (const fs::directory_entry& entry : fs::directory_iterator(path_))
         if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path());
 }
@@ -120,11 +147,32 @@ void RunFolder::describe(const Config& config, const fs::path& tokenizer) const 
 
 std::vector<fs::path> RunFolder::checkpoints() const {
     std::vector<fs::path> found;
+    if (!fs::is_directory(path_)) return found;
     for (const fs::directory_entry& entry : fs::directory_iterator(path_))
-        if (entry.is_directory() && entry.path().filename().string().starts_with("step-"))
-            found.push_back(entry.path());
-    std::sort(found.begin(), found.end());
+        if (entry.is_directory() && step_of(entry.path())) found.push_back(entry.path());
+    std::sort(found.begin(), found.end(),
+              [](const fs::path& a, const fs::path& b) { return step_of(a) < step_of(b); });
     return found;
+}
+
+// By renames alone, so that a run that is killed leaves either a whole one or one to remove.
+void RunFolder::prune(int64_t keep) const {
+    const std::vector<fs::path> all = checkpoints();
+    for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) {
+        const fs::path going = path_ / (kUnfinished + all[i].filename().string());
+        fs::rename(all[i], going);
+        fs::remove_all(going);
+    }
+}
+
+void RunFolder::link_newest() const {
+    const fs::path target = newest().value().filename() / kWeights, link = path_ / kWeights;
+    if (fs::is_symlink(link) && fs::read_symlink(link) == target) return;
+    const fs::path fresh = path_ / (kUnfinished + std::string("link"));
+    fs::remove(fresh);
+    fs::create_symlink(target, fresh);
+    fs::rename(fresh, link);
+    flush_folder(path_);
 }
 
 std::optional<fs::path> RunFolder::newest() const {
@@ -149,12 +197,17 @@ RunState RunFolder::load(const ParameterLayout& layout, const RunState& expected
                            std::all_of(root[key].begin(), root[key].end(),
                                        [](const auto& value) { return value.is_number(); });
         require(array, where, ": expected an array of numbers '", key, "'");
+        require(root[key].size() <= OutlierWindow::kValues, where, ": '", key,
+                "': expected at most ", OutlierWindow::kValues, " numbers, found ",
+                root[key].size());
         return OutlierWindow(root[key].get<std::vector<double>>());
     };
     const RunState state = {root["step"].get<int64_t>(),
                             text("run"),
                             text("data"),
                             {numbers("losses"), numbers("norms")}};
+    require(state.step == step_of(folder), where, ": expected the step of its folder, found ",
+            state.step);
     require(state.identity == expected.identity, where, ": this run was begun with ",
             state.identity, "; found ", expected.identity,
             ". Give the same, or another --out for a run of its own");
@@ -165,6 +218,7 @@ RunState RunFolder::load(const ParameterLayout& layout, const RunState& expected
     const SafetensorsFile moments(folder / kOptimizer);
     read_moment(moments, "m", m);
     read_moment(moments, "v", v);
+    link_newest();  // where the run was killed between the two
     return state;
 }
 
@@ -184,14 +238,14 @@ void RunFolder::save(const ParameterLayout& layout, const RunState& state, Tenso
                                              {"norms", state.outliers.norms.values()}};
         write_whole(unfinished / kTraining, root.dump(2) + "\n");
         for (const char* shared : kShared)
-            if (fs::exists(path_ / shared)) fs::copy_file(path_ / shared, unfinished / shared);
+            if (fs::exists(path_ / shared))
+                write_whole(unfinished / shared, read_file(path_ / shared));
         flush_folder(unfinished);
         fs::remove_all(path_ / name);
         fs::rename(unfinished, path_ / name);
-        fs::remove(path_ / (kUnfinished + std::string("link")));
-        fs::create_symlink(fs::path(name) / kWeights, path_ / (kUnfinished + std::string("link")));
-        fs::rename(path_ / (kUnfinished + std::string("link")), path_ / kWeights);
         flush_folder(path_);
+        link_newest();
+        prune(keep);
     } catch (const fs::filesystem_error& error) {
         std::error_code ignored;
         fs::remove_all(unfinished, ignored);
@@ -201,8 +255,6 @@ void RunFolder::save(const ParameterLayout& layout, const RunState& state, Tenso
         fs::remove_all(unfinished, ignored);
         throw;
     }
-    std::vector<fs::path> all = checkpoints();
-    for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) fs::remove_all(all[i]);
 }
 
 }  // namespace hark::gpt

@@ -28,8 +28,15 @@ struct RunState {
 
 class RunFolder {
   public:
-    // Makes the folder where there is none, and removes what a run that was killed left half done.
-    explicit RunFolder(const std::filesystem::path& path);
+    explicit RunFolder(const std::filesystem::path& path) : path_(path) {}
+    ~RunFolder();
+    RunFolder(const RunFolder&) = delete;
+    RunFolder& operator=(const RunFolder&) = delete;
+
+    // Takes the folder for this process alone: makes it where there is none, and removes what a run
+    // that was killed left half done. Throws Error where another process has it, or where it holds
+    // a model that no run has written.
+    void claim();
 
     // Writes what all checkpoints share: the configuration, and the files of a tokenizer's
     // directory (empty: none).
@@ -52,8 +59,11 @@ class RunFolder {
 
   private:
     std::vector<std::filesystem::path> checkpoints() const;  // oldest first
+    void link_newest() const;
+    void prune(int64_t keep) const;
 
     std::filesystem::path path_;
+    int lock_ = -1;
 };
 
 }  // namespace hark::gpt

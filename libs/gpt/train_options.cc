@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <sstream>
 
 namespace hark::gpt {
 namespace {
@@ -162,13 +164,18 @@ Recompute TrainOptions::recompute_level() const {
 
 std::string TrainOptions::identity() const {
     const OptimizerOptions& o = optimizer;
-    return concat(o.optimizer, o.optimizer == "muon" ? concat(" ", o.muon_momentum) : "",
-                  ", steps ", steps, ", batch ", sequences_a_step(), ", length ", length, ", seed ",
-                  seed, ", rate ", o.rate, " ", o.schedule, " ", o.final_fraction, " warmup ",
-                  o.warmup, ", betas ", o.beta1, " ", o.beta2, ", epsilon ", o.epsilon, ", decay ",
-                  o.weight_decay, ", clip ", o.clip,
-                  o.skip_outliers > 0 ? concat(", outliers ", o.skip_outliers) : "",
-                  mask_documents ? ", documents masked" : "");
+    std::ostringstream text;
+    text.precision(std::numeric_limits<double>::max_digits10 - 2);  // 0.1 stays 0.1
+    text << o.optimizer;
+    if (o.optimizer == "muon") text << " " << o.muon_momentum;
+    text << ", steps " << steps << ", batch " << sequences_a_step() << ", length " << length
+         << ", seed " << seed << ", rate " << o.rate << " " << o.schedule << " " << o.final_fraction
+         << " warmup " << o.warmup << ", betas " << o.beta1 << " " << o.beta2 << ", epsilon "
+         << o.epsilon << ", decay " << o.weight_decay << ", clip " << o.clip;
+    if (o.skip_outliers > 0) text << ", outliers " << o.skip_outliers;
+    if (mask_documents) text << ", documents masked";
+    if (!model.empty()) text << ", from " << model;
+    return text.str();
 }
 
 }  // namespace hark::gpt

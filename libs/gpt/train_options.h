@@ -18,7 +18,9 @@ struct ShapeOptions {
     int64_t context = 0;  // positions; 0: the size's own, and the sequence length
 
     void flags(Flags& flags);
-    bool given() const { return !size.empty() || layers > 0; }
+    bool given() const {
+        return !size.empty() || layers + width + heads + context + vocab_size > 0;
+    }
     // GPT-2's shapes (Radford et al. 2019, table 2) and GPT-3's small ones (Brown et al. 2020,
     // table 2.1). Throws UsageError for a size that is none of them, or a shape with a part left
     // out.

@@ -2,17 +2,35 @@
 
 #include <memory>
 
+#include "core/error.h"
 #include "core/models.h"
 #include "core/tensor_source.h"
 #include "gpt/llmc_file.h"
 
 namespace hark::gpt {
+namespace {
+
+// A run that goes on has its shape: what the options say of one must be it.
+void check_shape(const TrainOptions& options, const Config& c) {
+    if (!options.shape.given()) return;
+    const Config asked = options.shape.config(
+        options.shape.vocab_size > 0 ? options.shape.vocab_size : c.n_vocab, options.length);
+    const auto text = [](const Config& c) {
+        return concat(c.n_layer, " layers, width ", c.n_embd, ", ", c.n_head, " heads, context ",
+                      c.n_positions, ", ", c.n_vocab, " tokens");
+    };
+    require(text(asked) == text(c), options.out, ": this run was begun with ", text(c), "; found ",
+            text(asked), ". Give the same, or another --out for a run of its own");
+}
+
+}  // namespace
 
 Start start_of(const TrainOptions& options, const RunFolder& folder) {
     Start start;
     if (folder.newest() || (!options.model.empty() && !options.from_llmc())) {
         start.directory = folder.newest() ? folder.path() : find_model(options.model, "gpt");
         start.config = load_config(start.directory);
+        if (folder.newest()) check_shape(options, start.config);
     } else if (options.from_llmc()) {
         start.directory = options.tokenizer;
         start.config = LlmcFile(options.model).config();
@@ -24,7 +42,8 @@ Start start_of(const TrainOptions& options, const RunFolder& folder) {
         if (n_vocab == 0) n_vocab = Bpe::from_directory(start.directory).vocab_size();
         start.config = options.shape.config(n_vocab, options.length);
     }
-    const bool asked_for = !start.directory.empty() && start.directory == options.tokenizer;
+    if (start.directory.empty()) return start;
+    const bool asked_for = start.directory == options.tokenizer;
     if (!asked_for && !std::filesystem::exists(start.directory / "tokenizer.json") &&
         !std::filesystem::exists(start.directory / "vocab.json"))
         return start;

@@ -85,9 +85,11 @@ StepResult Trainer::step(int64_t step, const TrainingOrder& order) {
     clip_by_norm(ctx_, clip, gradients_, static_cast<float>(o.clip));
     result.norm = clip.as<float>()[0];
     result.rate = o.rate_of(step, options_.steps);
-    require(std::isfinite(result.loss) && std::isfinite(result.norm), "step ", step,
-            ": expected a finite loss, found ", result.loss, " and gradients of norm ", result.norm,
-            "; a smaller --rate or a longer --warmup may help");
+    require(
+        std::isfinite(result.loss) && std::isfinite(result.norm), "step ", step,
+        ": expected a finite loss, found ", result.loss, " and gradients of norm ", result.norm,
+        "; begin again from a checkpoint by --model, with a smaller --rate, a longer --warmup or "
+        "--skip-outliers, and another --out");
     const double most = o.skip_outliers;
     const double loss = outliers_.losses.add(result.loss), norm = outliers_.norms.add(result.norm);
     result.skipped = most > 0 && (loss > most || norm > most);

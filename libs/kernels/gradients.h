@@ -3,8 +3,9 @@
 //
 // A gradient carries a d in front of what it belongs to: dx is the loss's derivative by x.
 // Gradients of weights are f32 and are added to (`+=`), so that a step may come in parts; a clipped
-// or skipped step never leaves them half done. Every sum has an order of its own: the same input
-// gives the same bits, whatever the number of threads.
+// or skipped step never leaves them half done. The same input gives
+// the same bits with the same number of threads; on that number depend the products alone, whose
+// sums oneDNN may cut where there are more.
 #pragma once
 
 #include "kernels/ops.h"

@@ -252,6 +252,42 @@ TEST(GptTrain, ARunGoesOnAsItWasBegunAlone) {
     expect_fails(train(out, {"--train", data() / "val.bin"}), 1, "train.bin:");
 }
 
+TEST(GptTrain, AFolderIsOneRunsAlone) {
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "run";
+    // A model that somebody keeps there.
+    fs::create_directory(out);
+    write_text(out / "model.safetensors", "weights");
+    expect_fails(train(out), 1, "found a model's model.safetensors");
+    EXPECT_EQ(read_text(out / "model.safetensors"), "weights");
+    // Another process at work.
+    fs::remove_all(out);
+    fs::copy(whole().out, out, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    const ProcessResult both =
+        run_shell("flock '" + (out / ".lock").string() + "' " + quoted(arguments_for(out)));
+    expect_fails(both, 1, "another gpt-train is at work");
+    // Another shape than it was begun with.
+    expect_fails(train(out, {"--width", "64"}), 1, "width 32");
+    // Folders that are no checkpoints stay, and are not gone on from.
+    fs::remove_all(out / "step-00000020");
+    for (const char* name : {"step-00000010-good", "step-best", "step-9"})
+        fs::create_directory(out / name);
+    EXPECT_EQ(train(out).exit_code, 0);
+    expect_same_end(whole().out, out);
+    for (const char* name : {"step-00000010-good", "step-best", "step-9"})
+        EXPECT_TRUE(fs::exists(out / name)) << name;
+}
+
+// A checkpoint that is whole, and a link that was not moved to it before the run was killed.
+TEST(GptTrain, TheLinkFollowsTheNewestCheckpoint) {
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "run", link = out / "model.safetensors";
+    fs::copy(whole().out, out, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::remove(link);
+    EXPECT_EQ(train(out).exit_code, 0);
+    EXPECT_EQ(fs::read_symlink(link), fs::path("step-00000020/model.safetensors"));
+}
+
 TEST(GptTrain, BadTokensAreNamed) {
     const TemporaryDirectory folder;
     const fs::path bad = folder.path() / "bad.bin";
