@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 
@@ -31,9 +32,16 @@ constexpr const char* kSummary =
     "the run goes on from there, with as many threads to the same bits; SIGTERM, Ctrl-C and a "
     "closed\n"
     "pipe save one first. It computes on the CPU, in float32.\n"
-    "Presets for --config lie in presets/gpt-train, installed in share/hark/presets.";
+    "Presets for --config lie in presets/gpt-train, installed in share/hark/presets/gpt-train.";
 
-volatile std::sig_atomic_t stop_signal = 0;
+// What ends a run with a checkpoint. The signals are blocked and looked for between steps: a
+// handler would run on a stack that oneDNN's code may be using below its end.
+sigset_t ending_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGTERM, SIGINT}) sigaddset(&set, signal);
+    return set;
+}
 
 class Run {
   public:
@@ -73,7 +81,7 @@ class Run {
         const gpt::TrainingOrder order(*train_, static_cast<uint64_t>(options_.seed));
         if (state_.step == 0) write(gpt::Metrics::kHeading);
         try {
-            while (state_.step < options_.steps && stop_signal == 0) {
+            while (state_.step < options_.steps && !stopping()) {
                 if (!advance(order, limit)) break;
                 if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
             }
@@ -86,12 +94,21 @@ class Run {
             gpt::write_llmc(options_.export_llmc, start_.config, trainer_->layout(),
                             trainer_->parameters(),
                             options_.export_dtype == "f32" ? Dtype::f32 : Dtype::bf16);
-        if (stop_signal == 0) return;
-        std::signal(stop_signal, SIG_DFL);  // ended as the signal would have ended it
-        std::raise(stop_signal);
+        if (stop_signal_ == 0) return;
+        const sigset_t signals = ending_signals();
+        std::signal(stop_signal_, SIG_DFL);  // ended as the signal would have ended it
+        ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+        std::raise(stop_signal_);
     }
 
   private:
+    bool stopping() {
+        const sigset_t signals = ending_signals();
+        const timespec at_once = {};
+        if (stop_signal_ == 0)
+            stop_signal_ = std::max(0, ::sigtimedwait(&signals, nullptr, &at_once));
+        return stop_signal_ != 0;
+    }
     // One step, and what is said of it; false where the reader of stdout has gone.
     bool advance(const gpt::TrainingOrder& order, double limit) {
         const gpt::Clock::time_point begin = gpt::Clock::now();
@@ -105,9 +122,10 @@ class Run {
         metrics.ms = gpt::milliseconds_since(begin);
         metrics.tokens_per_second = 1e3 * tokens / metrics.ms;
         metrics.fraction = 1e3 * trainer_->flops_a_step() / metrics.ms / limit;
-        if (stop_signal == 0) judge(metrics);
-        progress_.show(
-            concat("step ", state_.step, " of ", options_.steps, ", ", metrics.progress()));
+        if (!stopping()) judge(metrics);
+        if (::isatty(STDOUT_FILENO) == 0)  // else the lines of the table show how far it is
+            progress_.show(
+                concat("step ", state_.step, " of ", options_.steps, ", ", metrics.progress()));
         if (events_) events_->add(metrics.step, metrics.scalars());
         if (!write(metrics.line())) return false;
         if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
@@ -120,6 +138,10 @@ class Run {
                 folder_.load(layout, state_, trainer_->parameters(), trainer_->m(), trainer_->v());
             trainer_->outliers() = state_.outliers;
             saved_ = state_.step;
+            if (state_.step == options_.steps)
+                console_.warning(concat(options_.out, ": this run has ended at its step ",
+                                        state_.step, "; --model ", options_.out,
+                                        "/ and another --out go on from its model"));
             return;
         }
         folder_.describe(start_.config, start_.directory);
@@ -161,7 +183,7 @@ class Run {
         } catch (const Error&) {
             pollfd closed = {STDOUT_FILENO, POLLOUT, 0};
             if (::poll(&closed, 1, 0) != 1 || (closed.revents & POLLERR) == 0) throw;
-            stop_signal = SIGPIPE;
+            stop_signal_ = SIGPIPE;
             return false;
         }
     }
@@ -179,13 +201,14 @@ class Run {
     std::optional<gpt::EventFile> events_;
     gpt::RunState state_;
     int64_t saved_ = -1;
+    int stop_signal_ = 0;
 };
 
 void run(const gpt::TrainOptions& options, Console& console) {
     options.check();
     std::signal(SIGPIPE, SIG_IGN);
-    for (const int signal : {SIGTERM, SIGINT})
-        std::signal(signal, [](int received) { stop_signal = received; });
+    const sigset_t signals = ending_signals();
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // of all threads that come
     Run(options, console)();
 }
 

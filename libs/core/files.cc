@@ -67,8 +67,19 @@ std::string read_file(const std::filesystem::path& path, size_t limit) {
     return text;
 }
 
-AtomicFile::AtomicFile(const std::filesystem::path& target)
-    : target_(target.string()), temporary_(target_ + ".XXXXXX") {
+AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.string()) {
+    // A device or a pipe is written to as it is; what a link points at gets the file.
+    std::error_code failed;
+    const auto type = std::filesystem::status(target, failed).type();
+    if (std::filesystem::is_symlink(std::filesystem::symlink_status(target, failed)))
+        target_ = std::filesystem::weakly_canonical(target).string();
+    if (type == std::filesystem::file_type::character || type == std::filesystem::file_type::fifo ||
+        type == std::filesystem::file_type::block) {
+        fd_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+        require(fd_ >= 0, target_, ": cannot open: ", std::strerror(errno));
+        return;
+    }
+    temporary_ = target_ + ".XXXXXX";
     fd_ = ::mkstemp(temporary_.data());
     require(fd_ >= 0, target_, ": cannot write beside it: ", std::strerror(errno));
     // mkstemp makes it private; the finished file gets the permissions that open() would give.
@@ -80,7 +91,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& target)
 AtomicFile::~AtomicFile() {
     if (fd_ < 0) return;
     ::close(fd_);
-    ::unlink(temporary_.c_str());
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::string_view text) {
@@ -90,6 +101,11 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::commit() {
+    if (temporary_.empty()) {
+        ::close(fd_);
+        fd_ = -1;
+        return;
+    }
     // errno is read behind the call, which the order of a call's arguments would not promise.
     const bool flushed = ::fsync(fd_) == 0;
     require(flushed, target_, ": cannot flush to the disk: ", std::strerror(errno));

@@ -38,7 +38,7 @@ Start start_of(const TrainOptions& options, const RunFolder& folder) {
         start.directory = options.tokenizer;
         int64_t n_vocab = options.shape.vocab_size;
         require_usage(options.tokenizer.empty() != (n_vocab == 0),
-                      "a new model needs --tokenizer or --vocab-size");
+                      "a new model needs one of --tokenizer and --vocab-size");
         if (n_vocab == 0) n_vocab = Bpe::from_directory(start.directory).vocab_size();
         start.config = options.shape.config(n_vocab, options.length);
     }

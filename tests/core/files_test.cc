@@ -1,6 +1,8 @@
 #include "core/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -34,6 +36,31 @@ TEST(AtomicFile, AppearsOnlyWhenCommitted) {
     EXPECT_EQ(test::read_text(target), "whole");
     EXPECT_EQ(entries_in(directory.path()), 1u);
     EXPECT_THROW(AtomicFile(directory.path() / "none/x"), Error);
+}
+
+// What is no regular file is written to as it is, and a link keeps pointing where it did.
+TEST(AtomicFile, LeavesDevicesPipesAndLinksWhatTheyAre) {
+    test::TemporaryDirectory directory;
+    const std::filesystem::path pipe = directory.path() / "pipe", link = directory.path() / "link";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+    {
+        AtomicFile file(pipe);
+        file.write("text");
+        file.commit();
+    }
+    char text[16] = {};
+    EXPECT_EQ(::read(reader, text, sizeof text), 4);
+    EXPECT_STREQ(text, "text");
+    ::close(reader);
+    EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+    test::write_text(directory.path() / "target", "before");
+    std::filesystem::create_symlink("target", link);
+    AtomicFile file(link);
+    file.write("behind");
+    file.commit();
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(test::read_text(directory.path() / "target"), "behind");
 }
 
 TEST(ReadFile, NamesWhatFailed) {
