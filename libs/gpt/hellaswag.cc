@@ -87,46 +87,29 @@ HellaSwagExample read_example(Numbers& numbers) {
     return example;
 }
 
-// The rows of several examples, a sequence a completion; where there is nothing to be predicted,
-// the target is -1.
-class Rows {
-  public:
-    void add(const HellaSwagExample& example) {
-        for (const std::vector<int32_t>& completion : example.completions) {
-            std::vector<int32_t> ids = example.context;
-            ids.insert(ids.end(), completion.begin(), completion.end());
-            for (size_t i = 0; i + 1 < ids.size(); ++i) {
-                tokens_.push_back(ids[i]);
-                targets_.push_back(i + 1 < example.context.size() ? -1 : ids[i + 1]);
-                position_.push_back(static_cast<int32_t>(i));
-            }
-            start_.push_back(static_cast<int32_t>(tokens_.size()));
-            longest_ = std::max(longest_, std::ssize(ids) - 1);
-        }
+// Adds an example, a sequence a completion; where there is nothing to be predicted, the target is
+// -1.
+void add(PackedRows& rows, const HellaSwagExample& example) {
+    for (const std::vector<int32_t>& completion : example.completions) {
+        std::vector<int32_t> ids = example.context;
+        ids.insert(ids.end(), completion.begin(), completion.end());
+        for (size_t i = 0; i + 1 < ids.size(); ++i)
+            rows.push(ids[i], i + 1 < example.context.size() ? -1 : ids[i + 1]);
+        rows.end_sequence();
     }
-    Batch view() {
-        const auto of = [](std::vector<int32_t>& ids) {
-            return Tensor(ids.data(), Dtype::i32, {std::ssize(ids)});
-        };
-        return {of(tokens_), of(targets_), of(position_), {of(start_), longest_}};
-    }
-    int64_t size() const { return std::ssize(tokens_); }
-    // The mean of `losses` over the targets of sequence `i`.
-    double mean(const float* losses, size_t i) const {
-        double sum = 0, count = 0;
-        for (auto row = static_cast<size_t>(start_[i]); row < static_cast<size_t>(start_[i + 1]);
-             ++row) {
-            if (targets_[row] < 0) continue;
-            sum += losses[row];
-            ++count;
-        }
-        return sum / count;
-    }
+}
 
-  private:
-    std::vector<int32_t> tokens_, targets_, position_, start_ = {0};
-    int64_t longest_ = 0;
-};
+// The mean of `losses` over the targets of sequence `i`.
+double mean_of(const PackedRows& rows, const float* losses, size_t i) {
+    double sum = 0, count = 0;
+    for (auto row = static_cast<size_t>(rows.start[i]);
+         row < static_cast<size_t>(rows.start[i + 1]); ++row) {
+        if (rows.targets[row] < 0) continue;
+        sum += losses[row];
+        ++count;
+    }
+    return sum / count;
+}
 
 }  // namespace
 
@@ -169,15 +152,15 @@ std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, const Config& c
         const Arena::Scope scope(ctx.arena);
         const size_t begin = all.size();
         size_t end = begin;
-        Rows packed;
-        do packed.add(examples_[end++]);
-        while (end < examples_.size() && packed.size() + examples_[end].rows() <= rows);
-        Tensor losses = ctx.arena.tensor(Dtype::f32, {packed.size()});
+        PackedRows packed;
+        do add(packed, examples_[end++]);
+        while (end < examples_.size() && std::ssize(packed.tokens) + examples_[end].rows() <= rows);
+        Tensor losses = ctx.arena.tensor(Dtype::f32, {std::ssize(packed.tokens)});
         compute_losses(ctx, config, weights, packed.view(), losses);
         for (size_t i = 0; i < end - begin; ++i) {
             std::vector<double>& of_one = all.emplace_back();
             for (size_t k = 0; k < kCompletions; ++k)
-                of_one.push_back(packed.mean(losses.as<float>(), i * kCompletions + k));
+                of_one.push_back(mean_of(packed, losses.as<float>(), i * kCompletions + k));
         }
     }
     return all;

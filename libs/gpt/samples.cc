@@ -5,12 +5,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <vector>
 
 #include "core/error.h"
 #include "core/io.h"
-
-#include <map>
-#include <vector>
 
 namespace hark::gpt {
 namespace {

@@ -16,33 +16,12 @@ double sum_of(const Tensor& losses) {
 
 }  // namespace
 
-void BatchRows::clear() {
-    for (std::vector<int32_t>* rows : {&tokens_, &targets_, &position_}) rows->clear();
-    start_.assign(1, 0);
-    longest_ = 0;
-}
-
 void BatchRows::add(std::span<const int32_t> window) {
-    const auto end_sequence = [&] {
-        const auto end = static_cast<int32_t>(tokens_.size());
-        if (end == start_.back()) return;
-        longest_ = std::max<int64_t>(longest_, end - start_.back());
-        start_.push_back(end);
-    };
     for (size_t i = 0; i + 1 < window.size(); ++i) {
-        if (separator_ >= 0 && window[i] == separator_) end_sequence();
-        position_.push_back(static_cast<int32_t>(tokens_.size()) - start_.back());
-        tokens_.push_back(window[i]);
-        targets_.push_back(window[i + 1]);
+        if (separator_ >= 0 && window[i] == separator_) rows_.end_sequence();
+        rows_.push(window[i], window[i + 1]);
     }
-    end_sequence();
-}
-
-Batch BatchRows::view() {
-    const auto of = [](std::vector<int32_t>& ids) {
-        return Tensor(ids.data(), Dtype::i32, {std::ssize(ids)});
-    };
-    return {of(tokens_), of(targets_), of(position_), {of(start_), longest_}};
+    rows_.end_sequence();
 }
 
 Trainer::Trainer(Context& ctx, const Config& config, const TrainOptions& options, int32_t separator)

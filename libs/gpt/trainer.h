@@ -16,14 +16,13 @@ class BatchRows {
   public:
     // With `separator` >= 0 that token begins a sequence of its own, with positions from 0 on.
     explicit BatchRows(int32_t separator) : separator_(separator) {}
-    void clear();
+    void clear() { rows_ = {}; }
     void add(std::span<const int32_t> window);  // tokens, and the last one's successor
-    Batch view();
+    Batch view() { return rows_.view(); }
 
   private:
     int32_t separator_;
-    std::vector<int32_t> tokens_, targets_, position_, start_ = {0};
-    int64_t longest_ = 0;
+    PackedRows rows_;
 };
 
 struct StepResult {

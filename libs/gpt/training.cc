@@ -125,6 +125,26 @@ class Pass {
 
 }  // namespace
 
+void PackedRows::push(int32_t token, int32_t target) {
+    position.push_back(static_cast<int32_t>(tokens.size()) - start.back());
+    tokens.push_back(token);
+    targets.push_back(target);
+}
+
+void PackedRows::end_sequence() {
+    const auto end = static_cast<int32_t>(tokens.size());
+    if (end == start.back()) return;
+    longest = std::max<int64_t>(longest, end - start.back());
+    start.push_back(end);
+}
+
+Batch PackedRows::view() {
+    const auto of = [](std::vector<int32_t>& ids) {
+        return Tensor(ids.data(), Dtype::i32, {std::ssize(ids)});
+    };
+    return {of(tokens), of(targets), of(position), {of(start), longest}};
+}
+
 void compute_losses(Context& ctx, const Config& config, const ModelTensors& weights,
                     const Batch& batch, Tensor losses) {
     const Arena::Scope scope(ctx.arena);

@@ -15,6 +15,17 @@ struct Batch {
     Sequences sequences;
 };
 
+// The rows of a batch on the host, packed one after another.
+struct PackedRows {
+    std::vector<int32_t> tokens, targets, position, start = {0};
+    int64_t longest = 0;
+
+    // The next row of the sequence that is being packed; its position is its place there.
+    void push(int32_t token, int32_t target);
+    void end_sequence();  // nothing, where it has no rows
+    Batch view();         // valid while the rows are
+};
+
 // What is computed again in backward instead of being kept, each with the ones before.
 enum class Recompute {
     none,
