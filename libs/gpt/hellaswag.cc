@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "kernels/transfer.h"
 
 namespace hark::gpt {
 namespace {
@@ -99,11 +100,10 @@ void add(PackedRows& rows, const HellaSwagExample& example) {
     }
 }
 
-// The mean of `losses` over the targets of sequence `i`.
-double mean_of(const PackedRows& rows, const float* losses, size_t i) {
+// The mean of `losses` over the targets of the sequence that begins at row `first`.
+double mean_of(const PackedRows& rows, const float* losses, size_t first) {
     double sum = 0, count = 0;
-    for (auto row = static_cast<size_t>(rows.start[i]);
-         row < static_cast<size_t>(rows.start[i + 1]); ++row) {
+    for (size_t row = first; row < static_cast<size_t>(rows.end[first]); ++row) {
         if (rows.targets[row] < 0) continue;
         sum += losses[row];
         ++count;
@@ -149,18 +149,20 @@ std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, const Config& c
                                                    int64_t rows) const {
     std::vector<std::vector<double>> all;
     while (all.size() < examples_.size()) {
-        const Arena::Scope scope(ctx.arena);
-        const size_t begin = all.size();
-        size_t end = begin;
+        const Scratch scratch(ctx);
+        size_t end = all.size();
         PackedRows packed;
         do add(packed, examples_[end++]);
         while (end < examples_.size() && std::ssize(packed.tokens) + examples_[end].rows() <= rows);
         Tensor losses = ctx.arena.tensor(Dtype::f32, {std::ssize(packed.tokens)});
-        compute_losses(ctx, config, weights, packed.view(), losses);
-        for (size_t i = 0; i < end - begin; ++i) {
+        compute_losses(ctx, config, weights, to_device(ctx, packed.view()), losses);
+        const Tensor found = to_host(ctx, losses);
+        for (size_t row = 0; all.size() < end;) {
             std::vector<double>& of_one = all.emplace_back();
-            for (size_t k = 0; k < kCompletions; ++k)
-                of_one.push_back(mean_of(packed, losses.as<float>(), i * kCompletions + k));
+            for (int64_t k = 0; k < kCompletions; ++k) {
+                of_one.push_back(mean_of(packed, found.as<float>(), row));
+                row = static_cast<size_t>(packed.end[row]);
+            }
         }
     }
     return all;

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "kernels/transfer.h"
+
 namespace hark::gpt {
 namespace {
 
-constexpr int64_t kLogitsAtOnce = 1 << 22;  // of the vocabulary's product: 16 MB
+// Logits of the vocabulary's product: 16 MB on the CPU; on a GPU, whose large products are faster,
+// 1.6 GB in bf16.
+constexpr int64_t kLogitsAtOnce = 1 << 22, kLogitsAtOnceOnGpu = int64_t{50304} << 14;
 
 // What a block's backward takes from its forward.
 struct Kept {
@@ -22,14 +26,21 @@ struct Kept {
 
 class Pass {
   public:
-    Pass(Context& ctx, const Config& config, const Batch& batch, Recompute recompute)
-        : ctx_(ctx), config_(config), batch_(batch), rows_(batch.tokens.dim(0)) {
+    Pass(Context& ctx, const Config& config, const Batch& batch, Dtype activations,
+         Recompute recompute)
+        : ctx_(ctx),
+          config_(config),
+          batch_(batch),
+          activations_(activations),
+          rows_(batch.tokens.dim(0)) {
         const int64_t c = config.n_embd;
         if (recompute >= Recompute::gelu) act_ = matrix(config.n_inner);
         if (recompute >= Recompute::norms) ln_1_ = matrix(c), ln_2_ = matrix(c);
     }
 
-    Tensor matrix(int64_t columns) const { return ctx_.arena.tensor(Dtype::f32, {rows_, columns}); }
+    Tensor matrix(int64_t columns) const {
+        return ctx_.arena.tensor(activations_, {rows_, columns});
+    }
 
     void embed(const ModelTensors& w, Tensor x) const {  // x (T, C)
         embedding(ctx_, x, batch_.tokens, batch_.position, {w.wte}, w.wpe);
@@ -42,20 +53,19 @@ class Pass {
                 .ln_1 = ln_1_ ? ln_1_ : matrix(c),
                 .qkv = matrix(3 * c),
                 .mixed = matrix(c),
-                .lse = matrix(config_.n_head),
+                .lse = ctx_.arena.tensor(Dtype::f32, {rows_, config_.n_head}),
                 .middle = matrix(c),
                 .ln_2 = ln_2_ ? ln_2_ : matrix(c),
                 .hidden = matrix(config_.n_inner),
                 .act = act_ ? act_ : matrix(config_.n_inner)};
         norm_1(w, kept);
-        linear(ctx_, kept.qkv, kept.ln_1, {w.attn_weight}, {.bias = w.attn_bias});
+        linear_forward(ctx_, kept.qkv, kept.ln_1, w.attn_weight, w.attn_bias, {});
         self_attention(ctx_, kept.mixed, kept.lse, kept.qkv, batch_.sequences);
-        linear(ctx_, kept.middle, kept.mixed, {w.proj_weight},
-               {.bias = w.proj_bias, .residual = x});
+        linear_forward(ctx_, kept.middle, kept.mixed, w.proj_weight, w.proj_bias, x);
         norm_2(w, kept);
-        linear(ctx_, kept.hidden, kept.ln_2, {w.fc_weight}, {.bias = w.fc_bias});
+        linear_forward(ctx_, kept.hidden, kept.ln_2, w.fc_weight, w.fc_bias, {});
         activate(ctx_, kept.act, kept.hidden, config_.activation);
-        linear(ctx_, y, kept.act, {w.out_weight}, {.bias = w.out_bias, .residual = kept.middle});
+        linear_forward(ctx_, y, kept.act, w.out_weight, w.out_bias, kept.middle);
     }
 
     // dx (T, C): the gradient of the block's output becomes that of its input.
@@ -87,13 +97,14 @@ class Pass {
     void head(const ModelTensors& w, const ModelTensors* g, Tensor normed, Tensor d, float scale,
               Tensor losses) const {
         const int64_t columns = w.lm_head.dim(0);
-        const int64_t most = std::clamp<int64_t>(kLogitsAtOnce / columns, 1, rows_);
+        const int64_t at_once = ctx_.on_cuda() ? kLogitsAtOnceOnGpu : kLogitsAtOnce;
+        const int64_t most = std::clamp<int64_t>(at_once / columns, 1, rows_);
         for (int64_t begin = 0; begin < rows_; begin += most) {
             const Arena::Scope scope(ctx_.arena);
             const int64_t end = std::min(begin + most, rows_);
             const Tensor part = normed.slice(begin, end);
-            Tensor logits = ctx_.arena.tensor(Dtype::f32, {end - begin, columns});
-            linear(ctx_, logits, part, {w.lm_head});
+            Tensor logits = ctx_.arena.tensor(activations_, {end - begin, columns});
+            linear_forward(ctx_, logits, part, w.lm_head, {}, {});
             cross_entropy(ctx_, losses.slice(begin, end), logits, batch_.targets.slice(begin, end),
                           config_.n_vocab, g ? scale : 0);
             if (g)
@@ -119,6 +130,7 @@ class Pass {
     Context& ctx_;
     const Config& config_;
     const Batch& batch_;
+    Dtype activations_;
     int64_t rows_;
     Tensor act_, ln_1_, ln_2_;  // of all blocks in turn, where they are computed again
 };
@@ -126,29 +138,32 @@ class Pass {
 }  // namespace
 
 void PackedRows::push(int32_t token, int32_t target) {
-    position.push_back(static_cast<int32_t>(tokens.size()) - start.back());
+    position.push_back(static_cast<int32_t>(std::ssize(tokens) - std::ssize(end)));
+    first.push_back(static_cast<int32_t>(end.size()));
     tokens.push_back(token);
     targets.push_back(target);
 }
 
-void PackedRows::end_sequence() {
-    const auto end = static_cast<int32_t>(tokens.size());
-    if (end == start.back()) return;
-    longest = std::max<int64_t>(longest, end - start.back());
-    start.push_back(end);
+void PackedRows::end_sequence() { end.resize(tokens.size(), static_cast<int32_t>(tokens.size())); }
+
+Batch to_device(Context& ctx, const Batch& host) {
+    return {to_device(ctx, host.tokens),
+            to_device(ctx, host.targets),
+            to_device(ctx, host.position),
+            {to_device(ctx, host.sequences.first), to_device(ctx, host.sequences.end)}};
 }
 
 Batch PackedRows::view() {
     const auto of = [](std::vector<int32_t>& ids) {
         return Tensor(ids.data(), Dtype::i32, {std::ssize(ids)});
     };
-    return {of(tokens), of(targets), of(position), {of(start), longest}};
+    return {of(tokens), of(targets), of(position), {of(first), of(end)}};
 }
 
 void compute_losses(Context& ctx, const Config& config, const ModelTensors& weights,
                     const Batch& batch, Tensor losses) {
     const Arena::Scope scope(ctx.arena);
-    const Pass pass(ctx, config, batch, Recompute::none);
+    const Pass pass(ctx, config, batch, weights.wte.dtype, Recompute::none);
     Tensor x = pass.matrix(config.n_embd), y = pass.matrix(config.n_embd);  // (T, C), in turn
     pass.embed(weights, x);
     for (const BlockTensors& block : weights.h) {
@@ -164,7 +179,7 @@ void compute_gradients(Context& ctx, const Config& config, const ModelTensors& w
                        const ModelTensors& gradients, const Batch& batch, Recompute recompute,
                        float scale, Tensor losses) {
     const Arena::Scope scope(ctx.arena);
-    const Pass pass(ctx, config, batch, recompute);
+    const Pass pass(ctx, config, batch, weights.wte.dtype, recompute);
     std::vector<Kept> kept(weights.h.size());
     Tensor x = pass.matrix(config.n_embd);  // (T, C)
     pass.embed(weights, x);

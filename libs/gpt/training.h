@@ -1,6 +1,7 @@
 // Forward and backward of a training step. The arithmetic is the model's (model.h), of which this
 // is the form that keeps what backward needs: the residual stream is not written over, GELU's
-// input stays, and there is no cache. T packed rows, C channels, H heads, V tokens.
+// input stays, and there is no cache. Activations are of the type of the weights' matrices.
+// T packed rows, C channels, H heads, V tokens.
 #pragma once
 
 #include "gpt/parameters.h"
@@ -15,10 +16,12 @@ struct Batch {
     Sequences sequences;
 };
 
+// A batch of the host as the context's kernels take it (kernels/transfer.h).
+Batch to_device(Context& ctx, const Batch& host);
+
 // The rows of a batch on the host, packed one after another.
 struct PackedRows {
-    std::vector<int32_t> tokens, targets, position, start = {0};
-    int64_t longest = 0;
+    std::vector<int32_t> tokens, targets, position, first, end;
 
     // The next row of the sequence that is being packed; its position is its place there.
     void push(int32_t token, int32_t target);

@@ -3,6 +3,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
 #include "kernels/parallel.h"
 
@@ -16,7 +17,7 @@ int64_t pieces_of(int64_t n) { return (n + kAtOnce - 1) / kAtOnce; }
 }  // namespace
 
 void clip_by_norm(Context& ctx, Tensor clip, Tensor x, float max_norm) {
-    check_on_cpu("clip_by_norm", ctx);
+    if (ctx.on_cuda()) return cuda_gradients().clip_by_norm(ctx, clip, x, max_norm);
     check_tensor("clip_by_norm", "x", x, Dtype::f32, {-1});
     check_tensor("clip_by_norm", "clip", clip, Dtype::f32, {2});
     require(max_norm >= 0, "clip_by_norm: expected a largest norm of 0 or more, found ", max_norm);
@@ -42,7 +43,7 @@ void clip_by_norm(Context& ctx, Tensor clip, Tensor x, float max_norm) {
 
 void adamw(Context& ctx, Tensor p, Tensor m, Tensor v, Tensor g, Tensor clip, int64_t decayed,
            const AdamW& with) {
-    check_on_cpu("adamw", ctx);
+    if (ctx.on_cuda()) return cuda_gradients().adamw(ctx, p, m, v, g, clip, decayed, with);
     check_tensor("adamw", "p", p, Dtype::f32, {-1});
     const int64_t n = p.dim(0);
     for (const Tensor& other : {m, v, g})
@@ -51,6 +52,7 @@ void adamw(Context& ctx, Tensor p, Tensor m, Tensor v, Tensor g, Tensor clip, in
     require(0 <= decayed && decayed <= n && with.step >= 1, "adamw: expected 0 to ", n,
             " parameters that decay and a step from 1 on, found ", decayed, " and step ",
             with.step);
+    if (!std::isfinite(clip.as<float>()[0])) return;
     const double bias1 = 1 - std::pow(static_cast<double>(with.beta1), with.step);
     const double bias2 = 1 - std::pow(static_cast<double>(with.beta2), with.step);
     AdamWFactors by = {.gradient = clip.as<float>()[1],

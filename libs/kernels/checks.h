@@ -30,11 +30,6 @@ inline void check_tensor(const char* op, const char* name, const Tensor& tensor,
          tensor ? describe(tensor) : "none");
 }
 
-// Of kernels that the CPU alone has.
-inline void check_on_cpu(const char* op, const Context& ctx) {
-    require(!ctx.on_cuda(), op, ": runs on the CPU alone");
-}
-
 // values (N, K) of a dtype of weights, with scales where it is i8.
 inline void check_matrix(const char* op, const Matrix& w) {
     const Tensor& values = w.values;

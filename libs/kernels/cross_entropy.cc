@@ -3,6 +3,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
 #include "kernels/parallel.h"
 
@@ -10,7 +11,8 @@ namespace hark {
 
 void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, int64_t n_vocab,
                    float scale) {
-    check_on_cpu("cross_entropy", ctx);
+    if (ctx.on_cuda())
+        return cuda_gradients().cross_entropy(ctx, losses, logits, targets, n_vocab, scale);
     check_tensor("cross_entropy", "logits", logits, Dtype::f32, {-1, -1});
     const int64_t rows = logits.dim(0), columns = logits.dim(1);
     require(0 < n_vocab && n_vocab <= columns, "cross_entropy: expected 1 to ", columns,

@@ -35,7 +35,7 @@ find_package(CUDAToolkit 12.4 REQUIRED)
 
 add_library(hark_cuda SHARED
     attention.cu attention_f32.cu attention_scores.cu attention_splits.cu attention_tiles.cu
-    attention_wgmma.cu cache.cu conv1d.cu cuda_context.cu embedding.cu hopper.cu
+    attention_wgmma.cu cache.cu conv1d.cu cuda_context.cu embedding.cu gradients.cu hopper.cu
     folded_attention.cu folded_attention_splits.cu
     layer_norm.cu linear.cu linear_batch.cu linear_product.cu linear_rows.cu linear_tiles.cu linear_wgmma.cu)
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)

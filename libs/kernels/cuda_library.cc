@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/cuda_gradients.h"
 
 namespace hark {
 namespace {
@@ -74,6 +75,12 @@ const CudaOps& cuda_ops() {
     static const CudaOps* ops =
         symbol<const CudaOps* (*)()>(library().handle, "hark_cuda_ops", library().path)();
     return *ops;
+}
+
+const CudaGradients& cuda_gradients() {
+    static const CudaGradients* gradients = symbol<const CudaGradients* (*)()>(
+        library().handle, "hark_cuda_gradients", library().path)();
+    return *gradients;
 }
 
 void* cuda_symbol(const char* name) {

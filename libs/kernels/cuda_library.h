@@ -49,9 +49,9 @@ struct CudaOps {
                              Tensor kv_bias, int64_t heads, const Ragged& rows, float scale);
 };
 
-// Goes up whenever CudaOps, whisper's CudaChoose, gpt's CudaSampler or a type that they pass
-// changes: a library of another build is refused.
-inline constexpr int kCudaAbi = 7;
+// Goes up whenever CudaOps, CudaGradients, whisper's CudaChoose, gpt's CudaSampler or a type that
+// they pass changes: a library of another build is refused.
+inline constexpr int kCudaAbi = 8;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.

@@ -2,6 +2,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_gradients.h"
 #include "kernels/cuda_library.h"
 #include "kernels/gradients.h"
 #include "kernels/parallel.h"
@@ -50,7 +51,8 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
 
 void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
                         Tensor position) {
-    check_on_cpu("embedding_backward", ctx);
+    if (ctx.on_cuda())
+        return cuda_gradients().embedding_backward(ctx, dtable, dpositions, dy, tokens, position);
     require(dy.rank == 2, "embedding_backward: expected dy f32 (T, C), found ", dy);
     const int64_t rows = dy.dim(0), channels = dy.dim(1);
     check_tensor("embedding_backward", "dy", dy, Dtype::f32, {rows, channels});

@@ -2,22 +2,32 @@
 // optimizer. The conventions are those of ops.h, with the same letters.
 //
 // A gradient carries a d in front of what it belongs to: dx is the loss's derivative by x.
-// Gradients of weights are f32 and are added to (`+=`), so that a step may come in parts; a clipped
-// or skipped step never leaves them half done. The same input gives
-// the same bits with the same number of threads; on that number depend the products alone, whose
-// sums oneDNN may cut where there are more.
+// Activations x, y and their gradients are f32 on the CPU, on a GPU f32 or bf16, all of a call
+// alike; matrices that are multiplied with are of their type. Vectors, losses and gradients of
+// weights are f32 everywhere. Gradients of weights are added to (`+=`), so that a step may come in
+// parts; a clipped or skipped step never leaves them half done. The same input gives the same bits:
+// on the CPU with the same number of threads, on which the products alone depend, whose sums oneDNN
+// may cut where there are more; on a GPU with the same kind of GPU.
 #pragma once
 
 #include "kernels/ops.h"
 
 namespace hark {
 
+// y (T, N) = x W^T + b [+ residual], with w (N, K), b (N) or none; residual as y, or none. On a GPU
+// the way to multiply is chosen for this number of rows, which linear() must not do.
+void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual);
+
 // Of y = x W^T + b: dx (T, K) = dy W, or none to leave it out; dw (N, K) += dy^T x; db (N) += the
-// sum of dy's rows. dy (T, N); x (T, K); w (N, K) f32.
+// sum of dy's rows, or none. dy (T, N); x (T, K); w (N, K).
 void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w);
 
 // x = 0
 void set_zero(Context& ctx, Tensor x);
+
+// to (n) bf16 = x (n) f32, up or down to a neighbour by chance, so that the mean is x; the same for
+// the same seed. Infinities and what is no number stay. On a GPU alone.
+void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed);
 
 // y = f(x) for each element, f not none; and dx = dy f'(x), where dx may be dy.
 void activate(Context& ctx, Tensor y, Tensor x, Activation f);
@@ -32,10 +42,10 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
 void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
                         Tensor position);
 
-// Packed rows in sequences that do not see one another: sequence b is [start[b], start[b + 1]).
+// Packed rows in sequences that do not see one another: that of row t is the rows
+// [first[t], end[t]). Their number may change where a step is recorded for a GPU.
 struct Sequences {
-    Tensor start;         // (B + 1) i32, from 0 to T
-    int64_t longest = 0;  // rows of the longest one; on the host, for sizing
+    Tensor first, end;  // (T) i32
 };
 
 // Causal self-attention of packed rows: out (T, C) per head h softmax(q k^T / sqrt(D)) v over the
@@ -49,7 +59,8 @@ void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out,
 
 // losses (T) f32 = -log softmax(logits[t])[targets[t]], over the first `n_vocab` columns; a target
 // of -1 has loss 0. Where `scale` is not 0, logits (T, V) become their gradient by `scale` times
-// the sum of losses: zeros behind n_vocab and in rows of target -1. targets (T) i32.
+// the sum of losses: zeros behind n_vocab and in rows of target -1. targets (T) i32: one outside of
+// the vocabulary is an Error, on a GPU it has loss NaN.
 void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, int64_t n_vocab,
                    float scale);
 
@@ -64,7 +75,7 @@ struct AdamW {
     int64_t step = 1;  // from 1 on
 };
 // One step of all parameters p (n) f32, with gradients g (n) times clip[1], and moments m, v (n).
-// The first `decayed` of them decay.
+// The first `decayed` of them decay. Where clip[0] is not finite nothing changes.
 void adamw(Context& ctx, Tensor p, Tensor m, Tensor v, Tensor g, Tensor clip, int64_t decayed,
            const AdamW& with);
 
@@ -79,7 +90,8 @@ void orthogonalize(Context& ctx, Tensor y, Tensor x);
 struct Muon {
     float rate = 0, momentum = 0.95f, decay = 0.1f;
 };
-// One step of the matrix p (N, K) f32, with gradients g times clip[1] and the momentum m.
+// One step of the matrix p (N, K) f32, with gradients g times clip[1] and the momentum m. Where
+// clip[0] is not finite nothing changes.
 void muon(Context& ctx, Tensor p, Tensor m, Tensor g, Tensor clip, const Muon& with);
 
 }  // namespace hark

@@ -2,6 +2,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_gradients.h"
 #include "kernels/cuda_library.h"
 #include "kernels/gradients.h"
 #include "kernels/parallel.h"
@@ -29,7 +30,7 @@ void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps)
 
 void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
                          Tensor w, float eps) {
-    check_on_cpu("layer_norm_backward", ctx);
+    if (ctx.on_cuda()) return cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, eps);
     require(x.rank == 2 && x.dim(1) > 0, "layer_norm_backward: expected x f32 (T, C), found ", x);
     const int64_t rows = x.dim(0), channels = x.dim(1);
     check_tensor("layer_norm_backward", "x", x, Dtype::f32, {rows, channels});

@@ -1,5 +1,6 @@
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_gradients.h"
 #include "kernels/cuda_library.h"
 #include "kernels/gradients.h"
 #include "kernels/onednn.h"
@@ -23,8 +24,13 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     cpu_product(ctx, y.as<float>(), x.as<float>(), rows, w, then);
 }
 
+void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual) {
+    if (ctx.on_cuda()) return cuda_gradients().linear_forward(ctx, y, x, w, b, residual);
+    linear(ctx, y, x, {w}, {.bias = b, .residual = residual});
+}
+
 void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w) {
-    check_on_cpu("linear_backward", ctx);
+    if (ctx.on_cuda()) return cuda_gradients().linear_backward(ctx, dx, dw, db, dy, x, w);
     check_tensor("linear_backward", "w", w, Dtype::f32, {-1, -1});
     const int64_t n = w.dim(0), k = w.dim(1), rows = x.rows();
     check_tensor("linear_backward", "x", x, Dtype::f32, {rows, k});

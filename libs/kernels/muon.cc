@@ -3,6 +3,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
 #include "kernels/onednn.h"
 #include "kernels/parallel.h"
@@ -44,7 +45,7 @@ void transpose(Context& ctx, float* y, const float* x, int64_t rows, int64_t col
 }  // namespace
 
 void orthogonalize(Context& ctx, Tensor y, Tensor x) {
-    check_on_cpu("orthogonalize", ctx);
+    if (ctx.on_cuda()) return cuda_gradients().orthogonalize(ctx, y, x);
     check_tensor("orthogonalize", "x", x, Dtype::f32, {-1, -1});
     const int64_t n = x.dim(0), k = x.dim(1);
     check_tensor("orthogonalize", "y", y, Dtype::f32, {n, k});
@@ -66,11 +67,12 @@ void orthogonalize(Context& ctx, Tensor y, Tensor x) {
 }
 
 void muon(Context& ctx, Tensor p, Tensor m, Tensor g, Tensor clip, const Muon& with) {
-    check_on_cpu("muon", ctx);
+    if (ctx.on_cuda()) return cuda_gradients().muon(ctx, p, m, g, clip, with);
     check_tensor("muon", "p", p, Dtype::f32, {-1, -1});
     const int64_t n = p.dim(0), k = p.dim(1);
     for (const Tensor& other : {m, g}) check_tensor("muon", "m and g", other, Dtype::f32, {n, k});
     check_tensor("muon", "clip", clip, Dtype::f32, {2});
+    if (!std::isfinite(clip.as<float>()[0])) return;
     const Arena::Scope scope(ctx.arena);
     Tensor update = ctx.arena.tensor(Dtype::f32, {n, k});
     const float factor = clip.as<float>()[1], rise = 1 - with.momentum;

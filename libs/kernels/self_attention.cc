@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
 #include "kernels/onednn.h"
 
@@ -18,8 +20,8 @@ struct Problem {
     const float* qkv;
     const float* out;
     float* lse;
-    const int32_t* start;
-    int64_t sequences, channels, heads, head;
+    const int32_t* end;  // of each row's sequence
+    int64_t channels, heads, head;
 
     int64_t stride() const { return 3 * channels; }
     float scale() const { return 1 / std::sqrt(static_cast<float>(head)); }
@@ -30,38 +32,48 @@ struct Problem {
     }
 };
 
-Problem checked(const char* op, const Context& ctx, const Tensor& out, const Tensor& lse,
-                const Tensor& qkv, const Sequences& sequences) {
-    check_on_cpu(op, ctx);
+Problem checked(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                const Sequences& sequences) {
     check_tensor(op, "qkv", qkv, Dtype::f32, {-1, -1});
     check_tensor(op, "lse", lse, Dtype::f32, {qkv.dim(0), -1});
-    check_tensor(op, "start", sequences.start, Dtype::i32, {-1});
     const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
     require(heads > 0 && channels % heads == 0 && qkv.dim(1) == 3 * channels, op,
             ": expected qkv (T, 3C) and lse (T, H) with H dividing C, found ", qkv, " and ", lse);
     check_tensor(op, "out", out, Dtype::f32, {rows, channels});
-    const int32_t* start = sequences.start.as<int32_t>();
-    const int64_t b = sequences.start.dim(0) - 1;
-    require(b >= 0 && start[0] == 0 && start[b] == rows, op, ": expected start from 0 to ", rows);
-    for (int64_t i = 0; i < b; ++i)
-        require(start[i] <= start[i + 1] && start[i + 1] - start[i] <= sequences.longest, op,
-                ": expected sequence ", i, " of 0 to ", sequences.longest, " rows, found ",
-                start[i + 1] - start[i]);
-    return {qkv.as<float>(), out.as<float>(), lse.as<float>(), start, b,
+    check_tensor(op, "first", sequences.first, Dtype::i32, {rows});
+    check_tensor(op, "end", sequences.end, Dtype::i32, {rows});
+    const int32_t *first = sequences.first.as<int32_t>(), *end = sequences.end.as<int32_t>();
+    for (int64_t t = 0; t < rows; ++t) {
+        const bool begins = t == 0 || end[t - 1] == t;
+        require(begins ? first[t] == t && end[t] > t && end[t] <= rows
+                       : first[t] == first[t - 1] && end[t] == end[t - 1],
+                op, ": expected sequences one behind another, found row ", t, " in the rows ",
+                first[t], " to ", end[t], " of ", rows);
+    }
+    return {qkv.as<float>(), out.as<float>(), lse.as<float>(), end,
             channels,        heads,           channels / heads};
 }
 
 // body(first row of the sequence, its rows, head, scratch of two blocks of scores)
 template <class Body>
-void each_head(Context& ctx, const Problem& p, int64_t longest, const Body& body) {
+void each_head(Context& ctx, const Problem& p, int64_t rows, const Body& body) {
     const Arena::Scope scope(ctx.arena);
-    const int64_t tasks = p.sequences * p.heads, each = 2 * kQueries * longest;
+    std::vector<int32_t> starts = {0};
+    int64_t longest = 0;
+    while (starts.back() < rows) {
+        const int32_t begin = starts.back(), end = p.end[begin];
+        longest = std::max<int64_t>(longest, end - begin);
+        starts.push_back(end);
+    }
+    const int64_t tasks = (std::ssize(starts) - 1) * p.heads, each = 2 * kQueries * longest;
     const int threads = static_cast<int>(std::clamp<int64_t>(tasks, 1, ctx.threads));
     float* memory = ctx.arena.tensor(Dtype::f32, {threads, each}).as<float>();
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (int64_t i = 0; i < tasks; ++i) {
-        const int32_t first = p.start[i / p.heads], last = p.start[i / p.heads + 1];
-        body(first, last - first, i % p.heads, memory + omp_get_thread_num() * each);
+        const auto sequence = static_cast<size_t>(i / p.heads);
+        const int32_t first = starts[sequence];
+        body(first, starts[sequence + 1] - first, i % p.heads,
+             memory + omp_get_thread_num() * each);
     }
 }
 
@@ -137,22 +149,23 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
 }  // namespace
 
 void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences) {
-    const Problem p = checked("self_attention", ctx, out, lse, qkv, sequences);
-    each_head(ctx, p, sequences.longest,
-              [&](int64_t first, int64_t rows, int64_t h, float* scores) {
-                  forward_head(p, out.as<float>(), first, rows, h, scores);
-              });
+    if (ctx.on_cuda()) return cuda_gradients().self_attention(ctx, out, lse, qkv, sequences);
+    const Problem p = checked("self_attention", out, lse, qkv, sequences);
+    each_head(ctx, p, qkv.dim(0), [&](int64_t first, int64_t rows, int64_t h, float* scores) {
+        forward_head(p, out.as<float>(), first, rows, h, scores);
+    });
 }
 
 void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
                              Tensor qkv, const Sequences& sequences) {
-    const Problem p = checked("self_attention_backward", ctx, out, lse, qkv, sequences);
+    if (ctx.on_cuda())
+        return cuda_gradients().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
+    const Problem p = checked("self_attention_backward", out, lse, qkv, sequences);
     check_tensor("self_attention_backward", "dqkv", dqkv, Dtype::f32, {qkv.dim(0), qkv.dim(1)});
     check_tensor("self_attention_backward", "dout", dout, Dtype::f32, {out.dim(0), out.dim(1)});
-    each_head(ctx, p, sequences.longest,
-              [&](int64_t first, int64_t rows, int64_t h, float* scores) {
-                  backward_head(p, dqkv.as<float>(), dout.as<float>(), first, rows, h, scores);
-              });
+    each_head(ctx, p, qkv.dim(0), [&](int64_t first, int64_t rows, int64_t h, float* scores) {
+        backward_head(p, dqkv.as<float>(), dout.as<float>(), first, rows, h, scores);
+    });
 }
 
 }  // namespace hark

@@ -121,14 +121,16 @@ TEST(BatchRows, DocumentsAreSequencesOfTheirOwn) {
         EXPECT_EQ(values(rows->view().tokens), (std::vector<int32_t>{1, 2, 9, 3, 9, 5, 9, 9}));
         EXPECT_EQ(values(rows->view().targets), (std::vector<int32_t>{2, 9, 3, 4, 5, 9, 9, 6}));
     }
-    EXPECT_EQ(values(plain.view().sequences.start), (std::vector<int32_t>{0, 4, 8}));
+    EXPECT_EQ(values(plain.view().sequences.first), (std::vector<int32_t>{0, 0, 0, 0, 4, 4, 4, 4}));
+    EXPECT_EQ(values(plain.view().sequences.end), (std::vector<int32_t>{4, 4, 4, 4, 8, 8, 8, 8}));
     EXPECT_EQ(values(plain.view().position), (std::vector<int32_t>{0, 1, 2, 3, 0, 1, 2, 3}));
-    EXPECT_EQ(values(masked.view().sequences.start), (std::vector<int32_t>{0, 2, 4, 6, 7, 8}));
+    EXPECT_EQ(values(masked.view().sequences.first),
+              (std::vector<int32_t>{0, 0, 2, 2, 4, 4, 6, 7}));
+    EXPECT_EQ(values(masked.view().sequences.end), (std::vector<int32_t>{2, 2, 4, 4, 6, 6, 7, 8}));
     EXPECT_EQ(values(masked.view().position), (std::vector<int32_t>{0, 1, 0, 1, 0, 1, 0, 0}));
-    EXPECT_EQ(masked.view().sequences.longest, 2);
     masked.clear();
     masked.add(a);
-    EXPECT_EQ(values(masked.view().sequences.start), (std::vector<int32_t>{0, 2, 4}));
+    EXPECT_EQ(values(masked.view().sequences.first), (std::vector<int32_t>{0, 0, 2, 2}));
 }
 
 // llm.c's own test: uniform noise stays below 3 deviations, 10 is 5 and more.

@@ -42,12 +42,14 @@ struct Rows {
             tokens.insert(tokens.end(), ids.begin(), ids.end() - 1);
             targets.insert(targets.end(), ids.begin() + 1, ids.end());
             for (size_t i = 0; i < n; ++i) position.push_back(static_cast<int32_t>(i));
-            start.push_back(static_cast<int32_t>(tokens.size()));
-            longest = std::max(longest, static_cast<int64_t>(n));
+            first.resize(tokens.size(), static_cast<int32_t>(tokens.size() - n));
+            end.resize(tokens.size(), static_cast<int32_t>(tokens.size()));
         }
         losses.resize(tokens.size());
     }
-    Batch batch() { return {view(tokens), view(targets), view(position), {view(start), longest}}; }
+    Batch batch() {
+        return {view(tokens), view(targets), view(position), {view(first), view(end)}};
+    }
     Tensor loss_view() { return Tensor(losses.data(), Dtype::f32, {std::ssize(losses)}); }
     double mean_loss() const {
         return std::accumulate(losses.begin(), losses.end(), 0.0) /
@@ -56,8 +58,7 @@ struct Rows {
     static Tensor view(std::vector<int32_t>& ids) {
         return Tensor(ids.data(), Dtype::i32, {std::ssize(ids)});
     }
-    std::vector<int32_t> tokens, targets, position, start = {0};
-    int64_t longest = 0;
+    std::vector<int32_t> tokens, targets, position, first, end;
     std::vector<float> losses;
 };
 

@@ -164,6 +164,16 @@ TEST_P(Gradients, OfEmbedding) {
     expect_gradient(positions, of_places, -1);
 }
 
+// The sequences [start[b], start[b + 1]) by their rows.
+struct Rows {
+    explicit Rows(const std::vector<int32_t>& start) {
+        for (size_t b = 0; b + 1 < start.size(); ++b)
+            for (int32_t t = start[b]; t < start[b + 1]; ++t)
+                first.push_back(start[b]), end.push_back(start[b + 1]);
+    }
+    std::vector<int32_t> first, end;
+};
+
 // Sequences [start[b], start[b + 1]) in H heads, from qkv (T, 3C).
 Values attended(const Values& qkv, const std::vector<int32_t>& start, size_t heads, size_t c) {
     const size_t d = c / heads;
@@ -197,7 +207,8 @@ TEST_P(Gradients, OfSelfAttention) {
         const auto qkv = random_values(rows * 3 * channels, 1);
         const auto dout = random_values(rows * channels, 2);
         const Tensor input = up(qkv, {rows, 3 * channels});
-        const Sequences sequences = {up(c.start), rows};
+        const Rows of(c.start);
+        const Sequences sequences = {up(of.first), up(of.end)};
         Tensor out = filled({rows, channels}, 7), lse = filled({rows, c.heads}, 7);
         Tensor dqkv = filled({rows, 3 * channels}, 7);
         self_attention(ctx(), out, lse, input, sequences);
@@ -221,7 +232,8 @@ TEST_P(Gradients, OfLongSelfAttention) {
     const std::vector<int32_t> start = {0, 290, 300};
     const auto qkv = random_values(kRows * 3 * kHead, 1), dout = random_values(kRows * kHead, 2);
     const Tensor input = up(qkv, {kRows, 3 * kHead});
-    const Sequences sequences = {up(start), 290};
+    const Rows of(start);
+    const Sequences sequences = {up(of.first), up(of.end)};
     Tensor out = filled({kRows, kHead}, 7), lse = filled({kRows, 1}, 7);
     Tensor dqkv = filled({kRows, 3 * kHead}, 7);
     self_attention(ctx(), out, lse, input, sequences);
@@ -398,11 +410,17 @@ TEST_P(Gradients, WrongShapesAreErrors) {
     EXPECT_THROW(clip_by_norm(ctx(), filled({3}, 0), b, 1), Error);
     EXPECT_THROW(adamw(ctx(), b, b, b, b, filled({2}, 1), 6, {}), Error);
     Tensor qkv = filled({3, 12}, 1), lse = filled({3, 2}, 0);
-    EXPECT_THROW(self_attention(ctx(), x, lse, qkv, {up(std::vector<int32_t>{0, 2}), 3}), Error);
-    EXPECT_THROW(self_attention(ctx(), x, lse, qkv, {up(std::vector<int32_t>{0, 3}), 2}), Error);
-    EXPECT_THROW(
-        self_attention(ctx(), x, filled({3, 3}, 0), qkv, {up(std::vector<int32_t>{0, 3}), 3}),
-        Error);
+    const auto attend = [&](Tensor lse, const std::vector<int32_t>& first,
+                            const std::vector<int32_t>& end) {
+        self_attention(ctx(), x, lse, qkv, {up(first), up(end)});
+    };
+    attend(lse, {0, 0, 2}, {2, 2, 3});
+    EXPECT_THROW(attend(lse, {0, 0}, {2, 2}), Error);
+    EXPECT_THROW(attend(filled({3, 3}, 0), {0, 0, 0}, {3, 3, 3}), Error);
+    if (ctx().on_cuda()) return;  // whose values the host does not see
+    EXPECT_THROW(attend(lse, {0, 0, 0}, {2, 2, 2}), Error);
+    EXPECT_THROW(attend(lse, {0, 0, 0}, {3, 3, 4}), Error);
+    EXPECT_THROW(attend(lse, {0, 1, 2}, {2, 2, 3}), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Gradients, testing::Values(kCpuCase, kOneThreadCase),
