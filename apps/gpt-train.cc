@@ -15,7 +15,7 @@
 #include "gpt/samples.h"
 #include "gpt/train_metrics.h"
 #include "gpt/train_start.h"
-#include "kernels/backend.h"
+#include "kernels/transfer.h"
 
 using namespace hark;
 
@@ -29,9 +29,10 @@ constexpr const char* kSummary =
     "product, and the share of --hellaswag's questions answered rightly (with a validation).\n"
     "--out is a directory that transformers and gpt-generate --model read. Where it holds a "
     "checkpoint\n"
-    "the run goes on from there, with as many threads to the same bits; SIGTERM, Ctrl-C and a "
+    "the run goes on from there, with as many threads or on the same GPU to the same bits; "
+    "SIGTERM, Ctrl-C and a "
     "closed\n"
-    "pipe save one first. It computes on the CPU, in float32.\n"
+    "pipe save one first. A GPU multiplies in bf16, the CPU in float32.\n"
     "Presets for --config lie in presets/gpt-train, installed in share/hark/presets/gpt-train.";
 
 // What ends a run with a checkpoint. The signals are blocked and looked for between steps: a
@@ -50,7 +51,8 @@ class Run {
           console_(console),
           progress_(console),
           out_(STDOUT_FILENO, "stdout"),
-          ctx_(make_cpu_context(options.threads)),
+          ctx_(options.compute.context(console)),
+          matrices_(options.matrices(ctx_.device)),
           folder_(options.out),
           start_(gpt::start_of(options, folder_)) {
         if (options_.length == 0) options_.length = start_.config.n_positions;
@@ -68,21 +70,20 @@ class Run {
             hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
                                start_.config.n_positions);
         folder_.claim();
-        trainer_.emplace(ctx_, start_.config, options_,
+        trainer_.emplace(ctx_, start_.config, options_, matrices_, *train_,
                          options_.mask_documents ? *start_.end_of_text : -1);
-        state_ = {0, options_.identity(), train_->description(), {}};
+        state_ = {0, options_.identity(matrices_), train_->description(), {}};
         begin();
         if (!options_.tensorboard.empty() && state_.step < options_.steps)
             events_.emplace(options_.tensorboard, state_.step + 1);
     }
 
     void operator()() {
-        const double limit = gpt::measured_limit(ctx_);
-        const gpt::TrainingOrder order(*train_, static_cast<uint64_t>(options_.seed));
+        const double limit = gpt::measured_limit(ctx_, matrices_);
         if (state_.step == 0) write(gpt::Metrics::kHeading);
         try {
             while (state_.step < options_.steps && !stopping()) {
-                if (!advance(order, limit)) break;
+                if (!advance(limit)) break;
                 if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
             }
         } catch (const Error&) {  // the last step's parameters are good
@@ -90,10 +91,12 @@ class Run {
             throw;
         }
         if (saved_ != state_.step) save();
-        if (state_.step == options_.steps && !options_.export_llmc.empty())
+        if (state_.step == options_.steps && !options_.export_llmc.empty()) {
+            const Scratch scratch(ctx_);
             gpt::write_llmc(options_.export_llmc, start_.config, trainer_->layout(),
-                            trainer_->parameters(),
+                            to_host(ctx_, trainer_->parameters()),
                             options_.export_dtype == "f32" ? Dtype::f32 : Dtype::bf16);
+        }
         if (stop_signal_ == 0) return;
         const sigset_t signals = ending_signals();
         std::signal(stop_signal_, SIG_DFL);  // ended as the signal would have ended it
@@ -110,9 +113,9 @@ class Run {
         return stop_signal_ != 0;
     }
     // One step, and what is said of it; false where the reader of stdout has gone.
-    bool advance(const gpt::TrainingOrder& order, double limit) {
+    bool advance(double limit) {
         const gpt::Clock::time_point begin = gpt::Clock::now();
-        gpt::Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1, order)};
+        gpt::Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1)};
         ++state_.step;
         if (metrics.result.skipped)
             console_.warning(concat("step ", state_.step, " is skipped as an outlier: loss ",
@@ -134,8 +137,9 @@ class Run {
     void begin() {
         const gpt::ParameterLayout& layout = trainer_->layout();
         if (folder_.newest()) {
-            state_ =
-                folder_.load(layout, state_, trainer_->parameters(), trainer_->m(), trainer_->v());
+            state_ = folder_.load(ctx_, layout, state_, trainer_->parameters(), trainer_->m(),
+                                  trainer_->v());
+            trainer_->parameters_are_of(state_.step);
             trainer_->outliers() = state_.outliers;
             saved_ = state_.step;
             if (state_.step == options_.steps)
@@ -145,7 +149,9 @@ class Run {
             return;
         }
         folder_.describe(start_.config, start_.directory);
-        gpt::begin_parameters(options_, start_, layout, trainer_->parameters());
+        fill_from_host(ctx_, trainer_->parameters(),
+                       [&](Tensor host) { gpt::begin_parameters(options_, start_, layout, host); });
+        trainer_->parameters_are_of(0);
     }
     // Validation and questions, where it is the step's turn.
     void judge(gpt::Metrics& metrics) {
@@ -154,23 +160,23 @@ class Run {
             return;
         if (val_) metrics.val_loss = trainer_->validate(*val_, options_.val_tokens);
         if (!hellaswag_) return;
-        const gpt::ModelTensors weights = trainer_->layout().views(trainer_->parameters());
-        metrics.hellaswag = hellaswag_->accuracy(
-            hellaswag_->losses(ctx_, start_.config, weights, options_.batch * options_.length));
+        metrics.hellaswag = hellaswag_->accuracy(hellaswag_->losses(
+            ctx_, start_.config, trainer_->weights(), options_.batch * options_.length));
     }
     void save() {
         state_.outliers = trainer_->outliers();
-        folder_.save(trainer_->layout(), state_, trainer_->parameters(), trainer_->m(),
+        folder_.save(ctx_, trainer_->layout(), state_, trainer_->parameters(), trainer_->m(),
                      trainer_->v(), options_.keep);
         saved_ = state_.step;
     }
     void sample() {
+        const Scratch scratch(ctx_);
         gpt::GenerateOptions generate;
         generate.max_tokens = options_.sample_tokens;
         generate.seed = options_.seed;
         const std::string text = gpt::sample_text(
-            ctx_, start_.config, trainer_->layout(), trainer_->parameters(), *start_.bpe, generate,
-            options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
+            ctx_, start_.config, trainer_->layout(), to_host(ctx_, trainer_->parameters()),
+            *start_.bpe, generate, options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
             static_cast<uint64_t>(state_.step));
         gpt::append_sample(folder_.path() / "samples.txt", state_.step, text);
     }
@@ -193,6 +199,7 @@ class Run {
     Progress progress_;
     ByteWriter out_;
     Context ctx_;
+    Dtype matrices_;
     gpt::RunFolder folder_;
     gpt::Start start_;
     std::optional<gpt::TokenWindows> train_, val_;

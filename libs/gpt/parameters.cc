@@ -88,15 +88,18 @@ ParameterLayout::ParameterLayout(const Config& config) : config_(config) {
     add("ln_f.bias", c, 0);
 }
 
-ModelTensors ParameterLayout::views(Tensor all) const {
+ModelTensors ParameterLayout::views(Tensor all, Tensor matrices) const {
     require(all.dtype == Dtype::f32 && all.size() == size_, "parameters: expected f32 (", size_,
             "), found ", all);
+    require(!matrices || matrices.size() == decayed_, "parameters: expected matrices (", decayed_,
+            "), found ", matrices);
     size_t next = 0;
     const auto take = [&] {
         const Entry& entry = entries_[next++];
-        float* data = all.as<float>() + entry.offset;
-        return entry.columns > 0 ? Tensor(data, Dtype::f32, {entry.rows, entry.columns}, all.device)
-                                 : Tensor(data, Dtype::f32, {entry.rows}, all.device);
+        const int64_t columns = std::max<int64_t>(entry.columns, 1), end = entry.rows * columns;
+        const bool multiplied = matrices && entry.columns > 0 && entry.name != "wpe.weight";
+        const Tensor part = (multiplied ? matrices : all).slice(entry.offset, entry.offset + end);
+        return entry.columns > 0 ? part.reshaped({entry.rows, columns}) : part;
     };
     ModelTensors model;
     model.wte = take();

@@ -48,8 +48,9 @@ class ParameterLayout {
     int64_t tables() const { return tables_; }    // the first of those: embeddings and lm_head
     int64_t padded_vocab() const { return padded_vocab_; }
     const std::vector<Entry>& entries() const { return entries_; }
-    // The views of `all` (size()).
-    ModelTensors views(Tensor all) const;
+    // The views of `all` (size()) f32; with `matrices` (decayed()), a copy of the first ones in
+    // another type, these are what is multiplied with: all but the positions.
+    ModelTensors views(Tensor all, Tensor matrices = {}) const;
 
     // GPT-2's own start: matrices from a normal distribution of deviation 0.02, those that end in
     // the residual stream of 0.02 / sqrt(2 n_layer), norms 1, biases 0. Radford et al. 2019,

@@ -15,6 +15,7 @@
 #include "core/io.h"
 #include "core/json.h"
 #include "core/safetensors.h"
+#include "kernels/transfer.h"
 
 namespace hark::gpt {
 namespace {
@@ -89,7 +90,7 @@ std::string format_config(const Config& c) {
     return root.dump(2) + "\n";
 }
 
-void write_moments(const fs::path& file, const Tensor& m, const Tensor& v) {
+void write_moments(Context& ctx, const fs::path& file, const Tensor& m, const Tensor& v) {
     SafetensorsHeader header;
     const uint64_t bytes = m.bytes();
     header.tensors = {{"m", "F32", {m.size()}, 0, bytes},
@@ -98,8 +99,10 @@ void write_moments(const fs::path& file, const Tensor& m, const Tensor& v) {
     AtomicFile out(file);
     ByteWriter writer(out.fd(), out.name());
     writer.write(format_safetensors_header(header));
-    writer.write(m.data, m.bytes());
-    writer.write(v.data, v.bytes());
+    for (const Tensor& moment : {m, v}) {
+        const Scratch scratch(ctx);
+        writer.write(to_host(ctx, moment).data, bytes);
+    }
     writer.flush();
     out.commit();
 }
@@ -180,8 +183,8 @@ std::optional<fs::path> RunFolder::newest() const {
     return all.empty() ? std::nullopt : std::optional(all.back());
 }
 
-RunState RunFolder::load(const ParameterLayout& layout, const RunState& expected, Tensor parameters,
-                         Tensor m, Tensor v) const {
+RunState RunFolder::load(Context& ctx, const ParameterLayout& layout, const RunState& expected,
+                         Tensor parameters, Tensor m, Tensor v) const {
     const fs::path folder = newest().value();
     const std::string where = (folder / kTraining).string();
     const nlohmann::json root = parse_json(read_file(folder / kTraining), where);
@@ -214,23 +217,26 @@ RunState RunFolder::load(const ParameterLayout& layout, const RunState& expected
     require(state.data == expected.data, where, ": this run was begun on the tokens ", state.data,
             "; found ", expected.data);
     SafetensorsDirectory source(folder, "transformer.");
-    layout.read(parameters, source);
+    fill_from_host(ctx, parameters, [&](Tensor host) { layout.read(host, source); });
     const SafetensorsFile moments(folder / kOptimizer);
-    read_moment(moments, "m", m);
-    read_moment(moments, "v", v);
+    fill_from_host(ctx, m, [&](Tensor host) { read_moment(moments, "m", host); });
+    fill_from_host(ctx, v, [&](Tensor host) { read_moment(moments, "v", host); });
     link_newest();  // where the run was killed between the two
     return state;
 }
 
-void RunFolder::save(const ParameterLayout& layout, const RunState& state, Tensor parameters,
-                     Tensor m, Tensor v, int64_t keep) const {
+void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState& state,
+                     Tensor parameters, Tensor m, Tensor v, int64_t keep) const {
     const std::string name = name_of_step(state.step);
     const fs::path unfinished = path_ / (kUnfinished + name);
     try {
         fs::remove_all(unfinished);
         fs::create_directory(unfinished);
-        layout.write(parameters, unfinished / kWeights);
-        write_moments(unfinished / kOptimizer, m, v);
+        {
+            const Scratch scratch(ctx);
+            layout.write(to_host(ctx, parameters), unfinished / kWeights);
+        }
+        write_moments(ctx, unfinished / kOptimizer, m, v);
         const nlohmann::ordered_json root = {{"step", state.step},
                                              {"run", state.identity},
                                              {"data", state.data},

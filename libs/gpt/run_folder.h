@@ -45,15 +45,15 @@ class RunFolder {
     // The newest checkpoint's directory; nullopt where there is none.
     std::optional<std::filesystem::path> newest() const;
 
-    // Reads the newest checkpoint. Throws Error naming the file that is missing, cut short or of
-    // another run: `expected` is compared, but for its step.
-    RunState load(const ParameterLayout& layout, const RunState& expected, Tensor parameters,
-                  Tensor m, Tensor v) const;
+    // Reads the newest checkpoint to tensors of the context's device. Throws Error naming the file
+    // that is missing, cut short or of another run: `expected` is compared, but for its step.
+    RunState load(Context& ctx, const ParameterLayout& layout, const RunState& expected,
+                  Tensor parameters, Tensor m, Tensor v) const;
 
     // Writes a checkpoint, points run/model.safetensors at it and removes all but the `keep`
     // newest. Throws Error where the disk is full; what stood before is then left as it was.
-    void save(const ParameterLayout& layout, const RunState& state, Tensor parameters, Tensor m,
-              Tensor v, int64_t keep) const;
+    void save(Context& ctx, const ParameterLayout& layout, const RunState& state, Tensor parameters,
+              Tensor m, Tensor v, int64_t keep) const;
 
     const std::filesystem::path& path() const { return path_; }
 

@@ -4,7 +4,8 @@
 #include <cstdio>
 
 #include "core/error.h"
-#include "kernels/ops.h"
+#include "kernels/gradients.h"
+#include "kernels/transfer.h"
 
 namespace hark::gpt {
 namespace {
@@ -42,19 +43,28 @@ double milliseconds_since(Clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-double measured_limit(Context& ctx) {
+double measured_limit(Context& ctx, Dtype type) {
     const Arena::Scope scope(ctx.arena);
-    constexpr int64_t kSize = 1024;
-    Tensor x = ctx.arena.tensor(Dtype::f32, {kSize, kSize}), w = x, y = x;
-    for (Tensor* t : {&w, &y}) *t = ctx.arena.tensor(Dtype::f32, {kSize, kSize});
-    for (Tensor* t : {&x, &w})
-        for (int64_t i = 0; i < t->size(); ++i)
-            t->as<float>()[i] = 1e-3f * static_cast<float>(i % 97);
+    const int64_t size = ctx.on_cuda() ? 8192 : 1024;
+    Tensor x = ctx.arena.tensor(Dtype::f32, {size, size});
+    fill_from_host(ctx, x, [](Tensor host) {
+        for (int64_t i = 0; i < host.size(); ++i)
+            host.as<float>()[i] = 1e-3f * static_cast<float>(i % 97);
+    });
+    if (type != Dtype::f32) {
+        const Tensor rounded = ctx.arena.tensor(type, {size, size});
+        round_randomly(ctx, rounded, x, 0);
+        x = rounded;
+    }
+    Tensor y = ctx.arena.tensor(type, {size, size});
     double best = 0;
     for (int i = 0; i < 4; ++i) {
+        wait_for(ctx);
         const Clock::time_point begin = Clock::now();
-        linear(ctx, y, x, {w});
-        best = std::max(best, 2e3 * kSize * kSize * kSize / milliseconds_since(begin));
+        linear_forward(ctx, y, x, x, {}, {});
+        wait_for(ctx);
+        const auto n = static_cast<double>(size);
+        best = std::max(best, 2e3 * n * n * n / milliseconds_since(begin));
     }
     return best;
 }

@@ -142,7 +142,10 @@ void TrainOptions::flags(Flags& flags) {
     flags.add("export-llmc", export_llmc,
               "FILE that the whole run's model is also written to, in llm.c's format");
     flags.add("export-dtype", export_dtype, {"f32", "bf16"}, "TYPE of --export-llmc's values");
-    flags.add("threads", threads, "N CPU threads; 0: all cores", 0, 1024);
+    compute.flags(
+        flags, {"auto", "f32", "bf16"},
+        "TYPE of products and activations; auto: bf16 on a GPU, f32 on the CPU, which has "
+        "no other; parameters and gradients are f32");
 }
 
 void TrainOptions::check() const {
@@ -162,7 +165,13 @@ Recompute TrainOptions::recompute_level() const {
                                  : Recompute::norms;
 }
 
-std::string TrainOptions::identity() const {
+Dtype TrainOptions::matrices(Device device) const {
+    require_usage(device == Device::cuda || compute.dtype != "bf16",
+                  "--dtype: expected f32 on the CPU, found 'bf16', which takes a GPU");
+    return device == Device::cuda && compute.dtype != "f32" ? Dtype::bf16 : Dtype::f32;
+}
+
+std::string TrainOptions::identity(Dtype matrices) const {
     const OptimizerOptions& o = optimizer;
     std::ostringstream text;
     text.precision(std::numeric_limits<double>::max_digits10 - 2);  // 0.1 stays 0.1
@@ -174,6 +183,7 @@ std::string TrainOptions::identity() const {
          << o.epsilon << ", decay " << o.weight_decay << ", clip " << o.clip;
     if (o.skip_outliers > 0) text << ", outliers " << o.skip_outliers;
     if (mask_documents) text << ", documents masked";
+    if (matrices != Dtype::f32) text << ", " << name_of(matrices);
     if (!model.empty()) text << ", from " << model;
     return text.str();
 }

@@ -8,6 +8,7 @@
 #include "core/cli.h"
 #include "gpt/config.h"
 #include "gpt/training.h"
+#include "kernels/backend.h"
 
 namespace hark::gpt {
 
@@ -50,18 +51,22 @@ struct TrainOptions {
     int64_t steps = 0, batch = 8, accumulate = 1, length = 0;
     int64_t seed = 0, val_every = 250, val_tokens = 1 << 20, save_every = 1000, keep = 2;
     std::string recompute = "none";
-    int64_t sample_every = 0, sample_tokens = 100, threads = 0;
+    int64_t sample_every = 0, sample_tokens = 100;
+    ComputeOptions compute;
     std::string sample_prompt, hellaswag, tensorboard, export_llmc, export_dtype = "f32";
     bool mask_documents = false;
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError
     Recompute recompute_level() const;
+    // The type of the matrices in products: bf16 on a GPU, f32 on the CPU, or as --dtype says.
+    // Throws UsageError for bf16 on the CPU.
+    Dtype matrices(Device device) const;
     // Whether --model is a file in llm.c's format.
     bool from_llmc() const { return model.ends_with(".bin"); }
     int64_t sequences_a_step() const { return batch * accumulate; }
     // What must be the same where a run goes on, as text.
-    std::string identity() const;
+    std::string identity(Dtype matrices) const;
 };
 
 }  // namespace hark::gpt

@@ -22,7 +22,7 @@ struct Start {
 // where a tokenizer has more tokens than the model.
 Start start_of(const TrainOptions& options, const RunFolder& folder);
 
-// The parameters (layout.size()) of a run that has no checkpoint yet.
+// The parameters (layout.size()), on the host, of a run that has no checkpoint yet.
 void begin_parameters(const TrainOptions& options, const Start& start,
                       const ParameterLayout& layout, Tensor parameters);
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "kernels/transfer.h"
 
 namespace hark::gpt {
 namespace {
@@ -16,67 +17,82 @@ double sum_of(const Tensor& losses) {
 
 }  // namespace
 
-void BatchRows::add(std::span<const int32_t> window) {
-    for (size_t i = 0; i + 1 < window.size(); ++i) {
-        if (separator_ >= 0 && window[i] == separator_) rows_.end_sequence();
-        rows_.push(window[i], window[i + 1]);
-    }
-    rows_.end_sequence();
-}
-
-Trainer::Trainer(Context& ctx, const Config& config, const TrainOptions& options, int32_t separator)
+Trainer::Trainer(Context& ctx, const Config& config, const TrainOptions& options, Dtype matrices,
+                 const TokenWindows& windows, int32_t separator)
     : ctx_(ctx),
       config_(config),
       options_(options),
       layout_(config),
       memory_(ctx.arena.source()),
-      rows_(separator),
-      window_(static_cast<size_t>(options.length + 1)) {
+      order_(windows, static_cast<uint64_t>(options.seed)),
+      reader_(ctx, order_, options.batch, options.length, separator),
+      val_rows_(separator) {
     for (Tensor* all : {&parameters_, &gradients_, &m_, &v_}) {
         *all = memory_.tensor(Dtype::f32, {layout_.size()});
         set_zero(ctx, *all);
     }
-    weights_ = layout_.views(parameters_);
+    if (matrices != Dtype::f32) matrices_ = memory_.tensor(matrices, {layout_.decayed()});
+    weights_ = layout_.views(parameters_, matrices_);
     d_weights_ = layout_.views(gradients_);
     moments_ = layout_.views(m_);
+    const int64_t rows = options.batch * options.length;
+    losses_ = memory_.tensor(Dtype::f32, {rows});
+    clip_ = memory_.tensor(Dtype::f32, {2});
+    for (Tensor* ids : batch_.all()) *ids = memory_.tensor(Dtype::i32, {rows});
+    if (ctx.on_cuda()) recorded_.emplace(ctx);
 }
 
-StepResult Trainer::step(int64_t step, const TrainingOrder& order) {
-    const Arena::Scope scope(ctx_.arena);
+void Trainer::parameters_are_of(int64_t step) {
+    if (matrices_)
+        round_randomly(ctx_, matrices_, parameters_.slice(0, layout_.decayed()),
+                       static_cast<uint64_t>(step));
+}
+
+double Trainer::add_gradients(uint64_t first) {
+    Batch host = reader_.read(first);
+    for (size_t i = 0; i < batch_.all().size(); ++i)
+        copy_to_device(ctx_, *batch_.all()[i], *host.all()[i]);
+    const auto targets = static_cast<float>(losses_.dim(0) * options_.accumulate);
+    const auto compute = [&](Context& ctx) {
+        compute_gradients(ctx, config_, weights_, d_weights_, batch_, options_.recompute_level(),
+                          1 / targets, losses_);
+    };
+    if (recorded_)
+        (*recorded_)(compute);
+    else
+        compute(ctx_);
+    const Scratch scratch(ctx_);
+    return sum_of(to_host(ctx_, losses_));
+}
+
+StepResult Trainer::step(int64_t step) {
     const OptimizerOptions& o = options_.optimizer;
-    const int64_t rows = options_.batch * options_.length;
-    const auto targets = static_cast<float>(rows * options_.accumulate);
-    Tensor losses = ctx_.arena.tensor(Dtype::f32, {rows});
-    Tensor clip = ctx_.arena.tensor(Dtype::f32, {2});
+    const auto targets = static_cast<double>(losses_.dim(0) * options_.accumulate);
     set_zero(ctx_, gradients_);
     StepResult result;
-    auto next = static_cast<uint64_t>((step - 1) * options_.sequences_a_step());
-    for (int64_t part = 0; part < options_.accumulate; ++part) {
-        rows_.clear();
-        for (int64_t i = 0; i < options_.batch; ++i) {
-            order.copy(next++, window_);
-            rows_.add(window_);
-        }
-        compute_gradients(ctx_, config_, weights_, d_weights_, rows_.view(),
-                          options_.recompute_level(), 1 / targets, losses);
-        result.loss += sum_of(losses) / targets;
-    }
-    clip_by_norm(ctx_, clip, gradients_, static_cast<float>(o.clip));
-    result.norm = clip.as<float>()[0];
+    const auto first = static_cast<uint64_t>((step - 1) * options_.sequences_a_step());
+    for (int64_t part = 0; part < options_.accumulate; ++part)
+        result.loss +=
+            add_gradients(first + static_cast<uint64_t>(part * options_.batch)) / targets;
+    clip_by_norm(ctx_, clip_, gradients_, static_cast<float>(o.clip));
     result.rate = o.rate_of(step, options_.steps);
+    const bool any = o.skip_outliers <= 0;  // else the norm is to be seen before the update
+    if (any) update(step, static_cast<float>(result.rate));
+    const Scratch scratch(ctx_);
+    result.norm = to_host(ctx_, clip_).as<float>()[0];
     require(
         std::isfinite(result.loss) && std::isfinite(result.norm), "step ", step,
         ": expected a finite loss, found ", result.loss, " and gradients of norm ", result.norm,
         "; begin again from a checkpoint by --model, with a smaller --rate, a longer --warmup or "
         "--skip-outliers, and another --out");
-    const double most = o.skip_outliers;
     const double loss = outliers_.losses.add(result.loss), norm = outliers_.norms.add(result.norm);
-    result.skipped = most > 0 && (loss > most || norm > most);
-    if (!result.skipped) update(clip, step, static_cast<float>(result.rate));
+    result.skipped = !any && (loss > o.skip_outliers || norm > o.skip_outliers);
+    if (!any && !result.skipped) update(step, static_cast<float>(result.rate));
+    parameters_are_of(step);
     return result;
 }
 
-void Trainer::update(Tensor clip, int64_t step, float rate) {
+void Trainer::update(int64_t step, float rate) {
     const OptimizerOptions& o = options_.optimizer;
     const AdamW with = {.rate = rate,
                         .beta1 = static_cast<float>(o.beta1),
@@ -86,20 +102,22 @@ void Trainer::update(Tensor clip, int64_t step, float rate) {
                         .step = step};
     const auto adamw_of = [&](int64_t begin, int64_t end, int64_t decayed) {
         adamw(ctx_, parameters_.slice(begin, end), m_.slice(begin, end), v_.slice(begin, end),
-              gradients_.slice(begin, end), clip, decayed, with);
+              gradients_.slice(begin, end), clip_, decayed, with);
     };
     if (o.optimizer == "adamw") return adamw_of(0, layout_.size(), layout_.decayed());
     adamw_of(0, layout_.tables(), layout_.tables());
     adamw_of(layout_.decayed(), layout_.size(), 0);
     const Muon muon_with = {.rate = rate,
                             .momentum = static_cast<float>(o.muon_momentum),
-                            .decay = static_cast<float>(o.weight_decay)};
+                            .decay = static_cast<float>(o.weight_decay),
+                            .products = weights_.wte.dtype};
     const auto muon_of = [&](Tensor p, Tensor m, Tensor g) {
-        muon(ctx_, p, m, g, clip, muon_with);
+        muon(ctx_, p, m, g, clip_, muon_with);
     };
+    const ModelTensors masters = layout_.views(parameters_);
     const int64_t c = config_.n_embd;
-    for (size_t i = 0; i < weights_.h.size(); ++i) {
-        const BlockTensors &w = weights_.h[i], &g = d_weights_.h[i], &m = moments_.h[i];
+    for (size_t i = 0; i < masters.h.size(); ++i) {
+        const BlockTensors &w = masters.h[i], &g = d_weights_.h[i], &m = moments_.h[i];
         for (int64_t part = 0; part < 3; ++part) {  // queries, keys and values each by itself
             const int64_t begin = part * c, end = begin + c;
             muon_of(w.attn_weight.slice(begin, end), m.attn_weight.slice(begin, end),
@@ -114,19 +132,20 @@ void Trainer::update(Tensor clip, int64_t step, float rate) {
 double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
     const auto whole = static_cast<uint64_t>(std::max<int64_t>(1, tokens / options_.length));
     const uint64_t count = std::min(whole, windows.size());
+    std::vector<int32_t> window(static_cast<size_t>(options_.length + 1));
     double sum = 0;
     for (uint64_t begin = 0; begin < count; begin += static_cast<uint64_t>(options_.batch)) {
-        const Arena::Scope scope(ctx_.arena);
+        const Scratch scratch(ctx_);
         const uint64_t end = std::min(count, begin + static_cast<uint64_t>(options_.batch));
-        rows_.clear();
+        val_rows_.clear();
         for (uint64_t i = begin; i < end; ++i) {
-            windows.copy(i, 0, window_);
-            rows_.add(window_);
+            windows.copy(i, 0, window);
+            val_rows_.add(window);
         }
         const auto rows = static_cast<int64_t>(end - begin) * options_.length;
         Tensor losses = ctx_.arena.tensor(Dtype::f32, {rows});
-        compute_losses(ctx_, config_, weights_, rows_.view(), losses);
-        sum += sum_of(losses);
+        compute_losses(ctx_, config_, weights_, to_device(ctx_, val_rows_.view()), losses);
+        sum += sum_of(to_host(ctx_, losses));
     }
     return sum / static_cast<double>(count * static_cast<uint64_t>(options_.length));
 }

@@ -147,10 +147,9 @@ void PackedRows::push(int32_t token, int32_t target) {
 void PackedRows::end_sequence() { end.resize(tokens.size(), static_cast<int32_t>(tokens.size())); }
 
 Batch to_device(Context& ctx, const Batch& host) {
-    return {to_device(ctx, host.tokens),
-            to_device(ctx, host.targets),
-            to_device(ctx, host.position),
-            {to_device(ctx, host.sequences.first), to_device(ctx, host.sequences.end)}};
+    Batch copy = host;
+    for (Tensor* ids : copy.all()) *ids = to_device(ctx, *ids);
+    return copy;
 }
 
 Batch PackedRows::view() {

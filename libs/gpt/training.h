@@ -4,6 +4,8 @@
 // T packed rows, C channels, H heads, V tokens.
 #pragma once
 
+#include <array>
+
 #include "gpt/parameters.h"
 #include "kernels/gradients.h"
 
@@ -14,6 +16,10 @@ struct Batch {
     Tensor tokens, targets;  // (T) i32; a target of -1 counts for nothing
     Tensor position;         // (T) i32
     Sequences sequences;
+
+    std::array<Tensor*, 5> all() {
+        return {&tokens, &targets, &position, &sequences.first, &sequences.end};
+    }
 };
 
 // A batch of the host as the context's kernels take it (kernels/transfer.h).

@@ -62,13 +62,18 @@ Context make_cpu_context(int64_t threads) {
 }
 
 void ComputeOptions::flags(Flags& flags) {
+    this->flags(
+        flags, {"auto", "f32", "f16", "bf16", "int8"},
+        "TYPE of the weights in memory; auto: on the CPU as they are stored, computing in float32, "
+        "on a GPU f16; int8 and bf16 trade accuracy for speed");
+}
+
+void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
+                           const char* dtype_help) {
     flags.add(
         "device", device,
         "DEVICE to compute on: auto, cpu, cuda or cuda:N; auto takes a GPU where there is one");
-    flags.add(
-        "dtype", dtype, {"auto", "f32", "f16", "bf16", "int8"},
-        "TYPE of the weights in memory; auto: on the CPU as they are stored, computing in float32, "
-        "on a GPU f16; int8 and bf16 trade accuracy for speed");
+    flags.add("dtype", dtype, dtypes, dtype_help);
     flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/cli.h"
 #include "core/context.h"
@@ -22,7 +23,10 @@ struct ComputeOptions {
     std::string dtype = "auto";
     int64_t threads = 0;
 
-    void flags(Flags& flags);  // --device --dtype --threads
+    // --device --dtype --threads
+    void flags(Flags& flags);
+    // The same, where --dtype takes other types.
+    void flags(Flags& flags, const std::vector<std::string>& dtypes, const char* dtype_help);
     // The context that the flags ask for. `auto` takes the first GPU where there is one, or the CPU
     // with a warning where that one cannot be used; `cuda` that cannot be had is an Error.
     Context context(Console& console) const;

@@ -37,7 +37,7 @@ add_library(hark_cuda SHARED
     attention.cu attention_f32.cu attention_scores.cu attention_splits.cu attention_tiles.cu
     attention_wgmma.cu cache.cu conv1d.cu cuda_context.cu embedding.cu gradients.cu hopper.cu
     folded_attention.cu folded_attention_splits.cu
-    layer_norm.cu linear.cu linear_batch.cu linear_product.cu linear_rows.cu linear_tiles.cu linear_wgmma.cu)
+    layer_norm.cu linear.cu linear_batch.cu linear_gradients.cu linear_product.cu linear_rows.cu linear_tiles.cu linear_wgmma.cu matrix_product.cu muon.cu)
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
 target_compile_options(hark_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)

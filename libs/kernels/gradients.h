@@ -89,6 +89,7 @@ void orthogonalize(Context& ctx, Tensor y, Tensor x);
 // al. 2025 (Muon is scalable), equation 4.
 struct Muon {
     float rate = 0, momentum = 0.95f, decay = 0.1f;
+    Dtype products = Dtype::f32;  // of the iteration; on a GPU bf16 too
 };
 // One step of the matrix p (N, K) f32, with gradients g times clip[1] and the momentum m. Where
 // clip[0] is not finite nothing changes.

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "kernels/lt.cuh"
 #include "kernels/rows.cuh"
 
 namespace hark::cuda {
 namespace {
+
+using lt::alignment_of, lt::cuda_type, lt::layout, lt::set;
 
 constexpr int kThreads = 256;
 
@@ -16,10 +19,6 @@ constexpr int64_t kNominalRows = 1500;
 
 // A block of converted weights stays in the L2 cache until it has been multiplied.
 constexpr int64_t kConvertedElements = int64_t{8} << 20;
-
-cudaDataType_t cuda_type(Dtype dtype) {
-    return dtype == Dtype::f32 ? CUDA_R_32F : dtype == Dtype::f16 ? CUDA_R_16F : CUDA_R_16BF;
-}
 
 unsigned blocks_for(int64_t items) {
     return static_cast<unsigned>(std::min<int64_t>(ceil_div(items, kThreads), 132 * 16));
@@ -40,6 +39,8 @@ __global__ void convert_kernel(To* to, const From* from, const float* scales, in
     }
 }
 
+}  // namespace
+
 void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
     const int64_t rows = from.dim(0), k = from.dim(1);
     const bool wide = in_packs(k, {to.data, from.data});
@@ -56,6 +57,8 @@ void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
     });
     CUDA_CHECK(cudaGetLastError());
 }
+
+namespace {
 
 // y = residual + activation(product + bias); y may be the product or the residual itself.
 template <int V, class P, class Y>
@@ -111,61 +114,6 @@ struct Product {
     }
 };
 
-// Up to 16 bytes, which every tensor of an arena has: where it lies makes no other algorithm.
-uint32_t alignment_of(const void* pointer) {
-    const auto address = reinterpret_cast<uintptr_t>(pointer);
-    return address == 0 ? 16 : static_cast<uint32_t>(std::min<uintptr_t>(address & -address, 16));
-}
-
-// cuBLASLt counts by columns: it sees W as (K, N), to be transposed, x as (K, T) and y as (N, T).
-cublasLtMatrixLayout_t layout(Dtype dtype, int64_t rows, int64_t columns, int64_t stride) {
-    cublasLtMatrixLayout_t made = nullptr;
-    CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&made, cuda_type(dtype), static_cast<uint64_t>(rows),
-                                            static_cast<uint64_t>(columns), stride));
-    return made;
-}
-
-template <class T>
-void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, const T& value) {
-    CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation, what, &value, sizeof value));
-}
-
-template <class T>
-void set(cublasLtMatmulPreference_t wish, cublasLtMatmulPreferenceAttributes_t what,
-         const T& value) {
-    CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(wish, what, &value, sizeof value));
-}
-
-template <class T>
-void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t what, const T& value) {
-    CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(layout, what, &value, sizeof value));
-}
-
-// Asks cuBLASLt for the algorithm that it expects to be the fastest.
-void choose_algorithm(Handles& handles, const Product& product, ProductPlan& plan) {
-    cublasLtMatmulPreference_t made = nullptr;
-    CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&made));
-    const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
-                          decltype(&cublasLtMatmulPreferenceDestroy)>
-        wish(made, cublasLtMatmulPreferenceDestroy);
-    set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes});
-    // No sum in parts: how many would depend on the number of rows.
-    set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
-    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(product.w.data));
-    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(product.x.data));
-    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(product.residual));
-    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(product.d.data));
-    cublasLtMatmulHeuristicResult_t found;
-    int count = 0;
-    CUBLAS_CHECK(cublasLtMatmulAlgoGetHeuristic(handles.lt, plan.operation, plan.w, plan.x, plan.y,
-                                                plan.y, made, 1, &found, &count));
-    require(count == 1 && found.state == CUBLAS_STATUS_SUCCESS,
-            "linear: cuBLASLt knows no way to "
-            "multiply ",
-            product.x, " by ", product.w);
-    plan.algorithm = found.algo;
-}
-
 ProductPlan& plan_for(Handles& handles, const Product& product) {
     const Tensor &d = product.d, &x = product.x, &w = product.w;
     const PlanKey key = {w.dim(0),
@@ -186,10 +134,13 @@ ProductPlan& plan_for(Handles& handles, const Product& product) {
     set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, product.epilogue());
     if (product.bias) set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(d.dtype));
+    // W as cuBLASLt sees it is (K, N), to be transposed, x (K, T) and y (N, T).
     plan->w = layout(w.dtype, w.dim(1), w.dim(0), w.dim(1));
     plan->x = layout(x.dtype, w.dim(1), kNominalRows, w.dim(1));
     plan->y = layout(d.dtype, w.dim(0), kNominalRows, product.stride);
-    choose_algorithm(handles, product, *plan);
+    // No sum in parts: how many would depend on the number of rows.
+    lt::choose_algorithm(handles, *plan, {w.data, x.data, d.data, product.residual},
+                         CUBLASLT_REDUCTION_SCHEME_NONE, "linear");
     cached = std::move(plan);
     return *cached;
 }

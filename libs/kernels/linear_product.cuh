@@ -11,6 +11,9 @@ namespace hark::cuda {
 // over the product behind it. Weights of another type than x are converted to x's, block by block.
 void many_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
 
+// to (rows, K) of a float type = from, times its row's scale where there are `scales`.
+void convert(Context& ctx, Tensor to, Tensor from, const float* scales);
+
 // True where wgmma_product multiplies many rows, whatever their number: on a GPU of compute
 // capability 9.0, with the exact GELU and no residual (cuBLASLt fuses the others, and is as fast),
 // x in 16 bits and aligned, y in x's type or f32.

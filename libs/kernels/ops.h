@@ -10,8 +10,8 @@
 // Ids, rows, slots and lengths are tensors too. On the CPU one that points outside is an Error. On
 // a GPU the host does not see them: the result that it would have given is NaN, and what would have
 // been written outside a cache is left out. attention() alone reads where it is told. There they,
-// and weights, are what only uploads write, or kernels in front of an embedding, which waits for all
-// before it: other kernels read them before the ones in front have ended.
+// and weights, are what only uploads write, or kernels in front of an embedding, which waits for
+// all before it: other kernels read them before the ones in front have ended.
 #pragma once
 
 #include "core/context.h"

@@ -1,5 +1,8 @@
 #include "kernels/transfer.h"
 
+#include <cstring>
+#include <vector>
+
 #include "core/error.h"
 #include "kernels/cuda_library.h"
 
@@ -26,6 +29,23 @@ Ragged to_device(Context& ctx, const Ragged& host) {
     Ragged copy = host;
     for (Tensor* ids : {&copy.query_start, &copy.slot, &copy.length}) *ids = to_device(ctx, *ids);
     return copy;
+}
+
+void copy_to_device(Context& ctx, const Tensor& to, const Tensor& host) {
+    require(to.dtype == host.dtype && to.size() == host.size() && host.device == Device::cpu,
+            "copy_to_device: expected ", to, " on the host, found ", host);
+    if (ctx.on_cuda()) return cuda_ops().upload(ctx, to.data, host.data, host.bytes());
+    std::memcpy(to.data, host.data, host.bytes());
+}
+
+void fill_from_host(Context& ctx, const Tensor& to, const std::function<void(Tensor)>& write) {
+    if (!ctx.on_cuda()) return write(to);
+    std::vector<std::byte> memory(to.bytes());
+    Tensor host = to;
+    host.data = memory.data();
+    host.device = Device::cpu;
+    write(host);
+    copy_to_device(ctx, to, host);
 }
 
 Tensor to_host(Context& ctx, const Tensor& result) {

@@ -2,6 +2,8 @@
 // On the CPU nothing is copied.
 #pragma once
 
+#include <functional>
+
 #include "core/context.h"
 #include "kernels/ops.h"
 
@@ -12,6 +14,13 @@ namespace hark {
 // something has come back from the context's stream.
 Tensor to_device(Context& ctx, const Tensor& host);
 Ragged to_device(Context& ctx, const Ragged& host);
+
+// Copies a tensor of the host to one of the context's device, of the same size and type. The host's
+// memory may be used again as to_device() says.
+void copy_to_device(Context& ctx, const Tensor& to, const Tensor& host);
+
+// Gives `to` the values that `write` gives to a tensor of its type and shape on the host.
+void fill_from_host(Context& ctx, const Tensor& to, const std::function<void(Tensor)>& write);
 
 // A result on the host, complete: itself on the CPU, a copy in ctx.host_arena on a GPU.
 Tensor to_host(Context& ctx, const Tensor& result);

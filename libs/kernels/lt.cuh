@@ -1,0 +1,74 @@
+// cuBLASLt as all products use it: layouts, attributes, and the choice of an algorithm.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "kernels/cuda_common.cuh"
+
+namespace hark::cuda::lt {
+
+inline cudaDataType_t cuda_type(Dtype dtype) {
+    return dtype == Dtype::f32 ? CUDA_R_32F : dtype == Dtype::f16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
+// Up to 16 bytes, which every tensor of an arena has: where it lies makes no other algorithm.
+inline uint32_t alignment_of(const void* pointer) {
+    const auto address = reinterpret_cast<uintptr_t>(pointer);
+    return address == 0 ? 16 : static_cast<uint32_t>(std::min<uintptr_t>(address & -address, 16));
+}
+
+// cuBLASLt counts by columns.
+inline cublasLtMatrixLayout_t layout(Dtype dtype, int64_t rows, int64_t columns, int64_t stride) {
+    cublasLtMatrixLayout_t made = nullptr;
+    CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&made, cuda_type(dtype), static_cast<uint64_t>(rows),
+                                            static_cast<uint64_t>(columns), stride));
+    return made;
+}
+
+template <class T>
+void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, const T& value) {
+    CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation, what, &value, sizeof value));
+}
+
+template <class T>
+void set(cublasLtMatmulPreference_t wish, cublasLtMatmulPreferenceAttributes_t what,
+         const T& value) {
+    CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(wish, what, &value, sizeof value));
+}
+
+template <class T>
+void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t what, const T& value) {
+    CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(layout, what, &value, sizeof value));
+}
+
+// Where the operands of plan.w, plan.x and plan.y lie, and what is added to y, or none.
+struct Operands {
+    const void *w, *x, *y, *added;
+};
+
+// The algorithm that cuBLASLt expects to be the fastest, with sums in one of `reductions`
+// (cublasLtReductionScheme_t). Throws Error, with `what` as its words for the product.
+inline void choose_algorithm(Handles& handles, ProductPlan& plan, const Operands& operands,
+                             uint32_t reductions, const char* what) {
+    cublasLtMatmulPreference_t made = nullptr;
+    CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&made));
+    const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
+                          decltype(&cublasLtMatmulPreferenceDestroy)>
+        wish(made, cublasLtMatmulPreferenceDestroy);
+    set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes});
+    set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(operands.w));
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(operands.x));
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(operands.added));
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(operands.y));
+    cublasLtMatmulHeuristicResult_t found;
+    int count = 0;
+    CUBLAS_CHECK(cublasLtMatmulAlgoGetHeuristic(handles.lt, plan.operation, plan.w, plan.x, plan.y,
+                                                plan.y, made, 1, &found, &count));
+    require(count == 1 && found.state == CUBLAS_STATUS_SUCCESS, what,
+            ": cuBLASLt knows no way to multiply these matrices");
+    plan.algorithm = found.algo;
+}
+
+}  // namespace hark::cuda::lt
