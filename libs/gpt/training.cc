@@ -63,8 +63,8 @@ class Pass {
         self_attention(ctx_, kept.mixed, kept.lse, kept.qkv, batch_.sequences);
         linear_forward(ctx_, kept.middle, kept.mixed, w.proj_weight, w.proj_bias, x);
         norm_2(w, kept);
-        linear_forward(ctx_, kept.hidden, kept.ln_2, w.fc_weight, w.fc_bias, {});
-        activate(ctx_, kept.act, kept.hidden, config_.activation);
+        linear_activated(ctx_, kept.act, kept.hidden, kept.ln_2, w.fc_weight, w.fc_bias,
+                         config_.activation);
         linear_forward(ctx_, y, kept.act, w.out_weight, w.out_bias, kept.middle);
     }
 
@@ -76,8 +76,8 @@ class Pass {
         Tensor d_hidden = matrix(config_.n_inner), d_norm = matrix(c);
         Tensor d_mixed = matrix(c), d_qkv = matrix(3 * c);
         if (act_) activate(ctx_, kept.act, kept.hidden, config_.activation);
-        linear_backward(ctx_, d_hidden, g.out_weight, g.out_bias, dx, kept.act, w.out_weight);
-        activate_backward(ctx_, d_hidden, d_hidden, kept.hidden, config_.activation);
+        linear_backward(ctx_, d_hidden, g.out_weight, g.out_bias, dx, kept.act, w.out_weight,
+                        {kept.hidden, config_.activation});
         if (ln_2_) norm_2(w, kept);
         linear_backward(ctx_, d_norm, g.fc_weight, g.fc_bias, d_hidden, kept.ln_2, w.fc_weight);
         layer_norm_backward(ctx_, dx, g.ln_2_weight, g.ln_2_bias, d_norm, kept.middle,

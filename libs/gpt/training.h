@@ -47,7 +47,7 @@ void compute_losses(Context& ctx, const Config& config, const ModelTensors& weig
                     const Batch& batch, Tensor losses);
 
 // The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
-// bit of it.
+// bit of it, but on a GPU in bf16, whose GELU is computed again from its rounded input.
 void compute_gradients(Context& ctx, const Config& config, const ModelTensors& weights,
                        const ModelTensors& gradients, const Batch& batch, Recompute recompute,
                        float scale, Tensor losses);

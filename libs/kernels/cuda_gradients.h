@@ -7,8 +7,10 @@ namespace hark {
 
 struct CudaGradients {
     void (*linear_forward)(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual);
+    void (*linear_activated)(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b,
+                             Activation f);
     void (*linear_backward)(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
-                            Tensor w);
+                            Tensor w, const Activated& from);
     void (*set_zero)(Context& ctx, Tensor x);
     void (*round_randomly)(Context& ctx, Tensor to, Tensor x, uint64_t seed);
     void (*activate)(Context& ctx, Tensor y, Tensor x, Activation f);

@@ -7,6 +7,7 @@ extern "C" __attribute__((visibility("default"))) const hark::CudaGradients* har
     namespace cuda = hark::cuda;
     static const hark::CudaGradients gradients = {
         .linear_forward = cuda::linear_forward,
+        .linear_activated = cuda::linear_activated,
         .linear_backward = cuda::linear_backward,
         .set_zero = cuda::set_zero,
         .round_randomly = cuda::round_randomly,

@@ -18,9 +18,20 @@ namespace hark {
 // the way to multiply is chosen for this number of rows, which linear() must not do.
 void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual);
 
+// y (T, N) = f(h) where h (T, N) = x W^T + b, which is written too. f is not none.
+void linear_activated(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b, Activation f);
+
+// What a product's x was made of: x = f(h).
+struct Activated {
+    Tensor h;  // as x; none: nothing was in front of x
+    Activation f = Activation::none;
+};
+
 // Of y = x W^T + b: dx (T, K) = dy W, or none to leave it out; dw (N, K) += dy^T x; db (N) += the
-// sum of dy's rows, or none. dy (T, N); x (T, K); w (N, K).
-void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w);
+// sum of dy's rows, or none. dy (T, N); x (T, K); w (N, K). With `from` dx is the gradient of its
+// h.
+void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
+                     const Activated& from = {});
 
 // x = 0
 void set_zero(Context& ctx, Tensor x);

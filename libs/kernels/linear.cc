@@ -29,8 +29,16 @@ void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor
     linear(ctx, y, x, {w}, {.bias = b, .residual = residual});
 }
 
-void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w) {
-    if (ctx.on_cuda()) return cuda_gradients().linear_backward(ctx, dx, dw, db, dy, x, w);
+void linear_activated(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b,
+                      Activation f) {
+    if (ctx.on_cuda()) return cuda_gradients().linear_activated(ctx, y, h, x, w, b, f);
+    linear_forward(ctx, h, x, w, b, {});
+    activate(ctx, y, h, f);
+}
+
+void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
+                     const Activated& from) {
+    if (ctx.on_cuda()) return cuda_gradients().linear_backward(ctx, dx, dw, db, dy, x, w, from);
     check_tensor("linear_backward", "w", w, Dtype::f32, {-1, -1});
     const int64_t n = w.dim(0), k = w.dim(1), rows = x.rows();
     check_tensor("linear_backward", "x", x, Dtype::f32, {rows, k});
@@ -42,6 +50,7 @@ void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
     if (dx)
         onednn::multiply(ctx.threads, dx.as<float>(), k, {gradient, n}, {w.as<float>(), k}, rows, k,
                          n, false);
+    if (dx && from.h) activate_backward(ctx, dx, dx, from.h, from.f);
     onednn::multiply(ctx.threads, dw.as<float>(), k, {gradient, n, true}, {input, k}, n, k, rows,
                      true);
     if (!db) return;

@@ -139,8 +139,10 @@ ProductPlan& plan_for(Handles& handles, const Product& product) {
     plan->x = layout(x.dtype, w.dim(1), kNominalRows, w.dim(1));
     plan->y = layout(d.dtype, w.dim(0), kNominalRows, product.stride);
     // No sum in parts: how many would depend on the number of rows.
-    lt::choose_algorithm(handles, *plan, {w.data, x.data, d.data, product.residual},
-                         CUBLASLT_REDUCTION_SCHEME_NONE, "linear");
+    const lt::Operands operands = {w.data, x.data, d.data, product.residual};
+    plan->algorithm =
+        lt::algorithms(handles, *plan, operands, CUBLASLT_REDUCTION_SCHEME_NONE, 1, "linear")
+            .all[0];
     cached = std::move(plan);
     return *cached;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "kernels/cuda_common.cuh"
@@ -47,10 +48,16 @@ struct Operands {
     const void *w, *x, *y, *added;
 };
 
-// The algorithm that cuBLASLt expects to be the fastest, with sums in one of `reductions`
+// Ways to multiply, from the one that cuBLASLt expects to be the fastest on.
+struct Algorithms {
+    std::array<cublasLtMatmulAlgo_t, 8> all;
+    int count = 0;
+};
+
+// `most` of them, or fewer, one at least, with sums in one of `reductions`
 // (cublasLtReductionScheme_t). Throws Error, with `what` as its words for the product.
-inline void choose_algorithm(Handles& handles, ProductPlan& plan, const Operands& operands,
-                             uint32_t reductions, const char* what) {
+inline Algorithms algorithms(Handles& handles, const ProductPlan& plan, const Operands& operands,
+                             uint32_t reductions, int most, const char* what) {
     cublasLtMatmulPreference_t made = nullptr;
     CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&made));
     const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
@@ -62,13 +69,16 @@ inline void choose_algorithm(Handles& handles, ProductPlan& plan, const Operands
     set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(operands.x));
     set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(operands.added));
     set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(operands.y));
-    cublasLtMatmulHeuristicResult_t found;
+    Algorithms algorithms;
+    std::array<cublasLtMatmulHeuristicResult_t, 8> found;
     int count = 0;
     CUBLAS_CHECK(cublasLtMatmulAlgoGetHeuristic(handles.lt, plan.operation, plan.w, plan.x, plan.y,
-                                                plan.y, made, 1, &found, &count));
-    require(count == 1 && found.state == CUBLAS_STATUS_SUCCESS, what,
-            ": cuBLASLt knows no way to multiply these matrices");
-    plan.algorithm = found.algo;
+                                                plan.y, made, most, found.data(), &count));
+    for (int i = 0; i < count; ++i)
+        if (found[i].state == CUBLAS_STATUS_SUCCESS)
+            algorithms.all[algorithms.count++] = found[i].algo;
+    require(algorithms.count > 0, what, ": cuBLASLt knows no way to multiply these matrices");
+    return algorithms;
 }
 
 }  // namespace hark::cuda::lt

@@ -1,5 +1,7 @@
 #include "kernels/matrix_product.cuh"
 
+#include <limits>
+
 #include "kernels/lt.cuh"
 
 namespace hark::cuda {
@@ -7,44 +9,137 @@ namespace {
 
 using lt::alignment_of, lt::layout, lt::set;
 
+constexpr int kCandidates = 8, kTrials = 4;
+
+struct Work {
+    Tensor d;
+    Factor a, b;
+    Finish finish;
+
+    bool accumulates() const { return finish.added.data == d.data; }
+    PlanKey key() const {
+        return {-1 - int64_t{a.transposed} - 2 * int64_t{b.transposed},
+                a.rows(),
+                a.columns(),
+                b.columns(),
+                int64_t(a.values.dtype),
+                int64_t(d.dtype),
+                int64_t{bool(finish.bias)} + 2 * int64_t{bool(finish.added)} +
+                    4 * int64_t{accumulates()} + 8 * static_cast<int64_t>(finish.gelu),
+                alignment_of(a.values.data),
+                alignment_of(b.values.data),
+                alignment_of(d.data),
+                alignment_of(finish.added.data)};
+    }
+    cublasLtEpilogue_t epilogue() const {
+        const bool bias(finish.bias);
+        if (finish.gelu == Finish::Gelu::value)
+            return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+        if (finish.gelu == Finish::Gelu::slope) return CUBLASLT_EPILOGUE_DGELU;
+        return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    }
+};
+
+void run(Handles& handles, const ProductPlan& plan, const Work& work,
+         const cublasLtMatmulAlgo_t& algorithm) {
+    const Finish& finish = work.finish;
+    const float alpha = finish.product_factor, beta = finish.added ? finish.added_factor : 0;
+    const void* added = finish.added ? finish.added.data : work.d.data;
+    CUBLAS_CHECK(cublasLtMatmul(handles.lt, plan.operation, &alpha, work.b.values.data, plan.w,
+                                work.a.values.data, plan.x, &beta, added, plan.y, work.d.data,
+                                plan.y, &algorithm, handles.workspace, kWorkspaceBytes,
+                                handles.stream));
+}
+
+// Into how many parts the sums are cut.
+int32_t parts_of(const cublasLtMatmulAlgo_t& algorithm) {
+    int32_t parts = 0;
+    CUBLAS_CHECK(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
+                                                      &parts, sizeof parts, nullptr));
+    return parts;
+}
+
+struct Event {
+    Event() { CUDA_CHECK(cudaEventCreate(&event)); }
+    ~Event() { cudaEventDestroy(event); }
+    Event(const Event&) = delete;
+    cudaEvent_t event = nullptr;
+};
+
+float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& work,
+                      const cublasLtMatmulAlgo_t& algorithm) {
+    const Event begin, end;
+    run(handles, plan, work, algorithm);
+    CUDA_CHECK(cudaEventRecord(begin.event, handles.stream));
+    for (int i = 0; i < kTrials; ++i) run(handles, plan, work, algorithm);
+    CUDA_CHECK(cudaEventRecord(end.event, handles.stream));
+    CUDA_CHECK(cudaEventSynchronize(end.event));
+    float ms = 0;
+    CUDA_CHECK(cudaEventElapsedTime(&ms, begin.event, end.event));
+    return ms;
+}
+
+// The algorithm of the fewest milliseconds among those that cut their sums as the first one does:
+// measured on Hopper, all of these give the same bits (docs/kernels/cuda.md), so that which one is
+// the fastest today changes no result.
+cublasLtMatmulAlgo_t fastest(Handles& handles, const ProductPlan& plan, const Work& work,
+                             const lt::Algorithms& found) {
+    cudaStreamCaptureStatus recording = cudaStreamCaptureStatusNone;
+    CUDA_CHECK(cudaStreamIsCapturing(handles.stream, &recording));
+    const bool tries = work.a.values.dtype == Dtype::bf16 && !work.accumulates();
+    if (recording != cudaStreamCaptureStatusNone || !tries) return found.all[0];
+    const cublasLtMatmulAlgo_t* best = &found.all[0];
+    float least = std::numeric_limits<float>::max();
+    for (int i = 0; i < found.count; ++i) {
+        const cublasLtMatmulAlgo_t& algorithm = found.all[i];
+        if (parts_of(algorithm) != parts_of(found.all[0])) continue;
+        const float ms = milliseconds_of(handles, plan, work, algorithm);
+        if (ms < least) least = ms, best = &algorithm;
+    }
+    return *best;
+}
+
 cublasOperation_t operation_of(const Factor& factor) {
     return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
+// Where the operands lie that a plan's operation holds.
+void set_pointers(const ProductPlan& plan, const Finish& finish) {
+    if (finish.bias)
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+            static_cast<const void*>(finish.bias.data));
+    if (finish.gelu != Finish::Gelu::none)
+        set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, finish.gelu_input.data);
+}
+
 // A matrix of rows is to cuBLASLt, which counts by columns, its transpose: it computes d^T = b^T
 // a^T, where plan.w is b and plan.x is a.
-ProductPlan& plan_for(Handles& handles, const Tensor& d, const Factor& a, const Factor& b,
-                      const Addends& with) {
-    const PlanKey key = {-1 - int64_t{a.transposed} - 2 * int64_t{b.transposed},
-                         a.rows(),
-                         a.columns(),
-                         b.columns(),
-                         int64_t(a.values.dtype),
-                         int64_t(d.dtype),
-                         int64_t{bool(with.bias)} + 2 * int64_t{bool(with.added)},
-                         alignment_of(a.values.data),
-                         alignment_of(b.values.data),
-                         alignment_of(d.data),
-                         alignment_of(with.added.data)};
-    std::unique_ptr<ProductPlan>& cached = handles.plans[key];
+ProductPlan& plan_for(Handles& handles, const Work& work) {
+    std::unique_ptr<ProductPlan>& cached = handles.plans[work.key()];
     if (cached) return *cached;
+    const Finish& finish = work.finish;
     auto plan = std::make_unique<ProductPlan>();
     CUBLAS_CHECK(cublasLtMatmulDescCreate(&plan->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-    set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, operation_of(b));
-    set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSB, operation_of(a));
-    if (with.bias) {
-        set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-        set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, lt::cuda_type(d.dtype));
-    }
+    set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, operation_of(work.b));
+    set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSB, operation_of(work.a));
+    set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, work.epilogue());
+    if (finish.bias)
+        set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, lt::cuda_type(work.d.dtype));
+    if (finish.gelu != Finish::Gelu::none)
+        set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, work.d.dim(1));
+    set_pointers(*plan, finish);
     const auto stored = [](const Tensor& t) {
         return layout(t.dtype, t.dim(1), t.dim(0), t.dim(1));
     };
-    plan->w = stored(b.values);
-    plan->x = stored(a.values);
-    plan->y = stored(d);
-    constexpr uint32_t kAny = CUBLASLT_REDUCTION_SCHEME_MASK;
-    lt::choose_algorithm(handles, *plan, {b.values.data, a.values.data, d.data, with.added.data},
-                         kAny, "multiply_matrices");
+    plan->w = stored(work.b.values);
+    plan->x = stored(work.a.values);
+    plan->y = stored(work.d);
+    const lt::Operands operands = {work.b.values.data, work.a.values.data, work.d.data,
+                                   finish.added.data};
+    plan->algorithm =
+        fastest(handles, *plan, work,
+                lt::algorithms(handles, *plan, operands, CUBLASLT_REDUCTION_SCHEME_MASK,
+                               kCandidates, "multiply_matrices"));
     cached = std::move(plan);
     return *cached;
 }
@@ -52,20 +147,15 @@ ProductPlan& plan_for(Handles& handles, const Tensor& d, const Factor& a, const 
 }  // namespace
 
 void multiply_matrices(Context& ctx, Tensor d, const Factor& a, const Factor& b,
-                       const Addends& with) {
+                       const Finish& finish) {
     require(d.rank == 2 && a.values.rank == 2 && b.values.rank == 2 && a.columns() == b.rows() &&
                 d.dim(0) == a.rows() && d.dim(1) == b.columns(),
             "multiply_matrices: the shapes of ", a.values, " and ", b.values, " do not fit ", d);
     Handles& handles = handles_of(ctx);
-    ProductPlan& plan = plan_for(handles, d, a, b, with);
-    const void* bias = with.bias.data;
-    if (bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    const float alpha = with.product_factor, beta = with.added ? with.added_factor : 0;
-    const void* added = with.added ? with.added.data : d.data;
-    CUBLAS_CHECK(cublasLtMatmul(handles.lt, plan.operation, &alpha, b.values.data, plan.w,
-                                a.values.data, plan.x, &beta, added, plan.y, d.data, plan.y,
-                                &plan.algorithm, handles.workspace, kWorkspaceBytes,
-                                handles.stream));
+    const Work work = {d, a, b, finish};
+    const ProductPlan& plan = plan_for(handles, work);
+    set_pointers(plan, finish);
+    run(handles, plan, work, plan.algorithm);
 }
 
 }  // namespace hark::cuda
