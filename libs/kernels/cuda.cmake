@@ -35,9 +35,11 @@ find_package(CUDAToolkit 12.4 REQUIRED)
 
 add_library(hark_cuda SHARED
     attention.cu attention_f32.cu attention_scores.cu attention_splits.cu attention_tiles.cu
-    attention_wgmma.cu cache.cu conv1d.cu cuda_context.cu embedding.cu gradients.cu hopper.cu
-    folded_attention.cu folded_attention_splits.cu
-    layer_norm.cu linear.cu linear_batch.cu linear_gradients.cu linear_product.cu linear_rows.cu linear_tiles.cu linear_wgmma.cu matrix_product.cu muon.cu)
+    attention_wgmma.cu cache.cu column_sums.cu conv1d.cu cross_entropy.cu cuda_context.cu
+    elementwise.cu embedding.cu embedding_backward.cu folded_attention.cu
+    folded_attention_splits.cu gradients.cu hopper.cu layer_norm.cu layer_norm_backward.cu
+    linear.cu linear_batch.cu linear_gradients.cu linear_product.cu linear_rows.cu linear_tiles.cu
+    linear_wgmma.cu matrix_product.cu muon.cu optimizer.cu)
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
 target_compile_options(hark_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)

@@ -4,6 +4,7 @@
 
 #include <climits>
 
+#include "kernels/gelu.cuh"
 #include "kernels/linear_wgmma.cuh"
 
 namespace hark::cuda::many {
@@ -32,27 +33,6 @@ __device__ inline void transpose(uint32_t (&words)[4]) {
             (upper ? words[j] : words[j + step]) = got;
         }
     }
-}
-
-// Exact GELU, x times the normal distribution's integral up to x, in a third of erff's
-// instructions: max(x, 0) - a q, where q is the integral up to -a, a = |x|, and log2(q) a
-// polynomial in a. Fitted here, by least squares with weights raised where the error was large, for
-// a up to 5.5; behind that it falls on. Found in f32 against doubles: at most 2.6e-7 off, and up to
-// a = 5 a relative 9e-6; 0.5 x (1 + erff(x / sqrt 2)) is up to 4.5e-7 off, and 5% of the value
-// there. Of infinity it makes NaN.
-__device__ inline float gelu(float x) {
-    const float a = fabsf(x);
-    float log = fmaf(-3.18599946e-07f, a, 4.8532681e-06f);
-    log = fmaf(log, a, 5.00563736e-06f);
-    log = fmaf(log, a, -0.000683510999f);
-    log = fmaf(log, a, 0.00791732647f);
-    log = fmaf(log, a, -0.0532033598f);
-    log = fmaf(log, a, -0.458934103f);
-    log = fmaf(log, a, -1.15114056f);
-    log = fmaf(log, a, -1.0f);
-    float q;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(q) : "f"(log));
-    return fmaf(-a, q, fmaxf(x, 0.0f));
 }
 
 // Where a thread's first row of the tile and the tile's first output are. Its rows are lane / 4 of

@@ -1,0 +1,170 @@
+// set_zero, round_randomly, activate and its gradient on the GPU.
+#include "kernels/elementwise.cuh"
+
+#include "core/random.h"
+#include "kernels/gelu.cuh"
+#include "kernels/gradients.cuh"
+
+namespace hark::cuda {
+namespace {
+
+// Sixteen random bits for each value: a generator by counters, a quarter of whose numbers a value
+// has. Source: Steele, Lea & Flood 2014, figure 17 (SplitMix64).
+struct Rounding {
+    static constexpr int kValues = 8, kPacks = 1;
+    __nv_bfloat16* to;
+    const float* x;
+    uint64_t start;
+
+    __device__ uint64_t draw(uint64_t i) const {
+        uint64_t z = start + i * 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
+    }
+
+    template <int V, int P>
+    __device__ void run(int64_t first, int64_t) const {
+        const Pack<float, V> values = load_pack<V>(x + first);
+        Pack<__nv_bfloat16, V> rounded;
+        uint64_t drawn = 0;
+        for (int v = 0; v < V; ++v) {
+            if (v % 4 == 0) drawn = draw(static_cast<uint64_t>(first + v) / 4);
+            const auto place = static_cast<unsigned>(V == 1 ? first % 4 : v % 4);
+            const auto chance = static_cast<uint32_t>(drawn >> (16 * place)) & 0xffff;
+            rounded.values[v] = __ushort_as_bfloat16(round(values.values[v], chance));
+        }
+        store_pack(to + first, rounded);
+    }
+
+    // What is cut off carries over as often as it is large.
+    static __device__ unsigned short round(float x, uint32_t chance) {
+        const uint32_t bits = __float_as_uint(x);
+        const bool finite = (bits & 0x7f800000) != 0x7f800000;
+        const uint32_t quiet = (bits & 0x007fffff) ? 0x00400000 : 0;  // no NaN becomes infinity
+        return static_cast<unsigned short>((finite ? bits + chance : bits | quiet) >> 16);
+    }
+};
+
+constexpr float kSlope = 2 * 0.79788456080286536f, kCubic = 0.044715f;
+
+__device__ float power_of_e(float x) { return __expf(x); }
+
+// GELU by tanh is x s(2u), u = sqrt(2 / pi) (x + 0.044715 x^3) and s the logistic function.
+__device__ float logistic(float x, float square) {
+    return __fdividef(1.0f, 1.0f + power_of_e(-kSlope * x * fmaf(kCubic, square, 1.0f)));
+}
+
+template <Activation f>
+__device__ float value_of(float x) {
+    if constexpr (f == Activation::gelu) return gelu(x);
+    return x * logistic(x, x * x);
+}
+
+template <Activation f>
+__device__ float slope_of(float x) {
+    const float square = x * x;
+    if constexpr (f == Activation::gelu) {  // the integral up to x, and x times the density
+        const float tail = normal_tail(fabsf(x));
+        const float density = 0.39894228040143268f * power_of_e(-0.5f * square);
+        return fmaf(x, density, x < 0 ? tail : 1.0f - tail);
+    }
+    const float s = logistic(x, square);
+    return fmaf(x * fmaf(3 * kCubic * kSlope, square, kSlope), s * (1.0f - s), s);
+}
+
+template <class T, Activation f>
+struct Forward {
+    static constexpr int kValues = kWidth<T>, kPacks = 2;
+    T* y;
+    const T* x;
+
+    template <int V, int P>
+    __device__ void run(int64_t first, int64_t step) const {
+        Pack<T, V> in[P];
+        for (int p = 0; p < P; ++p) in[p] = load_pack<V>(x + first + p * step);
+        for (int p = 0; p < P; ++p) {
+            Pack<T, V> out;
+            for (int v = 0; v < V; ++v)
+                out.values[v] = from_f32<T>(value_of<f>(to_f32(in[p].values[v])));
+            store_pack(y + first + p * step, out);
+        }
+    }
+};
+
+template <class T, Activation f>
+struct Backward {
+    static constexpr int kValues = kWidth<T>, kPacks = 2;
+    T* dx;
+    const T *dy, *x;
+
+    template <int V, int P>
+    __device__ void run(int64_t first, int64_t step) const {
+        Pack<T, V> in[P], gradient[P];
+        for (int p = 0; p < P; ++p) {
+            in[p] = load_pack<V>(x + first + p * step);
+            gradient[p] = load_pack<V>(dy + first + p * step);
+        }
+        for (int p = 0; p < P; ++p) {
+            Pack<T, V> out;
+            for (int v = 0; v < V; ++v)
+                out.values[v] = from_f32<T>(to_f32(gradient[p].values[v]) *
+                                            slope_of<f>(to_f32(in[p].values[v])));
+            store_pack(dx + first + p * step, out);
+        }
+    }
+};
+
+void check_activation(const char* op, const Tensor& x, Activation f) {
+    require(x.rank == 2, op, ": expected x (T, C), found ", x);
+    require(f != Activation::none, op, ": expected an activation, found none");
+}
+
+}  // namespace
+
+void set_zero(Context& ctx, Tensor x) {
+    enter(ctx, {&x});
+    if (x.bytes() > 0) CUDA_CHECK(cudaMemsetAsync(x.data, 0, x.bytes(), stream_of(ctx)));
+}
+
+void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
+    check_tensor("round_randomly", "x", x, Dtype::f32, {-1});
+    check_tensor("round_randomly", "to", to, Dtype::bf16, {x.dim(0)});
+    enter(ctx, {&to, &x});
+    const Rounding rounding{static_cast<__nv_bfloat16*>(to.data), x.as<float>(),
+                            Random(seed).next()};
+    for_each(ctx, rounding, x.size(), in_16_bytes({to.data, x.data}));
+}
+
+void activate(Context& ctx, Tensor y, Tensor x, Activation f) {
+    check_activation("activate", x, f);
+    check_tensor("activate", "y", y, x.dtype, {x.dim(0), x.dim(1)});
+    enter(ctx, {&y, &x});
+    const bool aligned = in_16_bytes({y.data, x.data});
+    with_activation_type("activate", x, [&](auto value) {
+        using T = decltype(value);
+        auto *to = static_cast<T*>(y.data), *from = static_cast<T*>(x.data);
+        if (f == Activation::gelu)
+            return for_each(ctx, Forward<T, Activation::gelu>{to, from}, x.size(), aligned);
+        for_each(ctx, Forward<T, Activation::gelu_tanh>{to, from}, x.size(), aligned);
+    });
+}
+
+void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation f) {
+    check_activation("activate_backward", x, f);
+    check_tensor("activate_backward", "dx", dx, x.dtype, {x.dim(0), x.dim(1)});
+    check_tensor("activate_backward", "dy", dy, x.dtype, {x.dim(0), x.dim(1)});
+    enter(ctx, {&dx, &dy, &x});
+    const bool aligned = in_16_bytes({dx.data, dy.data, x.data});
+    with_activation_type("activate_backward", x, [&](auto value) {
+        using T = decltype(value);
+        auto* to = static_cast<T*>(dx.data);
+        const auto *gradient = static_cast<T*>(dy.data), *in = static_cast<T*>(x.data);
+        if (f == Activation::gelu)
+            return for_each(ctx, Backward<T, Activation::gelu>{to, gradient, in}, x.size(),
+                            aligned);
+        for_each(ctx, Backward<T, Activation::gelu_tanh>{to, gradient, in}, x.size(), aligned);
+    });
+}
+
+}  // namespace hark::cuda

@@ -1,0 +1,50 @@
+// Kernels over all values of a tensor or of several alike, 16 bytes of each at a time.
+#pragma once
+
+#include "kernels/rows.cuh"
+
+namespace hark::cuda {
+
+// Calls f with a value of the type of x, activations or their gradient.
+template <class F>
+void with_activation_type(const char* op, const Tensor& x, F&& f) {
+    if (x.dtype == Dtype::f32) return f(float{});
+    if (x.dtype == Dtype::bf16) return f(__nv_bfloat16{});
+    fail(op, ": expected activations f32 or bf16 on the GPU, found ", x);
+}
+
+inline bool in_16_bytes(std::initializer_list<const void*> pointers) {
+    return in_packs(0, pointers);
+}
+
+template <class T>
+inline constexpr int kWidth = 16 / sizeof(T);  // values in 16 bytes
+
+template <int V, class Operation>
+__global__ void __launch_bounds__(256) each_kernel(Operation operation, int64_t n) {
+    constexpr int kPacks = V > 1 ? Operation::kPacks : 1;
+    const int64_t first = (int64_t{blockIdx.x} * blockDim.x * kPacks + threadIdx.x) * V;
+    const int64_t step = int64_t{blockDim.x} * V;
+    if (first + (kPacks - 1) * step + V <= n) return operation.template run<V, kPacks>(first, step);
+    for (int p = 0; p < kPacks; ++p)
+        for (int v = 0; v < V; ++v) {
+            const int64_t i = first + p * step + v;
+            if (i < n) operation.template run<1, 1>(i, 0);
+        }
+}
+
+// Calls operation.run<V, P>(first, step) for all of n values: P packs of V values, from `first` on
+// and `step` values apart. It has kValues, the V of what is `aligned` to 16 bytes, and kPacks.
+template <class Operation>
+void for_each(Context& ctx, const Operation& operation, int64_t n, bool aligned) {
+    if (n == 0) return;
+    constexpr int64_t kThreads = 256;
+    const int64_t at_once = kThreads * (aligned ? Operation::kValues * Operation::kPacks : 1);
+    const auto blocks = static_cast<unsigned>(ceil_div(n, at_once));
+    const auto kernel =
+        aligned ? each_kernel<Operation::kValues, Operation> : each_kernel<1, Operation>;
+    kernel<<<blocks, kThreads, 0, stream_of(ctx)>>>(operation, n);
+    CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace hark::cuda

@@ -1,0 +1,194 @@
+// embedding's gradient on the GPU. Rows are sorted by their token, so that those of one are a run,
+// in the order of the rows; runs are summed in pieces of fixed places, so that a token that is
+// everywhere costs no more than others, and what comes out never depends on which block is first.
+#include <bit>
+#include <cub/device/device_radix_sort.cuh>
+
+#include "kernels/elementwise.cuh"
+#include "kernels/gradients.cuh"
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kPiece = 32;  // rows of a piece: a warp's lanes hold their places
+constexpr int kWarps = 8;   // of a block that adds the parts of a run
+constexpr int kAhead = 8;
+
+// The rows by their key: sorted keys, and the row of each. The key of a row that has no place is
+// `places`, behind all others.
+struct Sorted {
+    const uint32_t* keys;
+    const int32_t* rows;
+    int64_t count;
+    uint32_t places;
+};
+
+__global__ void keys_kernel(uint32_t* keys, int32_t* rows, const int32_t* ids, int64_t count,
+                            uint32_t places) {
+    const int64_t t = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (t >= count) return;
+    keys[t] = min(static_cast<uint32_t>(ids[t]), places);  // below zero is far above
+    rows[t] = static_cast<int32_t>(t);
+}
+
+// A piece's rows of V columns a thread. A run that begins and ends in it goes to the table. Of one
+// that goes on from the piece in front the sum is parts[piece][0], of one that only goes on behind
+// it parts[piece][1].
+template <class T, int V>
+__global__ void pieces_kernel(float* table, float* parts, Sorted sorted, const T* __restrict__ dy,
+                              int64_t columns) {
+    const int64_t piece = blockIdx.x, first = piece * kPiece;
+    const int count = static_cast<int>(min(sorted.count - first, int64_t{kPiece}));
+    const int lane = threadIdx.x % 32;
+    const int64_t c = (int64_t{blockIdx.y} * blockDim.x + threadIdx.x) * V;
+    const uint32_t key = lane < count ? sorted.keys[first + lane] : sorted.places;
+    const int32_t row = lane < count ? sorted.rows[first + lane] : 0;
+    const bool from_front = first > 0 && sorted.keys[first - 1] == sorted.keys[first];
+    const bool to_back = first + count < sorted.count &&
+                         sorted.keys[first + count] == sorted.keys[first + count - 1];
+    Pack<float, V> sum{};
+    bool at_front = true;
+    for (int i = 0; i < count; i += kAhead) {
+        Pack<T, V> values[kAhead];
+        for (int a = 0; a < kAhead; ++a) {
+            const int64_t from = __shfl_sync(0xffffffff, row, i + a);
+            if (i + a < count && c < columns) values[a] = load_pack<V>(dy + from * columns + c);
+        }
+        for (int a = 0; a < kAhead; ++a) {
+            const uint32_t own = __shfl_sync(0xffffffff, key, i + a);
+            const uint32_t next = __shfl_sync(0xffffffff, key, (i + a + 1) % 32);
+            if (own >= sorted.places || i + a >= count || c >= columns) continue;
+            for (int v = 0; v < V; ++v) sum.values[v] += to_f32(values[a].values[v]);
+            const bool last = i + a + 1 == count;
+            if (!last && next == own) continue;
+            const bool continued = at_front && from_front;
+            if (continued || (last && to_back)) {
+                store_pack(parts + (2 * piece + !continued) * columns + c, sum);
+            } else {
+                Pack<float, V> total = load_pack<V>(table + own * columns + c);
+                for (int v = 0; v < V; ++v) total.values[v] += sum.values[v];
+                store_pack(table + own * columns + c, total);
+            }
+            sum = {};
+            at_front = false;
+        }
+    }
+}
+
+// How many pieces behind this one its last run goes on in, `key` that run's.
+__device__ int64_t pieces_behind(const Sorted& sorted, int64_t piece, uint32_t key) {
+    for (int64_t found = 0;; found += 32) {
+        const int64_t at = (piece + 1 + found + threadIdx.x % 32) * kPiece;
+        const unsigned same =
+            __ballot_sync(0xffffffff, at < sorted.count && sorted.keys[at] == key);
+        if (same != 0xffffffff) return found + __ffs(static_cast<int>(~same)) - 1;
+    }
+}
+
+// The parts of the run that begins in this piece and ends in another, 32 V columns a block; a warp
+// takes every eighth.
+template <int V>
+__global__ void __launch_bounds__(32 * kWarps)
+    runs_kernel(float* table, const float* __restrict__ parts, Sorted sorted, int64_t columns) {
+    const int64_t piece = blockIdx.x, first = piece * kPiece, end = first + kPiece;
+    if (end >= sorted.count) return;
+    const uint32_t key = sorted.keys[end - 1];
+    if (key >= sorted.places || sorted.keys[end] != key) return;
+    if (first > 0 && sorted.keys[first - 1] == key) return;  // it has begun in front
+    const int64_t count = 1 + pieces_behind(sorted, piece, key);
+    __shared__ float sums[kWarps][V][32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int64_t c = (int64_t{blockIdx.y} * 32 + lane) * V;
+    float sum[V] = {};
+    if (c < columns) {
+#pragma unroll 4
+        for (int64_t i = warp; i < count; i += kWarps) {
+            const Pack<float, V> part =
+                load_pack<V>(parts + (2 * (piece + i) + (i == 0)) * columns + c);
+            for (int v = 0; v < V; ++v) sum[v] += part.values[v];
+        }
+    }
+    for (int v = 0; v < V; ++v) sums[warp][v][lane] = sum[v];
+    __syncthreads();
+    if (warp > 0 || c >= columns) return;
+    Pack<float, V> total = load_pack<V>(table + key * columns + c);
+    for (int v = 0; v < V; ++v) {
+        float all = 0;
+        for (int w = 0; w < kWarps; ++w) all += sums[w][v][lane];
+        total.values[v] += all;
+    }
+    store_pack(table + key * columns + c, total);
+}
+
+// Memory of the arena until its scope ends.
+Sorted sort(Context& ctx, Tensor ids, int64_t places) {
+    const int64_t count = ids.dim(0);
+    const auto memory = [&] { return ctx.arena.tensor(Dtype::i32, {count}).data; };
+    auto *keys = static_cast<uint32_t*>(memory()), *sorted = static_cast<uint32_t*>(memory());
+    auto *rows = static_cast<int32_t*>(memory()), *moved = static_cast<int32_t*>(memory());
+    const auto most = static_cast<uint32_t>(places);
+    keys_kernel<<<static_cast<unsigned>(ceil_div(count, 256)), 256, 0, stream_of(ctx)>>>(
+        keys, rows, ids.as<int32_t>(), count, most);
+    CUDA_CHECK(cudaGetLastError());
+    const auto with = [&](void* scratch, size_t& bytes) {
+        CUDA_CHECK(cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted, rows, moved,
+                                                   static_cast<int>(count), 0, std::bit_width(most),
+                                                   stream_of(ctx)));
+    };
+    size_t bytes = 0;
+    with(nullptr, bytes);
+    with(ctx.arena.tensor(Dtype::u8, {static_cast<int64_t>(bytes)}).data, bytes);
+    return {sorted, moved, count, most};
+}
+
+// table (places, C) += dy's rows at their ids
+void add_at(Context& ctx, Tensor table, Tensor dy, Tensor ids) {
+    if (table.dim(0) == 0) return;
+    const int64_t columns = dy.dim(1), pieces = ceil_div(dy.dim(0), kPiece);
+    const Arena::Scope scope(ctx.arena);
+    const Sorted sorted = sort(ctx, ids, table.dim(0));
+    float* parts = ctx.arena.tensor(Dtype::f32, {2 * pieces, columns}).as<float>();
+    with_activation_type("embedding_backward", dy, [&](auto value) {
+        using T = decltype(value);
+        constexpr int kWide = 8;  // columns of a thread, of either type
+        const bool packs = in_packs(columns, {dy.data, table.data});
+        const int64_t across = ceil_div(columns, packs ? kWide : 1);
+        const int64_t threads = std::min<int64_t>(256, ceil_div(across, 32) * 32);
+        const auto grid = [&](int64_t each) {
+            return dim3(static_cast<unsigned>(pieces),
+                        static_cast<unsigned>(ceil_div(across, each)));
+        };
+        const auto pieces_of = packs ? pieces_kernel<T, kWide> : pieces_kernel<T, 1>;
+        pieces_of<<<grid(threads), static_cast<unsigned>(threads), 0, stream_of(ctx)>>>(
+            table.as<float>(), parts, sorted, static_cast<const T*>(dy.data), columns);
+        CUDA_CHECK(cudaGetLastError());
+        const auto runs_of = packs ? runs_kernel<kWide> : runs_kernel<1>;
+        runs_of<<<grid(32), 32 * kWarps, 0, stream_of(ctx)>>>(table.as<float>(), parts, sorted,
+                                                              columns);
+        CUDA_CHECK(cudaGetLastError());
+    });
+}
+
+}  // namespace
+
+void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
+                        Tensor position) {
+    require(dy.rank == 2 && dy.dim(0) <= INT32_MAX,
+            "embedding_backward: expected dy (T, C), found ", dy);
+    const int64_t rows = dy.dim(0), channels = dy.dim(1);
+    check_tensor("embedding_backward", "tokens", tokens, Dtype::i32, {rows});
+    check_tensor("embedding_backward", "position", position, Dtype::i32, {rows});
+    check_tensor("embedding_backward", "dtable", dtable, Dtype::f32, {-1, channels});
+    check_tensor("embedding_backward", "dpositions", dpositions, Dtype::f32, {-1, channels});
+    for (const Tensor& table : {dtable, dpositions})
+        require(table.dim(0) < INT32_MAX,
+                "embedding_backward: expected fewer than 2^31 - 1 rows, "
+                "found ",
+                table);
+    enter(ctx, {&dtable, &dpositions, &dy, &tokens, &position});
+    if (dy.size() == 0) return;
+    add_at(ctx, dtable, dy, tokens);
+    add_at(ctx, dpositions, dy, position);
+}
+
+}  // namespace hark::cuda
