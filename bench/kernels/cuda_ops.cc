@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
+#include "kernels/cuda_gradients.h"
 #include "kernels/cuda_library.h"
 
 namespace hark {
@@ -200,6 +201,35 @@ void time_folded(Context& ctx, int b, int64_t h, int64_t queries, Dtype dtype, D
           static_cast<double>(2 * q.bytes() + heard.bytes() + kv[0].bytes()));
 }
 
+// Training's: B sequences of T rows, one behind another, forward and backward.
+void time_self_attention(Context& ctx, int b, int64_t h, int64_t t, int64_t d, Dtype dtype) {
+    if (!is_chosen("self_attention")) return;
+    const Arena::Scope scope(ctx.arena);
+    const int64_t rows = b * t, c = h * d;
+    const Tensor qkv = random_tensor(ctx, dtype, {rows, 3 * c});
+    const Tensor dout = random_tensor(ctx, dtype, {rows, c});
+    const Tensor out = random_tensor(ctx, dtype, {rows, c});
+    const Tensor lse = random_tensor(ctx, Dtype::f32, {rows, h});
+    const Tensor dqkv = random_tensor(ctx, dtype, {rows, 3 * c});
+    std::vector<int32_t> first, end;
+    for (int64_t row = 0; row < rows; ++row) {
+        first.push_back(static_cast<int32_t>(row / t * t));
+        end.push_back(first.back() + static_cast<int32_t>(t));
+    }
+    const Sequences sequences = {ids(ctx, {rows}, first), ids(ctx, {rows}, end)};
+    const std::string shape = concat("B", b, " H", h, " T", t, " D", d);
+    const double forward = microseconds(
+        ctx, [&](int) { cuda_gradients().self_attention(ctx, out, lse, qkv, sequences); });
+    const double products = double(b) * double(h) * double(t) * double(t) * double(d);
+    print("self_attention", dtype, shape, forward, 2 * products,
+          static_cast<double>(qkv.bytes() + out.bytes() + lse.bytes()));
+    const double backward = microseconds(ctx, [&](int) {
+        cuda_gradients().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
+    });
+    print("self_attention_backward", dtype, shape, backward, 5 * products,
+          static_cast<double>(2 * qkv.bytes() + 2 * out.bytes() + lse.bytes()));
+}
+
 void time_layer_norm(Context& ctx, int64_t t, int64_t c, Dtype dtype) {
     if (!is_chosen("layer_norm")) return;
     const Arena::Scope scope(ctx.arena);
@@ -349,6 +379,9 @@ void run() {
         time_folded(ctx, b, 6, 1, Dtype::f16, Dtype::f16);
         time_folded(ctx, b, 12, 1, Dtype::f16, Dtype::f16);
     }
+    time_self_attention(ctx, 64, 12, 1024, 64, Dtype::bf16);
+    time_self_attention(ctx, 4, 12, 1024, 64, Dtype::bf16);
+    time_self_attention(ctx, 4, 12, 1024, 64, Dtype::f32);
     time_rows(ctx);
 }
 

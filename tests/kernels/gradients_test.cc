@@ -164,95 +164,6 @@ TEST_P(Gradients, OfEmbedding) {
     expect_gradient(positions, of_places, -1);
 }
 
-// The sequences [start[b], start[b + 1]) by their rows.
-struct Rows {
-    explicit Rows(const std::vector<int32_t>& start) {
-        for (size_t b = 0; b + 1 < start.size(); ++b)
-            for (int32_t t = start[b]; t < start[b + 1]; ++t)
-                first.push_back(start[b]), end.push_back(start[b + 1]);
-    }
-    std::vector<int32_t> first, end;
-};
-
-// Sequences [start[b], start[b + 1]) in H heads, from qkv (T, 3C).
-Values attended(const Values& qkv, const std::vector<int32_t>& start, size_t heads, size_t c) {
-    const size_t d = c / heads;
-    Values out(qkv.size() / 3);
-    for (size_t b = 0; b + 1 < start.size(); ++b)
-        for (size_t i = static_cast<size_t>(start[b]); i < static_cast<size_t>(start[b + 1]); ++i)
-            for (size_t h = 0; h < heads; ++h) {
-                double total = 0;
-                for (size_t j = static_cast<size_t>(start[b]); j <= i; ++j) {
-                    double score = 0;
-                    for (size_t e = 0; e < d; ++e)
-                        score += qkv[i * 3 * c + h * d + e] * qkv[j * 3 * c + c + h * d + e];
-                    const double weight = std::exp(score / std::sqrt(static_cast<double>(d)));
-                    total += weight;
-                    for (size_t e = 0; e < d; ++e)
-                        out[i * c + h * d + e] += weight * qkv[j * 3 * c + 2 * c + h * d + e];
-                }
-                for (size_t e = 0; e < d; ++e) out[i * c + h * d + e] /= total;
-            }
-    return out;
-}
-
-TEST_P(Gradients, OfSelfAttention) {
-    struct Case {
-        std::vector<int32_t> start;
-        int64_t heads, head;
-    };
-    for (const Case& c : {Case{{0, 1}, 1, 1}, {{0, 3, 3, 10}, 2, 5}, {{0, 4, 9}, 1, 16}}) {
-        const int64_t rows = c.start.back(), channels = c.heads * c.head;
-        SCOPED_TRACE(concat(rows, " rows, ", c.heads, " heads of ", c.head));
-        const auto qkv = random_values(rows * 3 * channels, 1);
-        const auto dout = random_values(rows * channels, 2);
-        const Tensor input = up(qkv, {rows, 3 * channels});
-        const Rows of(c.start);
-        const Sequences sequences = {up(of.first), up(of.end)};
-        Tensor out = filled({rows, channels}, 7), lse = filled({rows, c.heads}, 7);
-        Tensor dqkv = filled({rows, 3 * channels}, 7);
-        self_attention(ctx(), out, lse, input, sequences);
-        const auto heads = static_cast<size_t>(c.heads), width = static_cast<size_t>(channels);
-        expect_near(device_->down(out), attended(in_double(qkv), c.start, heads, width),
-                    GetParam().tolerance);
-        self_attention_backward(ctx(), dqkv, up(dout, {rows, channels}), out, lse, input,
-                                sequences);
-        const Values douts = in_double(dout);
-        expect_gradient(dqkv, derivative(
-                                  [&](const Values& qkv) {
-                                      return dot(attended(qkv, c.start, heads, width), douts);
-                                  },
-                                  in_double(qkv)));
-    }
-}
-
-// Long enough for several blocks of queries: the gradient of a sum over few of the inputs.
-TEST_P(Gradients, OfLongSelfAttention) {
-    constexpr int64_t kRows = 300, kHead = 8;
-    const std::vector<int32_t> start = {0, 290, 300};
-    const auto qkv = random_values(kRows * 3 * kHead, 1), dout = random_values(kRows * kHead, 2);
-    const Tensor input = up(qkv, {kRows, 3 * kHead});
-    const Rows of(start);
-    const Sequences sequences = {up(of.first), up(of.end)};
-    Tensor out = filled({kRows, kHead}, 7), lse = filled({kRows, 1}, 7);
-    Tensor dqkv = filled({kRows, 3 * kHead}, 7);
-    self_attention(ctx(), out, lse, input, sequences);
-    expect_near(device_->down(out), attended(in_double(qkv), start, 1, kHead),
-                GetParam().tolerance);
-    self_attention_backward(ctx(), dqkv, up(dout, {kRows, kHead}), out, lse, input, sequences);
-    const std::vector<float> found = device_->down(dqkv);
-    for (const size_t row : {0, 1, 127, 128, 200, 256, 289, 290, 299})
-        for (size_t column = row % 3; column < 3 * kHead; column += 5) {
-            const size_t at = row * 3 * kHead + column;
-            const auto f = [&](const Values& x) {
-                Values moved = in_double(qkv);
-                moved[at] = x[0];
-                return dot(attended(moved, start, 1, kHead), in_double(dout));
-            };
-            EXPECT_NEAR(found[at], derivative(f, {qkv[at]})[0], 2e-5) << row << ", " << column;
-        }
-}
-
 TEST_P(Gradients, OfCrossEntropy) {
     constexpr int64_t kRows = 4, kColumns = 21, kVocab = 19;
     const auto logits = random_values(kRows * kColumns, 1, 3);
@@ -409,18 +320,6 @@ TEST_P(Gradients, WrongShapesAreErrors) {
                  Error);
     EXPECT_THROW(clip_by_norm(ctx(), filled({3}, 0), b, 1), Error);
     EXPECT_THROW(adamw(ctx(), b, b, b, b, filled({2}, 1), 6, {}), Error);
-    Tensor qkv = filled({3, 12}, 1), lse = filled({3, 2}, 0);
-    const auto attend = [&](Tensor lse, const std::vector<int32_t>& first,
-                            const std::vector<int32_t>& end) {
-        self_attention(ctx(), x, lse, qkv, {up(first), up(end)});
-    };
-    attend(lse, {0, 0, 2}, {2, 2, 3});
-    EXPECT_THROW(attend(lse, {0, 0}, {2, 2}), Error);
-    EXPECT_THROW(attend(filled({3, 3}, 0), {0, 0, 0}, {3, 3, 3}), Error);
-    if (ctx().on_cuda()) return;  // whose values the host does not see
-    EXPECT_THROW(attend(lse, {0, 0, 0}, {2, 2, 2}), Error);
-    EXPECT_THROW(attend(lse, {0, 0, 0}, {3, 3, 4}), Error);
-    EXPECT_THROW(attend(lse, {0, 1, 2}, {2, 2, 3}), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Gradients, testing::Values(kCpuCase, kOneThreadCase),

@@ -1,0 +1,353 @@
+// Causal self-attention for training on the GPU: the checks, which kernels take the call, and those
+// for every type and size, in f32 arithmetic on the plain units.
+#include <cmath>
+
+#include "kernels/gradients.cuh"
+#include "kernels/rows.cuh"
+#include "kernels/self_attention_kernels.cuh"
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kThreads = 256, kSide = 16;  // a block is 16 x 16 threads where it computes scores
+
+// R rows of one head in shared memory, so far apart that neighbours begin in different banks.
+__host__ __device__ int pitch_of(int d) { return d | 1; }
+
+// Rows [first, first + R), which are `stride` elements apart; zeros from `end` on.
+template <class T, int R>
+__device__ void load_tile(float* to, const T* from, int64_t stride, int first, int end, int d) {
+    for (int i = threadIdx.x; i < R * d; i += kThreads) {
+        const int r = i / d, c = i - r * d;
+        to[r * pitch_of(d) + c] = first + r < end ? to_f32(from[(first + r) * stride + c]) : 0.0f;
+    }
+}
+
+template <class T, int R>
+__device__ void store_tile(T* to, const float* from, int64_t stride, int first, int end, int d,
+                           const float* factors = nullptr) {
+    for (int i = threadIdx.x; i < R * d; i += kThreads) {
+        const int r = i / d, c = i - r * d;
+        if (first + r >= end) return;
+        const float x = from[r * pitch_of(d) + c];
+        to[(first + r) * stride + c] = from_f32<T>(factors ? x * factors[r] : x);
+    }
+}
+
+template <int R>
+__device__ void clear_tile(float* to, int d) {
+    for (int i = threadIdx.x; i < R * pitch_of(d); i += kThreads) to[i] = 0;
+}
+
+template <int R>
+using Scores = float[R][R + 1];
+
+// Calls f(i, j) for the thread's elements of a tile of scores.
+template <int R, class F>
+__device__ void each_score(const F& f) {
+    for (int i = threadIdx.x / kSide; i < R; i += kSide)
+        for (int j = threadIdx.x % kSide; j < R; j += kSide) f(i, j);
+}
+
+// scores = a b^T, each thread its own.
+template <int R>
+__device__ void multiply_rows(Scores<R>& scores, const float* a, const float* b, int d) {
+    constexpr int kOwn = R / kSide;
+    const int y = threadIdx.x / kSide, x = threadIdx.x % kSide, pitch = pitch_of(d);
+    float sums[kOwn][kOwn] = {};
+    for (int c = 0; c < d; ++c)
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i)
+#pragma unroll
+            for (int j = 0; j < kOwn; ++j)
+                sums[i][j] = fmaf(a[(y + i * kSide) * pitch + c], b[(x + j * kSide) * pitch + c],
+                                  sums[i][j]);
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i)
+#pragma unroll
+        for (int j = 0; j < kOwn; ++j) scores[y + i * kSide][x + j * kSide] = sums[i][j];
+}
+
+// acc += scores b, or scores^T b; each thread its own.
+template <int R, bool Transposed>
+__device__ void add_weighted(float* acc, const Scores<R>& scores, const float* b, int d) {
+    constexpr int kOwn = R / (kThreads / 32);
+    const int y = threadIdx.x / 32, pitch = pitch_of(d);
+    for (int c = threadIdx.x % 32; c < d; c += 32) {
+        float sums[kOwn] = {};
+        for (int j = 0; j < R; ++j) {
+            const float value = b[j * pitch + c];
+#pragma unroll
+            for (int i = 0; i < kOwn; ++i) {
+                const int row = y + i * (kThreads / 32);
+                sums[i] = fmaf(Transposed ? scores[j][row] : scores[row][j], value, sums[i]);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i) acc[(y + i * (kThreads / 32)) * pitch + c] += sums[i];
+    }
+}
+
+// Block (tile of queries, head): the maxima and sums go along with the keys.
+template <class T, int R>
+__global__ void __launch_bounds__(kThreads) forward_kernel(SelfAttentionArgs args) {
+    extern __shared__ float memory[];
+    __shared__ Scores<R> scores;
+    __shared__ float largest[R], sums[R], factors[R];
+    const int h = blockIdx.y, a = blockIdx.x * R, end = min(a + R, args.rows), d = args.d;
+    const int tile = R * pitch_of(d), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float *q = memory, *keys = q + tile, *values = keys + tile, *acc = values + tile;
+    const T* qkv = static_cast<const T*>(args.qkv);
+    const auto load = [&](float* to, int which, int first) {
+        load_tile<T, R>(to, qkv + args.part(which, 0, h), 3 * args.channels(), first, end, d);
+    };
+    load(q, 0, a);
+    clear_tile<R>(acc, d);
+    if (threadIdx.x < R) largest[threadIdx.x] = -INFINITY, sums[threadIdx.x] = 0;
+    for (int first = args.first[a] / R * R; first < end; first += R) {
+        __syncthreads();
+        load(keys, 1, first);
+        load(values, 2, first);
+        __syncthreads();
+        multiply_rows<R>(scores, q, keys, d);
+        __syncthreads();
+        for (int i = warp; i < R && a + i < end; i += kThreads / 32) {
+            const int key = first + lane;
+            const bool seen = lane < R && key >= args.first[a + i] && key <= a + i;
+            const float score = seen ? scores[i][lane] * args.scale : -INFINITY;
+            const float before = largest[i], now = fmaxf(before, warp_max(score));
+            const float shift = now == -INFINITY ? 0.0f : now, kept = expf(before - shift);
+            const float p = expf(score - shift), sum = warp_sum(p);
+            if (lane < R) scores[i][lane] = p;
+            for (int c = lane; c < d; c += 32) acc[i * pitch_of(d) + c] *= kept;
+            __syncwarp();
+            if (lane == 0) largest[i] = now, sums[i] = fmaf(sums[i], kept, sum);
+        }
+        __syncthreads();
+        add_weighted<R, false>(acc, scores, values, d);
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < R && a + i < end; i += kThreads) {
+        factors[i] = 1 / sums[i];
+        args.lse[int64_t{a + i} * args.heads + h] = largest[i] + logf(sums[i]);
+    }
+    __syncthreads();
+    store_tile<T, R>(static_cast<T*>(args.out) + args.place(0, h), acc, args.channels(), a, end, d,
+                     factors);
+}
+
+// Scores and their gradients of a tile of queries from row a and one of keys from row b on:
+// probabilities and the scores' slopes by queries' products with keys.
+template <int R>
+__device__ void find_slopes(Scores<R>& scores, Scores<R>& slopes,
+                            const SelfAttentionBackwardArgs& args, int h, int a, int b) {
+    each_score<R>([&](int i, int j) {
+        const int row = a + i, key = b + j;
+        const bool seen = row < args.rows && key <= row && key >= args.first[row];
+        const int64_t at = int64_t{h} * args.padded + row;
+        const float p =
+            seen ? expf(scores[i][j] * args.scale - args.lse[int64_t{row} * args.heads + h]) : 0.0f;
+        scores[i][j] = p;
+        slopes[i][j] = seen ? p * (slopes[i][j] - args.delta[at]) * args.scale : 0.0f;
+    });
+}
+
+// Block (tile of keys, head): the gradients of its keys and values.
+template <class T, int R>
+__global__ void __launch_bounds__(kThreads) keys_kernel(SelfAttentionBackwardArgs args) {
+    extern __shared__ float memory[];
+    __shared__ Scores<R> scores, slopes;
+    const int h = blockIdx.y, b = blockIdx.x * R, d = args.d, tile = R * pitch_of(d);
+    const int stride = 3 * args.channels(), last = min(b + R, args.rows) - 1;
+    float *keys = memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
+    float *dk = dout + tile, *dv = dk + tile;
+    const T* qkv = static_cast<const T*>(args.qkv);
+    load_tile<T, R>(keys, qkv + args.part(1, 0, h), stride, b, args.rows, d);
+    load_tile<T, R>(values, qkv + args.part(2, 0, h), stride, b, args.rows, d);
+    clear_tile<R>(dk, d);
+    clear_tile<R>(dv, d);
+    for (int a = b, end = args.end[last]; a < end; a += R) {
+        __syncthreads();
+        load_tile<T, R>(q, qkv + args.part(0, 0, h), stride, a, args.rows, d);
+        load_tile<T, R>(dout, static_cast<const T*>(args.dout) + args.place(0, h), args.channels(),
+                        a, args.rows, d);
+        __syncthreads();
+        multiply_rows<R>(scores, q, keys, d);
+        multiply_rows<R>(slopes, dout, values, d);
+        find_slopes<R>(scores, slopes, args, h, a, b);
+        __syncthreads();
+        add_weighted<R, true>(dk, slopes, q, d);
+        add_weighted<R, true>(dv, scores, dout, d);
+    }
+    __syncthreads();
+    T* dqkv = static_cast<T*>(args.dqkv);
+    store_tile<T, R>(dqkv + args.part(1, 0, h), dk, stride, b, args.rows, d);
+    store_tile<T, R>(dqkv + args.part(2, 0, h), dv, stride, b, args.rows, d);
+}
+
+// Block (tile of queries, head): the gradient of its queries.
+template <class T, int R>
+__global__ void __launch_bounds__(kThreads) queries_kernel(SelfAttentionBackwardArgs args) {
+    extern __shared__ float memory[];
+    __shared__ Scores<R> scores, slopes;
+    const int h = blockIdx.y, a = blockIdx.x * R, d = args.d, tile = R * pitch_of(d);
+    const int stride = 3 * args.channels(), end = min(a + R, args.rows);
+    float *keys = memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
+    float* dq = dout + tile;
+    const T* qkv = static_cast<const T*>(args.qkv);
+    load_tile<T, R>(q, qkv + args.part(0, 0, h), stride, a, end, d);
+    load_tile<T, R>(dout, static_cast<const T*>(args.dout) + args.place(0, h), args.channels(), a,
+                    end, d);
+    clear_tile<R>(dq, d);
+    for (int b = args.first[a] / R * R; b < end; b += R) {
+        __syncthreads();
+        load_tile<T, R>(keys, qkv + args.part(1, 0, h), stride, b, end, d);
+        load_tile<T, R>(values, qkv + args.part(2, 0, h), stride, b, end, d);
+        __syncthreads();
+        multiply_rows<R>(scores, q, keys, d);
+        multiply_rows<R>(slopes, dout, values, d);
+        find_slopes<R>(scores, slopes, args, h, a, b);
+        __syncthreads();
+        add_weighted<R, false>(dq, slopes, keys, d);
+    }
+    __syncthreads();
+    store_tile<T, R>(static_cast<T*>(args.dqkv) + args.part(0, 0, h), dq, stride, a, end, d);
+}
+
+// Eight lanes a row and head, whose blocks of 32 rows begin with those of one row's heads.
+template <class T, bool Packed>
+__global__ void __launch_bounds__(kThreads) prepare_kernel(SelfAttentionBackwardArgs args) {
+    const int h = blockIdx.x % args.heads, lane = threadIdx.x % 8;
+    const int row = blockIdx.x / args.heads * (kThreads / 8) + threadIdx.x / 8;
+    const bool inside = row < args.rows;
+    const int64_t at = args.place(row, h);
+    const T *out = static_cast<const T*>(args.out) + at,
+            *dout = static_cast<const T*>(args.dout) + at;
+    float sum = 0;
+    if (inside && Packed) {
+        for (int c = lane * kPack; c < args.d; c += 8 * kPack) {
+            const auto x = load_pack<kPack>(out + c), dx = load_pack<kPack>(dout + c);
+            for (int i = 0; i < kPack; ++i)
+                sum = fmaf(to_f32(x.values[i]), to_f32(dx.values[i]), sum);
+        }
+    } else if (inside) {
+        for (int c = lane; c < args.d; c += 8) sum = fmaf(to_f32(out[c]), to_f32(dout[c]), sum);
+    }
+    for (int step = 1; step < 8; step *= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
+    if (lane > 0) return;
+    constexpr float kLog2E = 1.44269504088896341f;
+    const int64_t to = int64_t{h} * args.padded + row;
+    args.delta[to] = sum;
+    args.lse2[to] = inside ? args.lse[int64_t{row} * args.heads + h] * kLog2E : INFINITY;
+}
+
+template <class T>
+void prepare(Context& ctx, const SelfAttentionBackwardArgs& args) {
+    const bool packed = in_packs(args.d, {args.out, args.dout}) && in_packs(args.channels(), {});
+    const auto kernel = packed ? prepare_kernel<T, true> : prepare_kernel<T, false>;
+    const int64_t blocks = args.padded / (kThreads / 8) * int64_t{args.heads};
+    kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream_of(ctx)>>>(args);
+    CUDA_CHECK(cudaGetLastError());
+}
+
+// A block for each tile of R rows and head, with so many tiles in shared memory.
+template <int R, class Args>
+void launch(Context& ctx, void (*kernel)(Args), const Args& args, int tiles) {
+    const int bytes = tiles * R * pitch_of(args.d) * static_cast<int>(sizeof(float));
+    const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, R)),
+                      static_cast<unsigned>(args.heads));
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    kernel<<<blocks, kThreads, bytes, stream_of(ctx)>>>(args);
+    CUDA_CHECK(cudaGetLastError());
+}
+
+// The widest heads in tiles of 16 rows, so that six of them fit in every GPU's shared memory.
+bool is_wide(int d) { return d > 96; }
+
+template <class T>
+void plain_forward(Context& ctx, const SelfAttentionArgs& args) {
+    if (is_wide(args.d)) return launch<16>(ctx, forward_kernel<T, 16>, args, 4);
+    launch<32>(ctx, forward_kernel<T, 32>, args, 4);
+}
+
+template <class T>
+void plain_backward(Context& ctx, const SelfAttentionBackwardArgs& args) {
+    if (is_wide(args.d)) {
+        launch<16>(ctx, keys_kernel<T, 16>, args, 6);
+        launch<16>(ctx, queries_kernel<T, 16>, args, 5);
+    } else {
+        launch<32>(ctx, keys_kernel<T, 32>, args, 6);
+        launch<32>(ctx, queries_kernel<T, 32>, args, 5);
+    }
+}
+
+SelfAttentionArgs checked(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                          const Sequences& sequences) {
+    require(qkv && qkv.rank == 2 && (qkv.dtype == Dtype::f32 || qkv.dtype == Dtype::bf16), op,
+            ": expected qkv (T, 3C) of f32 or bf16 on the GPU, found ", qkv);
+    check_tensor(op, "lse", lse, Dtype::f32, {qkv.dim(0), -1});
+    const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
+    require(heads > 0 && heads <= kMostGridY && channels % heads == 0 && channels > 0 &&
+                qkv.dim(1) == 3 * channels && channels / heads <= kMostTrainedHead,
+            op, ": expected qkv (T, 3C) and lse (T, H) with H dividing C and C / H up to ",
+            kMostTrainedHead, ", found ", qkv, " and ", lse);
+    require(rows < (int64_t{1} << 30), op, ": expected fewer than 2^30 rows, found ", rows);
+    check_tensor(op, "out", out, qkv.dtype, {rows, channels});
+    check_tensor(op, "first", sequences.first, Dtype::i32, {rows});
+    check_tensor(op, "end", sequences.end, Dtype::i32, {rows});
+    const auto d = static_cast<int>(channels / heads);
+    return {out.data,
+            lse.as<float>(),
+            qkv.data,
+            sequences.first.as<int32_t>(),
+            sequences.end.as<int32_t>(),
+            static_cast<int>(rows),
+            static_cast<int>(heads),
+            d,
+            1 / std::sqrt(static_cast<float>(d))};
+}
+
+// Whether the matrix units take it.
+bool fits_tiles(const SelfAttentionArgs& args, Dtype dtype,
+                std::initializer_list<const void*> all) {
+    return dtype == Dtype::bf16 && args.d == 64 && in_packs(args.d, all);
+}
+
+}  // namespace
+
+void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences) {
+    const SelfAttentionArgs args = checked("self_attention", out, lse, qkv, sequences);
+    enter(ctx, {&out, &lse, &qkv, &sequences.first, &sequences.end});
+    if (args.rows == 0) return;
+    if (qkv.dtype == Dtype::f32) return plain_forward<float>(ctx, args);
+    if (!fits_tiles(args, qkv.dtype, {out.data, qkv.data}))
+        return plain_forward<__nv_bfloat16>(ctx, args);
+    self_attention_by_tiles(ctx, args);
+}
+
+void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
+                             Tensor qkv, const Sequences& sequences) {
+    const char* op = "self_attention_backward";
+    SelfAttentionBackwardArgs args{checked(op, out, lse, qkv, sequences)};
+    check_tensor(op, "dqkv", dqkv, qkv.dtype, {qkv.dim(0), qkv.dim(1)});
+    check_tensor(op, "dout", dout, qkv.dtype, {out.dim(0), out.dim(1)});
+    enter(ctx, {&dqkv, &dout, &out, &lse, &qkv, &sequences.first, &sequences.end});
+    if (args.rows == 0) return;
+    const Arena::Scope scope(ctx.arena);
+    args.dqkv = dqkv.data;
+    args.dout = dout.data;
+    args.padded = static_cast<int>(ceil_div(args.rows, kRowPadding) * kRowPadding);
+    args.lse2 = ctx.arena.tensor(Dtype::f32, {args.heads, args.padded}).as<float>();
+    args.delta = ctx.arena.tensor(Dtype::f32, {args.heads, args.padded}).as<float>();
+    if (qkv.dtype == Dtype::f32) {
+        prepare<float>(ctx, args);
+        return plain_backward<float>(ctx, args);
+    }
+    prepare<__nv_bfloat16>(ctx, args);
+    if (fits_tiles(args, qkv.dtype, {out.data, qkv.data, dout.data, dqkv.data}))
+        self_attention_backward_by_tiles(ctx, args);
+    else
+        plain_backward<__nv_bfloat16>(ctx, args);
+}
+
+}  // namespace hark::cuda

@@ -1,0 +1,308 @@
+// Self-attention and its gradients against the same in double, and against central differences.
+#include <functional>
+#include <numeric>
+
+#include "kernels/gradients.h"
+#include "support/ops.h"
+
+namespace hark::test {
+namespace {
+
+using Values = std::vector<double>;
+
+Values in_double(const std::vector<float>& values) { return Values(values.begin(), values.end()); }
+
+// The sequences [start[b], start[b + 1]) by their rows.
+struct Rows {
+    explicit Rows(const std::vector<int32_t>& start) {
+        for (size_t b = 0; b + 1 < start.size(); ++b)
+            for (int32_t t = start[b]; t < start[b + 1]; ++t)
+                first.push_back(start[b]), end.push_back(start[b + 1]);
+    }
+    std::vector<int32_t> first, end;
+};
+
+struct Shape {
+    std::vector<int32_t> start;
+    int64_t heads, head;
+
+    int64_t rows() const { return start.back(); }
+    int64_t channels() const { return heads * head; }
+};
+
+struct Results {
+    Values out, lse, dqkv;
+};
+
+double exactly(double x) { return x; }
+double as_bf16(double x) { return to_float(to_bf16(static_cast<float>(x))); }
+
+double dot(const double* a, const double* b, size_t n) {
+    return std::inner_product(a, a + n, b, 0.0);
+}
+
+void add(double* to, double factor, const double* x, size_t n) {
+    for (size_t e = 0; e < n; ++e) to[e] += factor * x[e];
+}
+
+// Row by row, each step's result rounded: in bf16 as PyTorch computes where its tensors are bf16
+// and no kernel fuses the steps.
+Results attend(const Shape& shape, const Values& qkv, const Values& dout, double (*round)(double)) {
+    const auto rows = static_cast<size_t>(shape.rows()), heads = static_cast<size_t>(shape.heads);
+    const auto d = static_cast<size_t>(shape.head), c = heads * d;
+    const double scale = 1 / std::sqrt(static_cast<double>(d));
+    const std::vector<int32_t> firsts = Rows(shape.start).first;
+    Results results = {Values(rows * c), Values(rows * heads), Values(3 * rows * c)};
+    Values p(rows), slopes(rows);
+    for (size_t i = 0; i < rows; ++i)
+        for (size_t h = 0; h < heads; ++h) {
+            const auto first = static_cast<size_t>(firsts[i]);
+            // Queries, keys, values (0, 1, 2) of row t in qkv and in its gradient.
+            const auto at = [&](size_t which, size_t t) { return (t * 3 + which) * c + h * d; };
+            double largest = -1e300, total = 0;
+            for (size_t j = first; j <= i; ++j) {
+                p[j] = round(scale * round(dot(&qkv[at(0, i)], &qkv[at(1, j)], d)));
+                largest = std::max(largest, p[j]);
+            }
+            for (size_t j = first; j <= i; ++j) total += p[j] = std::exp(p[j] - largest);
+            results.lse[i * heads + h] = largest + std::log(total);
+            double* out = &results.out[i * c + h * d];
+            const double* slope = &dout[i * c + h * d];
+            double mean = 0;
+            for (size_t j = first; j <= i; ++j) {
+                p[j] = round(p[j] / total);
+                add(out, p[j], &qkv[at(2, j)], d);
+                slopes[j] = round(dot(slope, &qkv[at(2, j)], d));
+                mean += p[j] * slopes[j];
+            }
+            std::transform(out, out + d, out, round);
+            for (size_t j = first; j <= i; ++j) {
+                const double of_score = round(scale * round(p[j] * (slopes[j] - mean)));
+                add(&results.dqkv[at(0, i)], of_score, &qkv[at(1, j)], d);
+                add(&results.dqkv[at(1, j)], of_score, &qkv[at(0, i)], d);
+                add(&results.dqkv[at(2, j)], p[j], slope, d);
+            }
+        }
+    std::transform(results.dqkv.begin(), results.dqkv.end(), results.dqkv.begin(), round);
+    return results;
+}
+
+// The derivative of f by each of x.
+Values derivative(const std::function<double(const Values&)>& f, Values x) {
+    constexpr double kStep = 1e-4;
+    Values slopes;
+    for (double& value : x) {
+        const double kept = value;
+        value = kept + kStep;
+        const double above = f(x);
+        value = kept - kStep;
+        slopes.push_back((above - f(x)) / (2 * kStep));
+        value = kept;
+    }
+    return slopes;
+}
+
+// The size of the difference over that of what is expected, over every third part of a row of 3C
+// values (queries, keys or values), or over all.
+double error(const Values& found, const Values& expected, size_t width = 1, size_t part = 0,
+             size_t parts = 1) {
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+        if (i / width % parts != part) continue;
+        difference += std::pow(found[i] - expected[i], 2);
+        size += std::pow(expected[i], 2);
+    }
+    return std::sqrt(difference / std::max(size, 1e-30));
+}
+
+class SelfAttention : public testing::TestWithParam<DeviceCase> {
+  protected:
+    struct Inputs {
+        std::vector<float> qkv, dout;
+    };
+    struct Found {
+        std::vector<float> out, lse, dqkv;
+        bool operator==(const Found&) const = default;
+    };
+
+    void SetUp() override {
+        device_ = std::make_unique<TestDevice>(GetParam());
+        if (!*device_) GTEST_SKIP() << device_->why_not();
+    }
+    Context& ctx() { return device_->ctx(); }
+    Dtype type() const { return GetParam().activations; }
+    Tensor filled(Dtype dtype, std::initializer_list<int64_t> shape, float value) {
+        const Tensor t = device_->empty(dtype, shape);
+        return device_->up(std::vector<float>(static_cast<size_t>(t.size()), value), dtype, shape);
+    }
+    // As the device holds them.
+    Inputs inputs(const Shape& shape, uint64_t seed = 1) const {
+        const int64_t values = shape.rows() * shape.channels();
+        return {TestDevice::rounded(random_values(3 * values, seed), type()),
+                TestDevice::rounded(random_values(values, seed + 1), type())};
+    }
+    // Forward and backward into memory that holds `before`.
+    Found run(const Shape& shape, const Inputs& in, float before = 7) {
+        const Arena::Scope scope(ctx().arena);
+        const int64_t rows = shape.rows(), channels = shape.channels();
+        const Tensor qkv = device_->up(in.qkv, type(), {rows, 3 * channels});
+        const Tensor dout = device_->up(in.dout, type(), {rows, channels});
+        const Rows of(shape.start);
+        const Sequences sequences = {device_->up(of.first), device_->up(of.end)};
+        const Tensor out = filled(type(), {rows, channels}, before);
+        const Tensor lse = filled(Dtype::f32, {rows, shape.heads}, before);
+        const Tensor dqkv = filled(type(), {rows, 3 * channels}, before);
+        self_attention(ctx(), out, lse, qkv, sequences);
+        self_attention_backward(ctx(), dqkv, dout, out, lse, qkv, sequences);
+        return {device_->down(out), device_->down(lse), device_->down(dqkv)};
+    }
+    // In f32 every value; in bf16 the whole's error is at most twice that of steps that round.
+    void expect_right(const Shape& shape) {
+        SCOPED_TRACE(concat(shape.rows(), " rows, ", shape.start.size() - 1, " sequences, ",
+                            shape.heads, " heads of ", shape.head));
+        const Inputs in = inputs(shape);
+        const Found found = run(shape, in);
+        const Values qkv = in_double(in.qkv), dout = in_double(in.dout);
+        const Results exact = attend(shape, qkv, dout, exactly);
+        expect_near(found.lse, exact.lse, 1e-5);
+        if (type() == Dtype::f32) {
+            expect_near(found.out, exact.out, GetParam().tolerance);
+            expect_near(found.dqkv, exact.dqkv, 4 * GetParam().tolerance);
+            return;
+        }
+        const Results rounded = attend(shape, qkv, dout, as_bf16);
+        EXPECT_LE(error(in_double(found.out), exact.out), 2 * error(rounded.out, exact.out));
+        const auto width = static_cast<size_t>(shape.channels());
+        for (size_t part = 0; part < 3; ++part) {
+            EXPECT_LE(error(in_double(found.dqkv), exact.dqkv, width, part, 3),
+                      2 * error(rounded.dqkv, exact.dqkv, width, part, 3))
+                << "qkv"[part];
+        }
+    }
+    std::unique_ptr<TestDevice> device_;
+};
+
+TEST_P(SelfAttention, HasTheDerivativeAsItsGradient) {
+    for (const Shape& shape :
+         {Shape{{0, 1}, 1, 1}, {{0, 3, 3, 10}, 2, 5}, {{0, 4, 9}, 1, 16}, {{0, 5}, 1, 64}}) {
+        SCOPED_TRACE(concat(shape.rows(), " rows, ", shape.heads, " heads of ", shape.head));
+        const Inputs in = inputs(shape);
+        const Found found = run(shape, in);
+        const Values dout = in_double(in.dout);
+        const auto out = [&](const Values& qkv) { return attend(shape, qkv, dout, exactly).out; };
+        expect_near(found.out, out(in_double(in.qkv)), GetParam().tolerance);
+        const auto loss = [&](const Values& qkv) {
+            return dot(out(qkv).data(), dout.data(), dout.size());
+        };
+        expect_near(found.dqkv, derivative(loss, in_double(in.qkv)), 4 * GetParam().tolerance);
+    }
+}
+
+TEST_P(SelfAttention, AgreesWithTheSameInDouble) {
+    for (const Shape& shape : {Shape{{0, 290, 300}, 1, 8},
+                               {{0, 63}, 3, 64},
+                               {{0, 64}, 1, 64},
+                               {{0, 65}, 2, 64},
+                               {{0, 31, 65}, 1, 64},
+                               {{0, 129}, 1, 64},
+                               {{0, 37, 38, 165, 300}, 3, 64},
+                               {{0, 1024}, 1, 64},
+                               {{0, 100, 427, 555, 1024}, 2, 64},
+                               {{0, 33, 90}, 2, 80},
+                               {{0, 7, 41}, 1, 256},
+                               {{0, 50}, 3, 33}})
+        expect_right(shape);
+}
+
+// A row that sees itself alone: its output is its value, whose gradient is the output's.
+TEST_P(SelfAttention, OfOneRowIsItsValue) {
+    for (const int64_t head : {16, 64}) {
+        const Shape shape = {{0, 1, 2}, 2, head};
+        const Inputs in = inputs(shape);
+        const Found found = run(shape, in);
+        const int64_t c = shape.channels();
+        for (int64_t t = 0; t < 2; ++t)
+            for (int64_t i = 0; i < c; ++i) {
+                const auto at = static_cast<size_t>(t * c + i);
+                const auto row = static_cast<size_t>(t * 3 * c + i), width = static_cast<size_t>(c);
+                EXPECT_EQ(found.out[at], in.qkv[row + 2 * width]);
+                EXPECT_EQ(found.dqkv[row + 2 * width], in.dout[at]);
+                // The difference of two sums of C products, of which one is rounded.
+                const double small = 4 * GetParam().tolerance * static_cast<double>(c);
+                EXPECT_NEAR(found.dqkv[row], 0, small);
+                EXPECT_NEAR(found.dqkv[row + width], 0, small);
+            }
+    }
+}
+
+// More tiles than a GPU has multiprocessors.
+TEST_P(SelfAttention, AgreesWhereBlocksTakeSeveralTiles) {
+    if (!ctx().on_cuda()) GTEST_SKIP() << "the CPU has no blocks";
+    expect_right({{0, 37, 38, 165, 300}, 48, 64});
+    expect_right({{0, 333, 700}, 30, 64});
+}
+
+TEST_P(SelfAttention, GivesTheSameBitsAgain) {
+    for (const Shape& shape : {Shape{{0, 100, 427, 555, 1024}, 12, 64}, {{0, 33, 90}, 2, 80}}) {
+        const Inputs in = inputs(shape);
+        const Found found = run(shape, in, 7);
+        for (const float before : {-3.0f, 0.5f, 1e30f})
+            EXPECT_TRUE(run(shape, in, before) == found) << shape.head;
+    }
+}
+
+TEST_P(SelfAttention, OfASequenceDoesNotDependOnOthers) {
+    constexpr int64_t kBorder = 150;
+    for (const int64_t head : {16, 64}) {
+        const Shape shape = {{0, kBorder, 437}, 2, head};
+        const Inputs in = inputs(shape), others = inputs(shape, 5);
+        const Found found = run(shape, in);
+        // The rows before the border, then those behind it, are other ones.
+        for (const bool before : {true, false}) {
+            const auto mixed = [&](std::vector<float> values, const std::vector<float>& other) {
+                const auto border = static_cast<int64_t>(values.size()) / shape.rows() * kBorder;
+                const int64_t from = before ? 0 : border;
+                const int64_t to = before ? border : std::ssize(values);
+                std::copy(other.begin() + from, other.begin() + to, values.begin() + from);
+                return values;
+            };
+            const Found moved =
+                run(shape, {mixed(in.qkv, others.qkv), mixed(in.dout, others.dout)});
+            const Found expected = {mixed(found.out, moved.out), mixed(found.lse, moved.lse),
+                                    mixed(found.dqkv, moved.dqkv)};
+            EXPECT_TRUE(moved == expected) << head << " channels, " << before;
+            EXPECT_FALSE(moved == found);
+        }
+    }
+}
+
+TEST_P(SelfAttention, WrongShapesAreErrors) {
+    const Tensor out = filled(type(), {3, 4}, 1), lse = filled(Dtype::f32, {3, 2}, 0);
+    const Tensor qkv = filled(type(), {3, 12}, 1), dqkv = filled(type(), {3, 12}, 1);
+    const auto attend = [&](Tensor lse, const std::vector<int32_t>& first,
+                            const std::vector<int32_t>& end) {
+        self_attention(ctx(), out, lse, qkv, {device_->up(first), device_->up(end)});
+    };
+    attend(lse, {0, 0, 2}, {2, 2, 3});
+    EXPECT_THROW(attend(lse, {0, 0}, {2, 2}), Error);
+    EXPECT_THROW(attend(filled(Dtype::f32, {3, 3}, 0), {0, 0, 0}, {3, 3, 3}), Error);
+    const Sequences one = {device_->up(std::vector<int32_t>{0, 0, 0}),
+                           device_->up(std::vector<int32_t>{3, 3, 3})};
+    EXPECT_THROW(self_attention(ctx(), out, lse, filled(type(), {3, 13}, 1), one), Error);
+    EXPECT_THROW(self_attention(ctx(), filled(type(), {2, 4}, 1), lse, qkv, one), Error);
+    EXPECT_THROW(self_attention(ctx(), out, lse, filled(Dtype::f16, {3, 12}, 1), one), Error);
+    self_attention_backward(ctx(), dqkv, out, out, lse, qkv, one);
+    EXPECT_THROW(self_attention_backward(ctx(), out, out, out, lse, qkv, one), Error);
+    EXPECT_THROW(self_attention_backward(ctx(), dqkv, qkv, out, lse, qkv, one), Error);
+    if (ctx().on_cuda()) return;  // whose values the host does not see
+    EXPECT_THROW(attend(lse, {0, 0, 0}, {2, 2, 2}), Error);
+    EXPECT_THROW(attend(lse, {0, 0, 0}, {3, 3, 4}), Error);
+    EXPECT_THROW(attend(lse, {0, 1, 2}, {2, 2, 3}), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SelfAttention,
+                         testing::Values(kCpuCase, kOneThreadCase, kCudaF32Case, kCudaBf16Case),
+                         name_of_case);
+
+}  // namespace
+}  // namespace hark::test
