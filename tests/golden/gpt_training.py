@@ -7,7 +7,9 @@ Run from anywhere, with torch and transformers installed:
 The demo model with 3 sequences of 40 tokens given by a formula: the losses of all rows, for each of
 the 16 kinds of parameters (all layers' together, in the layers' order, as llm.c stacks them) the
 norm of the gradient of the mean loss and values at even distances, and the losses of ten steps of
-AdamW on the same batch, the gradients clipped to a norm of 1.
+AdamW on the same batch, the gradients clipped to a norm of 1. Then how far the same model in
+bfloat16 is from that: the root mean square of the losses' differences, and for each kind the
+difference of the gradients at these places over their size.
 """
 import json
 import pathlib
@@ -25,39 +27,50 @@ KINDS = ["ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "
          "mlp.c_proj.weight", "mlp.c_proj.bias"]
 
 
-def main():
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
+def load():
     model = transformers.GPT2LMHeadModel.from_pretrained(
         ROOT / "models" / "gpt-demo", dtype=torch.float32, attn_implementation="eager")
     model.train()
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    ids = torch.tensor([[(977 * (i * LENGTH + j) * (j + 3) + 13) % 4096 for j in range(LENGTH + 1)]
-                        for i in range(SEQUENCES)])
-    inputs, targets = ids[:, :-1], ids[:, 1:]
+    return model
 
-    def loss_of(reduction):
-        logits = model(inputs).logits
-        return torch.nn.functional.cross_entropy(
-            logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), reduction=reduction)
 
-    losses = loss_of("none")
-    losses.mean().backward()
+def losses_of(model, inputs, targets, reduction):
+    logits = model(inputs).logits
+    return torch.nn.functional.cross_entropy(
+        logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), reduction=reduction)
+
+
+def listed_gradients(model):
+    """For each kind the whole gradient, flat, and LISTED of its values."""
     named = dict(model.named_parameters())
     kinds = {kind: [named[f"transformer.h.{i}.{kind}"] for i in range(model.config.n_layer)]
              for kind in KINDS}
     for name in ["wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias"]:
         kinds[name] = [named["transformer." + name]]
-    gradients = {}
+    found = {}
     for kind, parameters in kinds.items():
         # Matrices (out, in), as hark keeps them: Conv1D has them the other way round.
         flat = torch.cat([(p.grad.T if p.dim() == 2 and kind not in ("wte.weight", "wpe.weight")
                            else p.grad).reshape(-1) for p in parameters])
-        listed = flat[[i * (flat.numel() - 1) // (LISTED - 1) for i in range(LISTED)]]
-        gradients[kind] = {"norm": flat.double().norm().item(),
-                           "listed": [float(f"{v:.8g}") for v in listed.tolist()]}
+        found[kind] = flat, flat[[i * (flat.numel() - 1) // (LISTED - 1) for i in range(LISTED)]]
+    return found
+
+
+def main():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = load()
+    ids = torch.tensor([[(977 * (i * LENGTH + j) * (j + 3) + 13) % 4096 for j in range(LENGTH + 1)]
+                        for i in range(SEQUENCES)])
+    inputs, targets = ids[:, :-1], ids[:, 1:]
+    losses = losses_of(model, inputs, targets, "none")
+    losses.mean().backward()
+    gradients = {kind: {"norm": flat.double().norm().item(),
+                        "listed": [float(f"{v:.8g}") for v in listed.tolist()]}
+                 for kind, (flat, listed) in listed_gradients(model).items()}
     matrices = [p for p in model.parameters() if p.dim() == 2]
     others = [p for p in model.parameters() if p.dim() != 2]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY},
@@ -66,15 +79,26 @@ def main():
     steps, norms = [], []
     for _ in range(10):
         optimizer.zero_grad()
-        loss = loss_of("mean")
+        loss = losses_of(model, inputs, targets, "mean")
         loss.backward()
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP).item())
         optimizer.step()
         steps.append(loss.item())
+    # Before the ten steps: reloaded.
+    half = load().to(torch.bfloat16)
+    half_losses = losses_of(half, inputs, targets, "none").float()
+    losses_of(half, inputs, targets, "mean").backward()
+    half_gradients = listed_gradients(half)
+    apart = {}
+    for kind, (_, listed) in half_gradients.items():
+        reference = torch.tensor(gradients[kind]["listed"], dtype=torch.float64)
+        apart[kind] = ((listed.double() - reference).norm() / reference.norm()).item()
+    bf16 = {"losses": (half_losses - losses.detach()).square().mean().sqrt().item(),
+            "gradients": apart}
     golden = {"ids": ids.tolist(), "losses": [round(v, 6) for v in losses.tolist()],
               "gradients": gradients, "rate": RATE, "betas": BETAS, "eps": EPS, "decay": DECAY,
               "clip": CLIP, "steps": [round(v, 7) for v in steps],
-              "norms": [round(v, 6) for v in norms]}
+              "norms": [round(v, 6) for v in norms], "bf16": bf16}
     path = ROOT / "tests" / "golden" / "gpt_training.json"
     path.write_text(json.dumps(golden, indent=None, separators=(",", ":")) + "\n")
 
