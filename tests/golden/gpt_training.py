@@ -9,7 +9,8 @@ the 16 kinds of parameters (all layers' together, in the layers' order, as llm.c
 norm of the gradient of the mean loss and values at even distances, and the losses of ten steps of
 AdamW on the same batch, the gradients clipped to a norm of 1. Then how far the same model in
 bfloat16 is from that: the root mean square of the losses' differences, and for each kind the
-difference of the gradients at these places over their size.
+difference of the gradients at these places over their size; and how far ten steps are whose
+parameters stay in float32, the losses' largest difference and the norms' largest relative one.
 """
 import json
 import pathlib
@@ -59,6 +60,30 @@ def listed_gradients(model):
     return found
 
 
+def ten_steps(inputs, targets, dtype):
+    """Losses and norms of a model in `dtype`, rounded before every step from float32 parameters."""
+    master, model = load(), load().to(dtype)
+    matrices = [p for p in master.parameters() if p.dim() == 2]
+    others = [p for p in master.parameters() if p.dim() != 2]
+    optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY},
+                                   {"params": others, "weight_decay": 0.0}],
+                                  lr=RATE, betas=BETAS, eps=EPS)
+    steps, norms = [], []
+    for _ in range(10):
+        with torch.no_grad():
+            for rounded, parameter in zip(model.parameters(), master.parameters()):
+                rounded.copy_(parameter)
+        model.zero_grad()
+        loss = losses_of(model, inputs, targets, "none").float().mean()
+        loss.backward()
+        for rounded, parameter in zip(model.parameters(), master.parameters()):
+            parameter.grad = rounded.grad.float()
+        norms.append(torch.nn.utils.clip_grad_norm_(master.parameters(), CLIP).item())
+        optimizer.step()
+        steps.append(loss.item())
+    return steps, norms
+
+
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -71,20 +96,8 @@ def main():
     gradients = {kind: {"norm": flat.double().norm().item(),
                         "listed": [float(f"{v:.8g}") for v in listed.tolist()]}
                  for kind, (flat, listed) in listed_gradients(model).items()}
-    matrices = [p for p in model.parameters() if p.dim() == 2]
-    others = [p for p in model.parameters() if p.dim() != 2]
-    optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY},
-                                   {"params": others, "weight_decay": 0.0}],
-                                  lr=RATE, betas=BETAS, eps=EPS)
-    steps, norms = [], []
-    for _ in range(10):
-        optimizer.zero_grad()
-        loss = losses_of(model, inputs, targets, "mean")
-        loss.backward()
-        norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP).item())
-        optimizer.step()
-        steps.append(loss.item())
-    # Before the ten steps: reloaded.
+    steps, norms = ten_steps(inputs, targets, torch.float32)
+    half_steps, half_norms = ten_steps(inputs, targets, torch.bfloat16)
     half = load().to(torch.bfloat16)
     half_losses = losses_of(half, inputs, targets, "none").float()
     losses_of(half, inputs, targets, "mean").backward()
@@ -94,7 +107,9 @@ def main():
         reference = torch.tensor(gradients[kind]["listed"], dtype=torch.float64)
         apart[kind] = ((listed.double() - reference).norm() / reference.norm()).item()
     bf16 = {"losses": (half_losses - losses.detach()).square().mean().sqrt().item(),
-            "gradients": apart}
+            "gradients": apart,
+            "steps": max(abs(a - b) for a, b in zip(steps, half_steps)),
+            "norms": max(abs(a - b) / b for a, b in zip(norms, half_norms))}
     golden = {"ids": ids.tolist(), "losses": [round(v, 6) for v in losses.tolist()],
               "gradients": gradients, "rate": RATE, "betas": BETAS, "eps": EPS, "decay": DECAY,
               "clip": CLIP, "steps": [round(v, 7) for v in steps],

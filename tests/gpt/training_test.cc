@@ -189,20 +189,23 @@ TEST_P(Training, TenStepsOfAdamWAreTheReferences) {
         clip_by_norm(f.ctx, clip, f.d_parameters, golden()["clip"]);
         adamw(f.ctx, f.parameters, m, v, f.d_parameters, clip, f.layout.decayed(), with);
         f.round();
-        EXPECT_NEAR(rows.mean_loss(), golden()["steps"][i], half() ? 0.02 : 2e-4) << i;
+        const json& apart = golden()["bf16"];
+        EXPECT_NEAR(rows.mean_loss(), golden()["steps"][i],
+                    half() ? 2 * apart["steps"].get<double>() : 2e-4)
+            << i;
         const float norm = device_.down(clip)[0];
-        EXPECT_NEAR(norm, golden()["norms"][i], (half() ? 0.05 : 2e-3) * norm) << i;
+        EXPECT_NEAR(norm, golden()["norms"][i],
+                    (half() ? 2 * apart["norms"].get<double>() : 2e-3) * norm)
+            << i;
     }
 }
 
-// Activations computed again, and on the CPU one thread.
-TEST_P(Training, ThreadsAndRecomputingChangeNoBit) {
+TEST_P(Training, RecomputingChangesNoBit) {
     Fixture f = fixture();
     Rows rows(golden()["ids"]);
     f.compute(rows);
     for (const Recompute recompute : {Recompute::none, Recompute::gelu, Recompute::norms}) {
         Fixture other = fixture();
-        other.ctx.threads = 1;
         Rows again(golden()["ids"]);
         other.compute(again, recompute);
         EXPECT_EQ(rows.losses, again.losses);
