@@ -2,6 +2,8 @@
 // TSV: what, dtype, shape, microseconds, TFLOP/s, TB/s. cuda_ops_torch.py beside this file times
 // PyTorch's at the same sizes in the same way, and the card's limits. Words on the command line
 // choose the operations whose names begin with one of them; without any all are timed.
+#include "cuda_timing.h"
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -20,107 +22,6 @@
 
 namespace hark {
 namespace {
-
-constexpr int kReplays = 9, kCallsInGraph = 24;
-constexpr size_t kRotatedBytes = size_t{300} << 20;  // several times the L2 cache
-
-std::vector<std::string_view> chosen;  // the command line's words
-
-bool is_chosen(std::string_view what) {
-    return chosen.empty() || std::any_of(chosen.begin(), chosen.end(),
-                                         [&](auto word) { return what.starts_with(word); });
-}
-
-void check(cudaError_t status, const char* what) {
-    require(status == cudaSuccess, what, ": ", cudaGetErrorString(status));
-}
-
-void put(std::byte* to, Dtype dtype, int64_t i, float x) {
-    if (dtype == Dtype::f32) reinterpret_cast<float*>(to)[i] = x;
-    if (dtype == Dtype::f16) reinterpret_cast<f16_t*>(to)[i] = to_f16(x);
-    if (dtype == Dtype::bf16) reinterpret_cast<bf16_t*>(to)[i] = to_bf16(x);
-    if (dtype == Dtype::i8)
-        reinterpret_cast<int8_t*>(to)[i] = static_cast<int8_t>(std::clamp(x * 40, -127.f, 127.f));
-}
-
-// Random values, drawn once and repeated after a prime number of them, each tensor's from another
-// one on: zeros run faster than what models compute with.
-Tensor random_tensor(Context& ctx, Dtype dtype, std::initializer_list<int64_t> shape) {
-    constexpr int64_t kPeriod = 1048573;
-    static const std::vector<float> drawn = [] {
-        std::mt19937 generator(1);
-        std::normal_distribution<float> normal;
-        std::vector<float> values(kPeriod);
-        for (float& value : values) value = normal(generator);
-        return values;
-    }();
-    static int64_t first = 0;
-    first = (first + 611953) % kPeriod;
-    const Tensor tensor = ctx.arena.tensor(dtype, shape);
-    std::vector<std::byte> bytes(tensor.bytes());
-    const int64_t own = std::min(kPeriod, tensor.size());
-    for (int64_t i = 0; i < own; ++i)
-        put(bytes.data(), dtype, i, drawn[static_cast<size_t>((first + i) % kPeriod)]);
-    const size_t period = static_cast<size_t>(own) * size_of(dtype);
-    for (size_t at = period; at < bytes.size(); at += period)
-        std::copy_n(bytes.data(), std::min(period, bytes.size() - at), bytes.data() + at);
-    cuda_ops().upload(ctx, tensor.data, bytes.data(), bytes.size());
-    return tensor;
-}
-
-Tensor ids(Context& ctx, std::initializer_list<int64_t> shape, const std::vector<int32_t>& values) {
-    const Tensor tensor = ctx.arena.tensor(Dtype::i32, shape);
-    cuda_ops().upload(ctx, tensor.data, values.data(), tensor.bytes());
-    return tensor;
-}
-
-// Median microseconds of call(i), i counting up: replays of a graph of calls, between two events.
-double microseconds(Context& ctx, const std::function<void(int)>& call) {
-    for (int i = 0; i < 3; ++i) call(i);
-    cuda_ops().synchronize(ctx);
-    const auto stream = static_cast<cudaStream_t>(ctx.stream);
-    cudaGraph_t graph;
-    cudaGraphExec_t replay;
-    cudaEvent_t begin, end;
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
-    for (int i = 0; i < kCallsInGraph; ++i) call(i);
-    check(cudaStreamEndCapture(stream, &graph), "capture");
-    check(cudaGraphInstantiate(&replay, graph, 0), "graph");
-    check(cudaEventCreate(&begin), "event");
-    check(cudaEventCreate(&end), "event");
-    std::vector<float> times;
-    for (int i = 0; i < kReplays + 2; ++i) {
-        check(cudaEventRecord(begin, stream), "event");
-        check(cudaGraphLaunch(replay, stream), "launch");
-        check(cudaEventRecord(end, stream), "event");
-        check(cudaEventSynchronize(end), "graph");
-        float ms = 0;
-        check(cudaEventElapsedTime(&ms, begin, end), "event");
-        if (i >= 2) times.push_back(ms * 1000 / kCallsInGraph);
-    }
-    std::sort(times.begin(), times.end());
-    cudaGraphExecDestroy(replay);
-    cudaGraphDestroy(graph);
-    return times[times.size() / 2];
-}
-
-void print(const char* what, Dtype dtype, const std::string& shape, double us, double flops,
-           double bytes) {
-    std::printf("%s\t%s\t%s\t%.2f\t%.1f\t%.3f\n", what, name_of(dtype), shape.c_str(), us,
-                flops / us * 1e-6, bytes / us * 1e-6);
-    std::fflush(stdout);
-}
-
-// As many tensors as it takes for none to be in the L2 cache when its turn comes again.
-std::vector<Tensor> rotated(Context& ctx, Dtype dtype, std::initializer_list<int64_t> shape) {
-    std::vector<Tensor> made;
-    size_t bytes = 0;
-    while (bytes < kRotatedBytes && made.size() < kCallsInGraph) {
-        made.push_back(random_tensor(ctx, dtype, shape));
-        bytes += made.back().bytes();
-    }
-    return made;
-}
 
 void time_linear(Context& ctx, const char* what, int64_t t, int64_t n, int64_t k, Dtype x_type,
                  Dtype w_type, Activation activation, bool with_residual) {
@@ -383,6 +284,7 @@ void run() {
     time_self_attention(ctx, 4, 12, 1024, 64, Dtype::bf16);
     time_self_attention(ctx, 4, 12, 1024, 64, Dtype::f32);
     time_rows(ctx);
+    time_training(ctx);
 }
 
 }  // namespace
