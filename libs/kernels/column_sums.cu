@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kColumns* kLanes)
     to[c] += total;
 }
 
-constexpr int kWarps = 8, kAhead = 4;
+constexpr int kWarps = 8, kAhead = 8;
 
 // partial (gridDim.y, columns): of V columns a lane, of the rows [y * at_once, ...) of x; a warp
 // takes every eighth.
@@ -73,14 +73,6 @@ void add_partials(Context& ctx, Tensor to, Tensor partial, int64_t first) {
                           stream_of(ctx)>>>(to.as<float>(), partial.as<float>() + first,
                                             partial.dim(0), columns, partial.dim(1));
     CUDA_CHECK(cudaGetLastError());
-}
-
-int64_t blocks_at_once(const Context& ctx, int64_t threads) {
-    constexpr int64_t kThreadsAtOnce = 512;  // 65536 registers
-    int multiprocessors = 0;
-    CUDA_CHECK(
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ctx.device_index));
-    return multiprocessors * std::max<int64_t>(1, kThreadsAtOnce / threads);
 }
 
 void add_rows(Context& ctx, Tensor db, Tensor dy) {

@@ -1,6 +1,8 @@
 // Sums of columns: over the partial sums that blocks have left, in one order.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cuda_common.cuh"
 
 namespace hark::cuda {
@@ -8,7 +10,15 @@ namespace hark::cuda {
 // to (columns) += the sum of `partial` (parts, stride) f32's columns from `first` on.
 void add_partials(Context& ctx, Tensor to, Tensor partial, int64_t first);
 
-// How many blocks of `threads` threads with at most 128 registers the GPU holds at once.
-int64_t blocks_at_once(const Context& ctx, int64_t threads);
+// How many blocks of a kernel the GPU holds at once.
+template <class Kernel>
+int64_t blocks_at_once(const Context& ctx, Kernel kernel, int64_t threads, size_t shared_bytes) {
+    int multiprocessors = 0, of_one = 0;
+    CUDA_CHECK(
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ctx.device_index));
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &of_one, kernel, static_cast<int>(threads), shared_bytes));
+    return int64_t{multiprocessors} * std::max(of_one, 1);
+}
 
 }  // namespace hark::cuda

@@ -1,5 +1,8 @@
-// layer_norm's gradient on the GPU: a row is read once and held in registers; a thread keeps the
-// sums of its columns' gradients of w and b over all rows that it sees.
+// layer_norm's gradient on the GPU: a row is read once, into shared memory, while the one in front
+// is worked on; a thread keeps the sums of its columns' gradients of w and b over all rows that it
+// sees.
+#include <cuda_pipeline.h>
+
 #include "kernels/column_sums.cuh"
 #include "kernels/elementwise.cuh"
 #include "kernels/gradients.cuh"
@@ -8,8 +11,10 @@ namespace hark::cuda {
 namespace {
 
 constexpr int kWarps = 4;      // of a block where a warp takes a row
-constexpr int kMostPacks = 3;  // of a thread
+constexpr int kMostPacks = 7;  // of a thread there, whose sums are 16 registers each
+constexpr int kPacksOfBlock = 3;
 constexpr int kMostThreads = 512, kThreadsOfAny = 256;
+constexpr size_t kOwnBytes = 16384;  // of shared memory, beside the rows
 
 struct NormBackward {
     const float* w;
@@ -78,72 +83,82 @@ struct Team {
     }
 };
 
-// Makes the compiler read the value anew from where it is: it would rather keep what it has
-// computed of it, in twice the registers.
-template <class T, int V>
-__device__ void forget(Pack<T, V>& pack) {
-    static_assert(sizeof pack == 16);
-    auto* words = reinterpret_cast<uint32_t*>(&pack);
-    for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(words[i]));
-}
-__device__ inline void forget(const float*& from) { asm volatile("" : "+l"(from)); }
+// Has the compiler read again what it would rather keep, in more registers than there are.
+__device__ inline void forget(int& place) { asm volatile("" : "+r"(place)); }
 
-// A block a row (kBlock), or a warp a row; P packs of V columns a thread.
+// A block a row (kBlock), or a warp a row; P packs of V columns a thread. A thread reads from
+// shared memory what it has copied there itself.
 template <class T, int V, int P, bool kBlock>
-__global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps, kBlock ? 1 : 4)
+__global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
     norm_backward_kernel(NormBackward args, T* dx, const T* __restrict__ dy,
                          const T* __restrict__ x) {
+    extern __shared__ __align__(16) unsigned char memory[];
     __shared__ Team<kBlock> shared;
     const int width = kBlock ? blockDim.x : 32, teams = kBlock ? 1 : kWarps;
     const int lane = threadIdx.x % width, team = threadIdx.x / width;
-    const auto count = static_cast<float>(args.channels);
+    const auto channels = static_cast<int>(args.channels);
+    const auto count = static_cast<float>(channels);
     const auto column = [&](int p) { return (p * width + lane) * V; };
-    const auto inside = [&](int p) { return column(p) < args.channels; };
+    const auto inside = [&](int p) { return column(p) < channels; };
+    const int64_t step = int64_t{gridDim.x} * teams;
+    // Rows of x, dy and dx, each twice: of this turn and of the next.
+    T* held = reinterpret_cast<T*>(memory) + team * 6 * channels;
+    const auto fetch = [&](int64_t row, T* to) {
+        for (int p = 0; p < P && row < args.rows; ++p) {
+            if (!inside(p)) continue;
+            const int64_t at = row * channels + column(p);
+            __pipeline_memcpy_async(to + column(p), x + at, 16);
+            __pipeline_memcpy_async(to + channels + column(p), dy + at, 16);
+            __pipeline_memcpy_async(to + 2 * channels + column(p), dx + at, 16);
+        }
+        __pipeline_commit();
+    };
     float dw[P][V] = {}, db[P][V] = {};
-    const float* weights = args.w;
-    for (int64_t row = int64_t{blockIdx.x} * teams + team; row < args.rows;
-         row += int64_t{gridDim.x} * teams) {
-        const int64_t start = row * args.channels;
-        Pack<T, V> xs[P], dys[P], dxs[P];
+    int64_t row = int64_t{blockIdx.x} * teams + team;
+    fetch(row, held);
+    for (int turn = 0; row < args.rows; row += step, turn ^= 1) {
+        fetch(row + step, held + (turn ^ 1) * 3 * channels);
+        __pipeline_wait_prior(1);
+        int own = turn * 3 * channels;
+        float sum = 0;
         for (int p = 0; p < P; ++p) {
             if (!inside(p)) continue;
-            xs[p] = load_pack<V>(x + start + column(p));
-            dys[p] = load_pack<V>(dy + start + column(p));
-            dxs[p] = load_pack<V>(dx + start + column(p));
+            const Pack<T, V> xs = load_pack<V>(held + own + column(p));
+            for (int v = 0; v < V; ++v) sum += to_f32(xs.values[v]);
         }
-        float sum = 0;
-        for (int p = 0; p < P; ++p)
-            for (int v = 0; v < V && inside(p); ++v) sum += to_f32(xs[p].values[v]);
         const float mean = shared.sum(sum) / count;
+        forget(own);
         Sums sums{};
         for (int p = 0; p < P; ++p) {
             if (!inside(p)) continue;
-            forget(xs[p]);
-            const Pack<float, V> w = load_pack<V>(weights + column(p));
+            const Pack<T, V> xs = load_pack<V>(held + own + column(p));
+            const Pack<T, V> dys = load_pack<V>(held + own + channels + column(p));
+            const Pack<float, V> w = load_pack<V>(args.w + column(p));
             for (int v = 0; v < V; ++v) {
-                const float d = to_f32(xs[p].values[v]) - mean;
-                const float g = to_f32(dys[p].values[v]) * w.values[v];
+                const float d = to_f32(xs.values[v]) - mean;
+                const float g = to_f32(dys.values[v]) * w.values[v];
                 sums.d += d, sums.g += g;
                 sums.squares = fmaf(d, d, sums.squares);
                 sums.projected = fmaf(g, d, sums.projected);
             }
         }
         const Gradient gradient(mean, shared.sum(sums), count, args.eps);
-        forget(weights);
+        forget(own);
         for (int p = 0; p < P; ++p) {
             if (!inside(p)) continue;
-            forget(xs[p]);
-            forget(dys[p]);
-            const Pack<float, V> w = load_pack<V>(weights + column(p));
+            const Pack<T, V> xs = load_pack<V>(held + own + column(p));
+            const Pack<T, V> dys = load_pack<V>(held + own + channels + column(p));
+            Pack<T, V> dxs = load_pack<V>(held + own + 2 * channels + column(p));
+            const Pack<float, V> w = load_pack<V>(args.w + column(p));
             for (int v = 0; v < V; ++v) {
-                const float from = to_f32(dys[p].values[v]);
-                const float h = gradient.normalized(to_f32(xs[p].values[v]));
-                dxs[p].values[v] =
-                    from_f32<T>(to_f32(dxs[p].values[v]) + gradient.of_x(from * w.values[v], h));
+                const float from = to_f32(dys.values[v]);
+                const float h = gradient.normalized(to_f32(xs.values[v]));
+                dxs.values[v] =
+                    from_f32<T>(to_f32(dxs.values[v]) + gradient.of_x(from * w.values[v], h));
                 dw[p][v] = fmaf(from, h, dw[p][v]);
                 db[p][v] += from;
             }
-            store_pack(dx + start + column(p), dxs[p]);
+            store_pack(dx + row * channels + column(p), dxs);
         }
     }
     float* to = args.partial + blockIdx.x * 2 * args.channels;
@@ -206,27 +221,41 @@ __global__ void __launch_bounds__(kThreadsOfAny)
     }
 }
 
-template <class T, int P, bool kBlock>
-void launch(Context& ctx, const NormBackward& args, T* dx, const T* dy, const T* x, int64_t blocks,
-            int64_t threads) {
-    norm_backward_kernel<T, kWidth<T>, P, kBlock>
-        <<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream_of(ctx)>>>(
-            args, dx, dy, x);
+template <class T>
+using Kernel = void (*)(NormBackward, T*, const T*, const T*);
+
+// That of a warp a row of `packs` packs a lane.
+template <class T, int P = 1>
+Kernel<T> warp_kernel(int64_t packs) {
+    if constexpr (P < kMostPacks)
+        if (packs > P) return warp_kernel<T, P + 1>(packs);
+    return norm_backward_kernel<T, kWidth<T>, P, false>;
 }
 
-// How a row lies over threads: `packs` of 16 bytes each, `warps` a row; none of these where the row
-// is too wide or does not begin at a whole 16 bytes.
-struct Shape {
-    int packs = 0;
-    int64_t warps = 0, threads = kThreadsOfAny, rows = 1;  // rows of a block at once
+template <class T>
+struct Launch {
+    Kernel<T> kernel = any_norm_backward_kernel<T>;
+    int64_t threads = kThreadsOfAny, rows = 1;  // rows of a block at once
+    size_t shared_bytes = 0;
 
-    Shape(int64_t channels, int64_t width, bool aligned) {
-        const int64_t count = ceil_div(channels, width * 32);  // packs of a row in one warp
-        if (!aligned || channels % width != 0 || count > kMostPacks * kMostThreads / 32) return;
-        warps = ceil_div(count, int64_t{kMostPacks});
-        packs = static_cast<int>(ceil_div(count, warps));
-        threads = 32 * (warps == 1 ? kWarps : warps);
-        rows = warps == 1 ? kWarps : 1;
+    Launch(const Context& ctx, int64_t channels, bool aligned) {
+        const int64_t packs = ceil_div(channels, 32 * kWidth<T>);  // of a row in one warp
+        const bool in_warp = packs <= kMostPacks;
+        const size_t bytes = 6 * static_cast<size_t>(channels) * sizeof(T) * (in_warp ? kWarps : 1);
+        int most = 0;
+        CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                          ctx.device_index));
+        if (!aligned || channels % kWidth<T> != 0 ||
+            bytes + kOwnBytes > static_cast<size_t>(most) ||
+            packs > kPacksOfBlock * kMostThreads / 32)
+            return;
+        shared_bytes = bytes;
+        kernel = in_warp ? warp_kernel<T>(packs)
+                         : norm_backward_kernel<T, kWidth<T>, kPacksOfBlock, true>;
+        threads = 32 * (in_warp ? kWarps : ceil_div(packs, kPacksOfBlock));
+        rows = in_warp ? kWarps : 1;
+        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared_bytes)));
     }
 };
 
@@ -244,26 +273,17 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
     if (rows == 0) return;
     with_activation_type("layer_norm_backward", x, [&](auto value) {
         using T = decltype(value);
-        const Shape shape(channels, kWidth<T>, in_16_bytes({dx.data, dy.data, x.data, w.data}));
+        const Launch<T> launch(ctx, channels, in_16_bytes({dx.data, dy.data, x.data, w.data}));
         const int64_t blocks =
-            std::min(ceil_div(rows, shape.rows), blocks_at_once(ctx, shape.threads));
+            std::min(ceil_div(rows, launch.rows),
+                     blocks_at_once(ctx, launch.kernel, launch.threads, launch.shared_bytes));
         const Arena::Scope scope(ctx.arena);
         const Tensor partial = ctx.arena.tensor(Dtype::f32, {blocks, 2 * channels});
         const NormBackward args{w.as<float>(), partial.as<float>(), rows, channels, eps};
-        auto* to = static_cast<T*>(dx.data);
-        const auto *gradient = static_cast<const T*>(dy.data), *in = static_cast<const T*>(x.data);
-        const auto run = [&](auto kernel) {
-            kernel(ctx, args, to, gradient, in, blocks, shape.threads);
-        };
-        if (shape.packs == 0)
-            any_norm_backward_kernel<<<static_cast<unsigned>(blocks), kThreadsOfAny, 0,
-                                       stream_of(ctx)>>>(args, to, gradient, in);
-        else if (shape.warps == 1)
-            run(shape.packs == 1   ? launch<T, 1, false>
-                : shape.packs == 2 ? launch<T, 2, false>
-                                   : launch<T, 3, false>);
-        else
-            run(shape.packs <= 2 ? launch<T, 2, true> : launch<T, 3, true>);
+        launch.kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(launch.threads),
+                        launch.shared_bytes, stream_of(ctx)>>>(args, static_cast<T*>(dx.data),
+                                                               static_cast<const T*>(dy.data),
+                                                               static_cast<const T*>(x.data));
         CUDA_CHECK(cudaGetLastError());
         add_partials(ctx, dw, partial, 0);
         add_partials(ctx, db, partial, channels);

@@ -129,26 +129,30 @@ TEST_P(GradientsOnGpu, OfEmbeddingWithATokenThatIsEverywhere) {
 }
 
 TEST_P(GradientsOnGpu, OfCrossEntropyAsOnTheCpu) {
-    constexpr int64_t kVocab = 50257;
-    for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{40, 50264}, {5, 50257}}) {
+    // The last has several rows a block, the third not the same number of values a thread.
+    for (const auto& [rows, columns, vocab] : {std::array<int64_t, 3>{40, 50264, 50257},
+                                               {5, 50257, 50257},
+                                               {7, 61440, 61433},
+                                               {3000, 1024, 1009}}) {
         SCOPED_TRACE(concat(rows, " x ", columns));
         const auto logits = random(rows * columns, 1, 4);
         std::vector<int32_t> targets;
-        for (int32_t t = 0; t < rows; ++t) targets.push_back(t * 997 % kVocab);
-        targets[0] = kVocab - 1, targets[3] = -1;
+        for (int32_t t = 0; t < rows; ++t)
+            targets.push_back(t % 37 == 3 ? -1 : static_cast<int32_t>(t * 997 % vocab));
+        targets[0] = static_cast<int32_t>(vocab) - 1;
         const Tensor there = on_cpu(logits, {rows, columns}), losses_there = zeros_on_cpu({rows});
         const float scale = 1024;  // a power of two, so that gradients are seen beside 1
-        cross_entropy(cpu_.ctx(), losses_there, there, cpu_.up(targets), kVocab, scale);
+        cross_entropy(cpu_.ctx(), losses_there, there, cpu_.up(targets), vocab, scale);
         const Tensor x = up_active(logits, {rows, columns}), losses = filled({rows}, 5);
-        cross_entropy(ctx(), losses, x, up(targets), kVocab, 0);
+        cross_entropy(ctx(), losses, x, up(targets), vocab, 0);
         expect_values(losses, expected(losses_there), 2e-5);
         EXPECT_EQ(down(x), logits);
-        cross_entropy(ctx(), losses, x, up(targets), kVocab, scale);
+        cross_entropy(ctx(), losses, x, up(targets), vocab, scale);
         expect_values(losses, expected(losses_there), 2e-5);
         expect_values(x, expected(there), 2e-5);
         const std::vector<float> found = down(x);
         for (int64_t t = 0; t < rows; ++t)
-            for (int64_t c = kVocab; c < columns; ++c)
+            for (int64_t c = vocab; c < columns; ++c)
                 EXPECT_EQ(found[static_cast<size_t>(t * columns + c)], 0);
     }
 }
