@@ -41,11 +41,45 @@ TEST_P(Gradients, OfLinear) {
     }
 }
 
+double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+double gelu_tanh(double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+// A product and what is fused behind it, then the gradient through both.
+TEST_P(Gradients, OfActivatedLinear) {
+    for (const Activation f : {Activation::gelu, Activation::gelu_tanh})
+        for (const auto& [rows, k, n] : {std::array<int64_t, 3>{5, 7, 3}, {33, 24, 40}}) {
+            SCOPED_TRACE(concat(rows, " x ", k, " x ", n));
+            const auto x = random(rows * k, 1), w = random(n * k, 2, 0.3);
+            const auto b = random(n, 3), dy = random(rows * 8, 4), next = random(8 * n, 5, 0.5);
+            Tensor h = filled_active({rows, n}, 9), y = filled_active({rows, n}, 9);
+            Tensor dh = filled_active({rows, n}, 9), dw = filled({8, n}, 0);
+            linear_activated(ctx(), y, h, up_active(x, {rows, k}), up_active(w, {n, k}), up(b, {n}),
+                             f);
+            linear_backward(ctx(), dh, dw, {}, up_active(dy, {rows, 8}), y, up_active(next, {8, n}),
+                            {h, f});
+            const Values hs =
+                product(in_double(x), in_double(w), in_double(b), static_cast<size_t>(k));
+            const auto exact = f == Activation::gelu ? gelu : gelu_tanh;
+            const std::vector<float> kept = down(h);
+            Values activated, slopes;
+            for (size_t i = 0; i < hs.size(); ++i) {
+                activated.push_back(exact(hs[i]));
+                double sum = 0;
+                for (size_t j = 0; j < 8; ++j)
+                    sum += dy[i / static_cast<size_t>(n) * 8 + j] *
+                           next[j * static_cast<size_t>(n) + i % static_cast<size_t>(n)];
+                slopes.push_back(
+                    sum * derivative([&](const Values& v) { return exact(v[0]); }, {kept[i]})[0]);
+            }
+            expect_values(h, hs, 4e-5);
+            expect_values(y, activated, 4e-5);
+            expect_values(dh, slopes, activations() == Dtype::f32 ? 4e-5 : 8e-3);
+        }
+}
+
 TEST_P(Gradients, OfActivations) {
-    const auto gelu = [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); };
-    const auto gelu_tanh = [](double x) {
-        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    };
     std::vector<float> x = random(2 * 45, 1, 2);
     for (const float extreme : {-30.0f, -6.0f, 0.0f, 6.0f, 30.0f}) x.push_back(extreme);
     const int64_t columns = std::ssize(x) / 5;
