@@ -9,9 +9,9 @@ cd "$(dirname "$0")/.."
 install_packages $hark_packages $hark_test_packages
 jobs="$(nproc)"
 
-cmake --preset cpu -DHARK_BUILD_TESTS=ON  # pipelines/demo.sh leaves them out
+cmake --preset cpu -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON  # pipelines/demo.sh leaves them out
 cmake --build --preset cpu -j "$jobs"
-cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON
+cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON
 cmake --build --preset cpu-asan -j "$jobs"
 
 # The sanitizers first, without the longest comparisons of numbers, of which the short recordings

@@ -1,8 +1,4 @@
-# The CUDA side of the kernels: where tools look for libhark-cuda.so, and the library itself.
-
-# Kept to the one file that looks for it, so that moving the prefix compiles nothing else again.
-set_source_files_properties(cuda_library.cc PROPERTIES COMPILE_DEFINITIONS
-    "HARK_LIBRARY_DIR=\"${CMAKE_INSTALL_LIBDIR}\";HARK_PREFIX_LIBRARY_DIR=\"${CMAKE_INSTALL_FULL_LIBDIR}\"")
+# The CUDA side of the kernels: libhark-cuda.so.
 
 if(NOT HARK_WITH_CUDA)
     return()

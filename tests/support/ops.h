@@ -59,13 +59,13 @@ inline std::string name_of_case(const testing::TestParamInfo<DeviceCase>& info) 
 
 class TestDevice {
   public:
-    explicit TestDevice(const DeviceCase& wanted) {
+    explicit TestDevice(const DeviceCase& wanted, int gpu = 0) {
         if (wanted.device == Device::cpu) {
             context_ = std::make_unique<Context>(wanted.threads);
             return;
         }
         try {
-            context_.reset(new Context(make_cuda_context(0)));
+            context_.reset(new Context(make_cuda_context(gpu)));
         } catch (const Error& error) {
             why_not_ = error.what();
         }

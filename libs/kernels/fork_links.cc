@@ -1,0 +1,235 @@
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/links.h"
+
+namespace hark {
+namespace {
+
+// What the ranks have left, where one has failed, to say so themselves.
+constexpr int kGraceSeconds = 3;
+
+class SocketLinks : public Links {
+  public:
+    // sockets[r]: to rank r; -1 to itself.
+    SocketLinks(int rank, std::vector<int> sockets)
+        : Links(rank, static_cast<int>(sockets.size()), rank), sockets_(std::move(sockets)) {}
+    ~SocketLinks() override {
+        for (const int socket : sockets_)
+            if (socket >= 0) ::close(socket);
+    }
+
+    void exchange(int to, std::span<const std::byte> out, int from,
+                  std::span<std::byte> in) override {
+        while (!out.empty() || !in.empty()) {
+            pollfd ready[2] = {{out.empty() ? -1 : at(to), POLLOUT, 0},
+                               {in.empty() ? -1 : at(from), POLLIN, 0}};
+            if (::poll(ready, 2, -1) < 0 && errno != EINTR) fail("poll: ", std::strerror(errno));
+            if (ready[0].revents != 0)
+                out = out.subspan(
+                    moved(to, ::send(at(to), out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT)));
+            if (ready[1].revents == 0) continue;
+            const ssize_t count = ::recv(at(from), in.data(), in.size(), MSG_DONTWAIT);
+            if (count == 0) gone(from);
+            in = in.subspan(moved(from, count));
+        }
+    }
+
+    // Until all have come here: where one ends before, the others are ended.
+    void finish() override {
+        std::byte token{};
+        for (int k = 1; k < size(); k *= 2)
+            exchange((rank() + k) % size(), std::span<const std::byte>(&token, 1),
+                     (rank() + size() - k) % size(), std::span(&token, 1));
+    }
+
+  private:
+    int at(int rank) const { return sockets_[static_cast<size_t>(rank)]; }
+    [[noreturn]] static void gone(int rank) {
+        fail("rank ", rank, " has ended, and the run cannot go on without it");
+    }
+    static size_t moved(int peer, ssize_t count) {
+        if (count >= 0) return static_cast<size_t>(count);
+        if (errno == EPIPE || errno == ECONNRESET) gone(peer);
+        require(errno == EAGAIN || errno == EINTR, "link to rank ", peer, ": ",
+                std::strerror(errno));
+        return 0;
+    }
+
+    std::vector<int> sockets_;
+};
+
+// A socket between any two of the ranks: at [i][j] is i's end of it.
+class SocketTable {
+  public:
+    explicit SocketTable(int size) : ends_(static_cast<size_t>(size)) {
+        for (std::vector<int>& row : ends_) row.assign(ends_.size(), -1);
+        for (size_t i = 0; i < ends_.size(); ++i)
+            for (size_t j = i + 1; j < ends_.size(); ++j) {
+                int pair[2];
+                require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0,
+                        "cannot link ", size, " ranks: ", std::strerror(errno));
+                ends_[i][j] = pair[0], ends_[j][i] = pair[1];
+            }
+    }
+    ~SocketTable() { close(); }
+    SocketTable(const SocketTable&) = delete;
+    SocketTable& operator=(const SocketTable&) = delete;
+
+    std::vector<int> take(int rank) {
+        std::vector<int> row(ends_.size(), -1);
+        row.swap(ends_[static_cast<size_t>(rank)]);
+        return row;
+    }
+    void close() {
+        for (std::vector<int>& row : ends_)
+            for (int& socket : row)
+                if (socket >= 0) ::close(std::exchange(socket, -1));
+    }
+
+  private:
+    std::vector<std::vector<int>> ends_;
+};
+
+sigset_t watched_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) sigaddset(&set, signal);
+    return set;
+}
+
+// The process that has started the ranks, until they have ended.
+class Watch {
+  public:
+    void add(pid_t pid) { children_.push_back({pid, std::nullopt, false}); }
+
+    void until_ended() {
+        const sigset_t signals = watched_signals();
+        std::optional<time_t> end;
+        while (reap() > 0) {
+            if (!end && failed() != nullptr) end = ::time(nullptr) + kGraceSeconds;
+            if (end && ::time(nullptr) >= *end) kill_all();
+            const timespec second = {1, 0};
+            const int signal = ::sigtimedwait(&signals, nullptr, &second);
+            if ((signal == SIGTERM || signal == SIGINT) && !children_[0].status)
+                ::kill(children_[0].pid, signal);
+        }
+    }
+
+    void kill_all() {
+        for (Child& child : children_)
+            if (!child.status) child.killed = ::kill(child.pid, SIGKILL) == 0;
+    }
+
+    // The signal that has ended all; 0 where there is none.
+    int signal_of_all() const {
+        const int first = *children_[0].status;
+        const bool all = std::all_of(children_.begin(), children_.end(), [&](const Child& child) {
+            return WIFSIGNALED(first) && !child.killed && child.status == first;
+        });
+        return all ? WTERMSIG(first) : 0;
+    }
+
+    // Throws Error that names the rank that has failed, where one has: before those that others may
+    // have failed after, one that a signal has ended.
+    void check() const {
+        const Child* child = failed();
+        if (child == nullptr) return;
+        const int status = *child->status;
+        const auto rank = child - children_.data();
+        if (WIFSIGNALED(status))
+            fail("rank ", rank, " (process ", child->pid, ") was ended by signal ",
+                 WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), "), and the run with it");
+        require_usage(WEXITSTATUS(status) != 2, "rank ", rank, " has refused the command line");
+        fail("rank ", rank, " has failed, and the run with it");
+    }
+
+  private:
+    struct Child {
+        pid_t pid;
+        std::optional<int> status;
+        bool killed;  // from here
+    };
+
+    // How many still run.
+    int reap() {
+        int running = 0;
+        for (Child& child : children_) {
+            int status = 0;
+            if (!child.status && ::waitpid(child.pid, &status, WNOHANG) == child.pid)
+                child.status = status;
+            running += !child.status;
+        }
+        return running;
+    }
+
+    const Child* failed() const {
+        const Child* found = nullptr;
+        for (const Child& child : children_) {
+            if (!child.status || *child.status == 0 || child.killed) continue;
+            if (found == nullptr || (WIFSIGNALED(*child.status) && !WIFSIGNALED(*found->status)))
+                found = &child;
+        }
+        return found;
+    }
+
+    std::vector<Child> children_;
+};
+
+}  // namespace
+
+std::unique_ptr<Links> fork_links(int size) {
+    require(size > 0, "expected 1 rank or more, found ", size);
+    SocketTable sockets(size);
+    const sigset_t signals = watched_signals();
+    sigset_t before;
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+    const pid_t parent = ::getpid();
+    Watch watch;
+    for (int rank = 0; rank < size; ++rank) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whose sender nobody would watch the ranks for
+            if (::getppid() != parent) ::_exit(1);
+            ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+            return std::make_unique<SocketLinks>(rank, sockets.take(rank));
+        }
+        const int reason = errno;
+        if (child > 0) {
+            watch.add(child);
+            continue;
+        }
+        watch.kill_all();
+        watch.until_ended();
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        fail("cannot start rank ", rank, ": ", std::strerror(reason));
+    }
+    sockets.close();  // whose other ends tell the ranks that one has ended
+    watch.until_ended();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (const int signal = watch.signal_of_all()) {
+        sigset_t ending;
+        sigemptyset(&ending);
+        sigaddset(&ending, signal);
+        std::signal(signal, SIG_DFL);
+        ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+        std::raise(signal);
+    }
+    watch.check();
+    return nullptr;
+}
+
+}  // namespace hark

@@ -1,0 +1,44 @@
+#include "kernels/links.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+#include "kernels/mpi_library.h"
+#include "kernels/plugin.h"
+
+namespace hark {
+
+int launched_processes() {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+        const char* text = std::getenv(name);
+        if (text == nullptr) continue;
+        int count = 0;
+        const char* end = text + std::strlen(text);
+        const auto [stop, error] = std::from_chars(text, end, count);
+        require(error == std::errc() && stop == end && count > 0, name,
+                ": expected a launcher's number of processes, found '", text, "'");
+        return count;
+    }
+    return 1;
+}
+
+std::unique_ptr<Links> mpi_links() {
+    const Plugin library({.file = "libhark-mpi.so",
+                          .abi_name = "hark_mpi_abi",
+                          .abi = kMpiAbi,
+                          .without = "a launcher has started several processes, which cannot be "
+                                     "linked",
+                          .built = "it is built where MPI (libopenmpi-dev) is installed",
+                          .needs = "MPI's libraries must be installed where the loader finds them",
+                          .global = true});
+    std::unique_ptr<Links> links(library.symbol<MpiLinks>("hark_mpi_links")());
+    require(links->size() == launched_processes(), "the launcher has started ",
+            launched_processes(), " processes, but MPI finds ", links->size(),
+            ": libhark-mpi.so must be built with the launcher's MPI (srun may need --mpi=pmix)");
+    return links;
+}
+
+}  // namespace hark

@@ -1,0 +1,53 @@
+#include "kernels/plugin.h"
+
+#include <dlfcn.h>
+
+#include <vector>
+
+#include "core/error.h"
+
+namespace hark {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Fixed places and no search path: the library belongs to the build that the tool came from.
+std::vector<fs::path> places(const char* file) {
+    std::error_code failed;
+    const fs::path binaries = fs::read_symlink("/proc/self/exe", failed).parent_path();
+    return {binaries / "../lib" / file, binaries / ".." / HARK_LIBRARY_DIR / file,
+            fs::path(HARK_PREFIX_LIBRARY_DIR) / file};
+}
+
+fs::path find(const PluginKind& kind) {
+    std::string looked;
+    for (const fs::path& place : places(kind.file)) {
+        std::error_code failed;
+        if (fs::exists(place, failed)) return place.lexically_normal();
+        const std::string name = place.lexically_normal().string();
+        if (looked.find(name) == std::string::npos) looked += (looked.empty() ? "" : ", ") + name;
+    }
+    fail(kind.without, ": found no ", kind.file, " (looked for ", looked, "); ", kind.built);
+}
+
+}  // namespace
+
+Plugin::Plugin(const PluginKind& kind) : path_(find(kind)) {
+    library_ = dlopen(path_.c_str(), RTLD_NOW | (kind.global ? RTLD_GLOBAL : RTLD_LOCAL));
+    if (library_ == nullptr) {
+        const char* reason = dlerror();
+        fail(kind.without, ": cannot load ", path_.string(), ": ", reason ? reason : "unknown",
+             "; ", kind.needs);
+    }
+    const int abi = symbol<int (*)()>(kind.abi_name)();
+    require(abi == kind.abi, path_.string(), ": expected interface version ", kind.abi,
+            " of hark's library, found ", abi, "; tools and library must be of one build");
+}
+
+void* Plugin::address(const char* name) const {
+    void* found = dlsym(library_, name);
+    require(found != nullptr, path_.string(), ": expected hark's library, found no symbol ", name);
+    return found;
+}
+
+}  // namespace hark

@@ -1,0 +1,322 @@
+// Collectives between processes that fork_links or mpirun have started. Started by mpirun, the
+// program itself is a rank: without arguments it checks all collectives, and told to `die` or
+// `fail` its last rank does so while the others wait.
+#include "kernels/ranks.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <thread>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
+#include "core/error.h"
+#include "core/half.h"
+#include "kernels/backend.h"
+#include "kernels/cuda_library.h"
+#include "support/ops.h"
+
+using namespace hark;
+using namespace hark::test;
+
+namespace {
+
+std::vector<float> values_of(int rank, int64_t n) {
+    return random_values(n, 100 + static_cast<uint64_t>(rank));
+}
+
+// The sum in the order of the ranks, whose bits another order would not have.
+std::vector<float> sums(const Ranks& ranks, int64_t n) {
+    std::vector<float> sum = values_of(0, n);
+    for (int r = 1; r < ranks.size(); ++r) {
+        const std::vector<float> more = values_of(r, n);
+        for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+    }
+    return sum;
+}
+
+void expect_same(const char* what, const std::vector<float>& found,
+                 const std::vector<float>& expected) {
+    require(found.size() == expected.size(), what, ": expected ", expected.size(),
+            " values, found ", found.size());
+    for (size_t i = 0; i < found.size(); ++i)
+        require(found[i] == expected[i], what, ": value ", i, " of ", found.size(), ": expected ",
+                expected[i], ", found ", found[i]);
+}
+
+// Sums on the GPU are compared as `exact` says: NCCL's order is a ring's.
+void expect_sum(const char* what, const std::vector<float>& found,
+                const std::vector<float>& expected, bool exact) {
+    if (exact) return expect_same(what, found, expected);
+    for (size_t i = 0; i < found.size(); ++i)
+        require(std::abs(found[i] - expected[i]) <= 1e-5f * (1 + std::abs(expected[i])), what,
+                ": value ", i, " of ", found.size(), ": expected ", expected[i], ", found ",
+                found[i]);
+}
+
+void check_tensors(TestDevice& device, Ranks& ranks, int64_t n) {
+    Context& ctx = device.ctx();
+    const Arena::Scope scope(ctx.arena);
+    const bool exact = !ctx.on_cuda() || ranks.size() < 3;
+    Tensor x = device.up(values_of(ranks.rank(), n), Dtype::f32, {n});
+    ranks.all_reduce(ctx, x);
+    expect_sum("all_reduce", device.down(x), sums(ranks, n), exact);
+
+    const int64_t all = n * ranks.size();
+    const auto range = [&](const std::vector<float>& values, int rank) {
+        return std::vector<float>(values.begin() + rank * n, values.begin() + (rank + 1) * n);
+    };
+    Tensor parts = device.up(values_of(ranks.rank(), all), Dtype::f32, {all});
+    ranks.reduce_scatter(ctx, parts);
+    expect_sum("reduce_scatter", device.down(ranks.own_part(parts)),
+               range(sums(ranks, all), ranks.rank()), exact);
+
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+        Tensor gathered = device.up(values_of(ranks.rank(), all), dtype, {all});
+        ranks.all_gather(ctx, gathered);
+        std::vector<float> expected;
+        for (int r = 0; r < ranks.size(); ++r)
+            for (const float value : range(values_of(r, all), r))
+                expected.push_back(TestDevice::rounded({value}, dtype)[0]);
+        expect_same("all_gather", device.down(gathered), expected);
+    }
+    for (int root = 0; root < ranks.size(); ++root) {
+        Tensor from = device.up(values_of(ranks.rank(), n), Dtype::bf16, {n});
+        ranks.broadcast(ctx, from, root);
+        expect_same("broadcast", device.down(from),
+                    TestDevice::rounded(values_of(root, n), Dtype::bf16));
+    }
+}
+
+void check_host(Ranks& ranks) {
+    const int size = ranks.size();
+    std::vector<double> values = {0.1 * (ranks.rank() + 1), 1e300, -1.0 * ranks.rank()};
+    double first = 0;
+    for (int r = 0; r < size; ++r) first += 0.1 * (r + 1);
+    ranks.sum(values);
+    require(
+        values[0] == first && values[1] == 1e300 * size && values[2] == -0.5 * size * (size - 1),
+        "sum: found ", values[0], ", ", values[1], ", ", values[2]);
+    require(ranks.sum(1.0) == size, "sum of ones");
+    for (int root = 0; root < size; ++root) {
+        std::vector<int> word = {ranks.rank(), 7 * ranks.rank()};
+        ranks.share(std::as_writable_bytes(std::span(word)), root);
+        require(word[0] == root && word[1] == 7 * root, "share: found ", word[0]);
+    }
+}
+
+// All ranks call it; throws Error where a collective gives what it should not.
+void check_collectives(TestDevice& device, Ranks& ranks) {
+    // 140,001 for each rank is more than sockets hold and messages carry at once.
+    for (const int64_t n : {0, 1, 2, 7, 64, 1031, 140'001}) check_tensors(device, ranks, n);
+    check_host(ranks);
+    if (!ranks.alone()) {  // refused at the door, by all ranks alike
+        Tensor odd = device.empty(Dtype::f32, {ranks.size() + 1});
+        bool refused = false;
+        try {
+            ranks.all_gather(device.ctx(), odd);
+        } catch (const Error&) {
+            refused = true;
+        }
+        require(refused, "all_gather took a tensor that does not divide");
+    }
+    ranks.barrier();
+}
+
+constexpr DeviceCase kSerialCase = {"cpu", Device::cpu, Dtype::f32, 0, 1};
+
+// Runs `body` in `size` processes; Error as fork_links.
+void in_ranks(int size, const std::function<void(std::unique_ptr<Links>)>& body) {
+    std::unique_ptr<Links> links = fork_links(size);
+    if (!links) return;
+    int status = 0;
+    try {
+        body(std::move(links));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        status = 1;
+    }
+#ifdef __SANITIZE_ADDRESS__
+    status += __lsan_do_recoverable_leak_check();
+#endif
+    ::_exit(status);  // the rest of the tests is the parent's
+}
+
+std::string error_of(int size, const std::function<void(std::unique_ptr<Links>)>& body) {
+    try {
+        in_ranks(size, body);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+void expect_has(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
+}
+
+}  // namespace
+
+TEST(Ranks, OneProcessIsLeftAsItIs) {
+    TestDevice device(kSerialCase);
+    Ranks alone;
+    EXPECT_TRUE(alone.alone() && alone.first());
+    check_collectives(device, alone);
+    alone.finish();
+}
+
+class ForkedRanks : public testing::TestWithParam<int> {};
+
+TEST_P(ForkedRanks, AgreeWithTheSumsInTheRanksOrder) {
+    in_ranks(GetParam(), [](std::unique_ptr<Links> links) {
+        TestDevice device(kSerialCase);
+        const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), std::move(links));
+        check_collectives(device, *ranks);
+        ranks->finish();
+    });
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, ForkedRanks, testing::Values(1, 2, 3, 4));
+
+TEST(ForkedRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
+    const TemporaryDirectory folder;
+    const std::string error = error_of(3, [&](std::unique_ptr<Links> links) {
+        Context ctx(1);
+        const std::unique_ptr<Ranks> ranks = cpu_ranks(std::move(links));
+        ranks->barrier();
+        if (ranks->rank() == 1) std::raise(SIGKILL);
+        try {
+            ranks->barrier();
+        } catch (const Error& gone) {
+            write_text(folder.path() / std::to_string(ranks->rank()), gone.what());
+            throw;
+        }
+    });
+    expect_has(error, "rank 1 (process ");
+    expect_has(error, "signal 9 (Killed)");
+    // Of the two others one may have seen the other end before rank 1.
+    expect_has(read_text(folder.path() / "0") + read_text(folder.path() / "2"), "rank 1 has ended");
+}
+
+TEST(ForkedRanks, OneThatFailsEndsThoseThatDoNotListen) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string error = error_of(2, [](std::unique_ptr<Links> links) {
+        if (links->rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(100));
+        fail("expected by the test: rank 1 fails");
+    });
+    expect_has(error, "rank 1 has failed");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+}
+
+TEST(ForkedRanks, ASignalThatEndsAllEndsTheirParent) {
+    EXPECT_EXIT(in_ranks(2, [](std::unique_ptr<Links>) { std::raise(SIGTERM); }),
+                testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(ForkedRanks, TheirParentPassesSigtermOnToTheFirst) {
+    const pid_t parent = ::getpid();
+    const std::string error = error_of(2, [parent](std::unique_ptr<Links> links) {
+        if (links->rank() == 1) ::kill(parent, SIGTERM);
+        std::this_thread::sleep_for(std::chrono::seconds(links->rank() == 0 ? 100 : 0));
+    });
+    expect_has(error, "rank 0 (process ");
+    expect_has(error, "signal 15");
+}
+
+TEST(ForkedRanks, NoneIsAnError) { EXPECT_THROW(fork_links(0), Error); }
+
+TEST(LaunchedProcesses, AreWhatTheLauncherSays) {
+    EXPECT_EQ(launched_processes(), 1);
+    ::setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+    EXPECT_EQ(launched_processes(), 4);
+    ::setenv("PMI_SIZE", "two", 1);
+    EXPECT_THROW(launched_processes(), Error);
+    ::unsetenv("PMI_SIZE");
+    ::unsetenv("SLURM_STEP_NUM_TASKS");
+}
+
+// NCCL between the GPUs of this machine.
+TEST(NcclRanks, AgreeWithTheSums) {
+    struct stat found;
+    int gpus = 0;
+    while (::stat(concat("/dev/nvidia", gpus).c_str(), &found) == 0) ++gpus;
+    if (gpus < 2) GTEST_SKIP() << "needs two GPUs, found " << gpus;
+    in_ranks(gpus, [](std::unique_ptr<Links> links) {
+        TestDevice device({"cuda", Device::cuda}, links->local_rank());
+        require(static_cast<bool>(device), device.why_not());
+        const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), std::move(links));
+        check_collectives(device, *ranks);
+        ranks->finish();
+    });
+}
+
+#ifdef HARK_MPIEXEC
+namespace {
+
+// This program as ranks under mpirun. Open MPI unloads its components while memory of theirs is
+// still held, so that the search for leaks has no name by which it could pass over it: the forked
+// ranks search in the same code.
+ProcessResult under_mpirun(int ranks, const std::string& argument) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    return run_shell(concat("ASAN_OPTIONS=detect_leaks=0 timeout 100 '" HARK_MPIEXEC
+                            "' --allow-run-as-root --oversubscribe -n ",
+                            ranks, " '", self, "' ", argument));
+}
+
+}  // namespace
+
+class MpiRanks : public testing::TestWithParam<int> {};
+
+TEST_P(MpiRanks, AgreeWithTheSumsInTheRanksOrder) {
+    const ProcessResult result = under_mpirun(GetParam(), "");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, std::string(static_cast<size_t>(GetParam()), '.'));
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, MpiRanks, testing::Values(2, 3));
+
+TEST(MpiRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
+    const ProcessResult result = under_mpirun(2, "die");
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_NE(result.exit_code, 124) << "mpirun has not ended";
+    expect_has(result.err, "process rank 1");
+    expect_has(result.err, "signal 9");
+}
+
+TEST(MpiRanks, OneThatFailsEndsTheOthers) {
+    const ProcessResult result = under_mpirun(3, "fail");
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    expect_has(result.err, "expected by the test: rank 2 fails");
+}
+#endif
+
+namespace {
+
+int main_of_rank(const std::string& argument) try {
+    TestDevice device(kSerialCase);
+    const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), mpi_links());
+    ranks->barrier();
+    if (ranks->rank() == ranks->size() - 1 && argument == "die") std::raise(SIGKILL);
+    if (ranks->rank() == ranks->size() - 1 && argument == "fail")
+        fail("expected by the test: rank ", ranks->rank(), " fails");
+    check_collectives(device, *ranks);
+    ranks->finish();
+    std::printf(".");
+    return 0;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (launched_processes() > 1) return main_of_rank(argc > 1 ? argv[1] : "");
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}
