@@ -14,6 +14,7 @@
 #include "gpt/llmc_file.h"
 #include "gpt/samples.h"
 #include "gpt/train_metrics.h"
+#include "gpt/train_ranks.h"
 #include "gpt/train_start.h"
 #include "kernels/transfer.h"
 
@@ -46,15 +47,18 @@ sigset_t ending_signals() {
 
 class Run {
   public:
-    Run(const gpt::TrainOptions& options, Console& console)
+    // `links` to the ranks that train with this one; none without others.
+    Run(const gpt::TrainOptions& options, Console& console, std::unique_ptr<Links> links)
         : options_(options),
           console_(console),
           progress_(console),
           out_(STDOUT_FILENO, "stdout"),
-          ctx_(options.compute.context(console)),
+          ctx_(gpt::context_of(options, console, links.get())),
+          ranks_(make_ranks(ctx_, std::move(links))),
           matrices_(options.matrices(ctx_.device)),
           folder_(options.out),
           start_(gpt::start_of(options, folder_)) {
+        options_.ranks = ranks_->size();
         if (options_.length == 0) options_.length = start_.config.n_positions;
         require_usage(options_.length <= start_.config.n_positions, "--length: expected at most ",
                       start_.config.n_positions, ", the model's context, found ", options_.length);
@@ -69,34 +73,41 @@ class Run {
         if (!options_.hellaswag.empty())
             hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
                                start_.config.n_positions);
-        folder_.claim();
-        trainer_.emplace(ctx_, start_.config, options_, matrices_, *train_,
+        if (ranks_->first()) folder_.claim();
+        trainer_.emplace(ctx_, *ranks_, start_.config, options_, matrices_, *train_,
                          options_.mask_documents ? *start_.end_of_text : -1);
         state_ = {0, options_.identity(matrices_), train_->description(), {}};
         begin();
-        if (!options_.tensorboard.empty() && state_.step < options_.steps)
+        gpt::expect_agreement(
+            *ranks_, concat("step ", state_.step, ", ", state_.identity, ", ", state_.data));
+        if (ranks_->first() && !options_.tensorboard.empty() && state_.step < options_.steps)
             events_.emplace(options_.tensorboard, state_.step + 1);
     }
 
     void operator()() {
-        const double limit = gpt::measured_limit(ctx_, matrices_);
+        const double limit = ranks_->size() * gpt::measured_limit(ctx_, matrices_);
         if (state_.step == 0) write(gpt::Metrics::kHeading);
         try {
             while (state_.step < options_.steps && !stopping()) {
-                if (!advance(limit)) break;
+                advance(limit);
                 if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
             }
-        } catch (const Error&) {  // the last step's parameters are good
+        } catch (const Error& error) {  // the last step's parameters are good
+            if (!ranks_->alone() && dynamic_cast<const gpt::Diverged*>(&error) == nullptr)
+                throw;  // the others are not here
             if (state_.step > 0 && saved_ != state_.step) save();
+            ranks_->finish();
+            if (!ranks_->first()) return;  // it is said once
             throw;
         }
         if (saved_ != state_.step) save();
-        if (state_.step == options_.steps && !options_.export_llmc.empty()) {
+        if (ranks_->first() && state_.step == options_.steps && !options_.export_llmc.empty()) {
             const Scratch scratch(ctx_);
             gpt::write_llmc(options_.export_llmc, start_.config, trainer_->layout(),
                             to_host(ctx_, trainer_->parameters()),
                             options_.export_dtype == "f32" ? Dtype::f32 : Dtype::bf16);
         }
+        ranks_->finish();
         if (stop_signal_ == 0) return;
         const sigset_t signals = ending_signals();
         std::signal(stop_signal_, SIG_DFL);  // ended as the signal would have ended it
@@ -105,15 +116,21 @@ class Run {
     }
 
   private:
+    // Whether a rank has seen what ends a run; all agree on it.
     bool stopping() {
         const sigset_t signals = ending_signals();
         const timespec at_once = {};
-        if (stop_signal_ == 0)
-            stop_signal_ = std::max(0, ::sigtimedwait(&signals, nullptr, &at_once));
+        if (signal_ == 0) signal_ = std::max(0, ::sigtimedwait(&signals, nullptr, &at_once));
+        constexpr int kSignals[] = {SIGINT, SIGTERM, SIGPIPE};
+        double seen[std::size(kSignals)];
+        for (size_t i = 0; i < std::size(seen); ++i) seen[i] = signal_ == kSignals[i];
+        ranks_->sum(seen);
+        for (size_t i = 0; i < std::size(seen); ++i)
+            if (seen[i] > 0) stop_signal_ = kSignals[i];
         return stop_signal_ != 0;
     }
-    // One step, and what is said of it; false where the reader of stdout has gone.
-    bool advance(double limit) {
+    // One step, and what is said of it.
+    void advance(double limit) {
         const gpt::Clock::time_point begin = gpt::Clock::now();
         gpt::Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1)};
         ++state_.step;
@@ -130,15 +147,14 @@ class Run {
             progress_.show(
                 concat("step ", state_.step, " of ", options_.steps, ", ", metrics.progress()));
         if (events_) events_->add(metrics.step, metrics.scalars());
-        if (!write(metrics.line())) return false;
+        write(metrics.line());
         if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
-        return true;
     }
     void begin() {
         const gpt::ParameterLayout& layout = trainer_->layout();
         if (folder_.newest()) {
             state_ = folder_.load(ctx_, layout, state_, trainer_->parameters(), trainer_->m(),
-                                  trainer_->v());
+                                  trainer_->v(), trainer_->first_moment());
             trainer_->parameters_are_of(state_.step);
             trainer_->outliers() = state_.outliers;
             saved_ = state_.step;
@@ -148,7 +164,7 @@ class Run {
                                         "/ and another --out go on from its model"));
             return;
         }
-        folder_.describe(start_.config, start_.directory);
+        if (ranks_->first()) folder_.describe(start_.config, start_.directory);
         fill_from_host(ctx_, trainer_->parameters(),
                        [&](Tensor host) { gpt::begin_parameters(options_, start_, layout, host); });
         trainer_->parameters_are_of(0);
@@ -159,17 +175,24 @@ class Run {
             (options_.val_every == 0 || state_.step % options_.val_every != 0))
             return;
         if (val_) metrics.val_loss = trainer_->validate(*val_, options_.val_tokens);
-        if (!hellaswag_) return;
+        if (!hellaswag_ || !ranks_->first()) return;
         metrics.hellaswag = hellaswag_->accuracy(hellaswag_->losses(
             ctx_, start_.config, trainer_->weights(), options_.batch * options_.length));
     }
     void save() {
         state_.outliers = trainer_->outliers();
-        folder_.save(ctx_, trainer_->layout(), state_, trainer_->parameters(), trainer_->m(),
-                     trainer_->v(), options_.keep);
+        const auto m = [&] { return trainer_->whole(trainer_->m()); };
+        const auto v = [&] { return trainer_->whole(trainer_->v()); };
+        if (ranks_->first())
+            folder_.save(ctx_, trainer_->layout(), state_, trainer_->parameters(), m, v,
+                         options_.keep);
+        else
+            m(), v();
+        ranks_->barrier();
         saved_ = state_.step;
     }
     void sample() {
+        if (!ranks_->first()) return;
         const Scratch scratch(ctx_);
         gpt::GenerateOptions generate;
         generate.max_tokens = options_.sample_tokens;
@@ -180,17 +203,15 @@ class Run {
             static_cast<uint64_t>(state_.step));
         gpt::append_sample(folder_.path() / "samples.txt", state_.step, text);
     }
-    // False where the reader of stdout has gone.
-    bool write(const std::string& line) {
+    void write(const std::string& line) {
+        if (!ranks_->first() || signal_ == SIGPIPE) return;
         try {
             out_.write(line);
             out_.flush();
-            return true;
         } catch (const Error&) {
             pollfd closed = {STDOUT_FILENO, POLLOUT, 0};
             if (::poll(&closed, 1, 0) != 1 || (closed.revents & POLLERR) == 0) throw;
-            stop_signal_ = SIGPIPE;
-            return false;
+            signal_ = SIGPIPE;  // the reader of stdout has gone
         }
     }
 
@@ -199,6 +220,7 @@ class Run {
     Progress progress_;
     ByteWriter out_;
     Context ctx_;
+    std::unique_ptr<Ranks> ranks_;
     Dtype matrices_;
     gpt::RunFolder folder_;
     gpt::Start start_;
@@ -208,7 +230,7 @@ class Run {
     std::optional<gpt::EventFile> events_;
     gpt::RunState state_;
     int64_t saved_ = -1;
-    int stop_signal_ = 0;
+    int signal_ = 0, stop_signal_ = 0;  // that this process has seen; that ends the run
 };
 
 void run(const gpt::TrainOptions& options, Console& console) {
@@ -216,7 +238,9 @@ void run(const gpt::TrainOptions& options, Console& console) {
     std::signal(SIGPIPE, SIG_IGN);
     const sigset_t signals = ending_signals();
     ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // of all threads that come
-    Run(options, console)();
+    gpt::with_links(options, console, [&](std::unique_ptr<Links> links) {
+        Run(options, console, std::move(links))();
+    });
 }
 
 }  // namespace

@@ -23,10 +23,12 @@ void BatchRows::add(std::span<const int32_t> window) {
 }
 
 BatchReader::BatchReader(Context& ctx, const TrainingOrder& order, int64_t sequences,
-                         int64_t length, int32_t separator)
+                         int64_t length, int32_t separator, int rank, int ranks)
     : memory_(ctx.host_arena.source()),
       order_(order),
       sequences_(static_cast<uint64_t>(sequences)),
+      rank_(static_cast<uint64_t>(rank)),
+      ranks_(static_cast<uint64_t>(ranks)),
       rows_(separator),
       window_(static_cast<size_t>(length + 1)),
       now_(empty_batch(memory_, sequences * length)),
@@ -36,15 +38,15 @@ Batch BatchReader::read(uint64_t first) {
     if (reading_.valid()) reading_.get();
     if (first_of_next_ != first || first == 0) fill(next_, first);
     std::swap(now_, next_);
-    first_of_next_ = first + sequences_;
+    first_of_next_ = first + sequences_ * ranks_;
     reading_ = std::async(std::launch::async, [this] { fill(next_, first_of_next_); });
     return now_;
 }
 
 void BatchReader::fill(Batch& to, uint64_t first) {
     rows_.clear();
-    for (uint64_t i = first; i < first + sequences_; ++i) {
-        order_.copy(i, window_);
+    for (uint64_t i = 0; i < sequences_; ++i) {
+        order_.copy(first + i * ranks_ + rank_, window_);
         rows_.add(window_);
     }
     Batch from = rows_.view();

@@ -26,12 +26,13 @@ class BatchRows {
 // by itself (pinned).
 class BatchReader {
   public:
-    // Batches of `sequences` windows in `order`; `separator` as BatchRows takes it.
+    // Batches of `sequences` windows in `order`, for rank `rank` of `ranks`; `separator` as
+    // BatchRows takes it.
     BatchReader(Context& ctx, const TrainingOrder& order, int64_t sequences, int64_t length,
-                int32_t separator);
+                int32_t separator, int rank, int ranks);
 
-    // The batch of the run's sequences from `first` on; it stays until the next call but one.
-    // Throws Error where the files cannot be read.
+    // Of the run's sequences from `first` on, which the ranks take in turn, this rank's batch; it
+    // stays until the next call but one. Throws Error where the files cannot be read.
     Batch read(uint64_t first);
 
   private:
@@ -39,7 +40,7 @@ class BatchReader {
 
     Arena memory_;
     const TrainingOrder& order_;
-    uint64_t sequences_;
+    uint64_t sequences_, rank_, ranks_;
     BatchRows rows_;
     std::vector<int32_t> window_;
     Batch now_, next_;

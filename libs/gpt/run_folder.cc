@@ -90,30 +90,34 @@ std::string format_config(const Config& c) {
     return root.dump(2) + "\n";
 }
 
-void write_moments(Context& ctx, const fs::path& file, const Tensor& m, const Tensor& v) {
+void write_moments(Context& ctx, const fs::path& file, int64_t size,
+                   const std::function<Tensor()>& m, const std::function<Tensor()>& v) {
     SafetensorsHeader header;
-    const uint64_t bytes = m.bytes();
-    header.tensors = {{"m", "F32", {m.size()}, 0, bytes},
-                      {"v", "F32", {m.size()}, bytes, 2 * bytes}};
+    const uint64_t bytes = static_cast<uint64_t>(size) * sizeof(float);
+    header.tensors = {{"m", "F32", {size}, 0, bytes}, {"v", "F32", {size}, bytes, 2 * bytes}};
     header.data_bytes = 2 * bytes;
     AtomicFile out(file);
     ByteWriter writer(out.fd(), out.name());
     writer.write(format_safetensors_header(header));
-    for (const Tensor& moment : {m, v}) {
+    for (const auto* moment : {&m, &v}) {
         const Scratch scratch(ctx);
-        writer.write(to_host(ctx, moment).data, bytes);
+        writer.write(to_host(ctx, (*moment)()).data, bytes);
     }
     writer.flush();
     out.commit();
 }
 
-void read_moment(const SafetensorsFile& file, const char* name, const Tensor& to) {
+// The elements from `first` on of a moment of `size`; zeros behind its end.
+void read_moment(const SafetensorsFile& file, const char* name, int64_t size, int64_t first,
+                 const Tensor& to) {
     const TensorEntry* entry = file.find(name);
     require(entry != nullptr, file.name(), ": expected a tensor '", name, "', found none");
     const Tensor stored = file.tensor(*entry);
-    require(stored.dtype == Dtype::f32 && stored.size() == to.size(), file.name(), ": '", name,
-            "': expected f32 (", to.size(), "), found ", stored);
-    std::memcpy(to.data, stored.data, to.bytes());
+    require(stored.dtype == Dtype::f32 && stored.size() == size, file.name(), ": '", name,
+            "': expected f32 (", size, "), found ", stored);
+    const int64_t count = std::clamp<int64_t>(size - first, 0, to.size());
+    float* end = std::copy_n(stored.as<float>() + first, count, to.as<float>());
+    std::fill_n(end, to.size() - count, 0.0f);
 }
 
 }  // namespace
@@ -184,7 +188,7 @@ std::optional<fs::path> RunFolder::newest() const {
 }
 
 RunState RunFolder::load(Context& ctx, const ParameterLayout& layout, const RunState& expected,
-                         Tensor parameters, Tensor m, Tensor v) const {
+                         Tensor parameters, Tensor m, Tensor v, int64_t first) const {
     const fs::path folder = newest().value();
     const std::string where = (folder / kTraining).string();
     const nlohmann::json root = parse_json(read_file(folder / kTraining), where);
@@ -219,14 +223,19 @@ RunState RunFolder::load(Context& ctx, const ParameterLayout& layout, const RunS
     SafetensorsDirectory source(folder, "transformer.");
     fill_from_host(ctx, parameters, [&](Tensor host) { layout.read(host, source); });
     const SafetensorsFile moments(folder / kOptimizer);
-    fill_from_host(ctx, m, [&](Tensor host) { read_moment(moments, "m", host); });
-    fill_from_host(ctx, v, [&](Tensor host) { read_moment(moments, "v", host); });
-    link_newest();  // where the run was killed between the two
+    const auto read = [&](const Tensor& to, const char* name) {
+        fill_from_host(
+            ctx, to, [&](Tensor host) { read_moment(moments, name, layout.size(), first, host); });
+    };
+    read(m, "m");
+    read(v, "v");
+    if (lock_ >= 0) link_newest();  // where the run was killed between the two
     return state;
 }
 
 void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState& state,
-                     Tensor parameters, Tensor m, Tensor v, int64_t keep) const {
+                     Tensor parameters, const std::function<Tensor()>& m,
+                     const std::function<Tensor()>& v, int64_t keep) const {
     const std::string name = name_of_step(state.step);
     const fs::path unfinished = path_ / (kUnfinished + name);
     try {
@@ -236,7 +245,7 @@ void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState
             const Scratch scratch(ctx);
             layout.write(to_host(ctx, parameters), unfinished / kWeights);
         }
-        write_moments(ctx, unfinished / kOptimizer, m, v);
+        write_moments(ctx, unfinished / kOptimizer, layout.size(), m, v);
         const nlohmann::ordered_json root = {{"step", state.step},
                                              {"run", state.identity},
                                              {"data", state.data},

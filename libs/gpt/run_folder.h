@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,15 +46,19 @@ class RunFolder {
     // The newest checkpoint's directory; nullopt where there is none.
     std::optional<std::filesystem::path> newest() const;
 
-    // Reads the newest checkpoint to tensors of the context's device. Throws Error naming the file
-    // that is missing, cut short or of another run: `expected` is compared, but for its step.
+    // Reads the newest checkpoint to tensors of the context's device; of the moments what m and v
+    // have room for from element `first` on. Throws Error naming the file that is missing, cut
+    // short or of another run: `expected` is compared, but for its step.
     RunState load(Context& ctx, const ParameterLayout& layout, const RunState& expected,
-                  Tensor parameters, Tensor m, Tensor v) const;
+                  Tensor parameters, Tensor m, Tensor v, int64_t first) const;
 
     // Writes a checkpoint, points run/model.safetensors at it and removes all but the `keep`
-    // newest. Throws Error where the disk is full; what stood before is then left as it was.
+    // newest. m and v, which give layout.size() floats each, are called in this order, when the one
+    // before has been written. Throws Error where the disk is full; what stood before is then left
+    // as it was.
     void save(Context& ctx, const ParameterLayout& layout, const RunState& state, Tensor parameters,
-              Tensor m, Tensor v, int64_t keep) const;
+              const std::function<Tensor()>& m, const std::function<Tensor()>& v,
+              int64_t keep) const;
 
     const std::filesystem::path& path() const { return path_; }
 

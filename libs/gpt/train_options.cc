@@ -116,7 +116,7 @@ void TrainOptions::flags(Flags& flags) {
               "--train-vocab writes it");
     shape.flags(flags);
     flags.add("steps", steps, "N of the whole run", 0, 1 << 30);
-    flags.add("batch", batch, "N sequences computed side by side", 1, 1 << 20);
+    flags.add("batch", batch, "N sequences computed side by side, by each process", 1, 1 << 20);
     flags.add("accumulate", accumulate, "N such batches a step", 1, 1 << 20);
     flags.add("length", length, "N tokens of a sequence; 0: the model's context", 0, 1 << 20);
     flags.add_switch("mask-documents", mask_documents,
@@ -142,6 +142,9 @@ void TrainOptions::flags(Flags& flags) {
     flags.add("export-llmc", export_llmc,
               "FILE that the whole run's model is also written to, in llm.c's format");
     flags.add("export-dtype", export_dtype, {"f32", "bf16"}, "TYPE of --export-llmc's values");
+    flags.add("gpus", gpus,
+              "N GPUs of this machine that train one model, each by a process that is started here",
+              1, 64);
     compute.flags(
         flags, {"auto", "f32", "bf16"},
         "TYPE of products and activations; auto: bf16 on a GPU, f32 on the CPU, which has "
@@ -155,6 +158,8 @@ void TrainOptions::check() const {
     require_usage(model.empty() || (!shape.given() && (tokenizer.empty() || from_llmc())),
                   "--model has its own shape and, as a directory, its own tokenizer: leave out "
                   "--size, --layers and --tokenizer");
+    require_usage(gpus == 1 || compute.device == "auto" || compute.device == "cuda",
+                  "--gpus: expected --device cuda or none, found ", compute.device);
     require_usage(optimizer.warmup <= steps, "--warmup: expected at most --steps ", steps,
                   ", found ", optimizer.warmup);
 }

@@ -48,7 +48,8 @@ struct TrainOptions {
     std::string out, model, tokenizer;
     ShapeOptions shape;
     OptimizerOptions optimizer;
-    int64_t steps = 0, batch = 8, accumulate = 1, length = 0;
+    int64_t steps = 0, batch = 8, accumulate = 1, length = 0, gpus = 1;
+    int ranks = 1;  // not a flag: how many processes train together
     int64_t seed = 0, val_every = 250, val_tokens = 1 << 20, save_every = 1000, keep = 2;
     std::string recompute = "none";
     int64_t sample_every = 0, sample_tokens = 100;
@@ -64,7 +65,7 @@ struct TrainOptions {
     Dtype matrices(Device device) const;
     // Whether --model is a file in llm.c's format.
     bool from_llmc() const { return model.ends_with(".bin"); }
-    int64_t sequences_a_step() const { return batch * accumulate; }
+    int64_t sequences_a_step() const { return batch * accumulate * ranks; }
     // What must be the same where a run goes on, as text.
     std::string identity(Dtype matrices) const;
 };

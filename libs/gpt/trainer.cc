@@ -1,5 +1,6 @@
 #include "gpt/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -9,6 +10,9 @@
 namespace hark::gpt {
 namespace {
 
+// Ranks' parts of the parameters are whole lines of the cache and whole vectors.
+constexpr int64_t kPartMultiple = 64;
+
 // The sum of f32 losses, in their order.
 double sum_of(const Tensor& losses) {
     const float* values = losses.as<float>();
@@ -17,27 +21,33 @@ double sum_of(const Tensor& losses) {
 
 }  // namespace
 
-Trainer::Trainer(Context& ctx, const Config& config, const TrainOptions& options, Dtype matrices,
-                 const TokenWindows& windows, int32_t separator)
+Trainer::Trainer(Context& ctx, Ranks& ranks, const Config& config, const TrainOptions& options,
+                 Dtype matrices, const TokenWindows& windows, int32_t separator)
     : ctx_(ctx),
+      ranks_(ranks),
       config_(config),
       options_(options),
       layout_(config),
       memory_(ctx.arena.source()),
+      sharded_(!ranks.alone() && options.optimizer.optimizer == "adamw"),
       order_(windows, static_cast<uint64_t>(options.seed)),
-      reader_(ctx, order_, options.batch, options.length, separator),
+      reader_(ctx, order_, options.batch, options.length, separator, ranks.rank(), ranks.size()),
       val_rows_(separator) {
+    const int64_t size = layout_.size(), multiple = kPartMultiple * ranks.size();
+    const int64_t padded = ranks.alone() ? size : (size + multiple - 1) / multiple * multiple;
+    const int64_t moments = sharded_ ? padded / ranks.size() : size;
     for (Tensor* all : {&parameters_, &gradients_, &m_, &v_}) {
-        *all = memory_.tensor(Dtype::f32, {layout_.size()});
+        const bool moment = all == &m_ || all == &v_;
+        *all = memory_.tensor(Dtype::f32, {moment ? moments : padded});
         set_zero(ctx, *all);
     }
     if (matrices != Dtype::f32) matrices_ = memory_.tensor(matrices, {layout_.decayed()});
-    weights_ = layout_.views(parameters_, matrices_);
-    d_weights_ = layout_.views(gradients_);
-    moments_ = layout_.views(m_);
+    weights_ = layout_.views(parameters(), matrices_);
+    d_weights_ = layout_.views(gradients_.slice(0, size));
     const int64_t rows = options.batch * options.length;
     losses_ = memory_.tensor(Dtype::f32, {rows});
     clip_ = memory_.tensor(Dtype::f32, {2});
+    norms_ = memory_.tensor(Dtype::f32, {ranks.size() + 1});
     for (Tensor* ids : batch_.all()) *ids = memory_.tensor(Dtype::i32, {rows});
     if (ctx.on_cuda()) recorded_.emplace(ctx);
 }
@@ -52,7 +62,7 @@ double Trainer::add_gradients(uint64_t first) {
     Batch host = reader_.read(first);
     for (size_t i = 0; i < batch_.all().size(); ++i)
         copy_to_device(ctx_, *batch_.all()[i], *host.all()[i]);
-    const auto targets = static_cast<float>(losses_.dim(0) * options_.accumulate);
+    const auto targets = static_cast<float>(options_.sequences_a_step() * options_.length);
     const auto compute = [&](Context& ctx) {
         compute_gradients(ctx, config_, weights_, d_weights_, batch_, options_.recompute_level(),
                           1 / targets, losses_);
@@ -67,29 +77,57 @@ double Trainer::add_gradients(uint64_t first) {
 
 StepResult Trainer::step(int64_t step) {
     const OptimizerOptions& o = options_.optimizer;
-    const auto targets = static_cast<double>(losses_.dim(0) * options_.accumulate);
+    const auto targets = static_cast<double>(options_.sequences_a_step() * options_.length);
     set_zero(ctx_, gradients_);
     StepResult result;
     const auto first = static_cast<uint64_t>((step - 1) * options_.sequences_a_step());
+    const auto at_once = static_cast<uint64_t>(options_.batch * ranks_.size());
     for (int64_t part = 0; part < options_.accumulate; ++part)
-        result.loss +=
-            add_gradients(first + static_cast<uint64_t>(part * options_.batch)) / targets;
-    clip_by_norm(ctx_, clip_, gradients_, static_cast<float>(o.clip));
+        result.loss += add_gradients(first + static_cast<uint64_t>(part) * at_once) / targets;
+    clip();
     result.rate = o.rate_of(step, options_.steps);
     const bool any = o.skip_outliers <= 0;  // else the norm is to be seen before the update
     if (any) update(step, static_cast<float>(result.rate));
+    result.loss = ranks_.sum(result.loss);
     const Scratch scratch(ctx_);
     result.norm = to_host(ctx_, clip_).as<float>()[0];
-    require(
-        std::isfinite(result.loss) && std::isfinite(result.norm), "step ", step,
-        ": expected a finite loss, found ", result.loss, " and gradients of norm ", result.norm,
-        "; begin again from a checkpoint by --model, with a smaller --rate, a longer --warmup or "
-        "--skip-outliers, and another --out");
+    if (!std::isfinite(result.loss) || !std::isfinite(result.norm))
+        throw Diverged(concat(
+            "step ", step, ": expected a finite loss, found ", result.loss,
+            " and gradients of norm ", result.norm,
+            "; begin again from a checkpoint by --model, with a smaller --rate, a longer --warmup "
+            "or --skip-outliers, and another --out"));
     const double loss = outliers_.losses.add(result.loss), norm = outliers_.norms.add(result.norm);
     result.skipped = !any && (loss > o.skip_outliers || norm > o.skip_outliers);
     if (!any && !result.skipped) update(step, static_cast<float>(result.rate));
     parameters_are_of(step);
     return result;
+}
+
+// clip_ = the norm of the ranks' gradients together, and their factor. A rank that has a part of
+// the sums gives its norm, and the norm of the norms is that of all, with the same bits everywhere.
+void Trainer::clip() {
+    const auto most = static_cast<float>(options_.optimizer.clip);
+    if (!sharded_) {
+        ranks_.all_reduce(ctx_, gradients_);
+        return clip_by_norm(ctx_, clip_, gradients_, most);
+    }
+    ranks_.reduce_scatter(ctx_, gradients_);
+    const int64_t r = ranks_.rank();
+    // The factor behind the norm is written over by the next rank's norm; the last one's lies free.
+    clip_by_norm(ctx_, norms_.slice(r, r + 2), own_part(gradients_), 0);
+    const Tensor norms = norms_.slice(0, ranks_.size());
+    ranks_.all_gather(ctx_, norms);
+    clip_by_norm(ctx_, clip_, norms, most);
+}
+
+Tensor Trainer::whole(const Tensor& moment) {
+    if (!sharded_) return moment;
+    const Scratch scratch(ctx_);
+    copy_to_device(ctx_, own_part(gradients_), to_host(ctx_, moment));  // of no use between steps
+    ranks_.all_gather(ctx_, gradients_);
+    wait_for(ctx_);  // until the host's copy has been read
+    return gradients_.slice(0, layout_.size());
 }
 
 void Trainer::update(int64_t step, float rate) {
@@ -100,13 +138,23 @@ void Trainer::update(int64_t step, float rate) {
                         .eps = static_cast<float>(o.epsilon),
                         .decay = static_cast<float>(o.weight_decay),
                         .step = step};
+    if (o.optimizer == "adamw") {
+        const auto decayed = std::clamp<int64_t>(layout_.decayed() - first_moment(), 0, m_.size());
+        adamw(ctx_, own_part(parameters_), m_, v_, own_part(gradients_), clip_, decayed, with);
+        return ranks_.all_gather(ctx_, parameters_);
+    }
     const auto adamw_of = [&](int64_t begin, int64_t end, int64_t decayed) {
         adamw(ctx_, parameters_.slice(begin, end), m_.slice(begin, end), v_.slice(begin, end),
               gradients_.slice(begin, end), clip_, decayed, with);
     };
-    if (o.optimizer == "adamw") return adamw_of(0, layout_.size(), layout_.decayed());
     adamw_of(0, layout_.tables(), layout_.tables());
     adamw_of(layout_.decayed(), layout_.size(), 0);
+    update_matrices(rate);
+}
+
+// By Muon.
+void Trainer::update_matrices(float rate) {
+    const OptimizerOptions& o = options_.optimizer;
     const Muon muon_with = {.rate = rate,
                             .momentum = static_cast<float>(o.muon_momentum),
                             .decay = static_cast<float>(o.weight_decay),
@@ -114,10 +162,10 @@ void Trainer::update(int64_t step, float rate) {
     const auto muon_of = [&](Tensor p, Tensor m, Tensor g) {
         muon(ctx_, p, m, g, clip_, muon_with);
     };
-    const ModelTensors masters = layout_.views(parameters_);
+    const ModelTensors masters = layout_.views(parameters()), moments = layout_.views(m_);
     const int64_t c = config_.n_embd;
     for (size_t i = 0; i < masters.h.size(); ++i) {
-        const BlockTensors &w = masters.h[i], &g = d_weights_.h[i], &m = moments_.h[i];
+        const BlockTensors &w = masters.h[i], &g = d_weights_.h[i], &m = moments.h[i];
         for (int64_t part = 0; part < 3; ++part) {  // queries, keys and values each by itself
             const int64_t begin = part * c, end = begin + c;
             muon_of(w.attn_weight.slice(begin, end), m.attn_weight.slice(begin, end),
@@ -134,9 +182,12 @@ double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
     const uint64_t count = std::min(whole, windows.size());
     std::vector<int32_t> window(static_cast<size_t>(options_.length + 1));
     double sum = 0;
-    for (uint64_t begin = 0; begin < count; begin += static_cast<uint64_t>(options_.batch)) {
+    const auto batch = static_cast<uint64_t>(options_.batch);  // a rank's, which take turns
+    const auto rank = static_cast<uint64_t>(ranks_.rank()),
+               all = batch * static_cast<uint64_t>(ranks_.size());
+    for (uint64_t begin = batch * rank; begin < count; begin += all) {
         const Scratch scratch(ctx_);
-        const uint64_t end = std::min(count, begin + static_cast<uint64_t>(options_.batch));
+        const uint64_t end = std::min(count, begin + batch);
         val_rows_.clear();
         for (uint64_t i = begin; i < end; ++i) {
             windows.copy(i, 0, window);
@@ -147,7 +198,7 @@ double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
         compute_losses(ctx_, config_, weights_, to_device(ctx_, val_rows_.view()), losses);
         sum += sum_of(to_host(ctx_, losses));
     }
-    return sum / static_cast<double>(count * static_cast<uint64_t>(options_.length));
+    return ranks_.sum(sum) / static_cast<double>(count * static_cast<uint64_t>(options_.length));
 }
 
 double Trainer::flops_a_step() const {

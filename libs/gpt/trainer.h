@@ -10,6 +10,7 @@
 #include "gpt/train_options.h"
 #include "gpt/training.h"
 #include "kernels/captured.h"
+#include "kernels/ranks.h"
 
 namespace hark::gpt {
 
@@ -20,6 +21,12 @@ struct StepResult {
     bool skipped = false;  // an outlier, which has left the parameters as they were
 };
 
+// A step without finite numbers; all ranks throw it alike.
+class Diverged : public Error {
+  public:
+    using Error::Error;
+};
+
 // The windows that tell outliers: part of a run's state.
 struct Outliers {
     OutlierWindow losses, norms;
@@ -28,49 +35,68 @@ struct Outliers {
 // Parameters, gradients and moments are f32 on the context's device. Where `matrices` is bf16, a
 // GPU multiplies with a copy of the matrices that is rounded by chance after every step, with a
 // seed of the step, and its activations are bf16.
+//
+// Several ranks each compute their share of a step's sequences. Parameters and gradients are whole
+// on each of them. With AdamW the sum of the gradients is left in parts, of which each rank has
+// one, and with it that part of the moments and of the work; the parameters are then put together.
+// Source: Rajbhandari et al. 2020 (ZeRO, stage 1). With Muon, whose matrices are updated whole,
+// every rank does all of the update.
 class Trainer {
   public:
-    // Trains on `windows`, which must outlive it. `separator`: where documents are masked, the
-    // token in front of each; else -1.
-    Trainer(Context& ctx, const Config& config, const TrainOptions& options, Dtype matrices,
-            const TokenWindows& windows, int32_t separator);
+    // Trains on `windows`, which must outlive it, as `ranks` and `options`. `separator`: where
+    // documents are masked, the token in front of each; else -1.
+    Trainer(Context& ctx, Ranks& ranks, const Config& config, const TrainOptions& options,
+            Dtype matrices, const TokenWindows& windows, int32_t separator);
 
     const ParameterLayout& layout() const { return layout_; }
     const ModelTensors& weights() const { return weights_; }  // as they are multiplied with
-    Tensor parameters() const { return parameters_; }
+    Tensor parameters() const { return parameters_.slice(0, layout_.size()); }
+    // This rank's part of the moments, and which of layout().size() elements is its first; zeros
+    // may follow the last.
     Tensor m() const { return m_; }
     Tensor v() const { return v_; }
+    int64_t first_moment() const { return sharded_ ? ranks_.rank() * m_.size() : 0; }
+    // All of m() or v() (layout().size()), until the next call of a function. For all ranks to
+    // call.
+    Tensor whole(const Tensor& moment);
     Outliers& outliers() { return outliers_; }
 
     // To be called when parameters() have been written from outside, as they are behind `step`.
     void parameters_are_of(int64_t step);
 
-    // Step `step`, from 1 on, of the run: the sequences that are its turn. Throws Error where the
-    // loss or the gradients' norm is not a finite number; the parameters are then those of the step
-    // before.
+    // Step `step`, from 1 on, of the run: the sequences that are its turn. Throws Diverged where
+    // the loss or the gradients' norm is not a finite number; the parameters are then those of the
+    // step before.
     StepResult step(int64_t step);
 
     // The mean loss over the first `tokens` tokens of the windows, as many whole ones as fit, one
     // at least.
     double validate(const TokenWindows& windows, int64_t tokens);
 
-    // Floating-point operations of a step: 6 (12 L C^2 + V C) + 6 L C T a token, T the length.
+    // Floating-point operations of a step on all ranks: 6 (12 L C^2 + V C) + 6 L C T a token, T the
+    // length.
     double flops_a_step() const;
 
   private:
     double add_gradients(uint64_t first);  // of a batch; returns the sum of its losses
+    void clip();
+    Tensor own_part(const Tensor& all) const { return sharded_ ? ranks_.own_part(all) : all; }
     void update(int64_t step, float rate);
+    void update_matrices(float rate);
 
     Context& ctx_;
+    Ranks& ranks_;
     Config config_;
     const TrainOptions& options_;
     ParameterLayout layout_;
     Arena memory_;
-    Tensor parameters_, gradients_, m_, v_;
-    Tensor matrices_;       // (layout.decayed()) bf16, or none
-    Tensor losses_, clip_;  // (rows of a batch), (2)
+    bool sharded_;                   // the optimizer's work and its moments
+    Tensor parameters_, gradients_;  // with zeros behind, so that they divide by the ranks
+    Tensor m_, v_;
+    Tensor matrices_;               // (layout.decayed()) bf16, or none
+    Tensor losses_, clip_, norms_;  // (rows of a batch), (2), (ranks + 1)
     Batch batch_;
-    ModelTensors weights_, d_weights_, moments_;  // moments_: of m_
+    ModelTensors weights_, d_weights_;
     TrainingOrder order_;
     BatchReader reader_;
     BatchRows val_rows_;

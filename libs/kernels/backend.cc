@@ -39,14 +39,14 @@ std::optional<int> gpu_index(const std::string& device) {
     return index;
 }
 
-// Whether there is an NVIDIA driver that finds a GPU; asks no more than the driver's own library.
-bool gpu_is_there() {
+// How many GPUs an NVIDIA driver finds; asks no more than the driver's own library.
+int gpus_there() {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (driver == nullptr) return false;
+    if (driver == nullptr) return 0;
     const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
     const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
     int gpus = 0;
-    return init && count && init(0) == 0 && count(&gpus) == 0 && gpus > 0;
+    return init && count && init(0) == 0 && count(&gpus) == 0 ? gpus : 0;
 }
 
 }  // namespace
@@ -80,12 +80,22 @@ void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
 Context ComputeOptions::context(Console& console) const {
     if (const std::optional<int> index = gpu_index(device))
         return make_cuda_context(*index, threads);
-    if (device == "auto" && gpu_is_there()) try {
+    if (device == "auto" && gpus_there() > 0) try {
             return make_cuda_context(0, threads);
         } catch (const Error& error) {
             console.warning(concat(error.what(), "; computing on the CPU"));
         }
     return make_cpu_context(threads);
+}
+
+Context ComputeOptions::context_at(int place) const {
+    gpu_index(device);  // checks
+    require_usage(!device.starts_with("cuda:"),
+                  "--device: several processes take a GPU each: expected cuda, found ", device);
+    const int gpus = gpus_there();
+    if (device == "cpu" || (device == "auto" && gpus == 0)) return make_cpu_context(threads);
+    // A launcher may show each process the GPU that is its own, and no other.
+    return make_cuda_context(gpus > 0 ? place % gpus : 0, threads);
 }
 
 Precision precision_of(const std::string& dtype, Device device) {

@@ -30,6 +30,10 @@ struct ComputeOptions {
     // The context that the flags ask for. `auto` takes the first GPU where there is one, or the CPU
     // with a warning where that one cannot be used; `cuda` that cannot be had is an Error.
     Context context(Console& console) const;
+    // The same for one of several processes of a launcher's, `place` among those of its machine:
+    // each takes another GPU, and `auto` is an Error as well where that one cannot be used. Throws
+    // UsageError for `cuda:N`.
+    Context context_at(int place) const;
 };
 
 // How a model keeps its weights and its caches in memory.

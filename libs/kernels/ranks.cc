@@ -187,6 +187,13 @@ std::unique_ptr<Ranks> cpu_ranks(std::unique_ptr<Links> links) {
 
 std::unique_ptr<Ranks> make_ranks(Context& ctx, std::unique_ptr<Links> links) {
     if (!links || links->size() == 1) return std::make_unique<Ranks>();
+    std::vector<std::byte> devices(static_cast<size_t>(links->size()));
+    const auto own = static_cast<std::byte>(ctx.device);
+    devices[static_cast<size_t>(links->rank())] = own;
+    gather_pieces(*links, devices, 1, links->size());
+    for (const std::byte device : devices)
+        require(device == own,
+                "some ranks compute on the CPU and some on a GPU: expected the same device on all");
     return ctx.on_cuda() ? nccl_ranks(ctx, std::move(links)) : cpu_ranks(std::move(links));
 }
 

@@ -71,7 +71,8 @@ class Ranks {
 };
 
 // Ranks over `links` (none: this process alone), for tensors of the context's device: over the
-// links themselves on the CPU, over NCCL between GPUs.
+// links themselves on the CPU, over NCCL between GPUs. Throws Error where the ranks' devices are
+// not alike.
 std::unique_ptr<Ranks> make_ranks(Context& ctx, std::unique_ptr<Links> links);
 
 // The two of them. NCCL comes with libhark-nccl.so, which is opened only here; throws Error where

@@ -1,0 +1,50 @@
+#include "gpt/train_ranks.h"
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace hark::gpt {
+
+void with_links(const TrainOptions& options, Console& console,
+                const std::function<void(std::unique_ptr<Links>)>& body) {
+    const int launched = launched_processes();
+    require_usage(options.gpus == 1 || launched == 1,
+                  "--gpus starts a process for each GPU itself, "
+                  "and a launcher has started ",
+                  launched, ": leave out one of them");
+    std::unique_ptr<Links> links;
+    if (launched > 1) links = mpi_links();
+    if (options.gpus > 1) {
+        links = fork_links(static_cast<int>(options.gpus));
+        if (!links) return;  // the ranks have done it
+    }
+    if (!links) return body(nullptr);
+    const int rank = links->rank();
+    if (rank > 0) console.quiet = true;  // what all would say
+    try {
+        body(std::move(links));
+    } catch (const UsageError&) {
+        throw;
+    } catch (const Error& error) {
+        fail("rank ", rank, ": ", error.what());
+    }
+}
+
+Context context_of(const TrainOptions& options, Console& console, const Links* links) {
+    if (links == nullptr) return options.compute.context(console);
+    if (options.gpus == 1) return options.compute.context_at(links->local_rank());
+    return make_cuda_context(links->rank(), options.compute.threads);
+}
+
+void expect_agreement(Ranks& ranks, const std::string& facts) {
+    uint64_t size = facts.size();
+    ranks.share(std::as_writable_bytes(std::span(&size, 1)), 0);
+    std::string first = facts;
+    first.resize(size);
+    ranks.share(std::as_writable_bytes(std::span(first)), 0);
+    require(facts == first, "expected what rank 0 has found: ", first, "; found ", facts,
+            ". All ranks must be started alike and find the same files");
+}
+
+}  // namespace hark::gpt

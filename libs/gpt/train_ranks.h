@@ -1,0 +1,27 @@
+// The processes of a training run: who starts them, and what they must agree on.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "gpt/train_options.h"
+#include "kernels/ranks.h"
+
+namespace hark::gpt {
+
+// Calls `body` in each of the run's processes with its links: those that a launcher has started, or
+// those that are started here for --gpus; in this one with none where there are no others. An Error
+// of one of several names its rank. Throws as mpi_links and fork_links do, and UsageError where
+// both are asked for.
+void with_links(const TrainOptions& options, Console& console,
+                const std::function<void(std::unique_ptr<Links>)>& body);
+
+// The context of the process that has these links (none: it is alone).
+Context context_of(const TrainOptions& options, Console& console, const Links* links);
+
+// Throws Error where `facts` are not those of rank 0: ranks on several machines must find the same
+// files.
+void expect_agreement(Ranks& ranks, const std::string& facts);
+
+}  // namespace hark::gpt
