@@ -1,0 +1,215 @@
+// gpt-train as several ranks under mpirun, on the CPU: they equal one process, end together, and go
+// on from what they have saved.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/error.h"
+#include "support/process.h"
+
+using namespace hark;
+using namespace hark::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Token files and a tokenizer, made once.
+const fs::path& data() {
+    static const TemporaryDirectory folder;
+    static const bool made = [] {
+        std::string text;
+        for (int i = 0; text.size() < 60'000; ++i)
+            text += concat("Line ", i * i % 997, ", and the queen said yes.\n");
+        write_text(folder.path() / "text", text);
+        const ProcessResult result = run_shell(
+            concat("cd '", folder.path().string(),
+                   "' && gpt-tokenize --train-vocab 256 --output-dir tok text && gpt-tokenize "
+                   "--vocab tok --val val.bin --val-block 256 --val-every 10 text > train.bin"));
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return true;
+    }();
+    static_cast<void>(made);
+    return folder.path();
+}
+
+std::string command(const fs::path& out, const std::string& more) {
+    const std::string at = data().string();
+    return concat("gpt-train --train '", at, "/train.bin' --val '", at, "/val.bin' --tokenizer '",
+                  at,
+                  "/tok' --layers 2 --width 24 --heads 2 --length 32 --rate 3e-3 --warmup 5 "
+                  "--val-every 10 --threads 1 --device cpu --out '",
+                  out.string(), "' ", more);
+}
+
+// Open MPI's leaks are not ours: kernels/ranks_test.cc says why they are not looked for.
+std::string mpirun(int ranks) {
+    return concat("ASAN_OPTIONS=detect_leaks=0 timeout 300 '" HARK_MPIEXEC
+                  "' --allow-run-as-root --oversubscribe -n ",
+                  ranks, " ");
+}
+
+ProcessResult train(int ranks, const fs::path& out, const std::string& more) {
+    return run_shell((ranks > 1 ? mpirun(ranks) : "") + command(out, more));
+}
+
+// Shell: waits for the line of step $1 in the file $2, or for the end of process $3.
+constexpr const char* kWaitForStep =
+    "wait_for_step() { until grep -q \"^$1\t\" \"$2\" || ! kill -0 $3 2> /dev/null; do sleep 0.01; "
+    "done; }; ";
+
+// Shell: the process of rank $1 that writes to the folder $2.
+constexpr const char* kProcessOf =
+    "process_of() { for p in /proc/[0-9]*; do tr '\\0' ' ' 2> /dev/null < $p/cmdline | "
+    "grep -q \"^gpt-train.*$2 \" && grep -zqx \"OMPI_COMM_WORLD_RANK=$1\" $p/environ && "
+    "echo ${p#/proc/}; done; }; ";
+
+// Two ranks, to the one of which `signal` is sent once step 60 has been written.
+ProcessResult signalled(const fs::path& folder, const std::string& more, int rank,
+                        const std::string& signal) {
+    const std::string out = (folder / "run").string(), lines = (folder / "lines").string();
+    return run_shell(concat(kWaitForStep, kProcessOf, "touch '", lines, "'; ", mpirun(2),
+                            command(out, more), " > '", lines, "' & starter=$!; wait_for_step 60 '",
+                            lines, "' $starter; kill -", signal, " $(process_of ", rank, " '", out,
+                            "'); wait $starter"));
+}
+
+// The numbers of the lines: step, loss, val_loss (0: none), rate, norm.
+std::vector<std::vector<double>> steps_of(const std::string& out) {
+    std::vector<std::vector<double>> lines;
+    std::istringstream in(out);
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with("step")) continue;
+        std::vector<double>& numbers = lines.emplace_back();
+        std::istringstream fields(line);
+        for (std::string field; numbers.size() < 5 && std::getline(fields, field, '\t');)
+            numbers.push_back(field.empty() ? 0 : std::stod(field));
+    }
+    return lines;
+}
+
+// The last steps of `whole` are those of `found`, within the rounding of float32.
+void expect_near_end(const ProcessResult& found, const ProcessResult& whole, size_t count) {
+    ASSERT_EQ(found.exit_code, 0) << found.err;
+    ASSERT_EQ(whole.exit_code, 0) << whole.err;
+    const auto ours = steps_of(found.out), theirs = steps_of(whole.out);
+    ASSERT_EQ(ours.size(), count) << found.out;
+    ASSERT_GE(theirs.size(), count);
+    for (size_t i = 0; i < count; ++i) {
+        const auto &a = ours[i], &b = theirs[theirs.size() - count + i];
+        ASSERT_EQ(a.size(), 5u);
+        EXPECT_EQ(a[0], b[0]);
+        EXPECT_NEAR(a[1], b[1], 2e-5) << "loss of step " << a[0];
+        EXPECT_NEAR(a[2], b[2], 2e-5) << "validation loss of step " << a[0];
+        EXPECT_EQ(a[3], b[3]);
+        EXPECT_NEAR(a[4], b[4], 2e-3) << "norm of step " << a[0];
+    }
+}
+
+void expect_same_end(const fs::path& a, const fs::path& b, const char* step) {
+    for (const char* name : {"model.safetensors", "optimizer.safetensors", "training.json"})
+        EXPECT_TRUE(read_text(a / step / name) == read_text(b / step / name)) << name;
+}
+
+void expect_has(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
+}
+
+size_t count_of(const std::string& text, const std::string& part) {
+    size_t count = 0;
+    for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+    return count;
+}
+
+std::vector<std::string> checkpoints_of(const fs::path& out) {
+    std::vector<std::string> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(out))
+        if (entry.is_directory()) names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+}  // namespace
+
+// The same 12 sequences a step, whoever computes them.
+TEST(GptTrainRanks, TwoAndThreeEqualOne) {
+    const TemporaryDirectory folder;
+    for (const std::string optimizer : {"adamw", "muon"}) {
+        SCOPED_TRACE(optimizer);
+        const std::string more =
+            "--steps 20 --save-every 10 --mask-documents --optimizer " + optimizer;
+        const auto out = [&](const char* name) { return folder.path() / (optimizer + name); };
+        const ProcessResult one = train(1, out("1"), more + " --batch 12");
+        expect_near_end(train(2, out("2"), more + " --batch 6"), one, 20);
+        expect_near_end(train(3, out("3"), more + " --batch 2 --accumulate 2"), one, 20);
+        // A checkpoint says nothing of the ranks that have made it.
+        for (const char* name : {"2", "3"}) fs::remove_all(out(name) / "step-00000020");
+        expect_near_end(train(1, out("2"), more + " --batch 12"), one, 10);
+        expect_near_end(train(2, out("3"), more + " --batch 2 --accumulate 3"), one, 10);
+    }
+}
+
+TEST(GptTrainRanks, GoOnToTheSameBitsAfterOneIsKilled) {
+    const TemporaryDirectory folder;
+    const std::string more = "--batch 4 --steps 200 --save-every 20";
+    const fs::path out = folder.path() / "run", whole = folder.path() / "whole";
+    const ProcessResult all = train(2, whole, more);
+    EXPECT_EQ(all.exit_code, 0) << all.err;
+    EXPECT_EQ(all.err, "");
+    const ProcessResult killed = signalled(folder.path(), more, 1, "KILL");
+    EXPECT_NE(killed.exit_code, 0);
+    expect_has(killed.err, "process rank 1");
+    expect_has(killed.err, "signal 9");
+    ASSERT_FALSE(checkpoints_of(out).empty());
+    EXPECT_LT(checkpoints_of(out).back(), "step-00000200");
+    const ProcessResult rest = train(2, out, more);
+    EXPECT_EQ(rest.exit_code, 0) << rest.err;
+    expect_same_end(whole, out, "step-00000200");
+}
+
+TEST(GptTrainRanks, ASignalToOneSavesAndEndsAll) {
+    const TemporaryDirectory folder;
+    const std::string more = "--batch 4 --steps 100000 --save-every 100000";
+    const ProcessResult ended = signalled(folder.path(), more, 1, "TERM");
+    EXPECT_NE(ended.exit_code, 0);
+    EXPECT_NE(ended.exit_code, 124) << "the ranks have not ended";
+    ASSERT_EQ(checkpoints_of(folder.path() / "run").size(), 1u) << ended.err;
+    // Step by step up to the last one that was written.
+    const auto lines = steps_of(read_text(folder.path() / "lines"));
+    std::string digits = std::to_string(lines.size());
+    EXPECT_EQ(checkpoints_of(folder.path() / "run")[0],
+              "step-" + std::string(8 - digits.size(), '0') + digits);
+}
+
+TEST(GptTrainRanks, ALossThatIsNoNumberIsSaidOnce) {
+    const TemporaryDirectory folder;
+    const ProcessResult result = run_shell(
+        mpirun(2) + concat("gpt-train --train '", data().string(),
+                           "/train.bin' --vocab-size 257 --layers 1 --width 16 --heads 2 --length "
+                           "16 --batch 2 --rate 10 --clip 0 --epsilon 1e-12 --weight-decay 10 "
+                           "--schedule constant --steps 400 --threads 1 --device cpu --out '",
+                           (folder.path() / "run").string(), "'"));
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_EQ(count_of(result.err, "expected a finite loss"), 1u) << result.err;
+    EXPECT_EQ(checkpoints_of(folder.path() / "run").size(), 1u);
+}
+
+TEST(GptTrainRanks, ErrorsNameTheRank) {
+    const TemporaryDirectory folder;
+    write_text(folder.path() / "model.safetensors", "weights");
+    const ProcessResult taken = train(2, folder.path(), "--batch 4 --steps 20");
+    EXPECT_NE(taken.exit_code, 0);
+    expect_has(taken.err, "gpt-train: rank 0: ");
+    expect_has(taken.err, "found a model's model.safetensors");
+}
+
+TEST(GptTrainRanks, GpusTakeGpusAndNoLauncher) {
+    const TemporaryDirectory folder;
+    const ProcessResult cpu = train(1, folder.path() / "run", "--steps 20 --gpus 2");
+    EXPECT_EQ(cpu.exit_code, 2);
+    expect_has(cpu.err, "--gpus: expected --device cuda or none, found cpu");
+    const ProcessResult both =
+        run_shell(mpirun(2) + "gpt-train --train x --out y --steps 1 --gpus 2");
+    EXPECT_EQ(both.exit_code, 2);
+    expect_has(both.err, "leave out one of them");
+}
