@@ -34,6 +34,9 @@ constexpr const char* kSummary =
     "SIGTERM, Ctrl-C and a "
     "closed\n"
     "pipe save one first. A GPU multiplies in bf16, the CPU in float32.\n"
+    "--gpus N trains on several GPUs of this machine; mpirun and srun start it on several machines "
+    "or\n"
+    "on CPUs: docs/training.md.\n"
     "Presets for --config lie in presets/gpt-train, installed in share/hark/presets/gpt-train.";
 
 // What ends a run with a checkpoint. The signals are blocked and looked for between steps: a

@@ -201,6 +201,11 @@ TEST(GptTrainRanks, ErrorsNameTheRank) {
     EXPECT_NE(taken.exit_code, 0);
     expect_has(taken.err, "gpt-train: rank 0: ");
     expect_has(taken.err, "found a model's model.safetensors");
+    // Started with another seed than rank 0.
+    const std::string one = command(folder.path() / "run", "--steps 20 --seed ");
+    const ProcessResult unlike = run_shell(mpirun(1) + one + "1 : -n 1 " + one + "2");
+    EXPECT_NE(unlike.exit_code, 0);
+    expect_has(unlike.err, "gpt-train: rank 1: expected what rank 0 has found: step 0, ");
 }
 
 TEST(GptTrainRanks, GpusTakeGpusAndNoLauncher) {
@@ -212,4 +217,8 @@ TEST(GptTrainRanks, GpusTakeGpusAndNoLauncher) {
         run_shell(mpirun(2) + "gpt-train --train x --out y --steps 1 --gpus 2");
     EXPECT_EQ(both.exit_code, 2);
     expect_has(both.err, "leave out one of them");
+    const ProcessResult same =
+        run_shell(mpirun(2) + "gpt-train --train x --out y --steps 1 --device cuda:1");
+    EXPECT_EQ(same.exit_code, 2);
+    expect_has(same.err, "expected cuda, found cuda:1");
 }

@@ -510,7 +510,7 @@ TEST(GptTrain, PresetsAreTaken) {
                                    folder.path() / "a", "--tokenizer", data() / "tok"}),
             1, "none.bin");
     }
-    EXPECT_GE(presets, 3);
+    EXPECT_GE(presets, 4);
     // The command line wins.
     const ProcessResult result = run_tool(
         "gpt-train", {"--config", source_dir() / "presets/gpt-train/quick-test.conf", "--train",
