@@ -55,23 +55,19 @@ __device__ Total block_total(Total of, Total (&totals)[kThreads / 32]) {
     return all;
 }
 
-// Those from column c on. What stands behind the vocabulary has no part in the sum.
-template <class T, int V>
-__device__ Pack<T, V> load_logits(const T* from, int64_t c, int64_t n_vocab) {
-    Pack<T, V> values = load_pack<V>(from);
-    if (c + V > n_vocab)
-        for (int v = 0; v < V; ++v)
-            if (c + v >= n_vocab) values.values[v] = from_f32<T>(-INFINITY);
-    return values;
+template <int V>
+__device__ float largest_of(const Pack<float, V>& values) {
+    float largest = values.values[0];
+    for (int v = 1; v < V; ++v) largest = fmaxf(largest, values.values[v]);
+    return largest;
 }
 
 template <class T, int V>
-__device__ void add_logits(Total& total, const Pack<T, V>& values) {
-    float largest = to_f32(values.values[0]);
-    for (int v = 1; v < V; ++v) largest = fmaxf(largest, to_f32(values.values[v]));
-    total.raise(largest * kLog2e);
-    for (int v = 0; v < V; ++v)
-        total.sum += power_of_2(fmaf(to_f32(values.values[v]), kLog2e, -total.top));
+__device__ void add_logits(Total& total, const Pack<T, V>& logits) {
+    const Pack<float, V> values = to_floats(logits);
+    total.raise(largest_of(values) * kLog2e);
+    for (const float value : values.values)
+        total.sum += power_of_2(fmaf(value, kLog2e, -total.top));
 }
 
 // What becomes of a row: its target, and what its gradient is made of.
@@ -95,17 +91,14 @@ struct Row {
         if (threadIdx.x > 0) return;
         args.losses[t] = none ? 0 : kLn2 * (log2f(total.sum) + fmaf(-wanted, kLog2e, total.top));
     }
+    // Of the logits from column c on, all of the vocabulary or -inf.
     template <class T, int V>
-    __device__ Pack<T, V> gradient(const Pack<T, V>& logits, int64_t c, int64_t n_vocab) const {
-        Pack<T, V> values{};
-        if (target == -1) return values;
-        for (int v = 0; v < V; ++v) {
-            const float power = power_of_2(fmaf(to_f32(logits.values[v]), kLog2e, -top));
-            values.values[v] = from_f32<T>(fmaf(power, factor, c + v == target ? -scale : 0.0f));
-        }
-        if (c + V > n_vocab)
+    __device__ Pack<float, V> gradient(const Pack<T, V>& logits, int c) const {
+        Pack<float, V> values = to_floats(logits);
+        for (float& value : values.values) value = power_of_2(fmaf(value, kLog2e, -top)) * factor;
+        if (c <= target && target < c + V)
             for (int v = 0; v < V; ++v)
-                if (c + v >= n_vocab) values.values[v] = from_f32<T>(0.0f);
+                if (c + v == target) values.values[v] -= scale;
         return values;
     }
 };
@@ -114,52 +107,53 @@ struct Row {
 // gradient has been written. A thread has the same places of all rows. The last rows are the first,
 // since they have just been written and may be in the cache still.
 template <class T, int V>
-__global__ void __launch_bounds__(kThreads) kept_kernel(CrossEntropy args, T* logits) {
+__global__ void __launch_bounds__(kThreads, 2) kept_kernel(CrossEntropy args, T* logits) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ Total totals[2][kThreads / 32];
-    constexpr int64_t kStep = int64_t{kThreads} * V;
+    constexpr int kStep = kThreads * V;
     constexpr int kParts = 4;  // of a row, each waited for on its own
-    T* own = reinterpret_cast<T*>(memory) + threadIdx.x * V;
-    const int64_t first = int64_t{threadIdx.x} * V, end = (args.n_vocab + V - 1) / V * V;
-    const int64_t part_size = (end + kParts * kStep - 1) / (kParts * kStep) * kStep;
-    // Calls f(c) for the thread's packs of a part, c from the row's first of them on.
+    T* held = reinterpret_cast<T*>(memory);
+    const int columns = static_cast<int>(args.columns), n_vocab = static_cast<int>(args.n_vocab);
+    const int first = threadIdx.x * V, end = (n_vocab + V - 1) / V * V;
+    const int part_size = (end + kParts * kStep - 1) / (kParts * kStep) * kStep;
+    // Calls f(c) for the thread's packs of a part.
     const auto each = [&](int part, auto f) {
-        const int64_t until = min((part + 1) * part_size, end) - first;
-        for (int64_t c = part * part_size; c < until; c += kStep) f(c);
-    };
-    const auto fetch = [&](int64_t t, int64_t c) {
-        if (t >= 0) __pipeline_memcpy_async(own + c, logits + t * args.columns + first + c, 16);
+        const int until = min((part + 1) * part_size, end);
+#pragma unroll 2
+        for (int c = part * part_size + first; c < until; c += kStep) f(c);
     };
     int64_t t = args.rows - 1 - blockIdx.x;
     for (int part = 0; part < kParts; ++part) {
-        each(part, [&](int64_t c) { fetch(t, c); });
+        each(part, [&](int c) { __pipeline_memcpy_async(held + c, logits + t * columns + c, 16); });
         __pipeline_commit();
     }
     for (int turn = 0; t >= 0; t -= gridDim.x, turn ^= 1) {
-        T* row = logits + t * args.columns;
+        T* row = logits + t * columns;
+        const T* next = t >= gridDim.x ? row - int64_t{gridDim.x} * columns : nullptr;
         Row of(args, row, t);
         Total total{kLowest, 0};
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
             __pipeline_wait_prior(kParts - 1 - part);
-            each(part, [&](int64_t c) {
-                add_logits(total, load_logits<T, V>(own + c, first + c, args.n_vocab));
-            });
+            // What stands behind the vocabulary has no part in the sum; its gradient is zero.
+            if (part * part_size < end && end <= (part + 1) * part_size &&
+                (end - V) % kStep == first)
+                for (int c = n_vocab; c < end; ++c) held[c] = from_f32<T>(-INFINITY);
+            each(part, [&](int c) { add_logits(total, load_pack<V>(held + c)); });
         }
         of.finish(args, block_total(total, totals[turn]), t);
         for (int part = 0; part < kParts; ++part) {
-            each(part, [&](int64_t c) {
-                if (args.scale != 0) {
-                    const Pack<T, V> values = load_pack<V>(own + c);
-                    store_pack(row + first + c, of.gradient(values, first + c, args.n_vocab));
-                }
-                fetch(t - gridDim.x, c);
+            each(part, [&](int c) {
+                if (args.scale != 0 && of.target == -1)
+                    store_pack(row + c, Pack<T, V>{});
+                else if (args.scale != 0)
+                    store_floats(row + c, of.gradient(load_pack<V>(held + c), c));
+                if (next) __pipeline_memcpy_async(held + c, next + c, 16);
             });
             __pipeline_commit();
         }
         if (args.scale == 0) continue;
-        for (int64_t c = end + first; c < args.columns; c += kStep)
-            store_pack(row + c, Pack<T, V>{});
+        for (int c = end + first; c < columns; c += kStep) store_pack(row + c, Pack<T, V>{});
     }
 }
 
@@ -168,23 +162,25 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) any_kernel(CrossEntropy args, T* logits) {
     __shared__ Total totals[kThreads / 32];
     const int64_t t = args.rows - 1 - blockIdx.x;
-    T* row = logits + t * args.columns;
+    const int columns = static_cast<int>(args.columns), n_vocab = static_cast<int>(args.n_vocab);
+    T* row = logits + t * columns;
     Row of(args, row, t);
     Total total{kLowest, 0};
 #pragma unroll 4
-    for (int64_t c = threadIdx.x; c < args.n_vocab; c += kThreads)
-        add_logits(total, load_pack<1>(row + c));
+    for (int c = threadIdx.x; c < n_vocab; c += kThreads) add_logits(total, load_pack<1>(row + c));
     of.finish(args, block_total(total, totals), t);
     if (args.scale == 0) return;
-    for (int64_t c = threadIdx.x; c < args.columns; c += kThreads)
-        store_pack(row + c, of.gradient(load_pack<1>(row + c), c, args.n_vocab));
+    for (int c = threadIdx.x; c < columns; c += kThreads)
+        store_floats(row + c, c < n_vocab && of.target != -1 ? of.gradient(load_pack<1>(row + c), c)
+                                                             : Pack<float, 1>{});
 }
 
 }  // namespace
 
 void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, int64_t n_vocab,
                    float scale) {
-    require(logits.rank == 2, "cross_entropy: expected logits (T, V), found ", logits);
+    require(logits.rank == 2 && logits.dim(1) <= INT32_MAX / 2,
+            "cross_entropy: expected logits (T, V), found ", logits);
     const int64_t rows = logits.dim(0), columns = logits.dim(1);
     require(0 < n_vocab && n_vocab <= columns, "cross_entropy: expected 1 to ", columns,
             " tokens in the vocabulary, found ", n_vocab);

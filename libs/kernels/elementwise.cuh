@@ -20,6 +20,48 @@ inline bool in_16_bytes(std::initializer_list<const void*> pointers) {
 template <class T>
 inline constexpr int kWidth = 16 / sizeof(T);  // values in 16 bytes
 
+// The values in f32. Those of bf16 are the upper halves of theirs: one instruction for each.
+template <int V>
+__device__ inline Pack<float, V> to_floats(const Pack<float, V>& values) {
+    return values;
+}
+template <int V>
+__device__ inline Pack<float, V> to_floats(const Pack<__nv_bfloat16, V>& values) {
+    Pack<float, V> to;
+    if constexpr (V == 1) {
+        to.values[0] = to_f32(values.values[0]);
+    } else {
+        const auto* words = reinterpret_cast<const uint32_t*>(&values);
+        for (int i = 0; i < V / 2; ++i) {
+            to.values[2 * i] = __uint_as_float(words[i] << 16);
+            to.values[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000);
+        }
+    }
+    return to;
+}
+
+// The values as T, in one store, which the compiler has been seen to cut into four and eight.
+template <int V>
+__device__ inline void store_floats(float* to, const Pack<float, V>& values) {
+    store_pack(to, values);
+}
+template <int V>
+__device__ inline void store_floats(__nv_bfloat16* to, const Pack<float, V>& values) {
+    if constexpr (V == 8) {
+        uint32_t words[4];
+        for (int i = 0; i < 4; ++i) {
+            const __nv_bfloat162 pair =
+                __floats2bfloat162_rn(values.values[2 * i], values.values[2 * i + 1]);
+            words[i] = reinterpret_cast<const uint32_t&>(pair);
+        }
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]),
+                     "r"(words[1]), "r"(words[2]), "r"(words[3])
+                     : "memory");
+    } else {
+        store_pack(to, convert_pack<__nv_bfloat16>(values));
+    }
+}
+
 template <int V, class Operation>
 __global__ void __launch_bounds__(256) each_kernel(Operation operation, int64_t n) {
     constexpr int kPacks = V > 1 ? Operation::kPacks : 1;

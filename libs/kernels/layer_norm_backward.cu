@@ -33,24 +33,23 @@ __device__ Sums warp_sums(const Sums& of) {
     return {warp_sum(of.d), warp_sum(of.squares), warp_sum(of.g), warp_sum(of.projected)};
 }
 
-// dx += inverse (g - g_mean - h gh_mean), h = (x - mean) inverse: the same in every kernel here.
+// dx += inverse (g - g_mean - h gh_mean), h = (x - mean) inverse.
 // The mean is off by its rounding, which the sum of what is left tells.
 struct Gradient {
-    float mean, inverse, g_mean, gh_mean;
+    float mean, inverse, lift, g_mean, gh_mean;
 
-    __device__ Gradient(float mean, const Sums& sums, float count, float eps) {
-        const float off = sums.d / count;
-        this->mean = mean;
-        shift = off;
-        inverse = rsqrtf(fmaxf(sums.squares / count - off * off, 0.0f) + eps);
-        g_mean = sums.g / count;
-        gh_mean = inverse * (sums.projected - off * sums.g) / count;
+    // part: 1 / C
+    __device__ Gradient(float mean, const Sums& sums, float part, float eps) : mean(mean) {
+        const float off = sums.d * part;
+        inverse = rsqrtf(fmaxf(sums.squares * part - off * off, 0.0f) + eps);
+        lift = -off * inverse;
+        g_mean = sums.g * part;
+        gh_mean = inverse * (sums.projected - off * sums.g) * part;
     }
-    __device__ float normalized(float x) const { return (x - mean - shift) * inverse; }
-    __device__ float of_x(float g, float h) const { return inverse * (g - g_mean - h * gh_mean); }
-
-  private:
-    float shift;
+    __device__ float normalized(float x) const { return fmaf(x - mean, inverse, lift); }
+    __device__ float add_to(float dx, float g, float h) const {
+        return fmaf(inverse, fmaf(-gh_mean, h, g - g_mean), dx);
+    }
 };
 
 // Sums over the warps of a team; a team of one warp needs no memory for it.
@@ -97,9 +96,10 @@ __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
     const int width = kBlock ? blockDim.x : 32, teams = kBlock ? 1 : kWarps;
     const int lane = threadIdx.x % width, team = threadIdx.x / width;
     const auto channels = static_cast<int>(args.channels);
-    const auto count = static_cast<float>(channels);
+    const float part = 1.0f / static_cast<float>(channels);
     const auto column = [&](int p) { return (p * width + lane) * V; };
-    const auto inside = [&](int p) { return column(p) < channels; };
+    // No more packs than a row needs: but for the last all are whole.
+    const auto inside = [&](int p) { return p < P - 1 || column(p) < channels; };
     const int64_t step = int64_t{gridDim.x} * teams;
     // Rows of x, dy and dx, each twice: of this turn and of the next.
     T* held = reinterpret_cast<T*>(memory) + team * 6 * channels;
@@ -120,45 +120,43 @@ __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
         fetch(row + step, held + (turn ^ 1) * 3 * channels);
         __pipeline_wait_prior(1);
         int own = turn * 3 * channels;
+        const auto held_pack = [&](int which, int p) {
+            return load_pack<V>(held + own + which * channels + column(p));
+        };
         float sum = 0;
         for (int p = 0; p < P; ++p) {
             if (!inside(p)) continue;
-            const Pack<T, V> xs = load_pack<V>(held + own + column(p));
-            for (int v = 0; v < V; ++v) sum += to_f32(xs.values[v]);
+            for (const float value : to_floats(held_pack(0, p)).values) sum += value;
         }
-        const float mean = shared.sum(sum) / count;
+        const float mean = shared.sum(sum) * part;
         forget(own);
         Sums sums{};
         for (int p = 0; p < P; ++p) {
             if (!inside(p)) continue;
-            const Pack<T, V> xs = load_pack<V>(held + own + column(p));
-            const Pack<T, V> dys = load_pack<V>(held + own + channels + column(p));
+            const auto xs = to_floats(held_pack(0, p)), dys = to_floats(held_pack(1, p));
             const Pack<float, V> w = load_pack<V>(args.w + column(p));
             for (int v = 0; v < V; ++v) {
-                const float d = to_f32(xs.values[v]) - mean;
-                const float g = to_f32(dys.values[v]) * w.values[v];
+                const float d = xs.values[v] - mean, g = dys.values[v] * w.values[v];
                 sums.d += d, sums.g += g;
                 sums.squares = fmaf(d, d, sums.squares);
                 sums.projected = fmaf(g, d, sums.projected);
             }
         }
-        const Gradient gradient(mean, shared.sum(sums), count, args.eps);
+        const Gradient gradient(mean, shared.sum(sums), part, args.eps);
         forget(own);
         for (int p = 0; p < P; ++p) {
             if (!inside(p)) continue;
-            const Pack<T, V> xs = load_pack<V>(held + own + column(p));
-            const Pack<T, V> dys = load_pack<V>(held + own + channels + column(p));
-            Pack<T, V> dxs = load_pack<V>(held + own + 2 * channels + column(p));
+            const auto xs = to_floats(held_pack(0, p)), dys = to_floats(held_pack(1, p));
+            const auto dxs = to_floats(held_pack(2, p));
             const Pack<float, V> w = load_pack<V>(args.w + column(p));
+            Pack<T, V> out;
             for (int v = 0; v < V; ++v) {
-                const float from = to_f32(dys.values[v]);
-                const float h = gradient.normalized(to_f32(xs.values[v]));
-                dxs.values[v] =
-                    from_f32<T>(to_f32(dxs.values[v]) + gradient.of_x(from * w.values[v], h));
+                const float from = dys.values[v], h = gradient.normalized(xs.values[v]);
+                out.values[v] = from_f32<T>(gradient.add_to(dxs.values[v], from * w.values[v], h));
                 dw[p][v] = fmaf(from, h, dw[p][v]);
                 db[p][v] += from;
             }
-            store_pack(dx + row * channels + column(p), dxs);
+            store_pack(dx + row * channels + column(p), out);
         }
     }
     float* to = args.partial + blockIdx.x * 2 * args.channels;
@@ -194,7 +192,7 @@ __global__ void __launch_bounds__(kThreadsOfAny)
     any_norm_backward_kernel(NormBackward args, T* dx, const T* __restrict__ dy,
                              const T* __restrict__ x) {
     __shared__ Team<true> shared;
-    const auto count = static_cast<float>(args.channels);
+    const float part = 1.0f / static_cast<float>(args.channels);
     float *dw = args.partial + blockIdx.x * 2 * args.channels, *db = dw + args.channels;
     for (int64_t c = threadIdx.x; c < 2 * args.channels; c += kThreadsOfAny) dw[c] = 0;
     __syncthreads();
@@ -203,7 +201,7 @@ __global__ void __launch_bounds__(kThreadsOfAny)
         float sum = 0;
         for (int64_t c = threadIdx.x; c < args.channels; c += kThreadsOfAny)
             sum += to_f32(x[start + c]);
-        const float mean = shared.sum(sum) / count;
+        const float mean = shared.sum(sum) * part;
         Sums sums{};
         for (int64_t c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
             const float d = to_f32(x[start + c]) - mean, g = to_f32(dy[start + c]) * args.w[c];
@@ -211,10 +209,11 @@ __global__ void __launch_bounds__(kThreadsOfAny)
             sums.squares = fmaf(d, d, sums.squares);
             sums.projected = fmaf(g, d, sums.projected);
         }
-        const Gradient gradient(mean, shared.sum(sums), count, args.eps);
+        const Gradient gradient(mean, shared.sum(sums), part, args.eps);
         for (int64_t c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
             const float from = to_f32(dy[start + c]), h = gradient.normalized(to_f32(x[start + c]));
-            dx[start + c] = from_f32<T>(to_f32(dx[start + c]) + gradient.of_x(from * args.w[c], h));
+            dx[start + c] =
+                from_f32<T>(gradient.add_to(to_f32(dx[start + c]), from * args.w[c], h));
             dw[c] = fmaf(from, h, dw[c]);
             db[c] += from;
         }
