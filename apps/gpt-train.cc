@@ -76,6 +76,7 @@ class Run {
         if (!options_.hellaswag.empty())
             hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
                                start_.config.n_positions);
+        if (hellaswag_) hellaswag_->keep_share(ranks_->rank(), ranks_->size());
         if (ranks_->first()) folder_.claim();
         trainer_.emplace(ctx_, *ranks_, start_.config, options_, matrices_, *train_,
                          options_.mask_documents ? *start_.end_of_text : -1);
@@ -178,9 +179,13 @@ class Run {
             (options_.val_every == 0 || state_.step % options_.val_every != 0))
             return;
         if (val_) metrics.val_loss = trainer_->validate(*val_, options_.val_tokens);
-        if (!hellaswag_ || !ranks_->first()) return;
-        metrics.hellaswag = hellaswag_->accuracy(hellaswag_->losses(
-            ctx_, start_.config, trainer_->weights(), options_.batch * options_.length));
+        if (!hellaswag_) return;
+        const auto losses = hellaswag_->losses(ctx_, start_.config, trainer_->weights(),
+                                               options_.batch * options_.length);
+        double counts[] = {static_cast<double>(hellaswag_->right(losses)),
+                           static_cast<double>(losses.size())};
+        ranks_->sum(counts);
+        metrics.hellaswag = counts[0] / counts[1];
     }
     void save() {
         state_.outliers = trainer_->outliers();

@@ -25,6 +25,7 @@ mkdir -p "$staged/bin" "$staged/lib" "$staged/tests" "$staged/tests/golden" "$st
 for program in $programs; do cp "build-gpu/bin/$program" "$staged/bin/"; done
 for test in $tests; do cp "build-gpu/tests/$test" "$staged/tests/"; done
 cp build-gpu/lib/libhark-cuda.so "$staged/lib/"
+if [ -f build-gpu/lib/libhark-nccl.so ]; then cp build-gpu/lib/libhark-nccl.so "$staged/lib/"; fi
 cp bench/*.py bench/kernels/*.py "$staged/bench/"
 cp tests/golden/*.json "$staged/tests/golden/"
 strip "$staged"/bin/* "$staged"/tests/*_test "$staged"/lib/*

@@ -168,13 +168,24 @@ std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, const Config& c
     return all;
 }
 
-double HellaSwag::accuracy(const std::vector<std::vector<double>>& losses) const {
-    double right = 0;
+void HellaSwag::keep_share(int rank, int ranks) {
+    std::vector<HellaSwagExample> share;
+    for (auto i = static_cast<size_t>(rank); i < examples_.size(); i += static_cast<size_t>(ranks))
+        share.push_back(std::move(examples_[i]));
+    examples_ = std::move(share);
+}
+
+int64_t HellaSwag::right(const std::vector<std::vector<double>>& losses) const {
+    int64_t right = 0;
     for (size_t i = 0; i < losses.size(); ++i) {
         const auto least = std::min_element(losses[i].begin(), losses[i].end());
         right += least - losses[i].begin() == examples_[i].label;
     }
-    return right / static_cast<double>(losses.size());
+    return right;
+}
+
+double HellaSwag::accuracy(const std::vector<std::vector<double>>& losses) const {
+    return static_cast<double>(right(losses)) / static_cast<double>(losses.size());
 }
 
 }  // namespace hark::gpt

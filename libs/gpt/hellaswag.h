@@ -33,13 +33,16 @@ class HellaSwag {
               int64_t n_positions);
 
     const std::vector<HellaSwagExample>& examples() const { return examples_; }
+    // Leaves the examples rank, rank + ranks, ...: those of one of several processes.
+    void keep_share(int rank, int ranks);
 
     // Of each example the completions' mean losses over their own tokens. Examples are computed
     // side by side as long as they have `rows` rows or fewer together.
     std::vector<std::vector<double>> losses(Context& ctx, const Config& config,
                                             const ModelTensors& weights, int64_t rows) const;
-    // The share of examples whose right completion has the least mean loss (the first of equals),
-    // of losses() as above.
+    // How many examples' right completion has the least mean loss (the first of equals), of
+    // losses() as above; and their share.
+    int64_t right(const std::vector<std::vector<double>>& losses) const;
     double accuracy(const std::vector<std::vector<double>>& losses) const;
 
   private:

@@ -131,6 +131,27 @@ std::vector<std::string> checkpoints_of(const fs::path& out) {
 
 }  // namespace
 
+// A question four times, each time with another right answer: a quarter is answered rightly, if
+// each is asked once.
+TEST(GptTrainRanks, HellaSwagIsShared) {
+    const TemporaryDirectory folder;
+    const fs::path file = folder.path() / "hellaswag.bin";
+    std::string bytes("\x8a\xd8\x34\x01\x01\0\0\0\x04\0\0\0", 12);
+    bytes.resize(1024, '\0');
+    for (const int label : {0, 1, 2, 3})
+        for (const int number :
+             {65535, 38, label, label, 4, 2, 97, 98, 1, 50, 2, 60, 70, 2, 80, 90, 2, 91, 92})
+            bytes += {static_cast<char>(number & 255), static_cast<char>(number >> 8)};
+    write_text(file, bytes);
+    for (const int ranks : {2, 3}) {
+        const ProcessResult result =
+            train(ranks, folder.path() / std::to_string(ranks),
+                  concat("--batch 2 --steps 20 --hellaswag '", file.string(), "'"));
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        EXPECT_EQ(count_of(result.out, "\t0.2500"), 2u) << result.out;
+    }
+}
+
 // The same 12 sequences a step, whoever computes them.
 TEST(GptTrainRanks, TwoAndThreeEqualOne) {
     const TemporaryDirectory folder;
