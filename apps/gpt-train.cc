@@ -12,6 +12,7 @@
 #include "core/progress.h"
 #include "gpt/hellaswag.h"
 #include "gpt/llmc_file.h"
+#include "gpt/model_folder.h"
 #include "gpt/samples.h"
 #include "gpt/train_metrics.h"
 #include "gpt/train_ranks.h"
@@ -105,12 +106,7 @@ class Run {
             throw;
         }
         if (saved_ != state_.step) save();
-        if (ranks_->first() && state_.step == options_.steps && !options_.export_llmc.empty()) {
-            const Scratch scratch(ctx_);
-            gpt::write_llmc(options_.export_llmc, start_.config, trainer_->layout(),
-                            to_host(ctx_, trainer_->parameters()),
-                            options_.export_dtype == "f32" ? Dtype::f32 : Dtype::bf16);
-        }
+        if (ranks_->first() && state_.step == options_.steps) export_whole();
         ranks_->finish();
         if (stop_signal_ == 0) return;
         const sigset_t signals = ending_signals();
@@ -198,6 +194,20 @@ class Run {
             m(), v();
         ranks_->barrier();
         saved_ = state_.step;
+    }
+    void export_whole() {
+        const Scratch scratch(ctx_);
+        const gpt::ParameterLayout& layout = trainer_->layout();
+        const Dtype dtype = options_.export_dtype == "f32"   ? Dtype::f32
+                            : options_.export_dtype == "f16" ? Dtype::f16
+                                                             : Dtype::bf16;
+        const bool any = !options_.export_llmc.empty() || !options_.export_model.empty();
+        const Tensor parameters = any ? to_host(ctx_, trainer_->parameters()) : Tensor();
+        if (!options_.export_llmc.empty())
+            gpt::write_llmc(options_.export_llmc, start_.config, layout, parameters, dtype);
+        if (!options_.export_model.empty())
+            gpt::export_model(options_.export_model, start_.config, start_.directory, layout,
+                              parameters, dtype);
     }
     void sample() {
         if (!ranks_->first()) return;

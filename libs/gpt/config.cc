@@ -1,5 +1,7 @@
 #include "gpt/config.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
@@ -94,6 +96,29 @@ Config parse_config(std::string_view text, const std::string& where) {
 Config load_config(const std::filesystem::path& directory) {
     const std::filesystem::path path = directory / "config.json";
     return parse_config(read_file(path, size_t{1} << 20), path.string());
+}
+
+std::string format_config(const Config& c, Dtype dtype) {
+    nlohmann::ordered_json root = {
+        {"architectures", {"GPT2LMHeadModel"}},
+        {"model_type", "gpt2"},
+        {"activation_function", c.activation == Activation::gelu ? "gelu" : "gelu_new"},
+        {"n_positions", c.n_positions},
+        {"n_embd", c.n_embd},
+        {"n_head", c.n_head},
+        {"n_layer", c.n_layer},
+        {"n_inner", c.n_inner},
+        {"layer_norm_epsilon", c.layer_norm_epsilon},
+        {"vocab_size", c.n_vocab},
+        {"torch_dtype", dtype == Dtype::f32   ? "float32"
+                        : dtype == Dtype::f16 ? "float16"
+                                              : "bfloat16"},
+        {"tie_word_embeddings", c.tie_word_embeddings}};
+    if (!c.eos_token_ids.empty()) {
+        root["bos_token_id"] = c.eos_token_ids[0];
+        root["eos_token_id"] = c.eos_token_ids[0];
+    }
+    return root.dump(2) + "\n";
 }
 
 }  // namespace hark::gpt

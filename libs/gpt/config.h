@@ -31,5 +31,7 @@ struct Config {
 Config load_config(const std::filesystem::path& directory);
 // The same from text that has been read; `where` names it in messages.
 Config parse_config(std::string_view text, const std::string& where);
+// The text of a config.json that transformers reads; `dtype`: of the weights, f32, f16 or bf16.
+std::string format_config(const Config& config, Dtype dtype);
 
 }  // namespace hark::gpt

@@ -24,6 +24,19 @@ float value_of(const Tensor& t, int64_t i) {
     return t.as<float>()[i];
 }
 
+void write_values(ByteWriter& writer, std::span<const float> values, Dtype dtype,
+                  const std::string& name) {
+    if (dtype == Dtype::f32) return writer.write(values.data(), values.size_bytes());
+    std::vector<uint16_t> rounded;
+    rounded.reserve(values.size());
+    for (const float value : values) {
+        rounded.push_back(dtype == Dtype::f16 ? to_f16(value).bits : to_bf16(value).bits);
+        require(dtype != Dtype::f16 || std::isfinite(to_float(f16_t{rounded.back()})), name,
+                ": expected values that f16 can hold, found ", value);
+    }
+    writer.write(rounded.data(), rounded.size() * sizeof(uint16_t));
+}
+
 // Box & Muller 1958.
 class Normal {
   public:
@@ -158,16 +171,16 @@ void ParameterLayout::read(Tensor all, TensorSource& source) const {
     }
 }
 
-void ParameterLayout::write(Tensor all, const std::filesystem::path& file) const {
+void ParameterLayout::write(Tensor all, const std::filesystem::path& file, Dtype dtype) const {
     SafetensorsHeader header;
     header.metadata["format"] = "pt";  // transformers asks for it
     for (const Entry& entry : entries_) {
         const int64_t n = entry.stored_rows, k = entry.columns;
-        const auto bytes = static_cast<uint64_t>(n * std::max<int64_t>(k, 1)) * sizeof(float);
+        const auto bytes = static_cast<uint64_t>(n * std::max<int64_t>(k, 1)) * size_of(dtype);
         std::vector<int64_t> shape = {n};
         if (k > 0) shape = entry.transposed ? std::vector{k, n} : std::vector{n, k};
-        header.tensors.push_back({"transformer." + entry.name, "F32", shape, header.data_bytes,
-                                  header.data_bytes + bytes});
+        header.tensors.push_back({"transformer." + entry.name, safetensors_name(dtype), shape,
+                                  header.data_bytes, header.data_bytes + bytes});
         if (entry.name == "lm_head.weight") header.tensors.back().name = entry.name;
         header.data_bytes += bytes;
     }
@@ -179,13 +192,14 @@ void ParameterLayout::write(Tensor all, const std::filesystem::path& file) const
         const float* from = all.as<float>() + entry.offset;
         const int64_t n = entry.stored_rows, k = entry.columns;
         if (!entry.transposed) {
-            writer.write(from, static_cast<size_t>(n * std::max<int64_t>(k, 1)) * sizeof(float));
+            write_values(writer, std::span(from, static_cast<size_t>(n * std::max<int64_t>(k, 1))),
+                         dtype, entry.name);
             continue;
         }
         row.resize(static_cast<size_t>(n));
         for (int64_t j = 0; j < k; ++j) {
             for (int64_t i = 0; i < n; ++i) row[static_cast<size_t>(i)] = from[i * k + j];
-            writer.write(row.data(), row.size() * sizeof(float));
+            write_values(writer, row, dtype, entry.name);
         }
     }
     writer.flush();

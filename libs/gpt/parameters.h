@@ -58,8 +58,9 @@ class ParameterLayout {
     void initialize(Tensor all, uint64_t seed) const;
     // From a checkpoint. Throws Error as the source does, and where a value is not finite.
     void read(Tensor all, TensorSource& source) const;
-    // DIR/model.safetensors in float32 as transformers names and stores it, whole or not at all.
-    void write(Tensor all, const std::filesystem::path& file) const;
+    // DIR/model.safetensors as transformers names and stores it, whole or not at all, in f32, f16
+    // or bf16. Throws Error where a value is too large for f16.
+    void write(Tensor all, const std::filesystem::path& file, Dtype dtype = Dtype::f32) const;
 
   private:
     int64_t add(const std::string& name, int64_t rows, int64_t columns, bool transposed = false);

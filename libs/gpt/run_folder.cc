@@ -15,6 +15,7 @@
 #include "core/io.h"
 #include "core/json.h"
 #include "core/safetensors.h"
+#include "gpt/model_folder.h"
 #include "kernels/transfer.h"
 
 namespace hark::gpt {
@@ -26,17 +27,6 @@ constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kTraining = "training.json";
 constexpr const char* kUnfinished = ".unfinished-";
-constexpr const char* kConfig = "config.json";
-// What a Hugging Face directory has besides the weights: the configuration, and a tokenizer's
-// files.
-constexpr const char* kShared[] = {kConfig,
-                                   "tokenizer.json",
-                                   "vocab.json",
-                                   "merges.txt",
-                                   "tokenizer_config.json",
-                                   "special_tokens_map.json",
-                                   "added_tokens.json"};
-
 std::string name_of_step(int64_t step) {
     const std::string digits = std::to_string(step);
     return "step-" + std::string(digits.size() < 8 ? 8 - digits.size() : 0, '0') + digits;
@@ -67,27 +57,6 @@ std::optional<int64_t> step_of(const fs::path& folder) {
     const auto [rest, problem] = std::from_chars(name.data() + 5, end, step);
     if (problem != std::errc() || rest != end || name_of_step(step) != name) return std::nullopt;
     return step;
-}
-
-std::string format_config(const Config& c) {
-    nlohmann::ordered_json root = {
-        {"architectures", {"GPT2LMHeadModel"}},
-        {"model_type", "gpt2"},
-        {"activation_function", c.activation == Activation::gelu ? "gelu" : "gelu_new"},
-        {"n_positions", c.n_positions},
-        {"n_embd", c.n_embd},
-        {"n_head", c.n_head},
-        {"n_layer", c.n_layer},
-        {"n_inner", c.n_inner},
-        {"layer_norm_epsilon", c.layer_norm_epsilon},
-        {"vocab_size", c.n_vocab},
-        {"torch_dtype", "float32"},
-        {"tie_word_embeddings", c.tie_word_embeddings}};
-    if (!c.eos_token_ids.empty()) {
-        root["bos_token_id"] = c.eos_token_ids[0];
-        root["eos_token_id"] = c.eos_token_ids[0];
-    }
-    return root.dump(2) + "\n";
 }
 
 void write_moments(Context& ctx, const fs::path& file, int64_t size,
@@ -145,11 +114,7 @@ void RunFolder::claim() {
 }
 
 void RunFolder::describe(const Config& config, const fs::path& tokenizer) const {
-    write_whole(path_ / kConfig, format_config(config));
-    if (tokenizer.empty()) return;
-    for (const char* name : kShared)
-        if (name != kConfig && fs::exists(tokenizer / name) && !fs::equivalent(tokenizer, path_))
-            write_whole(path_ / name, read_file(tokenizer / name));
+    describe_model(path_, config, tokenizer, Dtype::f32);
 }
 
 std::vector<fs::path> RunFolder::checkpoints() const {
@@ -252,7 +217,8 @@ void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState
                                              {"losses", state.outliers.losses.values()},
                                              {"norms", state.outliers.norms.values()}};
         write_whole(unfinished / kTraining, root.dump(2) + "\n");
-        for (const char* shared : kShared)
+        write_whole(unfinished / kConfigFile, read_file(path_ / kConfigFile));
+        for (const char* shared : kTokenizerFiles)
             if (fs::exists(path_ / shared))
                 write_whole(unfinished / shared, read_file(path_ / shared));
         flush_folder(unfinished);

@@ -141,7 +141,10 @@ void TrainOptions::flags(Flags& flags) {
     flags.add("tensorboard", tensorboard, "DIR for an event file that TensorBoard shows");
     flags.add("export-llmc", export_llmc,
               "FILE that the whole run's model is also written to, in llm.c's format");
-    flags.add("export-dtype", export_dtype, {"f32", "bf16"}, "TYPE of --export-llmc's values");
+    flags.add("export-model", export_model,
+              "DIR for the whole run's model alone, as transformers and gpt-generate read it");
+    flags.add("export-dtype", export_dtype, {"f32", "f16", "bf16"},
+              "TYPE of the values of --export-model and --export-llmc, which knows no f16");
     flags.add("gpus", gpus,
               "N GPUs of this machine that train one model, each by a process that is started here",
               1, 64);
@@ -160,6 +163,8 @@ void TrainOptions::check() const {
                   "--size, --layers and --tokenizer");
     require_usage(gpus == 1 || compute.device == "auto" || compute.device == "cuda",
                   "--gpus: expected --device cuda or none, found ", compute.device);
+    require_usage(export_dtype != "f16" || export_llmc.empty(),
+                  "--export-dtype: expected f32 or bf16 with --export-llmc, found f16");
     require_usage(optimizer.warmup <= steps, "--warmup: expected at most --steps ", steps,
                   ", found ", optimizer.warmup);
 }

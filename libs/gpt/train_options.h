@@ -54,7 +54,8 @@ struct TrainOptions {
     std::string recompute = "none";
     int64_t sample_every = 0, sample_tokens = 100;
     ComputeOptions compute;
-    std::string sample_prompt, hellaswag, tensorboard, export_llmc, export_dtype = "f32";
+    std::string sample_prompt, hellaswag, tensorboard, export_llmc, export_model,
+        export_dtype = "f32";
     bool mask_documents = false;
 
     void flags(Flags& flags);

@@ -1,0 +1,214 @@
+// What gpt-train writes beside its checkpoints, on the real binary.
+#include "tools/gpt_train.h"
+
+using namespace hark::test;
+
+TEST(GptTrain, ModelsGoToADirectoryOfTheirOwn) {
+    const TemporaryDirectory folder;
+    fs::copy(whole().out, folder.path() / "run",
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    for (const std::string dtype : {"f32", "f16", "bf16"}) {
+        const fs::path to = folder.path() / dtype;
+        const ProcessResult exported =
+            train(folder.path() / "run", {"--export-model", to.string(), "--export-dtype", dtype});
+        ASSERT_EQ(exported.exit_code, 0) << exported.err;
+        EXPECT_TRUE(fs::exists(to / "tokenizer.json"));
+        const auto bytes = fs::file_size(to / "model.safetensors"),
+                   whole_bytes = fs::file_size(folder.path() / "run/model.safetensors");
+        // 257 tokens, width 32, 2 layers, 32 positions.
+        constexpr double kCount = 257 * 32 + 32 * 32 + 2 * (12 * 32 * 32 + 13 * 32) + 2 * 32;
+        EXPECT_NEAR(static_cast<double>(whole_bytes) - static_cast<double>(bytes),
+                    dtype == "f32" ? 0 : 2 * kCount, 500);
+        const auto text = [&](const fs::path& model) {
+            return run_shell("echo Line | gpt-generate --device cpu --max-tokens 8 --model '" +
+                             model.string() + "/'");
+        };
+        const ProcessResult ours = text(to), theirs = text(folder.path() / "run");
+        EXPECT_EQ(ours.exit_code, 0) << ours.err;
+        EXPECT_EQ(ours.out.empty(), false);
+        if (dtype == "f32") {
+            EXPECT_EQ(ours.out, theirs.out);
+        }
+    }
+    expect_fails(train(folder.path() / "run",
+                       {"--export-llmc", folder.path() / "x", "--export-dtype", "f16"}),
+                 2, "--export-dtype");
+}
+
+TEST(GptTrain, ModelsGoToLlmcAndBack) {
+    const TemporaryDirectory folder;
+    const fs::path file = folder.path() / "model.bin", half = folder.path() / "half.bin";
+    fs::copy(whole().out, folder.path() / "run",
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    const auto exported = [&](const fs::path& to,
+                              const std::string& dtype) {  // of a run that ended
+        const ProcessResult result =
+            train(folder.path() / "run", {"--export-llmc", to.string(), "--export-dtype", dtype});
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+    };
+    exported(file, "f32");
+    exported(half, "bf16");
+    // Width 32, 2 layers, 32 positions, 257 tokens padded to 384.
+    const size_t count = 384 * 32 + 32 * 32 + 2 * (12 * 32 * 32 + 13 * 32) + 2 * 32;
+    EXPECT_EQ(fs::file_size(file), 1024 + 4 * count);
+    EXPECT_EQ(fs::file_size(half), 1024 + 2 * count);
+
+    const auto from = [&](const std::string& model, const std::string& out) {
+        std::vector<std::string> all = {"--train",  data() / "train.bin",
+                                        "--val",    data() / "val.bin",
+                                        "--out",    folder.path() / out,
+                                        "--model",  model,
+                                        "--steps",  "1",
+                                        "--rate",   "0",
+                                        "--length", "32"};
+        if (model.ends_with(".bin")) all.insert(all.end(), {"--tokenizer", data() / "tok"});
+        return run_tool("gpt-train", all);
+    };
+    const ProcessResult theirs = from(whole().out.string() + "/", "a"), ours = from(file, "b");
+    ASSERT_EQ(ours.exit_code, 0) << ours.err;
+    EXPECT_EQ(steps_of(ours.out), steps_of(theirs.out));
+    // The run's own last validation: the file has its weights.
+    const std::string last = steps_of(whole().result.out).back();
+    double val = 0, read = 0, rounded = 0;
+    std::istringstream(last.substr(last.find('\t', 3))) >> val;
+    const auto validation = [](const std::string& out) {
+        double step = 0, loss = 0, found = 0;
+        std::istringstream(steps_of(out).at(0)) >> step >> loss >> found;
+        return found;
+    };
+    read = validation(ours.out);
+    EXPECT_NEAR(read, val, 1e-5);
+    const ProcessResult halves = from(half, "c");
+    ASSERT_EQ(halves.exit_code, 0) << halves.err;
+    rounded = validation(halves.out);
+    EXPECT_NEAR(rounded, val, 1e-2);
+    EXPECT_NE(rounded, val);
+    EXPECT_EQ(
+        run_tool("gpt-generate", {"--model", folder.path() / "b/", "--max-tokens", "2"}, "the")
+            .exit_code,
+        0);
+
+    const std::string bytes = read_text(file);
+    write_text(file, bytes.substr(0, bytes.size() - 100));
+    expect_fails(from(file, "d"), 1, file.string() + ": its header describes a model of");
+    write_text(file, "not a model");
+    expect_fails(from(file, "d"), 1, file.string() + ": expected an llm.c model");
+}
+
+TEST(GptTrain, HellaSwagWithEveryValidation) {
+    const TemporaryDirectory folder;
+    const fs::path file = folder.path() / "hellaswag.bin";
+    std::string bytes("\x8a\xd8\x34\x01\x01\0\0\0\x04\0\0\0", 12);
+    bytes.resize(1024, '\0');
+    for (const int label : {0, 1, 2, 3})
+        for (const int number :
+             {65535, 38, label, label, 4, 2, 97, 98, 1, 50, 2, 60, 70, 2, 80, 90, 2, 91, 92})
+            bytes += {static_cast<char>(number & 255), static_cast<char>(number >> 8)};
+    write_text(file, bytes);
+    const auto run = [&](const std::string& out) {
+        return train(folder.path() / out, {"--hellaswag", file.string()});
+    };
+    const ProcessResult result = run("run");
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(steps_of(result.out), steps_of(whole().result.out));  // nothing else changes
+    std::istringstream lines(result.out);
+    std::string line;
+    std::getline(lines, line);
+    EXPECT_TRUE(line.ends_with("\tfraction\thellaswag")) << line;
+    for (int step = 1; std::getline(lines, line); ++step)
+        EXPECT_EQ(line.substr(line.rfind('\t')), step % 10 == 0 ? "\t0.2500" : "\t") << line;
+    write_text(file, bytes.substr(0, bytes.size() - 1));
+    expect_fails(run("broken"), 1, file.string() + ": example 3: expected a token, found the");
+    write_text(file, "");
+    expect_fails(run("broken"), 1, file.string() + ": expected an evaluation file");
+}
+
+TEST(GptTrain, EventFilesOfARunThatGoesOn) {
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "run", events = folder.path() / "board/a";
+    const auto files = [&] {
+        std::vector<std::string> contents;
+        for (const fs::directory_entry& entry : fs::directory_iterator(events))
+            contents.push_back(read_text(entry.path()));
+        return contents;
+    };
+    const auto count = [](const std::string& text, const std::string& part) {
+        int found = 0;
+        for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+        return found;
+    };
+    const ProcessResult first = train(out, {"--tensorboard", events.string()});
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    EXPECT_EQ(steps_of(first.out), steps_of(whole().result.out));
+    ASSERT_EQ(files().size(), 1u);
+    EXPECT_EQ(count(files()[0], "learning_rate"), 20);
+    EXPECT_EQ(count(files()[0], "val_loss"), 2);
+    EXPECT_EQ(train(out, {"--tensorboard", events.string()}).exit_code, 0);
+    EXPECT_EQ(files().size(), 1u) << "a run that has ended has no more events";
+    fs::remove_all(out / "step-00000020");
+    EXPECT_EQ(train(out, {"--tensorboard", events.string()}).exit_code, 0);
+    ASSERT_EQ(files().size(), 2u);
+    EXPECT_EQ(count(files()[0], "learning_rate") + count(files()[1], "learning_rate"), 25);
+    write_text(folder.path() / "file", "");
+    expect_fails(train(folder.path() / "other", {"--tensorboard", folder.path() / "file"}), 1,
+                 (folder.path() / "file").string());
+}
+
+TEST(GptTrain, SamplesOfWhatItWrites) {
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "run";
+    const std::vector<std::string> more = {
+        "--sample-every", "10", "--sample-tokens", "12", "--sample-prompt", "and the king"};
+    const ProcessResult result = train(out, more);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(steps_of(result.out), steps_of(whole().result.out));  // nothing else changes
+    const std::string texts = read_text(out / "samples.txt");
+    const size_t second = texts.find("\n\nstep 20:\n");
+    ASSERT_NE(second, std::string::npos) << texts;
+    EXPECT_TRUE(texts.starts_with("step 10:\nand the king"));
+    // The last one is what gpt-generate makes of the checkpoint: seed 0, and of its 20th prompt.
+    const ProcessResult made = run_tool("gpt-generate",
+                                        {"--model", out.string() + "/", "--max-tokens", "12",
+                                         "--seed", "20", "--echo", "--dtype", "f32"},
+                                        "and the king");
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_EQ(texts.substr(second + 11), made.out + (made.out.ends_with('\n') ? "\n" : "\n\n"))
+        << texts;
+    EXPECT_FALSE(fs::exists(out / "step-00000020/samples.txt"));
+    EXPECT_TRUE(fs::exists(out / "step-00000020/tokenizer.json"));
+
+    fs::remove_all(out / "step-00000020");
+    EXPECT_EQ(train(out, more).exit_code, 0);
+    EXPECT_EQ(read_text(out / "samples.txt"), texts + texts.substr(second + 2));
+    expect_fails(
+        run_tool("gpt-train", {"--train", data() / "train.bin", "--out", folder.path() / "other",
+                               "--vocab-size", "257", "--layers", "1", "--width", "8", "--heads",
+                               "1", "--length", "16", "--steps", "1", "--sample-every", "1"}),
+        1, "--sample-every: the run has no tokenizer");
+}
+
+TEST(GptTrain, PresetsAreTaken) {
+    const TemporaryDirectory folder;
+    int presets = 0;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(source_dir() / "presets/gpt-train")) {
+        SCOPED_TRACE(entry.path());
+        ++presets;
+        expect_fails(run_tool("gpt-train", {"--config", entry.path()}), 2, "--train: expected");
+        // All flags and the shape make sense, so that the tokens are looked for.
+        expect_fails(
+            run_tool("gpt-train", {"--config", entry.path(), "--train", "none.bin", "--out",
+                                   folder.path() / "a", "--tokenizer", data() / "tok"}),
+            1, "none.bin");
+    }
+    EXPECT_GE(presets, 4);
+    // The command line wins.
+    const ProcessResult result = run_tool(
+        "gpt-train", {"--config", source_dir() / "presets/gpt-train/quick-test.conf", "--train",
+                      data() / "train.bin", "--out", folder.path() / "b", "--tokenizer",
+                      data() / "tok", "--width", "16", "--steps", "2", "--warmup", "1"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::vector<std::string> steps = steps_of(result.out);
+    ASSERT_EQ(steps.size(), 2u);
+    EXPECT_NE(steps[0].find("\t0.001\t"), std::string::npos) << steps[0];  // the preset's rate
+}
