@@ -161,16 +161,18 @@ class Watch {
     struct Child {
         pid_t pid;
         std::optional<int> status;
-        bool killed;  // from here
+        bool killed;    // from here
+        int ended = 0;  // at which turn it was found so
     };
 
     // How many still run.
     int reap() {
         int running = 0;
+        ++turn_;
         for (Child& child : children_) {
             int status = 0;
             if (!child.status && ::waitpid(child.pid, &status, WNOHANG) == child.pid)
-                child.status = status;
+                child.status = status, child.ended = turn_;
             running += !child.status;
         }
         return running;
@@ -180,13 +182,16 @@ class Watch {
         const Child* found = nullptr;
         for (const Child& child : children_) {
             if (!child.status || *child.status == 0 || child.killed) continue;
-            if (found == nullptr || (WIFSIGNALED(*child.status) && !WIFSIGNALED(*found->status)))
-                found = &child;
+            const auto order = [](const Child& c) {
+                return std::pair(!WIFSIGNALED(*c.status), c.ended);
+            };
+            if (found == nullptr || order(child) < order(*found)) found = &child;
         }
         return found;
     }
 
     std::vector<Child> children_;
+    int turn_ = 0;
 };
 
 }  // namespace
