@@ -58,7 +58,7 @@ void Trainer::parameters_are_of(int64_t step) {
                        static_cast<uint64_t>(step));
 }
 
-double Trainer::add_gradients(uint64_t first) {
+void Trainer::add_gradients(uint64_t first) {
     Batch host = reader_.read(first);
     for (size_t i = 0; i < batch_.all().size(); ++i)
         copy_to_device(ctx_, *batch_.all()[i], *host.all()[i]);
@@ -71,6 +71,9 @@ double Trainer::add_gradients(uint64_t first) {
         (*recorded_)(compute);
     else
         compute(ctx_);
+}
+
+double Trainer::sum_of_losses() {
     const Scratch scratch(ctx_);
     return sum_of(to_host(ctx_, losses_));
 }
@@ -82,13 +85,16 @@ StepResult Trainer::step(int64_t step) {
     StepResult result;
     const auto first = static_cast<uint64_t>((step - 1) * options_.sequences_a_step());
     const auto at_once = static_cast<uint64_t>(options_.batch * ranks_.size());
-    for (int64_t part = 0; part < options_.accumulate; ++part)
-        result.loss += add_gradients(first + static_cast<uint64_t>(part) * at_once) / targets;
+    for (int64_t part = 0; part < options_.accumulate; ++part) {
+        if (part > 0) result.loss += sum_of_losses() / targets;
+        add_gradients(first + static_cast<uint64_t>(part) * at_once);
+    }
     clip();
     result.rate = o.rate_of(step, options_.steps);
     const bool any = o.skip_outliers <= 0;  // else the norm is to be seen before the update
     if (any) update(step, static_cast<float>(result.rate));
-    result.loss = ranks_.sum(result.loss);
+    // Only now is the GPU waited for.
+    result.loss = ranks_.sum(result.loss + sum_of_losses() / targets);
     const Scratch scratch(ctx_);
     result.norm = to_host(ctx_, clip_).as<float>()[0];
     if (!std::isfinite(result.loss) || !std::isfinite(result.norm))

@@ -78,7 +78,8 @@ class Trainer {
     double flops_a_step() const;
 
   private:
-    double add_gradients(uint64_t first);  // of a batch; returns the sum of its losses
+    void add_gradients(uint64_t first);  // of a batch
+    double sum_of_losses();              // of the batch before; waits for it
     void clip();
     Tensor own_part(const Tensor& all) const { return sharded_ ? ranks_.own_part(all) : all; }
     void update(int64_t step, float rate);
