@@ -34,8 +34,9 @@ void time_norm(Context& ctx, int64_t channels, Dtype dtype) {
     const Tensor w = random_tensor(ctx, Dtype::f32, {channels});
     const Tensor dw = random_tensor(ctx, Dtype::f32, {channels});
     const Tensor db = random_tensor(ctx, Dtype::f32, {channels});
-    const double us = microseconds(
-        ctx, [&](int) { cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, 1e-5f); });
+    const double us = microseconds(ctx, [&](int) {
+        cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, 1e-5f, {});
+    });
     print("training layer_norm_backward", dtype, concat(kRows, "x", channels), us, 0,
           bytes_of({dx, dx, dy, x}));
 }

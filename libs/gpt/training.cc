@@ -69,26 +69,30 @@ class Pass {
     }
 
     // dx (T, C): the gradient of the block's output becomes that of its input.
-    void backward(const BlockTensors& w, const BlockTensors& g, const Kept& kept, Tensor dx) const {
+    // The gradients of the biases in the residual stream are the sums of dx's rows: whoever
+    // finishes dx adds them, for the last product the block above, so that here is `below` of the
+    // one below.
+    void backward(const BlockTensors& w, const BlockTensors& g, const Kept& kept, Tensor dx,
+                  Tensor below) const {
         const Arena::Scope scope(ctx_.arena);
         const int64_t c = config_.n_embd;
         const float eps = config_.layer_norm_epsilon;
         Tensor d_hidden = matrix(config_.n_inner), d_norm = matrix(c);
         Tensor d_mixed = matrix(c), d_qkv = matrix(3 * c);
         if (act_) activate(ctx_, kept.act, kept.hidden, config_.activation);
-        linear_backward(ctx_, d_hidden, g.out_weight, g.out_bias, dx, kept.act, w.out_weight,
+        linear_backward(ctx_, d_hidden, g.out_weight, {}, dx, kept.act, w.out_weight,
                         {kept.hidden, config_.activation});
         if (ln_2_) norm_2(w, kept);
         linear_backward(ctx_, d_norm, g.fc_weight, g.fc_bias, d_hidden, kept.ln_2, w.fc_weight);
         layer_norm_backward(ctx_, dx, g.ln_2_weight, g.ln_2_bias, d_norm, kept.middle,
-                            w.ln_2_weight, eps);
-        linear_backward(ctx_, d_mixed, g.proj_weight, g.proj_bias, dx, kept.mixed, w.proj_weight);
+                            w.ln_2_weight, eps, g.proj_bias);
+        linear_backward(ctx_, d_mixed, g.proj_weight, {}, dx, kept.mixed, w.proj_weight);
         self_attention_backward(ctx_, d_qkv, d_mixed, kept.mixed, kept.lse, kept.qkv,
                                 batch_.sequences);
         if (ln_1_) norm_1(w, kept);
         linear_backward(ctx_, d_norm, g.attn_weight, g.attn_bias, d_qkv, kept.ln_1, w.attn_weight);
         layer_norm_backward(ctx_, dx, g.ln_1_weight, g.ln_1_bias, d_norm, kept.x, w.ln_1_weight,
-                            eps);
+                            eps, below);
     }
 
     // The losses from the last block's output x (T, C); with gradients `g`, d (T, C) becomes the
@@ -192,8 +196,11 @@ void compute_gradients(Context& ctx, const Config& config, const ModelTensors& w
     Tensor dx = pass.matrix(config.n_embd);
     set_zero(ctx, dx);
     layer_norm_backward(ctx, dx, gradients.ln_f_weight, gradients.ln_f_bias, d_normed, x,
-                        weights.ln_f_weight, config.layer_norm_epsilon);
-    for (size_t i = kept.size(); i-- > 0;) pass.backward(weights.h[i], gradients.h[i], kept[i], dx);
+                        weights.ln_f_weight, config.layer_norm_epsilon,
+                        gradients.h.back().out_bias);
+    for (size_t i = kept.size(); i-- > 0;)
+        pass.backward(weights.h[i], gradients.h[i], kept[i], dx,
+                      i > 0 ? gradients.h[i - 1].out_bias : Tensor());
     embedding_backward(ctx, gradients.wte, gradients.wpe, dx, batch.tokens, batch.position);
 }
 

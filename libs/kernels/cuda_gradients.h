@@ -16,7 +16,7 @@ struct CudaGradients {
     void (*activate)(Context& ctx, Tensor y, Tensor x, Activation f);
     void (*activate_backward)(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation f);
     void (*layer_norm_backward)(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
-                                Tensor w, float eps);
+                                Tensor w, float eps, Tensor sums);
     void (*embedding_backward)(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy,
                                Tensor tokens, Tensor position);
     void (*self_attention)(Context& ctx, Tensor out, Tensor lse, Tensor qkv,

@@ -15,7 +15,7 @@ void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed);
 void activate(Context& ctx, Tensor y, Tensor x, Activation f);
 void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation f);
 void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
-                         Tensor w, float eps);
+                         Tensor w, float eps, Tensor sums);
 void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
                         Tensor position);
 void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences);

@@ -45,8 +45,10 @@ void activate(Context& ctx, Tensor y, Tensor x, Activation f);
 void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation f);
 
 // Of y = layer_norm(x): dx (T, C) += the gradient of x; dw, db (C) += theirs. dy, x (T, C), w (C).
+// sums (C) += the sum of the rows that dx then has, or none: the gradient of a bias in x, with dx
+// whole.
 void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
-                         Tensor w, float eps = 1e-5f);
+                         Tensor w, float eps = 1e-5f, Tensor sums = {});
 
 // Of y = embedding(): dtable (V, C) += dy's rows at their tokens, dpositions (P, C) += those at
 // their positions, in the order of the rows. dy (T, C); tokens, position (T) i32.

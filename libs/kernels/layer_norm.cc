@@ -29,8 +29,9 @@ void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps)
 }
 
 void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
-                         Tensor w, float eps) {
-    if (ctx.on_cuda()) return cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, eps);
+                         Tensor w, float eps, Tensor sums) {
+    if (ctx.on_cuda())
+        return cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, eps, sums);
     require(x.rank == 2 && x.dim(1) > 0, "layer_norm_backward: expected x f32 (T, C), found ", x);
     const int64_t rows = x.dim(0), channels = x.dim(1);
     check_tensor("layer_norm_backward", "x", x, Dtype::f32, {rows, channels});
@@ -38,6 +39,7 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
     check_tensor("layer_norm_backward", "dy", dy, Dtype::f32, {rows, channels});
     for (const Tensor& vector : {w, dw, db})
         check_tensor("layer_norm_backward", "w, dw and db", vector, Dtype::f32, {channels});
+    if (sums) check_tensor("layer_norm_backward", "sums", sums, Dtype::f32, {channels});
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     auto* statistics = reinterpret_cast<NormStatistics*>(
@@ -53,6 +55,9 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
         const int64_t first = i * kColumnsAtOnce;
         cpu.norm_gradients(weights + first, biases + first, gradient + first, input + first,
                            statistics, rows, channels, std::min(kColumnsAtOnce, channels - first));
+        if (sums)
+            cpu.add_rows(sums.as<float>() + first, to + first, rows, channels,
+                         std::min(kColumnsAtOnce, channels - first));
     });
 }
 

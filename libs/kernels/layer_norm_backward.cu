@@ -1,6 +1,6 @@
 // layer_norm's gradient on the GPU: a row is read once, into shared memory, while the one in front
-// is worked on; a thread keeps the sums of its columns' gradients of w and b over all rows that it
-// sees.
+// is worked on; a thread keeps the sums of its columns' gradients of w and b, and of dx, over all
+// rows that it sees.
 #include <cuda_pipeline.h>
 
 #include "kernels/column_sums.cuh"
@@ -18,7 +18,7 @@ constexpr size_t kOwnBytes = 16384;  // of shared memory, beside the rows
 
 struct NormBackward {
     const float* w;
-    float* partial;  // (blocks, 2 C): of dw, of db
+    float* partial;  // (blocks, 2 C): of dw, of db; with sums of dx (blocks, 3 C)
     int64_t rows;
     int64_t channels;
     float eps;
@@ -87,7 +87,7 @@ __device__ inline void forget(int& place) { asm volatile("" : "+r"(place)); }
 
 // A block a row (kBlock), or a warp a row; P packs of V columns a thread. A thread reads from
 // shared memory what it has copied there itself.
-template <class T, int V, int P, bool kBlock>
+template <class T, int V, int P, bool kBlock, bool kSums>
 __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
     norm_backward_kernel(NormBackward args, T* dx, const T* __restrict__ dy,
                          const T* __restrict__ x) {
@@ -113,7 +113,8 @@ __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
         }
         __pipeline_commit();
     };
-    float dw[P][V] = {}, db[P][V] = {};
+    constexpr int kKinds = kSums ? 3 : 2;
+    float totals[kKinds][P][V] = {};  // of dw, db and dx
     int64_t row = int64_t{blockIdx.x} * teams + team;
     fetch(row, held);
     for (int turn = 0; row < args.rows; row += step, turn ^= 1) {
@@ -153,28 +154,27 @@ __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
             for (int v = 0; v < V; ++v) {
                 const float from = dys.values[v], h = gradient.normalized(xs.values[v]);
                 out.values[v] = from_f32<T>(gradient.add_to(dxs.values[v], from * w.values[v], h));
-                dw[p][v] = fmaf(from, h, dw[p][v]);
-                db[p][v] += from;
+                totals[0][p][v] = fmaf(from, h, totals[0][p][v]);
+                totals[1][p][v] += from;
+                if constexpr (kSums) totals[2][p][v] += to_f32(out.values[v]);
             }
             store_pack(dx + row * channels + column(p), out);
         }
     }
-    float* to = args.partial + blockIdx.x * 2 * args.channels;
+    float* to = args.partial + blockIdx.x * kKinds * args.channels;
     if constexpr (kBlock) {
         for (int p = 0; p < P; ++p)
-            for (int v = 0; v < V && inside(p); ++v) {
-                to[column(p) + v] = dw[p][v];
-                to[args.channels + column(p) + v] = db[p][v];
-            }
+            for (int v = 0; v < V && inside(p); ++v)
+                for (int kind = 0; kind < kKinds; ++kind)
+                    to[kind * args.channels + column(p) + v] = totals[kind][p][v];
     } else {
-        __shared__ float sums[2][kWarps][32 * V];
+        __shared__ float sums[kKinds][kWarps][32 * V];
         for (int p = 0; p < P; ++p) {
-            for (int v = 0; v < V; ++v) {
-                sums[0][team][lane * V + v] = dw[p][v];
-                sums[1][team][lane * V + v] = db[p][v];
-            }
+            for (int v = 0; v < V; ++v)
+                for (int kind = 0; kind < kKinds; ++kind)
+                    sums[kind][team][lane * V + v] = totals[kind][p][v];
             __syncthreads();
-            for (int i = threadIdx.x; i < 2 * 32 * V; i += 32 * kWarps) {
+            for (int i = threadIdx.x; i < kKinds * 32 * V; i += 32 * kWarps) {
                 const int which = i / (32 * V), c = i % (32 * V);
                 float total = 0;
                 for (int t = 0; t < kWarps; ++t) total += sums[which][t][c];
@@ -187,14 +187,15 @@ __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
 }
 
 // Rows of any width and alignment, read three times; the sums of columns are kept in memory.
-template <class T>
+template <class T, bool kSums>
 __global__ void __launch_bounds__(kThreadsOfAny)
     any_norm_backward_kernel(NormBackward args, T* dx, const T* __restrict__ dy,
                              const T* __restrict__ x) {
     __shared__ Team<true> shared;
     const float part = 1.0f / static_cast<float>(args.channels);
-    float *dw = args.partial + blockIdx.x * 2 * args.channels, *db = dw + args.channels;
-    for (int64_t c = threadIdx.x; c < 2 * args.channels; c += kThreadsOfAny) dw[c] = 0;
+    constexpr int kKinds = kSums ? 3 : 2;
+    float *dw = args.partial + blockIdx.x * kKinds * args.channels, *db = dw + args.channels;
+    for (int64_t c = threadIdx.x; c < kKinds * args.channels; c += kThreadsOfAny) dw[c] = 0;
     __syncthreads();
     for (int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
         const int64_t start = row * args.channels;
@@ -212,8 +213,9 @@ __global__ void __launch_bounds__(kThreadsOfAny)
         const Gradient gradient(mean, shared.sum(sums), part, args.eps);
         for (int64_t c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
             const float from = to_f32(dy[start + c]), h = gradient.normalized(to_f32(x[start + c]));
-            dx[start + c] =
-                from_f32<T>(gradient.add_to(to_f32(dx[start + c]), from * args.w[c], h));
+            const T out = from_f32<T>(gradient.add_to(to_f32(dx[start + c]), from * args.w[c], h));
+            dx[start + c] = out;
+            if constexpr (kSums) db[args.channels + c] += to_f32(out);
             dw[c] = fmaf(from, h, dw[c]);
             db[c] += from;
         }
@@ -224,16 +226,16 @@ template <class T>
 using Kernel = void (*)(NormBackward, T*, const T*, const T*);
 
 // That of a warp a row of `packs` packs a lane.
-template <class T, int P = 1>
+template <class T, bool kSums, int P = 1>
 Kernel<T> warp_kernel(int64_t packs) {
     if constexpr (P < kMostPacks)
-        if (packs > P) return warp_kernel<T, P + 1>(packs);
-    return norm_backward_kernel<T, kWidth<T>, P, false>;
+        if (packs > P) return warp_kernel<T, kSums, P + 1>(packs);
+    return norm_backward_kernel<T, kWidth<T>, P, false, kSums>;
 }
 
-template <class T>
+template <class T, bool kSums>
 struct Launch {
-    Kernel<T> kernel = any_norm_backward_kernel<T>;
+    Kernel<T> kernel = any_norm_backward_kernel<T, kSums>;
     int64_t threads = kThreadsOfAny, rows = 1;  // rows of a block at once
     size_t shared_bytes = 0;
 
@@ -249,8 +251,8 @@ struct Launch {
             packs > kPacksOfBlock * kMostThreads / 32)
             return;
         shared_bytes = bytes;
-        kernel = in_warp ? warp_kernel<T>(packs)
-                         : norm_backward_kernel<T, kWidth<T>, kPacksOfBlock, true>;
+        kernel = in_warp ? warp_kernel<T, kSums>(packs)
+                         : norm_backward_kernel<T, kWidth<T>, kPacksOfBlock, true, kSums>;
         threads = 32 * (in_warp ? kWarps : ceil_div(packs, kPacksOfBlock));
         rows = in_warp ? kWarps : 1;
         CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -258,35 +260,48 @@ struct Launch {
     }
 };
 
+// Computes dx and returns the blocks' parts of the sums (blocks, 2 C), with kSums (blocks, 3 C).
+template <class T, bool kSums>
+Tensor run(Context& ctx, const Tensor& dx, const Tensor& dy, const Tensor& x, const Tensor& w,
+           float eps) {
+    const int64_t rows = x.dim(0), channels = x.dim(1);
+    const Launch<T, kSums> launch(ctx, channels, in_16_bytes({dx.data, dy.data, x.data, w.data}));
+    const int64_t blocks =
+        std::min(ceil_div(rows, launch.rows),
+                 blocks_at_once(ctx, launch.kernel, launch.threads, launch.shared_bytes));
+    const Tensor partial = ctx.arena.tensor(Dtype::f32, {blocks, (kSums ? 3 : 2) * channels});
+    const NormBackward args{w.as<float>(), partial.as<float>(), rows, channels, eps};
+    launch.kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(launch.threads),
+                    launch.shared_bytes, stream_of(ctx)>>>(args, static_cast<T*>(dx.data),
+                                                           static_cast<const T*>(dy.data),
+                                                           static_cast<const T*>(x.data));
+    CUDA_CHECK(cudaGetLastError());
+    return partial;
+}
+
 }  // namespace
 
 void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
-                         Tensor w, float eps) {
+                         Tensor w, float eps, Tensor sums) {
     require(x.rank == 2 && x.dim(1) > 0, "layer_norm_backward: expected x (T, C), found ", x);
     const int64_t rows = x.dim(0), channels = x.dim(1);
     check_tensor("layer_norm_backward", "dx", dx, x.dtype, {rows, channels});
     check_tensor("layer_norm_backward", "dy", dy, x.dtype, {rows, channels});
     for (const Tensor& vector : {w, dw, db})
         check_tensor("layer_norm_backward", "w, dw and db", vector, Dtype::f32, {channels});
-    enter(ctx, {&dx, &dw, &db, &dy, &x, &w});
+    if (sums) check_tensor("layer_norm_backward", "sums", sums, Dtype::f32, {channels});
+    enter(ctx, {&dx, &dw, &db, &dy, &x, &w, &sums});
     if (rows == 0) return;
+    const Arena::Scope scope(ctx.arena);
+    Tensor partial;
     with_activation_type("layer_norm_backward", x, [&](auto value) {
         using T = decltype(value);
-        const Launch<T> launch(ctx, channels, in_16_bytes({dx.data, dy.data, x.data, w.data}));
-        const int64_t blocks =
-            std::min(ceil_div(rows, launch.rows),
-                     blocks_at_once(ctx, launch.kernel, launch.threads, launch.shared_bytes));
-        const Arena::Scope scope(ctx.arena);
-        const Tensor partial = ctx.arena.tensor(Dtype::f32, {blocks, 2 * channels});
-        const NormBackward args{w.as<float>(), partial.as<float>(), rows, channels, eps};
-        launch.kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(launch.threads),
-                        launch.shared_bytes, stream_of(ctx)>>>(args, static_cast<T*>(dx.data),
-                                                               static_cast<const T*>(dy.data),
-                                                               static_cast<const T*>(x.data));
-        CUDA_CHECK(cudaGetLastError());
-        add_partials(ctx, dw, partial, 0);
-        add_partials(ctx, db, partial, channels);
+        partial =
+            sums ? run<T, true>(ctx, dx, dy, x, w, eps) : run<T, false>(ctx, dx, dy, x, w, eps);
     });
+    add_partials(ctx, dw, partial, 0);
+    add_partials(ctx, db, partial, channels);
+    if (sums) add_partials(ctx, sums, partial, 2 * channels);
 }
 
 }  // namespace hark::cuda

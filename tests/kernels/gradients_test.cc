@@ -123,8 +123,19 @@ TEST_P(Gradients, OfLayerNorm) {
         const auto x = random(rows * n, 1), w = random_values(n, 2);
         const auto b = random_values(n, 3), dy = random(rows * n, 4);
         Tensor dx = filled_active({rows, n}, 1), dw = filled({n}, 2), db = filled({n}, 3);
+        Tensor plain = filled_active({rows, n}, 1), other = filled({n}, 2), third = filled({n}, 3);
+        Tensor sums = filled({n}, 4);
         layer_norm_backward(ctx(), dx, dw, db, up_active(dy, {rows, n}), up_active(x, {rows, n}),
-                            up(w, {n}));
+                            up(w, {n}), 1e-5f, sums);
+        layer_norm_backward(ctx(), plain, other, third, up_active(dy, {rows, n}),
+                            up_active(x, {rows, n}), up(w, {n}));
+        EXPECT_EQ(down(plain), down(dx));
+        EXPECT_EQ(down(other), down(dw));
+        EXPECT_EQ(down(third), down(db));
+        Values of_rows(static_cast<size_t>(n), 4);
+        const std::vector<float> after = down(dx);
+        for (size_t i = 0; i < after.size(); ++i) of_rows[i % static_cast<size_t>(n)] += after[i];
+        expect_near(down(sums), of_rows, 1e-5);
         const Values xs = in_double(x), ws = in_double(w), bs = in_double(b), dys = in_double(dy);
         expect_gradient(
             dx, derivative([&](const Values& x) { return dot(normalized(x, ws, bs), dys); }, xs),
