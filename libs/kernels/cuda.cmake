@@ -36,7 +36,7 @@ add_library(hark_cuda SHARED
     folded_attention_splits.cu gradients.cu hopper.cu layer_norm.cu layer_norm_backward.cu
     linear.cu linear_batch.cu linear_gradients.cu linear_product.cu linear_rows.cu linear_tiles.cu
     linear_wgmma.cu matrix_product.cu muon.cu optimizer.cu self_attention.cu
-    self_attention_tiles.cu)
+    self_attention_backward_wgmma.cu self_attention_tiles.cu self_attention_wgmma.cu)
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
 target_compile_options(hark_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)

@@ -130,6 +130,40 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barr
         : "memory");
 }
 
+// cp.async.bulk: bytes on end, a multiple of 16, and both ends aligned to 16.
+__device__ inline void copy_bytes(void* to, const void* from, uint32_t bytes, uint64_t& barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(&barrier))
+        : "memory");
+}
+
+// cp.async.bulk to global memory, in this thread's open group of writes.
+__device__ inline void write_bytes(void* to, const void* from, uint32_t bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+                 "r"(shared_address(from)), "r"(bytes)
+                 : "memory");
+}
+
+// cp.reduce.async.bulk: the same, added to the floats that are there.
+__device__ inline void add_floats(float* to, const float* from, uint32_t bytes) {
+    asm volatile(
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+        "r"(shared_address(from)), "r"(bytes)
+        : "memory");
+}
+
+// cp.async.bulk.commit_group, and its waits: until this thread's writes have read their sources;
+// until they are done.
+__device__ inline void commit_writes() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+__device__ inline void wait_until_read() {
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ inline void wait_until_written() {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 // cp.async.bulk.tensor.2d with multicast: to the same place of every block of the cluster whose bit
 // is set, where its bytes count on that block's own barrier.
 __device__ inline void copy_box_to(uint16_t blocks, void* to, const CUtensorMap& map,
@@ -145,6 +179,19 @@ __device__ inline void copy_box_to(uint16_t blocks, void* to, const CUtensorMap&
 // shared memory by plain stores.
 __device__ inline void fence_stores() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// fence.proxy.async for every memory: between what this thread's plain instructions and the copy
+// engine do to the same places, either way.
+__device__ inline void fence_copies() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+// stmatrix: four 8 x 8 matrices of 16-bit values, each transposed; each lane gives the address of
+// one row of what is stored.
+__device__ inline void store_transposed(uint32_t row, const uint32_t (&values)[4]) {
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+        "r"(values[0]), "r"(values[1]), "r"(values[2]), "r"(values[3])
+        : "memory");
 }
 
 // --- a cluster's blocks
@@ -279,6 +326,17 @@ HARK_PRODUCT_FROM_SHARED(__half, f16, 64, 32, 32, 33, 34)
 HARK_PRODUCT_FROM_SHARED(__half, f16, 128, 64, 64, 65, 66)
 HARK_PRODUCT_FROM_SHARED(__nv_bfloat16, bf16, 64, 32, 32, 33, 34)
 HARK_PRODUCT_FROM_SHARED(__nv_bfloat16, bf16, 128, 64, 64, 65, 66)
+
+// The same with b stored across the depth (transposed).
+__device__ inline void multiply_across(__nv_bfloat16, float (&c)[32], uint64_t a, uint64_t b,
+                                       bool add) {
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" HARK_NAMES_32
+        "}, %32, %33, p, 1, 1, 0, 1;\n}"
+        : HARK_FLOATS_32(c)
+        : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+}
 
 // wgmma.mma_async, a in registers (each warp's 16 rows as in mma.m16n8k16), b in shared memory
 // stored across the depth (transposed): c += a b.

@@ -322,7 +322,7 @@ void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequ
     if (qkv.dtype == Dtype::f32) return plain_forward<float>(ctx, args);
     if (!fits_tiles(args, qkv.dtype, {out.data, qkv.data}))
         return plain_forward<__nv_bfloat16>(ctx, args);
-    self_attention_by_tiles(ctx, args);
+    if (!self_attention_by_wgmma(ctx, args)) self_attention_by_tiles(ctx, args);
 }
 
 void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
@@ -344,10 +344,10 @@ void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out,
         return plain_backward<float>(ctx, args);
     }
     prepare<__nv_bfloat16>(ctx, args);
-    if (fits_tiles(args, qkv.dtype, {out.data, qkv.data, dout.data, dqkv.data}))
-        self_attention_backward_by_tiles(ctx, args);
-    else
+    if (!fits_tiles(args, qkv.dtype, {out.data, qkv.data, dout.data, dqkv.data}))
         plain_backward<__nv_bfloat16>(ctx, args);
+    else if (!self_attention_backward_by_wgmma(ctx, args))
+        self_attention_backward_by_tiles(ctx, args);
 }
 
 }  // namespace hark::cuda

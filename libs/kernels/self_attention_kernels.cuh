@@ -46,4 +46,9 @@ struct SelfAttentionBackwardArgs : SelfAttentionArgs {
 void self_attention_by_tiles(Context& ctx, const SelfAttentionArgs& args);
 void self_attention_backward_by_tiles(Context& ctx, const SelfAttentionBackwardArgs& args);
 
+// On Hopper, bf16 of D 64: tiles of 128 by 128. False, with nothing done, where the GPU does not
+// run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3.
+bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& args);
+bool self_attention_backward_by_wgmma(Context& ctx, const SelfAttentionBackwardArgs& args);
+
 }  // namespace hark::cuda

@@ -1,0 +1,366 @@
+// Self-attention for training on Hopper. Two blocks share a multiprocessor; each takes tiles of 128
+// queries of one head as it gets to them. One warp starts copies, two warpgroups have 64 queries
+// each and go through steps of 64 keys, up to their own diagonal. Four warpgroups of a
+// multiprocessor hide one another's softmax behind products, and each starts the scores of its next
+// keys before it weighs the values of these, over the edge of its tile too.
+#include "kernels/attention_kernels.cuh"
+#include "kernels/hopper.cuh"
+#include "kernels/self_attention_kernels.cuh"
+
+namespace hark::cuda {
+namespace {
+
+using namespace hopper;
+using T = __nv_bfloat16;
+
+constexpr int kD = 64, kQueries = 128, kKeys = 64, kBuffers = 4;  // of a tile, of a step
+constexpr int kPairs = 2, kGroups = 2;  // of a block; warpgroups of a pair
+constexpr int kThreads = 128 * (kPairs * kGroups + 1);
+[[maybe_unused]] constexpr int kRegisters = 112, kCopyRegisters = 24;
+
+// A tile of queries, and the steps of keys that they look at. No steps behind the last tile.
+struct Work {
+    int h, query;    // the first of the tile
+    int key, steps;  // the first key; steps of the last warpgroup, the others have one less each
+};
+
+template <int N>
+struct Barriers {
+    uint64_t full[N], empty[N];
+};
+
+// A pair's.
+struct alignas(1024) Shared {
+    T q[2][kQueries][kD];
+    T keys[kBuffers][kKeys][kD], values[kBuffers][kKeys][kD];
+    Work work[2];  // whose queries are in q
+    Barriers<2> for_q;
+    Barriers<kBuffers> for_keys, for_values;
+};
+
+struct Args : SelfAttentionArgs {
+    int* taken;  // tiles, 0 to begin with
+    float scale_log2;
+};
+
+struct Maps {
+    CUtensorMap queries, keys;
+};
+
+// One thread: takes tiles, those of the last rows first, and starts all copies.
+[[maybe_unused]] __device__ void copy_tiles(Shared& shared, const Maps& maps, const Args& args) {
+    const int c = args.channels(), tiles = (args.rows + kQueries - 1) / kQueries;
+    Place<2> q;
+    Place<kBuffers> place;
+    for (;; q.advance()) {
+        const int index = atomicAdd(args.taken, 1);
+        const int h = index % args.heads, query = (tiles - 1 - index / args.heads) * kQueries;
+        uint64_t& full = shared.for_q.full[q.at];
+        wait(shared.for_q.empty[q.at], q.parity ^ 1);
+        if (query < 0) {
+            shared.work[q.at].steps = 0;
+            return arrive(full);
+        }
+        const int key = args.first[query] / kKeys * kKeys;
+        const int steps = (query - key) / kKeys + kGroups;
+        shared.work[q.at] = {h, query, key, steps};
+        arrive_expecting(full, sizeof shared.q[0]);
+        copy_box(shared.q[q.at], maps.queries, full, h * kD, query);
+        for (int step = 0; step < steps; ++step, place.advance()) {
+            const auto copy = [&](auto& to, Barriers<kBuffers>& barriers, int column) {
+                wait(barriers.empty[place.at], place.parity ^ 1);
+                arrive_expecting(barriers.full[place.at], sizeof to[0]);
+                copy_box(to[place.at], maps.keys, barriers.full[place.at], column + h * kD,
+                         key + step * kKeys);
+            };
+            copy(shared.keys, shared.for_keys, c);
+            copy(shared.values, shared.for_values, 2 * c);
+        }
+    }
+}
+
+// A warpgroup with 64 queries of every tile. The steps of all tiles are one chain: the first scores
+// of a tile are computed beside the last values of the one before. A thread has two queries, lane /
+// 4 and lane / 4 + 8 of its warp's 16.
+template <class T>
+class Warpgroup {
+  public:
+    __device__ Warpgroup(Shared& shared, const Args& args, int group)
+        : shared_(shared),
+          args_(args),
+          group_(group),
+          row_(group * 64 + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4) {}
+
+    __device__ void run() {
+        if (!open()) return;
+        clear();
+        start_scores();
+        wait_products<0>();
+        finish_scores();
+        round_scores();
+        for (;;) {
+            const int old = q_.at;
+            const bool last = ++step_ == steps_;
+            if (last) {
+                end_sums();
+                // The keys of later warpgroups' diagonals.
+                for (int group = group_ + 1; group < kGroups; ++group) skip(shared_.for_keys, k_);
+                q_.advance();
+                if (!open()) break;
+            }
+            start_scores();
+            start_values();
+            wait_products<1>();
+            finish_scores();
+            finish_values();
+            if (last) {
+                close(old);
+                clear();
+            } else {
+#pragma unroll
+                for (int i = 0; i < kD / 2; ++i) acc_[i] *= kept_[i / 2 % 2];
+            }
+            round_scores();
+        }
+        start_values();
+        finish_values();
+        close(q_.at ^ 1);
+    }
+
+  private:
+    // Each warp says for itself that it no longer needs a buffer.
+    __device__ void done(uint64_t& empty) const {
+        if (threadIdx.x % 32 == 0) arrive(empty);
+    }
+
+    __device__ void skip(Barriers<kBuffers>& barriers, Place<kBuffers>& at) const {
+        wait(barriers.full[at.at], at.parity);
+        done(barriers.empty[at.at]);
+        at.advance();
+    }
+
+    // Waits for the queries of the next tile and its first keys; false behind the last tile.
+    __device__ bool open() {
+        wait(shared_.for_q.full[q_.at], q_.parity);
+        const Work& work = shared_.work[q_.at];
+        if (work.steps == 0) return false;
+        step_ = 0;
+        steps_ = work.steps - (kGroups - 1 - group_);
+        key_ = work.key;
+        query_ = work.query + row_;
+        const int end = args_.rows - 1;
+        latest_ = args_.first[min(work.query + group_ * 64 + 63, end)];
+        largest_[0] = largest_[1] = -INFINITY;
+        sums_[0] = sums_[1] = 0;
+        wait(shared_.for_keys.full[k_.at], k_.parity);
+        return true;
+    }
+
+    // Behind a tile's last values.
+    __device__ void close(int old) {
+        write_rows(shared_.work[old]);
+        __syncwarp();
+        done(shared_.for_q.empty[old]);
+        for (int group = group_ + 1; group < kGroups; ++group) skip(shared_.for_values, v_);
+    }
+
+    __device__ void clear() {
+#pragma unroll
+        for (int i = 0; i < kD / 2; ++i) acc_[i] = 0;
+    }
+
+    // scores = q keys^T, started
+    __device__ void start_scores() {
+        const uint64_t q = factor(shared_.q[q_.at][group_ * 64]);
+        const uint64_t keys = factor(shared_.keys[k_.at]);
+        fence_products();
+#pragma unroll
+        for (int k = 0; k < kD / 16; ++k)
+            multiply(T{}, scores_, moved(q, k * 32), moved(keys, k * 32), k > 0);
+        commit_products();
+    }
+
+    // acc += p values, started
+    __device__ void start_values() {
+        wait(shared_.for_values.full[v_.at], v_.parity);
+        const uint64_t values = factor(shared_.values[v_.at]);
+        fence_products();
+#pragma unroll
+        for (int k = 0; k < kKeys / 16; ++k)
+            multiply(T{}, acc_, p_[k], moved(values, k * 16 * 128));
+        commit_products();
+    }
+
+    // Behind the wait for them: the softmax. Then waits for the next keys, which also keeps the
+    // compiler from waiting for the values before the softmax.
+    __device__ void finish_scores() {
+        pin(scores_);
+        done(shared_.for_keys.empty[k_.at]);
+        k_.advance();
+        if (step_ + 1 == steps_) mask_behind();
+        if (key_ < latest_) mask_before();
+        key_ += kKeys;
+        soften();
+        pin(scores_);
+        if (step_ + 1 < steps_) wait(shared_.for_keys.full[k_.at], k_.parity);
+    }
+
+    // Scores of keys that a query does not see become -infinity: those behind it, and those of the
+    // sequences before.
+    __device__ void mask_behind() {
+        const int behind = query_ - key_ - threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < kKeys / 2; ++i)
+            scores_[i] = i / 4 * 8 + i % 2 - i / 2 % 2 * 8 > behind ? -INFINITY : scores_[i];
+    }
+    __device__ void mask_before() {
+        const int key = key_ + threadIdx.x % 4 * 2, end = args_.rows - 1;
+        const int from[2] = {args_.first[min(query_, end)], args_.first[min(query_ + 8, end)]};
+#pragma unroll
+        for (int i = 0; i < kKeys / 2; ++i)
+            scores_[i] = key + i / 4 * 8 + i % 2 < from[i / 2 % 2] ? -INFINITY : scores_[i];
+    }
+
+    // scores become p = 2^((score - largest so far) * scale). kept_: by what earlier sums shrink.
+    // The scale is positive, so that the largest score is the largest scaled too.
+    __device__ void soften() {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float highest = largest_[half], other = -INFINITY;
+#pragma unroll
+            for (int i = 2 * half; i < kKeys / 2; i += 4) {
+                highest = fmaxf(highest, scores_[i]);
+                other = fmaxf(other, scores_[i + 1]);
+            }
+            highest = fmaxf(highest, other);
+            highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, 1));
+            highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, 2));
+            // Where nothing has been seen yet there is no infinity to subtract.
+            const float shift = highest == -INFINITY ? 0.0f : highest * args_.scale_log2;
+            kept_[half] = exp2_fast(fmaf(largest_[half], args_.scale_log2, -shift));
+            largest_[half] = highest;
+            float sum = 0, odd = 0;
+#pragma unroll
+            for (int i = 2 * half; i < kKeys / 2; i += 4) {
+                sum += scores_[i] = exp2_fast(fmaf(scores_[i], args_.scale_log2, -shift));
+                odd += scores_[i + 1] = exp2_fast(fmaf(scores_[i + 1], args_.scale_log2, -shift));
+            }
+            sums_[half] = fmaf(sums_[half], kept_[half], sum + odd);
+        }
+    }
+
+    // p as the left factor: the scores' layout is that of a factor already.
+    __device__ void round_scores() {
+#pragma unroll
+        for (int i = 0; i < kKeys / 4; ++i)
+            p_[i / 4][i % 4] = pack(T{}, scores_[2 * i], scores_[2 * i + 1]);
+    }
+
+    __device__ void finish_values() {
+        wait_products<0>();
+        pin(acc_);
+        pin(scores_);
+        done(shared_.for_values.empty[v_.at]);
+        v_.advance();
+    }
+
+    // Behind a tile's last scores: what its values' sums are to be multiplied with, and lse.
+    __device__ void end_sums() {
+        const Work& work = shared_.work[q_.at];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float sum = sums_[half];
+            for (int step = 1; step <= 2; step *= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
+            factors_[half] = 1 / sum;
+            const int row = query_ + half * 8;
+            if (threadIdx.x % 4 == 0 && row < args_.rows)
+                args_.lse[int64_t{row} * args_.heads + work.h] =
+                    (largest_[half] * args_.scale_log2 + log2f(sum)) * 0.693147180559945309f;
+        }
+    }
+
+    __device__ void write_rows(const Work& work) const {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = work.query + row_ + half * 8;
+            if (row >= args_.rows) continue;
+            T* to = static_cast<T*>(args_.out) + args_.place(row, work.h) + threadIdx.x % 4 * 2;
+#pragma unroll
+            for (int c = 0; c < kD / 8; ++c)
+                *reinterpret_cast<uint32_t*>(to + c * 8) =
+                    pack(T{}, acc_[4 * c + 2 * half] * factors_[half],
+                         acc_[4 * c + 2 * half + 1] * factors_[half]);
+        }
+    }
+
+    Shared& shared_;
+    const Args& args_;
+    const int group_, row_;  // row_: this thread's first query of the tile
+    Place<2> q_;
+    Place<kBuffers> k_, v_;
+    float acc_[kD / 2], scores_[kKeys / 2];
+    float largest_[2], sums_[2], kept_[2], factors_[2];  // sums of this lane's p
+    uint32_t p_[kKeys / 16][4];
+    int step_ = 0, steps_ = 0, key_, query_;  // key_: the step's first; query_: this thread's first
+    int latest_;                              // the first key of the warpgroup's last query
+};
+
+template <int N>
+__device__ void set_up(Barriers<N>& barriers) {
+    for (int i = 0; i < N; ++i) {
+        init(barriers.full[i], 1);
+        init(barriers.empty[i], 4 * kGroups);  // warps
+    }
+}
+
+__global__ void __launch_bounds__(kThreads, 1)
+    forward_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Args args) {
+#if HARK_HOPPER_CODE
+    extern __shared__ unsigned char memory[];
+    Shared* pairs =
+        reinterpret_cast<Shared*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
+    if (threadIdx.x < kPairs) {
+        set_up(pairs[threadIdx.x].for_q);
+        set_up(pairs[threadIdx.x].for_keys);
+        set_up(pairs[threadIdx.x].for_values);
+        fence_init();
+    }
+    __syncthreads();
+    const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+    if (warp < 4) {
+        give_registers<kCopyRegisters>();
+        if (warp < kPairs && threadIdx.x % 32 == 0) copy_tiles(pairs[warp], maps, args);
+    } else {
+        take_registers<kRegisters>();
+        const int group = warp / 4 - 1;
+        Warpgroup<T>(pairs[group / kGroups], args, group % kGroups).run();
+    }
+#endif
+}
+
+}  // namespace
+
+bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& given) {
+    const auto kernel = forward_kernel;
+    if (!has_hopper_code(reinterpret_cast<const void*>(kernel))) return false;
+    constexpr int kBytes = kPairs * sizeof(Shared) + 1024;  // to align it
+    const Arena::Scope scope(ctx.arena);
+    Args args{given, ctx.arena.tensor(Dtype::i32, {1}).as<int32_t>(),
+              given.scale * static_cast<float>(M_LOG2E)};
+    CUDA_CHECK(cudaMemsetAsync(args.taken, 0, sizeof(int), stream_of(ctx)));
+    const auto columns = static_cast<uint64_t>(3 * args.channels());
+    const auto map = [&](uint32_t rows) {
+        return tile_map(Dtype::bf16, args.qkv, {columns, static_cast<uint64_t>(args.rows)},
+                        {columns * sizeof(T)}, {kD, rows});
+    };
+    const Maps maps = {map(kQueries), map(kKeys)};
+    const int64_t tiles = ceil_div(args.rows, kQueries) * args.heads;
+    const auto blocks =
+        static_cast<unsigned>(std::min<int64_t>(ceil_div(tiles, kPairs), multiprocessors()));
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+    kernel<<<blocks, kThreads, kBytes, stream_of(ctx)>>>(maps, args);
+    CUDA_CHECK(cudaGetLastError());
+    return true;
+}
+
+}  // namespace hark::cuda
