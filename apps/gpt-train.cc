@@ -70,7 +70,11 @@ class Run {
                 "--mask-documents: the tokenizer has no <|endoftext|> between documents");
         require(options_.sample_every == 0 || start_.bpe,
                 "--sample-every: the run has no tokenizer to write text with");
-        if (!options_.export_llmc.empty()) gpt::check_llmc(start_.config, options_.export_llmc);
+        if (!options_.export_llmc.empty()) {
+            gpt::check_llmc(start_.config, options_.export_llmc);
+            gpt::check_target(options_.export_llmc, false);
+        }
+        if (!options_.export_model.empty()) gpt::check_target(options_.export_model, true);
         const int64_t n_vocab = start_.config.n_vocab;
         train_.emplace(options_.train, options_.length, n_vocab);
         if (!options_.val.empty()) val_.emplace(options_.val, options_.length, n_vocab);
@@ -83,8 +87,8 @@ class Run {
                          options_.mask_documents ? *start_.end_of_text : -1);
         state_ = {0, options_.identity(matrices_), train_->description(), {}};
         begin();
-        gpt::expect_agreement(
-            *ranks_, concat("step ", state_.step, ", ", state_.identity, ", ", state_.data));
+        gpt::expect_agreement(*ranks_, concat("step ", state_.step, ", ", state_.identity, ", ",
+                                              state_.data, ", ", options_.schedule_of_ranks()));
         if (ranks_->first() && !options_.tensorboard.empty() && state_.step < options_.steps)
             events_.emplace(options_.tensorboard, state_.step + 1);
     }
@@ -110,6 +114,8 @@ class Run {
         ranks_->finish();
         if (stop_signal_ == 0) return;
         const sigset_t signals = ending_signals();
+        const timespec at_once = {};
+        while (::sigtimedwait(&signals, nullptr, &at_once) > 0) continue;  // more than one was sent
         std::signal(stop_signal_, SIG_DFL);  // ended as the signal would have ended it
         ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
         std::raise(stop_signal_);
@@ -142,7 +148,10 @@ class Run {
         metrics.ms = gpt::milliseconds_since(begin);
         metrics.tokens_per_second = 1e3 * tokens / metrics.ms;
         metrics.fraction = 1e3 * trainer_->flops_a_step() / metrics.ms / limit;
-        if (!stopping()) judge(metrics);
+        if (stopping())
+            save();  // before a line that nobody may be reading any more
+        else
+            judge(metrics);
         if (::isatty(STDOUT_FILENO) == 0)  // else the lines of the table show how far it is
             progress_.show(
                 concat("step ", state_.step, " of ", options_.steps, ", ", metrics.progress()));

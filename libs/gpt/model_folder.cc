@@ -1,5 +1,7 @@
 #include "gpt/model_folder.h"
 
+#include <unistd.h>
+
 #include "core/error.h"
 #include "core/files.h"
 
@@ -23,6 +25,21 @@ void describe_model(const fs::path& directory, const Config& config, const fs::p
     for (const char* name : kTokenizerFiles)
         if (fs::exists(tokenizer / name))
             write_whole(directory / name, read_file(tokenizer / name));
+}
+
+void check_target(const fs::path& path, bool folder) {
+    const fs::path target = fs::absolute(path).lexically_normal();
+    const bool there = fs::exists(fs::symlink_status(target));
+    if (folder)
+        require(!there || (fs::is_directory(target) && fs::is_empty(target)), path.string(),
+                ": expected a new or empty folder to write to, found something there");
+    fs::path above = target;
+    while (!fs::exists(above) && above.has_relative_path()) above = above.parent_path();
+    if (!folder && above == target) above = target.parent_path();
+    require(fs::is_directory(above), path.string(), ": expected a folder to write to, found ",
+            above.string(), ", which is none");
+    require(::access(above.c_str(), W_OK) == 0, path.string(), ": cannot write in ",
+            above.string());
 }
 
 void export_model(const fs::path& directory, const Config& config, const fs::path& tokenizer,

@@ -18,8 +18,12 @@ inline constexpr const char* kTokenizerFiles[] = {
 void describe_model(const std::filesystem::path& directory, const Config& config,
                     const std::filesystem::path& tokenizer, Dtype dtype);
 
-// A whole such directory, made where there is none, of parameters (layout.size(), float32, host) as
-// f32, f16 or bf16. Throws Error where it cannot be written, or a value is too large for f16.
+// Throws Error unless `path` can be written later: with `folder` nothing or an empty directory is
+// there, and what is nearest above it is a directory that may be written to.
+void check_target(const std::filesystem::path& path, bool folder);
+
+// A whole such directory, new or empty so far, of parameters (layout.size(), float32, host) as f32,
+// f16 or bf16. Throws Error where it cannot be written, or a value is too large for f16.
 void export_model(const std::filesystem::path& directory, const Config& config,
                   const std::filesystem::path& tokenizer, const ParameterLayout& layout,
                   const Tensor& parameters, Dtype dtype);

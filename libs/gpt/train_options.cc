@@ -181,6 +181,13 @@ Dtype TrainOptions::matrices(Device device) const {
     return device == Device::cuda && compute.dtype != "f32" ? Dtype::bf16 : Dtype::f32;
 }
 
+std::string TrainOptions::schedule_of_ranks() const {
+    return concat("batch ", batch, " x ", accumulate, ", saved every ", save_every,
+                  ", validated every ", val_every, " on ", val_tokens, " tokens of ", val.size(),
+                  " files", hellaswag.empty() ? "" : ", with questions", ", sampled every ",
+                  sample_every);
+}
+
 std::string TrainOptions::identity(Dtype matrices) const {
     const OptimizerOptions& o = optimizer;
     std::ostringstream text;

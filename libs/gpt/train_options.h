@@ -67,6 +67,8 @@ struct TrainOptions {
     // Whether --model is a file in llm.c's format.
     bool from_llmc() const { return model.ends_with(".bin"); }
     int64_t sequences_a_step() const { return batch * accumulate * ranks; }
+    // What ranks must have alike beside that, so that they do the same at the same time, as text.
+    std::string schedule_of_ranks() const;
     // What must be the same where a run goes on, as text.
     std::string identity(Dtype matrices) const;
 };

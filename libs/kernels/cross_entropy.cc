@@ -40,7 +40,9 @@ void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, i
         const float top = cpu.largest(row, n_vocab), distance = top - row[target];
         const float total = cpu.softmax(row, n_vocab, 1);
         to[t] = std::log(total) + distance;
-        cpu.multiply(row, row, scale / total, n_vocab);
+        // A loss that is no finite number makes the gradients' norm none, which ends the step.
+        const float factor = std::isfinite(to[t]) ? scale / total : to[t];
+        cpu.multiply(row, row, factor, n_vocab);
         row[target] -= scale;
         std::fill(row + n_vocab, row + columns, 0.0f);
     });

@@ -85,7 +85,8 @@ struct Row {
     }
     __device__ void finish(const CrossEntropy& args, const Total& total, int64_t t) {
         const bool none = target == -1;
-        factor = none ? 0 : (known ? args.scale : NAN) / total.sum;
+        // An infinite loss makes the gradients' norm no number, which ends the step.
+        factor = none ? 0 : (known && isfinite(wanted) ? args.scale : NAN) / total.sum;
         scale = args.scale;
         top = total.top;
         if (threadIdx.x > 0) return;

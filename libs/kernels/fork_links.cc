@@ -202,6 +202,7 @@ std::unique_ptr<Links> fork_links(int size) {
     const sigset_t signals = watched_signals();
     sigset_t before;
     ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+    std::signal(SIGCHLD, SIG_DFL);  // who ignores it loses his children's statuses
     const pid_t parent = ::getpid();
     Watch watch;
     for (int rank = 0; rank < size; ++rank) {

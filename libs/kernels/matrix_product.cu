@@ -10,6 +10,8 @@ namespace {
 using lt::alignment_of, lt::layout, lt::set;
 
 constexpr int kCandidates = 8, kTrials = 4;
+// Shapes that come only once, as a set of questions has many of, are not worth the trials.
+constexpr size_t kMostTriedPlans = 64;
 
 struct Work {
     Tensor d;
@@ -40,23 +42,25 @@ struct Work {
     }
 };
 
-void run(Handles& handles, const ProductPlan& plan, const Work& work,
-         const cublasLtMatmulAlgo_t& algorithm) {
+cublasStatus_t run(Handles& handles, const ProductPlan& plan, const Work& work,
+                   const cublasLtMatmulAlgo_t& algorithm) {
     const Finish& finish = work.finish;
     const float alpha = finish.product_factor, beta = finish.added ? finish.added_factor : 0;
     const void* added = finish.added ? finish.added.data : work.d.data;
-    CUBLAS_CHECK(cublasLtMatmul(handles.lt, plan.operation, &alpha, work.b.values.data, plan.w,
-                                work.a.values.data, plan.x, &beta, added, plan.y, work.d.data,
-                                plan.y, &algorithm, handles.workspace, kWorkspaceBytes,
-                                handles.stream));
+    return cublasLtMatmul(handles.lt, plan.operation, &alpha, work.b.values.data, plan.w,
+                          work.a.values.data, plan.x, &beta, added, plan.y, work.d.data, plan.y,
+                          &algorithm, handles.workspace, kWorkspaceBytes, handles.stream);
 }
 
-// Into how many parts the sums are cut.
-int32_t parts_of(const cublasLtMatmulAlgo_t& algorithm) {
-    int32_t parts = 0;
-    CUBLAS_CHECK(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
-                                                      &parts, sizeof parts, nullptr));
-    return parts;
+// Into how many parts the sums are cut, and how these are added.
+std::array<int32_t, 2> order_of(const cublasLtMatmulAlgo_t& algorithm) {
+    std::array<int32_t, 2> order{};
+    const cublasLtMatmulAlgoConfigAttributes_t attributes[] = {
+        CUBLASLT_ALGO_CONFIG_SPLITK_NUM, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME};
+    for (int i = 0; i < 2; ++i)
+        CUBLAS_CHECK(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attributes[i], &order[i],
+                                                          sizeof order[i], nullptr));
+    return order;
 }
 
 struct Event {
@@ -66,12 +70,14 @@ struct Event {
     cudaEvent_t event = nullptr;
 };
 
+// The largest number there is where the algorithm does not take the product after all.
 float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& work,
                       const cublasLtMatmulAlgo_t& algorithm) {
     const Event begin, end;
-    run(handles, plan, work, algorithm);
+    if (run(handles, plan, work, algorithm) != CUBLAS_STATUS_SUCCESS)
+        return std::numeric_limits<float>::max();
     CUDA_CHECK(cudaEventRecord(begin.event, handles.stream));
-    for (int i = 0; i < kTrials; ++i) run(handles, plan, work, algorithm);
+    for (int i = 0; i < kTrials; ++i) CUBLAS_CHECK(run(handles, plan, work, algorithm));
     CUDA_CHECK(cudaEventRecord(end.event, handles.stream));
     CUDA_CHECK(cudaEventSynchronize(end.event));
     float ms = 0;
@@ -86,13 +92,14 @@ cublasLtMatmulAlgo_t fastest(Handles& handles, const ProductPlan& plan, const Wo
                              const lt::Algorithms& found) {
     cudaStreamCaptureStatus recording = cudaStreamCaptureStatusNone;
     CUDA_CHECK(cudaStreamIsCapturing(handles.stream, &recording));
-    const bool tries = work.a.values.dtype == Dtype::bf16 && !work.accumulates();
+    const bool tries = work.a.values.dtype == Dtype::bf16 && !work.accumulates() &&
+                       handles.plans.size() < kMostTriedPlans;
     if (recording != cudaStreamCaptureStatusNone || !tries) return found.all[0];
     const cublasLtMatmulAlgo_t* best = &found.all[0];
     float least = std::numeric_limits<float>::max();
     for (int i = 0; i < found.count; ++i) {
         const cublasLtMatmulAlgo_t& algorithm = found.all[i];
-        if (parts_of(algorithm) != parts_of(found.all[0])) continue;
+        if (order_of(algorithm) != order_of(found.all[0])) continue;
         const float ms = milliseconds_of(handles, plan, work, algorithm);
         if (ms < least) least = ms, best = &algorithm;
     }
@@ -136,10 +143,12 @@ ProductPlan& plan_for(Handles& handles, const Work& work) {
     plan->y = stored(work.d);
     const lt::Operands operands = {work.b.values.data, work.a.values.data, work.d.data,
                                    finish.added.data};
-    plan->algorithm =
-        fastest(handles, *plan, work,
-                lt::algorithms(handles, *plan, operands, CUBLASLT_REDUCTION_SCHEME_MASK,
-                               kCandidates, "multiply_matrices"));
+    // Parts that are added in bf16 would lose what f32 sums have.
+    const uint32_t reductions = work.d.dtype == Dtype::f32 ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                                           : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    plan->algorithm = fastest(
+        handles, *plan, work,
+        lt::algorithms(handles, *plan, operands, reductions, kCandidates, "multiply_matrices"));
     cached = std::move(plan);
     return *cached;
 }
@@ -155,7 +164,7 @@ void multiply_matrices(Context& ctx, Tensor d, const Factor& a, const Factor& b,
     const Work work = {d, a, b, finish};
     const ProductPlan& plan = plan_for(handles, work);
     set_pointers(plan, finish);
-    run(handles, plan, work, plan.algorithm);
+    CUBLAS_CHECK(run(handles, plan, work, plan.algorithm));
 }
 
 }  // namespace hark::cuda

@@ -30,6 +30,18 @@ TEST(GptTrain, ModelsGoToADirectoryOfTheirOwn) {
             EXPECT_EQ(ours.out, theirs.out);
         }
     }
+    // Nobody's files are written over, and that is said before the first step.
+    write_text(folder.path() / "file", "x");
+    for (const char* taken : {"f16", "run", "file", "file/model"}) {
+        const ProcessResult refused =
+            train(folder.path() / "another", {"--export-model", folder.path() / taken});
+        EXPECT_EQ(refused.exit_code, 1) << taken;
+        EXPECT_NE(refused.err.find(taken), std::string::npos) << refused.err;
+        EXPECT_EQ(refused.out, "");
+    }
+    expect_fails(
+        train(folder.path() / "another", {"--export-llmc", folder.path() / "file/model.bin"}), 1,
+        "file/model.bin");
     expect_fails(train(folder.path() / "run",
                        {"--export-llmc", folder.path() / "x", "--export-dtype", "f16"}),
                  2, "--export-dtype");
