@@ -11,12 +11,13 @@ jobs=${JOBS:-$(nproc)}
 cmake --preset gpu-check > /dev/null
 # The programs that this checkout has: the tests of core and kernels and of the models on a GPU, the
 # tools and the benchmarks. files_test looks for the demo models, which stay where they are.
-tests=$(basename -s .cc -a tests/core/*_test.cc tests/kernels/*_test.cc tests/*/*cuda_test.cc |
+tests=$(basename -s .cc -a tests/core/*_test.cc tests/kernels/*_test.cc tests/*/*cuda_test.cc \
+        tests/gpt/training_test.cc |
     grep -vx files_test)
 targets=$(ninja -C build-gpu -t targets all | sed -n 's/^\([a-z0-9_-]*\): phony$/\1/p')
 kept() { for name in "$@"; do if echo "$targets" | grep -qx -- "$name"; then echo "$name"; fi; done; }
 tests=$(kept $tests)
-programs=$(kept audio-decode bench bench-cuda-ops mel whisper-transcribe gpt-generate)
+programs=$(kept audio-decode bench bench-cuda-ops mel whisper-transcribe gpt-generate gpt-train)
 ninja -C build-gpu -j "$jobs" hark_cuda $programs $tests
 
 staged=$(mktemp -d)
