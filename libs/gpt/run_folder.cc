@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -57,6 +58,28 @@ std::optional<int64_t> step_of(const fs::path& folder) {
     const auto [rest, problem] = std::from_chars(name.data() + 5, end, step);
     if (problem != std::errc() || rest != end || name_of_step(step) != name) return std::nullopt;
     return step;
+}
+
+// The parts of two lists "a 1, b 2" in which they differ; all, where their lengths do.
+std::pair<std::string, std::string> differences(const std::string& a, const std::string& b) {
+    const auto parts_of = [](const std::string& list) {
+        std::vector<std::string> parts;
+        for (size_t at = 0; at <= list.size();) {
+            const size_t end = std::min(list.find(", ", at), list.size());
+            parts.push_back(list.substr(at, end - at));
+            at = end + 2;
+        }
+        return parts;
+    };
+    const std::vector<std::string> as = parts_of(a), bs = parts_of(b);
+    if (as.size() != bs.size()) return {a, b};
+    std::pair<std::string, std::string> apart;
+    for (size_t i = 0; i < as.size(); ++i) {
+        if (as[i] == bs[i]) continue;
+        apart.first += concat(apart.first.empty() ? "" : ", ", as[i]);
+        apart.second += concat(apart.second.empty() ? "" : ", ", bs[i]);
+    }
+    return apart;
 }
 
 void write_moments(Context& ctx, const fs::path& file, int64_t size,
@@ -180,11 +203,11 @@ RunState RunFolder::load(Context& ctx, const ParameterLayout& layout, const RunS
                             {numbers("losses"), numbers("norms")}};
     require(state.step == step_of(folder), where, ": expected the step of its folder, found ",
             state.step);
-    require(state.identity == expected.identity, where, ": this run was begun with ",
-            state.identity, "; found ", expected.identity,
-            ". Give the same, or another --out for a run of its own");
+    const auto [begun_with, found] = differences(state.identity, expected.identity);
+    require(state.identity == expected.identity, where, ": this run was begun with ", begun_with,
+            "; found ", found, ". Give the same, or another --out for a run of its own");
     require(state.data == expected.data, where, ": this run was begun on the tokens ", state.data,
-            "; found ", expected.data);
+            "; found ", expected.data, ". Give the same, by the same names");
     SafetensorsDirectory source(folder, "transformer.");
     fill_from_host(ctx, parameters, [&](Tensor host) { layout.read(host, source); });
     const SafetensorsFile moments(folder / kOptimizer);

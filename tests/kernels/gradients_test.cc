@@ -74,8 +74,10 @@ TEST_P(Gradients, OfActivatedLinear) {
                     sum * derivative([&](const Values& v) { return exact(v[0]); }, {kept[i]})[0]);
             }
             expect_values(h, hs, 4e-5);
-            expect_values(y, activated, 4e-5);
-            expect_values(dh, slopes, activations() == Dtype::f32 ? 4e-5 : 8e-3);
+            // What is not fused is rounded twice.
+            const double second = activations() == Dtype::f32 ? 0 : 0x1p-8;
+            expect_values(y, activated, 4e-5 + second);
+            expect_values(dh, slopes, 4e-5 + 2 * second);
         }
 }
 

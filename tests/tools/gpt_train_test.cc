@@ -131,7 +131,7 @@ TEST(GptTrain, ARunGoesOnAsItWasBegunAlone) {
     const fs::path out = folder.path() / "run";
     fs::copy(whole().out, out, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     fs::remove_all(out / "step-00000020");
-    expect_fails(train(out, {"--rate", "1e-3"}), 1, "rate 0.003");
+    expect_fails(train(out, {"--rate", "1e-3"}), 1, "was begun with rate 0.003");
     expect_fails(train(out, {"--train", data() / "val.bin"}), 1, "train.bin:");
 }
 
