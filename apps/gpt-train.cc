@@ -99,7 +99,9 @@ class Run {
         try {
             while (state_.step < options_.steps && !stopping()) {
                 advance(limit);
-                if (state_.step == options_.steps || state_.step % options_.save_every == 0) save();
+                const bool due =
+                    state_.step == options_.steps || state_.step % options_.save_every == 0;
+                if (due && saved_ != state_.step) save();
             }
         } catch (const Error& error) {  // the last step's parameters are good
             if (!ranks_->alone() && dynamic_cast<const gpt::Diverged*>(&error) == nullptr)

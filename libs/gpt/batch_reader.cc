@@ -35,8 +35,9 @@ BatchReader::BatchReader(Context& ctx, const TrainingOrder& order, int64_t seque
       next_(empty_batch(memory_, sequences * length)) {}
 
 Batch BatchReader::read(uint64_t first) {
+    const bool was_read = reading_.valid() && first_of_next_ == first;
     if (reading_.valid()) reading_.get();
-    if (first_of_next_ != first || first == 0) fill(next_, first);
+    if (!was_read) fill(next_, first);
     std::swap(now_, next_);
     first_of_next_ = first + sequences_ * ranks_;
     reading_ = std::async(std::launch::async, [this] { fill(next_, first_of_next_); });

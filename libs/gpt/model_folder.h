@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "gpt/parameters.h"
 
@@ -17,6 +18,12 @@ inline constexpr const char* kTokenizerFiles[] = {
 // `dtype`: of the weights.
 void describe_model(const std::filesystem::path& directory, const Config& config,
                     const std::filesystem::path& tokenizer, Dtype dtype);
+
+// Copies what describe_model() has written.
+void copy_description(const std::filesystem::path& from, const std::filesystem::path& to);
+
+// Writes a file whole or not at all. Throws Error naming it.
+void write_whole(const std::filesystem::path& file, std::string_view text);
 
 // Throws Error unless `path` can be written later: with `folder` nothing or an empty directory is
 // there, and what is nearest above it is a directory that may be written to.

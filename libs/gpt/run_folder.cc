@@ -33,12 +33,6 @@ std::string name_of_step(int64_t step) {
     return "step-" + std::string(digits.size() < 8 ? 8 - digits.size() : 0, '0') + digits;
 }
 
-void write_whole(const fs::path& file, std::string_view text) {
-    AtomicFile out(file);
-    out.write(text);
-    out.commit();
-}
-
 // A folder's entries reach the disk with it.
 void flush_folder(const fs::path& folder) {
     const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
@@ -240,10 +234,7 @@ void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState
                                              {"losses", state.outliers.losses.values()},
                                              {"norms", state.outliers.norms.values()}};
         write_whole(unfinished / kTraining, root.dump(2) + "\n");
-        write_whole(unfinished / kConfigFile, read_file(path_ / kConfigFile));
-        for (const char* shared : kTokenizerFiles)
-            if (fs::exists(path_ / shared))
-                write_whole(unfinished / shared, read_file(path_ / shared));
+        copy_description(path_, unfinished);
         flush_folder(unfinished);
         fs::remove_all(path_ / name);
         fs::rename(unfinished, path_ / name);

@@ -1,16 +1,8 @@
 // Self-attention and its gradients against the same in double, and against central differences.
-#include <functional>
-#include <numeric>
-
-#include "kernels/gradients.h"
-#include "support/ops.h"
+#include "support/gradients.h"
 
 namespace hark::test {
 namespace {
-
-using Values = std::vector<double>;
-
-Values in_double(const std::vector<float>& values) { return Values(values.begin(), values.end()); }
 
 // The sequences [start[b], start[b + 1]) by their rows.
 struct Rows {
@@ -85,21 +77,6 @@ Results attend(const Shape& shape, const Values& qkv, const Values& dout, double
         }
     std::transform(results.dqkv.begin(), results.dqkv.end(), results.dqkv.begin(), round);
     return results;
-}
-
-// The derivative of f by each of x.
-Values derivative(const std::function<double(const Values&)>& f, Values x) {
-    constexpr double kStep = 1e-4;
-    Values slopes;
-    for (double& value : x) {
-        const double kept = value;
-        value = kept + kStep;
-        const double above = f(x);
-        value = kept - kStep;
-        slopes.push_back((above - f(x)) / (2 * kStep));
-        value = kept;
-    }
-    return slopes;
 }
 
 // The size of the difference over that of what is expected, over every third part of a row of 3C

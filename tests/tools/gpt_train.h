@@ -108,6 +108,17 @@ inline void expect_fails(const ProcessResult& result, int exit_code, const std::
         << "'" << part << "' not in: " << result.err;
 }
 
+// A file for --hellaswag: a question four times, each time with another right answer.
+inline std::string questions() {
+    std::string bytes("\x8a\xd8\x34\x01\x01\0\0\0\x04\0\0\0", 12);
+    bytes.resize(1024, '\0');
+    for (const int label : {0, 1, 2, 3})
+        for (const int number :
+             {65535, 38, label, label, 4, 2, 97, 98, 1, 50, 2, 60, 70, 2, 80, 90, 2, 91, 92})
+            bytes += {static_cast<char>(number & 255), static_cast<char>(number >> 8)};
+    return bytes;
+}
+
 // The run that nothing breaks off.
 struct Whole {
     TemporaryDirectory folder;

@@ -110,13 +110,7 @@ TEST(GptTrain, ModelsGoToLlmcAndBack) {
 TEST(GptTrain, HellaSwagWithEveryValidation) {
     const TemporaryDirectory folder;
     const fs::path file = folder.path() / "hellaswag.bin";
-    std::string bytes("\x8a\xd8\x34\x01\x01\0\0\0\x04\0\0\0", 12);
-    bytes.resize(1024, '\0');
-    for (const int label : {0, 1, 2, 3})
-        for (const int number :
-             {65535, 38, label, label, 4, 2, 97, 98, 1, 50, 2, 60, 70, 2, 80, 90, 2, 91, 92})
-            bytes += {static_cast<char>(number & 255), static_cast<char>(number >> 8)};
-    write_text(file, bytes);
+    write_text(file, questions());
     const auto run = [&](const std::string& out) {
         return train(folder.path() / out, {"--hellaswag", file.string()});
     };
@@ -129,7 +123,7 @@ TEST(GptTrain, HellaSwagWithEveryValidation) {
     EXPECT_TRUE(line.ends_with("\tfraction\thellaswag")) << line;
     for (int step = 1; std::getline(lines, line); ++step)
         EXPECT_EQ(line.substr(line.rfind('\t')), step % 10 == 0 ? "\t0.2500" : "\t") << line;
-    write_text(file, bytes.substr(0, bytes.size() - 1));
+    write_text(file, questions().substr(0, questions().size() - 1));
     expect_fails(run("broken"), 1, file.string() + ": example 3: expected a token, found the");
     write_text(file, "");
     expect_fails(run("broken"), 1, file.string() + ": expected an evaluation file");

@@ -1,37 +1,12 @@
 // gpt-train as several ranks under mpirun, on the CPU: they equal one process, end together, and go
 // on from what they have saved.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <sstream>
-
 #include "core/error.h"
-#include "support/process.h"
+#include "tools/gpt_train.h"
 
 using namespace hark;
 using namespace hark::test;
-namespace fs = std::filesystem;
 
 namespace {
-
-// Token files and a tokenizer, made once.
-const fs::path& data() {
-    static const TemporaryDirectory folder;
-    static const bool made = [] {
-        std::string text;
-        for (int i = 0; text.size() < 60'000; ++i)
-            text += concat("Line ", i * i % 997, ", and the queen said yes.\n");
-        write_text(folder.path() / "text", text);
-        const ProcessResult result = run_shell(
-            concat("cd '", folder.path().string(),
-                   "' && gpt-tokenize --train-vocab 256 --output-dir tok text && gpt-tokenize "
-                   "--vocab tok --val val.bin --val-block 256 --val-every 10 text > train.bin"));
-        EXPECT_EQ(result.exit_code, 0) << result.err;
-        return true;
-    }();
-    static_cast<void>(made);
-    return folder.path();
-}
 
 std::string command(const fs::path& out, const std::string& more) {
     const std::string at = data().string();
@@ -75,7 +50,7 @@ ProcessResult signalled(const fs::path& folder, const std::string& more, int ran
 }
 
 // The numbers of the lines: step, loss, val_loss (0: none), rate, norm.
-std::vector<std::vector<double>> steps_of(const std::string& out) {
+std::vector<std::vector<double>> numbers_of(const std::string& out) {
     std::vector<std::vector<double>> lines;
     std::istringstream in(out);
     for (std::string line; std::getline(in, line);) {
@@ -92,7 +67,7 @@ std::vector<std::vector<double>> steps_of(const std::string& out) {
 void expect_near_end(const ProcessResult& found, const ProcessResult& whole, size_t count) {
     ASSERT_EQ(found.exit_code, 0) << found.err;
     ASSERT_EQ(whole.exit_code, 0) << whole.err;
-    const auto ours = steps_of(found.out), theirs = steps_of(whole.out);
+    const auto ours = numbers_of(found.out), theirs = numbers_of(whole.out);
     ASSERT_EQ(ours.size(), count) << found.out;
     ASSERT_GE(theirs.size(), count);
     for (size_t i = 0; i < count; ++i) {
@@ -121,14 +96,6 @@ size_t count_of(const std::string& text, const std::string& part) {
     return count;
 }
 
-std::vector<std::string> checkpoints_of(const fs::path& out) {
-    std::vector<std::string> names;
-    for (const fs::directory_entry& entry : fs::directory_iterator(out))
-        if (entry.is_directory()) names.push_back(entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
 }  // namespace
 
 // A question four times, each time with another right answer: a quarter is answered rightly, if
@@ -136,13 +103,7 @@ std::vector<std::string> checkpoints_of(const fs::path& out) {
 TEST(GptTrainRanks, HellaSwagIsShared) {
     const TemporaryDirectory folder;
     const fs::path file = folder.path() / "hellaswag.bin";
-    std::string bytes("\x8a\xd8\x34\x01\x01\0\0\0\x04\0\0\0", 12);
-    bytes.resize(1024, '\0');
-    for (const int label : {0, 1, 2, 3})
-        for (const int number :
-             {65535, 38, label, label, 4, 2, 97, 98, 1, 50, 2, 60, 70, 2, 80, 90, 2, 91, 92})
-            bytes += {static_cast<char>(number & 255), static_cast<char>(number >> 8)};
-    write_text(file, bytes);
+    write_text(file, questions());
     for (const int ranks : {2, 3}) {
         const ProcessResult result =
             train(ranks, folder.path() / std::to_string(ranks),
@@ -196,7 +157,7 @@ TEST(GptTrainRanks, ASignalToOneSavesAndEndsAll) {
     EXPECT_NE(ended.exit_code, 124) << "the ranks have not ended";
     ASSERT_EQ(checkpoints_of(folder.path() / "run").size(), 1u) << ended.err;
     // Step by step up to the last one that was written.
-    const auto lines = steps_of(read_text(folder.path() / "lines"));
+    const auto lines = numbers_of(read_text(folder.path() / "lines"));
     std::string digits = std::to_string(lines.size());
     EXPECT_EQ(checkpoints_of(folder.path() / "run")[0],
               "step-" + std::string(8 - digits.size(), '0') + digits);
