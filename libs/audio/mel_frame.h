@@ -10,11 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#ifdef __CUDACC__
-#define HARK_BOTH __host__ __device__ __forceinline__
-#else
-#define HARK_BOTH inline __attribute__((always_inline))
-#endif
+#include "core/both.h"
 
 namespace hark::mel_frame {
 

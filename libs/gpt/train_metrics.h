@@ -29,8 +29,8 @@ struct Metrics {
 using Clock = std::chrono::steady_clock;
 double milliseconds_since(Clock::time_point begin);
 
-// Operations a second in a large product of matrices of that type (f32, on a GPU bf16 too): the
-// best of four of 1024 cubed on the CPU, of 8192 cubed on a GPU.
+// Operations a second in a large product of matrices of that type (f32 or bf16): the best of four
+// of 1024 cubed on the CPU, of 8192 cubed on a GPU.
 double measured_limit(Context& ctx, Dtype type);
 
 }  // namespace hark::gpt

@@ -150,8 +150,8 @@ void TrainOptions::flags(Flags& flags) {
               1, 64);
     compute.flags(
         flags, {"auto", "f32", "bf16"},
-        "TYPE of products and activations; auto: bf16 on a GPU, f32 on the CPU, which has "
-        "no other; parameters and gradients are f32");
+        "TYPE of matrices and activations; auto: bf16 on a GPU, f32 on the CPU, where bf16 takes "
+        "less memory and more time; parameters and gradients are f32");
 }
 
 void TrainOptions::check() const {
@@ -176,9 +176,9 @@ Recompute TrainOptions::recompute_level() const {
 }
 
 Dtype TrainOptions::matrices(Device device) const {
-    require_usage(device == Device::cuda || compute.dtype != "bf16",
-                  "--dtype: expected f32 on the CPU, found 'bf16', which takes a GPU");
-    return device == Device::cuda && compute.dtype != "f32" ? Dtype::bf16 : Dtype::f32;
+    const bool half =
+        compute.dtype == "bf16" || (compute.dtype == "auto" && device == Device::cuda);
+    return half ? Dtype::bf16 : Dtype::f32;
 }
 
 std::string TrainOptions::schedule_of_ranks() const {

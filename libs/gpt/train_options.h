@@ -62,7 +62,6 @@ struct TrainOptions {
     void check() const;  // throws UsageError
     Recompute recompute_level() const;
     // The type of the matrices in products: bf16 on a GPU, f32 on the CPU, or as --dtype says.
-    // Throws UsageError for bf16 on the CPU.
     Dtype matrices(Device device) const;
     // Whether --model is a file in llm.c's format.
     bool from_llmc() const { return model.ends_with(".bin"); }

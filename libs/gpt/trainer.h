@@ -32,9 +32,9 @@ struct Outliers {
     OutlierWindow losses, norms;
 };
 
-// Parameters, gradients and moments are f32 on the context's device. Where `matrices` is bf16, a
-// GPU multiplies with a copy of the matrices that is rounded by chance after every step, with a
-// seed of the step, and its activations are bf16.
+// Parameters, gradients and moments are f32 on the context's device. Where `matrices` is bf16,
+// products are made with a copy of the matrices that is rounded by chance after every step, with a
+// seed of the step, and activations are bf16.
 //
 // Several ranks each compute their share of a step's sequences. Parameters and gradients are whole
 // on each of them. With AdamW the sum of the gradients is left in parts, of which each rank has

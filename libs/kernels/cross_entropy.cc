@@ -6,6 +6,7 @@
 #include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
 #include "kernels/parallel.h"
+#include "kernels/widened.h"
 
 namespace hark {
 
@@ -13,6 +14,12 @@ void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, i
                    float scale) {
     if (ctx.on_cuda())
         return cuda_gradients().cross_entropy(ctx, losses, logits, targets, n_vocab, scale);
+    if (logits.dtype == Dtype::bf16) {
+        Widened wide(ctx, "cross_entropy");
+        const Tensor values = scale == 0 ? wide.in(logits) : wide.inout(logits);
+        cross_entropy(ctx, losses, values, targets, n_vocab, scale);
+        return wide.round();
+    }
     check_tensor("cross_entropy", "logits", logits, Dtype::f32, {-1, -1});
     const int64_t rows = logits.dim(0), columns = logits.dim(1);
     require(0 < n_vocab && n_vocab <= columns, "cross_entropy: expected 1 to ", columns,

@@ -1,10 +1,14 @@
+#include <algorithm>
 #include <cstring>
 
+#include "core/random.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
 #include "kernels/parallel.h"
+#include "kernels/rounding.h"
+#include "kernels/widened.h"
 
 namespace hark {
 namespace {
@@ -22,12 +26,35 @@ void set_zero(Context& ctx, Tensor x) {
 }
 
 void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
-    require(ctx.on_cuda(), "round_randomly: runs on a GPU alone");
-    cuda_gradients().round_randomly(ctx, to, x, seed);
+    if (ctx.on_cuda()) return cuda_gradients().round_randomly(ctx, to, x, seed);
+    check_tensor("round_randomly", "x", x, Dtype::f32, {-1});
+    check_tensor("round_randomly", "to", to, Dtype::bf16, {x.dim(0)});
+    const float* from = x.as<float>();
+    bf16_t* rounded = to.as<bf16_t>();
+    const uint64_t start = Random(seed).next();
+    constexpr int64_t kAtOnce = 1 << 14;  // a multiple of 4
+    const int64_t n = x.dim(0);
+    parallel_for(ctx.threads, (n + kAtOnce - 1) / kAtOnce, [&](int64_t piece) {
+        const int64_t end = std::min(n, (piece + 1) * kAtOnce);
+        for (int64_t first = piece * kAtOnce; first < end; first += 4) {
+            const uint64_t chances = chances_of(start, static_cast<uint64_t>(first) / 4);
+            for (int64_t i = first; i < std::min(end, first + 4); ++i) {
+                uint32_t bits;
+                std::memcpy(&bits, from + i, sizeof bits);
+                const auto chance = static_cast<uint32_t>(chances >> (16 * (i - first))) & 0xffff;
+                rounded[i].bits = rounded_by(bits, chance);
+            }
+        }
+    });
 }
 
 void activate(Context& ctx, Tensor y, Tensor x, Activation f) {
     if (ctx.on_cuda()) return cuda_gradients().activate(ctx, y, x, f);
+    if (x.dtype == Dtype::bf16) {
+        Widened wide(ctx, "activate");
+        activate(ctx, wide.out(y), wide.in(x), f);
+        return wide.round();
+    }
     check_activation("activate", x, f);
     check_tensor("activate", "y", y, Dtype::f32, {x.dim(0), x.dim(1)});
     const int64_t columns = x.dim(1);
@@ -40,6 +67,11 @@ void activate(Context& ctx, Tensor y, Tensor x, Activation f) {
 
 void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation f) {
     if (ctx.on_cuda()) return cuda_gradients().activate_backward(ctx, dx, dy, x, f);
+    if (x.dtype == Dtype::bf16) {
+        Widened wide(ctx, "activate_backward");
+        activate_backward(ctx, wide.out(dx), wide.in(dy), wide.in(x), f);
+        return wide.round();
+    }
     check_activation("activate_backward", x, f);
     check_tensor("activate_backward", "dx", dx, Dtype::f32, {x.dim(0), x.dim(1)});
     check_tensor("activate_backward", "dy", dy, Dtype::f32, {x.dim(0), x.dim(1)});

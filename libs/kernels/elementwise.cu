@@ -4,24 +4,16 @@
 #include "core/random.h"
 #include "kernels/gelu.cuh"
 #include "kernels/gradients.cuh"
+#include "kernels/rounding.h"
 
 namespace hark::cuda {
 namespace {
 
-// Sixteen random bits for each value: a generator by counters, a quarter of whose numbers a value
-// has. Source: Steele, Lea & Flood 2014, figure 17 (SplitMix64).
 struct Rounding {
     static constexpr int kValues = 8, kPacks = 1;
     __nv_bfloat16* to;
     const float* x;
     uint64_t start;
-
-    __device__ uint64_t draw(uint64_t i) const {
-        uint64_t z = start + i * 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        return z ^ (z >> 31);
-    }
 
     template <int V, int P>
     __device__ void run(int64_t first, int64_t) const {
@@ -29,20 +21,13 @@ struct Rounding {
         Pack<__nv_bfloat16, V> rounded;
         uint64_t drawn = 0;
         for (int v = 0; v < V; ++v) {
-            if (v % 4 == 0) drawn = draw(static_cast<uint64_t>(first + v) / 4);
+            if (v % 4 == 0) drawn = chances_of(start, static_cast<uint64_t>(first + v) / 4);
             const auto place = static_cast<unsigned>(V == 1 ? first % 4 : v % 4);
             const auto chance = static_cast<uint32_t>(drawn >> (16 * place)) & 0xffff;
-            rounded.values[v] = __ushort_as_bfloat16(round(values.values[v], chance));
+            rounded.values[v] =
+                __ushort_as_bfloat16(rounded_by(__float_as_uint(values.values[v]), chance));
         }
         store_pack(to + first, rounded);
-    }
-
-    // What is cut off carries over as often as it is large.
-    static __device__ unsigned short round(float x, uint32_t chance) {
-        const uint32_t bits = __float_as_uint(x);
-        const bool finite = (bits & 0x7f800000) != 0x7f800000;
-        const uint32_t quiet = (bits & 0x007fffff) ? 0x00400000 : 0;  // no NaN becomes infinity
-        return static_cast<unsigned short>((finite ? bits + chance : bits | quiet) >> 16);
     }
 };
 

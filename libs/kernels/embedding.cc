@@ -6,6 +6,7 @@
 #include "kernels/cuda_library.h"
 #include "kernels/gradients.h"
 #include "kernels/parallel.h"
+#include "kernels/widened.h"
 
 namespace hark {
 namespace {
@@ -25,6 +26,11 @@ void check_ids(const int32_t* ids, const int32_t* places, int64_t rows, int64_t 
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
                Tensor positions) {
     if (ctx.on_cuda()) return cuda_ops().embedding(ctx, y, tokens, position, table, positions);
+    if (y.dtype == Dtype::bf16) {
+        Widened wide(ctx, "embedding");
+        embedding(ctx, wide.out(y), tokens, position, table, positions);
+        return wide.round();
+    }
     check_matrix("embedding", table);
     require(tokens.rank == 1, "embedding: expected tokens i32 (T), found ", tokens);
     const int64_t rows = tokens.dim(0), channels = table.values.dim(1);
@@ -53,6 +59,10 @@ void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor d
                         Tensor position) {
     if (ctx.on_cuda())
         return cuda_gradients().embedding_backward(ctx, dtable, dpositions, dy, tokens, position);
+    if (dy.dtype == Dtype::bf16) {
+        Widened wide(ctx, "embedding_backward");
+        return embedding_backward(ctx, dtable, dpositions, wide.in(dy), tokens, position);
+    }
     require(dy.rank == 2, "embedding_backward: expected dy f32 (T, C), found ", dy);
     const int64_t rows = dy.dim(0), channels = dy.dim(1);
     check_tensor("embedding_backward", "dy", dy, Dtype::f32, {rows, channels});

@@ -2,12 +2,13 @@
 // optimizer. The conventions are those of ops.h, with the same letters.
 //
 // A gradient carries a d in front of what it belongs to: dx is the loss's derivative by x.
-// Activations x, y and their gradients are f32 on the CPU, on a GPU f32 or bf16, all of a call
-// alike; matrices that are multiplied with are of their type. Vectors, losses and gradients of
-// weights are f32 everywhere. Gradients of weights are added to (`+=`), so that a step may come in
-// parts; a clipped or skipped step never leaves them half done. The same input gives the same bits:
-// on the CPU with the same number of threads, on which the products alone depend, whose sums oneDNN
-// may cut where there are more; on a GPU with the same kind of GPU.
+// Activations x, y and their gradients are f32 or bf16, all of a call alike; matrices that are
+// multiplied with are of their type. Vectors, losses and gradients of weights are f32 everywhere.
+// bf16 is what is stored: sums and functions are computed in f32, on the CPU from widened copies in
+// ctx.arena, and every output is rounded to nearest even. Gradients of weights are added to (`+=`),
+// so that a step may come in parts; a clipped or skipped step never leaves them half done. The same
+// input gives the same bits: on the CPU with the same number of threads, on which the products
+// alone depend, whose sums oneDNN may cut where there are more; on a GPU with the same kind of GPU.
 #pragma once
 
 #include "kernels/ops.h"
@@ -37,7 +38,7 @@ void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
 void set_zero(Context& ctx, Tensor x);
 
 // to (n) bf16 = x (n) f32, up or down to a neighbour by chance, so that the mean is x; the same for
-// the same seed. Infinities and what is no number stay. On a GPU alone.
+// the same seed, on the CPU and every GPU. Infinities and what is no number stay.
 void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed);
 
 // y = f(x) for each element, f not none; and dx = dy f'(x), where dx may be dy.
@@ -102,7 +103,7 @@ void orthogonalize(Context& ctx, Tensor y, Tensor x);
 // al. 2025 (Muon is scalable), equation 4.
 struct Muon {
     float rate = 0, momentum = 0.95f, decay = 0.1f;
-    Dtype products = Dtype::f32;  // of the iteration; on a GPU bf16 too
+    Dtype products = Dtype::f32;  // of the iteration; bf16 on a GPU alone, the CPU's are f32
 };
 // One step of the matrix p (N, K) f32, with gradients g times clip[1] and the momentum m. Where
 // clip[0] is not finite nothing changes.

@@ -6,11 +6,18 @@
 #include "kernels/cuda_library.h"
 #include "kernels/gradients.h"
 #include "kernels/parallel.h"
+#include "kernels/product.h"
+#include "kernels/widened.h"
 
 namespace hark {
 
 void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps) {
     if (ctx.on_cuda()) return cuda_ops().layer_norm(ctx, y, x, w, b, eps);
+    if (x.dtype == Dtype::bf16) {
+        Widened wide(ctx, "layer_norm");
+        layer_norm(ctx, wide.out(y), wide.in(x), w, b, eps);
+        return wide.round();
+    }
     require(x.rank >= 1 && x.dtype == Dtype::f32 && x.dim(-1) > 0,
             "layer_norm: expected x f32 (T, C), found ", x);
     const int64_t channels = x.dim(-1), rows = x.rows();
@@ -32,14 +39,22 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
                          Tensor w, float eps, Tensor sums) {
     if (ctx.on_cuda())
         return cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, eps, sums);
-    require(x.rank == 2 && x.dim(1) > 0, "layer_norm_backward: expected x f32 (T, C), found ", x);
+    require(x.rank == 2 && x.dim(1) > 0, "layer_norm_backward: expected x (T, C), found ", x);
     const int64_t rows = x.dim(0), channels = x.dim(1);
+    if (sums) check_tensor("layer_norm_backward", "sums", sums, Dtype::f32, {channels});
+    if (x.dtype == Dtype::bf16) {
+        Widened wide(ctx, "layer_norm_backward");
+        layer_norm_backward(ctx, wide.inout(dx), dw, db, wide.in(dy), wide.in(x), w, eps);
+        wide.round();
+        // Of what dx holds now.
+        if (sums) cpu_add_rows(ctx, sums.as<float>(), wide.in(dx).as<float>(), rows, channels);
+        return;
+    }
     check_tensor("layer_norm_backward", "x", x, Dtype::f32, {rows, channels});
     check_tensor("layer_norm_backward", "dx", dx, Dtype::f32, {rows, channels});
     check_tensor("layer_norm_backward", "dy", dy, Dtype::f32, {rows, channels});
     for (const Tensor& vector : {w, dw, db})
         check_tensor("layer_norm_backward", "w, dw and db", vector, Dtype::f32, {channels});
-    if (sums) check_tensor("layer_norm_backward", "sums", sums, Dtype::f32, {channels});
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     auto* statistics = reinterpret_cast<NormStatistics*>(
@@ -55,10 +70,8 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
         const int64_t first = i * kColumnsAtOnce;
         cpu.norm_gradients(weights + first, biases + first, gradient + first, input + first,
                            statistics, rows, channels, std::min(kColumnsAtOnce, channels - first));
-        if (sums)
-            cpu.add_rows(sums.as<float>() + first, to + first, rows, channels,
-                         std::min(kColumnsAtOnce, channels - first));
     });
+    if (sums) cpu_add_rows(ctx, sums.as<float>(), to, rows, channels);
 }
 
 }  // namespace hark

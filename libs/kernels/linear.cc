@@ -6,6 +6,7 @@
 #include "kernels/onednn.h"
 #include "kernels/parallel.h"
 #include "kernels/product.h"
+#include "kernels/widened.h"
 
 namespace hark {
 
@@ -26,6 +27,11 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
 
 void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual) {
     if (ctx.on_cuda()) return cuda_gradients().linear_forward(ctx, y, x, w, b, residual);
+    if (x.dtype == Dtype::bf16) {
+        Widened wide(ctx, "linear_forward");
+        linear(ctx, wide.out(y), wide.in(x), {w}, {.bias = b, .residual = wide.in(residual)});
+        return wide.round();
+    }
     linear(ctx, y, x, {w}, {.bias = b, .residual = residual});
 }
 
@@ -39,7 +45,13 @@ void linear_activated(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tens
 void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
                      const Activated& from) {
     if (ctx.on_cuda()) return cuda_gradients().linear_backward(ctx, dx, dw, db, dy, x, w, from);
-    check_tensor("linear_backward", "w", w, Dtype::f32, {-1, -1});
+    if (x.dtype == Dtype::bf16) {
+        Widened wide(ctx, "linear_backward");
+        linear_backward(ctx, wide.out(dx), dw, db, wide.in(dy), wide.in(x), w,
+                        {wide.in(from.h), from.f});
+        return wide.round();
+    }
+    check_matrix("linear_backward", {w});
     const int64_t n = w.dim(0), k = w.dim(1), rows = x.rows();
     check_tensor("linear_backward", "x", x, Dtype::f32, {rows, k});
     check_tensor("linear_backward", "dy", dy, Dtype::f32, {rows, n});
@@ -47,19 +59,11 @@ void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
     if (dx) check_tensor("linear_backward", "dx", dx, Dtype::f32, {rows, k});
     if (db) check_tensor("linear_backward", "db", db, Dtype::f32, {n});
     const float *gradient = dy.as<float>(), *input = x.as<float>();
-    if (dx)
-        onednn::multiply(ctx.threads, dx.as<float>(), k, {gradient, n}, {w.as<float>(), k}, rows, k,
-                         n, false);
+    if (dx) cpu_product_backward(ctx, dx.as<float>(), gradient, rows, {w});
     if (dx && from.h) activate_backward(ctx, dx, dx, from.h, from.f);
     onednn::multiply(ctx.threads, dw.as<float>(), k, {gradient, n, true}, {input, k}, n, k, rows,
                      true);
-    if (!db) return;
-    float* sums = db.as<float>();
-    parallel_for(ctx.threads, (n + kColumnsAtOnce - 1) / kColumnsAtOnce, [&](int64_t i) {
-        const int64_t first = i * kColumnsAtOnce;
-        cpu_kernels().add_rows(sums + first, gradient + first, rows, n,
-                               std::min(kColumnsAtOnce, n - first));
-    });
+    if (db) cpu_add_rows(ctx, db.as<float>(), gradient, rows, n);
 }
 
 }  // namespace hark

@@ -3,9 +3,10 @@
 // Outputs come first, then inputs, weights, scalars; Context before all. A kernel checks its
 // arguments once, throws Error where they do not fit, and neither allocates (scratch comes from
 // ctx.arena) nor synchronises. All tensors of a call live on ctx.device. Activations are f32 on
-// the CPU; on a GPU f32, f16 or bf16, where biases, norms and positions stay f32. Letters: B
-// sequences, T rows (tokens or frames, those of all sequences packed one after another), C
-// channels, H heads, D channels of a head, V vocabulary.
+// the CPU, in what training takes of it (layer_norm, embedding) also bf16; on a GPU f32, f16 or
+// bf16. Biases, norms and positions are f32. Letters: B sequences, T rows (tokens or frames, those
+// of all sequences packed one after another), C channels, H heads, D channels of a head, V
+// vocabulary.
 //
 // Ids, rows, slots and lengths are tensors too. On the CPU one that points outside is an Error. On
 // a GPU the host does not see them: the result that it would have given is NaN, and what would have

@@ -96,6 +96,20 @@ const float* widened(Context& ctx, const Matrix& w, int64_t begin, int64_t end, 
     return scratch;
 }
 
+// Of weights that are not f32 so many rows are widened at a time.
+int64_t rows_at_once(const Matrix& w) {
+    const int64_t n_size = w.values.dim(0);
+    return w.values.dtype == Dtype::f32
+               ? n_size
+               : std::clamp<int64_t>(kBlockWeights / w.values.dim(1), 1, n_size);
+}
+
+// Room for them.
+float* scratch_for(Context& ctx, const Matrix& w) {
+    if (w.values.dtype == Dtype::f32) return nullptr;
+    return ctx.arena.tensor(Dtype::f32, {rows_at_once(w), w.values.dim(1)}).as<float>();
+}
+
 // y's columns [begin, begin + n) from their products.
 void finish(Context& ctx, float* y, int64_t ldy, const float* product, int64_t ld_product,
             int64_t rows, int64_t n, int64_t begin, const Pointers& then) {
@@ -111,12 +125,8 @@ void finish(Context& ctx, float* y, int64_t ldy, const float* product, int64_t l
 
 void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                  Pointers then) {
-    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
-    const bool stored_wide = w.values.dtype == Dtype::f32;
-    const int64_t block =
-        stored_wide ? n_size : std::clamp<int64_t>(kBlockWeights / k_size, 1, n_size);
-    float* scratch = nullptr;
-    if (!stored_wide) scratch = ctx.arena.tensor(Dtype::f32, {block, k_size}).as<float>();
+    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1), block = rows_at_once(w);
+    float* scratch = scratch_for(ctx, w);
     // A residual that is y itself is added to by the product, unless an activation comes between.
     const bool aliased = then.residual == y;
     const bool accumulate = aliased && then.activation == Activation::none;
@@ -193,6 +203,26 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
     if (w.values.dtype == Dtype::i8 && cpu.has_int8)
         return product_int8(ctx, y, x, t_size, w, then);
     product_f32(ctx, y, x, t_size, w, then);
+}
+
+void cpu_product_backward(Context& ctx, float* dx, const float* dy, int64_t rows, const Matrix& w) {
+    const Arena::Scope scope(ctx.arena);
+    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1), block = rows_at_once(w);
+    float* scratch = scratch_for(ctx, w);
+    for (int64_t begin = 0; begin < n_size; begin += block) {
+        const int64_t n = std::min(block, n_size - begin);
+        const float* weights = widened(ctx, w, begin, begin + n, scratch);
+        onednn::multiply(ctx.threads, dx, k_size, {dy + begin, n_size}, {weights, k_size}, rows,
+                         k_size, n, begin > 0);
+    }
+}
+
+void cpu_add_rows(Context& ctx, float* sums, const float* x, int64_t rows, int64_t n_size) {
+    parallel_for(ctx.threads, (n_size + kColumnsAtOnce - 1) / kColumnsAtOnce, [&](int64_t i) {
+        const int64_t first = i * kColumnsAtOnce;
+        cpu_kernels().add_rows(sums + first, x + first, rows, n_size,
+                               std::min(kColumnsAtOnce, n_size - first));
+    });
 }
 
 }  // namespace hark

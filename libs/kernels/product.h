@@ -1,4 +1,4 @@
-// The product behind linear and conv1d on the CPU.
+// The product behind linear and conv1d on the CPU, and what gradients take of it.
 #pragma once
 
 #include "kernels/ops.h"
@@ -9,6 +9,12 @@ namespace hark {
 // by the callers. Up to kFewRows rows a row's bits do not depend on the others.
 void cpu_product(Context& ctx, float* y, const float* x, int64_t rows, const Matrix& w,
                  const Epilogue& then);
+
+// dx (rows, K) = dy (rows, N) W
+void cpu_product_backward(Context& ctx, float* dx, const float* dy, int64_t rows, const Matrix& w);
+
+// sums (N) += the rows of x (rows, N), in their order
+void cpu_add_rows(Context& ctx, float* sums, const float* x, int64_t rows, int64_t n_size);
 
 constexpr int64_t kFewRows = 16;
 

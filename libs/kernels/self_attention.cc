@@ -10,6 +10,7 @@
 #include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
 #include "kernels/onednn.h"
+#include "kernels/widened.h"
 
 namespace hark {
 namespace {
@@ -150,6 +151,11 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
 
 void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences) {
     if (ctx.on_cuda()) return cuda_gradients().self_attention(ctx, out, lse, qkv, sequences);
+    if (qkv.dtype == Dtype::bf16) {
+        Widened wide(ctx, "self_attention");
+        self_attention(ctx, wide.out(out), lse, wide.in(qkv), sequences);
+        return wide.round();
+    }
     const Problem p = checked("self_attention", out, lse, qkv, sequences);
     each_head(ctx, p, qkv.dim(0), [&](int64_t first, int64_t rows, int64_t h, float* scores) {
         forward_head(p, out.as<float>(), first, rows, h, scores);
@@ -160,6 +166,12 @@ void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out,
                              Tensor qkv, const Sequences& sequences) {
     if (ctx.on_cuda())
         return cuda_gradients().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
+    if (qkv.dtype == Dtype::bf16) {
+        Widened wide(ctx, "self_attention_backward");
+        self_attention_backward(ctx, wide.out(dqkv), wide.in(dout), wide.in(out), lse, wide.in(qkv),
+                                sequences);
+        return wide.round();
+    }
     const Problem p = checked("self_attention_backward", out, lse, qkv, sequences);
     check_tensor("self_attention_backward", "dqkv", dqkv, Dtype::f32, {qkv.dim(0), qkv.dim(1)});
     check_tensor("self_attention_backward", "dout", dout, Dtype::f32, {out.dim(0), out.dim(1)});

@@ -41,6 +41,23 @@ TEST_P(Gradients, OfLinear) {
     }
 }
 
+// So many that the CPU widens those of bf16 in parts, whose sums are put together.
+TEST_P(Gradients, OfLinearWithManyWeights) {
+    constexpr int64_t kRows = 3, kColumns = 1000, kOut = 1100;
+    const auto w = random(kOut * kColumns, 1, 0.03), dy = random(kRows * kOut, 2);
+    const auto x = random(kRows * kColumns, 3);
+    Tensor dx = filled_active({kRows, kColumns}, 9), dw = filled({kOut, kColumns}, 0);
+    linear_backward(ctx(), dx, dw, {}, up_active(dy, {kRows, kOut}),
+                    up_active(x, {kRows, kColumns}), up_active(w, {kOut, kColumns}));
+    Values expected(kRows * kColumns);
+    for (size_t t = 0; t < kRows; ++t)
+        for (size_t n = 0; n < kOut; ++n)
+            for (size_t k = 0; k < kColumns; ++k)
+                expected[t * kColumns + k] +=
+                    static_cast<double>(dy[t * kOut + n]) * w[n * kColumns + k];
+    expect_values(dx, expected);
+}
+
 double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 double gelu_tanh(double x) {
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
@@ -205,6 +222,12 @@ TEST_P(Gradients, WrongShapesAreErrors) {
     EXPECT_THROW(linear_backward(ctx(), x, w, b, x, x, w), Error);
     EXPECT_THROW(linear_backward(ctx(), x, dy, b, dy, x, w), Error);
     EXPECT_THROW(activate(ctx(), x, x, Activation::none), Error);
+    // Of two types.
+    const Tensor other = filled({3, 4}, 1, activations() == Dtype::f32 ? Dtype::bf16 : Dtype::f32);
+    EXPECT_THROW(activate(ctx(), x, other, Activation::gelu), Error);
+    EXPECT_THROW(
+        layer_norm_backward(ctx(), x, filled({4}, 0), filled({4}, 0), other, x, filled({4}, 0)),
+        Error);
     EXPECT_THROW(layer_norm_backward(ctx(), x, b, b, x, x, b), Error);
     if (!ctx().on_cuda()) {  // where a target can be seen
         EXPECT_THROW(
@@ -216,7 +239,8 @@ TEST_P(Gradients, WrongShapesAreErrors) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Gradients,
-                         testing::Values(kCpuCase, kOneThreadCase, kCudaF32Case, kCudaBf16Case),
+                         testing::Values(kCpuCase, kOneThreadCase, kCpuBf16Case, kCudaF32Case,
+                                         kCudaBf16Case),
                          name_of_case);
 
 }  // namespace

@@ -86,7 +86,8 @@ TEST_P(LayerNorm, WrongShapesAreErrors) {
     EXPECT_THROW(layer_norm(device.ctx(), x, x, w, Tensor()), Error);
 }
 
-const DeviceCase kCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
+const DeviceCase kCases[] = {kCpuCase,     kOneThreadCase, kCpuBf16Case,
+                             kCudaF32Case, kCudaF16Case,   kCudaBf16Case};
 INSTANTIATE_TEST_SUITE_P(Devices, LayerNorm, testing::ValuesIn(kCases), name_of_case);
 
 // A residual kept in f32 goes into products of 16 bits.

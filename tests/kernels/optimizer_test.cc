@@ -1,8 +1,12 @@
 // The optimizer beside its papers' own arithmetic in double.
+#include <limits>
+
 #include "support/gradients.h"
 
 namespace hark::test {
 namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class Optimizer : public GradientTest {};
 
@@ -114,16 +118,67 @@ TEST_P(Optimizer, MuonStepsAlongTheOrthogonalMomentum) {
 
 TEST_P(Optimizer, ANormThatIsNoNumberIsSeen) {
     std::vector<float> g = random_values(40000, 1);
-    g[33333] = std::numeric_limits<float>::quiet_NaN();
+    g[33333] = kNan;
     Tensor clip = filled({2}, 0);
     clip_by_norm(ctx(), clip, up(g, {40000}), 1);
     EXPECT_TRUE(std::isnan(down(clip)[0]) && std::isnan(down(clip)[1]));
+}
+
+// From values no bf16 holds to a neighbour, by chance: both occur, in parts that make the mean.
+TEST_P(Optimizer, RoundsAtRandom) {
+    constexpr int64_t kCount = 200003;
+    for (const float value : {1.001f, -2.7182818f, 1e-20f, 3.0f, 65537.0f}) {
+        SCOPED_TRACE(value);
+        const Tensor to = filled({kCount}, 0, Dtype::bf16);
+        round_randomly(ctx(), to, filled({kCount}, value), 5);
+        uint32_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        const float near = to_float(bf16_t{static_cast<uint16_t>(bits >> 16)});
+        const float far = to_float(bf16_t{static_cast<uint16_t>((bits >> 16) + 1)});
+        int64_t ups = 0;
+        for (const float rounded : down(to)) {
+            ASSERT_TRUE(rounded == near || rounded == far) << rounded;
+            ups += rounded == far;
+        }
+        // Within five deviations.
+        const double chance = static_cast<double>(bits & 0xffff) / 65536;
+        EXPECT_NEAR(static_cast<double>(ups), chance * kCount,
+                    5 * std::sqrt(chance * (1 - chance) * kCount));
+        EXPECT_EQ(ups > 0, chance > 0);
+    }
+}
+
+TEST_P(Optimizer, RoundingDependsOnTheSeedAlone) {
+    std::vector<float> x = random_values(40001, 1);
+    const float infinity = std::numeric_limits<float>::infinity();
+    x[7] = infinity, x[8] = -infinity, x[9] = kNan;
+    const uint32_t low = 0x7f800001;  // no number, of which nothing would be left above
+    std::memcpy(&x[10], &low, sizeof low);
+    const auto rounded = [&](const Tensor& from, uint64_t seed) {
+        const Tensor to = filled({from.dim(0)}, 0, Dtype::bf16);
+        round_randomly(ctx(), to, from, seed);
+        std::vector<float> found = down(to);
+        EXPECT_TRUE(found[7] == infinity && found[8] == -infinity);
+        EXPECT_TRUE(std::isnan(found[9]) && std::isnan(found[10]));
+        found[9] = found[10] = 0;  // equal nothing
+        return found;
+    };
+    const Tensor from = up(x, {std::ssize(x)});
+    const std::vector<float> first = rounded(from, 3);
+    EXPECT_EQ(rounded(from, 3), first);
+    EXPECT_NE(rounded(from, 4), first);
+    // Neither does it on where the values are, here at no whole 16 bytes.
+    std::vector<float> behind = x;
+    behind.insert(behind.begin(), 1.0f);
+    EXPECT_EQ(rounded(up(behind, {std::ssize(behind)}).slice(1, std::ssize(behind)), 3), first);
 }
 
 TEST_P(Optimizer, WrongShapesAreErrors) {
     Tensor b = filled({5}, 0), clip = filled({2}, 1);
     EXPECT_THROW(clip_by_norm(ctx(), filled({3}, 0), b, 1), Error);
     EXPECT_THROW(clip_by_norm(ctx(), clip, b, -1), Error);
+    EXPECT_THROW(round_randomly(ctx(), filled({4}, 0, Dtype::bf16), b, 1), Error);
+    EXPECT_THROW(round_randomly(ctx(), filled({5}, 0), b, 1), Error);
     EXPECT_THROW(adamw(ctx(), b, b, b, b, clip, 6, {}), Error);
     EXPECT_THROW(adamw(ctx(), b, b, b, filled({4}, 0), clip, 5, {}), Error);
 }

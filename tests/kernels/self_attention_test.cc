@@ -281,7 +281,8 @@ TEST_P(SelfAttention, WrongShapesAreErrors) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SelfAttention,
-                         testing::Values(kCpuCase, kOneThreadCase, kCudaF32Case, kCudaBf16Case),
+                         testing::Values(kCpuCase, kOneThreadCase, kCpuBf16Case, kCudaF32Case,
+                                         kCudaBf16Case),
                          name_of_case);
 
 }  // namespace

@@ -45,6 +45,8 @@ struct DeviceCase {
 
 inline const DeviceCase kCpuCase = {"cpu"};
 inline const DeviceCase kOneThreadCase = {"cpu_one_thread", Device::cpu, Dtype::f32, 1e-5, 1};
+// Computed in f32 from what is stored in bf16: training's ops alone.
+inline const DeviceCase kCpuBf16Case = {"cpu_bf16", Device::cpu, Dtype::bf16, 8e-3};
 
 // A GPU rounds to its activations' type between the steps; skipped where there is no GPU.
 inline const DeviceCase kCudaF32Case = {"cuda_f32", Device::cuda, Dtype::f32, 1e-5};

@@ -61,6 +61,34 @@ TEST(GptTrain, AKilledRunGoesOnToTheSameBits) {
     EXPECT_EQ(again.out, "");
 }
 
+TEST(GptTrain, ARunInBf16GoesOnToTheSameBits) {
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "run", again = folder.path() / "again";
+    const auto run = [](const fs::path& to) {
+        return train(to, {"--dtype", "bf16", "--device", "cpu", "--recompute", "norms"});
+    };
+    const ProcessResult all = run(out);
+    ASSERT_EQ(all.exit_code, 0) << all.err;
+    const std::vector<std::string> steps = steps_of(all.out), exact = steps_of(whole().result.out);
+    ASSERT_EQ(steps.size(), exact.size());
+    EXPECT_NE(steps, exact);
+    for (size_t i = 0; i < steps.size(); ++i) {
+        double step = 0, ours = 0, theirs = 0;
+        std::istringstream(steps[i]) >> step >> ours;
+        std::istringstream(exact[i]) >> step >> theirs;
+        EXPECT_NEAR(ours, theirs, 0.02) << i;
+    }
+    fs::copy(out, again, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::remove_all(again / "step-00000020");
+    expect_fails(train(again), 1, "bf16");
+    const ProcessResult rest = run(again);
+    ASSERT_EQ(rest.exit_code, 0) << rest.err;
+    const std::vector<std::string> last = steps_of(rest.out);
+    ASSERT_EQ(last.size(), 5u);
+    EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), steps.rbegin())) << rest.out;
+    expect_same_end(out, again);
+}
+
 TEST(GptTrain, ASignalAndAClosedPipeSaveFirst) {
     for (const char* how : {"kill -TERM $trainer", "exec 3<&-"}) {
         SCOPED_TRACE(how);
