@@ -119,8 +119,9 @@ std::shared_ptr<void> capture(Context& ctx, const std::function<void()>& work) {
         throw;
     }
     CUDA_CHECK(cudaStreamEndCapture(stream_of(ctx), &graph));
-    cudaGraphExec_t replayed = nullptr;
-    const cudaError_t status = cudaGraphInstantiate(&replayed, graph, 0);
+    cudaGraphExec_t replayed = nullptr;  // whose kernels keep their streams' priorities
+    const cudaError_t status =
+        cudaGraphInstantiate(&replayed, graph, cudaGraphInstantiateFlagUseNodePriority);
     cudaGraphDestroy(graph);
     require(status == cudaSuccess, "cudaGraphInstantiate: ", cudaGetErrorString(status));
     return {replayed, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
@@ -129,6 +130,26 @@ std::shared_ptr<void> capture(Context& ctx, const std::function<void()>& work) {
 void replay(Context& ctx, void* graph) {
     enter(ctx, {});
     CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), stream_of(ctx)));
+}
+
+std::shared_ptr<void> make_stream(const Context& ctx) {
+    enter(ctx, {});
+    int lowest = 0, highest = 0;  // priorities; a context's stream has the lowest
+    CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+    cudaStream_t made = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, highest));
+    return {made, [](void* stream) { cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }};
+}
+
+void follow(Context& ctx, void* later, void* earlier) {
+    enter(ctx, {});
+    cudaEvent_t here = nullptr;
+    CUDA_CHECK(cudaEventCreateWithFlags(&here, cudaEventDisableTiming));
+    cudaError_t status = cudaEventRecord(here, static_cast<cudaStream_t>(earlier));
+    if (status == cudaSuccess)
+        status = cudaStreamWaitEvent(static_cast<cudaStream_t>(later), here, 0);
+    cudaEventDestroy(here);  // lives until it has been reached
+    require(status == cudaSuccess, "cudaStreamWaitEvent: ", cudaGetErrorString(status));
 }
 
 size_t free_memory(const Context& ctx) {
@@ -174,6 +195,8 @@ HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
         .download = cuda::download,
         .capture = cuda::capture,
         .replay = cuda::replay,
+        .make_stream = cuda::make_stream,
+        .follow = cuda::follow,
         .free_memory = cuda::free_memory,
         .synchronize = cuda::synchronize,
         .linear = cuda::linear,

@@ -25,6 +25,11 @@ struct CudaOps {
     // allocate on the GPU nor wait. replay() launches it all at once, as often as is wanted.
     std::shared_ptr<void> (*capture)(Context& ctx, const std::function<void()>& work);
     void (*replay)(Context& ctx, void* graph);
+    // Another stream of the context's GPU, whose kernels come before those of the context's own.
+    std::shared_ptr<void> (*make_stream)(const Context& ctx);
+    // What is launched on stream `later` from now on begins behind all that is on `earlier` so far;
+    // in a recording of the one, the other belongs to it.
+    void (*follow)(Context& ctx, void* later, void* earlier);
     // Bytes of the context's GPU that are free.
     size_t (*free_memory)(const Context& ctx);
     // Waits for the context's stream. Throws Error where a kernel has failed.
@@ -51,7 +56,7 @@ struct CudaOps {
 
 // Goes up whenever CudaOps, CudaGradients, whisper's CudaChoose, gpt's CudaSampler or a type that
 // they pass changes: a library of another build is refused.
-inline constexpr int kCudaAbi = 8;
+inline constexpr int kCudaAbi = 9;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.
