@@ -166,7 +166,7 @@ class Run {
         const gpt::ParameterLayout& layout = trainer_->layout();
         if (folder_.newest()) {
             state_ = folder_.load(ctx_, layout, state_, trainer_->parameters(), trainer_->m(),
-                                  trainer_->v(), trainer_->first_moment());
+                                  trainer_->v(), trainer_->moments_are_of());
             trainer_->parameters_are_of(state_.step);
             trainer_->outliers() = state_.outliers;
             saved_ = state_.step;

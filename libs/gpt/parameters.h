@@ -30,6 +30,12 @@ struct ModelTensors {
     Tensor lm_head;  // (padded V, C); wte where the two are tied
 };
 
+// Elements of a vector that is laid out so.
+struct Range {
+    int64_t begin = 0, end = 0;
+    int64_t size() const { return end - begin; }
+};
+
 // Where each parameter lies.
 class ParameterLayout {
   public:
@@ -46,6 +52,8 @@ class ParameterLayout {
     int64_t size() const { return size_; }        // floats
     int64_t decayed() const { return decayed_; }  // the first of them, which are matrices
     int64_t tables() const { return tables_; }    // the first of those: embeddings and lm_head
+    // The first of block i's matrices, which lie together; those of the last one end at decayed().
+    int64_t block(int64_t i) const { return tables_ + (decayed_ - tables_) / config_.n_layer * i; }
     int64_t padded_vocab() const { return padded_vocab_; }
     const std::vector<Entry>& entries() const { return entries_; }
     // The views of `all` (size()) f32; with `matrices` (decayed()), a copy of the first ones in

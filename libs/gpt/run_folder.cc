@@ -93,17 +93,21 @@ void write_moments(Context& ctx, const fs::path& file, int64_t size,
     out.commit();
 }
 
-// The elements from `first` on of a moment of `size`; zeros behind its end.
-void read_moment(const SafetensorsFile& file, const char* name, int64_t size, int64_t first,
-                 const Tensor& to) {
+// The elements `ranges` of a moment of `size`; zeros for what is behind its end.
+void read_moment(const SafetensorsFile& file, const char* name, int64_t size,
+                 const std::vector<Range>& ranges, const Tensor& to) {
     const TensorEntry* entry = file.find(name);
     require(entry != nullptr, file.name(), ": expected a tensor '", name, "', found none");
     const Tensor stored = file.tensor(*entry);
     require(stored.dtype == Dtype::f32 && stored.size() == size, file.name(), ": '", name,
             "': expected f32 (", size, "), found ", stored);
-    const int64_t count = std::clamp<int64_t>(size - first, 0, to.size());
-    float* end = std::copy_n(stored.as<float>() + first, count, to.as<float>());
-    std::fill_n(end, to.size() - count, 0.0f);
+    float* next = to.as<float>();
+    for (const Range& range : ranges) {
+        const int64_t count = std::clamp<int64_t>(size - range.begin, 0, range.size());
+        std::fill_n(next + count, range.size() - count, 0.0f);
+        std::copy_n(stored.as<float>() + std::min(range.begin, size), count, next);
+        next += range.size();
+    }
 }
 
 }  // namespace
@@ -170,7 +174,8 @@ std::optional<fs::path> RunFolder::newest() const {
 }
 
 RunState RunFolder::load(Context& ctx, const ParameterLayout& layout, const RunState& expected,
-                         Tensor parameters, Tensor m, Tensor v, int64_t first) const {
+                         Tensor parameters, Tensor m, Tensor v,
+                         const std::vector<Range>& ranges) const {
     const fs::path folder = newest().value();
     const std::string where = (folder / kTraining).string();
     const nlohmann::json root = parse_json(read_file(folder / kTraining), where);
@@ -207,7 +212,7 @@ RunState RunFolder::load(Context& ctx, const ParameterLayout& layout, const RunS
     const SafetensorsFile moments(folder / kOptimizer);
     const auto read = [&](const Tensor& to, const char* name) {
         fill_from_host(
-            ctx, to, [&](Tensor host) { read_moment(moments, name, layout.size(), first, host); });
+            ctx, to, [&](Tensor host) { read_moment(moments, name, layout.size(), ranges, host); });
     };
     read(m, "m");
     read(v, "v");

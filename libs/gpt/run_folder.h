@@ -46,11 +46,11 @@ class RunFolder {
     // The newest checkpoint's directory; nullopt where there is none.
     std::optional<std::filesystem::path> newest() const;
 
-    // Reads the newest checkpoint to tensors of the context's device; of the moments what m and v
-    // have room for from element `first` on. Throws Error naming the file that is missing, cut
-    // short or of another run: `expected` is compared, but for its step.
+    // Reads the newest checkpoint to tensors of the context's device; of the moments those of the
+    // elements `ranges`, one range behind another. Throws Error naming the file that is missing,
+    // cut short or of another run: `expected` is compared, but for its step.
     RunState load(Context& ctx, const ParameterLayout& layout, const RunState& expected,
-                  Tensor parameters, Tensor m, Tensor v, int64_t first) const;
+                  Tensor parameters, Tensor m, Tensor v, const std::vector<Range>& ranges) const;
 
     // Writes a checkpoint, points run/model.safetensors at it and removes all but the `keep`
     // newest. m and v, which give layout.size() floats each, are called in this order, when the one

@@ -13,6 +13,10 @@ namespace {
 // Ranks' parts of the parameters are whole lines of the cache and whole vectors.
 constexpr int64_t kPartMultiple = 64;
 
+// Of a block whose gradients are worth summing by themselves beside backward, on a GPU: smaller
+// calls cost the products more than they hide (docs/kernels/cuda.md).
+constexpr int64_t kBlockBesideOnGpu = 24 << 20;
+
 // The sum of f32 losses, in their order.
 double sum_of(const Tensor& losses) {
     const float* values = losses.as<float>();
@@ -47,9 +51,47 @@ Trainer::Trainer(Context& ctx, Ranks& ranks, const Config& config, const TrainOp
     const int64_t rows = options.batch * options.length;
     losses_ = memory_.tensor(Dtype::f32, {rows});
     clip_ = memory_.tensor(Dtype::f32, {2});
-    norms_ = memory_.tensor(Dtype::f32, {ranks.size() + 1});
+    segments_ = segments(multiple, padded);
+    norms_ = memory_.tensor(Dtype::f32, {ranks.size() * std::ssize(segments_) + 1});
     for (Tensor* ids : batch_.all()) *ids = memory_.tensor(Dtype::i32, {rows});
+    if (sharded_) side_.emplace(ctx);
     if (ctx.on_cuda()) recorded_.emplace(ctx);
+}
+
+// Each block's matrices, the vectors, the tables. Where that is no multiple, a segment leaves its
+// first elements to the one below and has some of the one above, which are done before its own.
+std::vector<Trainer::Segment> Trainer::segments(int64_t multiple, int64_t padded) const {
+    if (!sharded_) return {{{0, layout_.size()}, kLast}};
+    if (ctx_.on_cuda() && layout_.block(1) - layout_.block(0) < kBlockBesideOnGpu)
+        return {{{0, padded}, kLast}};
+    const auto up = [&](int64_t n) { return (n + multiple - 1) / multiple * multiple; };
+    std::vector<Segment> all;
+    const auto add = [&](int64_t begin, int64_t end, int64_t block) {
+        if (begin < end) all.push_back({{begin, end}, block});
+    };
+    const int64_t vectors = std::max(up(layout_.tables()), layout_.decayed() / multiple * multiple);
+    int64_t end = vectors;
+    for (int64_t block = config_.n_layer; block-- > 0;) {
+        const int64_t begin = std::min(up(layout_.block(block)), vectors);
+        add(begin, end, block);
+        end = begin;
+    }
+    add(vectors, padded, 0);
+    add(0, end, kLast);
+    return all;
+}
+
+Range Trainer::own(const Segment& segment) const {
+    if (!sharded_) return segment;
+    const int64_t each = segment.size() / ranks_.size();
+    const int64_t begin = segment.begin + each * ranks_.rank();
+    return {begin, begin + each};
+}
+
+std::vector<Range> Trainer::moments_are_of() const {
+    std::vector<Range> ranges;
+    for (const Segment& segment : segments_) ranges.push_back(own(segment));
+    return ranges;
 }
 
 void Trainer::parameters_are_of(int64_t step) {
@@ -62,15 +104,35 @@ void Trainer::add_gradients(uint64_t first) {
     Batch host = reader_.read(first);
     for (size_t i = 0; i < batch_.all().size(); ++i)
         copy_to_device(ctx_, *batch_.all()[i], *host.all()[i]);
-    const auto targets = static_cast<float>(options_.sequences_a_step() * options_.length);
-    const auto compute = [&](Context& ctx) {
-        compute_gradients(ctx, config_, weights_, d_weights_, batch_, options_.recompute_level(),
-                          1 / targets, losses_);
-    };
     if (recorded_)
-        (*recorded_)(compute);
+        (*recorded_)([&](Context& ctx) { compute(ctx); });
     else
         compute(ctx_);
+}
+
+void Trainer::compute(Context& ctx) {
+    const auto targets = static_cast<float>(options_.sequences_a_step() * options_.length);
+    const auto done = [&](int64_t block) {
+        if (!sharded_ || options_.accumulate > 1) return;
+        for (size_t i = 0; i < segments_.size(); ++i)
+            if (segments_[i].block == block) sum_over_ranks(ctx, i);
+    };
+    compute_gradients(ctx, config_, weights_, d_weights_, batch_, options_.recompute_level(),
+                      1 / targets, losses_, done);
+    done(kLast);
+    if (side_) side_->join(ctx);
+}
+
+// The gradients of the own part of a segment, and their norm.
+void Trainer::sum_over_ranks(Context& ctx, size_t segment) {
+    const Segment& whole = segments_[segment];
+    const Range part = own(whole);
+    const int64_t at = ranks_.rank() * std::ssize(segments_) + static_cast<int64_t>(segment);
+    side_->run(ctx, [&](Context& side) {
+        ranks_.reduce_scatter(side, gradients_.slice(whole.begin, whole.end));
+        // The factor behind the norm is written over by the next one; the last rank's lies free.
+        clip_by_norm(side, norms_.slice(at, at + 2), gradients_.slice(part.begin, part.end), 0);
+    });
 }
 
 double Trainer::sum_of_losses() {
@@ -110,19 +172,19 @@ StepResult Trainer::step(int64_t step) {
     return result;
 }
 
-// clip_ = the norm of the ranks' gradients together, and their factor. A rank that has a part of
-// the sums gives its norm, and the norm of the norms is that of all, with the same bits everywhere.
+// clip_ = the norm of the ranks' gradients together, and their factor. A rank gives the
+// norms of its parts of the sums; the norm of all norms has the same bits everywhere.
 void Trainer::clip() {
     const auto most = static_cast<float>(options_.optimizer.clip);
     if (!sharded_) {
         ranks_.all_reduce(ctx_, gradients_);
         return clip_by_norm(ctx_, clip_, gradients_, most);
     }
-    ranks_.reduce_scatter(ctx_, gradients_);
-    const int64_t r = ranks_.rank();
-    // The factor behind the norm is written over by the next rank's norm; the last one's lies free.
-    clip_by_norm(ctx_, norms_.slice(r, r + 2), own_part(gradients_), 0);
-    const Tensor norms = norms_.slice(0, ranks_.size());
+    if (options_.accumulate > 1) {
+        for (size_t i = 0; i < segments_.size(); ++i) sum_over_ranks(ctx_, i);
+        side_->join(ctx_);
+    }
+    const Tensor norms = norms_.slice(0, norms_.size() - 1);
     ranks_.all_gather(ctx_, norms);
     clip_by_norm(ctx_, clip_, norms, most);
 }
@@ -130,8 +192,15 @@ void Trainer::clip() {
 Tensor Trainer::whole(const Tensor& moment) {
     if (!sharded_) return moment;
     const Scratch scratch(ctx_);
-    copy_to_device(ctx_, own_part(gradients_), to_host(ctx_, moment));  // of no use between steps
-    ranks_.all_gather(ctx_, gradients_);
+    const Tensor host = to_host(ctx_, moment);
+    int64_t at = 0;
+    for (const Segment& segment : segments_) {  // into the gradients, of no use between steps
+        const Range part = own(segment);
+        const int64_t next = at + part.size();
+        copy_to_device(ctx_, gradients_.slice(part.begin, part.end), host.slice(at, next));
+        ranks_.all_gather(ctx_, gradients_.slice(segment.begin, segment.end));
+        at = next;
+    }
     wait_for(ctx_);  // until the host's copy has been read
     return gradients_.slice(0, layout_.size());
 }
@@ -144,11 +213,7 @@ void Trainer::update(int64_t step, float rate) {
                         .eps = static_cast<float>(o.epsilon),
                         .decay = static_cast<float>(o.weight_decay),
                         .step = step};
-    if (o.optimizer == "adamw") {
-        const auto decayed = std::clamp<int64_t>(layout_.decayed() - first_moment(), 0, m_.size());
-        adamw(ctx_, own_part(parameters_), m_, v_, own_part(gradients_), clip_, decayed, with);
-        return ranks_.all_gather(ctx_, parameters_);
-    }
+    if (o.optimizer == "adamw") return update_segments(with);
     const auto adamw_of = [&](int64_t begin, int64_t end, int64_t decayed) {
         adamw(ctx_, parameters_.slice(begin, end), m_.slice(begin, end), v_.slice(begin, end),
               gradients_.slice(begin, end), clip_, decayed, with);
@@ -156,6 +221,25 @@ void Trainer::update(int64_t step, float rate) {
     adamw_of(0, layout_.tables(), layout_.tables());
     adamw_of(layout_.decayed(), layout_.size(), 0);
     update_matrices(rate);
+}
+
+// By AdamW.
+void Trainer::update_segments(const AdamW& with) {
+    int64_t at = 0;
+    for (const Segment& segment : segments_) {
+        const Range part = own(segment);
+        const auto of_part = [&](const Tensor& all) { return all.slice(part.begin, part.end); };
+        const int64_t next = at + part.size();
+        adamw(ctx_, of_part(parameters_), m_.slice(at, next), v_.slice(at, next),
+              of_part(gradients_), clip_,
+              std::clamp<int64_t>(layout_.decayed() - part.begin, 0, part.size()), with);
+        at = next;
+        if (side_)
+            side_->run(ctx_, [&](Context& side) {
+                ranks_.all_gather(side, parameters_.slice(segment.begin, segment.end));
+            });
+    }
+    if (side_) side_->join(ctx_);
 }
 
 // By Muon.

@@ -11,6 +11,7 @@
 #include "gpt/training.h"
 #include "kernels/captured.h"
 #include "kernels/ranks.h"
+#include "kernels/side_stream.h"
 
 namespace hark::gpt {
 
@@ -39,8 +40,10 @@ struct Outliers {
 // Several ranks each compute their share of a step's sequences. Parameters and gradients are whole
 // on each of them. With AdamW the sum of the gradients is left in parts, of which each rank has
 // one, and with it that part of the moments and of the work; the parameters are then put together.
-// Source: Rajbhandari et al. 2020 (ZeRO, stage 1). With Muon, whose matrices are updated whole,
-// every rank does all of the update.
+// Every segment of the parameters is cut so: where that is worth while they are blocks, whose
+// gradients are summed while those of the layers below are computed, if one batch makes the step,
+// and which are put together while the next one is updated. Source: Rajbhandari et al. 2020 (ZeRO,
+// stage 1). With Muon, whose matrices are updated whole, every rank does all of the update.
 class Trainer {
   public:
     // Trains on `windows`, which must outlive it, as `ranks` and `options`. `separator`: where
@@ -51,11 +54,11 @@ class Trainer {
     const ParameterLayout& layout() const { return layout_; }
     const ModelTensors& weights() const { return weights_; }  // as they are multiplied with
     Tensor parameters() const { return parameters_.slice(0, layout_.size()); }
-    // This rank's part of the moments, and which of layout().size() elements is its first; zeros
-    // may follow the last.
+    // This rank's part of the moments, and of which of layout().size() elements they are, range by
+    // range; zeros are those of elements behind these.
     Tensor m() const { return m_; }
     Tensor v() const { return v_; }
-    int64_t first_moment() const { return sharded_ ? ranks_.rank() * m_.size() : 0; }
+    std::vector<Range> moments_are_of() const;
     // All of m() or v() (layout().size()), until the next call of a function. For all ranks to
     // call.
     Tensor whole(const Tensor& moment);
@@ -78,11 +81,21 @@ class Trainer {
     double flops_a_step() const;
 
   private:
+    // Elements whose gradients are complete once those of `block` are; of kLast, once all are.
+    struct Segment : Range {
+        int64_t block;
+    };
+    static constexpr int64_t kLast = -1;
+
+    std::vector<Segment> segments(int64_t multiple, int64_t padded) const;
+    Range own(const Segment& segment) const;
     void add_gradients(uint64_t first);  // of a batch
-    double sum_of_losses();              // of the batch before; waits for it
+    void compute(Context& ctx);          // the same, of batch_
+    void sum_over_ranks(Context& ctx, size_t segment);
+    double sum_of_losses();  // of the batch before; waits for it
     void clip();
-    Tensor own_part(const Tensor& all) const { return sharded_ ? ranks_.own_part(all) : all; }
     void update(int64_t step, float rate);
+    void update_segments(const AdamW& with);
     void update_matrices(float rate);
 
     Context& ctx_;
@@ -95,12 +108,14 @@ class Trainer {
     Tensor parameters_, gradients_;  // with zeros behind, so that they divide by the ranks
     Tensor m_, v_;
     Tensor matrices_;               // (layout.decayed()) bf16, or none
-    Tensor losses_, clip_, norms_;  // (rows of a batch), (2), (ranks + 1)
+    Tensor losses_, clip_, norms_;  // (rows of a batch), (2), (ranks * segments + 1)
     Batch batch_;
     ModelTensors weights_, d_weights_;
     TrainingOrder order_;
     BatchReader reader_;
     BatchRows val_rows_;
+    std::vector<Segment> segments_;     // as they are done; one where the moments are whole
+    std::optional<SideStream> side_;    // where segments go between the ranks, if in parts
     std::optional<Captured> recorded_;  // a batch's gradients, on a GPU
     Outliers outliers_;
 };

@@ -180,7 +180,7 @@ void compute_losses(Context& ctx, const Config& config, const ModelTensors& weig
 
 void compute_gradients(Context& ctx, const Config& config, const ModelTensors& weights,
                        const ModelTensors& gradients, const Batch& batch, Recompute recompute,
-                       float scale, Tensor losses) {
+                       float scale, Tensor losses, const std::function<void(int64_t)>& done) {
     const Arena::Scope scope(ctx.arena);
     const Pass pass(ctx, config, batch, weights.wte.dtype, recompute);
     std::vector<Kept> kept(weights.h.size());
@@ -198,9 +198,11 @@ void compute_gradients(Context& ctx, const Config& config, const ModelTensors& w
     layer_norm_backward(ctx, dx, gradients.ln_f_weight, gradients.ln_f_bias, d_normed, x,
                         weights.ln_f_weight, config.layer_norm_epsilon,
                         gradients.h.back().out_bias);
-    for (size_t i = kept.size(); i-- > 0;)
+    for (size_t i = kept.size(); i-- > 0;) {
         pass.backward(weights.h[i], gradients.h[i], kept[i], dx,
                       i > 0 ? gradients.h[i - 1].out_bias : Tensor());
+        if (done) done(static_cast<int64_t>(i));
+    }
     embedding_backward(ctx, gradients.wte, gradients.wpe, dx, batch.tokens, batch.position);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 
 #include "gpt/parameters.h"
 #include "kernels/gradients.h"
@@ -48,8 +49,12 @@ void compute_losses(Context& ctx, const Config& config, const ModelTensors& weig
 
 // The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
 // bit of it, but on a GPU in bf16, whose GELU is computed again from its rounded input.
+// `done`, where given, is called from the last block down, each time that nothing more will be
+// added to a block's matrices: what it launches on ctx's stream finds them whole, and with block 0
+// the gradients of all vectors too.
 void compute_gradients(Context& ctx, const Config& config, const ModelTensors& weights,
                        const ModelTensors& gradients, const Batch& batch, Recompute recompute,
-                       float scale, Tensor losses);
+                       float scale, Tensor losses,
+                       const std::function<void(int64_t block)>& done = {});
 
 }  // namespace hark::gpt

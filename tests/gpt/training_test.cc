@@ -89,12 +89,13 @@ struct Fixture {
         compute_losses(ctx, config, views(), to_device(ctx, rows.batch()), losses);
         rows.losses = device.down(losses);
     }
-    void compute(Rows& rows, Recompute recompute = Recompute::none, float targets = 0) {
+    void compute(Rows& rows, Recompute recompute = Recompute::none, float targets = 0,
+                 const std::function<void(int64_t)>& done = {}) {
         Tensor losses = device.empty(Dtype::f32, {std::ssize(rows.tokens)});
         compute_gradients(ctx, config, views(), layout.views(d_parameters),
                           to_device(ctx, rows.batch()), recompute,
                           1 / (targets > 0 ? targets : static_cast<float>(rows.tokens.size())),
-                          losses);
+                          losses, done);
         rows.losses = device.down(losses);
         gradients.values = device.down(d_parameters);
     }
@@ -215,6 +216,32 @@ TEST_P(Training, RecomputingChangesNoBit) {
                                  f.gradients.values.size() * sizeof(float)))
             << static_cast<int>(recompute);
     }
+}
+
+// What is told to be done changes no more, and blocks come from the last one down.
+TEST_P(Training, BlocksThatAreDoneStayAsTheyAre) {
+    Fixture f = fixture();
+    Rows rows(golden()["ids"]);
+    const int64_t layers = f.config.n_layer, vectors = f.layout.decayed();
+    std::map<int64_t, std::vector<float>> seen;  // by where it begins
+    int64_t next = layers;
+    f.compute(rows, Recompute::none, 0, [&](int64_t block) {
+        EXPECT_EQ(block, --next);
+        const auto see = [&](int64_t begin, int64_t end) {
+            seen[begin] = device_.down(f.d_parameters.slice(begin, end));
+        };
+        see(f.layout.block(block), f.layout.block(block + 1));
+        if (block == 0) see(vectors, f.layout.size());
+    });
+    EXPECT_EQ(next, 0);
+    int64_t at = f.layout.tables();
+    for (const auto& [begin, values] : seen) {
+        EXPECT_EQ(begin, at);
+        at += std::ssize(values);
+        const float* found = f.gradients.values.data() + begin;
+        EXPECT_EQ(0, std::memcmp(values.data(), found, values.size() * sizeof(float))) << begin;
+    }
+    EXPECT_EQ(at, f.layout.size());
 }
 
 TEST_P(Training, GradientsOfPartsAddUp) {
