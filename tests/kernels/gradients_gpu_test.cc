@@ -46,6 +46,45 @@ TEST_P(GradientsOnGpu, OfActivationsAsOnTheCpu) {
     }
 }
 
+// Many rows, and shapes that are no whole tiles; the gradient is from the h that forward has left.
+TEST_P(GradientsOnGpu, OfActivatedLinearAsOnTheCpu) {
+    const double second = activations() == Dtype::f32 ? 0 : 0x1p-8;  // rounded twice, not fused
+    for (const auto& [rows, k, n, next] : {std::array<int64_t, 4>{20001, 72, 712, 200},
+                                           {12800, 256, 1024, 64},
+                                           {1, 64, 128, 8},
+                                           {700, 40, 136, 328}}) {
+        SCOPED_TRACE(concat(rows, " x ", k, " x ", n, ", ", next));
+        const auto x = random(rows * k, 1), w = random(n * k, 2, 0.1);
+        const auto b = random_values(n, 3), dy = random(rows * next, 4);
+        const auto w_next = random(next * n, 5, 0.1);
+        std::vector<std::vector<float>> first;
+        for (int time = 0; time < 2; ++time) {
+            const Tensor y = filled_active({rows, n}, 9), h = filled_active({rows, n}, 9);
+            const Tensor dh = filled_active({rows, n}, 9), dw = filled({next, n}, 0);
+            linear_activated(ctx(), y, h, up_active(x, {rows, k}), up_active(w, {n, k}), up(b, {n}),
+                             Activation::gelu_tanh);
+            linear_backward(ctx(), dh, dw, {}, up_active(dy, {rows, next}), y,
+                            up_active(w_next, {next, n}), {h, Activation::gelu_tanh});
+            const std::vector<std::vector<float>> found = {down(y), down(h), down(dh), down(dw)};
+            EXPECT_TRUE(time == 0 || found == first);
+            first = found;
+            if (time == 1) continue;
+            const Tensor y_there = zeros_on_cpu({rows, n}), h_there = zeros_on_cpu({rows, n});
+            linear_activated(cpu_.ctx(), y_there, h_there, on_cpu(x, {rows, k}), on_cpu(w, {n, k}),
+                             on_cpu(b, {n}), Activation::gelu_tanh);
+            expect_values(h, expected(h_there), 2e-5);
+            expect_values(y, expected(y_there), 2e-5 + second);
+            const Tensor dh_there = zeros_on_cpu({rows, n}), dw_there = zeros_on_cpu({next, n});
+            linear_backward(cpu_.ctx(), dh_there, dw_there, {}, on_cpu(dy, {rows, next}),
+                            on_cpu(down(y), {rows, n}), on_cpu(w_next, {next, n}),
+                            {on_cpu(down(h), {rows, n}), Activation::gelu_tanh});
+            expect_values(dh, expected(dh_there), 2e-5 + 2 * second);
+            const double root = std::sqrt(static_cast<double>(rows));
+            expect_near(down(dw), expected(dw_there), 2e-5 * root);
+        }
+    }
+}
+
 TEST_P(GradientsOnGpu, OfLayerNormAsOnTheCpu) {
     for (const auto& [rows, n] : {std::pair<int64_t, int64_t>{4096, 768},
                                   {2500, 1280},
