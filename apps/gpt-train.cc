@@ -59,14 +59,20 @@ class Run {
           progress_(console),
           out_(STDOUT_FILENO, "stdout"),
           ctx_(gpt::context_of(options, console, links.get())),
-          ranks_(make_ranks(ctx_, std::move(links))),
+          grid_(ctx_, std::move(links), options.tensor_parallel),
+          ranks_(grid_.all()),
           matrices_(options.matrices(ctx_.device)),
           folder_(options.out),
           start_(gpt::start_of(options, folder_)) {
-        options_.ranks = ranks_->size();
+        options_.ranks = grid_.data().size();
         if (options_.length == 0) options_.length = start_.config.n_positions;
         require_usage(options_.length <= start_.config.n_positions, "--length: expected at most ",
                       start_.config.n_positions, ", the model's context, found ", options_.length);
+        const gpt::Config& config = start_.config;
+        const int64_t parts = options.tensor_parallel;
+        require_usage(config.n_head % parts == 0 && config.n_inner % parts == 0,
+                      "--tensor-parallel: expected a divisor of the model's ", config.n_head,
+                      " heads and of its MLP's ", config.n_inner, " channels, found ", parts);
         require(!options_.mask_documents || start_.end_of_text,
                 "--mask-documents: the tokenizer has no <|endoftext|> between documents");
         require(options_.sample_every == 0 || start_.bpe,
@@ -82,20 +88,20 @@ class Run {
         if (!options_.hellaswag.empty())
             hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
                                start_.config.n_positions);
-        if (hellaswag_) hellaswag_->keep_share(ranks_->rank(), ranks_->size());
-        if (ranks_->first()) folder_.claim();
-        trainer_.emplace(ctx_, *ranks_, start_.config, options_, matrices_, *train_,
+        if (hellaswag_) hellaswag_->keep_share(grid_.data().rank(), grid_.data().size());
+        if (ranks_.first()) folder_.claim();
+        trainer_.emplace(ctx_, grid_, start_.config, options_, matrices_, *train_,
                          options_.mask_documents ? *start_.end_of_text : -1);
         state_ = {0, options_.identity(matrices_), train_->description(), {}};
         begin();
-        gpt::expect_agreement(*ranks_, concat("step ", state_.step, ", ", state_.identity, ", ",
-                                              state_.data, ", ", options_.schedule_of_ranks()));
-        if (ranks_->first() && !options_.tensorboard.empty() && state_.step < options_.steps)
+        gpt::expect_agreement(ranks_, concat("step ", state_.step, ", ", state_.identity, ", ",
+                                             state_.data, ", ", options_.schedule_of_ranks()));
+        if (ranks_.first() && !options_.tensorboard.empty() && state_.step < options_.steps)
             events_.emplace(options_.tensorboard, state_.step + 1);
     }
 
     void operator()() {
-        const double limit = ranks_->size() * gpt::measured_limit(ctx_, matrices_);
+        const double limit = ranks_.size() * gpt::measured_limit(ctx_, matrices_);
         if (state_.step == 0) write(gpt::Metrics::kHeading);
         try {
             while (state_.step < options_.steps && !stopping()) {
@@ -105,16 +111,16 @@ class Run {
                 if (due && saved_ != state_.step) save();
             }
         } catch (const Error& error) {  // the last step's parameters are good
-            if (!ranks_->alone() && dynamic_cast<const gpt::Diverged*>(&error) == nullptr)
+            if (!ranks_.alone() && dynamic_cast<const gpt::Diverged*>(&error) == nullptr)
                 throw;  // the others are not here
             if (state_.step > 0 && saved_ != state_.step) save();
-            ranks_->finish();
-            if (!ranks_->first()) return;  // it is said once
+            ranks_.finish();
+            if (!ranks_.first()) return;  // it is said once
             throw;
         }
         if (saved_ != state_.step) save();
-        if (ranks_->first() && state_.step == options_.steps) export_whole();
-        ranks_->finish();
+        if (state_.step == options_.steps) export_whole();
+        ranks_.finish();
         if (stop_signal_ == 0) return;
         const sigset_t signals = ending_signals();
         const timespec at_once = {};
@@ -133,7 +139,7 @@ class Run {
         constexpr int kSignals[] = {SIGINT, SIGTERM, SIGPIPE};
         double seen[std::size(kSignals)];
         for (size_t i = 0; i < std::size(seen); ++i) seen[i] = signal_ == kSignals[i];
-        ranks_->sum(seen);
+        ranks_.sum(seen);
         for (size_t i = 0; i < std::size(seen); ++i)
             if (seen[i] > 0) stop_signal_ = kSignals[i];
         return stop_signal_ != 0;
@@ -163,10 +169,8 @@ class Run {
         if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
     }
     void begin() {
-        const gpt::ParameterLayout& layout = trainer_->layout();
         if (folder_.newest()) {
-            state_ = folder_.load(ctx_, layout, state_, trainer_->parameters(), trainer_->m(),
-                                  trainer_->v(), trainer_->moments_are_of());
+            state_ = folder_.load(*trainer_, state_);
             trainer_->parameters_are_of(state_.step);
             trainer_->outliers() = state_.outliers;
             saved_ = state_.step;
@@ -176,9 +180,10 @@ class Run {
                                         "/ and another --out go on from its model"));
             return;
         }
-        if (ranks_->first()) folder_.describe(start_.config, start_.directory);
-        fill_from_host(ctx_, trainer_->parameters(),
-                       [&](Tensor host) { gpt::begin_parameters(options_, start_, layout, host); });
+        if (ranks_.first()) folder_.describe(start_.config, start_.directory);
+        trainer_->fill(gpt::Values::parameters, [&](Tensor all) {
+            gpt::begin_parameters(options_, start_, trainer_->layout(), all);
+        });
         trainer_->parameters_are_of(0);
     }
     // Validation and questions, where it is the step's turn.
@@ -188,33 +193,38 @@ class Run {
             return;
         if (val_) metrics.val_loss = trainer_->validate(*val_, options_.val_tokens);
         if (!hellaswag_) return;
-        const auto losses = hellaswag_->losses(ctx_, start_.config, trainer_->weights(),
-                                               options_.batch * options_.length);
+        const auto losses =
+            hellaswag_->losses(ctx_, grid_.tensor(), start_.config, trainer_->weights(),
+                               options_.batch * options_.length);
         double counts[] = {static_cast<double>(hellaswag_->right(losses)),
                            static_cast<double>(losses.size())};
-        ranks_->sum(counts);
+        grid_.data().sum(counts);
         metrics.hellaswag = counts[0] / counts[1];
     }
     void save() {
         state_.outliers = trainer_->outliers();
-        const auto m = [&] { return trainer_->whole(trainer_->m()); };
-        const auto v = [&] { return trainer_->whole(trainer_->v()); };
-        if (ranks_->first())
-            folder_.save(ctx_, trainer_->layout(), state_, trainer_->parameters(), m, v,
-                         options_.keep);
-        else
-            m(), v();
-        ranks_->barrier();
+        const auto whole = [&](gpt::Values values) { return trainer_->whole(values); };
+        if (ranks_.first()) {
+            folder_.save(ctx_, trainer_->layout(), state_, whole, options_.keep);
+        } else {
+            for (const gpt::Values values :
+                 {gpt::Values::parameters, gpt::Values::m, gpt::Values::v}) {
+                const Scratch scratch(ctx_);
+                whole(values);
+            }
+        }
+        ranks_.barrier();
         saved_ = state_.step;
     }
     void export_whole() {
+        if (options_.export_llmc.empty() && options_.export_model.empty()) return;
         const Scratch scratch(ctx_);
+        const Tensor parameters = trainer_->whole(gpt::Values::parameters);
+        if (!ranks_.first()) return;
         const gpt::ParameterLayout& layout = trainer_->layout();
         const Dtype dtype = options_.export_dtype == "f32"   ? Dtype::f32
                             : options_.export_dtype == "f16" ? Dtype::f16
                                                              : Dtype::bf16;
-        const bool any = !options_.export_llmc.empty() || !options_.export_model.empty();
-        const Tensor parameters = any ? to_host(ctx_, trainer_->parameters()) : Tensor();
         if (!options_.export_llmc.empty())
             gpt::write_llmc(options_.export_llmc, start_.config, layout, parameters, dtype);
         if (!options_.export_model.empty())
@@ -222,19 +232,20 @@ class Run {
                               parameters, dtype);
     }
     void sample() {
-        if (!ranks_->first()) return;
         const Scratch scratch(ctx_);
+        const Tensor parameters = trainer_->whole(gpt::Values::parameters);
+        if (!ranks_.first()) return;
         gpt::GenerateOptions generate;
         generate.max_tokens = options_.sample_tokens;
         generate.seed = options_.seed;
         const std::string text = gpt::sample_text(
-            ctx_, start_.config, trainer_->layout(), to_host(ctx_, trainer_->parameters()),
-            *start_.bpe, generate, options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
+            ctx_, start_.config, trainer_->layout(), parameters, *start_.bpe, generate,
+            options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
             static_cast<uint64_t>(state_.step));
         gpt::append_sample(folder_.path() / "samples.txt", state_.step, text);
     }
     void write(const std::string& line) {
-        if (!ranks_->first() || signal_ == SIGPIPE) return;
+        if (!ranks_.first() || signal_ == SIGPIPE) return;
         try {
             out_.write(line);
             out_.flush();
@@ -250,7 +261,8 @@ class Run {
     Progress progress_;
     ByteWriter out_;
     Context ctx_;
-    std::unique_ptr<Ranks> ranks_;
+    gpt::Grid grid_;
+    Ranks& ranks_;  // all of them
     Dtype matrices_;
     gpt::RunFolder folder_;
     gpt::Start start_;

@@ -12,7 +12,7 @@ cmake --preset gpu-check > /dev/null
 # The programs that this checkout has: the tests of core and kernels and of the models on a GPU, the
 # tools and the benchmarks. files_test looks for the demo models, which stay where they are.
 tests=$(basename -s .cc -a tests/core/*_test.cc tests/kernels/*_test.cc tests/*/*cuda_test.cc \
-        tests/gpt/training_test.cc |
+        tests/gpt/shard_test.cc tests/gpt/training_test.cc |
     grep -vx files_test)
 targets=$(ninja -C build-gpu -t targets all | sed -n 's/^\([a-z0-9_-]*\): phony$/\1/p')
 kept() { for name in "$@"; do if echo "$targets" | grep -qx -- "$name"; then echo "$name"; fi; done; }

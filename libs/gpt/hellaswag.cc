@@ -144,7 +144,8 @@ HellaSwag::HellaSwag(std::string_view bytes, const std::string& where, int64_t n
             " examples, which end behind ", numbers.at(), " bytes; found ", bytes.size());
 }
 
-std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, const Config& config,
+std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, Ranks& tensor,
+                                                   const Config& config,
                                                    const ModelTensors& weights,
                                                    int64_t rows) const {
     std::vector<std::vector<double>> all;
@@ -155,7 +156,7 @@ std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, const Config& c
         do add(packed, examples_[end++]);
         while (end < examples_.size() && std::ssize(packed.tokens) + examples_[end].rows() <= rows);
         Tensor losses = ctx.arena.tensor(Dtype::f32, {std::ssize(packed.tokens)});
-        compute_losses(ctx, config, weights, to_device(ctx, packed.view()), losses);
+        compute_losses(ctx, tensor, config, weights, to_device(ctx, packed.view()), losses);
         const Tensor found = to_host(ctx, losses);
         for (size_t row = 0; all.size() < end;) {
             std::vector<double>& of_one = all.emplace_back();

@@ -37,8 +37,9 @@ class HellaSwag {
     void keep_share(int rank, int ranks);
 
     // Of each example the completions' mean losses over their own tokens. Examples are computed
-    // side by side as long as they have `rows` rows or fewer together.
-    std::vector<std::vector<double>> losses(Context& ctx, const Config& config,
+    // side by side as long as they have `rows` rows or fewer together. `tensor`, `config`,
+    // `weights`: as compute_losses() takes them.
+    std::vector<std::vector<double>> losses(Context& ctx, Ranks& tensor, const Config& config,
                                             const ModelTensors& weights, int64_t rows) const;
     // How many examples' right completion has the least mean loss (the first of equals), of
     // losses() as above; and their share.

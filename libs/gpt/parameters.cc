@@ -59,46 +59,86 @@ class Normal {
     bool kept_ = false;
 };
 
-}  // namespace
+// One of a block's tensors, its name without the block's.
+struct BlockEntry {
+    ParameterLayout::Entry entry;
+    Tensor BlockTensors::*tensor;
+};
 
-int64_t ParameterLayout::add(const std::string& name, int64_t rows, int64_t columns,
-                             bool transposed) {
-    const bool table = name == "wte.weight" || name == "lm_head.weight";
-    const int64_t stored = table ? config_.n_vocab : rows;
-    entries_.push_back({name, size_, rows, columns, stored, transposed});
-    size_ += rows * std::max<int64_t>(columns, 1);
-    return size_;
+// A block's, as one of `ranks` has them. Of columns a row is a stretch; queries, keys and values
+// each have their heads.
+std::vector<BlockEntry> block_entries(const Config& config, int64_t ranks) {
+    const int64_t c = config.n_embd, heads = c / ranks, inner = config.n_inner / ranks;
+    const auto vector = [](const char* name, int64_t rows, int64_t stretches = 0) {
+        return ParameterLayout::Entry{.name = name, .rows = rows, .stretches = stretches};
+    };
+    const auto matrix = [](const char* name, int64_t rows, int64_t columns, int64_t stretches) {
+        return ParameterLayout::Entry{.name = name,
+                                      .rows = rows,
+                                      .columns = columns,
+                                      .transposed = true,
+                                      .stretches = stretches};
+    };
+    return {{vector("ln_1.weight", c), &BlockTensors::ln_1_weight},
+            {vector("ln_1.bias", c), &BlockTensors::ln_1_bias},
+            {matrix("attn.c_attn.weight", 3 * heads, c, 3), &BlockTensors::attn_weight},
+            {vector("attn.c_attn.bias", 3 * heads, 3), &BlockTensors::attn_bias},
+            {matrix("attn.c_proj.weight", c, heads, c), &BlockTensors::proj_weight},
+            {vector("attn.c_proj.bias", c), &BlockTensors::proj_bias},
+            {vector("ln_2.weight", c), &BlockTensors::ln_2_weight},
+            {vector("ln_2.bias", c), &BlockTensors::ln_2_bias},
+            {matrix("mlp.c_fc.weight", inner, c, 1), &BlockTensors::fc_weight},
+            {vector("mlp.c_fc.bias", inner, 1), &BlockTensors::fc_bias},
+            {matrix("mlp.c_proj.weight", c, inner, c), &BlockTensors::out_weight},
+            {vector("mlp.c_proj.bias", c), &BlockTensors::out_bias}};
 }
 
-// views() relies on this order.
-ParameterLayout::ParameterLayout(const Config& config) : config_(config) {
-    const int64_t c = config.n_embd, inner = config.n_inner;
-    padded_vocab_ = (config.n_vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
-    add("wte.weight", padded_vocab_, c);
-    add("wpe.weight", config.n_positions, c);
-    if (!config.tie_word_embeddings) add("lm_head.weight", padded_vocab_, c);
+std::string name_in_block(int64_t i, const std::string& name) { return concat("h.", i, ".", name); }
+
+}  // namespace
+
+void ParameterLayout::add(Entry entry) {
+    entry.offset = size_;
+    if (entry.stored_rows == 0) entry.stored_rows = entry.rows;
+    size_ += entry.size();
+    places_[entry.name] = entries_.size();
+    entries_.push_back(std::move(entry));
+}
+
+void ParameterLayout::add_tables() {
+    const auto table = [&](const char* name, int64_t rows, int64_t stored) {
+        add({.name = name, .rows = rows, .columns = config_.n_embd, .stored_rows = stored});
+    };
+    padded_vocab_ = (config_.n_vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
+    table("wte.weight", padded_vocab_, config_.n_vocab);
+    table("wpe.weight", config_.n_positions, config_.n_positions);
+    if (!config_.tie_word_embeddings) table("lm_head.weight", padded_vocab_, config_.n_vocab);
     tables_ = size_;
-    for (int64_t i = 0; i < config.n_layer; ++i) {
-        const std::string h = concat("h.", i, ".");
-        add(h + "attn.c_attn.weight", 3 * c, c, true);
-        add(h + "attn.c_proj.weight", c, c, true);
-        add(h + "mlp.c_fc.weight", inner, c, true);
-        add(h + "mlp.c_proj.weight", c, inner, true);
-    }
+}
+
+ParameterLayout::ParameterLayout(const Config& config, int64_t ranks)
+    : config_(config), ranks_(ranks) {
+    require(ranks > 0 && config.n_head % ranks == 0 && config.n_inner % ranks == 0,
+            "parameters: expected ranks that divide ", config.n_head, " heads and ", config.n_inner,
+            " channels, found ", ranks);
+    add_tables();
+    const auto add_of_blocks = [&](const auto& takes) {
+        for (int64_t i = 0; i < config.n_layer; ++i)
+            for (auto& [entry, tensor] : block_entries(config, ranks)) {
+                if (!takes(entry)) continue;
+                entry.name = name_in_block(i, entry.name);
+                add(entry);
+            }
+    };
+    const auto is_matrix = [](const Entry& entry) { return entry.columns > 0; };
+    const auto is_cut = [&](const Entry& entry) { return ranks > 1 && entry.stretches > 0; };
+    add_of_blocks(is_matrix);
     decayed_ = size_;
-    for (int64_t i = 0; i < config.n_layer; ++i) {
-        const std::string h = concat("h.", i, ".");
-        add(h + "ln_1.weight", c, 0);
-        add(h + "ln_1.bias", c, 0);
-        add(h + "attn.c_attn.bias", 3 * c, 0);
-        add(h + "attn.c_proj.bias", c, 0);
-        add(h + "ln_2.weight", c, 0);
-        add(h + "ln_2.bias", c, 0);
-        add(h + "mlp.c_fc.bias", inner, 0);
-        add(h + "mlp.c_proj.bias", c, 0);
-    }
-    add("ln_f.weight", c, 0);
-    add("ln_f.bias", c, 0);
+    add_of_blocks([&](const Entry& entry) { return !is_matrix(entry) && is_cut(entry); });
+    cut_ = size_;
+    add_of_blocks([&](const Entry& entry) { return !is_matrix(entry) && !is_cut(entry); });
+    add({.name = "ln_f.weight", .rows = config.n_embd});
+    add({.name = "ln_f.bias", .rows = config.n_embd});
 }
 
 ModelTensors ParameterLayout::views(Tensor all, Tensor matrices) const {
@@ -106,27 +146,24 @@ ModelTensors ParameterLayout::views(Tensor all, Tensor matrices) const {
             "), found ", all);
     require(!matrices || matrices.size() == decayed_, "parameters: expected matrices (", decayed_,
             "), found ", matrices);
-    size_t next = 0;
-    const auto take = [&] {
-        const Entry& entry = entries_[next++];
-        const int64_t columns = std::max<int64_t>(entry.columns, 1), end = entry.rows * columns;
-        const bool multiplied = matrices && entry.columns > 0 && entry.name != "wpe.weight";
-        const Tensor part = (multiplied ? matrices : all).slice(entry.offset, entry.offset + end);
-        return entry.columns > 0 ? part.reshaped({entry.rows, columns}) : part;
+    const auto view = [&](const std::string& name) {
+        const Entry& entry = at(name);
+        const bool multiplied = matrices && entry.columns > 0 && name != "wpe.weight";
+        const Tensor part =
+            (multiplied ? matrices : all).slice(entry.offset, entry.offset + entry.size());
+        return entry.columns > 0 ? part.reshaped({entry.rows, entry.columns}) : part;
     };
     ModelTensors model;
-    model.wte = take();
-    model.wpe = take();
-    model.lm_head = config_.tie_word_embeddings ? model.wte : take();
-    model.h.resize(static_cast<size_t>(config_.n_layer));
-    for (BlockTensors& h : model.h)
-        for (Tensor* t : {&h.attn_weight, &h.proj_weight, &h.fc_weight, &h.out_weight}) *t = take();
-    for (BlockTensors& h : model.h)
-        for (Tensor* t : {&h.ln_1_weight, &h.ln_1_bias, &h.attn_bias, &h.proj_bias, &h.ln_2_weight,
-                          &h.ln_2_bias, &h.fc_bias, &h.out_bias})
-            *t = take();
-    model.ln_f_weight = take();
-    model.ln_f_bias = take();
+    model.wte = view("wte.weight");
+    model.wpe = view("wpe.weight");
+    model.lm_head = config_.tie_word_embeddings ? model.wte : view("lm_head.weight");
+    for (int64_t i = 0; i < config_.n_layer; ++i) {
+        BlockTensors& h = model.h.emplace_back();
+        for (const auto& [entry, tensor] : block_entries(config_, ranks_))
+            h.*tensor = view(name_in_block(i, entry.name));
+    }
+    model.ln_f_weight = view("ln_f.weight");
+    model.ln_f_bias = view("ln_f.bias");
     return model;
 }
 

@@ -77,7 +77,7 @@ std::pair<std::string, std::string> differences(const std::string& a, const std:
 }
 
 void write_moments(Context& ctx, const fs::path& file, int64_t size,
-                   const std::function<Tensor()>& m, const std::function<Tensor()>& v) {
+                   const std::function<Tensor(Values)>& whole) {
     SafetensorsHeader header;
     const uint64_t bytes = static_cast<uint64_t>(size) * sizeof(float);
     header.tensors = {{"m", "F32", {size}, 0, bytes}, {"v", "F32", {size}, bytes, 2 * bytes}};
@@ -85,29 +85,21 @@ void write_moments(Context& ctx, const fs::path& file, int64_t size,
     AtomicFile out(file);
     ByteWriter writer(out.fd(), out.name());
     writer.write(format_safetensors_header(header));
-    for (const auto* moment : {&m, &v}) {
+    for (const Values moment : {Values::m, Values::v}) {
         const Scratch scratch(ctx);
-        writer.write(to_host(ctx, (*moment)()).data, bytes);
+        writer.write(whole(moment).data, bytes);
     }
     writer.flush();
     out.commit();
 }
 
-// The elements `ranges` of a moment of `size`; zeros for what is behind its end.
-void read_moment(const SafetensorsFile& file, const char* name, int64_t size,
-                 const std::vector<Range>& ranges, const Tensor& to) {
+void read_moment(const SafetensorsFile& file, const char* name, const Tensor& to) {
     const TensorEntry* entry = file.find(name);
     require(entry != nullptr, file.name(), ": expected a tensor '", name, "', found none");
     const Tensor stored = file.tensor(*entry);
-    require(stored.dtype == Dtype::f32 && stored.size() == size, file.name(), ": '", name,
-            "': expected f32 (", size, "), found ", stored);
-    float* next = to.as<float>();
-    for (const Range& range : ranges) {
-        const int64_t count = std::clamp<int64_t>(size - range.begin, 0, range.size());
-        std::fill_n(next + count, range.size() - count, 0.0f);
-        std::copy_n(stored.as<float>() + std::min(range.begin, size), count, next);
-        next += range.size();
-    }
+    require(stored.dtype == Dtype::f32 && stored.size() == to.size(), file.name(), ": '", name,
+            "': expected f32 (", to.size(), "), found ", stored);
+    std::copy_n(stored.as<float>(), to.size(), to.as<float>());
 }
 
 }  // namespace
@@ -173,9 +165,7 @@ std::optional<fs::path> RunFolder::newest() const {
     return all.empty() ? std::nullopt : std::optional(all.back());
 }
 
-RunState RunFolder::load(Context& ctx, const ParameterLayout& layout, const RunState& expected,
-                         Tensor parameters, Tensor m, Tensor v,
-                         const std::vector<Range>& ranges) const {
+RunState RunFolder::load(Trainer& trainer, const RunState& expected) const {
     const fs::path folder = newest().value();
     const std::string where = (folder / kTraining).string();
     const nlohmann::json root = parse_json(read_file(folder / kTraining), where);
@@ -208,21 +198,16 @@ RunState RunFolder::load(Context& ctx, const ParameterLayout& layout, const RunS
     require(state.data == expected.data, where, ": this run was begun on the tokens ", state.data,
             "; found ", expected.data, ". Give the same, by the same names");
     SafetensorsDirectory source(folder, "transformer.");
-    fill_from_host(ctx, parameters, [&](Tensor host) { layout.read(host, source); });
+    trainer.fill(Values::parameters, [&](Tensor all) { trainer.layout().read(all, source); });
     const SafetensorsFile moments(folder / kOptimizer);
-    const auto read = [&](const Tensor& to, const char* name) {
-        fill_from_host(
-            ctx, to, [&](Tensor host) { read_moment(moments, name, layout.size(), ranges, host); });
-    };
-    read(m, "m");
-    read(v, "v");
+    trainer.fill(Values::m, [&](Tensor all) { read_moment(moments, "m", all); });
+    trainer.fill(Values::v, [&](Tensor all) { read_moment(moments, "v", all); });
     if (lock_ >= 0) link_newest();  // where the run was killed between the two
     return state;
 }
 
 void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState& state,
-                     Tensor parameters, const std::function<Tensor()>& m,
-                     const std::function<Tensor()>& v, int64_t keep) const {
+                     const std::function<Tensor(Values)>& whole, int64_t keep) const {
     const std::string name = name_of_step(state.step);
     const fs::path unfinished = path_ / (kUnfinished + name);
     try {
@@ -230,9 +215,9 @@ void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState
         fs::create_directory(unfinished);
         {
             const Scratch scratch(ctx);
-            layout.write(to_host(ctx, parameters), unfinished / kWeights);
+            layout.write(whole(Values::parameters), unfinished / kWeights);
         }
-        write_moments(ctx, unfinished / kOptimizer, layout.size(), m, v);
+        write_moments(ctx, unfinished / kOptimizer, layout.size(), whole);
         const nlohmann::ordered_json root = {{"step", state.step},
                                              {"run", state.identity},
                                              {"data", state.data},

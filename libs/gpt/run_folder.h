@@ -46,19 +46,17 @@ class RunFolder {
     // The newest checkpoint's directory; nullopt where there is none.
     std::optional<std::filesystem::path> newest() const;
 
-    // Reads the newest checkpoint to tensors of the context's device; of the moments those of the
-    // elements `ranges`, one range behind another. Throws Error naming the file that is missing,
-    // cut short or of another run: `expected` is compared, but for its step.
-    RunState load(Context& ctx, const ParameterLayout& layout, const RunState& expected,
-                  Tensor parameters, Tensor m, Tensor v, const std::vector<Range>& ranges) const;
+    // Fills the trainer's parameters and moments from the newest checkpoint. Throws Error naming
+    // the file that is missing, cut short or of another run: `expected` is compared, but for its
+    // step.
+    RunState load(Trainer& trainer, const RunState& expected) const;
 
     // Writes a checkpoint, points run/model.safetensors at it and removes all but the `keep`
-    // newest. m and v, which give layout.size() floats each, are called in this order, when the one
-    // before has been written. Throws Error where the disk is full; what stood before is then left
-    // as it was.
-    void save(Context& ctx, const ParameterLayout& layout, const RunState& state, Tensor parameters,
-              const std::function<Tensor()>& m, const std::function<Tensor()>& v,
-              int64_t keep) const;
+    // newest. `whole` gives layout.size() floats on the host, of the parameters, of m and of v, in
+    // this order; it is called when the one before has been written. Throws Error where the disk is
+    // full; what stood before is then left as it was.
+    void save(Context& ctx, const ParameterLayout& layout, const RunState& state,
+              const std::function<Tensor(Values)>& whole, int64_t keep) const;
 
     const std::filesystem::path& path() const { return path_; }
 

@@ -148,6 +148,12 @@ void TrainOptions::flags(Flags& flags) {
     flags.add("gpus", gpus,
               "N GPUs of this machine that train one model, each by a process that is started here",
               1, 64);
+    flags.add(
+        "tensor-parallel", tensor_parallel,
+        "N processes that share each layer of the model and compute the same sequences, for a "
+        "model that one GPU does not hold; N divides the processes, the heads and the MLP's "
+        "width",
+        1, 64);
     compute.flags(
         flags, {"auto", "f32", "bf16"},
         "TYPE of matrices and activations; auto: bf16 on a GPU, f32 on the CPU, where bf16 takes "
@@ -163,6 +169,9 @@ void TrainOptions::check() const {
                   "--size, --layers and --tokenizer");
     require_usage(gpus == 1 || compute.device == "auto" || compute.device == "cuda",
                   "--gpus: expected --device cuda or none, found ", compute.device);
+    require_usage(tensor_parallel == 1 || optimizer.optimizer != "muon",
+                  "--tensor-parallel: expected --optimizer adamw, found muon, which updates whole "
+                  "matrices");
     require_usage(export_dtype != "f16" || export_llmc.empty(),
                   "--export-dtype: expected f32 or bf16 with --export-llmc, found f16");
     require_usage(optimizer.warmup <= steps, "--warmup: expected at most --steps ", steps,
@@ -185,7 +194,7 @@ std::string TrainOptions::schedule_of_ranks() const {
     return concat("batch ", batch, " x ", accumulate, ", saved every ", save_every,
                   ", validated every ", val_every, " on ", val_tokens, " tokens of ", val.size(),
                   " files", hellaswag.empty() ? "" : ", with questions", ", sampled every ",
-                  sample_every);
+                  sample_every, export_llmc.empty() && export_model.empty() ? "" : ", exported");
 }
 
 std::string TrainOptions::identity(Dtype matrices) const {

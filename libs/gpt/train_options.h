@@ -49,7 +49,8 @@ struct TrainOptions {
     ShapeOptions shape;
     OptimizerOptions optimizer;
     int64_t steps = 0, batch = 8, accumulate = 1, length = 0, gpus = 1;
-    int ranks = 1;  // not a flag: how many processes train together
+    int64_t tensor_parallel = 1;
+    int ranks = 1;  // not a flag: how many parts a step's sequences are computed in side by side
     int64_t seed = 0, val_every = 250, val_tokens = 1 << 20, save_every = 1000, keep = 2;
     std::string recompute = "none";
     int64_t sample_every = 0, sample_tokens = 100;

@@ -37,6 +37,25 @@ Context context_of(const TrainOptions& options, Console& console, const Links* l
     return make_cuda_context(links->rank(), options.compute.threads);
 }
 
+Grid::Grid(Context& ctx, std::unique_ptr<Links> links, int64_t tensor)
+    : all_(make_ranks(ctx, std::move(links))) {
+    expect_agreement(*all_, concat("--tensor-parallel ", tensor));
+    const auto size = static_cast<int>(tensor);
+    require_usage(all_->size() % size == 0,
+                  "--tensor-parallel: expected a divisor of the number of processes, ",
+                  all_->size(), ", found ", tensor,
+                  "; --gpus N, mpirun and srun start several (docs/training.md)");
+    if (size == 1) return;
+    const int own = all_->rank(), row = own / size * size;
+    std::vector<int> neighbours, peers;
+    for (int rank = 0; rank < all_->size(); ++rank) {
+        if (rank / size * size == row) neighbours.push_back(rank);
+        if (rank % size == own % size) peers.push_back(rank);
+    }
+    tensor_ = all_->group(ctx, neighbours);
+    data_ = all_->group(ctx, peers);
+}
+
 void expect_agreement(Ranks& ranks, const std::string& facts) {
     uint64_t size = facts.size();
     ranks.share(std::as_writable_bytes(std::span(&size, 1)), 0);

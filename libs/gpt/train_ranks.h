@@ -20,6 +20,24 @@ void with_links(const TrainOptions& options, Console& console,
 // The context of the process that has these links (none: it is alone).
 Context context_of(const TrainOptions& options, Console& console, const Links* links);
 
+// The processes of a run in rows of `tensor` neighbours. Those of a row each have a part of the
+// model and compute the same sequences together; those of a column have the same part and take
+// turns at the sequences.
+class Grid {
+  public:
+    // For all ranks to call, with the links to the others (none: it is alone). Throws UsageError
+    // where `tensor` does not divide their number, Error where it is not the same on all.
+    Grid(Context& ctx, std::unique_ptr<Links> links, int64_t tensor);
+
+    Ranks& all() { return *all_; }
+    Ranks& tensor() { return tensor_ ? *tensor_ : alone_; }  // this rank's row
+    Ranks& data() { return data_ ? *data_ : *all_; }         // this rank's column
+
+  private:
+    Ranks alone_;
+    std::unique_ptr<Ranks> all_, tensor_, data_;  // the last two over the first
+};
+
 // Throws Error where `facts` are not those of rank 0: ranks on several machines must find the same
 // files.
 void expect_agreement(Ranks& ranks, const std::string& facts);

@@ -5,17 +5,11 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "gpt/block_muon.h"
 #include "kernels/transfer.h"
 
 namespace hark::gpt {
 namespace {
-
-// Ranks' parts of the parameters are whole lines of the cache and whole vectors.
-constexpr int64_t kPartMultiple = 64;
-
-// Of a block whose gradients are worth summing by themselves beside backward, on a GPU: smaller
-// calls cost the products more than they hide (docs/kernels/cuda.md).
-constexpr int64_t kBlockBesideOnGpu = 24 << 20;
 
 // The sum of f32 losses, in their order.
 double sum_of(const Tensor& losses) {
@@ -25,21 +19,24 @@ double sum_of(const Tensor& losses) {
 
 }  // namespace
 
-Trainer::Trainer(Context& ctx, Ranks& ranks, const Config& config, const TrainOptions& options,
+Trainer::Trainer(Context& ctx, Grid& grid, const Config& config, const TrainOptions& options,
                  Dtype matrices, const TokenWindows& windows, int32_t separator)
     : ctx_(ctx),
-      ranks_(ranks),
+      grid_(grid),
       config_(config),
       options_(options),
-      layout_(config),
+      shard_(config, grid.tensor()),
+      layout_(shard_.own()),
       memory_(ctx.arena.source()),
-      sharded_(!ranks.alone() && options.optimizer.optimizer == "adamw"),
+      sharded_(!grid.all().alone() && options.optimizer.optimizer == "adamw"),
+      // Not beside a row's sums: collectives of two groups may wait for each other for ever.
+      beside_(sharded_ && grid.tensor().alone() && options.accumulate == 1),
       order_(windows, static_cast<uint64_t>(options.seed)),
-      reader_(ctx, order_, options.batch, options.length, separator, ranks.rank(), ranks.size()),
+      reader_(ctx, order_, options.batch, options.length, separator, grid.data().rank(),
+              grid.data().size()),
       val_rows_(separator) {
-    const int64_t size = layout_.size(), multiple = kPartMultiple * ranks.size();
-    const int64_t padded = ranks.alone() ? size : (size + multiple - 1) / multiple * multiple;
-    const int64_t moments = sharded_ ? padded / ranks.size() : size;
+    const int64_t size = layout_.size(), padded = padded_size(layout_, grid.data());
+    const int64_t moments = sharded_ ? padded / grid.data().size() : size;
     for (Tensor* all : {&parameters_, &gradients_, &m_, &v_}) {
         const bool moment = all == &m_ || all == &v_;
         *all = memory_.tensor(Dtype::f32, {moment ? moments : padded});
@@ -51,47 +48,12 @@ Trainer::Trainer(Context& ctx, Ranks& ranks, const Config& config, const TrainOp
     const int64_t rows = options.batch * options.length;
     losses_ = memory_.tensor(Dtype::f32, {rows});
     clip_ = memory_.tensor(Dtype::f32, {2});
-    segments_ = segments(multiple, padded);
-    norms_ = memory_.tensor(Dtype::f32, {ranks.size() * std::ssize(segments_) + 1});
+    segments_ = sharded_ ? segments_of(ctx, layout_, grid.data())
+                         : std::vector<Segment>{{{0, size}, {0, size}}};
+    norms_ = memory_.tensor(Dtype::f32, {grid.all().size() * std::ssize(segments_) + 1});
     for (Tensor* ids : batch_.all()) *ids = memory_.tensor(Dtype::i32, {rows});
     if (sharded_) side_.emplace(ctx);
     if (ctx.on_cuda()) recorded_.emplace(ctx);
-}
-
-// Each block's matrices, the vectors, the tables. Where that is no multiple, a segment leaves its
-// first elements to the one below and has some of the one above, which are done before its own.
-std::vector<Trainer::Segment> Trainer::segments(int64_t multiple, int64_t padded) const {
-    if (!sharded_) return {{{0, layout_.size()}, kLast}};
-    if (ctx_.on_cuda() && layout_.block(1) - layout_.block(0) < kBlockBesideOnGpu)
-        return {{{0, padded}, kLast}};
-    const auto up = [&](int64_t n) { return (n + multiple - 1) / multiple * multiple; };
-    std::vector<Segment> all;
-    const auto add = [&](int64_t begin, int64_t end, int64_t block) {
-        if (begin < end) all.push_back({{begin, end}, block});
-    };
-    const int64_t vectors = std::max(up(layout_.tables()), layout_.decayed() / multiple * multiple);
-    int64_t end = vectors;
-    for (int64_t block = config_.n_layer; block-- > 0;) {
-        const int64_t begin = std::min(up(layout_.block(block)), vectors);
-        add(begin, end, block);
-        end = begin;
-    }
-    add(vectors, padded, 0);
-    add(0, end, kLast);
-    return all;
-}
-
-Range Trainer::own(const Segment& segment) const {
-    if (!sharded_) return segment;
-    const int64_t each = segment.size() / ranks_.size();
-    const int64_t begin = segment.begin + each * ranks_.rank();
-    return {begin, begin + each};
-}
-
-std::vector<Range> Trainer::moments_are_of() const {
-    std::vector<Range> ranges;
-    for (const Segment& segment : segments_) ranges.push_back(own(segment));
-    return ranges;
 }
 
 void Trainer::parameters_are_of(int64_t step) {
@@ -113,25 +75,38 @@ void Trainer::add_gradients(uint64_t first) {
 void Trainer::compute(Context& ctx) {
     const auto targets = static_cast<float>(options_.sequences_a_step() * options_.length);
     const auto done = [&](int64_t block) {
-        if (!sharded_ || options_.accumulate > 1) return;
+        if (!beside_) return;
         for (size_t i = 0; i < segments_.size(); ++i)
             if (segments_[i].block == block) sum_over_ranks(ctx, i);
     };
-    compute_gradients(ctx, config_, weights_, d_weights_, batch_, options_.recompute_level(),
-                      1 / targets, losses_, done);
-    done(kLast);
+    compute_gradients(ctx, grid_.tensor(), config_, weights_, d_weights_, batch_,
+                      options_.recompute_level(), 1 / targets, losses_, done);
+    done(Segment::kLast);
     if (side_) side_->join(ctx);
 }
 
 // The gradients of the own part of a segment, and their norm.
 void Trainer::sum_over_ranks(Context& ctx, size_t segment) {
-    const Segment& whole = segments_[segment];
-    const Range part = own(whole);
-    const int64_t at = ranks_.rank() * std::ssize(segments_) + static_cast<int64_t>(segment);
+    const Range &all = segments_[segment].all, &own = segments_[segment].own;
+    const int64_t at = grid_.all().rank() * std::ssize(segments_) + static_cast<int64_t>(segment);
+    Ranks& tensor = grid_.tensor();
     side_->run(ctx, [&](Context& side) {
-        ranks_.reduce_scatter(side, gradients_.slice(whole.begin, whole.end));
+        const auto of = [&](const Range& range) {
+            return gradients_.slice(range.begin, range.end);
+        };
+        grid_.data().reduce_scatter(side, of(all));
+        // A row's ranks have the tables' from a share of the rows each. Vectors that all of them
+        // have are the same, but the columns may have added them up in different orders.
+        tensor.all_reduce(side, of(own.within({0, layout_.tables()})));
+        tensor.broadcast(side, of(own.within({layout_.cut(), gradients_.size()})), 0);
+        // What all of a row have counts once.
+        const Tensor counted =
+            of(tensor.first() ? own : own.within({layout_.tables(), layout_.cut()}));
         // The factor behind the norm is written over by the next one; the last rank's lies free.
-        clip_by_norm(side, norms_.slice(at, at + 2), gradients_.slice(part.begin, part.end), 0);
+        if (counted.size() > 0)
+            clip_by_norm(side, norms_.slice(at, at + 2), counted, 0);
+        else
+            set_zero(side, norms_.slice(at, at + 1));
     });
 }
 
@@ -146,7 +121,7 @@ StepResult Trainer::step(int64_t step) {
     set_zero(ctx_, gradients_);
     StepResult result;
     const auto first = static_cast<uint64_t>((step - 1) * options_.sequences_a_step());
-    const auto at_once = static_cast<uint64_t>(options_.batch * ranks_.size());
+    const auto at_once = static_cast<uint64_t>(options_.batch * grid_.data().size());
     for (int64_t part = 0; part < options_.accumulate; ++part) {
         if (part > 0) result.loss += sum_of_losses() / targets;
         add_gradients(first + static_cast<uint64_t>(part) * at_once);
@@ -156,7 +131,7 @@ StepResult Trainer::step(int64_t step) {
     const bool any = o.skip_outliers <= 0;  // else the norm is to be seen before the update
     if (any) update(step, static_cast<float>(result.rate));
     // Only now is the GPU waited for.
-    result.loss = ranks_.sum(result.loss + sum_of_losses() / targets);
+    result.loss = grid_.data().sum(result.loss + sum_of_losses() / targets);
     const Scratch scratch(ctx_);
     result.norm = to_host(ctx_, clip_).as<float>()[0];
     if (!std::isfinite(result.loss) || !std::isfinite(result.norm))
@@ -177,28 +152,44 @@ StepResult Trainer::step(int64_t step) {
 void Trainer::clip() {
     const auto most = static_cast<float>(options_.optimizer.clip);
     if (!sharded_) {
-        ranks_.all_reduce(ctx_, gradients_);
+        grid_.data().all_reduce(ctx_, gradients_);
         return clip_by_norm(ctx_, clip_, gradients_, most);
     }
-    if (options_.accumulate > 1) {
+    if (!beside_) {
         for (size_t i = 0; i < segments_.size(); ++i) sum_over_ranks(ctx_, i);
         side_->join(ctx_);
     }
     const Tensor norms = norms_.slice(0, norms_.size() - 1);
-    ranks_.all_gather(ctx_, norms);
+    grid_.all().all_gather(ctx_, norms);
     clip_by_norm(ctx_, clip_, norms, most);
 }
 
-Tensor Trainer::whole(const Tensor& moment) {
+void Trainer::fill(Values values, const std::function<void(Tensor)>& write) {
+    if (values == Values::parameters)
+        return shard_.fill(ctx_, parameters(), {{0, layout_.size()}}, write);
+    std::vector<Range> ranges;
+    for (const Segment& segment : segments_) ranges.push_back(segment.own);
+    shard_.fill(ctx_, values == Values::m ? m_ : v_, ranges, write);
+}
+
+Tensor Trainer::whole(Values values) {
+    const Tensor all = values == Values::parameters ? parameters()
+                       : values == Values::m        ? together(m_)
+                                                    : together(v_);
+    return grid_.data().first() ? shard_.gather(ctx_, all) : Tensor();
+}
+
+// All of a moment that this rank's column has in parts.
+Tensor Trainer::together(const Tensor& moment) {
     if (!sharded_) return moment;
     const Scratch scratch(ctx_);
     const Tensor host = to_host(ctx_, moment);
     int64_t at = 0;
     for (const Segment& segment : segments_) {  // into the gradients, of no use between steps
-        const Range part = own(segment);
-        const int64_t next = at + part.size();
-        copy_to_device(ctx_, gradients_.slice(part.begin, part.end), host.slice(at, next));
-        ranks_.all_gather(ctx_, gradients_.slice(segment.begin, segment.end));
+        const int64_t next = at + segment.own.size();
+        copy_to_device(ctx_, gradients_.slice(segment.own.begin, segment.own.end),
+                       host.slice(at, next));
+        grid_.data().all_gather(ctx_, gradients_.slice(segment.all.begin, segment.all.end));
         at = next;
     }
     wait_for(ctx_);  // until the host's copy has been read
@@ -220,14 +211,18 @@ void Trainer::update(int64_t step, float rate) {
     };
     adamw_of(0, layout_.tables(), layout_.tables());
     adamw_of(layout_.decayed(), layout_.size(), 0);
-    update_matrices(rate);
+    muon_of_blocks(ctx_, layout_.views(parameters()), layout_.views(m_), d_weights_, clip_,
+                   {.rate = rate,
+                    .momentum = static_cast<float>(o.muon_momentum),
+                    .decay = with.decay,
+                    .products = weights_.wte.dtype});
 }
 
 // By AdamW.
 void Trainer::update_segments(const AdamW& with) {
     int64_t at = 0;
     for (const Segment& segment : segments_) {
-        const Range part = own(segment);
+        const Range& part = segment.own;
         const auto of_part = [&](const Tensor& all) { return all.slice(part.begin, part.end); };
         const int64_t next = at + part.size();
         adamw(ctx_, of_part(parameters_), m_.slice(at, next), v_.slice(at, next),
@@ -236,35 +231,11 @@ void Trainer::update_segments(const AdamW& with) {
         at = next;
         if (side_)
             side_->run(ctx_, [&](Context& side) {
-                ranks_.all_gather(side, parameters_.slice(segment.begin, segment.end));
+                grid_.data().all_gather(side,
+                                        parameters_.slice(segment.all.begin, segment.all.end));
             });
     }
     if (side_) side_->join(ctx_);
-}
-
-// By Muon.
-void Trainer::update_matrices(float rate) {
-    const OptimizerOptions& o = options_.optimizer;
-    const Muon muon_with = {.rate = rate,
-                            .momentum = static_cast<float>(o.muon_momentum),
-                            .decay = static_cast<float>(o.weight_decay),
-                            .products = weights_.wte.dtype};
-    const auto muon_of = [&](Tensor p, Tensor m, Tensor g) {
-        muon(ctx_, p, m, g, clip_, muon_with);
-    };
-    const ModelTensors masters = layout_.views(parameters()), moments = layout_.views(m_);
-    const int64_t c = config_.n_embd;
-    for (size_t i = 0; i < masters.h.size(); ++i) {
-        const BlockTensors &w = masters.h[i], &g = d_weights_.h[i], &m = moments.h[i];
-        for (int64_t part = 0; part < 3; ++part) {  // queries, keys and values each by itself
-            const int64_t begin = part * c, end = begin + c;
-            muon_of(w.attn_weight.slice(begin, end), m.attn_weight.slice(begin, end),
-                    g.attn_weight.slice(begin, end));
-        }
-        muon_of(w.proj_weight, m.proj_weight, g.proj_weight);
-        muon_of(w.fc_weight, m.fc_weight, g.fc_weight);
-        muon_of(w.out_weight, m.out_weight, g.out_weight);
-    }
 }
 
 double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
@@ -273,8 +244,8 @@ double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
     std::vector<int32_t> window(static_cast<size_t>(options_.length + 1));
     double sum = 0;
     const auto batch = static_cast<uint64_t>(options_.batch);  // a rank's, which take turns
-    const auto rank = static_cast<uint64_t>(ranks_.rank()),
-               all = batch * static_cast<uint64_t>(ranks_.size());
+    const auto rank = static_cast<uint64_t>(grid_.data().rank()),
+               all = batch * static_cast<uint64_t>(grid_.data().size());
     for (uint64_t begin = batch * rank; begin < count; begin += all) {
         const Scratch scratch(ctx_);
         const uint64_t end = std::min(count, begin + batch);
@@ -285,10 +256,12 @@ double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
         }
         const auto rows = static_cast<int64_t>(end - begin) * options_.length;
         Tensor losses = ctx_.arena.tensor(Dtype::f32, {rows});
-        compute_losses(ctx_, config_, weights_, to_device(ctx_, val_rows_.view()), losses);
+        compute_losses(ctx_, grid_.tensor(), config_, weights_, to_device(ctx_, val_rows_.view()),
+                       losses);
         sum += sum_of(to_host(ctx_, losses));
     }
-    return ranks_.sum(sum) / static_cast<double>(count * static_cast<uint64_t>(options_.length));
+    return grid_.data().sum(sum) /
+           static_cast<double>(count * static_cast<uint64_t>(options_.length));
 }
 
 double Trainer::flops_a_step() const {

@@ -1,16 +1,19 @@
 // A training run's arithmetic: parameters, gradients and moments, and a step over them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "gpt/batch_reader.h"
 #include "gpt/outliers.h"
+#include "gpt/segments.h"
+#include "gpt/shard.h"
 #include "gpt/token_windows.h"
 #include "gpt/train_options.h"
+#include "gpt/train_ranks.h"
 #include "gpt/training.h"
 #include "kernels/captured.h"
-#include "kernels/ranks.h"
 #include "kernels/side_stream.h"
 
 namespace hark::gpt {
@@ -33,38 +36,40 @@ struct Outliers {
     OutlierWindow losses, norms;
 };
 
+// What a run keeps: vectors of one layout.
+enum class Values { parameters, m, v };
+
 // Parameters, gradients and moments are f32 on the context's device. Where `matrices` is bf16,
 // products are made with a copy of the matrices that is rounded by chance after every step, with a
 // seed of the step, and activations are bf16.
 //
 // Several ranks each compute their share of a step's sequences. Parameters and gradients are whole
-// on each of them. With AdamW the sum of the gradients is left in parts, of which each rank has
+// on each of them; in a grid with rows they are what a rank of a row has (shard.h), and the ranks
+// of a column share. With AdamW the sum of the gradients is left in parts, of which each rank has
 // one, and with it that part of the moments and of the work; the parameters are then put together.
-// Every segment of the parameters is cut so: where that is worth while they are blocks, whose
-// gradients are summed while those of the layers below are computed, if one batch makes the step,
-// and which are put together while the next one is updated. Source: Rajbhandari et al. 2020 (ZeRO,
-// stage 1). With Muon, whose matrices are updated whole, every rank does all of the update.
+// Every segment of the parameters is cut so (segments.h): where that is worth while they are
+// blocks, whose gradients are summed while those of the layers below are computed, if one batch
+// makes the step, and which are put together while the next one is updated. Source: Rajbhandari et
+// al. 2020 (ZeRO, stage 1). With Muon, whose matrices are updated whole, every rank does all of the
+// update.
 class Trainer {
   public:
-    // Trains on `windows`, which must outlive it, as `ranks` and `options`. `separator`: where
+    // Trains on `windows`, which must outlive it, as `grid` and `options`. `separator`: where
     // documents are masked, the token in front of each; else -1.
-    Trainer(Context& ctx, Ranks& ranks, const Config& config, const TrainOptions& options,
+    Trainer(Context& ctx, Grid& grid, const Config& config, const TrainOptions& options,
             Dtype matrices, const TokenWindows& windows, int32_t separator);
 
-    const ParameterLayout& layout() const { return layout_; }
+    const ParameterLayout& layout() const { return shard_.whole(); }
     const ModelTensors& weights() const { return weights_; }  // as they are multiplied with
-    Tensor parameters() const { return parameters_.slice(0, layout_.size()); }
-    // This rank's part of the moments, and of which of layout().size() elements they are, range by
-    // range; zeros are those of elements behind these.
-    Tensor m() const { return m_; }
-    Tensor v() const { return v_; }
-    std::vector<Range> moments_are_of() const;
-    // All of m() or v() (layout().size()), until the next call of a function. For all ranks to
-    // call.
-    Tensor whole(const Tensor& moment);
+
+    // Gives `values`, as `write` makes them, all layout().size() of them on the host.
+    void fill(Values values, const std::function<void(Tensor)>& write);
+    // All layout().size() of them, on the host, as long as what to_host() gives; on other ranks
+    // than the first none. For all ranks to call.
+    Tensor whole(Values values);
     Outliers& outliers() { return outliers_; }
 
-    // To be called when parameters() have been written from outside, as they are behind `step`.
+    // To be called when the parameters have been filled, as they are behind `step`.
     void parameters_are_of(int64_t step);
 
     // Step `step`, from 1 on, of the run: the sequences that are its turn. Throws Diverged where
@@ -81,30 +86,25 @@ class Trainer {
     double flops_a_step() const;
 
   private:
-    // Elements whose gradients are complete once those of `block` are; of kLast, once all are.
-    struct Segment : Range {
-        int64_t block;
-    };
-    static constexpr int64_t kLast = -1;
-
-    std::vector<Segment> segments(int64_t multiple, int64_t padded) const;
-    Range own(const Segment& segment) const;
+    Tensor parameters() const { return parameters_.slice(0, layout_.size()); }
     void add_gradients(uint64_t first);  // of a batch
     void compute(Context& ctx);          // the same, of batch_
     void sum_over_ranks(Context& ctx, size_t segment);
     double sum_of_losses();  // of the batch before; waits for it
     void clip();
+    Tensor together(const Tensor& moment);
     void update(int64_t step, float rate);
     void update_segments(const AdamW& with);
-    void update_matrices(float rate);
 
     Context& ctx_;
-    Ranks& ranks_;
+    Grid& grid_;
     Config config_;
     const TrainOptions& options_;
-    ParameterLayout layout_;
+    Shard shard_;
+    const ParameterLayout& layout_;  // of this rank's part
     Arena memory_;
     bool sharded_;                   // the optimizer's work and its moments
+    bool beside_;                    // the ranks' sums are made beside backward
     Tensor parameters_, gradients_;  // with zeros behind, so that they divide by the ranks
     Tensor m_, v_;
     Tensor matrices_;               // (layout.decayed()) bf16, or none
@@ -114,7 +114,7 @@ class Trainer {
     TrainingOrder order_;
     BatchReader reader_;
     BatchRows val_rows_;
-    std::vector<Segment> segments_;     // as they are done; one where the moments are whole
+    std::vector<Segment> segments_;     // one where the moments are whole
     std::optional<SideStream> side_;    // where segments go between the ranks, if in parts
     std::optional<Captured> recorded_;  // a batch's gradients, on a GPU
     Outliers outliers_;

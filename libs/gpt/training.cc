@@ -15,26 +15,32 @@ constexpr int64_t kLogitsAtOnce = 1 << 22, kLogitsAtOnceOnGpu = int64_t{50304} <
 struct Kept {
     Tensor x;       // (T, C) the block's input
     Tensor ln_1;    // (T, C)
-    Tensor qkv;     // (T, 3C)
+    Tensor qkv;     // (T, 3C) of the rank's heads, as all of attention
     Tensor mixed;   // (T, C) attention's output
     Tensor lse;     // (T, H)
     Tensor middle;  // (T, C) the residual stream behind attention
     Tensor ln_2;    // (T, C)
-    Tensor hidden;  // (T, inner) GELU's input
+    Tensor hidden;  // (T, inner) GELU's input, of the rank's channels
     Tensor act;     // (T, inner) GELU's output
 };
 
 class Pass {
   public:
-    Pass(Context& ctx, const Config& config, const Batch& batch, Dtype activations,
+    Pass(Context& ctx, Ranks& tensor, const Config& config, const Batch& batch, Dtype activations,
          Recompute recompute)
         : ctx_(ctx),
+          tensor_(tensor),
           config_(config),
           batch_(batch),
           activations_(activations),
-          rows_(batch.tokens.dim(0)) {
+          rows_(batch.tokens.dim(0)),
+          begin_(rows_ * tensor.rank() / tensor.size()),
+          end_(rows_ * (tensor.rank() + 1) / tensor.size()),
+          heads_(config.n_head / tensor.size()),
+          mixed_(config.n_embd / tensor.size()),
+          inner_(config.n_inner / tensor.size()) {
         const int64_t c = config.n_embd;
-        if (recompute >= Recompute::gelu) act_ = matrix(config.n_inner);
+        if (recompute >= Recompute::gelu) act_ = matrix(inner_);
         if (recompute >= Recompute::norms) ln_1_ = matrix(c), ln_2_ = matrix(c);
     }
 
@@ -51,21 +57,21 @@ class Pass {
         const int64_t c = config_.n_embd;
         kept = {.x = x,
                 .ln_1 = ln_1_ ? ln_1_ : matrix(c),
-                .qkv = matrix(3 * c),
-                .mixed = matrix(c),
-                .lse = ctx_.arena.tensor(Dtype::f32, {rows_, config_.n_head}),
+                .qkv = matrix(3 * mixed_),
+                .mixed = matrix(mixed_),
+                .lse = ctx_.arena.tensor(Dtype::f32, {rows_, heads_}),
                 .middle = matrix(c),
                 .ln_2 = ln_2_ ? ln_2_ : matrix(c),
-                .hidden = matrix(config_.n_inner),
-                .act = act_ ? act_ : matrix(config_.n_inner)};
+                .hidden = matrix(inner_),
+                .act = act_ ? act_ : matrix(inner_)};
         norm_1(w, kept);
         linear_forward(ctx_, kept.qkv, kept.ln_1, w.attn_weight, w.attn_bias, {});
         self_attention(ctx_, kept.mixed, kept.lse, kept.qkv, batch_.sequences);
-        linear_forward(ctx_, kept.middle, kept.mixed, w.proj_weight, w.proj_bias, x);
+        sum_of_products(kept.middle, kept.mixed, w.proj_weight, w.proj_bias, x);
         norm_2(w, kept);
         linear_activated(ctx_, kept.act, kept.hidden, kept.ln_2, w.fc_weight, w.fc_bias,
                          config_.activation);
-        linear_forward(ctx_, y, kept.act, w.out_weight, w.out_bias, kept.middle);
+        sum_of_products(y, kept.act, w.out_weight, w.out_bias, kept.middle);
     }
 
     // dx (T, C): the gradient of the block's output becomes that of its input.
@@ -77,13 +83,14 @@ class Pass {
         const Arena::Scope scope(ctx_.arena);
         const int64_t c = config_.n_embd;
         const float eps = config_.layer_norm_epsilon;
-        Tensor d_hidden = matrix(config_.n_inner), d_norm = matrix(c);
-        Tensor d_mixed = matrix(c), d_qkv = matrix(3 * c);
+        Tensor d_hidden = matrix(inner_), d_norm = matrix(c);
+        Tensor d_mixed = matrix(mixed_), d_qkv = matrix(3 * mixed_);
         if (act_) activate(ctx_, kept.act, kept.hidden, config_.activation);
         linear_backward(ctx_, d_hidden, g.out_weight, {}, dx, kept.act, w.out_weight,
                         {kept.hidden, config_.activation});
         if (ln_2_) norm_2(w, kept);
         linear_backward(ctx_, d_norm, g.fc_weight, g.fc_bias, d_hidden, kept.ln_2, w.fc_weight);
+        tensor_.all_reduce(ctx_, d_norm);
         layer_norm_backward(ctx_, dx, g.ln_2_weight, g.ln_2_bias, d_norm, kept.middle,
                             w.ln_2_weight, eps, g.proj_bias);
         linear_backward(ctx_, d_mixed, g.proj_weight, {}, dx, kept.mixed, w.proj_weight);
@@ -91,6 +98,7 @@ class Pass {
                                 batch_.sequences);
         if (ln_1_) norm_1(w, kept);
         linear_backward(ctx_, d_norm, g.attn_weight, g.attn_bias, d_qkv, kept.ln_1, w.attn_weight);
+        tensor_.all_reduce(ctx_, d_norm);
         layer_norm_backward(ctx_, dx, g.ln_1_weight, g.ln_1_bias, d_norm, kept.x, w.ln_1_weight,
                             eps, below);
     }
@@ -103,9 +111,9 @@ class Pass {
         const int64_t columns = w.lm_head.dim(0);
         const int64_t at_once = ctx_.on_cuda() ? kLogitsAtOnceOnGpu : kLogitsAtOnce;
         const int64_t most = std::clamp<int64_t>(at_once / columns, 1, rows_);
-        for (int64_t begin = 0; begin < rows_; begin += most) {
+        for (int64_t begin = begin_; begin < end_; begin += most) {
             const Arena::Scope scope(ctx_.arena);
-            const int64_t end = std::min(begin + most, rows_);
+            const int64_t end = std::min(begin + most, end_);
             const Tensor part = normed.slice(begin, end);
             Tensor logits = ctx_.arena.tensor(activations_, {end - begin, columns});
             linear_forward(ctx_, logits, part, w.lm_head, {}, {});
@@ -114,6 +122,15 @@ class Pass {
             if (g)
                 linear_backward(ctx_, d.slice(begin, end), g->lm_head, {}, logits, part, w.lm_head);
         }
+        gather_rows(losses);
+        if (g) gather_rows(d);
+    }
+
+    // Of dx (T, C), the gradient of embed()'s x.
+    void embed_backward(const ModelTensors& g, Tensor dx) const {
+        if (begin_ == end_) return;
+        embedding_backward(ctx_, g.wte, g.wpe, dx.slice(begin_, end_),
+                           batch_.tokens.slice(begin_, end_), batch_.position.slice(begin_, end_));
     }
 
     Tensor norm_f(const ModelTensors& w, Tensor x) const {
@@ -123,6 +140,18 @@ class Pass {
     }
 
   private:
+    // y (T, N) = x W^T + b + residual, of which each rank has some columns of x and W.
+    void sum_of_products(Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual) const {
+        const bool first = tensor_.first();
+        linear_forward(ctx_, y, x, w, first ? b : Tensor(), first ? residual : Tensor());
+        tensor_.all_reduce(ctx_, y);
+    }
+    // x (T, ...), of which each rank has its rows, becomes all of it.
+    void gather_rows(Tensor x) const {
+        if (begin_ > 0) set_zero(ctx_, x.slice(0, begin_));
+        if (end_ < rows_) set_zero(ctx_, x.slice(end_, rows_));
+        tensor_.all_reduce(ctx_, x);
+    }
     void norm_1(const BlockTensors& w, const Kept& kept) const {
         layer_norm(ctx_, kept.ln_1, kept.x, w.ln_1_weight, w.ln_1_bias, config_.layer_norm_epsilon);
     }
@@ -132,11 +161,13 @@ class Pass {
     }
 
     Context& ctx_;
+    Ranks& tensor_;
     const Config& config_;
     const Batch& batch_;
     Dtype activations_;
-    int64_t rows_;
-    Tensor act_, ln_1_, ln_2_;  // of all blocks in turn, where they are computed again
+    int64_t rows_, begin_, end_;     // of the batch; this rank's in what is shared by rows
+    int64_t heads_, mixed_, inner_;  // this rank's heads, their channels, the MLP's channels
+    Tensor act_, ln_1_, ln_2_;       // of all blocks in turn, where they are computed again
 };
 
 }  // namespace
@@ -163,10 +194,10 @@ Batch PackedRows::view() {
     return {of(tokens), of(targets), of(position), {of(first), of(end)}};
 }
 
-void compute_losses(Context& ctx, const Config& config, const ModelTensors& weights,
+void compute_losses(Context& ctx, Ranks& tensor, const Config& config, const ModelTensors& weights,
                     const Batch& batch, Tensor losses) {
     const Arena::Scope scope(ctx.arena);
-    const Pass pass(ctx, config, batch, weights.wte.dtype, Recompute::none);
+    const Pass pass(ctx, tensor, config, batch, weights.wte.dtype, Recompute::none);
     Tensor x = pass.matrix(config.n_embd), y = pass.matrix(config.n_embd);  // (T, C), in turn
     pass.embed(weights, x);
     for (const BlockTensors& block : weights.h) {
@@ -178,11 +209,12 @@ void compute_losses(Context& ctx, const Config& config, const ModelTensors& weig
     pass.head(weights, nullptr, pass.norm_f(weights, x), {}, 0, losses);
 }
 
-void compute_gradients(Context& ctx, const Config& config, const ModelTensors& weights,
-                       const ModelTensors& gradients, const Batch& batch, Recompute recompute,
-                       float scale, Tensor losses, const std::function<void(int64_t)>& done) {
+void compute_gradients(Context& ctx, Ranks& tensor, const Config& config,
+                       const ModelTensors& weights, const ModelTensors& gradients,
+                       const Batch& batch, Recompute recompute, float scale, Tensor losses,
+                       const std::function<void(int64_t)>& done) {
     const Arena::Scope scope(ctx.arena);
-    const Pass pass(ctx, config, batch, weights.wte.dtype, recompute);
+    const Pass pass(ctx, tensor, config, batch, weights.wte.dtype, recompute);
     std::vector<Kept> kept(weights.h.size());
     Tensor x = pass.matrix(config.n_embd);  // (T, C)
     pass.embed(weights, x);
@@ -203,7 +235,7 @@ void compute_gradients(Context& ctx, const Config& config, const ModelTensors& w
                       i > 0 ? gradients.h[i - 1].out_bias : Tensor());
         if (done) done(static_cast<int64_t>(i));
     }
-    embedding_backward(ctx, gradients.wte, gradients.wpe, dx, batch.tokens, batch.position);
+    pass.embed_backward(gradients, dx);
 }
 
 }  // namespace hark::gpt

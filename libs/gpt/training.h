@@ -2,6 +2,12 @@
 // is the form that keeps what backward needs: the residual stream is not written over, GELU's
 // input stays, and there is no cache. Activations are of the type of the weights' matrices.
 // T packed rows, C channels, H heads, V tokens.
+//
+// Where several ranks compute the same rows together, each has its heads and its share of the
+// MLP's channels (parameters.h), and what they make of them is added up: twice a block on the way
+// forward and twice on the way back. The residual stream and the norms are whole on each of them,
+// the same to the bit. The vocabulary's product, whose table all have, is shared by rows. Source:
+// Shoeybi et al. 2019 (Megatron-LM), section 3, but for the vocabulary, which they cut.
 #pragma once
 
 #include <array>
@@ -9,6 +15,7 @@
 
 #include "gpt/parameters.h"
 #include "kernels/gradients.h"
+#include "kernels/ranks.h"
 
 namespace hark::gpt {
 
@@ -43,18 +50,20 @@ enum class Recompute {
     norms,  // the outputs of both norms, 2C
 };
 
-// losses (T) f32 of the batch's rows.
-void compute_losses(Context& ctx, const Config& config, const ModelTensors& weights,
+// losses (T) f32 of the batch's rows. For all of `tensor`'s ranks to call with the same batch, and
+// with the views of their own weights; `config` is the whole model's.
+void compute_losses(Context& ctx, Ranks& tensor, const Config& config, const ModelTensors& weights,
                     const Batch& batch, Tensor losses);
 
 // The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
 // bit of it, but on a GPU in bf16, whose GELU is computed again from its rounded input.
 // `done`, where given, is called from the last block down, each time that nothing more will be
 // added to a block's matrices: what it launches on ctx's stream finds them whole, and with block 0
-// the gradients of all vectors too.
-void compute_gradients(Context& ctx, const Config& config, const ModelTensors& weights,
-                       const ModelTensors& gradients, const Batch& batch, Recompute recompute,
-                       float scale, Tensor losses,
+// the gradients of all vectors too. The tables' (ParameterLayout::tables()) are those of a share of
+// the rows: their sum over `tensor` is left to the caller.
+void compute_gradients(Context& ctx, Ranks& tensor, const Config& config,
+                       const ModelTensors& weights, const ModelTensors& gradients,
+                       const Batch& batch, Recompute recompute, float scale, Tensor losses,
                        const std::function<void(int64_t block)>& done = {});
 
 }  // namespace hark::gpt

@@ -1,14 +1,52 @@
 #include "kernels/links.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/mpi_library.h"
 #include "kernels/plugin.h"
 
 namespace hark {
+namespace {
+
+class GroupLinks : public Links {
+  public:
+    GroupLinks(Links& all, int rank, std::vector<int> members)
+        : Links(rank, static_cast<int>(members.size()), all.local_rank()),
+          all_(all),
+          members_(std::move(members)) {}
+
+    void exchange(int to, std::span<const std::byte> out, int from,
+                  std::span<std::byte> in) override {
+        all_.exchange(at(to), out, at(from), in);
+    }
+    void finish() override {}
+
+  private:
+    int at(int rank) const { return members_[static_cast<size_t>(rank)]; }
+
+    Links& all_;
+    std::vector<int> members_;
+};
+
+}  // namespace
+
+std::unique_ptr<Links> links_among(Links& all, std::vector<int> members) {
+    const auto own = std::lower_bound(members.begin(), members.end(), all.rank());
+    require(own != members.end() && *own == all.rank() && members.front() >= 0 &&
+                members.back() < all.size() &&
+                std::adjacent_find(members.begin(), members.end(), std::greater_equal<>()) ==
+                    members.end(),
+            "links: expected rising ranks below ", all.size(), " with rank ", all.rank(),
+            " among them");
+    const auto rank = static_cast<int>(own - members.begin());
+    return std::make_unique<GroupLinks>(all, rank, std::move(members));
+}
 
 int launched_processes() {
     for (const char* name :

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace hark {
 
@@ -30,6 +31,11 @@ class Links {
   private:
     int rank_, size_, local_;
 };
+
+// Links among `members` of `all`'s ranks, in rising order, this one among them, which are called
+// 0, 1, ... there. They are `all`'s own, which must outlive them: any two ranks must use the two in
+// the same order, and it is `all` that finishes.
+std::unique_ptr<Links> links_among(Links& all, std::vector<int> members);
 
 // How many processes the launcher (mpirun, srun) that has started this one has started; 1 without a
 // launcher. From the environment: OMPI_COMM_WORLD_SIZE (Open MPI), PMI_SIZE (MPICH, Intel MPI),

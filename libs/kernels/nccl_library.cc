@@ -52,10 +52,11 @@ std::shared_ptr<void> connect(const std::byte* id, int rank, int size, int devic
     return made;
 }
 
-void all_reduce(void* communicator, void* stream, float* x, size_t n) {
+void all_reduce(void* communicator, void* stream, void* x, size_t n, bool bf16) {
     const Communicator& c = at(communicator);
-    check(ncclAllReduce(x, x, n, ncclFloat, ncclSum, c.comm, stream_at(stream)), "ncclAllReduce",
-          c.comm);
+    check(
+        ncclAllReduce(x, x, n, bf16 ? ncclBfloat16 : ncclFloat, ncclSum, c.comm, stream_at(stream)),
+        "ncclAllReduce", c.comm);
 }
 
 void reduce_scatter(void* communicator, void* stream, float* x, size_t n) {

@@ -15,14 +15,15 @@ struct NcclOps {
     void (*make_id)(std::byte* id);
     // Waits for the other ranks.
     std::shared_ptr<void> (*connect)(const std::byte* id, int rank, int size, int device_index);
-    // Launched on the stream, in place. n floats in all; of all_gather `bytes` are each rank's.
-    void (*all_reduce)(void* communicator, void* stream, float* x, size_t n);
+    // Launched on the stream, in place. n elements in all, floats or bf16; of all_gather `bytes`
+    // are each rank's.
+    void (*all_reduce)(void* communicator, void* stream, void* x, size_t n, bool bf16);
     void (*reduce_scatter)(void* communicator, void* stream, float* x, size_t n);
     void (*all_gather)(void* communicator, void* stream, std::byte* x, size_t bytes);
     void (*broadcast)(void* communicator, void* stream, std::byte* x, size_t bytes, int root);
 };
 
 // Goes up whenever what stands here changes: a library of another build is refused.
-inline constexpr int kNcclAbi = 1;
+inline constexpr int kNcclAbi = 2;
 
 }  // namespace hark

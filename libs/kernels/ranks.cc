@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/half.h"
 #include "kernels/parallel.h"
 
 namespace hark {
@@ -68,10 +69,15 @@ class CpuRanks : public Ranks {
     // Both halves of the sum move each element over each link once, as a ring does, but add it up
     // in the order of the ranks, wherever it lies.
     void do_all_reduce(Context& ctx, Tensor x) override {
-        sum_pieces(ctx, x);
-        gather_pieces(links(), bytes_of(x), sizeof(float), x.size());
+        if (x.dtype == Dtype::bf16)
+            sum_pieces<bf16_t>(ctx, x, to_bf16);
+        else
+            do_reduce_scatter(ctx, x);
+        do_all_gather(ctx, x);
     }
-    void do_reduce_scatter(Context& ctx, Tensor x) override { sum_pieces(ctx, x); }
+    void do_reduce_scatter(Context& ctx, Tensor x) override {
+        sum_pieces<float>(ctx, x, [](float sum) { return sum; });
+    }
     void do_all_gather(Context&, Tensor x) override {
         gather_pieces(links(), bytes_of(x), static_cast<int64_t>(size_of(x.dtype)), x.size());
     }
@@ -79,33 +85,36 @@ class CpuRanks : public Ranks {
         broadcast_bytes(links(), bytes_of(x), root);
     }
 
-    // Own piece of x = the sum of all ranks' one.
-    void sum_pieces(Context& ctx, Tensor x) {
-        const std::span<float> values(x.as<float>(), static_cast<size_t>(x.size()));
+    // Own piece of x = the sum of all ranks' one, f32, as `rounded` makes it a T.
+    template <class T, class Rounded>
+    void sum_pieces(Context& ctx, Tensor x, const Rounded& rounded) {
+        const std::span<T> values(x.as<T>(), static_cast<size_t>(x.size()));
         const Pieces pieces = {x.size(), size()};
-        received_.resize(static_cast<size_t>(size() * kAtOnce));
-        const auto buffer = [&](int64_t r) { return received_.data() + r * kAtOnce; };
+        received_.resize(static_cast<size_t>(size() * kAtOnce) * sizeof(T));
+        const auto buffer = [&](int64_t r) {
+            return reinterpret_cast<T*>(received_.data()) + r * kAtOnce;
+        };
         const int64_t longest = pieces.end(0) - pieces.begin(0);
         for (int64_t done = 0; done < longest; done += kAtOnce) {
             const auto part = [&](int64_t r) {  // of rank r's piece, what is added up now
                 const int64_t begin = std::min(pieces.end(r), pieces.begin(r) + done);
                 return slice(values, begin, std::min(pieces.end(r), begin + kAtOnce));
             };
-            const std::span<float> own = part(rank());
+            const std::span<T> own = part(rank());
             each_round(links(), [&](int to, int from) {
                 links().exchange(to, std::as_bytes(part(to)), from,
                                  std::as_writable_bytes(std::span(buffer(from), own.size())));
             });
             std::copy(own.begin(), own.end(), buffer(rank()));
             parallel_for(ctx.threads, std::ssize(own), [&](int64_t i) {
-                float sum = buffer(0)[i];
-                for (int r = 1; r < size(); ++r) sum += buffer(r)[i];
-                own[static_cast<size_t>(i)] = sum;
+                float sum = to_float(buffer(0)[i]);
+                for (int r = 1; r < size(); ++r) sum += to_float(buffer(r)[i]);
+                own[static_cast<size_t>(i)] = rounded(sum);
             });
         }
     }
 
-    std::vector<float> received_;
+    std::vector<std::byte> received_;
 };
 
 }  // namespace
@@ -122,8 +131,8 @@ Tensor Ranks::part(const Tensor& x, int rank) const {
 }
 
 void Ranks::all_reduce(Context& ctx, Tensor x) {
-    require(x.dtype == Dtype::f32 && x.device == ctx.device,
-            "all_reduce: expected f32 on the context's device, found ", x);
+    require((x.dtype == Dtype::f32 || x.dtype == Dtype::bf16) && x.device == ctx.device,
+            "all_reduce: expected f32 or bf16 on the context's device, found ", x);
     if (!alone() && x.size() > 0) do_all_reduce(ctx, x);
 }
 
@@ -173,6 +182,10 @@ void Ranks::barrier() { sum(0); }
 
 void Ranks::finish() {
     if (links_) links_->finish();
+}
+
+std::unique_ptr<Ranks> Ranks::group(Context& ctx, const std::vector<int>& members) {
+    return make_ranks(ctx, links_ ? links_among(*links_, members) : nullptr);
 }
 
 // Never reached: without other ranks the public functions do nothing.

@@ -36,7 +36,8 @@ class Ranks {
 
     // Of tensors on the context's device, behind what is on its stream; on a GPU they may be
     // recorded and need not be done when they return. x (n):
-    // x f32 = the sum of all ranks' x.
+    // x f32 or bf16 = the sum of all ranks' x. On the CPU bf16 is added up in f32 and rounded once;
+    // NCCL may round after each addition.
     void all_reduce(Context& ctx, Tensor x);
     // own_part(x) = that part of the sum of all ranks' x, f32. What the rest of x holds then is
     // open.
@@ -56,6 +57,11 @@ class Ranks {
     void barrier();
     // To be called where the run has come to its end on all ranks (Links::finish).
     void finish();
+
+    // `members` of these ranks, in rising order, this one among them, as ranks of their own: for
+    // all members to call. These must outlive them, and any two ranks must call both in the same
+    // order.
+    std::unique_ptr<Ranks> group(Context& ctx, const std::vector<int>& members);
 
   protected:
     explicit Ranks(std::unique_ptr<Links> links);

@@ -86,9 +86,10 @@ TEST(HellaSwag, ScoresAreTheReferences) {
     SafetensorsDirectory source(demo, "transformer.");
     layout.read(all, source);
     Context ctx(2);
+    Ranks one;
 
     const HellaSwag tasks(formula_file(kExamples), "formula", config.n_vocab, config.n_positions);
-    const auto losses = tasks.losses(ctx, config, layout.views(all), 1024);
+    const auto losses = tasks.losses(ctx, one, config, layout.views(all), 1024);
     const std::vector<std::vector<double>> expected = golden["losses"];
     ASSERT_EQ(losses.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i)
@@ -96,7 +97,7 @@ TEST(HellaSwag, ScoresAreTheReferences) {
     EXPECT_EQ(tasks.accuracy(losses), golden["right"].get<double>() / kExamples);
     // One at a time, as where a batch has few rows.
     const HellaSwag first(formula_file(6), "formula", config.n_vocab, config.n_positions);
-    const auto alone = first.losses(ctx, config, layout.views(all), 1);
+    const auto alone = first.losses(ctx, one, config, layout.views(all), 1);
     ASSERT_EQ(alone.size(), 6u);
     for (size_t i = 0; i < alone.size(); ++i)
         for (size_t k = 0; k < 4; ++k) EXPECT_NEAR(alone[i][k], losses[i][k], 2e-5) << i;

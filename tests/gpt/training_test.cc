@@ -86,13 +86,13 @@ struct Fixture {
     ModelTensors views() const { return layout.views(parameters, matrices); }
     void compute_losses_of(Rows& rows) {
         Tensor losses = device.empty(Dtype::f32, {std::ssize(rows.tokens)});
-        compute_losses(ctx, config, views(), to_device(ctx, rows.batch()), losses);
+        compute_losses(ctx, one, config, views(), to_device(ctx, rows.batch()), losses);
         rows.losses = device.down(losses);
     }
     void compute(Rows& rows, Recompute recompute = Recompute::none, float targets = 0,
                  const std::function<void(int64_t)>& done = {}) {
         Tensor losses = device.empty(Dtype::f32, {std::ssize(rows.tokens)});
-        compute_gradients(ctx, config, views(), layout.views(d_parameters),
+        compute_gradients(ctx, one, config, views(), layout.views(d_parameters),
                           to_device(ctx, rows.batch()), recompute,
                           1 / (targets > 0 ? targets : static_cast<float>(rows.tokens.size())),
                           losses, done);
@@ -101,6 +101,7 @@ struct Fixture {
     }
     test::TestDevice& device;
     Context& ctx;
+    Ranks one;
     Config config;
     ParameterLayout layout;
     Vector weights, gradients;

@@ -145,6 +145,87 @@ TEST(GptTrainRanks, TwoEqualOneInBf16) {
     expect_same_end(folder.path() / "2", folder.path() / "again", "step-00000020");
 }
 
+// Two ranks, and rows of two in four, each with half of every layer: its losses, norms (which are
+// clipped), questions, texts and checkpoints are those of one.
+TEST(GptTrainRanks, TensorParallelEqualsOne) {
+    const TemporaryDirectory folder;
+    const fs::path file = folder.path() / "hellaswag.bin";
+    write_text(file, questions());
+    const std::string more = concat(
+        "--steps 10 --save-every 5 --sample-every 5 "
+        "--sample-tokens 8 --hellaswag '",
+        file.string(), "' ");
+    const std::string two = more + "--batch 4 --tensor-parallel 2",
+                      four = more + "--batch 1 --accumulate 2 --tensor-parallel 2",
+                      alone = more + "--batch 4";
+    const auto out = [&](const char* name) { return folder.path() / name; };
+    const std::string exported = " --export-model '" + out("exported").string() + "'";
+    const ProcessResult one = train(1, out("1"), alone);
+    for (const std::vector<double>& numbers : numbers_of(one.out))
+        EXPECT_GT(numbers[4], 1.05) << "a norm that is not clipped";
+    expect_near_end(train(2, out("2"), two + exported), one, 10);
+    EXPECT_EQ(read_text(out("exported") / "model.safetensors"),
+              read_text(out("2") / "model.safetensors"));
+    const ProcessResult rows = train(4, out("4"), four);
+    expect_near_end(rows, one, 10);
+    EXPECT_EQ(count_of(rows.out, "\t0.2500"), 1u) << rows.out;
+    for (const char* name : {"2", "4"}) {
+        EXPECT_EQ(read_text(out(name) / "samples.txt"), read_text(out("1") / "samples.txt"));
+        fs::create_directories(out("saved"));
+        fs::copy(out(name), out("saved") / name,
+                 fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+        fs::remove_all(out(name) / "step-00000010");
+    }
+    // A checkpoint says nothing of the grid that has made it; the same one goes on to the same
+    // bits.
+    EXPECT_EQ(train(4, out("4"), four).exit_code, 0);
+    expect_same_end(out("saved") / "4", out("4"), "step-00000010");
+    for (const char* name : {"1", "4"}) fs::remove_all(out(name) / "step-00000010");
+    expect_near_end(train(4, out("2"), four), one, 5);
+    expect_near_end(train(1, out("4"), alone), one, 5);
+    expect_near_end(train(2, out("1"), two), one, 5);
+}
+
+// Each half of a sum is rounded. Tables and norms are the same bits on both halves, else a run that
+// goes on, which gives the first one's to both, would end otherwise.
+TEST(GptTrainRanks, TensorParallelEqualsOneInBf16) {
+    const TemporaryDirectory folder;
+    const std::string more = "--steps 20 --save-every 10 --dtype bf16 ",
+                      two = more + "--batch 2 --tensor-parallel 2";
+    const fs::path out = folder.path() / "4", whole = folder.path() / "whole";
+    const ProcessResult one = train(1, folder.path() / "1", more + "--batch 4");
+    expect_near_end(train(4, out, two), one, 20, 1e-3);
+    fs::copy(out, whole, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::remove_all(out / "step-00000020");
+    const ProcessResult rest = train(4, out, two);
+    EXPECT_EQ(rest.exit_code, 0) << rest.err;
+    expect_same_end(whole, out, "step-00000020");
+}
+
+TEST(GptTrainRanks, TensorParallelDividesWhatItCuts) {
+    const TemporaryDirectory folder;
+    const auto refused = [&](int ranks, const std::string& more, const std::string& part) {
+        const ProcessResult result =
+            train(ranks, folder.path() / "run", "--steps 20 --tensor-parallel " + more);
+        EXPECT_EQ(result.exit_code, 2) << result.err;
+        expect_has(result.err, part);
+        EXPECT_FALSE(fs::exists(folder.path() / "run"));
+    };
+    refused(1, "2", "--tensor-parallel: expected a divisor of the number of processes, 1, found 2");
+    refused(3, "2", "--tensor-parallel: expected a divisor of the number of processes, 3, found 2");
+    refused(4, "4",
+            "--tensor-parallel: expected a divisor of the model's 2 heads and of its MLP's 96 "
+            "channels, found 4");
+    refused(2, "2 --optimizer muon",
+            "--tensor-parallel: expected --optimizer adamw, found muon, which updates whole "
+            "matrices");
+    const std::string one = command(folder.path() / "run", "--steps 20 --tensor-parallel ");
+    const ProcessResult unlike = run_shell(mpirun(1) + one + "2 : -n 1 " + one + "1");
+    EXPECT_NE(unlike.exit_code, 0);
+    expect_has(unlike.err,
+               "expected what rank 0 has found: --tensor-parallel 2; found --tensor-parallel 1");
+}
+
 TEST(GptTrainRanks, GoOnToTheSameBitsAfterOneIsKilled) {
     const TemporaryDirectory folder;
     const std::string more = "--batch 4 --steps 200 --save-every 20";

@@ -1,0 +1,219 @@
+// A model cut among the ranks of a tensor-parallel group computes what the whole one does, and
+// comes together again.
+#include "gpt/shard.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "core/error.h"
+#include "gpt/training.h"
+#include "support/ops.h"
+#include "support/ranks.h"
+
+using namespace hark;
+using namespace hark::gpt;
+using namespace hark::test;
+
+namespace {
+
+Config small_config(bool tied) {
+    Config config;
+    config.n_vocab = 61;  // padded
+    config.n_positions = 16;
+    config.n_embd = 32;
+    config.n_head = 4;
+    config.n_layer = 2;
+    config.n_inner = 96;
+    config.tie_word_embeddings = tied;
+    return config;
+}
+
+Tensor view(std::vector<float>& values) {
+    return Tensor(values.data(), Dtype::f32, {std::ssize(values)});
+}
+
+std::vector<float> zeros_of(const ParameterLayout& layout) {
+    return std::vector<float>(static_cast<size_t>(layout.size()));
+}
+
+// Values of which no two vectors have the same; zeros where the vocabulary is padded.
+std::vector<float> values_of(const ParameterLayout& layout) {
+    std::vector<float> values = random_values(layout.size(), 1);
+    for (const ParameterLayout::Entry& entry : layout.entries()) {
+        float* of_entry = values.data() + entry.offset;
+        for (int64_t i = 0; i < entry.size(); ++i) of_entry[i] *= 0.2f;
+        std::fill(of_entry + entry.stored_rows * std::max<int64_t>(entry.columns, 1),
+                  of_entry + entry.size(), 0.0f);
+    }
+    return values;
+}
+
+struct Found {
+    std::vector<float> losses, gradients;
+    std::vector<float> alone;  // losses without gradients
+};
+
+// Of the weights, those of one of `tensor`'s ranks, whose tables' gradients are added up.
+Found computed(TestDevice& device, Ranks& tensor, const Config& config,
+               const ParameterLayout& layout, std::vector<float>& weights, PackedRows& rows,
+               Dtype dtype, Recompute recompute = Recompute::none) {
+    Context& ctx = device.ctx();
+    const Arena::Scope scope(ctx.arena);
+    Tensor matrices;
+    if (dtype != Dtype::f32)
+        matrices = device.up({weights.begin(), weights.begin() + layout.decayed()}, dtype,
+                             {layout.decayed()});
+    const ModelTensors views =
+        layout.views(device.up(weights, Dtype::f32, {layout.size()}), matrices);
+    Tensor gradients = device.up(zeros_of(layout), Dtype::f32, {layout.size()});
+    const auto count = std::ssize(rows.tokens);
+    Tensor losses = device.empty(Dtype::f32, {count}), again = device.empty(Dtype::f32, {count});
+    const Batch batch = to_device(ctx, rows.view());
+    compute_gradients(ctx, tensor, config, views, layout.views(gradients), batch, recompute,
+                      1 / static_cast<float>(count), losses);
+    tensor.all_reduce(ctx, gradients.slice(0, layout.tables()));
+    compute_losses(ctx, tensor, config, views, batch, again);
+    return {device.down(losses), device.down(gradients), device.down(again)};
+}
+
+void expect_close(const std::string& what, const float* found, const float* expected, int64_t n,
+                  double share) {
+    double difference = 0, size = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        difference += std::pow(found[i] - expected[i], 2);
+        size += std::pow(expected[i], 2);
+    }
+    require(size > 0 && std::sqrt(difference) <= share * std::sqrt(size), what, ": expected ",
+            share, " of ", std::sqrt(size), " or less, found a difference of ",
+            std::sqrt(difference));
+}
+
+// values[begin, end) are those of the first rank.
+void expect_alike(const char* what, Ranks& ranks, const std::vector<float>& values, int64_t begin,
+                  int64_t end) {
+    std::vector<float> first(values.begin() + begin, values.begin() + end);
+    ranks.share(std::as_writable_bytes(std::span(first)), 0);
+    require(std::memcmp(first.data(), values.data() + begin, first.size() * sizeof(float)) == 0,
+            what, ": other bits than the first rank's");
+}
+
+// For all ranks to call; throws Error where the cut model computes something else.
+void check(TestDevice& device, Ranks& ranks, bool tied, int64_t length, Dtype dtype, double share) {
+    const Config config = small_config(tied);
+    const Shard shard(config, ranks);
+    Ranks one;
+    PackedRows rows;
+    for (const int64_t n : {length, 2 * length}) {
+        for (int64_t i = 0; i < n; ++i)
+            rows.push(static_cast<int32_t>(7 * i % 61), static_cast<int32_t>((7 * i + n) % 61));
+        rows.end_sequence();
+    }
+    std::vector<float> weights = values_of(shard.whole()), part = zeros_of(shard.own());
+    shard.cut(view(part), view(weights));
+    const Found all = computed(device, one, config, shard.whole(), weights, rows, dtype);
+    const Found ours = computed(device, ranks, config, shard.own(), part, rows, dtype);
+    expect_close("losses", ours.losses.data(), all.losses.data(), std::ssize(all.losses), share);
+    expect_close("losses alone", ours.alone.data(), all.alone.data(), std::ssize(all.alone), share);
+    expect_alike("losses", ranks, ours.losses, 0, std::ssize(ours.losses));
+    expect_alike("tables", ranks, ours.gradients, 0, shard.own().tables());
+    expect_alike("vectors", ranks, ours.gradients, shard.own().cut(), shard.own().size());
+    if (dtype == Dtype::f32)
+        require(ours.gradients == computed(device, ranks, config, shard.own(), part, rows, dtype,
+                                           Recompute::norms)
+                                      .gradients,
+                "recomputing changes bits");
+    const Tensor whole =
+        shard.gather(device.ctx(), device.up(ours.gradients, Dtype::f32, {shard.own().size()}));
+    require(static_cast<bool>(whole) == ranks.first(), "gathered on rank ", ranks.rank());
+    if (!ranks.first()) return;
+    for (const ParameterLayout::Entry& entry : shard.whole().entries())
+        expect_close(entry.name, whole.as<float>() + entry.offset,
+                     all.gradients.data() + entry.offset, entry.size(), share);
+}
+
+}  // namespace
+
+TEST(Shard, PartsAreGatheredToTheWhole) {
+    for (const int size : {1, 2, 4})
+        in_ranks(size, [](std::unique_ptr<Links> links) {
+            Context ctx(1);
+            const std::unique_ptr<Ranks> ranks = make_ranks(ctx, std::move(links));
+            const Shard shard(small_config(true), *ranks);
+            std::vector<float> whole = values_of(shard.whole()), part = zeros_of(shard.own());
+            shard.cut(view(part), view(whole));
+            const Tensor found = shard.gather(ctx, view(part));
+            if (!ranks->first()) return;
+            require(std::equal(whole.begin(), whole.end(), found.as<float>()), "other values");
+        });
+}
+
+// Heads, the MLP's channels and the rows by hand.
+TEST(Shard, ARankHasItsHeadsAndChannels) {
+    in_ranks(2, [](std::unique_ptr<Links> links) {
+        Context ctx(1);
+        const std::unique_ptr<Ranks> ranks = make_ranks(ctx, std::move(links));
+        const Shard shard(small_config(true), *ranks);
+        std::vector<float> whole = zeros_of(shard.whole()), part = zeros_of(shard.own());
+        std::iota(whole.begin(), whole.end(), 0.0f);
+        shard.cut(view(part), view(whole));
+        const BlockTensors all = shard.whole().views(view(whole)).h[1],
+                           own = shard.own().views(view(part)).h[1];
+        const int64_t r = ranks->rank();
+        const auto same = [](const Tensor& found, int64_t i, const Tensor& from, int64_t j) {
+            require(found.as<float>()[i] == from.as<float>()[j], "element ", i, " is not ", j);
+        };
+        require(own.attn_weight.dim(0) == 48 && own.proj_weight.dim(1) == 16, "attention");
+        require(own.fc_weight.dim(0) == 48 && own.out_weight.dim(1) == 48, "MLP");
+        same(own.attn_weight, 5, all.attn_weight, r * 16 * 32 + 5);           // queries
+        same(own.attn_weight, 16 * 32, all.attn_weight, (32 + r * 16) * 32);  // keys
+        same(own.attn_bias, 2 * 16 + 3, all.attn_bias, 2 * 32 + r * 16 + 3);  // values
+        same(own.proj_weight, 3 * 16 + 2, all.proj_weight, 3 * 32 + r * 16 + 2);
+        same(own.fc_weight, 2 * 32, all.fc_weight, (r * 48 + 2) * 32);
+        same(own.fc_bias, 47, all.fc_bias, r * 48 + 47);
+        same(own.out_weight, 31 * 48, all.out_weight, 31 * 96 + r * 48);
+        for (const int64_t i : {0, 31}) {
+            same(own.proj_bias, i, all.proj_bias, i);
+            same(own.ln_2_weight, i, all.ln_2_weight, i);
+        }
+    });
+}
+
+TEST(Shard, RanksMustDivideHeadsAndChannels) {
+    Config config = small_config(true);
+    EXPECT_THROW(ParameterLayout(config, 3), Error);
+    config.n_inner = 90;
+    EXPECT_THROW(ParameterLayout(config, 4), Error);
+    EXPECT_EQ(ParameterLayout(config, 2).tables(), ParameterLayout(config).tables());
+}
+
+class ShardedGradients : public testing::TestWithParam<int> {};
+
+TEST_P(ShardedGradients, AreTheWholeModels) {
+    in_ranks(GetParam(), [](std::unique_ptr<Links> links) {
+        TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 1});
+        const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), std::move(links));
+        check(device, *ranks, true, 5, Dtype::f32, 1e-6);
+        check(device, *ranks, false, 5, Dtype::f32, 1e-6);
+        check(device, *ranks, true, 1, Dtype::f32, 1e-6);  // fewer rows than ranks
+        check(device, *ranks, true, 5, Dtype::bf16, 2e-2);
+        ranks->finish();
+    });
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, ShardedGradients, testing::Values(1, 2, 4));
+
+TEST(ShardedGradients, AreTheWholeModelsBetweenGpus) {
+    struct stat found;
+    if (::stat("/dev/nvidia1", &found) != 0) GTEST_SKIP() << "needs two GPUs";
+    in_ranks(2, [](std::unique_ptr<Links> links) {
+        TestDevice device({"cuda", Device::cuda}, links->local_rank());
+        require(static_cast<bool>(device), device.why_not());
+        const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), std::move(links));
+        check(device, *ranks, true, 5, Dtype::f32, 1e-5);
+        check(device, *ranks, true, 5, Dtype::bf16, 3e-2);
+        ranks->finish();
+    });
+}

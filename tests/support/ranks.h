@@ -1,0 +1,36 @@
+// Ranks of a test: copies of its process.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <memory>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
+#include "kernels/ranks.h"
+
+namespace hark::test {
+
+// Runs `body` in `size` processes; Error as fork_links.
+inline void in_ranks(int size, const std::function<void(std::unique_ptr<Links>)>& body) {
+    std::unique_ptr<Links> links = fork_links(size);
+    if (!links) return;
+    int status = 0;
+    try {
+        body(std::move(links));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        status = 1;
+    }
+#ifdef __SANITIZE_ADDRESS__
+    status += __lsan_do_recoverable_leak_check();
+#endif
+    ::_exit(status);  // the rest of the tests is the parent's
+}
+
+}  // namespace hark::test
