@@ -55,7 +55,7 @@ TEST_P(GradientsOnGpu, OfActivatedLinearAsOnTheCpu) {
                                            {700, 40, 136, 328}}) {
         SCOPED_TRACE(concat(rows, " x ", k, " x ", n, ", ", next));
         const auto x = random(rows * k, 1), w = random(n * k, 2, 0.1);
-        const auto b = random_values(n, 3), dy = random(rows * next, 4);
+        const auto b = random(n, 3), dy = random(rows * next, 4);
         const auto w_next = random(next * n, 5, 0.1);
         std::vector<std::vector<float>> first;
         for (int time = 0; time < 2; ++time) {
