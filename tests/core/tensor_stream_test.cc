@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <limits>
 #include <thread>
 
 #include "core/error.h"
@@ -135,7 +136,7 @@ TEST(Recordings, WhatIsWrongIsSaid) {
     expect(chunk_bytes("a", 0, 3, true, {{"sample_rate", "8000"}}), "'8000'");
     expect(chunk_bytes("a", 0, 3, true, {{"start", "-1"}}), "expected a whole number");
     expect(chunk_bytes("a", 0, 3, false, {{"error", "x"}}), "only on a recording's last");
-    expect(chunk_bytes("a", 0, 3, true, {}, 1e39f), "not finite");
+    expect(chunk_bytes("a", 0, 3, true, {}, std::numeric_limits<float>::infinity()), "not finite");
 
     Document wrong_rank;
     wrong_rank.header.metadata = {{"hark", "1"},  {"kind", "audio"},        {"recording", "a"},
