@@ -88,6 +88,7 @@ class Run {
         if (!options_.hellaswag.empty())
             hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
                                start_.config.n_positions);
+        const auto examples = hellaswag_ ? std::ssize(hellaswag_->examples()) : 0;
         if (hellaswag_) hellaswag_->keep_share(grid_.data().rank(), grid_.data().size());
         if (ranks_.first()) folder_.claim();
         trainer_.emplace(ctx_, grid_, start_.config, options_, matrices_, *train_,
@@ -95,7 +96,9 @@ class Run {
         state_ = {0, options_.identity(matrices_), train_->description(), {}};
         begin();
         gpt::expect_agreement(ranks_, concat("step ", state_.step, ", ", state_.identity, ", ",
-                                             state_.data, ", ", options_.schedule_of_ranks()));
+                                             state_.data, ", ", options_.schedule_of_ranks(), ", ",
+                                             val_ ? val_->description() : "nothing", " held out, ",
+                                             examples, " questions"));
         if (ranks_.first() && !options_.tensorboard.empty() && state_.step < options_.steps)
             events_.emplace(options_.tensorboard, state_.step + 1);
     }
@@ -238,8 +241,11 @@ class Run {
         gpt::GenerateOptions generate;
         generate.max_tokens = options_.sample_tokens;
         generate.seed = options_.seed;
+        // A model that is cut may be too large for one GPU.
+        Context cpu = make_cpu_context(ctx_.threads);
+        Context& ctx = grid_.tensor().alone() ? ctx_ : cpu;
         const std::string text = gpt::sample_text(
-            ctx_, start_.config, trainer_->layout(), parameters, *start_.bpe, generate,
+            ctx, start_.config, trainer_->layout(), parameters, *start_.bpe, generate,
             options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
             static_cast<uint64_t>(state_.step));
         gpt::append_sample(folder_.path() / "samples.txt", state_.step, text);

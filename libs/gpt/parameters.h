@@ -60,6 +60,7 @@ class ParameterLayout {
         int64_t stretches = 0;
 
         int64_t size() const { return rows * (columns > 0 ? columns : 1); }
+        int64_t stored_size() const { return stored_rows * (columns > 0 ? columns : 1); }
     };
 
     // Of the part that one of `ranks` has; they must divide heads and the MLP's channels.

@@ -54,31 +54,17 @@ std::optional<int64_t> step_of(const fs::path& folder) {
     return step;
 }
 
-// The parts of two lists "a 1, b 2" in which they differ; all, where their lengths do.
-std::pair<std::string, std::string> differences(const std::string& a, const std::string& b) {
-    const auto parts_of = [](const std::string& list) {
-        std::vector<std::string> parts;
-        for (size_t at = 0; at <= list.size();) {
-            const size_t end = std::min(list.find(", ", at), list.size());
-            parts.push_back(list.substr(at, end - at));
-            at = end + 2;
-        }
-        return parts;
-    };
-    const std::vector<std::string> as = parts_of(a), bs = parts_of(b);
-    if (as.size() != bs.size()) return {a, b};
-    std::pair<std::string, std::string> apart;
-    for (size_t i = 0; i < as.size(); ++i) {
-        if (as[i] == bs[i]) continue;
-        apart.first += concat(apart.first.empty() ? "" : ", ", as[i]);
-        apart.second += concat(apart.second.empty() ? "" : ", ", bs[i]);
-    }
-    return apart;
+// Moments lie in the parameters' order, without what pads the vocabulary in memory.
+int64_t stored_size(const ParameterLayout& layout) {
+    int64_t size = 0;
+    for (const ParameterLayout::Entry& entry : layout.entries()) size += entry.stored_size();
+    return size;
 }
 
-void write_moments(Context& ctx, const fs::path& file, int64_t size,
+void write_moments(Context& ctx, const fs::path& file, const ParameterLayout& layout,
                    const std::function<Tensor(Values)>& whole) {
     SafetensorsHeader header;
+    const int64_t size = stored_size(layout);
     const uint64_t bytes = static_cast<uint64_t>(size) * sizeof(float);
     header.tensors = {{"m", "F32", {size}, 0, bytes}, {"v", "F32", {size}, bytes, 2 * bytes}};
     header.data_bytes = 2 * bytes;
@@ -87,19 +73,29 @@ void write_moments(Context& ctx, const fs::path& file, int64_t size,
     writer.write(format_safetensors_header(header));
     for (const Values moment : {Values::m, Values::v}) {
         const Scratch scratch(ctx);
-        writer.write(whole(moment).data, bytes);
+        const Tensor values = whole(moment);
+        for (const ParameterLayout::Entry& entry : layout.entries())
+            writer.write(values.as<float>() + entry.offset,
+                         static_cast<size_t>(entry.stored_size()) * sizeof(float));
     }
     writer.flush();
     out.commit();
 }
 
-void read_moment(const SafetensorsFile& file, const char* name, const Tensor& to) {
+void read_moment(const SafetensorsFile& file, const char* name, const ParameterLayout& layout,
+                 const Tensor& to) {
     const TensorEntry* entry = file.find(name);
     require(entry != nullptr, file.name(), ": expected a tensor '", name, "', found none");
     const Tensor stored = file.tensor(*entry);
-    require(stored.dtype == Dtype::f32 && stored.size() == to.size(), file.name(), ": '", name,
-            "': expected f32 (", to.size(), "), found ", stored);
-    std::copy_n(stored.as<float>(), to.size(), to.as<float>());
+    const int64_t size = stored_size(layout);
+    require(stored.dtype == Dtype::f32 && stored.size() == size, file.name(), ": '", name,
+            "': expected f32 (", size, "), found ", stored);
+    const float* from = stored.as<float>();
+    std::fill_n(to.as<float>(), to.size(), 0.0f);
+    for (const ParameterLayout::Entry& of : layout.entries()) {
+        std::copy_n(from, of.stored_size(), to.as<float>() + of.offset);
+        from += of.stored_size();
+    }
 }
 
 }  // namespace
@@ -198,10 +194,11 @@ RunState RunFolder::load(Trainer& trainer, const RunState& expected) const {
     require(state.data == expected.data, where, ": this run was begun on the tokens ", state.data,
             "; found ", expected.data, ". Give the same, by the same names");
     SafetensorsDirectory source(folder, "transformer.");
-    trainer.fill(Values::parameters, [&](Tensor all) { trainer.layout().read(all, source); });
+    const ParameterLayout& layout = trainer.layout();
+    trainer.fill(Values::parameters, [&](Tensor all) { layout.read(all, source); });
     const SafetensorsFile moments(folder / kOptimizer);
-    trainer.fill(Values::m, [&](Tensor all) { read_moment(moments, "m", all); });
-    trainer.fill(Values::v, [&](Tensor all) { read_moment(moments, "v", all); });
+    trainer.fill(Values::m, [&](Tensor all) { read_moment(moments, "m", layout, all); });
+    trainer.fill(Values::v, [&](Tensor all) { read_moment(moments, "v", layout, all); });
     if (lock_ >= 0) link_newest();  // where the run was killed between the two
     return state;
 }
@@ -217,7 +214,7 @@ void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState
             const Scratch scratch(ctx);
             layout.write(whole(Values::parameters), unfinished / kWeights);
         }
-        write_moments(ctx, unfinished / kOptimizer, layout.size(), whole);
+        write_moments(ctx, unfinished / kOptimizer, layout, whole);
         const nlohmann::ordered_json root = {{"step", state.step},
                                              {"run", state.identity},
                                              {"data", state.data},

@@ -28,17 +28,20 @@ void Shard::fill(Context& ctx, const Tensor& to, const std::vector<Range>& range
     if (tensor_.alone() && ranges.size() == 1 && to.size() == own_.size())
         return fill_from_host(ctx, to, write);
     fill_from_host(ctx, to, [&](Tensor host) {
-        const auto view = [](std::vector<float>& values) {
-            return Tensor(values.data(), Dtype::f32, {std::ssize(values)});
+        const auto view = [](std::vector<float>& of) {
+            return Tensor(of.data(), Dtype::f32, {std::ssize(of)});
         };
-        std::vector<float> whole(static_cast<size_t>(whole_.size()));
-        write(view(whole));
-        std::vector<float> part(static_cast<size_t>(own_.size()));
-        cut(view(part), view(whole));
+        std::vector<float> values(static_cast<size_t>(whole_.size()));  // then this rank's
+        write(view(values));
+        if (!tensor_.alone()) {
+            std::vector<float> part(static_cast<size_t>(own_.size()));
+            cut(view(part), view(values));
+            values.swap(part);
+        }
         float* next = host.as<float>();
         for (const Range& range : ranges) {
             const Range there = Range{0, own_.size()}.within(range);
-            float* end = std::copy_n(part.data() + there.begin, there.size(), next);
+            float* end = std::copy_n(values.data() + there.begin, there.size(), next);
             std::fill_n(end, range.size() - there.size(), 0.0f);
             next += range.size();
         }

@@ -116,7 +116,10 @@ void TrainOptions::flags(Flags& flags) {
               "--train-vocab writes it");
     shape.flags(flags);
     flags.add("steps", steps, "N of the whole run", 0, 1 << 30);
-    flags.add("batch", batch, "N sequences computed side by side, by each process", 1, 1 << 20);
+    flags.add(
+        "batch", batch,
+        "N sequences computed side by side, by each process (each group of --tensor-parallel)", 1,
+        1 << 20);
     flags.add("accumulate", accumulate, "N such batches a step", 1, 1 << 20);
     flags.add("length", length, "N tokens of a sequence; 0: the model's context", 0, 1 << 20);
     flags.add_switch("mask-documents", mask_documents,
@@ -152,7 +155,7 @@ void TrainOptions::flags(Flags& flags) {
         "tensor-parallel", tensor_parallel,
         "N processes that share each layer of the model and compute the same sequences, for a "
         "model that one GPU does not hold; N divides the processes, the heads and the MLP's "
-        "width",
+        "width; with --optimizer adamw alone",
         1, 64);
     compute.flags(
         flags, {"auto", "f32", "bf16"},
@@ -169,6 +172,9 @@ void TrainOptions::check() const {
                   "--size, --layers and --tokenizer");
     require_usage(gpus == 1 || compute.device == "auto" || compute.device == "cuda",
                   "--gpus: expected --device cuda or none, found ", compute.device);
+    require_usage(gpus == 1 || gpus % tensor_parallel == 0,
+                  "--tensor-parallel: expected a divisor of --gpus ", gpus, ", found ",
+                  tensor_parallel);
     require_usage(tensor_parallel == 1 || optimizer.optimizer != "muon",
                   "--tensor-parallel: expected --optimizer adamw, found muon, which updates whole "
                   "matrices");
@@ -203,15 +209,34 @@ std::string TrainOptions::identity(Dtype matrices) const {
     text.precision(std::numeric_limits<double>::max_digits10 - 2);  // 0.1 stays 0.1
     text << o.optimizer;
     if (o.optimizer == "muon") text << " " << o.muon_momentum;
-    text << ", steps " << steps << ", batch " << sequences_a_step() << ", length " << length
-         << ", seed " << seed << ", rate " << o.rate << " " << o.schedule << " " << o.final_fraction
-         << " warmup " << o.warmup << ", betas " << o.beta1 << " " << o.beta2 << ", epsilon "
-         << o.epsilon << ", decay " << o.weight_decay << ", clip " << o.clip;
-    if (o.skip_outliers > 0) text << ", outliers " << o.skip_outliers;
-    if (mask_documents) text << ", documents masked";
-    if (matrices != Dtype::f32) text << ", " << name_of(matrices);
-    if (!model.empty()) text << ", from " << model;
+    text << ", steps " << steps << ", " << sequences_a_step() << " sequences a step, length "
+         << length << ", seed " << seed << ", rate " << o.rate << " " << o.schedule << " "
+         << o.final_fraction << " warmup " << o.warmup << ", betas " << o.beta1 << " " << o.beta2
+         << ", epsilon " << o.epsilon << ", decay " << o.weight_decay << ", clip " << o.clip
+         << ", outliers " << o.skip_outliers << ", documents " << (mask_documents ? "" : "not ")
+         << "masked, " << name_of(matrices) << ", from " << (model.empty() ? "no model" : model);
     return text.str();
+}
+
+std::pair<std::string, std::string> differences(const std::string& a, const std::string& b) {
+    const auto parts_of = [](const std::string& list) {
+        std::vector<std::string> parts;
+        for (size_t at = 0; at <= list.size();) {
+            const size_t end = std::min(list.find(", ", at), list.size());
+            parts.push_back(list.substr(at, end - at));
+            at = end + 2;
+        }
+        return parts;
+    };
+    const std::vector<std::string> as = parts_of(a), bs = parts_of(b);
+    if (as.size() != bs.size()) return {a, b};
+    std::pair<std::string, std::string> apart;
+    for (size_t i = 0; i < as.size(); ++i) {
+        if (as[i] == bs[i]) continue;
+        apart.first += concat(apart.first.empty() ? "" : ", ", as[i]);
+        apart.second += concat(apart.second.empty() ? "" : ", ", bs[i]);
+    }
+    return apart;
 }
 
 }  // namespace hark::gpt

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cli.h"
@@ -72,5 +73,8 @@ struct TrainOptions {
     // What must be the same where a run goes on, as text.
     std::string identity(Dtype matrices) const;
 };
+
+// The parts of two lists "a 1, b 2" in which they differ; all, where their lengths do.
+std::pair<std::string, std::string> differences(const std::string& a, const std::string& b);
 
 }  // namespace hark::gpt

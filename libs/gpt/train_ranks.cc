@@ -62,7 +62,8 @@ void expect_agreement(Ranks& ranks, const std::string& facts) {
     std::string first = facts;
     first.resize(size);
     ranks.share(std::as_writable_bytes(std::span(first)), 0);
-    require(facts == first, "expected what rank 0 has found: ", first, "; found ", facts,
+    const auto [expected, found] = differences(first, facts);
+    require(facts == first, "expected what rank 0 has found: ", expected, "; found ", found,
             ". All ranks must be started alike and find the same files");
 }
 

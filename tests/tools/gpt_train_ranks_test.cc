@@ -213,6 +213,9 @@ TEST(GptTrainRanks, TensorParallelDividesWhatItCuts) {
     };
     refused(1, "2", "--tensor-parallel: expected a divisor of the number of processes, 1, found 2");
     refused(3, "2", "--tensor-parallel: expected a divisor of the number of processes, 3, found 2");
+    const ProcessResult gpus = run_shell(
+        "gpt-train --train no.bin --out no --steps 1 --size 124M --gpus 3 --tensor-parallel 2");
+    expect_fails(gpus, 2, "--tensor-parallel: expected a divisor of --gpus 3, found 2");
     refused(4, "4",
             "--tensor-parallel: expected a divisor of the model's 2 heads and of its MLP's 96 "
             "channels, found 4");
@@ -282,7 +285,15 @@ TEST(GptTrainRanks, ErrorsNameTheRank) {
     const std::string one = command(folder.path() / "run", "--steps 20 --seed ");
     const ProcessResult unlike = run_shell(mpirun(1) + one + "1 : -n 1 " + one + "2");
     EXPECT_NE(unlike.exit_code, 0);
-    expect_has(unlike.err, "gpt-train: rank 1: expected what rank 0 has found: step 0, ");
+    expect_has(unlike.err,
+               "gpt-train: rank 1: expected what rank 0 has found: seed 1; found seed 2");
+    // Another file held out.
+    const std::string val = command(folder.path() / "run", "--steps 20 --val '");
+    const std::string at = data().string();
+    const ProcessResult held_out =
+        run_shell(mpirun(1) + val + at + "/val.bin' : -n 1 " + val + at + "/train.bin'");
+    EXPECT_NE(held_out.exit_code, 0);
+    expect_has(held_out.err, "gpt-train: rank 1: expected what rank 0 has found: ");
 }
 
 TEST(GptTrainRanks, GpusTakeGpusAndNoLauncher) {

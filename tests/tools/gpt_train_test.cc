@@ -1,6 +1,8 @@
 // gpt-train's contract, on the real binary: a run, its checkpoints, and runs that are broken off.
 #include "tools/gpt_train.h"
 
+#include <cstring>
+
 using namespace hark::test;
 
 TEST(GptTrain, ALineAStepAndALossThatFalls) {
@@ -139,6 +141,17 @@ TEST(GptTrain, ADiskThatIsFullLeavesTheLastCheckpoint) {
     expect_same_end(whole().out, out);
 }
 
+// What pads the vocabulary in memory is in no file.
+TEST(GptTrain, MomentsAreStoredAsTheParametersAre) {
+    const auto data_bytes = [](const std::string& name) {
+        const std::string file = read_text(whole().out / "step-00000020" / name);
+        uint64_t header = 0;
+        std::memcpy(&header, file.data(), sizeof header);
+        return file.size() - sizeof header - header;
+    };
+    EXPECT_EQ(data_bytes("optimizer.safetensors"), 2 * data_bytes("model.safetensors"));
+}
+
 TEST(GptTrain, DamagedCheckpointsAreNamed) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run", last = out / "step-00000015";
@@ -160,6 +173,7 @@ TEST(GptTrain, ARunGoesOnAsItWasBegunAlone) {
     fs::copy(whole().out, out, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     fs::remove_all(out / "step-00000020");
     expect_fails(train(out, {"--rate", "1e-3"}), 1, "was begun with rate 0.003");
+    expect_fails(train(out, {"--dtype", "bf16"}), 1, "was begun with f32; found bf16. ");
     expect_fails(train(out, {"--train", data() / "val.bin"}), 1, "train.bin:");
 }
 
