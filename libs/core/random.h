@@ -3,22 +3,27 @@
 
 #include <cstdint>
 
+#include "core/both.h"
+
 namespace hark {
 
-// SplitMix64. Source: Steele, Lea & Flood 2014, figure 17.
+// Number i, from 1 on, of the generator SplitMix64 that has begun at `start`.
+// Source: Steele, Lea & Flood 2014, figure 17.
+HARK_BOTH uint64_t split_mix(uint64_t start, uint64_t i) {
+    uint64_t z = start + i * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 class Random {
   public:
-    explicit Random(uint64_t seed) : state_(seed) {}
-    uint64_t next() {
-        uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        return z ^ (z >> 31);
-    }
+    explicit Random(uint64_t seed) : seed_(seed) {}
+    uint64_t next() { return split_mix(seed_, ++count_); }
     double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
 
   private:
-    uint64_t state_;
+    uint64_t seed_, count_ = 0;
 };
 
 }  // namespace hark

@@ -37,7 +37,7 @@ void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
     parallel_for(ctx.threads, (n + kAtOnce - 1) / kAtOnce, [&](int64_t piece) {
         const int64_t end = std::min(n, (piece + 1) * kAtOnce);
         for (int64_t first = piece * kAtOnce; first < end; first += 4) {
-            const uint64_t chances = chances_of(start, static_cast<uint64_t>(first) / 4);
+            const uint64_t chances = split_mix(start, static_cast<uint64_t>(first) / 4);
             for (int64_t i = first; i < std::min(end, first + 4); ++i) {
                 uint32_t bits;
                 std::memcpy(&bits, from + i, sizeof bits);

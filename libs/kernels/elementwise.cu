@@ -21,7 +21,7 @@ struct Rounding {
         Pack<__nv_bfloat16, V> rounded;
         uint64_t drawn = 0;
         for (int v = 0; v < V; ++v) {
-            if (v % 4 == 0) drawn = chances_of(start, static_cast<uint64_t>(first + v) / 4);
+            if (v % 4 == 0) drawn = split_mix(start, static_cast<uint64_t>(first + v) / 4);
             const auto place = static_cast<unsigned>(V == 1 ? first % 4 : v % 4);
             const auto chance = static_cast<uint32_t>(drawn >> (16 * place)) & 0xffff;
             rounded.values[v] =
