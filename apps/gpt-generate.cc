@@ -6,6 +6,7 @@
 #include "core/io.h"
 #include "core/models.h"
 #include "gpt/generate.h"
+#include "gpt/model_file.h"
 #include "gpt/prompts.h"
 
 using namespace hark;
@@ -109,10 +110,11 @@ void run(const Options& options, Console& console) {
     Context ctx = options.compute.context(console);
     if (console.verbose)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.stage(name, shape, ms); };
-    const std::filesystem::path directory = find_model(options.model, "gpt");
-    const Bpe bpe = Bpe::from_directory(directory);
-    const gpt::Model model = gpt::load_model(
-        directory, precision_of(options.compute.dtype, ctx.device), ctx.arena.source());
+    const std::unique_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
+    const Bpe bpe = file->tokenizer();
+    const gpt::Model model =
+        gpt::read_model(file->tensors(), file->config(),
+                        precision_of(options.compute.dtype, ctx.device), ctx.arena.source());
     gpt::Generator generate(ctx, model, bpe, options.generate);
 
     ByteReader in(STDIN_FILENO, "stdin");

@@ -93,13 +93,13 @@ void transcribe_stdin(const Options& options, Console& console, int64_t& windows
             console.stage(name, shape, ms);
         };
     const Precision precision = precision_of(options.compute.dtype, ctx.device);
-    const std::filesystem::path directory = find_model(options.model, "whisper");
-    const Model model = load_model(directory, precision, ctx.arena.source());
+    const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
+    const Model model = read_model(*file, precision, ctx.arena.source());
     std::optional<Model> draft;
     if (!options.transcribe.draft_model.empty())
         draft = load_model(find_model(options.transcribe.draft_model, "whisper"), precision,
                            ctx.arena.source());
-    const Tokenizer tokenizer(directory, model.config.n_vocab);
+    const Tokenizer tokenizer = file->tokenizer();
     TranscriptOutput output(options.output);
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe, listener_of(output, console),
                             draft ? &*draft : nullptr);

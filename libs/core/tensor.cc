@@ -6,31 +6,46 @@
 
 namespace hark {
 
-size_t size_of(Dtype dtype) {
-    switch (dtype) {
-        case Dtype::i8:
-        case Dtype::u8:
-            return 1;
-        case Dtype::f16:
-        case Dtype::bf16:
-            return 2;
-        case Dtype::f32:
-        case Dtype::i32:
-            return 4;
-        case Dtype::i64:
-            return 8;
-    }
-    fail("unknown dtype ", static_cast<int>(dtype));
+namespace {
+
+struct Kind {
+    const char* name;
+    const char* safetensors;  // nullptr: the format has none of it
+    BlockSize block;
+};
+
+// Source of the blocks: ggml's ggml-common.h, block_q4_0 to block_q6_K.
+constexpr Kind kKinds[] = {
+    {"f32", "F32", {1, 4}},        {"f16", "F16", {1, 2}},        {"bf16", "BF16", {1, 2}},
+    {"int8", "I8", {1, 1}},        {"i32", "I32", {1, 4}},        {"i64", "I64", {1, 8}},
+    {"u8", "U8", {1, 1}},          {"q4_0", nullptr, {32, 18}},   {"q4_1", nullptr, {32, 20}},
+    {"q5_0", nullptr, {32, 22}},   {"q5_1", nullptr, {32, 24}},   {"q8_0", nullptr, {32, 34}},
+    {"q2_k", nullptr, {256, 84}},  {"q3_k", nullptr, {256, 110}}, {"q4_k", nullptr, {256, 144}},
+    {"q5_k", nullptr, {256, 176}}, {"q6_k", nullptr, {256, 210}}};
+
+const Kind& kind_of(Dtype dtype) { return kKinds[static_cast<size_t>(dtype)]; }
+
+}  // namespace
+
+BlockSize block_size(Dtype dtype) { return kind_of(dtype).block; }
+
+size_t row_bytes(Dtype dtype, int64_t n) {
+    const BlockSize block = block_size(dtype);
+    require(n % block.values == 0, "expected whole blocks of ", block.values, " values of ",
+            name_of(dtype), ", found ", n);
+    return static_cast<size_t>(n / block.values * block.bytes);
 }
 
-const char* name_of(Dtype dtype) {
-    constexpr const char* kNames[] = {"f32", "f16", "bf16", "int8", "i32", "i64", "u8"};
-    return kNames[static_cast<int>(dtype)];
+size_t size_of(Dtype dtype) {
+    require(!is_quantized(dtype), name_of(dtype), " has blocks, and no single values");
+    return static_cast<size_t>(block_size(dtype).bytes);
 }
+
+const char* name_of(Dtype dtype) { return kind_of(dtype).name; }
 
 const char* safetensors_name(Dtype dtype) {
-    constexpr const char* kNames[] = {"F32", "F16", "BF16", "I8", "I32", "I64", "U8"};
-    return kNames[static_cast<int>(dtype)];
+    require(!is_quantized(dtype), "safetensors has no ", name_of(dtype));
+    return kind_of(dtype).safetensors;
 }
 
 Tensor::Tensor(void* data, Dtype dtype, std::initializer_list<int64_t> dims, Device device)
@@ -50,6 +65,11 @@ int64_t Tensor::rows() const {
     int64_t n = 1;
     for (int i = 0; i + 1 < rank; ++i) n *= shape[i];
     return n;
+}
+
+size_t Tensor::bytes() const {
+    return rank == 0 ? row_bytes(dtype, 1)
+                     : static_cast<size_t>(rows()) * row_bytes(dtype, shape[rank - 1]);
 }
 
 Tensor Tensor::slice(int64_t begin, int64_t end) const {

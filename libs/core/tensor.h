@@ -10,7 +10,26 @@
 
 namespace hark {
 
-enum class Dtype : uint8_t { f32, f16, bf16, i8, i32, i64, u8 };
+// Behind the numbers ggml's quantised blocks: a row's consecutive values share a block's scales.
+enum class Dtype : uint8_t {
+    f32,
+    f16,
+    bf16,
+    i8,
+    i32,
+    i64,
+    u8,
+    q4_0,
+    q4_1,
+    q5_0,
+    q5_1,
+    q8_0,
+    q2_k,
+    q3_k,
+    q4_k,
+    q5_k,
+    q6_k
+};
 enum class Device : uint8_t { cpu, cuda };
 
 // IEEE half and bfloat16 as stored; arithmetic converts them to float first (core/half.h).
@@ -21,9 +40,17 @@ struct bf16_t {
     uint16_t bits;
 };
 
-size_t size_of(Dtype dtype);
+// How values lie in memory: `values` of them take `bytes`. One of a number, 32 or 256 of a block.
+struct BlockSize {
+    int64_t values, bytes;
+};
+BlockSize block_size(Dtype dtype);
+inline bool is_quantized(Dtype dtype) { return dtype >= Dtype::q4_0; }
+// The bytes of n consecutive values of a row. Throws Error where n is not in whole blocks.
+size_t row_bytes(Dtype dtype, int64_t n);
+size_t size_of(Dtype dtype);                // of one number; throws Error for blocks
 const char* name_of(Dtype dtype);           // "f32", as in --dtype
-const char* safetensors_name(Dtype dtype);  // "F32", as in a safetensors header
+const char* safetensors_name(Dtype dtype);  // "F32", as in a safetensors header; throws for blocks
 
 template <class T>
 constexpr Dtype dtype_of();
@@ -74,7 +101,7 @@ struct Tensor {
     int64_t dim(int i) const { return shape[i < 0 ? rank + i : i]; }
     int64_t size() const;  // elements
     int64_t rows() const;  // elements / last dimension
-    size_t bytes() const { return static_cast<size_t>(size()) * size_of(dtype); }
+    size_t bytes() const;  // throws Error where rows are not in whole blocks
 
     // Typed pointer; throws Error where the dtype is another one.
     template <class T>

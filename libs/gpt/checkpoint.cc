@@ -2,6 +2,7 @@
 // h.N.attn.bias, are never asked for.
 #include "core/error.h"
 #include "gpt/model.h"
+#include "gpt/model_file.h"
 
 namespace hark::gpt {
 namespace {
@@ -64,11 +65,10 @@ Model read_model(TensorSource& source, const Config& config, Precision precision
     return model;
 }
 
-Model load_model(const std::filesystem::path& directory, Precision precision,
+Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory) {
-    const Config config = load_config(directory);
-    SafetensorsDirectory source(directory, "transformer.");
-    return read_model(source, config, precision, memory);
+    const std::unique_ptr<ModelFile> file = open_model(path);
+    return read_model(file->tensors(), file->config(), precision, memory);
 }
 
 }  // namespace hark::gpt

@@ -43,9 +43,9 @@ struct Model {
                       Tensor wanted, KeyValues& cache) const;
 };
 
-// Reads a Hugging Face directory: config.json, model.safetensors or its shards. Throws Error naming
-// file and tensor: one that is missing, or whose shape is another than the config says.
-Model load_model(const std::filesystem::path& directory, Precision precision,
+// Reads what open_model() finds at `path`. Throws Error naming file and tensor: one that is
+// missing, or whose shape is another than the config says.
+Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory = cpu_memory());
 // The same from any source of tensors.
 Model read_model(TensorSource& source, const Config& config, Precision precision,

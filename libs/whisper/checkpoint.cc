@@ -1,4 +1,4 @@
-// Whisper checkpoints in Hugging Face's layout.
+// Whisper checkpoints under the names of Hugging Face's.
 #include "core/error.h"
 #include "core/tensor_source.h"
 #include "whisper/model.h"
@@ -88,8 +88,8 @@ Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config)
     return decoder;
 }
 
-Model read_model(TensorSource& file, const Config& config, Precision precision,
-                 const MemorySource& memory) {
+Model read_tensors(TensorSource& file, const Config& config, Precision precision,
+                   const MemorySource& memory) {
     Weights weights(precision.weights, memory);
     Encoder encoder = read_encoder(file, weights, config);
     Decoder decoder = read_decoder(file, weights, config);
@@ -100,17 +100,19 @@ Model read_model(TensorSource& file, const Config& config, Precision precision,
 
 }  // namespace
 
-Model load_model(const std::filesystem::path& directory, Precision precision,
+Model read_model(ModelFile& file, Precision precision, const MemorySource& memory) {
+    return read_tensors(file.tensors(), file.config(), precision, memory);
+}
+
+Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory) {
-    const Config config = load_config(directory);
-    SafetensorsDirectory file(directory, "model.");
-    return read_model(file, config, precision, memory);
+    return read_model(*open_model(path), precision, memory);
 }
 
 Model random_model(const Config& config, Precision precision, uint64_t seed,
                    const MemorySource& memory) {
     RandomTensors file(seed);
-    return read_model(file, config, precision, memory);
+    return read_tensors(file, config, precision, memory);
 }
 
 }  // namespace hark::whisper

@@ -9,7 +9,7 @@
 #include "kernels/backend.h"
 #include "kernels/layers.h"
 #include "kernels/weights.h"
-#include "whisper/config.h"
+#include "whisper/model_file.h"
 
 namespace hark::whisper {
 
@@ -136,9 +136,11 @@ struct Model {
     Weights weights;
 };
 
-// Reads a Hugging Face directory: config.json, model.safetensors (or its shards). Throws Error
-// naming file and tensor: one that is missing, or whose shape is another than the config says.
-Model load_model(const std::filesystem::path& directory, Precision precision,
+// Reads a model's tensors. Throws Error naming file and tensor: one that is missing, or whose shape
+// is another than the config says.
+Model read_model(ModelFile& file, Precision precision, const MemorySource& memory = cpu_memory());
+// The same of what open_model() finds at `path`.
+Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory = cpu_memory());
 
 // A model of `config` with random weights (seeded), for benchmarks.
