@@ -1,6 +1,7 @@
 // The loops for processors with AVX2, FMA and F16C; compiled with their flags.
 #include <immintrin.h>
 
+#include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
 
 namespace hark {

@@ -1,6 +1,7 @@
 // The loops for processors with AVX-512 (F, BW, DQ, VL); compiled with their flags.
 #include <immintrin.h>
 
+#include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
 
 namespace hark {

@@ -65,6 +65,7 @@ struct CpuKernels {
     void (*widen)(float* to, const void* from, Dtype dtype, int64_t n);   // from f32, f16, bf16
     void (*narrow)(void* to, Dtype dtype, const float* from, int64_t n);  // to nearest even
     void (*widen_int8)(float* to, const int8_t* from, float scale, int64_t n);
+    void (*dequantize)(float* to, const void* blocks, Dtype dtype, int64_t n);  // whole blocks
     // to = from / scale, rounded to nearest; scale = the largest magnitude / 127 is returned.
     float (*quantize)(int8_t* to, const float* from, int64_t n);
     // The same to 16 bits, with `range` for 127.

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/half.h"
+#include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
 
 namespace hark {

@@ -11,6 +11,8 @@
 
 #include "kernels/cpu/gradients.h"
 
+#include "kernels/cpu/dequantize.h"
+
 static constexpr CpuKernels kTable = {
     .name = kKernelsName,
     .has_bf16 = false,
@@ -21,6 +23,7 @@ static constexpr CpuKernels kTable = {
     .widen = widen,
     .narrow = narrow,
     .widen_int8 = widen_int8,
+    .dequantize = dequantize,
     .quantize = quantize,
     .quantize_wide = quantize_wide,
     .finish_int8 = finish_int8,

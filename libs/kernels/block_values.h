@@ -1,0 +1,182 @@
+// The values of ggml's quantised blocks, for the CPU and for a GPU.
+// Source of the layouts and formulas: ggml's ggml-common.h (block_q4_0 to block_q6_K) and
+// ggml-quants.c (dequantize_row_*).
+//
+// A block is cut into groups of kGroup neighbouring values. Value i of group g is
+//
+//     factor(g) * number(i)                  q4_0, q5_0, q8_0, q3_k, q6_k
+//     factor(g) * number(i) + offset(g)      the others (kOffset)
+//
+// A factor has 19 significant bits at most and its product with a number 24, so a product is exact
+// in float32, and a sum is rounded once, fused or not: every processor gives the same bits.
+#pragma once
+
+#include <cstdint>
+
+#include "core/both.h"
+#include "core/half.h"
+#include "core/tensor.h"
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#endif
+
+namespace hark {
+
+// The f16 at two bytes, which need not be aligned.
+HARK_BOTH float half_at(const uint8_t* bytes) {
+    const uint16_t bits = static_cast<uint16_t>(bytes[0] | bytes[1] << 8);
+#ifdef __CUDA_ARCH__
+    return __half2float(__ushort_as_half(bits));
+#else
+    return to_float(f16_t{bits});
+#endif
+}
+
+// {f16 d; [f16 m;] [32 high bits;] 16 bytes}: byte l has value l below value l + 16, four bits
+// each; a fifth one of all 32 stands apart. d * (q - 8 or 16), or d * q + m.
+template <bool minimum, bool fifth_bit>
+struct SmallBlock {
+    static constexpr int kValues = 32, kGroup = 16;
+    static constexpr int kHigh = minimum ? 4 : 2, kLow = kHigh + (fifth_bit ? 4 : 0);
+    static constexpr int kBytes = kLow + 16;
+    static constexpr bool kOffset = minimum;
+
+    static HARK_BOTH float factor(const uint8_t* block, int) { return half_at(block); }
+    static HARK_BOTH float offset(const uint8_t* block, int) { return half_at(block + 2); }
+    static HARK_BOTH int number(const uint8_t* block, int i) {
+        int q = block[kLow + i % 16] >> i / 16 * 4 & 15;
+        if (fifth_bit) q |= (block[kHigh + i / 8] >> i % 8 & 1) << 4;
+        return minimum ? q : q - (fifth_bit ? 16 : 8);
+    }
+};
+using BlockQ4_0 = SmallBlock<false, false>;
+using BlockQ4_1 = SmallBlock<true, false>;
+using BlockQ5_0 = SmallBlock<false, true>;
+using BlockQ5_1 = SmallBlock<true, true>;
+
+// {f16 d; 32 int8}: d * q
+struct BlockQ8_0 {
+    static constexpr int kValues = 32, kGroup = 32, kBytes = 34;
+    static constexpr bool kOffset = false;
+
+    static HARK_BOTH float factor(const uint8_t* block, int) { return half_at(block); }
+    static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
+    static HARK_BOTH int number(const uint8_t* block, int i) {
+        return static_cast<int8_t>(block[2 + i]);
+    }
+};
+
+// Of 64 bytes value i's two bits: 32 bytes have 128 values, byte l those of l, l + 32, ...
+HARK_BOTH int two_bits(const uint8_t* bytes, int i) {
+    return bytes[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3;
+}
+
+// {16 bytes of scales; 64 bytes; f16 d; f16 dmin}: d * s * q - dmin * m, with s in the lower four
+// bits of a group's byte and m in the upper ones.
+struct BlockQ2K {
+    static constexpr int kValues = 256, kGroup = 16, kBytes = 84;
+    static constexpr bool kOffset = true;
+
+    static HARK_BOTH float factor(const uint8_t* block, int g) {
+        return half_at(block + 80) * static_cast<float>(block[g] & 15);
+    }
+    static HARK_BOTH float offset(const uint8_t* block, int g) {
+        return -(half_at(block + 82) * static_cast<float>(block[g] >> 4));
+    }
+    static HARK_BOTH int number(const uint8_t* block, int i) { return two_bits(block + 16, i); }
+};
+
+// {32 bytes of high bits; 64 bytes; 12 bytes of scales; f16 d}: d * (s - 32) * (q - 4), where the
+// third bit of value i is bit i / 32 of byte i % 32. Of a scale's six bits the lower four lie as
+// in SmallBlock, the upper two in four bytes, each those of groups j, j + 4, j + 8, j + 12.
+struct BlockQ3K {
+    static constexpr int kValues = 256, kGroup = 16, kBytes = 110;
+    static constexpr bool kOffset = false;
+
+    static HARK_BOTH float factor(const uint8_t* block, int g) {
+        const uint8_t* scales = block + 96;
+        const int low = scales[g % 8] >> g / 8 * 4 & 15;
+        const int high = scales[8 + g % 4] >> g / 4 * 2 & 3;
+        return half_at(block + 108) * static_cast<float>((low | high << 4) - 32);
+    }
+    static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
+    static HARK_BOTH int number(const uint8_t* block, int i) {
+        return (two_bits(block + 32, i) | (block[i % 32] >> i / 32 & 1) << 2) - 4;
+    }
+};
+
+// {f16 d; f16 dmin; 12 bytes of scales; [32 bytes of fifth bits;] 128 bytes}: d * s * q - dmin * m.
+// 32 bytes have 64 values, byte l value l below value l + 32; the fifth bit of value i is bit i /
+// 32 of byte i % 32. Scales and minima have six bits: those of the first four groups are the lower
+// six of bytes 0 to 3 and 4 to 7, the others' upper two bits stand above them, their lower four
+// share bytes 8 to 11.
+template <bool fifth_bit>
+struct BlockQ45K {
+    static constexpr int kValues = 256, kGroup = 32;
+    static constexpr int kHigh = 16, kLow = kHigh + (fifth_bit ? 32 : 0);
+    static constexpr int kBytes = kLow + 128;
+    static constexpr bool kOffset = true;
+
+    static HARK_BOTH float factor(const uint8_t* block, int g) {
+        const uint8_t* scales = block + 4;
+        const int s = g < 4 ? scales[g] & 63 : (scales[g + 4] & 15) | scales[g - 4] >> 6 << 4;
+        return half_at(block) * static_cast<float>(s);
+    }
+    static HARK_BOTH float offset(const uint8_t* block, int g) {
+        const uint8_t* scales = block + 4;
+        const int m = g < 4 ? scales[g + 4] & 63 : scales[g + 4] >> 4 | scales[g] >> 6 << 4;
+        return -(half_at(block + 2) * static_cast<float>(m));
+    }
+    static HARK_BOTH int number(const uint8_t* block, int i) {
+        int q = block[kLow + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15;
+        if (fifth_bit) q |= (block[kHigh + i % 32] >> i / 32 & 1) << 4;
+        return q;
+    }
+};
+using BlockQ4K = BlockQ45K<false>;
+using BlockQ5K = BlockQ45K<true>;
+
+// {128 bytes; 64 bytes of upper bits; 16 int8 scales; f16 d}: d * s * (q - 32). 64 bytes have the
+// lower four bits of 128 values, byte l those of l and l + 64.
+struct BlockQ6K {
+    static constexpr int kValues = 256, kGroup = 16, kBytes = 210;
+    static constexpr bool kOffset = false;
+
+    static HARK_BOTH float factor(const uint8_t* block, int g) {
+        return half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + g]));
+    }
+    static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
+    static HARK_BOTH int number(const uint8_t* block, int i) {
+        const int low = block[i / 128 * 64 + i % 64] >> i / 64 % 2 * 4 & 15;
+        return (low | two_bits(block + 128, i) << 4) - 32;
+    }
+};
+
+// use(block type {}) for the type of a dtype that is_quantized().
+template <class Use>
+auto with_block_type(Dtype dtype, const Use& use) {
+    switch (dtype) {
+        case Dtype::q4_0:
+            return use(BlockQ4_0{});
+        case Dtype::q4_1:
+            return use(BlockQ4_1{});
+        case Dtype::q5_0:
+            return use(BlockQ5_0{});
+        case Dtype::q5_1:
+            return use(BlockQ5_1{});
+        case Dtype::q8_0:
+            return use(BlockQ8_0{});
+        case Dtype::q2_k:
+            return use(BlockQ2K{});
+        case Dtype::q3_k:
+            return use(BlockQ3K{});
+        case Dtype::q4_k:
+            return use(BlockQ4K{});
+        case Dtype::q5_k:
+            return use(BlockQ5K{});
+        default:
+            return use(BlockQ6K{});
+    }
+}
+
+}  // namespace hark

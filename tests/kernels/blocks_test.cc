@@ -1,0 +1,98 @@
+#include "kernels/blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/cpu/cpu.h"
+#include "support/process.h"
+
+namespace hark::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr Dtype kTypes[] = {Dtype::q4_0, Dtype::q4_1, Dtype::q5_0, Dtype::q5_1, Dtype::q8_0,
+                            Dtype::q2_k, Dtype::q3_k, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k};
+
+Dtype dtype_named(const std::string& name) {
+    for (Dtype dtype : kTypes)
+        if (name == name_of(dtype)) return dtype;
+    throw std::runtime_error("no dtype " + name);
+}
+
+std::string from_hex(const std::string& hex) {
+    std::string bytes;
+    for (size_t i = 0; i < hex.size(); i += 2)
+        bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    return bytes;
+}
+
+std::vector<float> floats(const std::string& bytes) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+}
+
+std::string bytes_of(const std::vector<float>& values) {
+    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+json golden() { return json::parse(read_text(source_dir() / "tests/golden/blocks.json")); }
+
+TEST(Blocks, ValuesAreGgufsToTheBitOnEveryKindOfProcessor) {
+    const json expected = golden();
+    size_t seen = 0;
+    for (const json& entry : expected["dequantize"]) {
+        const Dtype dtype = dtype_named(entry["dtype"]);
+        const std::string blocks = from_hex(entry["blocks"]), values = from_hex(entry["values"]);
+        std::vector<float> found(values.size() / sizeof(float));
+        for (const CpuKernels* cpu : all_cpu_kernels()) {
+            std::fill(found.begin(), found.end(), NAN);
+            cpu->dequantize(found.data(), blocks.data(), dtype, static_cast<int64_t>(found.size()));
+            EXPECT_TRUE(bytes_of(found) == values) << name_of(dtype) << " " << cpu->name;
+        }
+        ++seen;
+    }
+    EXPECT_EQ(seen, std::size(kTypes));
+}
+
+TEST(Blocks, AreMadeAsGgufMakesThem) {
+    const json expected = golden();
+    const std::vector<float> values = floats(from_hex(expected["values"]));
+    size_t seen = 0;
+    for (const json& entry : expected["quantize"]) {
+        const Dtype dtype = dtype_named(entry["dtype"]);
+        const std::string blocks = from_hex(entry["blocks"]);
+        std::string found(blocks.size(), '\0');
+        ASSERT_EQ(row_bytes(dtype, static_cast<int64_t>(values.size())), blocks.size());
+        quantize(found.data(), values.data(), dtype, static_cast<int64_t>(values.size()));
+        EXPECT_TRUE(found == blocks) << name_of(dtype);
+        ++seen;
+    }
+    EXPECT_EQ(seen, 5u);
+}
+
+TEST(Blocks, WhatDoesNotFitIsAnError) {
+    std::vector<float> values(64, 1.0f);
+    std::string blocks(256, '\0');
+    EXPECT_THROW(quantize(blocks.data(), values.data(), Dtype::q8_0, 33), Error);
+    EXPECT_THROW(quantize(blocks.data(), values.data(), Dtype::q6_k, 256), Error);
+    EXPECT_THROW(quantize(blocks.data(), values.data(), Dtype::f16, 32), Error);
+    EXPECT_THROW(dequantize(values.data(), blocks.data(), Dtype::q4_k, 32), Error);
+    EXPECT_THROW(dequantize(values.data(), blocks.data(), Dtype::f32, 32), Error);
+    for (const float bad : {INFINITY, -INFINITY, NAN, 1e7f}) {
+        values[40] = bad;
+        for (Dtype dtype : {Dtype::q4_0, Dtype::q4_1, Dtype::q5_0, Dtype::q5_1, Dtype::q8_0})
+            EXPECT_THROW(quantize(blocks.data(), values.data(), dtype, 64), Error)
+                << name_of(dtype) << " " << bad;
+    }
+}
+
+}  // namespace
+}  // namespace hark::test
