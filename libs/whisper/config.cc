@@ -26,6 +26,16 @@ void check_heads(int64_t channels, int64_t heads, const std::string& file) {
             " attention heads do not divide ", channels, " channels into multiples of 8");
 }
 
+// What decoding takes for granted.
+void check_shape(const Config& config, const std::string& file) {
+    require(config.n_audio_ctx * 2 == kWindowFrames, file, ": positions of the encoder: expected ",
+            kWindowFrames / 2, ", found ", config.n_audio_ctx);
+    require(config.n_text_ctx >= 16, file,
+            ": positions of the decoder: expected at least 16, found ", config.n_text_ctx);
+    check_heads(config.n_audio_state, config.n_audio_head, file);
+    check_heads(config.n_text_state, config.n_text_head, file);
+}
+
 }  // namespace
 
 Config load_config(const std::filesystem::path& directory) {
@@ -57,12 +67,36 @@ Config parse_config(const std::string& text, const std::string& file) {
     config.n_text_head = positive(root, "decoder_attention_heads", 1024, file);
     config.n_text_layer = positive(root, "decoder_layers", 1024, file);
     config.n_text_mlp = positive(root, "decoder_ffn_dim", 65536, file);
-    require(config.n_audio_ctx * 2 == kWindowFrames, file, ": 'max_source_positions': expected ",
-            kWindowFrames / 2, ", found ", config.n_audio_ctx);
-    require(config.n_text_ctx >= 16, file, ": 'max_target_positions': expected at least 16, found ",
-            config.n_text_ctx);
-    check_heads(config.n_audio_state, config.n_audio_head, file);
-    check_heads(config.n_text_state, config.n_text_head, file);
+    check_shape(config, file);
+    config.alignment_heads = default_alignment_heads(config);
+    return config;
+}
+
+Config config_of_sizes(const std::map<std::string, int64_t>& sizes, const std::string& where) {
+    Config config;
+    const auto take = [&](int64_t& size, const char* name, int64_t max) {
+        const auto found = sizes.find(name);
+        require(found != sizes.end(), where, ": expected '", name, "', found none");
+        require(found->second > 0 && found->second <= max, where, ": '", name,
+                "': expected a whole number from 1 to ", max, ", found ", found->second);
+        size = found->second;
+    };
+    take(config.n_mels, "n_mels", 256);
+    take(config.n_audio_ctx, "n_audio_ctx", kWindowFrames / 2);
+    take(config.n_audio_state, "n_audio_state", 16384);
+    take(config.n_audio_head, "n_audio_head", 1024);
+    take(config.n_audio_layer, "n_audio_layer", 1024);
+    take(config.n_vocab, "n_vocab", 1 << 20);
+    take(config.n_text_ctx, "n_text_ctx", kMaxTextContext);
+    take(config.n_text_state, "n_text_state", 16384);
+    take(config.n_text_head, "n_text_head", 1024);
+    take(config.n_text_layer, "n_text_layer", 1024);
+    require(config.n_audio_state == config.n_text_state, where,
+            ": expected an encoder and a decoder of as many channels, found ", config.n_audio_state,
+            " and ", config.n_text_state);
+    config.n_audio_mlp = 4 * config.n_audio_state;
+    config.n_text_mlp = 4 * config.n_text_state;
+    check_shape(config, where);
     config.alignment_heads = default_alignment_heads(config);
     return config;
 }

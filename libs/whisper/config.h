@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,11 @@ struct Config {
 Config load_config(const std::filesystem::path& directory);
 // The same from config.json's text alone; `where` names it in messages.
 Config parse_config(const std::string& text, const std::string& where);
+
+// The shape by openai-whisper's own names ("n_mels" to "n_text_layer"), for files that have these
+// and no config.json. An MLP has four times the channels. Throws Error beginning with `where`: a
+// size that is missing, out of range or does not fit the others.
+Config config_of_sizes(const std::map<std::string, int64_t>& sizes, const std::string& where);
 
 // The official sizes (tiny, base, small, medium, large-v3, turbo, and .en twins), for benchmarks.
 // Throws Error for another name.

@@ -1,5 +1,7 @@
 #include "whisper/model_file.h"
 
+#include "whisper/ggml_file.h"
+
 namespace hark::whisper {
 namespace {
 
@@ -22,6 +24,9 @@ class HuggingFaceFolder : public ModelFile {
 }  // namespace
 
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path) {
+    std::error_code failed;
+    if (std::filesystem::is_regular_file(path, failed) && GgmlFile::begins(path))
+        return std::make_unique<GgmlFile>(path);
     return std::make_unique<HuggingFaceFolder>(path);
 }
 

@@ -23,7 +23,7 @@ class ModelFile {
     virtual Tokenizer tokenizer() const = 0;
 };
 
-// Opens a model by what lies at `path`: a Hugging Face directory. Throws Error naming file, key or
+// Opens a model by what lies at `path`: a Hugging Face directory, or a ggml file. Throws Error naming file, key or
 // tensor: what is missing or is no model, and what was found.
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path);
 

@@ -65,4 +65,10 @@ class Tokenizer {
     SpecialTokens special_;
 };
 
+// The tokenizer of a file that carries `ranks` alone: behind them the special tokens stand as in
+// all official models of `n_vocab` tokens. A model is English only where n_vocab is 51864, the
+// .en models'. Throws Error where the two numbers do not fit each other.
+// Source: openai/whisper tokenizer.py, get_encoding; model.py, num_languages.
+Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab);
+
 }  // namespace hark::whisper

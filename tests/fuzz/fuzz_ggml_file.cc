@@ -1,0 +1,39 @@
+// whisper.cpp's model files: header, vocabulary, and every tensor of the smallest model.
+#include "core/error.h"
+#include "fuzz/memory_file.h"
+#include "fuzz/seeds.h"
+#include "support/ggml_writer.h"
+#include "whisper/ggml_file.h"
+
+using namespace hark;
+using test::GgmlParts;
+
+std::vector<std::string> fuzz::fuzz_seeds() {
+    GgmlParts parts;
+    parts.sizes[10] = 2007;
+    parts.mels = parts.sizes[9] = 1;
+    for (int byte = 0; byte < 256; ++byte) parts.tokens.emplace_back(1, static_cast<char>(byte));
+    const std::string plain = parts.text();
+    parts.tensors = {
+        GgmlParts::tensor("decoder.ln.weight", 0, {32}, std::string(128, '\1')),
+        GgmlParts::tensor("encoder.conv1.bias", 1, {32, 1}, std::string(64, '\2')),
+        GgmlParts::tensor("decoder.token_embedding.weight", 8, {2, 32}, std::string(68, '\3'))};
+    return {plain, parts.text()};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const fuzz::MemoryFile input(data, size);
+    try {
+        whisper::GgmlFile file(input.path());
+        const int64_t c = file.config().n_text_state;
+        TensorSource& source = file.tensors();
+        if (source.has("decoder.layer_norm.weight")) source.take("decoder.layer_norm.weight", {c});
+        if (source.has("encoder.conv1.bias")) source.take("encoder.conv1.bias", {c});
+        if (source.has("decoder.embed_tokens.weight"))
+            source.take("decoder.embed_tokens.weight", {2, c});
+        source.forget_taken();
+        file.tokenizer().encode("a b");
+    } catch (const Error&) {
+    }
+    return 0;
+}
