@@ -20,6 +20,9 @@ class TensorSource {
     virtual bool has(const std::string& name) const = 0;
     // The memory behind the tensors taken so far may go.
     virtual void forget_taken() = 0;
+    // Whether linear layers' matrices are (out, in) even where transformers' GPT-2, in its Conv1D,
+    // has them (in, out).
+    virtual bool stores_out_in() const { return false; }
 };
 
 // DIR/model.safetensors, or the shards that DIR/model.safetensors.index.json names. A tensor may

@@ -1,5 +1,5 @@
-// GPT-2 checkpoints in Hugging Face's layout. Buffers that are no weights, such as the causal mask
-// h.N.attn.bias, are never asked for.
+// GPT-2 checkpoints under Hugging Face's names. Buffers that are no weights, such as the causal
+// mask h.N.attn.bias, are never asked for.
 #include "core/error.h"
 #include "gpt/model.h"
 #include "gpt/model_file.h"
@@ -17,9 +17,11 @@ class LayerReader {
         return {vector(name + ".weight", config_.n_embd), vector(name + ".bias", config_.n_embd),
                 config_.layer_norm_epsilon};
     }
-    // transformers' Conv1D: stored (in, out).
+    // transformers' Conv1D: stored (in, out), or as most formats have it.
     Linear conv1d(const std::string& name, int64_t in, int64_t out) {
-        return {weights_.transposed({source_.take(name + ".weight", {in, out})}),
+        const std::string weight = name + ".weight";
+        return {source_.stores_out_in() ? weights_.matrix({source_.take(weight, {out, in})})
+                                        : weights_.transposed({source_.take(weight, {in, out})}),
                 vector(name + ".bias", out)};
     }
     Block block(const std::string& name) {

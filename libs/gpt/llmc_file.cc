@@ -1,7 +1,7 @@
 #include "gpt/llmc_file.h"
 
+#include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "core/error.h"
 #include "core/half.h"
@@ -14,32 +14,29 @@ constexpr size_t kHeaderBytes = 1024;
 constexpr int32_t kMagic = 20240326, kVersionF32 = 3, kVersionBf16 = 5;
 constexpr int64_t kVocabMultiple = 128;  // llm.c's own padding
 
-enum class Kind { table, vector, matrix };
-
 // One of the 16 tensors: what one layer has of it.
 struct Part {
     std::string name;  // in a Hugging Face file, behind "h.N." where it is a block's
-    Kind kind;
     bool of_block;
-    int64_t rows, columns;
-    int64_t size() const { return rows * columns; }
+    int64_t rows, columns;  // columns 0: a vector
+    int64_t size() const { return rows * std::max<int64_t>(columns, 1); }
 };
 
 // In the file's order.
 std::vector<Part> parts_of(const LlmcHeader& header) {
     const Config& config = header.config;
     const int64_t c = config.n_embd, inner = config.n_inner;
-    std::vector<Part> parts = {{"wte.weight", Kind::table, false, header.padded_vocab, c},
-                               {"wpe.weight", Kind::table, false, config.n_positions, c}};
+    std::vector<Part> parts = {{"wte.weight", false, header.padded_vocab, c},
+                               {"wpe.weight", false, config.n_positions, c}};
     const auto vector = [&](const std::string& name, int64_t n, bool of_block = true) {
-        parts.push_back({name, Kind::vector, of_block, n, 1});
+        parts.push_back({name, of_block, n, 0});
     };
     const auto layer_norm = [&](const std::string& name, bool of_block = true) {
         vector(name + ".weight", c, of_block);
         vector(name + ".bias", c, of_block);
     };
     const auto conv1d = [&](const std::string& name, int64_t out, int64_t in) {
-        parts.push_back({name + ".weight", Kind::matrix, true, out, in});
+        parts.push_back({name + ".weight", true, out, in});
         vector(name + ".bias", out);
     };
     layer_norm("ln_1");
@@ -60,15 +57,6 @@ void for_each_part(const LlmcHeader& header, const F& take) {
         for (int64_t i = 0; part.of_block && i < header.config.n_layer; ++i)
             take(part, concat("h.", i, ".", part.name));
     }
-}
-
-// (rows, columns) -> (columns, rows)
-template <class T>
-void transpose(const std::byte* from, std::byte* to, int64_t rows, int64_t columns) {
-    const T* in = reinterpret_cast<const T*>(from);
-    T* out = reinterpret_cast<T*>(to);
-    for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j) out[j * rows + i] = in[i * columns + j];
 }
 
 void write_values(ByteWriter& out, const float* from, int64_t count, Dtype dtype) {
@@ -141,8 +129,7 @@ LlmcFile::LlmcFile(const std::filesystem::path& path) : file_(path) {
     size_t at = kHeaderBytes;
     for_each_part(header_, [&](const Part& part, const std::string& name) {
         const int64_t rows = name == "wte.weight" ? config().n_vocab : part.rows;
-        places_[name] = {at, rows, part.kind == Kind::vector ? 0 : part.columns,
-                         part.kind == Kind::matrix};
+        places_[name] = {at, rows, part.columns};
         at += static_cast<size_t>(part.size()) * size_of(header_.dtype);
     });
 }
@@ -152,22 +139,20 @@ bool LlmcFile::has(const std::string& name) const { return places_.contains(name
 Tensor LlmcFile::take(const std::string& name, std::initializer_list<int64_t> shape) {
     const auto found = places_.find(name);
     require(found != places_.end(), file_.name(), ": llm.c's format has no tensor '", name, "'");
-    const auto [offset, rows, columns, turned] = found->second;
+    const auto [offset, rows, columns] = found->second;
     std::byte* from = const_cast<std::byte*>(file_.data()) + offset;
     Tensor tensor(from, header_.dtype, {rows});
     if (columns > 0) tensor = Tensor(from, header_.dtype, {rows, columns});
-    if (turned) {
-        buffers_.push_back(std::make_unique<std::byte[]>(tensor.bytes()));
-        tensor = Tensor(buffers_.back().get(), header_.dtype, {columns, rows});
-        if (header_.dtype == Dtype::f32)
-            transpose<float>(from, buffers_.back().get(), rows, columns);
-        else
-            transpose<bf16_t>(from, buffers_.back().get(), rows, columns);
-    }
     const Tensor expected(nullptr, header_.dtype, shape);
     require(tensor.rank == expected.rank && tensor.shape == expected.shape, file_.name(),
             ": tensor '", name, "': expected ", expected, ", found ", tensor);
+    taken_.emplace_back(offset, tensor.bytes());
     return tensor;
+}
+
+void LlmcFile::forget_taken() {
+    for (const auto& [offset, bytes] : taken_) file_.forget(offset, bytes);
+    taken_.clear();
 }
 
 void check_llmc(const Config& config, const std::string& name) {
@@ -190,7 +175,7 @@ void write_llmc(const std::filesystem::path& file, const Config& config,
     for_each_part(header, [&](const Part& part, const std::string& name) {
         const ParameterLayout::Entry& entry = *entries.at(name);
         const float* from = parameters.as<float>() + entry.offset;
-        const int64_t stored = entry.stored_rows * part.columns;
+        const int64_t stored = entry.stored_size();
         write_values(writer, from, stored, dtype);
         // The padding of the vocabulary.
         writer.write(std::string(static_cast<size_t>(part.size() - stored) * size_of(dtype), '\0'));

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/files.h"
@@ -30,8 +30,8 @@ struct LlmcHeader {
     static LlmcHeader parse(std::string_view bytes, const std::string& name);
 };
 
-// Its tensors under the names and in the layout of a Hugging Face file: Conv1D (in, out), the
-// vocabulary without its padding.
+// Its tensors under the names of a Hugging Face file, matrices (out, in), the vocabulary without
+// its padding.
 class LlmcFile : public TensorSource {
   public:
     // Throws Error naming the file: as LlmcHeader::parse() does, or a size that does not fit the
@@ -42,18 +42,18 @@ class LlmcFile : public TensorSource {
     Dtype dtype() const { return header_.dtype; }
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;
-    void forget_taken() override { buffers_.clear(); }
+    void forget_taken() override;
+    bool stores_out_in() const override { return true; }
 
   private:
     struct Place {
         size_t offset = 0;
         int64_t rows = 0, columns = 0;  // columns 0: a vector
-        bool turned = false;            // a Hugging Face file has it (columns, rows)
     };
     MappedFile file_;
     LlmcHeader header_;
     std::map<std::string, Place> places_;
-    std::vector<std::unique_ptr<std::byte[]>> buffers_;  // matrices turned around
+    std::vector<std::pair<size_t, size_t>> taken_;  // offset, bytes
 };
 
 // Throws Error, `name` in front, where the format cannot hold such a model: an output table of its

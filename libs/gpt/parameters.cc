@@ -190,9 +190,10 @@ void ParameterLayout::read(Tensor all, TensorSource& source) const {
     std::fill_n(values, size_, 0.0f);
     for (const Entry& entry : entries_) {
         const int64_t n = entry.stored_rows, k = entry.columns;
-        const Tensor stored = k == 0             ? source.take(entry.name, {n})
-                              : entry.transposed ? source.take(entry.name, {k, n})
-                                                 : source.take(entry.name, {n, k});
+        const bool turned = entry.transposed && !source.stores_out_in();
+        const Tensor stored = k == 0   ? source.take(entry.name, {n})
+                              : turned ? source.take(entry.name, {k, n})
+                                       : source.take(entry.name, {n, k});
         require(
             stored.dtype == Dtype::f32 || stored.dtype == Dtype::f16 || stored.dtype == Dtype::bf16,
             entry.name, ": expected f32, f16 or bf16, found ", stored);
@@ -200,8 +201,7 @@ void ParameterLayout::read(Tensor all, TensorSource& source) const {
         const int64_t columns = std::max<int64_t>(k, 1);
         for (int64_t i = 0; i < n; ++i)
             for (int64_t j = 0; j < columns; ++j)
-                to[i * columns + j] =
-                    value_of(stored, entry.transposed ? j * n + i : i * columns + j);
+                to[i * columns + j] = value_of(stored, turned ? j * n + i : i * columns + j);
         require(all_finite(std::span(to, static_cast<size_t>(n * columns))), entry.name,
                 ": expected finite values, found one that is not");
         source.forget_taken();

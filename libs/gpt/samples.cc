@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <vector>
 
 #include "core/error.h"
 #include "core/io.h"
@@ -19,7 +18,7 @@ struct Closing {
     ~Closing() { ::close(fd); }
 };
 
-// Parameters in memory as a Hugging Face file would give them.
+// Parameters in memory as a file would give them.
 class ParameterSource : public TensorSource {
   public:
     ParameterSource(const ParameterLayout& layout, const Tensor& parameters)
@@ -29,22 +28,15 @@ class ParameterSource : public TensorSource {
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override {
         const ParameterLayout::Entry& entry = *entries_.at(name);
-        float* from = values_ + entry.offset;
-        if (!entry.transposed) return Tensor(from, Dtype::f32, shape);
-        const int64_t n = entry.rows, k = entry.columns;
-        std::vector<float>& turned = buffers_.emplace_back(static_cast<size_t>(n * k));
-        for (int64_t i = 0; i < n; ++i)
-            for (int64_t j = 0; j < k; ++j)
-                turned[static_cast<size_t>(j * n + i)] = from[i * k + j];
-        return Tensor(turned.data(), Dtype::f32, shape);
+        return Tensor(values_ + entry.offset, Dtype::f32, shape);
     }
     bool has(const std::string& name) const override { return entries_.contains(name); }
-    void forget_taken() override { buffers_.clear(); }
+    void forget_taken() override {}
+    bool stores_out_in() const override { return true; }
 
   private:
     float* values_;
     std::map<std::string, const ParameterLayout::Entry*> entries_;
-    std::vector<std::vector<float>> buffers_;
 };
 
 }  // namespace
