@@ -1,0 +1,67 @@
+// GGUF, the format of llama.cpp's models: key-values, then tensors. Little-endian files of version
+// 2 or 3, which are alike. Source: ggml's docs/gguf.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files.h"
+#include "core/tensor.h"
+
+namespace hark {
+
+inline constexpr std::string_view kGgufMagic = "GGUF";  // a file's first bytes
+
+class GgufHeader;  // as far as it has been read
+
+// A mapped file. Everything thrown is an Error that begins with the file's name.
+class GgufFile {
+  public:
+    // Checks counts, lengths and places against the file's size, that no name stands twice and no
+    // tensors overlap, before anything is taken by them. Throws also for types of tensors that hark
+    // does not compute with (ggml_dtype).
+    explicit GgufFile(const std::filesystem::path& path);
+
+    const std::string& name() const { return file_.name(); }
+
+    // Values of keys; they throw where there is none, or of another kind, or out of range. Views
+    // live as long as this does.
+    bool has(const std::string& key) const { return values_.contains(key); }
+    std::string_view text(const std::string& key) const;
+    int64_t integer(const std::string& key, int64_t min, int64_t max) const;  // of any width
+    double number(const std::string& key) const;                              // f32 or f64
+    bool boolean(const std::string& key) const;
+    std::vector<std::string_view> texts(const std::string& key) const;
+    std::vector<int64_t> integers(const std::string& key) const;
+
+    // By name; the last dimension is that of rows, as everywhere here, and the file's first.
+    const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+    // Lets a tensor's pages go once its values have been taken.
+    void forget(const Tensor& tensor) const;
+
+  private:
+    struct Value {
+        uint32_t type = 0;  // of an array's elements
+        bool array = false;
+        uint64_t count = 1;
+        size_t offset = 0;  // in the file
+    };
+
+    Value read_value(GgufHeader& header, const std::string& key) const;
+    void read_tensors(GgufHeader& header, uint64_t count);
+    size_t alignment() const;
+    const Value& value(const std::string& key, bool array, bool (*fits)(uint32_t),
+                       const char* expected) const;
+    int64_t integer_at(size_t offset, uint32_t type) const;
+    template <class T>
+    T at(size_t offset) const;
+
+    MappedFile file_;
+    std::map<std::string, Value> values_;
+    std::map<std::string, Tensor> tensors_;
+};
+
+}  // namespace hark
