@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +66,18 @@ std::string read_file(const std::filesystem::path& path, size_t limit) {
     }
     ::close(fd);
     return text;
+}
+
+std::string first_bytes(const std::filesystem::path& path, size_t most) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    require(fd >= 0, path.string(), ": cannot open: ", std::strerror(errno));
+    std::string bytes(most, '\0');
+    const ssize_t got = ::pread(fd, bytes.data(), most, 0);
+    const int failed = errno;
+    ::close(fd);
+    require(got >= 0 || failed == ESPIPE, path.string(), ": cannot read: ", std::strerror(failed));
+    bytes.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    return bytes;
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.string()) {

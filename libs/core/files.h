@@ -31,6 +31,11 @@ class MappedFile {
 // The file's content. Throws Error naming the file, also where it is larger than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, size_t limit = size_t{256} << 20);
 
+// The file's first bytes, `most` of them or as many as it has: by these kinds of files are told.
+// None of a pipe, whose bytes can be read but once. Throws Error naming the file where it cannot be
+// read.
+std::string first_bytes(const std::filesystem::path& path, size_t most);
+
 // A file that appears under its name only once it is whole: commit() flushes it to the disk and
 // renames it; without commit() the temporary file beside the target is removed.
 class AtomicFile {

@@ -65,9 +65,9 @@ fs::path find_model(const std::string& name, const std::string& kind) {
     }
     if (name.find('/') != std::string::npos) {
         std::error_code failed;
-        if (kind == "whisper" && fs::is_regular_file(name, failed)) return name;
-        require(directory_exists(name), name, ": expected a model's directory, found ",
-                fs::exists(name, failed) ? "a file" : "none");
+        if (fs::is_regular_file(name, failed)) return name;
+        require(directory_exists(name), name, ": expected a model's directory or file, found ",
+                fs::exists(name, failed) ? "neither" : "none");
         return checked(name, kind);
     }
     std::string looked;

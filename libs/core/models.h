@@ -1,4 +1,4 @@
-// Where --model NAME finds a model's directory.
+// Where --model NAME finds a model.
 #pragma once
 
 #include <filesystem>
@@ -6,12 +6,12 @@
 
 namespace hark {
 
-// `name` is a path where it contains '/'. Otherwise NAME, else `KIND-NAME` (kind "whisper" or
-// "gpt"), is looked for under ~/.local/share/hark/models, <executable>/../share/hark/models and
-// the source tree's models. An empty name means the default that the user has set: the link
-// `KIND-default` in the first of these. Throws Error that lists where it has looked, or, without
-// a default, the ways on; or, of a directory without config.json, what a model's directory holds
-// and what this one does.
+// `name` is a path where it contains '/', of a directory or a file. Otherwise NAME, else
+// `KIND-NAME` (kind "whisper" or "gpt"), is looked for under ~/.local/share/hark/models,
+// <executable>/../share/hark/models and the source tree's models. An empty name means the default
+// that the user has set: the link `KIND-default` in the first of these. Throws Error that lists
+// where it has looked, or, without a default, the ways on; or, of a directory without config.json,
+// what a model's directory holds and what this one does.
 std::filesystem::path find_model(const std::string& name, const std::string& kind);
 
 }  // namespace hark
