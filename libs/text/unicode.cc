@@ -170,9 +170,16 @@ std::vector<std::string_view> grapheme_clusters(std::string_view text) {
 }
 
 int display_width(std::string_view text) {
+    constexpr char32_t kEmojiStyle = 0xFE0F;  // makes a narrow symbol a wide picture
     int width = 0;
-    for (size_t at = 0; at < text.size();)
-        width += utf8proc_charwidth(static_cast<utf8proc_int32_t>(next_code_point(text, at)));
+    for (std::string_view cluster : grapheme_clusters(text)) {
+        int columns = 0;
+        for (size_t at = 0; at < cluster.size();) {
+            const char32_t c = next_code_point(cluster, at);
+            columns += c == kEmojiStyle ? 1 : utf8proc_charwidth(static_cast<utf8proc_int32_t>(c));
+        }
+        width += std::min(columns, 2);
+    }
     return width;
 }
 

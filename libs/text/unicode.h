@@ -30,7 +30,8 @@ int digit_value(char32_t code_point);
 std::vector<std::string_view> words_of(std::string_view text);
 // Extended grapheme clusters (UAX #29), laid end to end they are the text; views into it.
 std::vector<std::string_view> grapheme_clusters(std::string_view text);
-// Columns on a terminal: two for wide characters, none for marks.
+// Columns on a terminal: two for wide characters, none for marks, two at most for a grapheme, such
+// as an emoji of several code points.
 int display_width(std::string_view text);
 
 }  // namespace hark

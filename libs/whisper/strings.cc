@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "text/unicode.h"
 #include "text/utf8.h"
 
 namespace hark::whisper {
@@ -20,12 +21,6 @@ double compression_ratio(const std::string& text) {
 }
 
 std::string strip(const std::string& text) {
-    // Python's white space: str.isspace()
-    const auto is_space = [](char32_t c) {
-        return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
-               c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
-               c == 0x202f || c == 0x205f || c == 0x3000;
-    };
     size_t begin = text.size(), end = 0;
     for (size_t at = 0; at < text.size();) {
         const size_t start = at;
@@ -34,6 +29,14 @@ std::string strip(const std::string& text) {
         end = at;
     }
     return begin < end ? text.substr(begin, end - begin) : "";
+}
+
+std::string one_line(std::string text) {
+    for (char& byte : text) {
+        const auto value = static_cast<unsigned char>(byte);
+        if ((value < 0x20 && byte != '\t') || value == 0x7f) byte = ' ';
+    }
+    return text;
 }
 
 int64_t repeats(std::span<const int32_t> text) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/fnv.h"
 #include "support/process.h"
 #include "text/bpe_encoder.h"
 #include "text/bpe_trainer.h"
@@ -43,15 +44,6 @@ std::string generated(const std::string& pieces, uint64_t seed, size_t size) {
     return text;
 }
 
-std::string fnv(std::string_view bytes) {
-    uint64_t value = 0xCBF29CE484222325u;
-    for (const char byte : bytes)
-        value = (value ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
-    char text[17];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-    return text;
-}
-
 const std::string& mixed_text() {
     static const std::string kText =
         generated("mixed", golden()["seed"].get<uint64_t>(), golden()["bytes"].get<size_t>());
@@ -60,10 +52,10 @@ const std::string& mixed_text() {
 
 void expect_golden(const std::vector<int32_t>& ids, const std::string& vocabulary) {
     const json& wanted = golden()["ids"][vocabulary];
-    ASSERT_EQ(fnv(mixed_text()), golden()["text_hash"]) << "the generators differ";
+    ASSERT_EQ(test::fnv1a(mixed_text()), golden()["text_hash"]) << "the generators differ";
     ASSERT_EQ(ids.size(), wanted["count"].get<size_t>()) << vocabulary;
     EXPECT_EQ(json(std::vector<int32_t>(ids.begin(), ids.begin() + 16)), wanted["first"]);
-    EXPECT_EQ(fnv({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0]}),
+    EXPECT_EQ(test::fnv1a({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0]}),
               wanted["hash"].get<std::string>())
         << vocabulary;
 }
@@ -138,6 +130,6 @@ TEST(TokenizeGolden, TrainingEqualsTheTokenizersLibrary) {
         }
         EXPECT_EQ(found.merges.size(), wanted["merges"].get<size_t>());
         EXPECT_EQ(first, wanted["first"]);
-        EXPECT_EQ(fnv(merges), wanted["hash"].get<std::string>());
+        EXPECT_EQ(test::fnv1a(merges), wanted["hash"].get<std::string>());
     }
 }
