@@ -1,4 +1,5 @@
-// whisper-transcribe: log-mel stream -> text, srt, vtt, tsv, json, jsonl, with Whisper models.
+// whisper-transcribe: log-mel stream -> text, subtitles, tables, json or jsonl, with Whisper
+// models.
 #include <unistd.h>
 
 #include <memory>
@@ -111,7 +112,7 @@ void transcribe_stdin(const Options& options, Console& console, int64_t& windows
 
 void run(const Options& options, Console& console) {
     options.transcribe.check();
-    options.output.check();
+    options.output.check(options.transcribe.words.timestamps);
     require_piped_stdin("a mel stream");
     int64_t windows = 0;
     try {

@@ -76,8 +76,9 @@ parse() {
     for format in ${formats//,/ }; do
         case "$format" in
             text) endings+=(txt) ;;
-            srt | vtt | tsv | json | jsonl) endings+=("$format") ;;
-            *) wrong "--format: expected text, srt, vtt, tsv, json or jsonl, found '$format'" ;;
+            srt | vtt | ass | tsv | csv | json | jsonl) endings+=("$format") ;;
+            audacity) endings+=(audacity.txt) ;;
+            *) wrong "--format: expected text, srt, vtt, ass, tsv, csv, audacity, json or jsonl, found '$format'" ;;
         esac
     done
     [ ${#endings[@]} -gt 0 ] || wrong "--format: expected at least one"

@@ -1,5 +1,6 @@
 #include "whisper/formats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,8 @@ std::string replace_all(std::string text, const std::string& from, const std::st
 
 // Times to the millisecond: what a 0.02 s step can say, without the noise of the arithmetic.
 double rounded(double seconds) { return std::round(seconds * 1000) / 1000; }
+
+int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
 Json to_json(const Segment& segment) {
     Json json;
@@ -60,7 +63,6 @@ class WriterBase : public TranscriptWriter {
   protected:
     Write write_;
     RecordingInfo info_;
-    int64_t count_ = 0;  // segments of this recording
 };
 
 // A line a segment; a blank line between recordings.
@@ -70,46 +72,179 @@ class TextWriter : public WriterBase {
     void begin(const RecordingInfo&) override {
         if (std::exchange(any_, true)) write_("\n");
     }
-    void segment(const Segment& segment) override { write_(strip(segment.text) + "\n"); }
+    void segment(const Segment& segment) override { write_(strip(one_line(segment.text)) + "\n"); }
     void end(const std::string&, const std::string&) override {}
 
   private:
     bool any_ = false;
 };
 
-class SubtitleWriter : public WriterBase {
+// Formats of one recording, which are no longer themselves where two are laid end to end.
+class OneRecordingWriter : public WriterBase {
   public:
-    SubtitleWriter(Write write, bool vtt) : WriterBase(std::move(write)), vtt_(vtt) {}
+    using WriterBase::WriterBase;
+    void end(const std::string&, const std::string&) override {}
+    bool joins_recordings() const override { return false; }
+};
+
+// Formats of cues.
+class CueWriter : public OneRecordingWriter {
+  public:
+    CueWriter(Write write, const SubtitleLayout& layout)
+        : OneRecordingWriter(std::move(write)),
+          maker_(layout, [this](const Cue& cue) { put(cue); }) {}
+    void segment(const Segment& segment) override { maker_.add(segment); }
+    void end(const std::string&, const std::string&) override { maker_.finish(); }
+
+  protected:
+    virtual void put(const Cue& cue) = 0;
+
+  private:
+    CueMaker maker_;
+};
+
+class SubtitleWriter : public CueWriter {
+  public:
+    SubtitleWriter(Write write, const SubtitleLayout& layout, bool vtt)
+        : CueWriter(std::move(write), layout), vtt_(vtt), highlight_(layout.highlight_words) {}
     void begin(const RecordingInfo&) override {
         count_ = 0;
         if (vtt_) write_("WEBVTT\n\n");
     }
-    void segment(const Segment& segment) override {
-        const char mark = vtt_ ? '.' : ',';
-        const std::string number = vtt_ ? "" : std::to_string(++count_) + "\n";
-        write_(number + format_time(segment.start, !vtt_, mark) + " --> " +
-               format_time(segment.end, !vtt_, mark) + "\n" +
-               replace_all(strip(segment.text), "-->", "->") + "\n\n");
-    }
-    void end(const std::string&, const std::string&) override {}
-    bool joins_recordings() const override { return false; }
 
   private:
-    bool vtt_;
+    // Highlighted, the cue comes once for each word and once for each gap between two.
+    void put(const Cue& cue) override {
+        const std::string plain = text_of(cue, cue.words.size());
+        if (!highlight_) return put(cue.start(), cue.end(), plain);
+        double last = cue.start();
+        for (size_t i = 0; i < cue.words.size(); ++i) {
+            const CueWord& word = cue.words[i];
+            if (milliseconds(word.start) > milliseconds(last)) put(last, word.start, plain);
+            put(word.start, word.end, text_of(cue, i));
+            last = word.end;
+        }
+    }
+
+    void put(double start, double end, const std::string& text) {
+        const char mark = vtt_ ? '.' : ',';
+        const std::string number = vtt_ ? "" : std::to_string(++count_) + "\n";
+        write_(number + format_time(start, !vtt_, mark) + " --> " + format_time(end, !vtt_, mark) +
+               "\n" + replace_all(text, "-->", "->") + "\n\n");
+    }
+
+    // The word of index `underlined` is, but for the space before it.
+    std::string text_of(const Cue& cue, size_t underlined) const {
+        std::string text;
+        for (size_t i = 0; i < cue.words.size(); ++i) {
+            std::string word = cue.words[i].text;
+            if (cue.words[i].new_line) text += "\n";
+            const std::string bare = strip(word);
+            const size_t begin = bare.empty() ? word.size() : word.find(bare);
+            text += word.substr(0, begin);
+            word = word.substr(begin);
+            // WebVTT's own characters (its section 4.2.2); SubRip has no way to write them.
+            if (vtt_) word = replace_all(replace_all(word, "&", "&amp;"), "<", "&lt;");
+            text += i == underlined ? "<u>" + word + "</u>" : word;
+        }
+        return text;
+    }
+
+    bool vtt_, highlight_;
+    int64_t count_ = 0;  // cues of this recording
 };
 
-// Milliseconds and text, with a heading.
-class TsvWriter : public WriterBase {
+// Advanced SubStation Alpha. A word is in the secondary colour until it is spoken ({\\k} and its
+// duration in centiseconds).
+class AssWriter : public CueWriter {
   public:
-    using WriterBase::WriterBase;
-    void begin(const RecordingInfo&) override { write_("start\tend\ttext\n"); }
-    void segment(const Segment& segment) override {
-        write_(concat(std::llround(segment.start * 1000), "\t", std::llround(segment.end * 1000),
-                      "\t", replace_all(strip(segment.text), "\t", " "), "\n"));
+    using CueWriter::CueWriter;
+    void begin(const RecordingInfo&) override {
+        // Encoding -1 leaves it to the text which way it is written (libass).
+        write_(
+            "[Script Info]\nScriptType: v4.00+\nWrapStyle: 0\nScaledBorderAndShadow: yes\n"
+            "PlayResX: 1920\nPlayResY: 1080\n\n[V4+ Styles]\n"
+            "Format: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, "
+            "BackColour, Bold, Italic, Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, "
+            "BorderStyle, Outline, Shadow, Alignment, MarginL, MarginR, MarginV, Encoding\n"
+            "Style: Default,Arial,64,&H00FFFFFF,&H00A0A0A0,&H00000000,&H80000000,0,0,0,0,100,100,"
+            "0,0,1,3,1,2,60,60,50,-1\n\n[Events]\n"
+            "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n");
     }
-    void end(const std::string&, const std::string&) override {}
-    bool joins_recordings() const override { return false; }
+
+  private:
+    void put(const Cue& cue) override {
+        const bool karaoke = cue.words.size() > 1;
+        int64_t at = centiseconds(cue.start());
+        std::string text;
+        const auto wait_until = [&](double seconds) {
+            const int64_t length = std::max<int64_t>(0, centiseconds(seconds) - at);
+            at += length;
+            return concat("{\\k", length, "}");
+        };
+        for (const CueWord& word : cue.words) {
+            if (word.new_line) text += "\\N";
+            if (karaoke && centiseconds(word.start) > at) text += wait_until(word.start);
+            if (karaoke) text += wait_until(word.end);
+            text += escaped(word.text);
+        }
+        write_("Dialogue: 0," + time(cue.start()) + "," + time(cue.end()) + ",Default,,0,0,0,," +
+               text + "\n");
+    }
+
+    static int64_t centiseconds(double seconds) { return std::llround(seconds * 100); }
+
+    static std::string time(double seconds) {
+        const long long total = centiseconds(seconds);
+        char text[48];
+        std::snprintf(text, sizeof text, "%lld:%02lld:%02lld.%02lld", total / 360'000,
+                      total / 6'000 % 60, total / 100 % 60, total % 100);
+        return text;
+    }
+
+    // Braces hold commands, and a backslash begins one: a word joiner behind it keeps it text.
+    static std::string escaped(std::string text) {
+        text = replace_all(text, "\\", "\\\u2060");
+        text = replace_all(replace_all(text, "{", "\\{"), "}", "\\}");
+        return replace_all(text, "\t", " ");
+    }
 };
+
+// A row a segment: its times and its text.
+class TableWriter : public OneRecordingWriter {
+  public:
+    using Row = std::function<std::string(const Segment&, const std::string& text)>;
+    TableWriter(Write write, std::string heading, Row row)
+        : OneRecordingWriter(std::move(write)),
+          heading_(std::move(heading)),
+          row_(std::move(row)) {}
+    void begin(const RecordingInfo&) override {
+        if (!heading_.empty()) write_(heading_);
+    }
+    void segment(const Segment& segment) override {
+        write_(row_(segment, strip(one_line(segment.text))) + "\n");
+    }
+
+  private:
+    std::string heading_;
+    Row row_;
+};
+
+std::string tsv_row(const Segment& segment, const std::string& text) {
+    return concat(milliseconds(segment.start), "\t", milliseconds(segment.end), "\t",
+                  replace_all(text, "\t", " "));
+}
+
+std::string csv_row(const Segment& segment, const std::string& text) {
+    return concat(milliseconds(segment.start), ",", milliseconds(segment.end), ",\"",
+                  replace_all(text, "\"", "\"\""), "\"");
+}
+
+std::string audacity_row(const Segment& segment, const std::string& text) {
+    char times[64];
+    std::snprintf(times, sizeof times, "%.6f\t%.6f\t", segment.start, segment.end);
+    return times + replace_all(text, "\t", " ");
+}
 
 // One object a recording, written at its end.
 class JsonWriter : public WriterBase {
@@ -160,27 +295,36 @@ class JsonLinesWriter : public WriterBase {
 }  // namespace
 
 const std::vector<std::string>& transcript_formats() {
-    static const std::vector<std::string> kFormats = {"text", "srt", "vtt", "tsv", "json", "jsonl"};
+    static const std::vector<std::string> kFormats = {"text", "srt",      "vtt",  "ass",  "tsv",
+                                                      "csv",  "audacity", "json", "jsonl"};
     return kFormats;
 }
 
 std::string transcript_extension(const std::string& format) {
-    return format == "text" ? ".txt" : "." + format;
+    if (format == "text") return ".txt";
+    return format == "audacity" ? ".audacity.txt" : "." + format;
 }
 
 std::unique_ptr<TranscriptWriter> make_transcript_writer(const std::string& format,
-                                                         TranscriptWriter::Write write) {
+                                                         TranscriptWriter::Write write,
+                                                         const SubtitleLayout& layout) {
     if (format == "text") return std::make_unique<TextWriter>(std::move(write));
-    if (format == "srt") return std::make_unique<SubtitleWriter>(std::move(write), false);
-    if (format == "vtt") return std::make_unique<SubtitleWriter>(std::move(write), true);
-    if (format == "tsv") return std::make_unique<TsvWriter>(std::move(write));
+    if (format == "srt") return std::make_unique<SubtitleWriter>(std::move(write), layout, false);
+    if (format == "vtt") return std::make_unique<SubtitleWriter>(std::move(write), layout, true);
+    if (format == "ass") return std::make_unique<AssWriter>(std::move(write), layout);
+    if (format == "tsv")
+        return std::make_unique<TableWriter>(std::move(write), "start\tend\ttext\n", tsv_row);
+    if (format == "csv")
+        return std::make_unique<TableWriter>(std::move(write), "start,end,text\n", csv_row);
+    if (format == "audacity")
+        return std::make_unique<TableWriter>(std::move(write), "", audacity_row);
     if (format == "json") return std::make_unique<JsonWriter>(std::move(write));
     if (format == "jsonl") return std::make_unique<JsonLinesWriter>(std::move(write));
     fail("unknown format '", format, "'");
 }
 
 std::string format_time(double seconds, bool hours_always, char decimal_mark) {
-    const long long total = std::llround(seconds * 1000);
+    const long long total = milliseconds(seconds);
     const long long hours = total / 3'600'000, minutes = total / 60'000 % 60;
     char text[48];
     char head[24] = "";

@@ -1,5 +1,7 @@
-// Transcripts as text, srt, vtt, tsv, json and jsonl.
-// Source: openai/whisper utils.py, ResultWriter and its kinds.
+// Transcripts as text, srt, vtt, ass, tsv, csv, Audacity's labels, json and jsonl.
+// Sources: openai/whisper utils.py, ResultWriter and its kinds; csv as whisper.cpp's
+// examples/cli (--output-csv) has its columns; ass as libass reads version 4.00+; the labels as
+// Audacity exports them.
 #pragma once
 
 #include <functional>
@@ -7,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "whisper/subtitles.h"
 #include "whisper/window_loop.h"
 
 namespace hark::whisper {
@@ -33,12 +36,14 @@ class TranscriptWriter {
     virtual bool joins_recordings() const { return true; }
 };
 
-// The names: text, srt, vtt, tsv, json, jsonl.
+// The names: text, srt, vtt, ass, tsv, csv, audacity, json, jsonl.
 const std::vector<std::string>& transcript_formats();
-// The file name's ending: ".txt", ".srt", ...
+// The file name's ending: ".txt", ".srt", ...; of audacity ".audacity.txt".
 std::string transcript_extension(const std::string& format);
+// The layout is that of srt, vtt and ass.
 std::unique_ptr<TranscriptWriter> make_transcript_writer(const std::string& format,
-                                                         TranscriptWriter::Write write);
+                                                         TranscriptWriter::Write write,
+                                                         const SubtitleLayout& layout = {});
 
 // "01:02:03,450", or with `hours_always` false "02:03.450" below an hour.
 std::string format_time(double seconds, bool hours_always, char decimal_mark);

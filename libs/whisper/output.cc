@@ -15,25 +15,76 @@ namespace hark::whisper {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// "text, srt or vtt", of all there are.
+std::string format_names() {
+    const std::vector<std::string>& formats = transcript_formats();
+    std::string names = formats.front();
+    for (size_t i = 1; i < formats.size(); ++i)
+        names += (i + 1 < formats.size() ? ", " : " or ") + formats[i];
+    return names;
+}
+
+}  // namespace
+
 void OutputOptions::flags(Flags& flags) {
-    flags.add("format", formats, "FORMAT,... text, srt, vtt, tsv, json or jsonl");
+    flags.add("format", formats, ("FORMAT,... " + format_names()).c_str());
     flags.add("output-dir", directory,
               "DIR write a file for each recording and format there; without it one format goes to "
               "stdout");
     flags.add("summary", summary,
               "FILE write a line for each recording there when it has ended: its seconds, and what "
               "broke it if anything did");
+    flags.add(
+        "max-line-width", layout.max_line_width,
+        "N with --word-timestamps: columns of a line in srt, vtt and ass; wide characters take "
+        "two; 0: any number",
+        0, 10'000);
+    flags.add(
+        "max-line-count", layout.max_line_count,
+        "N with --max-line-width: lines of a cue, which may then join and cut segments; 0: any "
+        "number, of one segment",
+        0, 1000);
+    flags.add("max-words-per-line", layout.max_words_per_line,
+              "N with --word-timestamps: words of a cue in srt, vtt and ass; 0: any number", 0,
+              1000);
+    flags.add_switch("highlight-words", layout.highlight_words,
+                     "with --word-timestamps: underline each word in srt and vtt while it is "
+                     "spoken");
 }
 
-void OutputOptions::check() const {
+void OutputOptions::check(bool words) const {
     const std::vector<std::string>& known = transcript_formats();
     for (const std::string& format : formats)
         require_usage(std::find(known.begin(), known.end(), format) != known.end(),
-                      "--format: expected text, srt, vtt, tsv, json or jsonl, found '", format,
-                      "'");
+                      "--format: expected ", format_names(), ", found '", format, "'");
     require_usage(!formats.empty(), "--format: expected at least one");
     require_usage(!directory.empty() || formats.size() == 1,
                   "--format: several formats need --output-dir DIR");
+    check_layout(words);
+}
+
+void OutputOptions::check_layout(bool words) const {
+    const auto needs = [&](bool given, const char* flag, const std::vector<std::string>& shown_in,
+                           const char* names) {
+        require_usage(words || !given, flag, ": needs --word-timestamps");
+        const bool shown = std::any_of(formats.begin(), formats.end(), [&](const std::string& f) {
+            return std::find(shown_in.begin(), shown_in.end(), f) != shown_in.end();
+        });
+        require_usage(shown || !given, flag, ": shapes ", names,
+                      ", and --format names none of them");
+    };
+    const std::vector<std::string> subtitles = {"srt", "vtt", "ass"};
+    needs(layout.max_line_width > 0, "--max-line-width", subtitles, "srt, vtt and ass");
+    needs(layout.max_line_count > 0, "--max-line-count", subtitles, "srt, vtt and ass");
+    needs(layout.max_words_per_line > 0, "--max-words-per-line", subtitles, "srt, vtt and ass");
+    needs(layout.highlight_words, "--highlight-words", {"srt", "vtt"}, "srt and vtt");
+    require_usage(layout.max_line_count == 0 || layout.max_line_width > 0,
+                  "--max-line-count: needs --max-line-width, without which lines do not end");
+    require_usage(layout.max_line_count == 0 || layout.max_words_per_line == 0,
+                  "--max-words-per-line: says nothing where --max-line-width and "
+                  "--max-line-count fill the cues");
 }
 
 Summary::Summary(const std::string& path)
@@ -72,11 +123,13 @@ TranscriptOutput::TranscriptOutput(const OutputOptions& options)
                 ": cannot make this directory: ", failed.message());
         return;
     }
-    writers_.push_back(
-        make_transcript_writer(options_.formats.front(), [this](const std::string& text) {
+    writers_.push_back(make_transcript_writer(
+        options_.formats.front(),
+        [this](const std::string& text) {
             stdout_.write(text);
             stdout_.flush();
-        }));
+        },
+        options_.layout));
 }
 
 void TranscriptOutput::begin(const RecordingInfo& info) {
@@ -94,7 +147,7 @@ void TranscriptOutput::begin(const RecordingInfo& info) {
                                                           (stem_ + transcript_extension(format))));
             AtomicFile* file = files_.back().get();
             writers_.push_back(make_transcript_writer(
-                format, [file](const std::string& text) { file->write(text); }));
+                format, [file](const std::string& text) { file->write(text); }, options_.layout));
         }
     }
     for (const auto& writer : writers_) writer->begin(info);

@@ -18,9 +18,14 @@ struct OutputOptions {
     std::vector<std::string> formats = {"text"};
     std::string directory;  // empty: stdout
     std::string summary;    // a file with a line a recording; empty: none
+    SubtitleLayout layout;
 
     void flags(Flags& flags);
-    void check() const;  // throws UsageError
+    // Throws UsageError; `words`: whether the segments will have them.
+    void check(bool words) const;
+
+  private:
+    void check_layout(bool words) const;
 };
 
 // A table of the recordings that have ended, tab-separated under a heading; a line is in the file,

@@ -98,8 +98,8 @@ void reconcile(Segment& segment, double median) {
 
 void WordOptions::flags(Flags& flags) {
     flags.add_switch("word-timestamps", timestamps,
-                     "give json and jsonl each word's time and probability; windows then begin "
-                     "behind the last word");
+                     "give json and jsonl each word's time and probability, and subtitles their "
+                     "words' times; windows then begin behind the last word");
     flags.add("prepend-punctuations", prepended,
               "MARKS with --word-timestamps: punctuation that belongs to the word behind it");
     flags.add("append-punctuations", appended,

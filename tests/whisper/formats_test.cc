@@ -49,6 +49,30 @@ TEST(Formats, Tsv) {
               "start\tend\ttext\n0\t1500\tOne --> two.\n3661020\t3662300\tTab here.\n");
 }
 
+TEST(Formats, Csv) {
+    EXPECT_EQ(written("csv"),
+              "start,end,text\n0,1500,\"One --> two.\"\n3661020,3662300,\"Tab\there.\"\n");
+    std::string out;
+    auto writer = make_transcript_writer("csv", [&](const std::string& text) { out += text; });
+    writer->segment(segment(0, 1, " \"No,\" he said,\nand left."));
+    EXPECT_EQ(out, "0,1000,\"\"\"No,\"\" he said, and left.\"\n");
+}
+
+TEST(Formats, Audacity) {
+    EXPECT_EQ(written("audacity"),
+              "0.000000\t1.500000\tOne --> two.\n3661.020000\t3662.300000\tTab here.\n");
+    EXPECT_EQ(transcript_extension("audacity"), ".audacity.txt");
+}
+
+TEST(Formats, ALineStaysALine) {
+    for (const char* format : {"text", "tsv", "audacity"}) {
+        std::string out;
+        auto writer = make_transcript_writer(format, [&](const std::string& text) { out += text; });
+        writer->segment(segment(0, 1, " One\r\n\ntwo."));
+        EXPECT_TRUE(out.ends_with("One   two.\n")) << out;
+    }
+}
+
 TEST(Formats, Json) {
     const auto json = nlohmann::json::parse(written("json", "broke"));
     EXPECT_EQ(json["source"], "a.wav");
@@ -157,9 +181,30 @@ TEST(Output, ASecondRecordingOfSubtitlesOnStdoutIsAnError) {
 }
 
 TEST(Output, ChecksItsOptions) {
-    EXPECT_THROW((OutputOptions{{"doc"}, ""}.check()), UsageError);
-    EXPECT_THROW((OutputOptions{{"srt", "vtt"}, ""}.check()), UsageError);
-    EXPECT_NO_THROW((OutputOptions{{"srt", "vtt"}, "d"}.check()));
+    EXPECT_THROW((OutputOptions{{"doc"}, ""}.check(false)), UsageError);
+    EXPECT_THROW((OutputOptions{{"srt", "vtt"}, ""}.check(false)), UsageError);
+    EXPECT_NO_THROW((OutputOptions{{"srt", "vtt"}, "d"}.check(false)));
+    const auto complaint = [](const std::string& format, const SubtitleLayout& layout, bool words) {
+        try {
+            OutputOptions{{format}, "", "", layout}.check(words);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    for (const SubtitleLayout& layout :
+         {SubtitleLayout{40}, SubtitleLayout{40, 2}, SubtitleLayout{0, 0, 5},
+          SubtitleLayout{20, 0, 5}, SubtitleLayout{0, 0, 0, true}}) {
+        EXPECT_EQ(complaint("vtt", layout, true), "");
+        EXPECT_NE(complaint("vtt", layout, false).find("needs --word-timestamps"),
+                  std::string::npos);
+        EXPECT_NE(complaint("tsv", layout, true).find("--format names none"), std::string::npos);
+    }
+    EXPECT_EQ(complaint("ass", {40}, true), "");
+    EXPECT_NE(complaint("ass", {0, 0, 0, true}, true).find("srt and vtt"), std::string::npos);
+    EXPECT_NE(complaint("srt", {0, 2}, true).find("needs --max-line-width"), std::string::npos);
+    EXPECT_NE(complaint("srt", {40, 2, 5}, true).find("--max-words-per-line: says nothing"),
+              std::string::npos);
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include "core/error.h"
 #include "support/byte_vocabulary.h"
 #include "support/process.h"
+#include "text/utf8.h"
 #include "whisper/alignment_heads.h"
+#include "whisper/formats.h"
 
 namespace hark::whisper {
 namespace {
@@ -54,6 +56,40 @@ TEST(SplitIntoWords, LanguagesWithoutSpacesAtCodePoints) {
     for (const char* language : {"zh", "ja", "th", "lo", "my", "yue"})
         EXPECT_EQ(split("我的 sé", language), (Texts{"我", "的", " ", "s", "é"}));
     EXPECT_EQ(split("我的 sé", "ko"), (Texts{"我的", " sé"}));
+}
+
+// The timestamps between two segments may stand within a code point.
+TEST(CutCodePoints, AreValidInEveryFormat) {
+    const Tokenizer tokenizer = bytes();
+    const int32_t zero = tokenizer.special().timestamp_begin;
+    DecodingResult result;
+    result.tokens = {zero, 'a',       0xe6,      zero + 50, zero + 50, 0x88,     0x91,
+                     0xf0, zero + 90, zero + 90, 0x9f,      'b',       zero + 99};
+    WindowLoop loop({}, tokenizer, 3000);
+    const auto add_words = [&](const auto&, std::vector<Segment>& segments, double) {
+        for (Segment& segment : segments) {
+            std::vector<int32_t> text;
+            for (const int32_t token : segment.tokens)
+                if (token < zero) text.push_back(token);
+            segment.words.emplace();
+            for (const TokenWord& word : split_into_words(tokenizer, text, "zh"))
+                segment.words->push_back({word.text, segment.start, segment.end, 0.5});
+        }
+    };
+    const std::vector<Segment> segments = loop.accept(result, add_words);
+    ASSERT_EQ(segments.size(), 3u);
+    EXPECT_EQ(segments[0].text, "a\ufffd");
+    EXPECT_EQ(loop.text(), "a我\ufffdb");
+    for (const std::string& format : transcript_formats()) {
+        std::string out;
+        auto writer = make_transcript_writer(format, [&](const std::string& text) { out += text; },
+                                             {1, 1, 0, true});
+        writer->begin({"a\xff.wav", "0", "zh"});
+        for (const Segment& segment : segments) writer->segment(segment);
+        writer->end(loop.text(), "");
+        EXPECT_TRUE(is_valid_utf8(out)) << format << ": " << out;
+        EXPECT_NE(out.find("\ufffd"), out.npos) << format << ": " << out;
+    }
 }
 
 // A byte that belongs to nothing is a word at once; one that only begins a code point waits.

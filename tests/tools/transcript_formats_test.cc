@@ -1,0 +1,188 @@
+// What whisper-transcribe writes, as others read it: subtitles by ffprobe, objects by what
+// docs/formats.md says of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "support/process.h"
+
+namespace hark::test {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+std::string mel_of(const std::string& arguments) {
+    return run_shell("cd '" + samples_dir().string() + "' && audio-decode " + arguments + " | mel")
+        .out;
+}
+
+void transcribe_into(const fs::path& folder, const std::string& mel, const std::string& formats,
+                     const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"--model",  "demo",  "--threads",    "1",
+                                          "--format", formats, "--output-dir", folder.string()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const ProcessResult result = run_tool("whisper-transcribe", arguments, mel);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++found;
+    return found;
+}
+
+TEST(TranscriptFormats, FfprobeReadsEverySubtitle) {
+    if (run_shell("command -v ffprobe").exit_code != 0) GTEST_SKIP() << "ffprobe is not installed";
+    const std::string mel = mel_of("story.mp3 silence.wav nacht.wav");
+    const std::vector<std::vector<std::string>> runs = {
+        {},
+        {"--word-timestamps"},
+        {"--word-timestamps", "--max-line-width", "20", "--max-line-count", "2"},
+        {"--word-timestamps", "--max-line-width", "16", "--highlight-words"},
+        {"--word-timestamps", "--max-words-per-line", "1"},
+    };
+    const std::map<std::string, std::pair<std::string, std::string>> marks = {
+        {".srt", {"subrip", " --> "}},
+        {".vtt", {"webvtt", " --> "}},
+        {".ass", {"ass", "\nDialogue: "}}};
+    std::set<size_t> numbers;
+    for (const auto& options : runs) {
+        TemporaryDirectory directory;
+        transcribe_into(directory.path(), mel, "srt,vtt,ass", options);
+        for (const char* name : {"story", "silence", "nacht"})
+            for (const auto& [ending, mark] : marks) {
+                const fs::path path = directory.path() / (name + ending);
+                const size_t cues = count(read_text(path), mark.second);
+                EXPECT_EQ(cues == 0, name == std::string("silence")) << path;
+                numbers.insert(cues);
+                // The format is named, since an empty SubRip file does not say what it is.
+                const ProcessResult probe = run_shell(
+                    "ffprobe -v error -f " + std::string(ending == ".srt" ? "srt" : mark.first) +
+                    " -count_packets -show_entries stream=codec_name,nb_read_packets -of "
+                    "default=noprint_wrappers=1 '" +
+                    path.string() + "'");
+                EXPECT_EQ(probe.err, "") << path;
+                EXPECT_EQ(probe.out, "codec_name=" + mark.first + "\nnb_read_packets=" +
+                                         (cues == 0 ? "N/A" : std::to_string(cues)) + "\n")
+                    << path;
+            }
+    }
+    EXPECT_GE(numbers.size(), 5u);  // the layouts differ
+}
+
+struct Key {
+    std::string type;
+    bool always = false;
+};
+using Keys = std::map<std::string, Key>;
+
+// The tables of a section of docs/formats.md whose first column is `key`.
+std::vector<Keys> documented(const std::string& heading) {
+    std::istringstream lines(read_text(source_dir() / "docs/formats.md"));
+    std::vector<Keys> tables;
+    bool inside = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("#")) inside = line == heading;
+        if (!inside) continue;
+        if (line.starts_with("| key |")) tables.emplace_back();
+        if (!line.starts_with("| `") || tables.empty()) continue;
+        std::istringstream row(line.substr(2));
+        std::string names, type, present;
+        std::getline(row, names, '|');
+        std::getline(row, type, '|');
+        std::getline(row, present, '|');
+        std::erase(names, ' ');
+        std::erase(type, ' ');
+        std::istringstream each(names);
+        for (std::string name; std::getline(each, name, ',');)
+            tables.back()[name.substr(1, name.size() - 2)] = {type, present == " always "};
+    }
+    return tables;
+}
+
+bool is_of(const json& value, const std::string& type) {
+    const auto all = [&](auto is) {
+        return value.is_array() && std::all_of(value.begin(), value.end(), is);
+    };
+    if (type == "string") return value.is_string();
+    if (type == "integer") return value.is_number_integer();
+    if (type == "number") return value.is_number();
+    if (type == "integers") return all([](const json& one) { return one.is_number_integer(); });
+    return type == "objects" && all([](const json& one) { return one.is_object(); });
+}
+
+// What is found of a kind of objects, beside what is said of it.
+struct Kind {
+    Keys keys;
+    std::set<std::string> seen;
+
+    void check(const json& object) {
+        for (const auto& [name, value] : object.items()) {
+            ASSERT_TRUE(keys.contains(name)) << "not documented: " << name << " in " << object;
+            EXPECT_TRUE(is_of(value, keys[name].type)) << name << ": " << value;
+            seen.insert(name);
+        }
+        for (const auto& [name, key] : keys)
+            EXPECT_TRUE(!key.always || object.contains(name)) << name << " is not in " << object;
+    }
+    // Whether everything that is documented was written at least once.
+    void check_all_seen() const {
+        for (const auto& [name, key] : keys) EXPECT_TRUE(seen.contains(name)) << name;
+    }
+};
+
+std::vector<json> objects_of(const std::string& text) {
+    std::vector<json> objects;
+    std::istringstream in(text);
+    while (in >> std::ws && in.good()) in >> objects.emplace_back();
+    return objects;
+}
+
+TEST(TranscriptFormats, ObjectsHaveTheKeysThatAreDocumented) {
+    const std::vector<Keys> lines = documented("### jsonl"), whole = documented("### json");
+    ASSERT_EQ(lines.size(), 3u);
+    ASSERT_EQ(whole.size(), 1u);
+    Kind segment{lines[0], {}}, word{lines[1], {}}, broken{lines[2], {}}, recording{whole[0], {}};
+    Kind inner{lines[0], {}};
+    for (const char* name : {"source", "channel", "language"}) inner.keys.erase(name);
+    inner.keys["id"] = {"integer", true};
+
+    // Two channels, silence, and a file that is no recording.
+    const std::string two = mel_of("--split-channels two_speakers.flac silence.wav");
+    const std::string cut =
+        run_shell("cd '" + samples_dir().string() +
+                  "' && audio-decode --split-channels two_speakers.flac README.md"
+                  " 2>/dev/null | mel 2>/dev/null")
+            .out;
+    for (const std::string& mel : {two, cut})
+        for (const bool words : {false, true})
+            for (const char* format : {"json", "jsonl"}) {
+                std::vector<std::string> arguments = {"--model", "demo",     "--threads",
+                                                      "1",       "--format", format};
+                if (words) arguments.push_back("--word-timestamps");
+                for (const json& object :
+                     objects_of(run_tool("whisper-transcribe", arguments, mel).out)) {
+                    if (format == std::string("json")) {
+                        recording.check(object);
+                        for (const json& one : object["segments"]) inner.check(one);
+                        continue;
+                    }
+                    const bool segmented = object.contains("text");
+                    (segmented ? segment : broken).check(object);
+                    if (!segmented) continue;
+                    EXPECT_EQ(object.contains("words"), words);
+                    if (words)
+                        for (const json& one : object["words"]) word.check(one);
+                }
+            }
+    for (const Kind* kind : {&segment, &word, &recording, &inner}) kind->check_all_seen();
+    EXPECT_EQ(broken.seen, (std::set<std::string>{"source", "error"}));
+}
+
+}  // namespace
+}  // namespace hark::test
