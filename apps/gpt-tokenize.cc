@@ -41,12 +41,12 @@ struct Options {
                          "text, or with --decode token files; none or - is stdin");
         flags.add(
             "model", model,
-            "NAME|DIR the tokenizer of `demo`, or of another model by its name; with a '/' in "
-            "it, of the model in that directory");
+            "NAME|DIR|FILE the tokenizer of `demo`, or of another model by its name; with a '/' in "
+            "it, of the model in that directory or GGUF file");
         flags.add(
             "vocab", vocab,
             "FILE|DIR a tokenizer alone: tokenizer.json or its directory, a tiktoken rank file "
-            "(with <|endoftext|> behind its ranks), a sentencepiece model");
+            "(with <|endoftext|> behind its ranks), llm.c's tokenizer.bin, a sentencepiece model");
         flags.add_switch("decode", decode,
                          "write the text of token files, or with --format ids of "
                          "ids; <|endoftext|> between documents");

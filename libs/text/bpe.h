@@ -17,6 +17,8 @@
 
 namespace hark {
 
+class GgufFile;
+
 class Bpe {
   public:
     // Reads a Hugging Face directory: tokenizer.json, or where there is none vocab.json and
@@ -27,11 +29,20 @@ class Bpe {
     // and its place in the order of merges. Special tokens are not in it: see add_special.
     static Bpe from_tiktoken(const std::filesystem::path& file);
 
+    // The vocabulary of a GGUF model: its tokens, their types and merges. Throws Error naming the
+    // file: a tokenizer of another kind, a key that is missing, a merge of what is no token.
+    static Bpe from_gguf(const GgufFile& file);
+    // Reads whatever holds a vocabulary: what from_directory reads, a tokenizer.json alone, a
+    // tiktoken rank file (with <|endoftext|> behind its ranks), llm.c's tokenizer.bin, a GGUF
+    // model.
+    static Bpe load(const std::filesystem::path& path);
+
     // The same from text that has been read; `where` names it in messages.
     static Bpe parse_tokenizer_json(std::string_view text, const std::string& where);
     static Bpe parse_vocab_and_merges(std::string_view vocab, const std::string& vocab_where,
                                       std::string_view merges, const std::string& merges_where);
     static Bpe parse_tiktoken(std::string_view text, const std::string& where);
+    static Bpe parse_llmc(std::string_view bytes, const std::string& where);
 
     // The ids of the text, equal to the tokenizers library's. Text that looks like a special token
     // is text. Invalid UTF-8 is seen as U+FFFD, as Python decodes it with errors="replace".

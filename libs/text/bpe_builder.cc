@@ -33,7 +33,11 @@ bool looks_special(const std::string& content) {
 
 }  // namespace
 
-void BpeBuilder::token(const std::string& spelling, int32_t id) { ids_[spelling] = id; }
+void BpeBuilder::token(const std::string& spelling, int32_t id) {
+    const auto [known, is_new] = ids_.try_emplace(spelling, id);
+    require(is_new, where_, ": the token '", spelling, "' has the ids ", known->second, " and ",
+            id);
+}
 
 void BpeBuilder::merge(const std::string& left, const std::string& right,
                        const std::string& where) {
@@ -41,6 +45,13 @@ void BpeBuilder::merge(const std::string& left, const std::string& right,
     const int32_t joined = id_of(left + right, where);
     merges_.try_emplace(pair, PairTable::Merge{static_cast<int32_t>(merges_.size()), joined});
     made_.push_back(joined);
+}
+
+void BpeBuilder::merge(std::string_view pair, const std::string& where) {
+    const size_t space = pair.find(' ');
+    require(space != pair.npos && pair.find(' ', space + 1) == pair.npos, where,
+            ": expected two tokens and a space between them, found '", pair, "'");
+    merge(std::string(pair.substr(0, space)), std::string(pair.substr(space + 1)), where);
 }
 
 void BpeBuilder::added(const std::string& content, int32_t id, bool special) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace hark {
 // The bound on a tokenizer's file; the largest that is published has 20 MB.
 inline constexpr size_t kMaxTokenizerFile = size_t{128} << 20;
 
+// A file's vocabulary, as Bpe::load() reads it; nullopt where it is of no kind that is known here.
+std::optional<Bpe> load_vocabulary(const std::filesystem::path& file);
+
 // Every function throws Error beginning with `where`, the file's name, where something is wrong.
 class BpeBuilder {
   public:
@@ -21,6 +25,8 @@ class BpeBuilder {
     void token(const std::string& spelling, int32_t id);
     // The next merge in the order of ranks.
     void merge(const std::string& left, const std::string& right, const std::string& where);
+    // The same from "left right".
+    void merge(std::string_view pair, const std::string& where);
     // `content` becomes an added token; `special` ones give no text when decoded.
     void added(const std::string& content, int32_t id, bool special);
     // Makes special what the vocabulary holds already; other names are passed over.

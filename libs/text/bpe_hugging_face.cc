@@ -1,5 +1,4 @@
 // Hugging Face's tokenizer files: tokenizer.json, or vocab.json, merges.txt and their companions.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -70,11 +69,7 @@ void read_merges(const json& merges, BpeBuilder& builder, const std::string& whe
             continue;
         }
         require(merge.is_string(), at, ": expected two tokens, found ", merge.type_name());
-        const auto text = merge.get<std::string>();
-        const size_t space = text.find(' ');
-        require(space != std::string::npos && text.find(' ', space + 1) == std::string::npos, at,
-                ": expected two tokens and a space between them, found '", text, "'");
-        builder.merge(text.substr(0, space), text.substr(space + 1), at);
+        builder.merge(merge.get<std::string>(), at);
     }
 }
 
@@ -94,12 +89,7 @@ void read_added_tokens(const json& tokens, BpeBuilder& builder, const std::strin
 void read_merges_text(std::string_view text, BpeBuilder& builder, const std::string& where) {
     for_each_line(text, [&](std::string_view line, size_t number) {
         if (line.empty() || line.starts_with("#version")) return;
-        const std::string at = concat(where, ": line ", number);
-        const size_t space = line.find(' ');
-        require(space != line.npos && line.find(' ', space + 1) == line.npos, at,
-                ": expected two tokens and a space between them, found ",
-                std::count(line.begin(), line.end(), ' ') + 1, " words");
-        builder.merge(std::string(line.substr(0, space)), std::string(line.substr(space + 1)), at);
+        builder.merge(line, concat(where, ": line ", number));
     });
 }
 

@@ -1,8 +1,5 @@
 #include "text/tokenizer.h"
 
-#include <algorithm>
-
-#include "core/error.h"
 #include "core/files.h"
 #include "text/bpe_builder.h"
 #include "text/bpe_encoder.h"
@@ -49,36 +46,9 @@ class BpeTokenizer : public Tokenizer {
     Bpe bpe_;
 };
 
-bool is_rank_file(std::string_view text) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    const size_t space = line.find(' ');
-    return space != line.npos && space + 1 < line.size() &&
-           std::all_of(line.begin(), line.begin() + static_cast<ptrdiff_t>(space),
-                       [](unsigned char c) {
-                           return std::isalnum(c) || c == '+' || c == '/' || c == '=';
-                       }) &&
-           std::all_of(line.begin() + static_cast<ptrdiff_t>(space) + 1, line.end(),
-                       [](unsigned char c) { return std::isdigit(c) || c == '\r'; });
-}
-
-// A rank file does not say by which pattern its text is split; ours is GPT-2's.
-Bpe read_ranks(std::string_view text, const std::string& where) {
-    Bpe bpe = Bpe::parse_tiktoken(text, where);
-    for (const auto& [ranks, name] :
-         {std::pair(100'256, "cl100k_base"), {128'000, "Llama 3"}, {199'998, "o200k_base"}})
-        require(bpe.vocab_size() != ranks, where, ": found ", ranks, " ranks, those of ", name,
-                ", whose text is not split by GPT-2's pattern, the only one that is known here");
-    bpe.add_special("<|endoftext|>", bpe.vocab_size());
-    return bpe;
-}
-
 std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& file) {
-    const std::string where = file.string();
-    const std::string text = read_file(file, kMaxTokenizerFile);
-    if (text.starts_with('{'))
-        return std::make_unique<BpeTokenizer>(Bpe::parse_tokenizer_json(text, where));
-    if (is_rank_file(text)) return std::make_unique<BpeTokenizer>(read_ranks(text, where));
-    return load_sentencepiece(text, where);
+    if (auto bpe = load_vocabulary(file)) return std::make_unique<BpeTokenizer>(std::move(*bpe));
+    return load_sentencepiece(read_file(file, kMaxTokenizerFile), file.string());
 }
 
 }  // namespace

@@ -35,9 +35,8 @@ class Tokenizer {
 
     virtual ~Tokenizer() = default;
 
-    // Reads a tokenizer.json, a tiktoken rank file (with <|endoftext|> behind its ranks) or a
-    // sentencepiece model, told by their content; or a directory that holds tokenizer.model or
-    // spiece.model, or what Bpe::from_directory reads. Throws Error naming the file.
+    // Reads what Bpe::load() does, or a sentencepiece model, alone or as tokenizer.model or
+    // spiece.model of a directory; files are told by their content. Throws Error naming the file.
     static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path);
 
     virtual int32_t vocab_size() const = 0;

@@ -2,6 +2,7 @@
 // without loss.
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "core/error.h"
@@ -31,14 +32,16 @@ const std::string& byte_vocabulary() {
 
 Bpe parse(uint8_t reader, std::string_view text) {
     const size_t half = text.find('\0');
-    switch (reader % 3) {
+    switch (reader % 4) {
         case 0:
             return Bpe::parse_tokenizer_json(text, "T");
         case 1:
             return Bpe::parse_vocab_and_merges(text.substr(0, half), "V",
                                                half == text.npos ? "" : text.substr(half + 1), "M");
-        default:
+        case 2:
             return Bpe::parse_tiktoken(text, "R");
+        default:
+            return Bpe::parse_llmc(text, "L");
     }
 }
 
@@ -52,12 +55,17 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     for (int byte = 0; byte < 256; ++byte)
         ranks += std::string{kDigits[byte >> 2], kDigits[(byte & 3) << 4]} +
                  "== " + std::to_string(byte) + "\n";
+    std::string llmc(1024, '\0');
+    const uint32_t fields[] = {20240328, 2, 258, 257};
+    std::memcpy(llmc.data(), fields, sizeof fields);
+    for (int byte = 0; byte < 256; ++byte) llmc += std::string{'\x01', static_cast<char>(byte)};
+    llmc += std::string("\x02he\x07<|end|>");
     return {std::string(1, '\0') + R"({"model":{"type":"BPE","vocab":)" + vocabulary +
                 R"(,"merges":["h e",["he","l"]]},"pre_tokenizer":{"type":"ByteLevel",)"
                 R"("add_prefix_space":false},"added_tokens":[{"id":258,"content":"<|end|>",)"
                 R"("special":true}]})",
             "\x01" + vocabulary + std::string(1, '\0') + "#version: 0.2\nh e\nhe l\n",
-            "\x02" + ranks + "aGU= 256\naGVs 257\n= 258\n"};
+            "\x02" + ranks + "aGU= 256\naGVs 257\n= 258\n", "\x03" + llmc};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
