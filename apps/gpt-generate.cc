@@ -26,15 +26,19 @@ constexpr const char* kSummary =
     "A prompt longer than the model's context keeps its end.";
 
 struct Options {
-    std::string model, prompt;
+    std::string model, vocab, prompt;
     bool lines = false, jsonl = false, echo = false, logprobs = false;
     gpt::GenerateOptions generate;
     ComputeOptions compute;
 
     void flags(Flags& flags) {
         flags.add("model", model,
-                  "NAME|DIR `demo`, or another model by its name; with a '/' in it, the directory "
-                  "of a Hugging Face GPT-2 model");
+                  "NAME|DIR|FILE `demo`, or another model by its name; with a '/' in it, the "
+                  "directory of a Hugging Face GPT-2 model, a GGUF file or llm.c's");
+        flags.add(
+            "vocab", vocab,
+            "FILE|DIR a vocabulary for a model that carries none, as llm.c's: a tiktoken rank "
+            "file, llm.c's tokenizer.bin, a tokenizer.json or its directory, a GGUF file");
         flags.add("prompt", prompt,
                   "TEMPLATE whose {} the input replaces; without {} it is the whole prompt, and "
                   "stdin is not read");
@@ -111,7 +115,7 @@ void run(const Options& options, Console& console) {
     if (console.verbose)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.stage(name, shape, ms); };
     const std::unique_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
-    const Bpe bpe = file->tokenizer();
+    const Bpe bpe = options.vocab.empty() ? file->tokenizer() : Bpe::load(options.vocab);
     const gpt::Model model =
         gpt::read_model(file->tensors(), file->config(),
                         precision_of(options.compute.dtype, ctx.device), ctx.arena.source());

@@ -11,7 +11,7 @@ namespace hark::gpt {
 namespace {
 
 constexpr size_t kHeaderBytes = 1024;
-constexpr int32_t kMagic = 20240326, kVersionF32 = 3, kVersionBf16 = 5;
+constexpr int32_t kVersionF32 = 3, kVersionBf16 = 5;
 constexpr int64_t kVocabMultiple = 128;  // llm.c's own padding
 
 // One of the 16 tensors: what one layer has of it.
@@ -77,7 +77,7 @@ int64_t LlmcHeader::file_bytes() const {
 
 std::string LlmcHeader::text() const {
     const auto i32 = [](int64_t value) { return static_cast<int32_t>(value); };
-    const int32_t fields[8] = {kMagic,
+    const int32_t fields[8] = {kLlmcMagic,
                                dtype == Dtype::f32 ? kVersionF32 : kVersionBf16,
                                i32(config.n_positions),
                                i32(config.n_vocab),
@@ -95,8 +95,8 @@ LlmcHeader LlmcHeader::parse(std::string_view bytes, const std::string& name) {
             kHeaderBytes, " bytes, found ", bytes.size(), " bytes in all");
     int32_t fields[8];
     std::memcpy(fields, bytes.data(), sizeof fields);
-    require(fields[0] == kMagic, name, ": expected an llm.c model, which begins with ", kMagic,
-            ", found ", fields[0]);
+    require(fields[0] == kLlmcMagic, name, ": expected an llm.c model, which begins with ",
+            kLlmcMagic, ", found ", fields[0]);
     require(fields[1] == kVersionF32 || fields[1] == kVersionBf16, name, ": expected version ",
             kVersionF32, " (float32) or ", kVersionBf16, " (bfloat16) of llm.c's model format, ",
             "found ", fields[1]);
@@ -132,6 +132,12 @@ LlmcFile::LlmcFile(const std::filesystem::path& path) : file_(path) {
         places_[name] = {at, rows, part.columns};
         at += static_cast<size_t>(part.size()) * size_of(header_.dtype);
     });
+}
+
+Bpe LlmcFile::tokenizer() const {
+    fail(file_.name(),
+         ": llm.c's models carry no vocabulary: give one with --vocab FILE|DIR, as of ",
+         "GPT-2's a tiktoken rank file, llm.c's tokenizer.bin or a Hugging Face directory");
 }
 
 bool LlmcFile::has(const std::string& name) const { return places_.contains(name); }

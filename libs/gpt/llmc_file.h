@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "core/files.h"
-#include "core/tensor_source.h"
+#include "gpt/model_file.h"
 #include "gpt/parameters.h"
 
 namespace hark::gpt {
+
+inline constexpr int32_t kLlmcMagic = 20240326;  // a file's first int32
 
 struct LlmcHeader {
     Config config;  // what the format does not say is GPT-2's
@@ -32,13 +34,16 @@ struct LlmcHeader {
 
 // Its tensors under the names of a Hugging Face file, matrices (out, in), the vocabulary without
 // its padding.
-class LlmcFile : public TensorSource {
+class LlmcFile : public ModelFile, public TensorSource {
   public:
     // Throws Error naming the file: as LlmcHeader::parse() does, or a size that does not fit the
     // header.
     explicit LlmcFile(const std::filesystem::path& path);
 
-    const Config& config() const { return header_.config; }
+    const char* format() const override { return "llm.c"; }
+    const Config& config() const override { return header_.config; }
+    TensorSource& tensors() override { return *this; }
+    Bpe tokenizer() const override;
     Dtype dtype() const { return header_.dtype; }
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;

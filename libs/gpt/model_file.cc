@@ -1,7 +1,18 @@
 #include "gpt/model_file.h"
 
+#include "core/error.h"
+#include "gpt/gguf_model.h"
+#include "gpt/llmc_file.h"
+
 namespace hark::gpt {
 namespace {
+
+std::string as_hex(std::string_view bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text = "the bytes";
+    for (const unsigned char byte : bytes) text += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
+    return bytes.empty() ? "nothing" : text;
+}
 
 class HuggingFaceFolder : public ModelFile {
   public:
@@ -22,7 +33,14 @@ class HuggingFaceFolder : public ModelFile {
 }  // namespace
 
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path) {
-    return std::make_unique<HuggingFaceFolder>(path);
+    if (std::filesystem::is_directory(path)) return std::make_unique<HuggingFaceFolder>(path);
+    const std::string begin = first_bytes(path, 4);
+    if (begin == kGgufMagic) return std::make_unique<GgufModel>(path);
+    if (begin == std::string_view(reinterpret_cast<const char*>(&kLlmcMagic), 4))
+        return std::make_unique<LlmcFile>(path);
+    fail(path.string(), ": expected a GPT-2 model: a Hugging Face directory, a GGUF file, which ",
+         "begins with ", kGgufMagic, ", or llm.c's, which begins with the int32 ", kLlmcMagic,
+         "; found a file that begins with ", as_hex(begin));
 }
 
 }  // namespace hark::gpt

@@ -107,13 +107,13 @@ void TrainOptions::flags(Flags& flags) {
     flags.add_repeated("val", val, "FILE tokens held out; may be given several times");
     flags.add("out", out,
               "DIR of the run: its model and checkpoints; where it holds one, the run goes on");
+    flags.add("model", model,
+              "NAME|DIR|FILE to start from, a Hugging Face GPT-2 directory, llm.c's FILE.bin or "
+              "FILE.gguf; without it a new model");
     flags.add(
-        "model", model,
-        "NAME|DIR|FILE to start from, a Hugging Face GPT-2 directory or llm.c's FILE.bin; without "
-        "it a new model");
-    flags.add("tokenizer", tokenizer,
-              "DIR whose tokenizer a new model takes, or one from FILE.bin, as gpt-tokenize "
-              "--train-vocab writes it");
+        "tokenizer", tokenizer,
+        "DIR whose tokenizer a new model takes, or one from FILE.bin or FILE.gguf, as gpt-tokenize "
+        "--train-vocab writes it");
     shape.flags(flags);
     flags.add("steps", steps, "N of the whole run", 0, 1 << 30);
     flags.add(
@@ -167,7 +167,7 @@ void TrainOptions::check() const {
     require_usage(!train.empty(), "--train: expected a token file, found none");
     require_usage(!out.empty(), "--out: expected a directory, found none");
     require_usage(steps > 0, "--steps: expected 1 or more, found none");
-    require_usage(model.empty() || (!shape.given() && (tokenizer.empty() || from_llmc())),
+    require_usage(model.empty() || (!shape.given() && (tokenizer.empty() || from_file())),
                   "--model has its own shape and, as a directory, its own tokenizer: leave out "
                   "--size, --layers and --tokenizer");
     require_usage(gpus == 1 || compute.device == "auto" || compute.device == "cuda",

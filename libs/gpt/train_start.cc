@@ -1,11 +1,8 @@
 #include "gpt/train_start.h"
 
-#include <memory>
-
 #include "core/error.h"
 #include "core/models.h"
-#include "core/tensor_source.h"
-#include "gpt/llmc_file.h"
+#include "gpt/model_file.h"
 
 namespace hark::gpt {
 namespace {
@@ -27,13 +24,13 @@ void check_shape(const TrainOptions& options, const Config& c) {
 
 Start start_of(const TrainOptions& options, const RunFolder& folder) {
     Start start;
-    if (folder.newest() || (!options.model.empty() && !options.from_llmc())) {
+    if (folder.newest() || (!options.model.empty() && !options.from_file())) {
         start.directory = folder.newest() ? folder.path() : find_model(options.model, "gpt");
         start.config = load_config(start.directory);
         if (folder.newest()) check_shape(options, start.config);
-    } else if (options.from_llmc()) {
+    } else if (options.from_file()) {
         start.directory = options.tokenizer;
-        start.config = LlmcFile(options.model).config();
+        start.config = open_model(options.model)->config();
     } else {
         start.directory = options.tokenizer;
         int64_t n_vocab = options.shape.vocab_size;
@@ -61,12 +58,9 @@ void begin_parameters(const TrainOptions& options, const Start& start,
                       const ParameterLayout& layout, Tensor parameters) {
     if (options.model.empty())
         return layout.initialize(parameters, static_cast<uint64_t>(options.seed));
-    std::unique_ptr<TensorSource> source;
-    if (options.from_llmc())
-        source = std::make_unique<LlmcFile>(options.model);
-    else
-        source = std::make_unique<SafetensorsDirectory>(start.directory, "transformer.");
-    layout.read(parameters, *source);
+    const std::filesystem::path from =
+        options.from_file() ? std::filesystem::path(options.model) : start.directory;
+    layout.read(parameters, open_model(from)->tensors());
 }
 
 }  // namespace hark::gpt

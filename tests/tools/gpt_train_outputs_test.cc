@@ -104,7 +104,32 @@ TEST(GptTrain, ModelsGoToLlmcAndBack) {
     write_text(file, bytes.substr(0, bytes.size() - 100));
     expect_fails(from(file, "d"), 1, file.string() + ": its header describes a model of");
     write_text(file, "not a model");
-    expect_fails(from(file, "d"), 1, file.string() + ": expected an llm.c model");
+    expect_fails(from(file, "d"), 1,
+                 file.string() + ": expected a GPT-2 model: a Hugging Face directory, a GGUF file");
+}
+
+TEST(GptGenerate, ModelsOfLlmcTakeAVocabulary) {
+    const TemporaryDirectory folder;
+    const fs::path file = folder.path() / "model.bin";
+    fs::copy(whole().out, folder.path() / "run",
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    ASSERT_EQ(train(folder.path() / "run", {"--export-llmc", file.string()}).exit_code, 0);
+    const auto generate = [](const fs::path& model, std::vector<std::string> more) {
+        more.insert(more.end(), {"--model", model, "--temperature", "0", "--max-tokens", "12",
+                                 "--dtype", "f32", "--device", "cpu"});
+        return run_tool("gpt-generate", more, "the");
+    };
+    const ProcessResult expected = generate(whole().out.string() + "/", {});
+    ASSERT_EQ(expected.exit_code, 0) << expected.err;
+    for (const fs::path& vocab : {data() / "tok", data() / "tok" / "tokenizer.json"}) {
+        const ProcessResult found = generate(file, {"--vocab", vocab});
+        EXPECT_EQ(found.exit_code, 0) << found.err;
+        EXPECT_EQ(found.out, expected.out);
+    }
+    expect_fails(generate(file, {}), 1,
+                 file.string() + ": llm.c's models carry no vocabulary: give one with --vocab");
+    expect_fails(run_tool("gpt-tokenize", {"--model", file}, "the"), 1,
+                 "found a model of llm.c's, which carries none: --vocab takes one");
 }
 
 TEST(GptTrain, HellaSwagWithEveryValidation) {

@@ -1,0 +1,35 @@
+// GPT-2 in a GGUF file, as llama.cpp's converter writes and quantises it.
+// Source: gguf-py's constants.py (keys, names of tensors) and convert_hf_to_gguf.py, which turns
+// Conv1D's matrices to (out, in).
+#pragma once
+
+#include <vector>
+
+#include "core/gguf.h"
+#include "gpt/model_file.h"
+
+namespace hark::gpt {
+
+class GgufModel : public ModelFile, public TensorSource {
+  public:
+    // Throws Error naming the file and the key or tensor: no GGUF, another architecture, a key that
+    // is missing or out of range, a tensor that is missing or not of the shape that the keys say.
+    explicit GgufModel(const std::filesystem::path& path);
+
+    const char* format() const override { return "GGUF"; }
+    const Config& config() const override { return config_; }
+    TensorSource& tensors() override { return *this; }
+    Bpe tokenizer() const override { return Bpe::from_gguf(file_); }
+
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
+    bool has(const std::string& name) const override;
+    void forget_taken() override;
+    bool stores_out_in() const override { return true; }
+
+  private:
+    GgufFile file_;
+    Config config_;
+    std::vector<Tensor> taken_;
+};
+
+}  // namespace hark::gpt
