@@ -25,6 +25,9 @@ using Kind = Precision::Weights;
 constexpr std::pair<Kind, const char*> kKinds[] = {
     {Kind::f32, "f32"}, {Kind::f16, "f16"}, {Kind::bf16, "bf16"}, {Kind::int8, "int8"}};
 
+constexpr Dtype kQuantized[] = {Dtype::q4_0, Dtype::q4_1, Dtype::q5_0, Dtype::q5_1, Dtype::q8_0,
+                                Dtype::q2_k, Dtype::q3_k, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k};
+
 struct Options {
     std::string model = "tiny";
     int64_t threads = 0;
@@ -74,37 +77,10 @@ class Bench {
 
     // All the weights that a token reads in the decoder, by a few tokens at once.
     void decoder_products() {
-        const int64_t c = model_.width;
-        for (const auto& [kind, name] : kKinds) {
-            Weights weights(kind);
-            std::vector<Matrix> products;
-            double bytes = 0;
-            const auto add = [&](int64_t n, int64_t k) {
-                products.push_back(weights.matrix({values(n, k)}));
-                bytes += bytes_of(products.back());
-                scratch_.clear();
-            };
-            for (int64_t layer = 0; layer < model_.layers; ++layer) {
-                add(3 * c, c);
-                for (int i = 0; i < 3; ++i) add(c, c);
-                add(4 * c, c);
-                add(c, 4 * c);
-            }
-            add(kVocabulary, c);
-            for (const int64_t rows : {1, 2, 8, 16}) {
-                const Arena::Scope scope(ctx_.arena);
-                Tensor x = filled({rows, 4 * c}),
-                       y = ctx_.arena.tensor(Dtype::f32, {rows, kVocabulary});
-                const double ms = median_ms([&] {
-                    for (const Matrix& w : products) {
-                        const int64_t n = w.values.dim(0), k = w.values.dim(1);
-                        linear(ctx_, Tensor(y.data, Dtype::f32, {rows, n}),
-                               Tensor(x.data, Dtype::f32, {rows, k}), w);
-                    }
-                });
-                report_.bytes(concat("decoder's products, ", rows, " rows"), name, ms, bytes);
-            }
-        }
+        for (const auto& [kind, name] : kKinds) decoder_products(kind, Dtype::f32, name);
+        for (const Dtype dtype : kQuantized)
+            if (model_.width % block_size(dtype).values == 0)
+                decoder_products(Kind::keep, dtype, name_of(dtype));
     }
 
     void encoder_attention() {
@@ -143,6 +119,40 @@ class Bench {
     }
 
   private:
+    // From weights stored as `dtype`.
+    void decoder_products(Kind kind, Dtype dtype, const char* name) {
+        const int64_t c = model_.width;
+        Weights weights(kind);
+        std::vector<Matrix> products;
+        double bytes = 0;
+        const auto add = [&](int64_t n, int64_t k) {
+            products.push_back(
+                weights.matrix({is_quantized(dtype) ? blocks(dtype, n, k) : values(n, k)}));
+            bytes += bytes_of(products.back());
+            scratch_.clear();
+        };
+        for (int64_t layer = 0; layer < model_.layers; ++layer) {
+            add(3 * c, c);
+            for (int i = 0; i < 3; ++i) add(c, c);
+            add(4 * c, c);
+            add(c, 4 * c);
+        }
+        add(kVocabulary, c);
+        for (const int64_t rows : {1, 2, 8, 16}) {
+            const Arena::Scope scope(ctx_.arena);
+            Tensor x = filled({rows, 4 * c}),
+                   y = ctx_.arena.tensor(Dtype::f32, {rows, kVocabulary});
+            const double ms = median_ms([&] {
+                for (const Matrix& w : products) {
+                    const int64_t n = w.values.dim(0), k = w.values.dim(1);
+                    linear(ctx_, Tensor(y.data, Dtype::f32, {rows, n}),
+                           Tensor(x.data, Dtype::f32, {rows, k}), w);
+                }
+            });
+            report_.bytes(concat("decoder's products, ", rows, " rows"), name, ms, bytes);
+        }
+    }
+
     Tensor filled(std::initializer_list<int64_t> shape, Dtype dtype = Dtype::f32) {
         Tensor tensor = ctx_.arena.tensor(dtype, shape);
         fill(tensor);
@@ -160,6 +170,12 @@ class Bench {
     Tensor values(int64_t n, int64_t k) {
         scratch_.push_back(random_values(n * k, ++seed_));
         return Tensor(scratch_.back().data(), Dtype::f32, {n, k});
+    }
+    // Blocks of zeros, valid likewise: what they hold does not change the time.
+    Tensor blocks(Dtype dtype, int64_t n, int64_t k) {
+        const size_t bytes = row_bytes(dtype, k) * static_cast<size_t>(n);
+        scratch_.emplace_back((bytes + sizeof(float) - 1) / sizeof(float));
+        return Tensor(scratch_.back().data(), dtype, {n, k});
     }
 
     void many_rows(const char* what, int64_t rows, int64_t n, int64_t k, Kind kind,

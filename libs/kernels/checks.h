@@ -34,10 +34,12 @@ inline void check_tensor(const char* op, const char* name, const Tensor& tensor,
 inline void check_matrix(const char* op, const Matrix& w) {
     const Tensor& values = w.values;
     const bool known = values.dtype == Dtype::f32 || values.dtype == Dtype::f16 ||
-                       values.dtype == Dtype::bf16 || values.dtype == Dtype::i8;
+                       values.dtype == Dtype::bf16 || values.dtype == Dtype::i8 ||
+                       is_quantized(values.dtype);
     require(!!values, op, ": expected weights (N, K), found none");
     require(values.rank == 2 && known, op,
-            ": expected weights (N, K) of f32, f16, bf16 or int8, found ", values);
+            ": expected weights (N, K) of f32, f16, bf16, int8 or quantised blocks, found ",
+            values);
     if (values.dtype == Dtype::i8)
         check_tensor(op, "the weights' scales", w.scales, Dtype::f32, {values.dim(0)});
 }

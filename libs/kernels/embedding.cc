@@ -42,13 +42,15 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
     check_ids(ids, places, rows, table.values.dim(0), positions.dim(0));
     const CpuKernels& cpu = cpu_kernels();
     const Tensor& values = table.values;
-    const int64_t bytes = channels * static_cast<int64_t>(size_of(values.dtype));
+    const int64_t bytes = static_cast<int64_t>(row_bytes(values.dtype, channels));
     for (int64_t t = 0; t < rows; ++t) {
         const std::byte* from = static_cast<const std::byte*>(values.data) + ids[t] * bytes;
         float* to = y.as<float>() + t * channels;
         if (values.dtype == Dtype::i8)
             cpu.widen_int8(to, reinterpret_cast<const int8_t*>(from),
                            table.scales.as<float>()[ids[t]], channels);
+        else if (is_quantized(values.dtype))
+            cpu.dequantize(to, from, values.dtype, channels);
         else
             cpu.widen(to, from, values.dtype, channels);
         cpu.add(to, to, positions.as<float>() + places[t] * channels, channels);

@@ -28,8 +28,8 @@ inline constexpr int64_t kFewQueries = 8;
 // An encoder's window has so many rows; prompts and steps are to stay below.
 inline constexpr int64_t kManyRowsOnGpu = 1500;
 
-// The weights of a product, stored (out, in) as f32, f16, bf16 or i8.
-// For i8, weight = value * scale of its row.
+// The weights of a product, stored (out, in) as f32, f16, bf16, i8 or ggml's quantised blocks.
+// For i8, weight = value * scale of its row; blocks have their scales within.
 struct Matrix {
     Tensor values;  // (N, K)
     Tensor scales;  // (N) f32, i8 only

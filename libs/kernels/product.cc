@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kFewColumns = 16;         // outputs a piece of work; 16 x 16 sums on the stack
 constexpr int64_t kBlockWeights = 1 << 20;  // widened at a time
+constexpr int64_t kRowsInCache = 4;         // of quantised weights: those of one tile of products
 
 struct Pointers {
     const float* bias;
@@ -40,6 +41,37 @@ void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matr
             const int64_t place = t * n_size + begin;
             cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),
                          at(then.residual, place), end - begin, then.activation);
+        }
+    });
+}
+
+// The same from quantised blocks: a few rows of weights at a time become floats in a core's own
+// cache, and are multiplied there.
+void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                        const Pointers& then) {
+    const Arena::Scope scope(ctx.arena);
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
+    const int64_t row_size = static_cast<int64_t>(row_bytes(w.values.dtype, k_size));
+    const auto* blocks = static_cast<const std::byte*>(w.values.data);
+    const int64_t pieces = (n_size + kRowsInCache - 1) / kRowsInCache;
+    const int64_t workers = std::min<int64_t>(ctx.threads, pieces);
+    float* scratch = ctx.arena.tensor(Dtype::f32, {workers, kRowsInCache, k_size}).as<float>();
+    parallel_for(ctx.threads, workers, [&](int64_t worker) {
+        float* weights = scratch + worker * kRowsInCache * k_size;
+        const int64_t last = std::min((worker + 1) * pieces / workers * kRowsInCache, n_size);
+        for (int64_t begin = worker * pieces / workers * kRowsInCache; begin < last;
+             begin += kRowsInCache) {
+            const int64_t n = std::min(kRowsInCache, last - begin);
+            cpu.dequantize(weights, blocks + begin * row_size, w.values.dtype, n * k_size);
+            float sums[kFewRows * kRowsInCache];
+            cpu.products(sums, kRowsInCache, x, k_size, t_size, {weights, Dtype::f32, k_size}, 0,
+                         n);
+            for (int64_t t = 0; t < t_size; ++t) {
+                const int64_t place = t * n_size + begin;
+                cpu.epilogue(y + place, sums + t * kRowsInCache, at(then.bias, begin),
+                             at(then.residual, place), n, then.activation);
+            }
         }
     });
 }
@@ -84,12 +116,14 @@ const float* widened(Context& ctx, const Matrix& w, int64_t begin, int64_t end, 
     const CpuKernels& cpu = cpu_kernels();
     const auto* bytes = static_cast<const std::byte*>(w.values.data);
     const auto* scales = static_cast<const float*>(w.scales.data);
-    const int64_t size = static_cast<int64_t>(size_of(w.values.dtype));
+    const int64_t row_size = static_cast<int64_t>(row_bytes(w.values.dtype, k_size));
     parallel_for(ctx.threads, end - begin, [&](int64_t row) {
-        const std::byte* from = bytes + (begin + row) * k_size * size;
+        const std::byte* from = bytes + (begin + row) * row_size;
         float* to = scratch + row * k_size;
         if (w.values.dtype == Dtype::i8)
             cpu.widen_int8(to, reinterpret_cast<const int8_t*>(from), scales[begin + row], k_size);
+        else if (is_quantized(w.values.dtype))
+            cpu.dequantize(to, from, w.values.dtype, k_size);
         else
             cpu.widen(to, from, w.values.dtype, k_size);
     });
@@ -193,9 +227,11 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
                  const Epilogue& epilogue) {
     if (t_size == 0) return;
     const Pointers then = pointers_of(epilogue);
-    if (t_size <= kFewRows)
-        return w.values.dtype == Dtype::i8 ? few_rows_int8(ctx, y, x, t_size, w, then)
-                                           : few_rows(ctx, y, x, t_size, w, then);
+    if (t_size <= kFewRows) {
+        if (w.values.dtype == Dtype::i8) return few_rows_int8(ctx, y, x, t_size, w, then);
+        if (is_quantized(w.values.dtype)) return few_rows_quantized(ctx, y, x, t_size, w, then);
+        return few_rows(ctx, y, x, t_size, w, then);
+    }
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     if (w.values.dtype == Dtype::bf16 && cpu.has_bf16)

@@ -110,12 +110,42 @@ Matrix convert(Weights& weights, const std::vector<Part>& parts, int64_t size, K
     return matrix;
 }
 
+// Quantised parts of one type, one below the other.
+Matrix stacked(Weights& weights, std::initializer_list<Tensor> stored,
+               const std::vector<Part>& parts, int64_t size) {
+    for_rows(parts, size, [](int64_t, std::span<const float> row) { check_finite(row); });
+    int64_t rows = 0;
+    for (const Part& part : parts) rows += part.rows;
+    Matrix matrix;
+    matrix.values = weights.empty(stored.begin()->dtype, {rows, size});
+    auto* to = static_cast<std::byte*>(matrix.values.data);
+    for (const Tensor& tensor : stored)
+        to = std::copy_n(static_cast<const std::byte*>(tensor.data), tensor.bytes(), to);
+    return matrix;
+}
+
+bool are_of_one_quantized_type(std::initializer_list<Tensor> stored) {
+    return std::all_of(stored.begin(), stored.end(), [&](const Tensor& tensor) {
+        return is_quantized(tensor.dtype) && tensor.dtype == stored.begin()->dtype;
+    });
+}
+
+// Rows [first, first + count) of a matrix, (count, K).
+void widen_rows(float* to, const Tensor& stored, int64_t first, int64_t count) {
+    const int64_t size = stored.dim(1);
+    if (!is_quantized(stored.dtype))
+        return cpu_kernels().widen(to, at(stored, first * size), stored.dtype, count * size);
+    const auto* blocks = static_cast<const std::byte*>(stored.data);
+    const int64_t bytes = static_cast<int64_t>(row_bytes(stored.dtype, size));
+    cpu_kernels().dequantize(to, blocks + first * bytes, stored.dtype, count * size);
+}
+
 // The length along `dim` that all of the matrices share; `what` they are to be stacked by.
 int64_t common_length(const char* what, std::initializer_list<Tensor> stored, int dim) {
     require(stored.size() > 0, "weights: expected a tensor to take ", what, " from, found none");
     const int64_t length = stored.begin()->shape[dim];
     for (const Tensor& tensor : stored) {
-        check_stored("weights", tensor, 2);
+        if (dim == 0 || !is_quantized(tensor.dtype)) check_stored("weights", tensor, 2);
         require(tensor.dim(dim) == length, "weights: expected ", what, " of ", length,
                 " to stack, found ", tensor);
     }
@@ -130,10 +160,11 @@ Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights 
     const int64_t size = common_length("rows", stored, 1);
     std::vector<Part> parts;
     for (const Tensor& tensor : stored)
-        parts.push_back({tensor.dim(0), [tensor, size](int64_t first, int64_t count, float* rows) {
-                             cpu_kernels().widen(rows, at(tensor, first * size), tensor.dtype,
-                                                 count * size);
+        parts.push_back({tensor.dim(0), [tensor](int64_t first, int64_t count, float* rows) {
+                             widen_rows(rows, tensor, first, count);
                          }});
+    if (precision == Kind::keep && are_of_one_quantized_type(stored))
+        return settled(stacked(*this, stored, parts, size));
     return settled(convert(*this, parts, size, precision));
 }
 

@@ -8,7 +8,7 @@
 //     block.c_fc = weights.transposed({stored});           // GPT-2's Conv1D, stored (in, out)
 //     conv1 = weights.convolution(stored);                 // (N, C, 3) -> (N, 3 * C)
 //
-// Stored tensors are f32, f16 or bf16 and are only read; once a call returns, their pages may go
+// Stored tensors are f32, f16 or bf16, those of matrix() also quantised, and are only read; once a call returns, their pages may go
 // (SafetensorsFile::forget). Nothing is kept but the result. Functions throw Error where dtypes,
 // ranks or lengths do not fit, or a value is not finite.
 #pragma once
@@ -38,7 +38,8 @@ class Weights {
 
     // The parts (N1, K), (N2, K), ... one below the other: (N1 + N2 + ..., K) in the precision
     // given to the constructor, or in another one.
-    // keep: f16 where every value of all parts fits it exactly, else f32. f16 and bf16: rounded to
+    // keep: quantised parts of one type as they are; else f16 where every value of all parts fits it
+    // exactly, else f32. f16 and bf16: rounded to
     // nearest even; f16 refuses a value beyond its range. int8: symmetric, a scale a row,
     // amax / 127, rounded to nearest; a row of zeros has scale 0.
     Matrix matrix(std::initializer_list<Tensor> parts) { return matrix(parts, precision_); }

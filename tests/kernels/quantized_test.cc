@@ -1,0 +1,161 @@
+// Quantised weights in memory, and what is computed with them: what their values as floats give.
+#include <array>
+
+#include "kernels/ops.h"
+#include "kernels/weights.h"
+#include "support/blocks.h"
+#include "support/ops.h"
+
+namespace hark::test {
+namespace {
+
+using Kind = Precision::Weights;
+
+std::string bytes_of(const Tensor& tensor) {
+    return {static_cast<const char*>(tensor.data), tensor.bytes()};
+}
+
+TEST(QuantizedWeights, StayAsTheyAreOneBelowTheOther) {
+    for (const Dtype dtype : kQuantized) {
+        RandomBlocks a(dtype, 3, 512, 1), b(dtype, 2, 512, 2);
+        Weights weights;
+        const Matrix kept = weights.matrix({a.tensor(), b.tensor()});
+        EXPECT_EQ(describe(kept.values), describe(Tensor(nullptr, dtype, {5, 512})));
+        EXPECT_TRUE(bytes_of(kept.values) == bytes_of(a.tensor()) + bytes_of(b.tensor()));
+        EXPECT_FALSE(kept.scales);
+        EXPECT_EQ(weights.bytes(), a.bytes().size() + b.bytes().size());
+    }
+}
+
+TEST(QuantizedWeights, AnotherPrecisionOrMixedTypesTakeTheValues) {
+    TestDevice device(kCpuCase);
+    for (const Dtype dtype : kQuantized) {
+        RandomBlocks blocks(dtype, 3, 256, 3), others(Dtype::q8_0, 1, 256, 4);
+        const std::vector<float> values = blocks.values();
+        Weights weights;
+        for (const auto& [kind, wanted] :
+             {std::pair{Kind::f32, Dtype::f32}, {Kind::f16, Dtype::f16}, {Kind::bf16, Dtype::bf16}})
+            EXPECT_EQ(device.down(weights.matrix({blocks.tensor()}, kind).values),
+                      TestDevice::rounded(values, wanted));
+        std::vector<float> same = values;
+        const Matrix from_blocks = weights.matrix({blocks.tensor()}, Kind::int8);
+        const Matrix from_values = weights.matrix({TestDevice::host(same, {3, 256})}, Kind::int8);
+        EXPECT_TRUE(bytes_of(from_blocks.values) == bytes_of(from_values.values));
+        if (dtype == Dtype::q8_0) continue;
+        const Matrix mixed = weights.matrix({blocks.tensor(), others.tensor()});
+        EXPECT_FALSE(is_quantized(mixed.values.dtype));
+        std::vector<float> both = values;
+        for (const float value : others.values()) both.push_back(value);
+        EXPECT_EQ(device.down(mixed.values), both) << name_of(dtype);
+    }
+}
+
+TEST(QuantizedWeights, WhatDoesNotFitIsAnError) {
+    RandomBlocks blocks(Dtype::q5_1, 2, 64, 5);
+    Weights weights;
+    EXPECT_THROW(weights.transposed({blocks.tensor()}), Error);
+    EXPECT_THROW(weights.table(blocks.tensor()), Error);
+    EXPECT_THROW(weights.vector({Tensor(blocks.bytes().data(), Dtype::q5_1, {64})}), Error);
+    EXPECT_THROW(weights.convolution(Tensor(blocks.bytes().data(), Dtype::q5_1, {1, 1, 64})),
+                 Error);
+    blocks.bytes()[25] = 0x7c;  // the second block's scale is infinity, or not a number
+    for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::int8})
+        EXPECT_THROW(weights.matrix({blocks.tensor()}, kind), Error);
+}
+
+class Quantized : public testing::TestWithParam<DeviceCase> {};
+
+struct Operands {
+    Matrix quantized, plain;  // the same weights
+};
+
+Operands operands(Weights& weights, RandomBlocks& blocks, int64_t n, int64_t k) {
+    std::vector<float> values = blocks.values();
+    return {weights.matrix({blocks.tensor()}, Kind::keep),
+            weights.matrix({TestDevice::host(values, {n, k})}, Kind::f32)};
+}
+
+// Of the same bits as with f32 weights on the CPU, within rounding on a GPU.
+TEST_P(Quantized, ProductsAreThoseOfTheValues) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const DeviceCase& on = GetParam();
+    for (const Dtype dtype : kQuantized)
+        for (const int64_t k : {256, 1280})
+            for (const int64_t rows : {1, 7, 16, 17, 50, 1500}) {
+                if (rows == 1500 && on.device == Device::cpu) continue;  // a GPU's other path
+                SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));
+                const Arena::Scope scope(device.ctx().arena);
+                const int64_t n = 37;
+                Weights weights(Kind::keep, device.ctx().arena.source());
+                RandomBlocks blocks(dtype, n, k, 7);
+                const Operands w = operands(weights, blocks, n, k);
+                ASSERT_EQ(w.quantized.values.dtype, dtype);
+                const Tensor x = device.up(random_values(rows * k, 8), on.activations, {rows, k});
+                const Tensor residual =
+                    device.up(random_values(rows * n, 9), on.activations, {rows, n});
+                Epilogue then = {.bias = device.up(random_values(n, 10), Dtype::f32, {n}),
+                                 .activation = Activation::gelu,
+                                 .residual = residual};
+                const Tensor found = device.empty(on.activations, {rows, n});
+                const Tensor expected = device.empty(on.activations, {rows, n});
+                linear(device.ctx(), found, x, w.quantized, then);
+                linear(device.ctx(), expected, x, w.plain, then);
+                if (on.device == Device::cpu)
+                    EXPECT_TRUE(device.down(found) == device.down(expected));
+                else
+                    expect_near(device.down(found), device.down(expected), 2 * on.tolerance);
+            }
+}
+
+// A row must not change with what is decoded beside it.
+TEST_P(Quantized, RowsAreTheSameBitsWhateverIsBesideThem) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const DeviceCase& on = GetParam();
+    const int64_t all_rows = on.device == Device::cpu ? 16 : 130, n = 75, k = 512;
+    for (const Dtype dtype : kQuantized) {
+        const Arena::Scope scope(device.ctx().arena);
+        Weights weights(Kind::keep, device.ctx().arena.source());
+        RandomBlocks blocks(dtype, n, k, 11);
+        const Matrix w = weights.matrix({blocks.tensor()});
+        const Tensor x = device.up(random_values(all_rows * k, 12), on.activations, {all_rows, k});
+        const Tensor all = device.empty(Dtype::f32, {all_rows, n});
+        linear(device.ctx(), all, x, w);
+        const std::vector<float> together = device.down(all);
+        for (const int64_t count : {1, 3, 5, 13, 64}) {
+            const Tensor some = device.empty(Dtype::f32, {all_rows, n});
+            for (int64_t begin = 0; begin < all_rows; begin += count) {
+                const int64_t end = std::min(begin + count, all_rows);
+                linear(device.ctx(), some.slice(begin, end), x.slice(begin, end), w);
+            }
+            EXPECT_TRUE(device.down(some) == together) << name_of(dtype) << " by " << count;
+        }
+    }
+}
+
+TEST_P(Quantized, EmbeddingsAreThoseOfTheValues) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const DeviceCase& on = GetParam();
+    const int64_t c = 512;
+    const Tensor positions = device.up(random_values(2 * c, 13), Dtype::f32, {2, c});
+    const Tensor tokens = device.up(std::vector<int32_t>{6, 0, 3});
+    const Tensor places = device.up(std::vector<int32_t>{1, 0, 1});
+    for (const Dtype dtype : kQuantized) {
+        Weights weights(Kind::keep, device.ctx().arena.source());
+        RandomBlocks blocks(dtype, 7, c, 14);
+        const Operands table = operands(weights, blocks, 7, c);
+        const Tensor found = device.empty(on.activations, {3, c});
+        const Tensor expected = device.empty(on.activations, {3, c});
+        embedding(device.ctx(), found, tokens, places, table.quantized, positions);
+        embedding(device.ctx(), expected, tokens, places, table.plain, positions);
+        EXPECT_TRUE(device.down(found) == device.down(expected)) << name_of(dtype);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Quantized, testing::Values(kCpuCase, kOneThreadCase),
+                         name_of_case);
+
+}  // namespace
+}  // namespace hark::test
