@@ -3,7 +3,8 @@
 # What building, running and testing hark needs on Debian 12 and 13.
 hark_packages="g++ cmake ninja-build pkg-config libdnnl-dev libavformat-dev libavcodec-dev
 libswresample-dev libavutil-dev libsndfile1-dev libboost-program-options-dev nlohmann-json3-dev
-zlib1g-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev"
+zlib1g-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev libcurl4-openssl-dev libssl-dev
+ca-certificates"
 hark_test_packages="libgtest-dev libbenchmark-dev ffmpeg gnuplot-nox libopenmpi-dev openmpi-bin"
 
 # install_packages PACKAGE...: a no-op where all are there; needs root or sudo where they are not.

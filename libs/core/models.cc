@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <vector>
 
 #include "core/error.h"
 
@@ -14,11 +13,6 @@ namespace fs = std::filesystem;
 fs::path executable_directory() {
     std::error_code failed;
     return fs::read_symlink("/proc/self/exe", failed).parent_path();
-}
-
-fs::path user_models() {
-    const char* home = std::getenv("HOME");
-    return home && *home ? fs::path(home) / ".local/share/hark/models" : fs::path();
 }
 
 bool directory_exists(const fs::path& path) {
@@ -54,11 +48,24 @@ fs::path checked(const fs::path& directory, const std::string& kind) {
 
 }  // namespace
 
+fs::path user_models() {
+    const char* home = std::getenv("HOME");
+    return home && *home ? fs::path(home) / ".local/share/hark/models" : fs::path();
+}
+
+std::vector<fs::path> model_folders() {
+    std::vector<fs::path> folders = {executable_directory() / "../share/hark/models",
+                                     fs::path(HARK_SOURCE_MODELS)};
+    if (const fs::path own = user_models(); !own.empty()) folders.insert(folders.begin(), own);
+    return folders;
+}
+
 fs::path find_model(const std::string& name, const std::string& kind) {
     if (name.empty()) {
         const fs::path chosen = user_models() / (kind + "-default");
         require(directory_exists(chosen),
-                "no model chosen: give --model DIR (a Hugging Face directory), or --model demo "
+                "no model chosen: give --model DIR (a Hugging Face directory), fetch one with "
+                "hark-model get NAME and choose it with hark-model use NAME, or give --model demo "
                 "(a small demonstration model",
                 kind == "whisper" ? ", synthetic voices only)" : ")");
         return checked(chosen, kind);
@@ -71,9 +78,7 @@ fs::path find_model(const std::string& name, const std::string& kind) {
         return checked(name, kind);
     }
     std::string looked;
-    for (const fs::path& root : {user_models(), executable_directory() / "../share/hark/models",
-                                 fs::path(HARK_SOURCE_MODELS)}) {
-        if (root.empty()) continue;
+    for (const fs::path& root : model_folders()) {
         for (const std::string& candidate : {name, kind + "-" + name})
             if (directory_exists(root / candidate)) return checked(root / candidate, kind);
         looked += (looked.empty() ? "" : ", ") + root.lexically_normal().string();

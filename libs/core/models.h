@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace hark {
 
@@ -13,5 +14,10 @@ namespace hark {
 // where it has looked, or, without a default, the ways on; or, of a directory without config.json,
 // what a model's directory holds and what this one does.
 std::filesystem::path find_model(const std::string& name, const std::string& kind);
+
+// The folders that a NAME is looked for in, in their order.
+std::vector<std::filesystem::path> model_folders();
+// The first of them, ~/.local/share/hark/models; empty where $HOME is.
+std::filesystem::path user_models();
 
 }  // namespace hark

@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "core/error.h"
 #include "core/half.h"
 #include "core/json.h"
 
 namespace hark {
-namespace {
 
 namespace fs = std::filesystem;
 
-// The names of the shards, each a plain file name beside the index.
-std::set<std::string> shards_of(const fs::path& index) {
+std::set<std::string> safetensors_shards(const fs::path& index) {
     const auto root = parse_json(read_file(index, size_t{16} << 20), index.string());
     require(root.is_object() && root.contains("weight_map") && root["weight_map"].is_object(),
             index.string(), ": expected an object 'weight_map'");
@@ -29,8 +26,6 @@ std::set<std::string> shards_of(const fs::path& index) {
     return names;
 }
 
-}  // namespace
-
 SafetensorsDirectory::SafetensorsDirectory(const fs::path& directory, std::string prefix)
     : prefix_(std::move(prefix)) {
     const fs::path whole = directory / "model.safetensors";
@@ -40,7 +35,7 @@ SafetensorsDirectory::SafetensorsDirectory(const fs::path& directory, std::strin
         files_.push_back(std::make_unique<SafetensorsFile>(whole));
         return;
     }
-    for (const std::string& name : shards_of(index))
+    for (const std::string& name : safetensors_shards(index))
         files_.push_back(std::make_unique<SafetensorsFile>(directory / name));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,10 @@ class TensorSource {
     // has them (in, out).
     virtual bool stores_out_in() const { return false; }
 };
+
+// The files that a model.safetensors.index.json names, all of them beside it. Throws Error naming it
+// where it is none.
+std::set<std::string> safetensors_shards(const std::filesystem::path& index);
 
 // DIR/model.safetensors, or the shards that DIR/model.safetensors.index.json names. A tensor may
 // stand under its bare name or behind `prefix` ("model.").

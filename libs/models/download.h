@@ -1,0 +1,53 @@
+// One file over HTTP, resumed where it was broken off and checked once it is whole.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "models/http.h"
+
+namespace hark::models {
+
+// When a transfer is given up.
+struct Patience {
+    int64_t stall_seconds = 60;             // that bring nothing
+    int attempts = 6;                       // in a row that brought less than 1 MiB
+    std::chrono::milliseconds pause{1000};  // behind the first of them; doubled each time
+};
+
+class Downloader {
+  public:
+    // Told every few kilobytes.
+    using Report = std::function<void(const std::string& file, uint64_t done, uint64_t bytes)>;
+
+    Downloader(const Patience& patience, Report report)
+        : patience_(patience), report_(std::move(report)), http_(patience.stall_seconds) {}
+
+    // Fetches `url` to DIRECTORY/NAME, which appears once its size and, where the server gives one,
+    // its hash are right. Until then what has come is NAME.part. NAME.version holds the server's
+    // name for the file's content: as long as that is the same, what has come is kept and only the
+    // rest fetched, and a whole file is not fetched again. Returns false where the answer is 404.
+    //
+    // Failures that may pass are tried again, but for the first contact: whoever has no network is
+    // to know at once. Throws Error naming the URL or the file: what the server says, a full disk,
+    // another size or hash than promised, which removes what has come.
+    bool fetch(const std::string& url, const std::filesystem::path& directory,
+               const std::string& name);
+
+  private:
+    void transfer(const std::string& url, const RemoteFile& remote,
+                  const std::filesystem::path& part);
+    void persist(const std::function<void()>& attempt, const std::function<uint64_t()>& done);
+
+    Patience patience_;
+    Report report_;
+    HttpClient http_;
+    bool reached_ = false;  // a server has answered
+};
+
+// What fetch() keeps beside a file: "model.safetensors.version".
+std::filesystem::path version_file(const std::filesystem::path& file);
+
+}  // namespace hark::models

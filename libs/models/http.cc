@@ -1,0 +1,245 @@
+#include "models/http.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <map>
+#include <optional>
+
+#include "core/version.h"
+
+namespace hark::models {
+namespace {
+
+constexpr long kMaxRedirects = 10;
+constexpr long kConnectSeconds = 30;
+
+// A transfer's callbacks: libcurl is C, so what they throw waits here.
+struct Transfer {
+    std::map<std::string, std::string> headers;  // of the latest answer, names in small letters
+    std::function<void(std::string_view)> body;
+    std::exception_ptr failure;
+
+    std::string header(const std::string& name) const {
+        const auto found = headers.find(name);
+        return found == headers.end() ? "" : found->second;
+    }
+};
+
+size_t on_header(char* data, size_t, size_t size, void* user) {
+    auto& headers = static_cast<Transfer*>(user)->headers;
+    const std::string_view line(data, size);
+    if (line.starts_with("HTTP/")) headers.clear();  // an answer behind a redirect
+    const size_t colon = line.find(':');
+    if (colon == line.npos) return size;
+    std::string name(line.substr(0, colon));
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const size_t begin = line.find_first_not_of(" \t", colon + 1);
+    const size_t end = line.find_last_not_of(" \t\r\n");
+    headers[name] = begin == line.npos || end < begin ? "" : line.substr(begin, end - begin + 1);
+    return size;
+}
+
+size_t on_body(char* data, size_t, size_t size, void* user) {
+    auto& transfer = *static_cast<Transfer*>(user);
+    try {
+        if (transfer.body) transfer.body({data, size});
+        return size;
+    } catch (...) {
+        transfer.failure = std::current_exception();
+        return size + 1;  // ends the transfer
+    }
+}
+
+std::optional<uint64_t> number(std::string_view text) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+// An ETag's text: W/"abc" -> abc.
+std::string unquoted(std::string tag) {
+    if (tag.starts_with("W/")) tag.erase(0, 2);
+    if (tag.size() >= 2 && tag.front() == '"' && tag.back() == '"')
+        tag = tag.substr(1, tag.size() - 2);
+    return tag;
+}
+
+std::string hash_of(const std::string& tag, size_t digits) {
+    const bool hash =
+        tag.size() == digits && tag.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return hash ? tag : "";
+}
+
+// Where the part of a "bytes 100-199/200" begins.
+std::optional<uint64_t> begin_of(std::string_view content_range) {
+    if (!content_range.starts_with("bytes ")) return std::nullopt;
+    content_range.remove_prefix(6);
+    return number(content_range.substr(0, content_range.find('-')));
+}
+
+// Whether a failure of the transport may be gone at the next attempt.
+bool may_pass(CURLcode code) {
+    switch (code) {
+        case CURLE_COULDNT_RESOLVE_PROXY:
+        case CURLE_COULDNT_RESOLVE_HOST:
+        case CURLE_COULDNT_CONNECT:
+        case CURLE_PARTIAL_FILE:
+        case CURLE_OPERATION_TIMEDOUT:
+        case CURLE_SSL_CONNECT_ERROR:
+        case CURLE_GOT_NOTHING:
+        case CURLE_SEND_ERROR:
+        case CURLE_RECV_ERROR:
+        case CURLE_HTTP2:
+        case CURLE_HTTP2_STREAM:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool may_pass(long status) { return status == 408 || status == 429 || status >= 500; }
+
+const char* meaning_of(long status) {
+    if (status == 401 || status == 403) return " (no such model, or not for everybody)";
+    return status == 404 ? " (no such file)" : "";
+}
+
+[[noreturn]] void fail_with(long status, const std::string& url) {
+    const std::string message =
+        concat(url, ": expected the file, found HTTP status ", status, meaning_of(status));
+    if (may_pass(status)) throw TransferError(message);
+    throw Error(message);
+}
+
+}  // namespace
+
+struct HttpClient::Impl {
+    CURL* curl = nullptr;
+    int64_t stall_seconds = 0;
+    char message[CURL_ERROR_SIZE] = "";
+
+    // Readies the handle for a URL; what it keeps are connections.
+    void ready(const std::string& url, Transfer& transfer) {
+        curl_easy_reset(curl);
+        message[0] = '\0';
+        const auto set = [&](CURLoption option, auto value) {
+            require(curl_easy_setopt(curl, option, value) == CURLE_OK, "libcurl refuses option ",
+                    static_cast<int>(option));
+        };
+        set(CURLOPT_URL, url.c_str());
+        set(CURLOPT_ERRORBUFFER, message);
+        set(CURLOPT_USERAGENT, concat("hark-model/", kVersion).c_str());
+        set(CURLOPT_NOSIGNAL, 1L);
+        set(CURLOPT_PROTOCOLS_STR, "http,https");
+        // What was asked for over HTTPS never comes over HTTP.
+        set(CURLOPT_REDIR_PROTOCOLS_STR, url.starts_with("http://") ? "http,https" : "https");
+        set(CURLOPT_MAXREDIRS, kMaxRedirects);
+        set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+        set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+        set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(stall_seconds));
+        set(CURLOPT_HEADERFUNCTION, on_header);
+        set(CURLOPT_HEADERDATA, &transfer);
+        set(CURLOPT_WRITEFUNCTION, on_body);
+        set(CURLOPT_WRITEDATA, &transfer);
+    }
+
+    // Returns the answer's status.
+    long perform(const std::string& url, Transfer& transfer) {
+        const CURLcode code = curl_easy_perform(curl);
+        if (transfer.failure) std::rethrow_exception(transfer.failure);
+        long status = 0;
+        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+        if (code == CURLE_HTTP_RETURNED_ERROR) fail_with(status, url);
+        if (code == CURLE_OK) return status;
+        const std::string why = concat(url, ": ", *message ? message : curl_easy_strerror(code));
+        if (may_pass(code)) throw TransferError(why);
+        throw Error(why);
+    }
+
+    std::string redirect() {
+        char* url = nullptr;
+        curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &url);
+        return url ? url : "";
+    }
+};
+
+HttpClient::HttpClient(int64_t stall_seconds) : impl_(std::make_unique<Impl>()) {
+    static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+    impl_->curl = started == CURLE_OK ? curl_easy_init() : nullptr;
+    impl_->stall_seconds = stall_seconds;
+    require(impl_->curl != nullptr, "cannot start libcurl");
+}
+
+HttpClient::~HttpClient() { curl_easy_cleanup(impl_->curl); }
+
+RemoteFile HttpClient::ask(const std::string& url) {
+    // Redirects are followed by hand: the one with X-Linked-ETag leads to a signed address, which
+    // may be refused for anything but GET.
+    std::string at = url;
+    for (long hop = 0; hop <= kMaxRedirects; ++hop) {
+        Transfer transfer;
+        impl_->ready(at, transfer);
+        curl_easy_setopt(impl_->curl, CURLOPT_NOBODY, 1L);
+        const long status = impl_->perform(at, transfer);
+        if (status == 404) return {};
+        const std::string next = impl_->redirect();
+        const std::string linked = unquoted(transfer.header("x-linked-etag"));
+        if (!next.empty() && linked.empty()) {
+            require(next.starts_with("https://") || !url.starts_with("https://"), url,
+                    ": expected to be led on to https, found ", next);
+            at = next;
+            continue;
+        }
+        if (next.empty() && status != 200) fail_with(status, url);
+        const bool large = !linked.empty();
+        RemoteFile file{true};
+        const std::string size = transfer.header(large ? "x-linked-size" : "content-length");
+        const std::optional<uint64_t> bytes = number(size);
+        require(bytes.has_value(), url, ": expected its size in the answer's ",
+                large ? "X-Linked-Size" : "Content-Length", ", found '", size, "'");
+        file.bytes = *bytes;
+        file.version = large ? linked : unquoted(transfer.header("etag"));
+        if (large || !transfer.header("x-repo-commit").empty()) {
+            file.sha256 = hash_of(file.version, 64);
+            file.git_blob = hash_of(file.version, 40);
+        }
+        return file;
+    }
+    fail(url, ": led on more than ", kMaxRedirects, " times");
+}
+
+void HttpClient::get(const std::string& url, uint64_t offset,
+                     const std::function<void(uint64_t)>& begin,
+                     const std::function<void(std::string_view)>& take) {
+    Transfer transfer;
+    bool begun = false;
+    const auto start = [&] {
+        long status = 0;
+        curl_easy_getinfo(impl_->curl, CURLINFO_RESPONSE_CODE, &status);
+        begun = true;
+        if (status == 200) return begin(0);
+        if (status != 206) fail_with(status, url);
+        const std::string range = transfer.header("content-range");
+        require(begin_of(range) == offset, url, ": expected the bytes from ", offset,
+                " on, found Content-Range '", range, "'");
+        begin(offset);
+    };
+    transfer.body = [&](std::string_view bytes) {
+        if (!begun) start();
+        take(bytes);
+    };
+    impl_->ready(url, transfer);
+    curl_easy_setopt(impl_->curl, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(impl_->curl, CURLOPT_FAILONERROR, 1L);
+    const std::string range = concat(offset, "-");
+    if (offset > 0) curl_easy_setopt(impl_->curl, CURLOPT_RANGE, range.c_str());
+    impl_->perform(url, transfer);
+    if (!begun) start();  // an empty file
+}
+
+}  // namespace hark::models

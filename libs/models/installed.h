@@ -1,0 +1,28 @@
+// The models that go by a name.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace hark::models {
+
+struct InstalledModel {
+    std::string name;  // of its directory or file, which --model takes
+    std::filesystem::path path;
+};
+
+// What the folders that --model looks through hold (core/models.h), sorted by folder, then name;
+// without links to a default, hidden files, and what a name earlier in the list hides.
+std::vector<InstalledModel> installed_models();
+
+// Makes a model the one that tools of its kind ("whisper", "gpt") take without --model. Throws
+// Error where the link cannot be made.
+void choose_model(const std::string& kind, const std::filesystem::path& path);
+// The model chosen so, without links on its way; empty where there is none.
+std::filesystem::path chosen_model(const std::string& kind);
+
+// The folder of the user's own models, made where it is missing. Throws Error without a $HOME.
+std::filesystem::path own_models();
+
+}  // namespace hark::models
