@@ -1,0 +1,133 @@
+// pipelines/plot-transcript.sh: pictures where gnuplot is installed, and what it says of what it
+// cannot draw.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "support/process.h"
+
+using namespace hark::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kDemo = " --model demo --threads 1";
+
+std::string script() {
+    return "'" + (source_dir() / "pipelines/plot-transcript.sh").string() + "' ";
+}
+
+std::string sample(const std::string& name) { return "'" + (samples_dir() / name).string() + "' "; }
+
+ProcessResult plot(const std::string& arguments) { return run_shell(script() + arguments); }
+
+bool has_gnuplot() { return run_shell("command -v gnuplot").exit_code == 0; }
+
+// A PNG's pixels, by how often each colour comes.
+struct Picture {
+    uint32_t width = 0, height = 0;
+    std::map<std::string, size_t> colours;  // by red, green, blue
+};
+
+Picture picture_of(const std::string& bytes) {
+    Picture picture;
+    EXPECT_EQ(bytes.substr(0, 8), "\x89PNG\r\n\x1a\n");
+    const auto number = [&](size_t at) {
+        uint32_t value = 0;
+        for (size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<uint8_t>(bytes.at(i));
+        return value;
+    };
+    picture.width = number(16);
+    picture.height = number(20);
+    const std::string pixels =
+        run_shell("ffmpeg -v error -f png_pipe -i - -f rawvideo -pix_fmt rgb24 -", bytes).out;
+    EXPECT_EQ(pixels.size(), size_t{3} * picture.width * picture.height);
+    for (size_t i = 0; i + 2 < pixels.size(); i += 3) ++picture.colours[pixels.substr(i, 3)];
+    return picture;
+}
+
+const std::string kSpeech = "\xcd\xeb\xc5", kWord = "\x10\x10\x10", kSilence{"\0\0\x0a", 3};
+
+void expect_fails(const ProcessResult& result, int exit_code, const std::string& part) {
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_NE(result.err.find(part), std::string::npos)
+        << "'" << part << "' not in: " << result.err;
+}
+
+}  // namespace
+
+TEST(PlotTranscript, DrawsWhatWasHeard) {
+    if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+    const TemporaryDirectory folder;
+    // Called after the recording, in the current folder.
+    fs::copy_file(samples_dir() / "sea.wav", folder.path() / "it's \"sea\".wav");
+    const auto draw = [&] {
+        const ProcessResult result = run_shell("cd '" + folder.path().string() + "' && " +
+                                               script() + "\"it's \\\"sea\\\".wav\"" + kDemo);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        EXPECT_EQ(result.err + result.out, "");
+        return read_text(folder.path() / "it's \"sea\".png");
+    };
+    const std::string whole = draw();
+    EXPECT_EQ(draw(), whole);
+    // The words of a short recording fit on two rows.
+    Picture sea = picture_of(whole);
+    EXPECT_EQ(sea.width, 1600u);
+    EXPECT_EQ(sea.height, 402u);
+    EXPECT_GT(sea.colours.size(), 1000u);      // the spectrogram's
+    EXPECT_GT(sea.colours[kSpeech], 20'000u);  // of the 180,000 behind words and probabilities
+    EXPECT_GT(sea.colours[kWord], 1000u);      // letters and lines
+
+    const fs::path out = folder.path() / "out.png";
+    EXPECT_EQ(plot(sample("story.mp3") + "'" + out.string() + "'" + kDemo).exit_code, 0);
+    const Picture story = picture_of(read_text(out));  // two strips
+    EXPECT_EQ(story.width, 1600u);
+    EXPECT_GT(story.height, 2 * 402u - 70);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 3);
+}
+
+TEST(PlotTranscript, DrawsSilenceToo) {
+    if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+    const TemporaryDirectory folder;
+    const ProcessResult result =
+        plot(sample("silence.wav") + "'" + (folder.path() / "out.png").string() + "'" + kDemo);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    Picture silence = picture_of(read_text(folder.path() / "out.png"));
+    EXPECT_EQ(silence.height, 402u);
+    EXPECT_GT(silence.colours[kSilence], 200'000u);  // of the spectrogram's 216,000
+    EXPECT_LT(silence.colours[kSpeech], 400u);       // the legend's
+}
+
+TEST(PlotTranscript, NamesWhatItCannotDraw) {
+    if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "out.png";
+    const std::string to = "'" + out.string() + "'";
+    const std::string text = "'" + (folder.path() / "text.wav").string() + "' ";
+    const std::string hours = "'" + (folder.path() / "hours.wav").string() + "' ";
+    write_text(folder.path() / "text.wav", "this is no audio at all");
+    ASSERT_EQ(
+        run_shell("ffmpeg -v error -f lavfi -i anullsrc=r=16000:cl=mono -t 600 " + hours).exit_code,
+        0);
+    expect_fails(plot("none.wav " + to + kDemo), 1, "plot-transcript.sh: none.wav: cannot read");
+    expect_fails(plot("'" + folder.path().string() + "' " + to + kDemo), 1, "cannot read");
+    expect_fails(plot(text + to + kDemo), 1, "text.wav");
+    expect_fails(plot(hours + to + kDemo), 1, "less than 600 seconds, found 600.00");
+    expect_fails(plot(sample("sea.wav") + to + " --model none"), 1, "'none'");
+    expect_fails(plot(sample("sea.wav") + to + kDemo + " --beams 5"), 2, "--beams");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
+    expect_fails(
+        plot(sample("sea.wav") + "'" + (folder.path() / "none/out.png").string() + "'" + kDemo), 1,
+        "none/out.png");
+}
+
+TEST(PlotTranscript, SaysWhichPackageIsMissing) {
+    const TemporaryDirectory empty;
+    expect_fails(
+        run_shell("PATH='" + empty.path().string() + "' /bin/bash " + script() + "a.wav out.png"),
+        1, "gnuplot-nox");
+    expect_fails(plot(""), 2, "usage");
+    expect_fails(plot("--help"), 2, "usage");
+}
