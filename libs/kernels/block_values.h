@@ -2,13 +2,14 @@
 // Source of the layouts and formulas: ggml's ggml-common.h (block_q4_0 to block_q6_K) and
 // ggml-quants.c (dequantize_row_*).
 //
-// A block is cut into groups of kGroup neighbouring values. Value i of group g is
+// A block is cut into groups of kGroup neighbouring values. Value j of group g is
 //
-//     factor(g) * number(i)                  q4_0, q5_0, q8_0, q3_k, q6_k
-//     factor(g) * number(i) + offset(g)      the others (kOffset)
+//     factor(g) * number(g, j)                  q4_0, q5_0, q8_0, q3_k, q6_k
+//     factor(g) * number(g, j) + offset(g)      the others (kOffset)
 //
-// A factor has 19 significant bits at most and its product with a number 24, so a product is exact
-// in float32, and a sum is rounded once, fused or not: every processor gives the same bits.
+// number<Lanes>() gives value j, or j and the ones behind it as a vector: Lanes reads bytes and
+// bits. A factor has 19 significant bits at most and its product with a number 24, so a product is
+// exact in float32, and a sum is rounded once, fused or not: every processor gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,14 @@ HARK_BOTH float half_at(const uint8_t* bytes) {
 #endif
 }
 
+// Single values, as a GPU's threads take them.
+struct OneLane {
+    static HARK_BOTH int bytes(const uint8_t* from) { return *from; }
+    static HARK_BOTH int signed_bytes(const uint8_t* from) { return static_cast<int8_t>(*from); }
+    // Bit j of a word.
+    static HARK_BOTH int bits(int word, int j) { return word >> j & 1; }
+};
+
 // {f16 d; [f16 m;] [32 high bits;] 16 bytes}: byte l has value l below value l + 16, four bits
 // each; a fifth one of all 32 stands apart. d * (q - 8 or 16), or d * q + m.
 template <bool minimum, bool fifth_bit>
@@ -43,10 +52,14 @@ struct SmallBlock {
 
     static HARK_BOTH float factor(const uint8_t* block, int) { return half_at(block); }
     static HARK_BOTH float offset(const uint8_t* block, int) { return half_at(block + 2); }
-    static HARK_BOTH int number(const uint8_t* block, int i) {
-        int q = block[kLow + i % 16] >> i / 16 * 4 & 15;
-        if (fifth_bit) q |= (block[kHigh + i / 8] >> i % 8 & 1) << 4;
-        return minimum ? q : q - (fifth_bit ? 16 : 8);
+    template <class Lanes>
+    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+        auto q = Lanes::bytes(block + kLow + j) >> g * 4 & 15;
+        if (fifth_bit) {
+            const uint8_t* high = block + kHigh + g * 2;
+            q |= Lanes::bits(high[0] | high[1] << 8, j) << 4;
+        }
+        return q - (minimum ? 0 : fifth_bit ? 16 : 8);
     }
 };
 using BlockQ4_0 = SmallBlock<false, false>;
@@ -61,14 +74,16 @@ struct BlockQ8_0 {
 
     static HARK_BOTH float factor(const uint8_t* block, int) { return half_at(block); }
     static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
-    static HARK_BOTH int number(const uint8_t* block, int i) {
-        return static_cast<int8_t>(block[2 + i]);
+    template <class Lanes>
+    static HARK_BOTH auto number(const uint8_t* block, int, int j) {
+        return Lanes::signed_bytes(block + 2 + j);
     }
 };
 
-// Of 64 bytes value i's two bits: 32 bytes have 128 values, byte l those of l, l + 32, ...
-HARK_BOTH int two_bits(const uint8_t* bytes, int i) {
-    return bytes[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3;
+// Of 64 bytes two bits of value j of 16: 32 bytes have 128 values, byte l those of l, l + 32, ...
+template <class Lanes>
+HARK_BOTH auto two_bits(const uint8_t* bytes, int g, int j) {
+    return Lanes::bytes(bytes + g / 8 * 32 + g % 2 * 16 + j) >> g / 2 % 4 * 2 & 3;
 }
 
 // {16 bytes of scales; 64 bytes; f16 d; f16 dmin}: d * s * q - dmin * m, with s in the lower four
@@ -83,7 +98,10 @@ struct BlockQ2K {
     static HARK_BOTH float offset(const uint8_t* block, int g) {
         return -(half_at(block + 82) * static_cast<float>(block[g] >> 4));
     }
-    static HARK_BOTH int number(const uint8_t* block, int i) { return two_bits(block + 16, i); }
+    template <class Lanes>
+    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+        return two_bits<Lanes>(block + 16, g, j);
+    }
 };
 
 // {32 bytes of high bits; 64 bytes; 12 bytes of scales; f16 d}: d * (s - 32) * (q - 4), where the
@@ -100,8 +118,11 @@ struct BlockQ3K {
         return half_at(block + 108) * static_cast<float>((low | high << 4) - 32);
     }
     static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
-    static HARK_BOTH int number(const uint8_t* block, int i) {
-        return (two_bits(block + 32, i) | (block[i % 32] >> i / 32 & 1) << 2) - 4;
+    template <class Lanes>
+    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+        return (two_bits<Lanes>(block + 32, g, j) |
+                (Lanes::bytes(block + g % 2 * 16 + j) >> g / 2 & 1) << 2) -
+               4;
     }
 };
 
@@ -127,9 +148,10 @@ struct BlockQ45K {
         const int m = g < 4 ? scales[g + 4] & 63 : scales[g + 4] >> 4 | scales[g] >> 6 << 4;
         return -(half_at(block + 2) * static_cast<float>(m));
     }
-    static HARK_BOTH int number(const uint8_t* block, int i) {
-        int q = block[kLow + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15;
-        if (fifth_bit) q |= (block[kHigh + i % 32] >> i / 32 & 1) << 4;
+    template <class Lanes>
+    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+        auto q = Lanes::bytes(block + kLow + g / 2 * 32 + j) >> g % 2 * 4 & 15;
+        if (fifth_bit) q |= (Lanes::bytes(block + kHigh + j) >> g & 1) << 4;
         return q;
     }
 };
@@ -146,9 +168,10 @@ struct BlockQ6K {
         return half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + g]));
     }
     static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
-    static HARK_BOTH int number(const uint8_t* block, int i) {
-        const int low = block[i / 128 * 64 + i % 64] >> i / 64 % 2 * 4 & 15;
-        return (low | two_bits(block + 128, i) << 4) - 32;
+    template <class Lanes>
+    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+        const auto low = Lanes::bytes(block + g / 8 * 64 + g % 4 * 16 + j) >> g / 4 % 2 * 4 & 15;
+        return (low | two_bits<Lanes>(block + 128, g, j) << 4) - 32;
     }
 };
 

@@ -54,22 +54,26 @@ void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, 
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
     const int64_t row_size = static_cast<int64_t>(row_bytes(w.values.dtype, k_size));
     const auto* blocks = static_cast<const std::byte*>(w.values.data);
-    const int64_t pieces = (n_size + kRowsInCache - 1) / kRowsInCache;
+    const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
     const int64_t workers = std::min<int64_t>(ctx.threads, pieces);
     float* scratch = ctx.arena.tensor(Dtype::f32, {workers, kRowsInCache, k_size}).as<float>();
     parallel_for(ctx.threads, workers, [&](int64_t worker) {
         float* weights = scratch + worker * kRowsInCache * k_size;
-        const int64_t last = std::min((worker + 1) * pieces / workers * kRowsInCache, n_size);
-        for (int64_t begin = worker * pieces / workers * kRowsInCache; begin < last;
-             begin += kRowsInCache) {
-            const int64_t n = std::min(kRowsInCache, last - begin);
-            cpu.dequantize(weights, blocks + begin * row_size, w.values.dtype, n * k_size);
-            float sums[kFewRows * kRowsInCache];
-            cpu.products(sums, kRowsInCache, x, k_size, t_size, {weights, Dtype::f32, k_size}, 0,
-                         n);
+        const int64_t last = std::min((worker + 1) * pieces / workers * kFewColumns, n_size);
+        int64_t begin = worker * pieces / workers * kFewColumns;
+        for (; begin < last; begin += kFewColumns) {
+            const int64_t n = std::min(kFewColumns, last - begin);
+            float sums[kFewRows * kFewColumns];
+            for (int64_t i = 0; i < n; i += kRowsInCache) {
+                const int64_t count = std::min(kRowsInCache, n - i);
+                cpu.dequantize(weights, blocks + (begin + i) * row_size, w.values.dtype,
+                               count * k_size);
+                cpu.products(sums + i, kFewColumns, x, k_size, t_size,
+                             {weights, Dtype::f32, k_size}, 0, count);
+            }
             for (int64_t t = 0; t < t_size; ++t) {
                 const int64_t place = t * n_size + begin;
-                cpu.epilogue(y + place, sums + t * kRowsInCache, at(then.bias, begin),
+                cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),
                              at(then.residual, place), n, then.activation);
             }
         }

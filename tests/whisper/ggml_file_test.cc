@@ -3,99 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "support/ggml_writer.h"
 #include "support/process.h"
+#include "whisper/ggml_demo.h"
 
 namespace hark::whisper {
 namespace {
 
-using test::GgmlParts;
-using test::write_text;
-
-std::filesystem::path demo() { return test::source_dir() / "models/whisper-demo"; }
-
-// The demonstration model's tensors by both names, and the shapes that are asked for.
-struct Named {
-    std::string hugging_face, openai;
-    std::vector<int64_t> shape;
-};
-
-std::vector<Named> demo_tensors() {
-    const int64_t c = 256;
-    std::vector<Named> list = {
-        {"encoder.conv1.weight", "encoder.conv1.weight", {c, 80, 3}},
-        {"encoder.conv1.bias", "encoder.conv1.bias", {c}},
-        {"encoder.conv2.weight", "encoder.conv2.weight", {c, c, 3}},
-        {"encoder.conv2.bias", "encoder.conv2.bias", {c}},
-        {"encoder.embed_positions.weight", "encoder.positional_embedding", {1500, c}},
-        {"encoder.layer_norm.weight", "encoder.ln_post.weight", {c}},
-        {"encoder.layer_norm.bias", "encoder.ln_post.bias", {c}},
-        {"decoder.embed_tokens.weight", "decoder.token_embedding.weight", {5448, c}},
-        {"decoder.embed_positions.weight", "decoder.positional_embedding", {448, c}},
-        {"decoder.layer_norm.weight", "decoder.ln.weight", {c}},
-        {"decoder.layer_norm.bias", "decoder.ln.bias", {c}}};
-    const auto both = [&](const std::string& from, const std::string& to,
-                          std::vector<int64_t> shape, bool bias = true) {
-        list.push_back({from + ".weight", to + ".weight", shape});
-        if (bias) list.push_back({from + ".bias", to + ".bias", {shape[0]}});
-    };
-    const auto attention = [&](const std::string& from, const std::string& to) {
-        both(from + ".q_proj", to + ".query", {c, c});
-        both(from + ".k_proj", to + ".key", {c, c}, false);
-        both(from + ".v_proj", to + ".value", {c, c});
-        both(from + ".out_proj", to + ".out", {c, c});
-    };
-    for (const std::string side : {"encoder", "decoder"})
-        for (int i = 0; i < 4; ++i) {
-            const std::string from = concat(side, ".layers.", i);
-            const std::string to = concat(side, ".blocks.", i);
-            attention(from + ".self_attn", to + ".attn");
-            both(from + ".self_attn_layer_norm", to + ".attn_ln", {c});
-            if (side == "decoder") {
-                attention(from + ".encoder_attn", to + ".cross_attn");
-                both(from + ".encoder_attn_layer_norm", to + ".cross_attn_ln", {c});
-            }
-            both(from + ".fc1", to + ".mlp.0", {4 * c, c});
-            both(from + ".fc2", to + ".mlp.2", {c, 4 * c});
-            both(from + ".final_layer_norm", to + ".mlp_ln", {c});
-        }
-    return list;
-}
-
-// TensorSource takes a braced list.
-Tensor taken(TensorSource& source, const std::string& name, const std::vector<int64_t>& shape) {
-    if (shape.size() == 1) return source.take(name, {shape[0]});
-    if (shape.size() == 2) return source.take(name, {shape[0], shape[1]});
-    return source.take(name, {shape[0], shape[1], shape[2]});
-}
-
-std::string bytes_of(const Tensor& tensor) {
-    return {static_cast<const char*>(tensor.data), tensor.bytes()};
-}
-
-// The demonstration model, its tensors as its own file stores them.
-GgmlParts demo_parts() {
-    GgmlParts parts;
-    parts.sizes = {5448, 1500, 256, 4, 4, 448, 256, 4, 4, 80, 1};
-    parts.mels = 80;
-    const Bpe bpe = Bpe::from_directory(demo());
-    for (int32_t id = 0; id < 3840; ++id) parts.tokens.push_back(bpe.bytes_of(id));
-    const std::unique_ptr<ModelFile> folder = open_model(demo());
-    for (const Named& named : demo_tensors()) {
-        const Tensor tensor = taken(folder->tensors(), named.hugging_face, named.shape);
-        std::vector<int64_t> lengths = named.shape;
-        if (named.openai.find("conv") != std::string::npos && lengths.size() == 1)
-            lengths.push_back(1);
-        parts.tensors.push_back(GgmlParts::tensor(named.openai, tensor.dtype == Dtype::f16 ? 1 : 0,
-                                                  lengths, bytes_of(tensor)));
-    }
-    return parts;
-}
+using nlohmann::json;
+using namespace test;
 
 class GgmlFileTest : public testing::Test {
   protected:
@@ -117,12 +36,12 @@ class GgmlFileTest : public testing::Test {
         EXPECT_NE(message.find(part), std::string::npos) << message;
         EXPECT_NE(message.find("ggml-model.bin"), std::string::npos) << message;
     }
-    test::TemporaryDirectory directory_;
+    TemporaryDirectory directory_;
 };
 
 TEST_F(GgmlFileTest, TheDemoModelIsTheSameAsFromItsFolder) {
-    const std::unique_ptr<ModelFile> folder = open_model(demo());
-    const std::unique_ptr<ModelFile> file = open_model(write(demo_parts().text()));
+    const std::unique_ptr<ModelFile> folder = open_model(demo_model());
+    const std::unique_ptr<ModelFile> file = open_model(write(ggml_demo().text()));
     EXPECT_STREQ(file->format(), "ggml");
     for (const Named& named : demo_tensors()) {
         const Tensor expected = taken(folder->tensors(), named.hugging_face, named.shape);
@@ -141,8 +60,8 @@ TEST_F(GgmlFileTest, TheDemoModelIsTheSameAsFromItsFolder) {
 }
 
 TEST_F(GgmlFileTest, TheVocabularyIsTheFiles) {
-    const Tokenizer own = open_model(demo())->tokenizer();
-    const Tokenizer found = open_model(write(demo_parts().text()))->tokenizer();
+    const Tokenizer own = open_model(demo_model())->tokenizer();
+    const Tokenizer found = open_model(write(ggml_demo().text()))->tokenizer();
     for (const char* text : {" The old captain walked slowly down to the harbour.", "a", " été",
                              "naïve 123   \n\t", "\xf0\x9f\x8c\x8a"})
         EXPECT_EQ(found.encode(text), own.encode(text)) << text;
@@ -158,6 +77,31 @@ TEST_F(GgmlFileTest, TheVocabularyIsTheFiles) {
     EXPECT_EQ(a.no_timestamps, b.no_timestamps);
     EXPECT_EQ(a.timestamp_begin, b.timestamp_begin);
     EXPECT_TRUE(a.multilingual);
+}
+
+// The quantised model hears what the model does, and its words are those of its file's values.
+TEST_F(GgmlFileTest, EveryTypeTranscribes) {
+    const json entry = golden("whisper_transcribe.json")["recordings"][0];
+    const MelRecording mel = mel_of(samples_of(entry));
+    Context ctx = make_cpu_context(1);
+    for (const Dtype dtype :
+         {Dtype::f16, Dtype::q8_0, Dtype::q5_1, Dtype::q5_0, Dtype::q4_1, Dtype::q4_0}) {
+        const GgmlParts parts = ggml_demo(dtype);
+        const std::unique_ptr<ModelFile> file = open_model(write(parts.text()));
+        const Model model = read_model(*file, precision_of("auto"), ctx.arena.source());
+        EXPECT_EQ(model.decoder.token_embedding.values.dtype, dtype);
+        EXPECT_EQ(model.encoder.blocks[0].attn.qkv.weight.values.dtype, dtype);
+        std::string text;
+        Transcriber::Listener listener;
+        listener.end = [&](const Transcription& recording) { text = recording.text(); };
+        TranscribeOptions options;
+        options.temperature = {0};
+        const Tokenizer tokenizer = file->tokenizer();
+        Transcriber transcriber(ctx, model, tokenizer, options, listener);
+        transcriber.add({"test"}, "", mel);
+        while (!transcriber.idle()) transcriber.advance();
+        EXPECT_EQ(text, entry["text"].get<std::string>()) << name_of(dtype);
+    }
 }
 
 // A model of two layers, and of a vocabulary of single bytes.

@@ -1,5 +1,6 @@
 // The loops for processors with AVX2, FMA and F16C; compiled with their flags.
 #include <immintrin.h>
+#include <utility>
 
 #include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
@@ -26,6 +27,15 @@ struct Vec {
         const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
     }
+    // Bytes as 32-bit integers, a lane each.
+    using Lanes = int32_t __attribute__((vector_size(32)));
+    static Lanes lanes(const uint8_t* p) {
+        return Lanes(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    }
+    static Lanes lanes(const int8_t* p) {
+        return Lanes(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    }
+    static F numbers(Lanes x) { return _mm256_cvtepi32_ps(__m256i(x)); }
     static void store(float* p, F x) { _mm256_storeu_ps(p, x); }
     static void store(f16_t* p, F x) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p),

@@ -1,5 +1,6 @@
 // The loops for processors with AVX-512 (F, BW, DQ, VL); compiled with their flags.
 #include <immintrin.h>
+#include <utility>
 
 #include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
@@ -26,6 +27,15 @@ struct Vec {
         const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
     }
+    // Bytes as 32-bit integers, a lane each.
+    using Lanes = int32_t __attribute__((vector_size(64)));
+    static Lanes lanes(const uint8_t* p) {
+        return Lanes(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+    }
+    static Lanes lanes(const int8_t* p) {
+        return Lanes(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+    }
+    static F numbers(Lanes x) { return _mm512_cvtepi32_ps(__m512i(x)); }
     static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
     static void store(f16_t* p, F x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),

@@ -1,26 +1,42 @@
-// Values of quantised blocks (kernels/block_values.h): loops of constant length, so that what is
-// a block's layout becomes constants, and the compiler's own vectors.
+// Values of quantised blocks (kernels/block_values.h), W at a time. A group's number is a constant,
+// so that a layout's shifts are.
 #pragma once
 
-template <class Block>
-static void dequantize_block(float* to, const uint8_t* block) {
-    constexpr int kGroups = Block::kValues / Block::kGroup;
-#pragma GCC unroll 16
-    for (int g = 0; g < kGroups; ++g) {
-        const float factor = Block::factor(block, g), offset = Block::offset(block, g);
-        float* values = to + g * Block::kGroup;
-        for (int i = 0; i < Block::kGroup; ++i) {
-            const float number = static_cast<float>(Block::number(block, g * Block::kGroup + i));
-            values[i] = Block::kOffset ? factor * number + offset : factor * number;
-        }
+struct ManyLanes {
+    static inline Vec::Lanes bytes(const uint8_t* from) { return Vec::lanes(from); }
+    static inline Vec::Lanes signed_bytes(const uint8_t* from) {
+        return Vec::lanes(reinterpret_cast<const int8_t*>(from));
     }
+    static inline Vec::Lanes bits(int word, int j) {
+        Vec::Lanes places;
+        for (int i = 0; i < W; ++i) places[i] = j + i;
+        return (Vec::Lanes{} + word) >> places & 1;
+    }
+};
+
+template <class Block, int g>
+static inline void dequantize_group(float* to, const uint8_t* block) {
+    const F factor = Vec::set(Block::factor(block, g)), offset = Vec::set(Block::offset(block, g));
+#pragma GCC unroll 8
+    for (int j = 0; j < Block::kGroup; j += W) {
+        F values = Vec::mul(factor, Vec::numbers(Block::template number<ManyLanes>(block, g, j)));
+        if (Block::kOffset) values = Vec::add(values, offset);
+        Vec::store(to + g * Block::kGroup + j, values);
+    }
+}
+
+template <class Block, int... g>
+static inline void dequantize_block(float* to, const uint8_t* block,
+                                    std::integer_sequence<int, g...>) {
+    (dequantize_group<Block, g>(to, block), ...);
 }
 
 static void dequantize(float* to, const void* blocks, Dtype dtype, int64_t n) {
     with_block_type(dtype, [&](auto type) {
         using Block = decltype(type);
+        constexpr std::make_integer_sequence<int, Block::kValues / Block::kGroup> kGroups;
         const auto* block = static_cast<const uint8_t*>(blocks);
         for (int64_t i = 0; i < n; i += Block::kValues, block += Block::kBytes)
-            dequantize_block<Block>(to + i, block);
+            dequantize_block<Block>(to + i, block, kGroups);
     });
 }

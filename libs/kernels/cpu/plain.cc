@@ -1,5 +1,6 @@
 // The loops for any processor: four floats at a time in the compiler's own vectors.
 #include <cmath>
+#include <utility>
 
 #include "core/half.h"
 #include "kernels/block_values.h"
@@ -32,6 +33,11 @@ struct Vec {
         return F{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
                  static_cast<float>(p[3])};
     }
+    // Bytes as 32-bit integers, a lane each.
+    using Lanes = int32_t __attribute__((vector_size(16)));
+    static Lanes lanes(const uint8_t* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
+    static Lanes lanes(const int8_t* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
+    static F numbers(Lanes x) { return __builtin_convertvector(x, F); }
     static void store(float* p, F x) { __builtin_memcpy(p, &x, sizeof x); }
     static void store(f16_t* p, F x) {
         for (int i = 0; i < 4; ++i) p[i] = to_f16(x[i]);
