@@ -1,5 +1,6 @@
 #include "whisper/config.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/error.h"
@@ -12,28 +13,51 @@ namespace {
 
 using nlohmann::json;
 
-int64_t positive(const json& root, const char* key, int64_t max, const std::string& file) {
+struct Size {
+    const char* openai;
+    const char* hugging_face;
+    int64_t Config::*value;
+    int64_t max;
+};
+
+constexpr Size kSizes[] = {
+    {"n_audio_state", "d_model", &Config::n_audio_state, 16384},
+    {"n_text_state", "d_model", &Config::n_text_state, 16384},
+    {"n_mels", "num_mel_bins", &Config::n_mels, 256},
+    {"n_audio_ctx", "max_source_positions", &Config::n_audio_ctx, kWindowFrames / 2},
+    {"n_audio_head", "encoder_attention_heads", &Config::n_audio_head, 1024},
+    {"n_audio_layer", "encoder_layers", &Config::n_audio_layer, 1024},
+    {"n_audio_mlp", "encoder_ffn_dim", &Config::n_audio_mlp, 65536},
+    {"n_vocab", "vocab_size", &Config::n_vocab, 1 << 20},
+    {"n_text_ctx", "max_target_positions", &Config::n_text_ctx, kMaxTextContext},
+    {"n_text_head", "decoder_attention_heads", &Config::n_text_head, 1024},
+    {"n_text_layer", "decoder_layers", &Config::n_text_layer, 1024},
+    {"n_text_mlp", "decoder_ffn_dim", &Config::n_text_mlp, 65536},
+};
+
+int64_t whole_number(const json& root, const char* key, int64_t max, const std::string& file) {
     require(root.contains(key), file, ": expected '", key, "', found none");
     const json& value = root[key];
     require(value.is_number_integer() && value.get<int64_t>() > 0 && value.get<int64_t>() <= max,
             file, ": '", key, "': expected a whole number from 1 to ", max, ", found ",
-            value.dump());
+            value.dump(-1, ' ', false, json::error_handler_t::replace));
     return value.get<int64_t>();
 }
 
-void check_heads(int64_t channels, int64_t heads, const std::string& file) {
-    require(channels % heads == 0 && channels / heads % 8 == 0, file, ": ", heads,
+void check_heads(int64_t channels, int64_t heads, const std::string& where) {
+    require(channels % heads == 0 && channels / heads % 8 == 0, where, ": ", heads,
             " attention heads do not divide ", channels, " channels into multiples of 8");
 }
 
-// What decoding takes for granted.
-void check_shape(const Config& config, const std::string& file) {
-    require(config.n_audio_ctx * 2 == kWindowFrames, file, ": positions of the encoder: expected ",
-            kWindowFrames / 2, ", found ", config.n_audio_ctx);
-    require(config.n_text_ctx >= 16, file,
-            ": positions of the decoder: expected at least 16, found ", config.n_text_ctx);
-    check_heads(config.n_audio_state, config.n_audio_head, file);
-    check_heads(config.n_text_state, config.n_text_head, file);
+// "whisper", or of an older file the class that its architectures name.
+void check_type(const json& root, const std::string& file) {
+    const json type = root.value("model_type", json());
+    const json classes = root.value("architectures", json());
+    if (type.is_null() && classes.is_array())
+        for (const json& name : classes)
+            if (name.is_string() && name.get<std::string>().starts_with("Whisper")) return;
+    require(type == "whisper", file, ": expected model_type \"whisper\", found ",
+            type.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 }  // namespace
@@ -52,53 +76,45 @@ Config load_config(const std::filesystem::path& directory) {
 Config parse_config(const std::string& text, const std::string& file) {
     const json root = parse_json(text, file);
     require(root.is_object(), file, ": expected a JSON object");
-    const json type = root.value("model_type", json());
-    require(type == "whisper", file, ": expected model_type \"whisper\", found ", type.dump());
+    check_type(root, file);
     Config config;
-    config.n_mels = positive(root, "num_mel_bins", 256, file);
-    config.n_audio_ctx = positive(root, "max_source_positions", kWindowFrames / 2, file);
-    config.n_audio_state = positive(root, "d_model", 16384, file);
-    config.n_audio_head = positive(root, "encoder_attention_heads", 1024, file);
-    config.n_audio_layer = positive(root, "encoder_layers", 1024, file);
-    config.n_audio_mlp = positive(root, "encoder_ffn_dim", 65536, file);
-    config.n_vocab = positive(root, "vocab_size", 1 << 20, file);
-    config.n_text_ctx = positive(root, "max_target_positions", kMaxTextContext, file);
-    config.n_text_state = config.n_audio_state;
-    config.n_text_head = positive(root, "decoder_attention_heads", 1024, file);
-    config.n_text_layer = positive(root, "decoder_layers", 1024, file);
-    config.n_text_mlp = positive(root, "decoder_ffn_dim", 65536, file);
-    check_shape(config, file);
+    config.n_audio_state = whole_number(root, "d_model", 16384, file);
+    config.n_audio_ctx = kWindowFrames / 2;
+    config.n_text_ctx = kMaxTextContext;
+    config.n_audio_mlp = config.n_text_mlp = 4 * config.n_audio_state;
+    for (const Size& size : kSizes)
+        if (config.*size.value == 0 || root.contains(size.hugging_face))
+            config.*size.value = whole_number(root, size.hugging_face, size.max, file);
+    check_config(config, file);
     config.alignment_heads = default_alignment_heads(config);
     return config;
 }
 
 Config config_of_sizes(const std::map<std::string, int64_t>& sizes, const std::string& where) {
     Config config;
-    const auto take = [&](int64_t& size, const char* name, int64_t max) {
-        const auto found = sizes.find(name);
-        require(found != sizes.end(), where, ": expected '", name, "', found none");
-        require(found->second > 0 && found->second <= max, where, ": '", name,
-                "': expected a whole number from 1 to ", max, ", found ", found->second);
-        size = found->second;
-    };
-    take(config.n_mels, "n_mels", 256);
-    take(config.n_audio_ctx, "n_audio_ctx", kWindowFrames / 2);
-    take(config.n_audio_state, "n_audio_state", 16384);
-    take(config.n_audio_head, "n_audio_head", 1024);
-    take(config.n_audio_layer, "n_audio_layer", 1024);
-    take(config.n_vocab, "n_vocab", 1 << 20);
-    take(config.n_text_ctx, "n_text_ctx", kMaxTextContext);
-    take(config.n_text_state, "n_text_state", 16384);
-    take(config.n_text_head, "n_text_head", 1024);
-    take(config.n_text_layer, "n_text_layer", 1024);
-    require(config.n_audio_state == config.n_text_state, where,
-            ": expected an encoder and a decoder of as many channels, found ", config.n_audio_state,
-            " and ", config.n_text_state);
-    config.n_audio_mlp = 4 * config.n_audio_state;
-    config.n_text_mlp = 4 * config.n_text_state;
-    check_shape(config, where);
+    for (const Size& size : kSizes)
+        if (const auto found = sizes.find(size.openai); found != sizes.end())
+            config.*size.value = found->second;
+    const auto mlp = [](int64_t state) { return 4 * std::clamp<int64_t>(state, 0, 1 << 20); };
+    config.n_audio_mlp = mlp(config.n_audio_state);
+    config.n_text_mlp = mlp(config.n_text_state);
+    check_config(config, where);
     config.alignment_heads = default_alignment_heads(config);
     return config;
+}
+
+void check_config(const Config& config, const std::string& where) {
+    for (const Size& size : kSizes)
+        require(config.*size.value > 0 && config.*size.value <= size.max, where, ": ", size.openai,
+                ": expected from 1 to ", size.max, ", found ", config.*size.value);
+    require(config.n_audio_ctx * 2 == kWindowFrames, where, ": n_audio_ctx: expected ",
+            kWindowFrames / 2, ", found ", config.n_audio_ctx);
+    require(config.n_text_ctx >= 16, where, ": n_text_ctx: expected at least 16, found ",
+            config.n_text_ctx);
+    require(config.n_audio_state == config.n_text_state, where, ": expected as many channels of ",
+            "text as of audio, ", config.n_audio_state, ", found ", config.n_text_state);
+    check_heads(config.n_audio_state, config.n_audio_head, where);
+    check_heads(config.n_text_state, config.n_text_head, where);
 }
 
 Config official_config(const std::string& size) {

@@ -36,16 +36,21 @@ struct Config {
 };
 
 // Reads DIR/config.json, and the alignment heads of DIR/generation_config.json where it has some
-// (alignment_heads.h). Throws Error naming the file and the key: missing, out of range, heads that
-// do not divide the channels, a model that is not Whisper.
+// (alignment_heads.h). The sizes that all published models share may be left out: 1500 and 448
+// positions, MLPs of 4 times the channels. Throws Error naming the file and the key: missing, out
+// of range, heads that do not divide the channels, a model that is not Whisper.
 Config load_config(const std::filesystem::path& directory);
 // The same from config.json's text alone; `where` names it in messages.
 Config parse_config(const std::string& text, const std::string& where);
 
 // The shape by openai-whisper's own names ("n_mels" to "n_text_layer"), for files that have these
-// and no config.json. An MLP has four times the channels. Throws Error beginning with `where`: a
-// size that is missing, out of range or does not fit the others.
+// and no config.json. An MLP has four times the channels. Throws Error as check_config() does; a
+// size that is missing counts as 0.
 Config config_of_sizes(const std::map<std::string, int64_t>& sizes, const std::string& where);
+
+// Throws Error that begins with `where` unless hark can compute with the shape: a size out of
+// range, heads that do not divide the channels.
+void check_config(const Config& config, const std::string& where);
 
 // The official sizes (tiny, base, small, medium, large-v3, turbo, and .en twins), for benchmarks.
 // Throws Error for another name.

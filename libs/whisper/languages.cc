@@ -10,41 +10,33 @@ struct Language {
     std::string_view code, name;
 };
 
+// In the order of their tokens.
 constexpr Language kLanguages[] = {
-    {"af", "afrikaans"},      {"am", "amharic"},     {"ar", "arabic"},
-    {"as", "assamese"},       {"az", "azerbaijani"}, {"ba", "bashkir"},
-    {"be", "belarusian"},     {"bg", "bulgarian"},   {"bn", "bengali"},
-    {"bo", "tibetan"},        {"br", "breton"},      {"bs", "bosnian"},
-    {"ca", "catalan"},        {"cs", "czech"},       {"cy", "welsh"},
-    {"da", "danish"},         {"de", "german"},      {"el", "greek"},
-    {"en", "english"},        {"es", "spanish"},     {"et", "estonian"},
-    {"eu", "basque"},         {"fa", "persian"},     {"fi", "finnish"},
-    {"fo", "faroese"},        {"fr", "french"},      {"gl", "galician"},
-    {"gu", "gujarati"},       {"ha", "hausa"},       {"haw", "hawaiian"},
-    {"he", "hebrew"},         {"hi", "hindi"},       {"hr", "croatian"},
-    {"ht", "haitian creole"}, {"hu", "hungarian"},   {"hy", "armenian"},
-    {"id", "indonesian"},     {"is", "icelandic"},   {"it", "italian"},
-    {"ja", "japanese"},       {"jw", "javanese"},    {"ka", "georgian"},
-    {"kk", "kazakh"},         {"km", "khmer"},       {"kn", "kannada"},
-    {"ko", "korean"},         {"la", "latin"},       {"lb", "luxembourgish"},
-    {"ln", "lingala"},        {"lo", "lao"},         {"lt", "lithuanian"},
-    {"lv", "latvian"},        {"mg", "malagasy"},    {"mi", "maori"},
-    {"mk", "macedonian"},     {"ml", "malayalam"},   {"mn", "mongolian"},
-    {"mr", "marathi"},        {"ms", "malay"},       {"mt", "maltese"},
-    {"my", "myanmar"},        {"ne", "nepali"},      {"nl", "dutch"},
-    {"nn", "nynorsk"},        {"no", "norwegian"},   {"oc", "occitan"},
-    {"pa", "punjabi"},        {"pl", "polish"},      {"ps", "pashto"},
-    {"pt", "portuguese"},     {"ro", "romanian"},    {"ru", "russian"},
-    {"sa", "sanskrit"},       {"sd", "sindhi"},      {"si", "sinhala"},
-    {"sk", "slovak"},         {"sl", "slovenian"},   {"sn", "shona"},
-    {"so", "somali"},         {"sq", "albanian"},    {"sr", "serbian"},
-    {"su", "sundanese"},      {"sv", "swedish"},     {"sw", "swahili"},
-    {"ta", "tamil"},          {"te", "telugu"},      {"tg", "tajik"},
-    {"th", "thai"},           {"tk", "turkmen"},     {"tl", "tagalog"},
-    {"tr", "turkish"},        {"tt", "tatar"},       {"uk", "ukrainian"},
-    {"ur", "urdu"},           {"uz", "uzbek"},       {"vi", "vietnamese"},
-    {"yi", "yiddish"},        {"yo", "yoruba"},      {"yue", "cantonese"},
-    {"zh", "chinese"},
+    {"en", "english"},        {"zh", "chinese"},     {"de", "german"},        {"es", "spanish"},
+    {"ru", "russian"},        {"ko", "korean"},      {"fr", "french"},        {"ja", "japanese"},
+    {"pt", "portuguese"},     {"tr", "turkish"},     {"pl", "polish"},        {"ca", "catalan"},
+    {"nl", "dutch"},          {"ar", "arabic"},      {"sv", "swedish"},       {"it", "italian"},
+    {"id", "indonesian"},     {"hi", "hindi"},       {"fi", "finnish"},       {"vi", "vietnamese"},
+    {"he", "hebrew"},         {"uk", "ukrainian"},   {"el", "greek"},         {"ms", "malay"},
+    {"cs", "czech"},          {"ro", "romanian"},    {"da", "danish"},        {"hu", "hungarian"},
+    {"ta", "tamil"},          {"no", "norwegian"},   {"th", "thai"},          {"ur", "urdu"},
+    {"hr", "croatian"},       {"bg", "bulgarian"},   {"lt", "lithuanian"},    {"la", "latin"},
+    {"mi", "maori"},          {"ml", "malayalam"},   {"cy", "welsh"},         {"sk", "slovak"},
+    {"te", "telugu"},         {"fa", "persian"},     {"lv", "latvian"},       {"bn", "bengali"},
+    {"sr", "serbian"},        {"az", "azerbaijani"}, {"sl", "slovenian"},     {"kn", "kannada"},
+    {"et", "estonian"},       {"mk", "macedonian"},  {"br", "breton"},        {"eu", "basque"},
+    {"is", "icelandic"},      {"hy", "armenian"},    {"ne", "nepali"},        {"mn", "mongolian"},
+    {"bs", "bosnian"},        {"kk", "kazakh"},      {"sq", "albanian"},      {"sw", "swahili"},
+    {"gl", "galician"},       {"mr", "marathi"},     {"pa", "punjabi"},       {"si", "sinhala"},
+    {"km", "khmer"},          {"sn", "shona"},       {"yo", "yoruba"},        {"so", "somali"},
+    {"af", "afrikaans"},      {"oc", "occitan"},     {"ka", "georgian"},      {"be", "belarusian"},
+    {"tg", "tajik"},          {"sd", "sindhi"},      {"gu", "gujarati"},      {"am", "amharic"},
+    {"yi", "yiddish"},        {"lo", "lao"},         {"uz", "uzbek"},         {"fo", "faroese"},
+    {"ht", "haitian creole"}, {"ps", "pashto"},      {"tk", "turkmen"},       {"nn", "nynorsk"},
+    {"mt", "maltese"},        {"sa", "sanskrit"},    {"lb", "luxembourgish"}, {"my", "myanmar"},
+    {"bo", "tibetan"},        {"tl", "tagalog"},     {"mg", "malagasy"},      {"as", "assamese"},
+    {"tt", "tatar"},          {"haw", "hawaiian"},   {"ln", "lingala"},       {"ha", "hausa"},
+    {"ba", "bashkir"},        {"jw", "javanese"},    {"su", "sundanese"},     {"yue", "cantonese"},
 };
 
 // Other names that some of them go by.
@@ -55,6 +47,12 @@ constexpr Language kAliases[] = {
 };
 
 }  // namespace
+
+std::vector<std::string> language_codes() {
+    std::vector<std::string> codes;
+    for (const Language& language : kLanguages) codes.emplace_back(language.code);
+    return codes;
+}
 
 std::string language_code(const std::string& name) {
     std::string lower = name;

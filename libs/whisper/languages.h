@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace hark::whisper {
 
@@ -10,5 +11,9 @@ namespace hark::whisper {
 // as it is, for the model alone knows all of its languages.
 // Source: openai/whisper tokenizer.py, LANGUAGES and TO_LANGUAGE_CODE.
 std::string language_code(const std::string& name);
+
+// The codes of the languages in the order of their tokens: 99, and "yue" of large-v3 and turbo.
+// Source: openai/whisper tokenizer.py, LANGUAGES.
+std::vector<std::string> language_codes();
 
 }  // namespace hark::whisper

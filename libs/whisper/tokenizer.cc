@@ -6,13 +6,17 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "text/bpe_builder.h"
 #include "text/regex.h"
 #include "text/utf8.h"
+#include "whisper/languages.h"
 
 namespace hark::whisper {
 namespace {
 
 using nlohmann::json;
+
+constexpr int kTimestamps = 1501;  // <|0.00|> to <|30.00|>
 
 // Looks tokens up by content first, then by a key of generation_config.json.
 class Finder {
@@ -81,13 +85,21 @@ std::map<std::string, int32_t> find_languages(const Finder& finder, const Bpe& b
     return languages;
 }
 
-bool is_multilingual(const json& generation, int64_t n_vocab) {
+bool is_multilingual(const json& generation, const Bpe& bpe, int64_t n_vocab) {
     if (generation.is_object()) {
         if (generation.contains("is_multilingual") && generation["is_multilingual"].is_boolean())
             return generation["is_multilingual"].get<bool>();
         if (generation.contains("lang_to_id")) return true;
     }
-    return n_vocab >= 51865;  // the reference's own rule (model.py, is_multilingual)
+    return n_vocab != kEnglishVocab && bpe.special("<|transcribe|>").has_value();
+}
+
+// DIR/generation_config.json's text, empty where there is none.
+std::string generation_of(const std::filesystem::path& directory) {
+    const std::filesystem::path generation = directory / "generation_config.json";
+    std::error_code failed;
+    return std::filesystem::exists(generation, failed) ? read_file(generation, size_t{1} << 22)
+                                                       : "";
 }
 
 }  // namespace
@@ -96,7 +108,7 @@ SpecialTokens find_special_tokens(const Bpe& bpe, const std::string& generation_
                                   int64_t n_vocab, const std::string& where) {
     Finder finder(bpe, generation_json, n_vocab, where);
     SpecialTokens special;
-    special.multilingual = is_multilingual(finder.generation(), n_vocab);
+    special.multilingual = is_multilingual(finder.generation(), bpe, n_vocab);
     special.eot = finder.need({"<|endoftext|>"}, {"eos_token_id"});
     special.sot = finder.need({"<|startoftranscript|>"}, {"decoder_start_token_id"});
     special.no_timestamps = finder.need({"<|notimestamps|>"}, {"no_timestamps_token_id"});
@@ -121,15 +133,16 @@ SpecialTokens find_special_tokens(const Bpe& bpe, const std::string& generation_
 }
 
 Tokenizer::Tokenizer(const std::filesystem::path& directory, int64_t n_vocab)
-    : bpe_(Bpe::from_directory(directory)) {
+    : Tokenizer(Bpe::from_directory(directory), generation_of(directory), n_vocab,
+                directory.string()) {}
+
+Tokenizer::Tokenizer(Bpe bpe, const std::string& generation_json, int64_t n_vocab,
+                     const std::string& where)
+    : bpe_(std::move(bpe)) {
     // The rules forbid tokens by their ids, so every id must be one of the model's.
-    require(bpe_.vocab_size() <= n_vocab, directory.string(), ": the tokenizer has ids up to ",
+    require(bpe_.vocab_size() <= n_vocab, where, ": the tokenizer has ids up to ",
             bpe_.vocab_size() - 1, ", the model's vocab_size is ", n_vocab);
-    const std::filesystem::path generation = directory / "generation_config.json";
-    std::error_code failed;
-    const bool given = std::filesystem::exists(generation, failed);
-    special_ = find_special_tokens(bpe_, given ? read_file(generation, size_t{1} << 22) : "",
-                                   n_vocab, directory.string());
+    special_ = find_special_tokens(bpe_, generation_json, n_vocab, where);
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
@@ -187,6 +200,47 @@ std::vector<int32_t> Tokenizer::matching_tokens(const std::string& pattern) cons
         if (replace_invalid(text) == text && regex.matches(text)) ids.push_back(id);
     }
     return ids;
+}
+
+Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab) {
+    std::vector<std::string> languages = language_codes();
+    const std::vector<std::string> behind = {"translate",   "transcribe", "startoflm",
+                                             "startofprev", "nospeech",   "notimestamps"};
+    const int64_t base = ranks.vocab_size();
+    const int64_t others = 2 + static_cast<int64_t>(behind.size()) + kTimestamps;
+    const int64_t count = n_vocab - base - others;
+    require(0 < count && count <= static_cast<int64_t>(languages.size()), "a vocabulary of ", base,
+            " tokens does not fit a model with n_vocab ", n_vocab, ": expected from ",
+            n_vocab - others - static_cast<int64_t>(languages.size()), " to ", n_vocab - others - 1,
+            " before the special tokens");
+    languages.resize(static_cast<size_t>(count));
+    const auto add = [&](const std::string& name) {
+        ranks.add_special("<|" + name + "|>", ranks.vocab_size());
+    };
+    add("endoftext");
+    add("startoftranscript");
+    for (const std::string& language : languages) add(language);
+    for (const std::string& name : behind) add(name);
+    for (int i = 0; i < kTimestamps; ++i) {
+        char time[8];
+        std::snprintf(time, sizeof time, "%d.%02d", i / 50, i % 50 * 2);
+        add(time);
+    }
+    return {std::move(ranks), "", n_vocab, "the vocabulary"};
+}
+
+Tokenizer load_vocabulary(const std::filesystem::path& path, int64_t n_vocab) {
+    std::error_code failed;
+    if (std::filesystem::is_directory(path, failed)) return {path, n_vocab};
+    const std::string text = read_file(path, kMaxTokenizerFile), where = path.string();
+    if (path.extension() == ".json")
+        return {Bpe::parse_tokenizer_json(text, where), "", n_vocab, where};
+    try {
+        return official_tokenizer(Bpe::parse_tiktoken(text, where), n_vocab);
+    } catch (const Error& error) {
+        const std::string what = error.what();
+        throw Error(what.starts_with(where) ? what : where + ": " + what);
+    }
 }
 
 }  // namespace hark::whisper

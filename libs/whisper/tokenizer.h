@@ -12,6 +12,9 @@ namespace hark::whisper {
 
 enum class Task { transcribe, translate };
 
+// n_vocab of the published English-only models; the multilingual ones have more.
+inline constexpr int64_t kEnglishVocab = 51864;
+
 // Ids of the special tokens; those a vocabulary lacks are -1.
 struct SpecialTokens {
     int32_t eot = -1;  // <|endoftext|>
@@ -36,6 +39,9 @@ class Tokenizer {
   public:
     // Reads DIR/tokenizer.json (or vocab.json and merges.txt) and DIR/generation_config.json.
     Tokenizer(const std::filesystem::path& directory, int64_t n_vocab);
+    // Finds the special tokens as find_special_tokens() does. Throws Error beginning with `where`.
+    Tokenizer(Bpe bpe, const std::string& generation_json, int64_t n_vocab,
+              const std::string& where);
     Tokenizer(Bpe bpe, SpecialTokens special) : bpe_(std::move(bpe)), special_(special) {}
 
     const SpecialTokens& special() const { return special_; }
@@ -65,10 +71,13 @@ class Tokenizer {
     SpecialTokens special_;
 };
 
-// The tokenizer of a file that carries `ranks` alone: behind them the special tokens stand as in
-// all official models of `n_vocab` tokens. A model is English only where n_vocab is 51864, the
-// .en models'. Throws Error where the two numbers do not fit each other.
-// Source: openai/whisper tokenizer.py, get_encoding; model.py, num_languages.
+// The tokenizer of a vocabulary that lists no special tokens: they stand behind its `ranks` as in
+// the published models, with as many languages as n_vocab leaves room for. Throws Error where ranks
+// and n_vocab do not make a Whisper vocabulary. Source: openai/whisper tokenizer.py, get_encoding.
 Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab);
+
+// The tokenizer of --vocab: a directory (tokenizer.json, or vocab.json and merges.txt), a
+// tokenizer.json, or a tiktoken rank file. Throws Error naming the file.
+Tokenizer load_vocabulary(const std::filesystem::path& path, int64_t n_vocab);
 
 }  // namespace hark::whisper

@@ -106,6 +106,52 @@ TEST_P(Official, IdsAndSuppressionsEqualReference) {
             << entry[0];
 }
 
+TEST_P(Official, SpecialTokensStandBehindTheRanks) {
+    const std::filesystem::path file =
+        test::source_dir().parent_path() / "shared/data" / GetParam().file;
+    if (!std::filesystem::exists(file))
+        GTEST_SKIP() << "the official vocabulary " << GetParam().file << " is not at hand";
+    const json all = golden("official_shapes.json");
+    const json& expected = all["tokenizers"][GetParam().golden];
+    const int64_t n_vocab = expected["n_vocab"];
+    const Tokenizer tokenizer = load_vocabulary(file, n_vocab);
+    for (const auto& [content, id] : expected["special_tokens"].items())
+        EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{id.get<int32_t>()}), content);
+    EXPECT_EQ(tokenizer.special().timestamp_begin, expected["timestamp_begin"].get<int32_t>());
+    EXPECT_EQ(tokenizer.special().multilingual, n_vocab != kEnglishVocab);
+    EXPECT_EQ(tokenizer.special().languages.size(),
+              n_vocab == kEnglishVocab ? 0u : static_cast<size_t>(n_vocab - 51766));
+    EXPECT_EQ(tokenizer.non_speech_tokens(), expected["non_speech"].get<std::vector<int32_t>>());
+}
+
+TEST(OfficialTokenizer, RefusesRanksOfAnotherSize) {
+    const Bpe bytes = Bpe::parse_tiktoken(test::byte_vocabulary(), "ranks");
+    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 100).special().languages.at("yue"), 357);
+    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 1).special().languages.size(), 1u);
+    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 1).special().timestamp_begin, 265);
+    for (const int64_t n_vocab : {0, 256, 256 + 1509, 256 + 1509 + 101, 51865})
+        EXPECT_THROW(official_tokenizer(bytes, n_vocab), Error) << n_vocab;
+    test::TemporaryDirectory directory;
+    test::write_text(directory.path() / "x.tiktoken", test::byte_vocabulary());
+    try {
+        load_vocabulary(directory.path() / "x.tiktoken", 51865);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("x.tiktoken: a vocabulary of 256 tokens"),
+                  std::string::npos)
+            << error.what();
+    }
+}
+
+TEST(Vocabulary, IsADirectoryOrATokenizerJson) {
+    const SpecialTokens expected = Tokenizer(demo(), 5448).special();
+    EXPECT_EQ(load_vocabulary(demo(), 5448).special().languages, expected.languages);
+    EXPECT_EQ(load_vocabulary(demo() / "tokenizer.json", 5448).special().languages,
+              expected.languages);
+    EXPECT_THROW(load_vocabulary(demo() / "tokenizer.json", 5447), Error);
+    EXPECT_THROW(load_vocabulary(demo() / "none", 5448), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Vocabularies, Official,
     testing::Values(Vocabulary{"gpt2.tiktoken", "gpt2", "gpt2"},
