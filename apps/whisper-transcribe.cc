@@ -20,15 +20,19 @@ using namespace hark::whisper;
 constexpr double kFramesPerSecond = 100;
 
 struct Options {
-    std::string model;
+    std::string model, vocab;
     TranscribeOptions transcribe;
     OutputOptions output;
     ComputeOptions compute;
 
     void flags(Flags& flags) {
-        flags.add("model", model,
-                  "NAME|DIR `demo`, or another model by its name; with a '/' in it, the directory "
-                  "of a Hugging Face Whisper model");
+        flags.add(
+            "model", model,
+            "NAME|PATH `demo`, or another model by its name; with a '/' in it, a directory of "
+            "Hugging Face's or CTranslate2's, or OpenAI's file.pt");
+        flags.add("vocab", vocab,
+                  "FILE|DIR vocabulary of a model whose file carries none: multilingual.tiktoken "
+                  "or gpt2.tiktoken, a tokenizer.json, or a directory that has one");
         transcribe.flags(flags);
         output.flags(flags);
         compute.flags(flags);
@@ -100,7 +104,9 @@ void transcribe_stdin(const Options& options, Console& console, int64_t& windows
     if (!options.transcribe.draft_model.empty())
         draft = load_model(find_model(options.transcribe.draft_model, "whisper"), precision,
                            ctx.arena.source());
-    const Tokenizer tokenizer = file->tokenizer();
+    const Tokenizer tokenizer = options.vocab.empty()
+                                    ? file->tokenizer()
+                                    : load_vocabulary(options.vocab, file->config().n_vocab);
     TranscriptOutput output(options.output);
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe, listener_of(output, console),
                             draft ? &*draft : nullptr);

@@ -80,6 +80,13 @@ std::string first_bytes(const std::filesystem::path& path, size_t most) {
     return bytes;
 }
 
+std::string as_hex(std::string_view bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text = "the bytes";
+    for (const unsigned char byte : bytes) text += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
+    return bytes.empty() ? "nothing" : text;
+}
+
 AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.string()) {
     // A device or a pipe is written to as it is; what a link points at gets the file.
     std::error_code failed;

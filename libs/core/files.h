@@ -35,6 +35,8 @@ std::string read_file(const std::filesystem::path& path, size_t limit = size_t{2
 // None of a pipe, whose bytes can be read but once. Throws Error naming the file where it cannot be
 // read.
 std::string first_bytes(const std::filesystem::path& path, size_t most);
+// "the bytes 50 4b 03 04", or "nothing" of none: for messages.
+std::string as_hex(std::string_view bytes);
 
 // A file that appears under its name only once it is whole: commit() flushes it to the disk and
 // renames it; without commit() the temporary file beside the target is removed.

@@ -20,6 +20,17 @@ bool directory_exists(const fs::path& path) {
     return fs::is_directory(path, failed);
 }
 
+bool file_exists(const fs::path& path) {
+    std::error_code failed;
+    return fs::is_regular_file(path, failed);
+}
+
+// The names that a model in one file may have.
+std::vector<std::string> file_names(const std::string& name, const std::string& kind) {
+    if (kind == "whisper") return {name, name + ".pt", "ggml-" + name + ".bin"};
+    return {name, name + ".gguf"};
+}
+
 // "config.txt, notes, ...", in order.
 std::string some_names(const fs::path& directory) {
     constexpr size_t kShown = 6;
@@ -35,12 +46,12 @@ std::string some_names(const fs::path& directory) {
     return names.size() > kShown ? text + ", ..." : text;
 }
 
-// `directory`, once it looks like a model's.
-fs::path checked(const fs::path& directory, const std::string& kind) {
+// `path`, once it looks like a model: a file's reader looks further.
+fs::path checked(const fs::path& path, const std::string& kind) {
     std::error_code failed;
-    if (fs::exists(directory / "config.json", failed)) return directory;
-    const std::string names = some_names(directory);
-    fail(directory.string(), ": expected a model's directory as Hugging Face publishes it ",
+    if (file_exists(path) || fs::exists(path / "config.json", failed)) return path;
+    const std::string names = some_names(path);
+    fail(path.string(), ": expected a model's directory as Hugging Face publishes it ",
          "(config.json, model.safetensors, tokenizer.json or vocab.json and merges.txt",
          kind == "whisper" ? ", generation_config.json" : "", "), found no config.json but ",
          names.empty() ? "an empty directory" : names);
@@ -63,7 +74,7 @@ std::vector<fs::path> model_folders() {
 fs::path find_model(const std::string& name, const std::string& kind) {
     if (name.empty()) {
         const fs::path chosen = user_models() / (kind + "-default");
-        require(directory_exists(chosen),
+        require(directory_exists(chosen) || file_exists(chosen),
                 "no model chosen: give --model DIR (a Hugging Face directory), fetch one with "
                 "hark-model get NAME and choose it with hark-model use NAME, or give --model demo "
                 "(a small demonstration model",
@@ -71,16 +82,16 @@ fs::path find_model(const std::string& name, const std::string& kind) {
         return checked(chosen, kind);
     }
     if (name.find('/') != std::string::npos) {
-        std::error_code failed;
-        if (fs::is_regular_file(name, failed)) return name;
-        require(directory_exists(name), name, ": expected a model's directory or file, found ",
-                fs::exists(name, failed) ? "neither" : "none");
+        require(directory_exists(name) || file_exists(name), name,
+                ": expected a model's directory or file, found none");
         return checked(name, kind);
     }
     std::string looked;
     for (const fs::path& root : model_folders()) {
         for (const std::string& candidate : {name, kind + "-" + name})
             if (directory_exists(root / candidate)) return checked(root / candidate, kind);
+        for (const std::string& candidate : file_names(name, kind))
+            if (file_exists(root / candidate)) return root / candidate;
         looked += (looked.empty() ? "" : ", ") + root.lexically_normal().string();
     }
     fail("no model '", name, "' or '", kind, "-", name, "' under ", looked,

@@ -7,13 +7,6 @@
 namespace hark::gpt {
 namespace {
 
-std::string as_hex(std::string_view bytes) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text = "the bytes";
-    for (const unsigned char byte : bytes) text += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
-    return bytes.empty() ? "nothing" : text;
-}
-
 class HuggingFaceFolder : public ModelFile {
   public:
     explicit HuggingFaceFolder(const std::filesystem::path& path)

@@ -44,6 +44,11 @@ class Bpe {
     static Bpe parse_tiktoken(std::string_view text, const std::string& where);
     static Bpe parse_llmc(std::string_view bytes, const std::string& where);
 
+    // The tokens of a vocabulary in the order of their ids, spelt in the byte alphabet, without
+    // merges: two tokens join where that makes a token, the one of the smaller id first, as in a
+    // rank file. From <|endoftext|> on they are special.
+    static Bpe from_token_list(std::span<const std::string> tokens, const std::string& where);
+
     // The ids of the text, equal to the tokenizers library's. Text that looks like a special token
     // is text. Invalid UTF-8 is seen as U+FFFD, as Python decodes it with errors="replace".
     std::vector<int32_t> encode(std::string_view text) const;

@@ -9,24 +9,6 @@
 namespace hark {
 namespace {
 
-// The bytes that a token of the vocabulary stands for. A token with any other character stands for
-// itself, as in the tokenizers library.
-std::string bytes_from_alphabet(const std::string& token) {
-    static const std::unordered_map<char32_t, char> kBytes = [] {
-        std::unordered_map<char32_t, char> bytes;
-        const auto alphabet = byte_alphabet();
-        for (size_t byte = 0; byte < 256; ++byte) bytes[alphabet[byte]] = static_cast<char>(byte);
-        return bytes;
-    }();
-    std::string bytes;
-    for (size_t at = 0; at < token.size();) {
-        const auto found = kBytes.find(next_code_point(token, at));
-        if (found == kBytes.end()) return token;
-        bytes.push_back(found->second);
-    }
-    return bytes;
-}
-
 bool looks_special(const std::string& content) {
     return content.size() > 4 && content.starts_with("<|") && content.ends_with("|>");
 }

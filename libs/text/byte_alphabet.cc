@@ -1,5 +1,7 @@
 #include "text/byte_alphabet.h"
 
+#include <unordered_map>
+
 #include "text/utf8.h"
 
 namespace hark {
@@ -21,6 +23,22 @@ std::string spell_bytes(std::string_view bytes) {
     for (const char byte : bytes)
         append_code_point(spelling, kAlphabet[static_cast<unsigned char>(byte)]);
     return spelling;
+}
+
+std::string bytes_from_alphabet(const std::string& token) {
+    static const std::unordered_map<char32_t, char> kBytes = [] {
+        std::unordered_map<char32_t, char> bytes;
+        const auto alphabet = byte_alphabet();
+        for (size_t byte = 0; byte < 256; ++byte) bytes[alphabet[byte]] = static_cast<char>(byte);
+        return bytes;
+    }();
+    std::string bytes;
+    for (size_t at = 0; at < token.size();) {
+        const auto found = kBytes.find(next_code_point(token, at));
+        if (found == kBytes.end()) return token;
+        bytes.push_back(found->second);
+    }
+    return bytes;
 }
 
 }  // namespace hark

@@ -101,6 +101,8 @@ Model read_tensors(TensorSource& file, const Config& config, Precision precision
 }  // namespace
 
 Model read_model(ModelFile& file, Precision precision, const MemorySource& memory) {
+    if (precision.weights == Precision::Weights::keep && file.int8())
+        precision.weights = Precision::Weights::int8;
     return read_tensors(file.tensors(), file.config(), precision, memory);
 }
 

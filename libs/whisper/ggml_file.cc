@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include "core/error.h"
 #include "core/ggml.h"
@@ -12,7 +11,6 @@
 namespace hark::whisper {
 namespace {
 
-constexpr char kMagic[4] = {'l', 'm', 'g', 'g'};
 constexpr int32_t kFftBins = 201;
 constexpr size_t kMaxToken = 512, kMaxName = 256;  // bytes
 // Of ftype: the type of most tensors + 1000 * the version of the blocks' layout.
@@ -55,12 +53,6 @@ class GgmlFile::Reader {
     size_t at_ = 0;
 };
 
-bool GgmlFile::begins(const std::filesystem::path& path) {
-    char bytes[4] = {};
-    std::ifstream(path, std::ios::binary).read(bytes, sizeof bytes);
-    return std::equal(std::begin(bytes), std::end(bytes), kMagic);
-}
-
 GgmlFile::GgmlFile(const std::filesystem::path& path) : file_(path) {
     Reader reader(file_);
     read_header(reader);
@@ -69,9 +61,8 @@ GgmlFile::GgmlFile(const std::filesystem::path& path) : file_(path) {
 }
 
 void GgmlFile::read_header(Reader& reader) {
-    const std::string magic = reader.text(sizeof kMagic, "the magic number");
-    require(magic == std::string_view(kMagic, sizeof kMagic), file_.name(),
-            ": expected a ggml file, which begins with 'lmgg'");
+    require(reader.text(kMagic.size(), "the magic number") == kMagic, file_.name(),
+            ": expected a ggml file, which begins with ", kMagic);
     std::map<std::string, int64_t> sizes;
     for (const char* name :
          {"n_vocab", "n_audio_ctx", "n_audio_state", "n_audio_head", "n_audio_layer", "n_text_ctx",

@@ -11,6 +11,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/files.h"
@@ -25,8 +26,7 @@ class GgmlFile : public ModelFile, private TensorSource {
     // that is there twice or goes on behind the file's end.
     explicit GgmlFile(const std::filesystem::path& path);
 
-    // Whether the file begins as one of this format does.
-    static bool begins(const std::filesystem::path& path);
+    static constexpr std::string_view kMagic = "lmgg";  // a file's first bytes
 
     const char* format() const override { return "ggml"; }
     const Config& config() const override { return config_; }

@@ -1,6 +1,10 @@
 #include "whisper/model_file.h"
 
+#include "core/error.h"
+#include "core/files.h"
+#include "whisper/ctranslate2_file.h"
 #include "whisper/ggml_file.h"
+#include "whisper/openai_file.h"
 
 namespace hark::whisper {
 namespace {
@@ -25,9 +29,16 @@ class HuggingFaceFolder : public ModelFile {
 
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path) {
     std::error_code failed;
-    if (std::filesystem::is_regular_file(path, failed) && GgmlFile::begins(path))
-        return std::make_unique<GgmlFile>(path);
-    return std::make_unique<HuggingFaceFolder>(path);
+    if (std::filesystem::is_directory(path, failed)) {
+        if (std::filesystem::exists(path / "model.bin", failed)) return open_ctranslate2(path);
+        return std::make_unique<HuggingFaceFolder>(path);
+    }
+    const std::string begin = first_bytes(path, 4);
+    if (begin == "PK\x03\x04") return open_openai(path);
+    if (begin == GgmlFile::kMagic) return std::make_unique<GgmlFile>(path);
+    fail(path.string(), ": expected a Whisper model: a directory of Hugging Face's or CTranslate2's, ",
+         "OpenAI's .pt, which is a zip archive, or whisper.cpp's ggml file; found a file that ",
+         "begins with ", as_hex(begin));
 }
 
 }  // namespace hark::whisper

@@ -19,12 +19,15 @@ class ModelFile {
     // Under the names of Hugging Face's checkpoints, without "model." in front; matrices are
     // (out, in). A matrix may be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
+    // Whether the matrices are int8 with a scale a row, which --dtype auto keeps on the CPU.
+    virtual bool int8() const { return false; }
     // Throws Error where the format carries no vocabulary, which names --vocab.
     virtual Tokenizer tokenizer() const = 0;
 };
 
-// Opens a model by what lies at `path`: a Hugging Face directory, or a ggml file. Throws Error naming file, key or
-// tensor: what is missing or is no model, and what was found.
+// Opens a model by what lies at `path`: a Hugging Face directory, a CTranslate2 directory
+// (model.bin), OpenAI's .pt, or a ggml file. Throws Error naming file, key or tensor: what is missing
+// or is no model, and what was found.
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path);
 
 }  // namespace hark::whisper

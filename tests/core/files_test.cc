@@ -110,6 +110,24 @@ TEST(Models, TheDemoModelIsFoundByNameAndByKind) {
     EXPECT_THROW(find_model("./none", "whisper"), Error);
 }
 
+TEST(Models, AWhisperModelMayBeAFile) {
+    test::TemporaryDirectory home;
+    ::setenv("HOME", home.path().c_str(), 1);
+    const std::filesystem::path models = home.path() / ".local/share/hark/models";
+    std::filesystem::create_directories(models / "whisper-both");
+    test::write_text(models / "whisper-both/config.json", "{}");
+    for (const char* name : {"tiny.pt", "ggml-base.bin", "both.pt"})
+        test::write_text(models / name, "x");
+    EXPECT_EQ(find_model("tiny", "whisper"), models / "tiny.pt");
+    EXPECT_EQ(find_model("tiny.pt", "whisper"), models / "tiny.pt");
+    EXPECT_EQ(find_model("base", "whisper"), models / "ggml-base.bin");
+    EXPECT_EQ(find_model("both", "whisper"), models / "whisper-both");
+    EXPECT_EQ(find_model((models / "tiny.pt").string(), "whisper"), models / "tiny.pt");
+    EXPECT_THROW(find_model("tiny", "gpt"), Error);
+    std::filesystem::create_symlink("tiny.pt", models / "whisper-default");
+    EXPECT_EQ(find_model("", "whisper"), models / "whisper-default");
+}
+
 TEST(Models, ADirectoryThatHoldsNoModelSaysWhatItHolds) {
     test::TemporaryDirectory directory;
     const auto message = [&](const std::string& kind) {

@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "fuzz/seeds.h"
 #include "text/bpe.h"
+#include "text/byte_alphabet.h"
+#include "text/lines.h"
 #include "text/utf8.h"
 
 using namespace hark;
@@ -32,7 +34,7 @@ const std::string& byte_vocabulary() {
 
 Bpe parse(uint8_t reader, std::string_view text) {
     const size_t half = text.find('\0');
-    switch (reader % 4) {
+    switch (reader % 5) {
         case 0:
             return Bpe::parse_tokenizer_json(text, "T");
         case 1:
@@ -40,8 +42,13 @@ Bpe parse(uint8_t reader, std::string_view text) {
                                                half == text.npos ? "" : text.substr(half + 1), "M");
         case 2:
             return Bpe::parse_tiktoken(text, "R");
-        default:
+        case 3:
             return Bpe::parse_llmc(text, "L");
+        default: {
+            std::vector<std::string> tokens;
+            for_each_line(text, [&](std::string_view line, size_t) { tokens.emplace_back(line); });
+            return Bpe::from_token_list(tokens, "L");
+        }
     }
 }
 
@@ -60,7 +67,11 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     std::memcpy(llmc.data(), fields, sizeof fields);
     for (int byte = 0; byte < 256; ++byte) llmc += std::string{'\x01', static_cast<char>(byte)};
     llmc += std::string("\x02he\x07<|end|>");
-    return {std::string(1, '\0') + R"({"model":{"type":"BPE","vocab":)" + vocabulary +
+    std::string list;
+    for (int byte = 0; byte < 256; ++byte)
+        list += spell_bytes(std::string(1, static_cast<char>(byte))) + "\n";
+    return {"\x04" + list + "he\nhel\n<|endoftext|>\n<|end|>\n",
+            std::string(1, '\0') + R"({"model":{"type":"BPE","vocab":)" + vocabulary +
                 R"(,"merges":["h e",["he","l"]]},"pre_tokenizer":{"type":"ByteLevel",)"
                 R"("add_prefix_space":false},"added_tokens":[{"id":258,"content":"<|end|>",)"
                 R"("special":true}]})",

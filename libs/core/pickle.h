@@ -1,0 +1,48 @@
+// Python's pickles, read as data: no code is run, whatever one asks for.
+// Source: CPython Lib/pickletools.py; protocol 2 as torch.save writes it.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hark {
+
+struct PickleValue {
+    enum class Kind : uint8_t {
+        none,
+        number,      // whole, or a truth value
+        real,        // a float, whose value nobody asks for
+        text,        //
+        tuple,       //
+        list,        //
+        dict,        // items are key, value, key, value ...
+        global,      // text: its module and name, "torch FloatStorage"
+        call,        // text: the global that Python would call; item: the tuple of its arguments
+        persistent,  // item: what stands for something outside the pickle
+    };
+    Kind kind = Kind::none;
+    int64_t number = 0;
+    std::string text;
+    std::vector<uint32_t> items;  // of Pickle, by number: values share and may even hold themselves
+};
+
+class Pickle {
+  public:
+    // Only the `globals` may be named: "torch FloatStorage". Throws Error that begins with `where`
+    // and names the global or the opcode that is none of a tensor file's, or says what is broken.
+    Pickle(std::string_view bytes, const std::set<std::string>& globals, const std::string& where);
+
+    const PickleValue& root() const { return values_[root_]; }
+    const PickleValue& operator[](uint32_t item) const { return values_[item]; }
+    // The value of a text key in a dict; nullptr where there is none.
+    const PickleValue* find(const PickleValue& dict, std::string_view key) const;
+
+  private:
+    std::vector<PickleValue> values_;
+    uint32_t root_ = 0;
+};
+
+}  // namespace hark

@@ -1,0 +1,69 @@
+// The tensors of CTranslate2's model.bin.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/byte_cursor.h"
+#include "core/files.h"
+#include "core/tensor_source.h"
+
+namespace hark::whisper {
+
+// The variables of a model.bin, mapped. Version 6: u32 version, the specification's name (u16
+// length with the NUL behind it, bytes) and u32 revision; u32 variables, each its name, u8 rank,
+// u32 dimensions, u8 dtype, u32 bytes and its data; u32 aliases, each its name and its variable's.
+// Source: OpenNMT/CTranslate2 python/ctranslate2/specs/model_spec.py, _serialize.
+class Ctranslate2Variables {
+  public:
+    // Throws Error naming the file and the variable: truncated, or whose bytes do not fit its
+    // shape.
+    explicit Ctranslate2Variables(const std::filesystem::path& path);
+
+    const std::string& name() const { return file_.name(); }
+    // nullptr where there is neither a variable nor an alias of that name. `begin` and `end` count
+    // from the file's first byte.
+    const TensorEntry* find(const std::string& variable) const;
+    // The same; throws Error where there is none.
+    const TensorEntry& need(const std::string& variable) const;
+    // The value of a scalar such as "encoder/num_heads".
+    int64_t number(const std::string& variable) const;
+    int64_t dim(const std::string& variable, size_t i) const;
+
+    const std::byte* data(const TensorEntry& entry) const { return file_.data() + entry.begin; }
+    void forget(const TensorEntry& entry) const;
+
+  private:
+    void read_header(ByteCursor& in);
+    void read_variable(ByteCursor& in);
+
+    MappedFile file_;
+    std::map<std::string, TensorEntry> variables_;
+    std::map<std::string, std::string> aliases_;
+};
+
+// The same under Hugging Face's names: queries, keys and values apart, int8 as f32.
+class Ctranslate2Tensors : public TensorSource {
+  public:
+    // `file` outlives it.
+    explicit Ctranslate2Tensors(const Ctranslate2Variables& file) : file_(file) {}
+
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
+    bool has(const std::string& name) const override;
+    void forget_taken() override;
+
+  private:
+    std::byte* buffer(size_t bytes);
+    Tensor widened(Tensor tensor, const std::byte* stored, int64_t first_row,
+                   const std::string& scales_name);
+
+    const Ctranslate2Variables& file_;
+    std::vector<const TensorEntry*> taken_;
+    std::vector<std::unique_ptr<std::byte[]>> buffers_;
+};
+
+}  // namespace hark::whisper

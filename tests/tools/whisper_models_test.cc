@@ -1,0 +1,63 @@
+// whisper-transcribe with models in other formats than Hugging Face's: the text is the same.
+#include <gtest/gtest.h>
+
+#include "support/process.h"
+#include "whisper/model_writers.h"
+
+namespace hark::test {
+namespace {
+
+const std::string& mel() {
+    static const std::string kMel =
+        run_shell("cd " + samples_dir().string() + " && audio-decode hat.wav nacht.wav | mel").out;
+    return kMel;
+}
+
+ProcessResult transcribe(const std::string& model, std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--model", model, "--threads", "1", "--temperature", "0"});
+    return run_tool("whisper-transcribe", arguments, mel());
+}
+
+// Segments with tokens, times and probabilities to the last digit.
+std::string demo_says() { return transcribe("demo", {"--dtype", "f32", "--format", "jsonl"}).out; }
+
+TEST(ModelFormats, OpenaisFileTakesAVocabulary) {
+    TemporaryDirectory directory;
+    const std::string model = (directory.path() / "demo.pt").string();
+    write_openai(model);
+    ProcessResult result = transcribe(model, {});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find("--vocab"), std::string::npos) << result.err;
+    std::filesystem::create_directory(directory.path() / "words");
+    const std::string ranks = (directory.path() / "words/demo.tiktoken").string();
+    const std::string demo = (source_dir() / "models/whisper-demo").string();
+    write_ranks(ranks);
+    const std::string expected = demo_says();
+    ASSERT_NE(expected.find("his hat"), std::string::npos) << expected;
+    for (const std::string& vocab : {ranks, demo, demo + "/tokenizer.json"}) {
+        result = transcribe(model, {"--vocab", vocab, "--dtype", "f32", "--format", "jsonl"});
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        EXPECT_EQ(result.out, expected) << vocab;
+    }
+    result = transcribe(model, {"--vocab", model});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find("demo.pt: line 1"), std::string::npos) << result.err;
+}
+
+TEST(ModelFormats, Ctranslate2sDirectoryHasAllItNeeds) {
+    TemporaryDirectory directory;
+    std::filesystem::copy(source_dir() / "models/whisper-demo/tokenizer.json",
+                          directory.path() / "tokenizer.json");
+    write_text(directory.path() / "config.json", "{\"alignment_heads\": null}");
+    write_text(directory.path() / "model.bin", Ctranslate2Writer(false).text());
+    const std::string model = directory.path().string();
+    const ProcessResult floats = transcribe(model, {"--dtype", "f32", "--format", "jsonl"});
+    EXPECT_EQ(floats.out, demo_says()) << floats.err;
+    write_text(directory.path() / "model.bin", Ctranslate2Writer(true).text());
+    const ProcessResult int8 = transcribe(model, {"--format", "text"});
+    ASSERT_NE(int8.out, "") << int8.err;
+    EXPECT_EQ(int8.out, transcribe("demo", {"--format", "text"}).out);
+}
+
+}  // namespace
+}  // namespace hark::test
