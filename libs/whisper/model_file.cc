@@ -36,7 +36,8 @@ std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path) {
     const std::string begin = first_bytes(path, 4);
     if (begin == "PK\x03\x04") return open_openai(path);
     if (begin == GgmlFile::kMagic) return std::make_unique<GgmlFile>(path);
-    fail(path.string(), ": expected a Whisper model: a directory of Hugging Face's or CTranslate2's, ",
+    fail(path.string(),
+         ": expected a Whisper model: a directory of Hugging Face's or CTranslate2's, ",
          "OpenAI's .pt, which is a zip archive, or whisper.cpp's ggml file; found a file that ",
          "begins with ", as_hex(begin));
 }

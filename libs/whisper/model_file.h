@@ -26,8 +26,8 @@ class ModelFile {
 };
 
 // Opens a model by what lies at `path`: a Hugging Face directory, a CTranslate2 directory
-// (model.bin), OpenAI's .pt, or a ggml file. Throws Error naming file, key or tensor: what is missing
-// or is no model, and what was found.
+// (model.bin), OpenAI's .pt, or a ggml file. Throws Error naming file, key or tensor: what is
+// missing or is no model, and what was found.
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path);
 
 }  // namespace hark::whisper

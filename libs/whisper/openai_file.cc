@@ -44,7 +44,10 @@ class OpenaiTensors : public TensorSource {
 class OpenaiFile : public ModelFile {
   public:
     explicit OpenaiFile(const std::filesystem::path& path)
-        : path_(path), file_(path), config_(config_of_sizes(file_.numbers("dims"), file_.name())), tensors_(file_) {}
+        : path_(path),
+          file_(path),
+          config_(config_of_sizes(file_.numbers("dims"), file_.name())),
+          tensors_(file_) {}
 
     const char* format() const override { return "OpenAI"; }
     const Config& config() const override { return config_; }
