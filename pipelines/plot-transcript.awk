@@ -112,7 +112,7 @@ function heading(   loudest, share, summary) {
     # The model hears nothing that is 8 below the loudest. Silence is dark.
     loudest = ENVIRON["loudest"] > -2 ? ENVIRON["loudest"] : -2
     printf "set cbrange [%g:%g]\n", loudest - 8, loudest
-    print "set cblabel 'log10 of power'"
+    print "set cblabel 'log10 of power' offset 0.6"
     share = 100 * spoken / seconds
     summary = sprintf("%s, %d word%s, %.0f %% speech", \
         seconds < 60 ? seconds " s" : minutes(seconds) " min", words, words == 1 ? "" : "s", share)
@@ -168,7 +168,10 @@ function draw_words(s) {
     area(words_height(s), "words")
     printf "set yrange [%g:0.35]\n", (rows[s] < 2 ? 2 : rows[s]) + 0.75
     print "unset ytics"
-    draw_table(s, "FILE using 1:($5+0.48):($2-$1):(0):6 with vectors nohead lw 2 lc rgb variable notitle, " \
+    # The lines of two words that touch do not.
+    print "short = " 1.5 / scale
+    draw_table(s, "FILE using ($1+short):($5+0.48):($2-$1>3*short?$2-$1-2*short:0):(0):6 " \
+        "with vectors nohead lw 2 lc rgb variable notitle, " \
         "FILE using 4:5:7:6 with labels tc rgb variable notitle")
     at += gap
 }

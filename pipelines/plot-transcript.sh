@@ -29,7 +29,7 @@ out="${name%.*}.png"
 check_transcriber 1 --word-timestamps --format json "$@" || exit
 
 strip=20    # seconds
-longest=600 # seconds: more would not fit the height of a picture
+longest=600 # seconds: the picture of more would be too tall to look at
 work="$(mktemp -d)"
 trap 'rm -rf "$work" "$out.unfinished"' EXIT
 

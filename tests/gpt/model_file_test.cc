@@ -47,6 +47,7 @@ Demo& the_demo() {
 
 std::string floats(const float* from, int64_t count, uint32_t type) {
     std::string bytes;
+    bytes.reserve(static_cast<size_t>(count) * sizeof(float));
     for (int64_t i = 0; i < count; ++i)
         bytes += type == kF32    ? GgufWriter::number(from[i])
                  : type == kBf16 ? GgufWriter::number(to_bf16(from[i]).bits)
@@ -167,8 +168,9 @@ TEST_F(ModelFiles, GgufOfTheDemoIsTheDemo) {
                         expected[static_cast<size_t>(i)] =
                             to_float(to_bf16(expected[static_cast<size_t>(i)]));
         EXPECT_EQ(parameters_of(*file), expected) << type;
-        if (type != kBf16)
+        if (type != kBf16) {
             EXPECT_EQ(generated(*file, file->tokenizer()), generated(*the_demo().file, bpe));
+        }
     }
 }
 
