@@ -102,7 +102,7 @@ Model read_tensors(TensorSource& file, const Config& config, Precision precision
 
 Model read_model(ModelFile& file, Precision precision, const MemorySource& memory) {
     if (precision.weights == Precision::Weights::keep && file.int8())
-        precision.weights = Precision::Weights::int8;
+        precision = precision_of("int8");
     return read_tensors(file.tensors(), file.config(), precision, memory);
 }
 

@@ -19,7 +19,7 @@ class ModelFile {
     // Under the names of Hugging Face's checkpoints, without "model." in front; matrices are
     // (out, in). A matrix may be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
-    // Whether the matrices are int8 with a scale a row, which --dtype auto keeps on the CPU.
+    // Whether the matrices are int8 with a scale a row: --dtype auto is int8 then on the CPU.
     virtual bool int8() const { return false; }
     // Throws Error where the format carries no vocabulary, which names --vocab.
     virtual Tokenizer tokenizer() const = 0;

@@ -180,6 +180,7 @@ TEST_F(WrittenFiles, Ctranslate2sInt8StaysInt8) {
     expect_same(*file, demo(), kInt8);
     const Model model = read_model(*file, {});
     EXPECT_EQ(model.precision.weights, Precision::Weights::int8);
+    EXPECT_EQ(model.precision.cache, Dtype::f16);
     const Matrix& qkv = model.decoder.blocks[3].attn.qkv.weight;
     ASSERT_EQ(describe(qkv.values), "int8 (768, 256)");
     const Tensor keys =
