@@ -29,7 +29,7 @@ struct Options {
         flags.add(
             "model", model,
             "NAME|PATH `demo`, or another model by its name; with a '/' in it, a directory of "
-            "Hugging Face's or CTranslate2's, or OpenAI's file.pt");
+            "Hugging Face's or CTranslate2's, OpenAI's FILE.pt, or whisper.cpp's ggml-FILE.bin");
         flags.add("vocab", vocab,
                   "FILE|DIR vocabulary of a model whose file carries none: multilingual.tiktoken "
                   "or gpt2.tiktoken, a tokenizer.json, or a directory that has one");

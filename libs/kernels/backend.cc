@@ -64,8 +64,8 @@ Context make_cpu_context(int64_t threads) {
 void ComputeOptions::flags(Flags& flags) {
     this->flags(
         flags, {"auto", "f32", "f16", "bf16", "int8"},
-        "TYPE of the weights in memory; auto: on the CPU as they are stored, computing in float32, "
-        "on a GPU f16; int8 and bf16 trade accuracy for speed");
+        "TYPE of the weights in memory; auto: as they are stored, quantised ones too, computing in "
+        "float32 on the CPU and in f16 on a GPU; int8 and bf16 trade accuracy for speed");
 }
 
 void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
@@ -101,7 +101,8 @@ Context ComputeOptions::context_at(int place) const {
 Precision precision_of(const std::string& dtype, Device device) {
     using Weights = Precision::Weights;
     if (device == Device::cuda) {
-        if (dtype == "auto" || dtype == "f16") return {Weights::f16, Dtype::f16, Dtype::f16};
+        if (dtype == "auto") return {Weights::keep_f16, Dtype::f16, Dtype::f16};
+        if (dtype == "f16") return {Weights::f16, Dtype::f16, Dtype::f16};
         if (dtype == "bf16") return {Weights::bf16, Dtype::bf16, Dtype::bf16};
         if (dtype == "int8") return {Weights::int8, Dtype::f16, Dtype::f16};
     }

@@ -38,14 +38,15 @@ struct ComputeOptions {
 
 // How a model keeps its weights and its caches in memory.
 struct Precision {
-    // The dtype of the weights; `keep` takes f16 where the file's values fit it exactly, else f32.
-    enum class Weights { keep, f32, f16, bf16, int8 } weights = Weights::keep;
+    // The dtype of the weights. `keep` leaves matrices of quantised blocks as they are and takes f16
+    // where the file's values fit it exactly, else f32; `keep_f16` takes f16 for all others.
+    enum class Weights { keep, keep_f16, f32, f16, bf16, int8 } weights = Weights::keep;
     Dtype cache = Dtype::f32;        // keys and values
     Dtype activations = Dtype::f32;  // f32 on the CPU
 };
 
 // On the CPU auto and f32 compute what the reference computes; f16, bf16 and int8 also halve the
-// cache. A GPU computes in f16 (bf16 for bf16, f32 for f32), auto with weights in f16.
+// cache. A GPU computes in f16 (bf16 for bf16, f32 for f32), auto with weights in f16 or quantised.
 Precision precision_of(const std::string& dtype, Device device = Device::cpu);
 
 }  // namespace hark

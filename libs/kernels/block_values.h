@@ -15,10 +15,11 @@
 #include <cstdint>
 
 #include "core/both.h"
-#include "core/half.h"
 #include "core/tensor.h"
 #ifdef __CUDACC__
 #include <cuda_fp16.h>
+#else
+#include "core/half.h"
 #endif
 
 namespace hark {
@@ -26,7 +27,7 @@ namespace hark {
 // The f16 at two bytes, which need not be aligned.
 HARK_BOTH float half_at(const uint8_t* bytes) {
     const uint16_t bits = static_cast<uint16_t>(bytes[0] | bytes[1] << 8);
-#ifdef __CUDA_ARCH__
+#ifdef __CUDACC__
     return __half2float(__ushort_as_half(bits));
 #else
     return to_float(f16_t{bits});

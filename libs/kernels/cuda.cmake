@@ -34,7 +34,7 @@ add_library(hark_cuda SHARED
     attention_wgmma.cu cache.cu column_sums.cu conv1d.cu cross_entropy.cu cuda_context.cu
     elementwise.cu embedding.cu embedding_backward.cu folded_attention.cu
     folded_attention_splits.cu gradients.cu hopper.cu layer_norm.cu layer_norm_backward.cu
-    linear.cu linear_batch.cu linear_gradients.cu linear_product.cu linear_rows.cu linear_tiles.cu
+    linear.cu linear_batch.cu linear_gradients.cu linear_product.cu linear_quantized.cu linear_rows.cu linear_tiles.cu
     linear_wgmma.cu matrix_product.cu muon.cu optimizer.cu self_attention.cu
     self_attention_backward_wgmma.cu self_attention_tiles.cu self_attention_wgmma.cu)
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)

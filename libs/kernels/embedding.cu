@@ -1,4 +1,5 @@
 // embedding, add_positions and select_rows on the GPU.
+#include "kernels/quantized.cuh"
 #include "kernels/rows.cuh"
 
 namespace hark::cuda {
@@ -25,6 +26,28 @@ __global__ void embedding_kernel(Embedding args, Y* __restrict__ y, const W* __r
             const Pack<float, V> places = load_pack<V>(args.positions + place * args.channels + c);
             for (int v = 0; v < V; ++v)
                 out.values[v] = from_f32<Y>(fmaf(to_f32(words.values[v]), scale, places.values[v]));
+        }
+        store_pack(y + row * args.channels + c, out);
+    }
+}
+
+// The same from a quantised table.
+template <class Block>
+__global__ void quantized_embedding_kernel(Embedding args, __half* __restrict__ y,
+                                           const uint8_t* __restrict__ table, int64_t row_bytes) {
+    let_next_start();
+    const int64_t row = row_of_thread();
+    if (row >= args.rows) return;
+    const int64_t token = args.tokens[row], place = args.position[row];
+    const bool known = 0 <= token && token < args.vocabulary && 0 <= place && place < args.places;
+    for (int64_t c = int64_t{threadIdx.x} * kBlockPack; c < args.channels;
+         c += int64_t{blockDim.x} * kBlockPack) {
+        Pack<__half, kBlockPack> out = nan_pack<__half, kBlockPack>();
+        if (known) {
+            const Pack<float, kBlockPack> words = load_blocks<Block>(table + token * row_bytes, c);
+            const float* places = args.positions + place * args.channels + c;
+            for (int v = 0; v < kBlockPack; ++v)
+                out.values[v] = from_f32<__half>(words.values[v] + places[v]);
         }
         store_pack(y + row * args.channels + c, out);
     }
@@ -93,6 +116,19 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
         kernel<<<grid.blocks, grid.threads, 0, stream_of(ctx)>>>(
             args, static_cast<Y*>(y.data), static_cast<const W*>(table.values.data));
     };
+    if (is_quantized(table.values.dtype)) {
+        check_half("embedding", y);
+        const RowGrid packs_grid(rows, channels / kBlockPack);
+        with_block_type(table.values.dtype, [&](auto block) {
+            quantized_embedding_kernel<decltype(block)>
+                <<<packs_grid.blocks, packs_grid.threads, 0, stream_of(ctx)>>>(
+                    args, static_cast<__half*>(y.data),
+                    static_cast<const uint8_t*>(table.values.data),
+                    static_cast<int64_t>(row_bytes(table.values.dtype, channels)));
+        });
+        CUDA_CHECK(cudaGetLastError());
+        return;
+    }
     with_float_type(y.dtype, [&](auto y_value) {
         if (scaled) return launch(y_value, int8_t{});
         with_float_type(table.values.dtype, [&](auto w_value) { launch(y_value, w_value); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/lt.cuh"
+#include "kernels/quantized.cuh"
 #include "kernels/rows.cuh"
 
 namespace hark::cuda {
@@ -42,6 +43,7 @@ __global__ void convert_kernel(To* to, const From* from, const float* scales, in
 }  // namespace
 
 void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
+    if (is_quantized(from.dtype)) return dequantize(ctx, to, from);
     const int64_t rows = from.dim(0), k = from.dim(1);
     const bool wide = in_packs(k, {to.data, from.data});
     const auto launch = [&](auto to_value, auto from_value) {

@@ -86,6 +86,7 @@ Dtype dtype_of_kind(Kind kind) {
 
 Matrix convert(Weights& weights, const std::vector<Part>& parts, int64_t size, Kind kind) {
     if (kind == Kind::keep) kind = kept(parts, size);
+    if (kind == Kind::keep_f16) kind = Kind::f16;
     int64_t rows = 0;
     for (const Part& part : parts) rows += part.rows;
     const Dtype dtype = dtype_of_kind(kind);
@@ -163,7 +164,8 @@ Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights 
         parts.push_back({tensor.dim(0), [tensor](int64_t first, int64_t count, float* rows) {
                              widen_rows(rows, tensor, first, count);
                          }});
-    if (precision == Kind::keep && are_of_one_quantized_type(stored))
+    const bool keeps = precision == Kind::keep || precision == Kind::keep_f16;
+    if (keeps && are_of_one_quantized_type(stored))
         return settled(stacked(*this, stored, parts, size));
     return settled(convert(*this, parts, size, precision));
 }

@@ -39,7 +39,7 @@ class Weights {
     // The parts (N1, K), (N2, K), ... one below the other: (N1 + N2 + ..., K) in the precision
     // given to the constructor, or in another one.
     // keep: quantised parts of one type as they are; else f16 where every value of all parts fits it
-    // exactly, else f32. f16 and bf16: rounded to
+    // exactly, else f32. keep_f16: quantised parts likewise, else f16. f16 and bf16: rounded to
     // nearest even; f16 refuses a value beyond its range. int8: symmetric, a scale a row,
     // amax / 127, rounded to nearest; a row of zeros has scale 0.
     Matrix matrix(std::initializer_list<Tensor> parts) { return matrix(parts, precision_); }

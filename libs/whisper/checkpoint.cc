@@ -9,7 +9,8 @@ namespace {
 // Reads layers by the checkpoint's own names.
 class LayerReader {
   public:
-    LayerReader(TensorSource& file, Weights& weights) : file_(file), weights_(weights) {}
+    LayerReader(TensorSource& file, Weights& weights, Precision::Weights precision)
+        : file_(file), weights_(weights), precision_(precision) {}
 
     LayerNorm norm(const std::string& name, int64_t c) {
         return {weights_.vector({file_.take(name + ".weight", {c})}),
@@ -28,9 +29,13 @@ class LayerReader {
         return {qkv, linear(name + ".out_proj", c, c)};
     }
     CrossAttention cross_attention(const std::string& name, int64_t c) {
-        Linear kv{weights_.matrix({file_.take(name + ".k_proj.weight", {c, c}),
-                                   file_.take(name + ".v_proj.weight", {c, c})}),
-                  weights_.vector({zeros_of(c), file_.take(name + ".v_proj.bias", {c})})};
+        Linear kv{
+            weights_.matrix(
+                {file_.take(name + ".k_proj.weight", {c, c}),
+                 file_.take(name + ".v_proj.weight", {c, c})},
+                // On a GPU folded_attention() takes no blocks.
+                precision_ == Precision::Weights::keep_f16 ? Precision::Weights::f16 : precision_),
+            weights_.vector({zeros_of(c), file_.take(name + ".v_proj.bias", {c})})};
         return {linear(name + ".q_proj", c, c), kv, linear(name + ".out_proj", c, c)};
     }
     Mlp mlp(const std::string& block, int64_t c, int64_t hidden) {
@@ -40,10 +45,12 @@ class LayerReader {
   private:
     TensorSource& file_;
     Weights& weights_;
+    Precision::Weights precision_;
 };
 
-Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config) {
-    LayerReader layers(file, weights);
+Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config,
+                     Precision::Weights precision) {
+    LayerReader layers(file, weights, precision);
     const int64_t c = config.n_audio_state;
     Encoder encoder;
     encoder.n_head = config.n_audio_head;
@@ -65,8 +72,9 @@ Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config)
     return encoder;
 }
 
-Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config) {
-    LayerReader layers(file, weights);
+Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config,
+                     Precision::Weights precision) {
+    LayerReader layers(file, weights, precision);
     const int64_t c = config.n_text_state;
     Decoder decoder;
     decoder.token_embedding =
@@ -91,8 +99,8 @@ Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config)
 Model read_tensors(TensorSource& file, const Config& config, Precision precision,
                    const MemorySource& memory) {
     Weights weights(precision.weights, memory);
-    Encoder encoder = read_encoder(file, weights, config);
-    Decoder decoder = read_decoder(file, weights, config);
+    Encoder encoder = read_encoder(file, weights, config, precision.weights);
+    Decoder decoder = read_decoder(file, weights, config, precision.weights);
     encoder.activations = decoder.activations = precision.activations;
     file.forget_taken();
     return {config, precision, std::move(encoder), std::move(decoder), std::move(weights)};

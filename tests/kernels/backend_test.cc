@@ -84,7 +84,7 @@ TEST(Backend, PrecisionSaysHowWeightsAndCachesAreKept) {
     expect("bf16", Weights::bf16, Dtype::f16);
     expect("int8", Weights::int8, Dtype::f16);
     EXPECT_EQ(precision_of("auto").activations, Dtype::f32);
-    EXPECT_EQ(precision_of("auto", Device::cuda).weights, Weights::f16);
+    EXPECT_EQ(precision_of("auto", Device::cuda).weights, Weights::keep_f16);
     EXPECT_EQ(precision_of("auto", Device::cuda).activations, Dtype::f16);
     EXPECT_EQ(precision_of("f32", Device::cuda).weights, Weights::f32);
     EXPECT_EQ(precision_of("bf16", Device::cuda).activations, Dtype::bf16);

@@ -27,6 +27,17 @@ TEST(QuantizedWeights, StayAsTheyAreOneBelowTheOther) {
     }
 }
 
+TEST(QuantizedWeights, AGpusAutoTakesF16ForAllOthers) {
+    TestDevice device(kCpuCase);
+    RandomBlocks blocks(Dtype::q5_0, 3, 64, 6);
+    std::vector<float> values = random_values(2 * 64, 7);
+    Weights weights(Kind::keep_f16);
+    EXPECT_EQ(weights.matrix({blocks.tensor()}).values.dtype, Dtype::q5_0);
+    const Tensor plain = TestDevice::host(values, {2, 64});
+    EXPECT_EQ(device.down(weights.matrix({plain}).values), TestDevice::rounded(values, Dtype::f16));
+    EXPECT_EQ(weights.matrix({plain, blocks.tensor()}).values.dtype, Dtype::f16);
+}
+
 TEST(QuantizedWeights, AnotherPrecisionOrMixedTypesTakeTheValues) {
     TestDevice device(kCpuCase);
     for (const Dtype dtype : kQuantized) {
@@ -154,8 +165,8 @@ TEST_P(Quantized, EmbeddingsAreThoseOfTheValues) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Quantized, testing::Values(kCpuCase, kOneThreadCase),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(Devices, Quantized,
+                         testing::Values(kCpuCase, kOneThreadCase, kCudaF16Case), name_of_case);
 
 }  // namespace
 }  // namespace hark::test

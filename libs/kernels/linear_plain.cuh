@@ -1,0 +1,77 @@
+// linear of few rows on the plain units, for weights of any kind.
+#pragma once
+
+#include "kernels/linear_rows.cuh"
+
+namespace hark::cuda {
+
+constexpr int kWarps = 4;  // of a block
+constexpr int kMostRows = 8;
+
+// How rows of weights are read: those of a number each, V at a time.
+template <class W, int V>
+struct PlainRows {
+    using Stored = W;
+    static constexpr int kVector = V, kUnroll = 4;
+    static __device__ Pack<W, V> load(const W* row, int64_t k) { return load_pack<V>(row + k); }
+};
+
+// y (T, N) for R rows of x and O outputs a warp, for types and sizes that the matrix units do not
+// take. Every lane sums the products of its own columns in their order, then the lanes' sums are
+// added in a tree: for a row of x the same bits whatever R and O are, and so whatever the number
+// of rows.
+template <class X, class Rows, int R, int O>
+__global__ void __launch_bounds__(32 * kWarps)
+    plain_kernel(RowsProduct args, const X* x, const typename Rows::Stored* __restrict__ w,
+                 int64_t stride) {
+    constexpr int V = Rows::kVector;
+    let_next_start();
+    wait_for_previous();
+    const int lane = threadIdx.x % 32;
+    const int64_t n = (int64_t{blockIdx.x} * kWarps + threadIdx.x / 32) * O;
+    const int64_t t = int64_t{blockIdx.y} * R;
+    if (n >= args.n) return;
+    const X* xs[R];  // past the end the last row and output are computed again and not written
+    const typename Rows::Stored* ws[O];
+    for (int r = 0; r < R; ++r) xs[r] = x + min(t + r, args.rows - 1) * args.k;
+    for (int o = 0; o < O; ++o) ws[o] = w + min(n + o, args.n - 1) * stride;
+    float sums[R][O] = {};
+#pragma unroll Rows::kUnroll
+    for (int64_t k = int64_t{lane} * V; k < args.k; k += 32 * V) {
+        decltype(Rows::load(ws[0], k)) weights[O];
+        for (int o = 0; o < O; ++o) weights[o] = Rows::load(ws[o], k);
+        for (int r = 0; r < R; ++r) {
+            const Pack<X, V> inputs = load_pack<V>(xs[r] + k);
+            for (int o = 0; o < O; ++o)
+                for (int v = 0; v < V; ++v)
+                    sums[r][o] =
+                        fmaf(to_f32(inputs.values[v]), to_f32(weights[o].values[v]), sums[r][o]);
+        }
+    }
+    for (int r = 0; r < R; ++r) {
+        for (int o = 0; o < O; ++o) {
+            const float sum = warp_sum(sums[r][o]);
+            // One lane an output, so that the stores are spread over the warp.
+            if (lane != r * O + o || t + r >= args.rows || n + o >= args.n) continue;
+            const int64_t at = (t + r) * args.n + n + o;
+            store_any(args.y, args.y_type, at,
+                      finished(args, column_of(args, n + o), sum, residual_at(args, at)));
+        }
+    }
+}
+
+// stride: from one row of the weights to the next.
+template <class Rows, class X>
+void launch_plain(Context& ctx, const RowsProduct& args, const X* x, const typename Rows::Stored* w,
+                  int64_t stride) {
+    const auto launch = [&](auto kernel, int rows, int outputs) {
+        const dim3 grid(static_cast<unsigned>(ceil_div(args.n, kWarps * outputs)),
+                        static_cast<unsigned>(ceil_div(args.rows, rows)));
+        launch_early(ctx, kernel, grid, 32 * kWarps, 0, args, x, w, stride);
+    };
+    if (args.rows == 1) return launch(plain_kernel<X, Rows, 1, 1>, 1, 1);
+    if (args.rows <= 4) return launch(plain_kernel<X, Rows, 4, 2>, 4, 2);
+    launch(plain_kernel<X, Rows, kMostRows, 2>, kMostRows, 2);
+}
+
+}  // namespace hark::cuda

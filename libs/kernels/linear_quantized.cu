@@ -1,0 +1,53 @@
+// Products of quantised weights: few rows straight from the blocks, each read once for up to eight
+// rows of x; for many rows linear_product.cu converts them.
+#include "kernels/linear_plain.cuh"
+#include "kernels/quantized.cuh"
+#include "kernels/rows.cuh"
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class Block>
+struct BlockRows {
+    using Stored = uint8_t;
+    static constexpr int kVector = kBlockPack, kUnroll = 1;
+    static __device__ Pack<float, kBlockPack> load(const uint8_t* row, int64_t k) {
+        return load_blocks<Block>(row, k);
+    }
+};
+
+template <class Block>
+__global__ void dequantize_kernel(__half* to, const uint8_t* from, int64_t packs) {
+    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < packs;
+         i += int64_t{gridDim.x} * kThreads)
+        store_pack(to + i * kBlockPack,
+                   convert_pack<__half>(load_blocks<Block>(from, i * kBlockPack)));
+}
+
+}  // namespace
+
+void quantized_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+    check_half("linear", x);
+    const RowsProduct args(y, x, w, then);
+    const int64_t bytes = static_cast<int64_t>(row_bytes(w.values.dtype, args.k));
+    with_block_type(w.values.dtype, [&](auto block) {
+        launch_plain<BlockRows<decltype(block)>>(ctx, args, static_cast<const __half*>(x.data),
+                                                 static_cast<const uint8_t*>(w.values.data), bytes);
+    });
+}
+
+void dequantize(Context& ctx, Tensor to, Tensor from) {
+    check_half("linear", to);
+    const int64_t packs = from.size() / kBlockPack;
+    const auto blocks =
+        static_cast<unsigned>(std::min<int64_t>(ceil_div(packs, kThreads), 132 * 16));
+    with_block_type(from.dtype, [&](auto block) {
+        dequantize_kernel<decltype(block)><<<blocks, kThreads, 0, stream_of(ctx)>>>(
+            static_cast<__half*>(to.data), static_cast<const uint8_t*>(from.data), packs);
+    });
+    CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace hark::cuda

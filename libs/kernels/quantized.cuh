@@ -1,0 +1,41 @@
+// Rows of ggml's quantised blocks on the GPU (block_values.h), eight values at a time.
+#pragma once
+
+#include "kernels/block_values.h"
+#include "kernels/cuda_common.cuh"
+
+namespace hark::cuda {
+
+constexpr int kBlockPack = 8;  // divides every group
+
+// Values [k, k + 8) of a row; k is a multiple of 8.
+template <class Block>
+__device__ inline Pack<float, kBlockPack> load_blocks(const uint8_t* row, int64_t k) {
+    const uint8_t* block = row + k / Block::kValues * Block::kBytes;
+    const int at = static_cast<int>(k % Block::kValues);
+    const int g = at / Block::kGroup, j = at % Block::kGroup;
+    const float factor = Block::factor(block, g), offset = Block::offset(block, g);
+    Pack<float, kBlockPack> values;
+    for (int v = 0; v < kBlockPack; ++v) {
+        values.values[v] =
+            factor * static_cast<float>(Block::template number<OneLane>(block, g, j + v));
+        if (Block::kOffset) values.values[v] += offset;
+    }
+    return values;
+}
+
+// Beside quantised weights activations are f16, aligned to 16 bytes: what --dtype auto computes in.
+inline void check_half(const char* op, const Tensor& tensor) {
+    require(tensor.dtype == Dtype::f16 && reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0, op,
+            ": beside quantised weights expected f16 activations aligned to 16 bytes, found ",
+            tensor);
+}
+
+// linear for few rows of quantised weights, on the plain units (linear_quantized.cu); the bits of a
+// row do not depend on the others.
+void quantized_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+
+// to (rows, K) f16 = the values of quantised rows.
+void dequantize(Context& ctx, Tensor to, Tensor from);
+
+}  // namespace hark::cuda
