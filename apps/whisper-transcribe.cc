@@ -6,8 +6,11 @@
 #include <optional>
 
 #include "core/cli.h"
+#include "core/ending_signal.h"
 #include "core/models.h"
 #include "core/progress.h"
+#include "whisper/live_output.h"
+#include "whisper/live_session.h"
 #include "whisper/output.h"
 #include "whisper/recording_feed.h"
 #include "whisper/transcribe.h"
@@ -24,6 +27,7 @@ struct Options {
     TranscribeOptions transcribe;
     OutputOptions output;
     ComputeOptions compute;
+    bool live = false;
 
     void flags(Flags& flags) {
         flags.add(
@@ -33,6 +37,10 @@ struct Options {
         flags.add("vocab", vocab,
                   "FILE|DIR vocabulary of a model whose file carries none: multilingual.tiktoken "
                   "or gpt2.tiktoken, a tokenizer.json, or a directory that has one");
+        flags.add_switch(
+            "live", live,
+            "transcribe the sound as it comes (mel --chunk 1): as jsonl, lines of what "
+            "is heard so far and of what is final");
         transcribe.flags(flags);
         output.flags(flags);
         compute.flags(flags);
@@ -48,6 +56,12 @@ void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& 
             console.warning(concat(source, ": --clip begins at ", clips[i],
                                    " s, but the recording is only ", seconds,
                                    " s long: nothing is transcribed there"));
+}
+
+void report(const RecordingInfo& info, const std::string& error, Console& console) {
+    if (error.empty()) return;
+    const bool named = error.starts_with(info.source);
+    console.error(named ? error : info.source + ": " + error);
 }
 
 // Recordings go from the stream to the transcriber as long as it has room, and out in their order.
@@ -81,13 +95,32 @@ Transcriber::Listener listener_of(TranscriptOutput& output, Console& console) {
             concat(recording.info.source, ": ", static_cast<int>(recording.progress() * 100), "%"));
     };
     listener.end = [&output, &console](const Transcription& recording) {
-        const std::string& source = recording.info.source;
         output.end(recording.text(), recording.error);
-        if (recording.error.empty()) return;
-        const bool named = recording.error.starts_with(source);
-        console.error(named ? recording.error : source + ": " + recording.error);
+        report(recording.info, recording.error, console);
     };
     return listener;
+}
+
+LiveSession::Listener listener_of(LiveOutput& output, Console& console) {
+    return {
+        [&](const RecordingInfo& info, const LivePartial& partial) {
+            output.partial(info, partial);
+        },
+        [&](const RecordingInfo& info, const LiveSegment& segment) { output.final(info, segment); },
+        [&](const RecordingInfo& info, const std::string& error) {
+            output.end(info, error);
+            report(info, error, console);
+        }};
+}
+
+// Ctrl-C ends the sound: what has come becomes final.
+void transcribe_live_stdin(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+                           const Options& options, Console& console) {
+    LiveOutput output(options.output.formats.front());
+    LiveSession session(ctx, model, tokenizer, options.transcribe, listener_of(output, console));
+    LiveFeed feed(STDIN_FILENO, "stdin");
+    on_ending_signal(feed.stopper());
+    transcribe_live(feed, session);
 }
 
 // `windows` becomes the number of windows side by side once it is known.
@@ -107,6 +140,7 @@ void transcribe_stdin(const Options& options, Console& console, int64_t& windows
     const Tokenizer tokenizer = options.vocab.empty()
                                     ? file->tokenizer()
                                     : load_vocabulary(options.vocab, file->config().n_vocab);
+    if (options.live) return transcribe_live_stdin(ctx, model, tokenizer, options, console);
     TranscriptOutput output(options.output);
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe, listener_of(output, console),
                             draft ? &*draft : nullptr);
@@ -116,10 +150,14 @@ void transcribe_stdin(const Options& options, Console& console, int64_t& windows
     transcribe_all(feed, options, transcriber, console);
 }
 
-void run(const Options& options, Console& console) {
+void run(const Options& given, Console& console) {
+    Options options = given;
+    options.output.settle(options.live ? "jsonl" : "text");
     options.transcribe.check();
     options.output.check(options.transcribe.words.timestamps);
+    if (options.live) check_live(options.transcribe, options.output);
     require_piped_stdin("a mel stream");
+    if (options.live) hold_ending_signals();
     int64_t windows = 0;
     try {
         transcribe_stdin(options, console, windows);

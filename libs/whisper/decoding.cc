@@ -100,6 +100,14 @@ std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot
     return probabilities;
 }
 
+std::string WindowDecoder::likeliest_language(int64_t slot, double* probability) {
+    const std::map<std::string, double> all = language_probabilities(slot);
+    const auto best = std::max_element(
+        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (probability) *probability = best->second;
+    return best->first;
+}
+
 // A row longer than this is finished. Half the context is sampled at most; the last token sampled
 // may stand behind the context's end, as it is never decoded.
 int32_t WindowDecoder::max_length(const Row& row) const {

@@ -81,6 +81,8 @@ class WindowDecoder {
     // The probability of each language for the window in `slot`, by the model's first step. The
     // slot must not be decoding. Source: openai/whisper decoding.py, detect_language.
     std::map<std::string, double> language_probabilities(int64_t slot);
+    // The one that is likeliest, and how likely where that is asked for.
+    std::string likeliest_language(int64_t slot, double* probability = nullptr);
     // Begins to decode the windows in the tasks' slots: reads their prompts.
     void start(std::span<const WindowTask> tasks);
     // Aligns the text, without timestamps, with the first `frames` mel frames of the window in

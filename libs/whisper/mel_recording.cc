@@ -1,6 +1,7 @@
 #include "whisper/mel_recording.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/error.h"
 #include "speech/detector.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr float kSilence = -10.0f;  // log10 of the smallest power, 1e-10
 constexpr float kRange = 8.0f;      // what is kept below the maximum, in powers of ten
+constexpr float kQuiet = 1.5f;      // below the loudest frame, in powers of ten
 
 float normalise(float x, float max) { return (std::max(x, max - kRange) + 4.0f) / 4.0f; }
 
@@ -60,11 +62,18 @@ void MelRecording::add(const Chunk& chunk, int64_t n_mels) {
         speech_->insert(speech_->end(), regions->begin(), regions->end());
     }
 
-    if (!chunk.last) return;
-    content_frames_ = parse_content_frames(chunk);
-    const int64_t total = static_cast<int64_t>(frames_.size()) / n_mels_;
+    const int64_t total = first_ + static_cast<int64_t>(frames_.size()) / n_mels_;
+    content_frames_ = chunk.last ? parse_content_frames(chunk) : total;
     require(content_frames_ <= total, chunk.document.where, ": 'content_frames' is ",
             content_frames_, ", the recording has ", total, " frames");
+}
+
+void MelRecording::forget_before(int64_t frame) {
+    require(frame <= content_frames_, "frame ", frame, " of ", content_frames_);
+    if (frame <= first_) return;
+    frames_.erase(frames_.begin(), frames_.begin() + (frame - first_) * n_mels_);
+    first_ = frame;
+    speech_.reset();
 }
 
 std::vector<Region> MelRecording::detect_speech(const RegionOptions& options) const {
@@ -75,6 +84,23 @@ std::vector<Region> MelRecording::detect_speech(const RegionOptions& options) co
                                          static_cast<size_t>(content_frames_ * n_mels_));
     return speech_in_log_mel(content, static_cast<int>(n_mels_), content_frames_ * TimeMap::kFrame,
                              options);
+}
+
+std::pair<int64_t, int64_t> MelRecording::last_quiet(int64_t begin, int64_t end,
+                                                     int64_t least) const {
+    std::vector<float> levels;
+    for (int64_t frame = begin; frame < end; ++frame) {
+        const float* bands = frames_.data() + (frame - first_) * n_mels_;
+        levels.push_back(std::accumulate(bands, bands + n_mels_, 0.0f) /
+                         static_cast<float>(n_mels_));
+    }
+    if (levels.empty()) return {};
+    const float most = *std::max_element(levels.begin(), levels.end()) - kQuiet;
+    for (int64_t last = std::ssize(levels), first = last; last > 0; last = --first) {
+        while (first > 0 && levels[static_cast<size_t>(first - 1)] < most) --first;
+        if (last - first >= least) return {begin + first, begin + last};
+    }
+    return {};
 }
 
 MelRecording MelRecording::only(std::span<const TimeMap::Piece> pieces) const {
@@ -93,21 +119,21 @@ MelRecording MelRecording::only(std::span<const TimeMap::Piece> pieces) const {
 }
 
 void MelRecording::copy_normalised(int64_t seek, int64_t size, float* to) const {
-    const float* from = frames_.data() + seek * n_mels_;
+    const float* from = frames_.data() + (seek - first_) * n_mels_;
     for (int64_t i = 0; i < size * n_mels_; ++i)
         to[i] = normalised_ ? from[i] : normalise(from[i], max_);
 }
 
 void MelRecording::window(int64_t seek, int64_t size, std::span<float> to) const {
-    require(seek >= 0 && size >= 0 && seek + size <= content_frames_ && size <= kWindowFrames,
-            "window of ", size, " frames at ", seek, " of ", content_frames_);
+    require(seek >= first_ && size >= 0 && seek + size <= content_frames_ && size <= kWindowFrames,
+            "window of ", size, " frames at ", seek, " of ", first_, " to ", content_frames_);
     copy_normalised(seek, size, to.data());
     std::fill(to.begin() + size * n_mels_, to.end(), 0.0f);
 }
 
 void MelRecording::listening_window(int64_t seek, std::span<float> to) const {
-    const int64_t total = static_cast<int64_t>(frames_.size()) / n_mels_;
-    require(seek >= 0 && seek <= total, "window at ", seek, " of ", total);
+    const int64_t total = first_ + static_cast<int64_t>(frames_.size()) / n_mels_;
+    require(seek >= first_ && seek <= total, "window at ", seek, " of ", first_, " to ", total);
     const int64_t size = std::min(total - seek, kWindowFrames);
     copy_normalised(seek, size, to.data());
     // A normalised maximum m stands for the power 10^(4 m - 4), so its floor is m - 2.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/recordings.h"
@@ -18,13 +19,20 @@ class MelRecording {
     // is not `n_mels`, or the last chunk's content_frames does not fit its frames.
     void add(const Chunk& chunk, int64_t n_mels);
 
-    int64_t content_frames() const { return content_frames_; }  // floor(samples / 160)
+    // floor(samples / 160); before the last chunk, the frames that have come.
+    int64_t content_frames() const { return content_frames_; }
+    // Lets go of the frames before this one, and of the regions of speech. Nothing but windows
+    // behind them can be asked for any more.
+    void forget_before(int64_t frame);
     size_t bytes() const { return frames_.size() * sizeof(float); }
     // The regions of speech that the stream has told of; nullopt where it has told of none.
     const std::optional<std::vector<Region>>& speech() const { return speech_; }
     // The regions that the built-in detector finds. Throws Error for a normalised recording, whose
     // levels are lost.
     std::vector<Region> detect_speech(const RegionOptions& options) const;
+    // The last run of `least` frames or more in [begin, end) that are far quieter, by the mean level
+    // of their bands, than the loudest of them: 15 dB. Empty, at 0, where there is none.
+    std::pair<int64_t, int64_t> last_quiet(int64_t begin, int64_t end, int64_t least) const;
     // The frames [begin, end) of each piece, laid end to end, as a recording of its own.
     MelRecording only(std::span<const TimeMap::Piece> pieces) const;
 
@@ -39,6 +47,7 @@ class MelRecording {
     void copy_normalised(int64_t seek, int64_t size, float* to) const;
 
     std::vector<float> frames_;  // (frames, n_mels): log10, or as it came where normalised_
+    int64_t first_ = 0;          // frame of the recording that frames_ begins with
     int64_t n_mels_ = 0;
     int64_t content_frames_ = 0;
     float max_ = -10.0f;  // of log10 values; silence is log10(1e-10)

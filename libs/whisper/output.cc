@@ -29,7 +29,9 @@ std::string format_names() {
 }  // namespace
 
 void OutputOptions::flags(Flags& flags) {
-    flags.add("format", formats, ("FORMAT,... " + format_names()).c_str());
+    flags.add(
+        "format", formats,
+        concat("FORMAT,... ", format_names(), "; without it text, with --live jsonl").c_str());
     flags.add("output-dir", directory,
               "DIR write a file for each recording and format there; without it one format goes to "
               "stdout");
@@ -52,6 +54,10 @@ void OutputOptions::flags(Flags& flags) {
     flags.add_switch("highlight-words", layout.highlight_words,
                      "with --word-timestamps: underline each word in srt and vtt while it is "
                      "spoken");
+}
+
+void OutputOptions::settle(const std::string& format) {
+    if (formats.empty()) formats = {format};
 }
 
 void OutputOptions::check(bool words) const {

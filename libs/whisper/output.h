@@ -15,12 +15,14 @@
 namespace hark::whisper {
 
 struct OutputOptions {
-    std::vector<std::string> formats = {"text"};
+    std::vector<std::string> formats;
     std::string directory;  // empty: stdout
     std::string summary;    // a file with a line a recording; empty: none
     SubtitleLayout layout;
 
     void flags(Flags& flags);
+    // The format where none is given.
+    void settle(const std::string& format);
     // Throws UsageError; `words`: whether the segments will have them.
     void check(bool words) const;
 

@@ -6,7 +6,6 @@
 #include "kernels/cuda_library.h"
 #include "kernels/parallel.h"
 #include "kernels/transfer.h"
-#include "whisper/languages.h"
 
 namespace hark::whisper {
 namespace {
@@ -70,30 +69,12 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       memory_(ctx.host_arena.source()),
       windows_(memory_.tensor(Dtype::f32, {std::min(decoder_.slots(), kWindowsInMemory),
                                            kWindowFrames, model.config.n_mels})) {
-    const size_t fixed =
-        loop_options_.hotwords.size() +
-        (loop_options_.carry_initial_prompt ? loop_options_.initial_prompt.size() : 0);
-    require(loop_options_.hotwords.empty() || fixed <= decoder_.max_prompt(),
-            "--hotwords: a prompt holds ", decoder_.max_prompt(), " tokens, the hotwords ",
-            loop_options_.carry_initial_prompt ? "and the carried prompt " : "", "take ", fixed);
-    const bool multilingual = tokenizer.special().multilingual;
-    options_.language = language_code(options.language);
-    require(multilingual || options_.language == "auto" || options_.language == "en",
-            "the model knows English only: --language ", options.language, " cannot be had");
-    require(multilingual || options.task == "transcribe",
-            "the model knows English only: --task translate cannot be had");
-    require(multilingual || (!options.multilingual && options.language_windows == 1),
-            "the model knows English only: there is no language to detect");
-    if (multilingual && options_.language != "auto") tokenizer.language_token(options_.language);
+    options_.language = options.language_for(tokenizer, loop_options_);
 }
 
 void Transcriber::add(RecordingInfo info, std::string error, MelRecording mel) {
     Route route = options_.route(mel, loop_options_);
-    if (options_.language != "auto")
-        info.language = options_.language;
-    else if (!tokenizer_.special().multilingual)
-        info.language = "en";
-    if (mel.content_frames() == 0) info.language.clear();
+    info.language = mel.content_frames() == 0 ? "" : options_.language;
     recordings_.push_back(std::make_unique<Transcription>(
         std::move(info), std::move(error), std::move(mel), std::move(route), tokenizer_));
 }
@@ -157,7 +138,7 @@ void Transcriber::encode(std::span<const int64_t> slots, int64_t first) {
     decoder_.encode(slots, windows_.slice(first, first + std::ssize(slots)));
     for (const int64_t slot : slots) {
         if (options_.multilingual)
-            busy_[static_cast<size_t>(slot)].language = likeliest_language(slot, nullptr);
+            busy_[static_cast<size_t>(slot)].language = decoder_.likeliest_language(slot);
         waiting_.push_back(slot);
     }
 }
@@ -181,9 +162,7 @@ WindowTask Transcriber::task_of(int64_t slot) const {
     task.prompt = busy.work.prompt;
     task.language = busy.language;
     task.temperature = options_.temperature[busy.attempt];
-    // Each window and temperature has its own random numbers, whatever was drawn before.
-    Random seeds(static_cast<uint64_t>(options_.seed));
-    task.seed = seeds.next() + static_cast<uint64_t>(busy.work.seek) * 64 + busy.attempt;
+    task.seed = options_.window_seed(busy.work.seek, busy.attempt);
     return task;
 }
 
@@ -197,7 +176,7 @@ std::string Transcriber::detect_language(int64_t slot, const MelRecording& mel) 
         mel.listening_window(seek, window(0));
         decoder_.encode({&slot, 1}, windows_.slice(0, 1), WindowDecoder::Purpose::detect_language);
         double probability = 0;
-        const std::string language = likeliest_language(slot, &probability);
+        const std::string language = decoder_.likeliest_language(slot, &probability);
         if (probability > options_.language_threshold) return language;
         auto vote = std::find_if(votes.begin(), votes.end(),
                                  [&](const auto& other) { return other.first == language; });
@@ -207,14 +186,6 @@ std::string Transcriber::detect_language(int64_t slot, const MelRecording& mel) 
     return std::max_element(votes.begin(), votes.end(),
                             [](const auto& a, const auto& b) { return a.second < b.second; })
         ->first;
-}
-
-std::string Transcriber::likeliest_language(int64_t slot, double* probability) {
-    const std::map<std::string, double> all = decoder_.language_probabilities(slot);
-    const auto best = std::max_element(
-        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (probability) *probability = best->second;
-    return best->first;
 }
 
 void Transcriber::finish(int64_t slot, const DecodingResult& result) {

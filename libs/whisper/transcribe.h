@@ -70,7 +70,6 @@ class Transcriber {
     void start_waiting();
     WindowTask task_of(int64_t slot) const;
     std::string detect_language(int64_t slot, const MelRecording& mel);
-    std::string likeliest_language(int64_t slot, double* probability);
     void finish(int64_t slot, const DecodingResult& result);
     // `moved_on`: a window has ended, so that there is progress to tell of.
     void give_out(bool moved_on);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "text/utf8.h"
+#include "whisper/languages.h"
 #include "whisper/strings.h"
 
 namespace hark::whisper {
@@ -224,6 +225,32 @@ LoopOptions TranscribeOptions::loop(const Tokenizer& tokenizer, size_t max_promp
     options.thresholds = thresholds;
     options.hallucination_silence = words.hallucination_silence;
     return options;
+}
+
+std::string TranscribeOptions::language_for(const Tokenizer& tokenizer,
+                                            const LoopOptions& loop) const {
+    const size_t fixed =
+        loop.hotwords.size() + (loop.carry_initial_prompt ? loop.initial_prompt.size() : 0);
+    require(loop.hotwords.empty() || fixed <= loop.max_prompt, "--hotwords: a prompt holds ",
+            loop.max_prompt, " tokens, the hotwords ",
+            loop.carry_initial_prompt ? "and the carried prompt " : "", "take ", fixed);
+    const bool known = tokenizer.special().multilingual;
+    const std::string code = language_code(language);
+    require(known || code == "auto" || code == "en", "the model knows English only: --language ",
+            language, " cannot be had");
+    require(known || task == "transcribe",
+            "the model knows English only: --task translate cannot be had");
+    require(known || (!multilingual && language_windows == 1),
+            "the model knows English only: there is no language to detect");
+    if (!known) return "en";
+    if (code == "auto") return "";
+    tokenizer.language_token(code);
+    return code;
+}
+
+uint64_t TranscribeOptions::window_seed(int64_t seek, size_t attempt) const {
+    Random seeds(static_cast<uint64_t>(seed));
+    return seeds.next() + static_cast<uint64_t>(seek) * 64 + attempt;
 }
 
 }  // namespace hark::whisper

@@ -51,6 +51,11 @@ struct TranscribeOptions {
     // What the decoder and the loop make of them. Throw Error where the model cannot do it.
     DecodingOptions decoding(const Tokenizer& tokenizer) const;
     LoopOptions loop(const Tokenizer& tokenizer, size_t max_prompt) const;
+    // The code of the language spoken; empty where it is to be detected.
+    std::string language_for(const Tokenizer& tokenizer, const LoopOptions& loop) const;
+    // Of the window at `seek`: each one and each temperature has its own random numbers, whatever
+    // was drawn before.
+    uint64_t window_seed(int64_t seek, size_t attempt) const;
     // The way through a recording, which is cut down to its speech where speech is looked for.
     Route route(MelRecording& mel, LoopOptions loop) const;
 };

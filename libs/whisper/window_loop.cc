@@ -69,6 +69,46 @@ WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_beg
     return result;
 }
 
+std::vector<int32_t> prompt_behind(const LoopOptions& options, std::span<const int32_t> text) {
+    std::vector<int32_t> prompt = options.hotwords;
+    if (options.carry_initial_prompt)
+        prompt.insert(prompt.end(), options.initial_prompt.begin(), options.initial_prompt.end());
+    if (!prompt.empty()) {
+        const size_t max = options.max_prompt;
+        const size_t room = max > prompt.size() ? max - prompt.size() : 0;
+        text = text.last(std::min(room, text.size()));
+    }
+    prompt.insert(prompt.end(), text.begin(), text.end());
+    return prompt;
+}
+
+std::vector<Segment> segments_of(const DecodingResult& result, std::span<const Slice> slices,
+                                 int64_t seek, int64_t size, const Tokenizer& tokenizer) {
+    const SpecialTokens& special = tokenizer.special();
+    const double offset = static_cast<double>(seek * 160) / 16000.0;
+    std::vector<Segment> segments;
+    for (const Slice& slice : slices) {
+        Segment segment;
+        segment.seek = seek;
+        segment.start = offset + static_cast<double>(slice.start_step) * kStepSeconds;
+        segment.end =
+            offset + (slice.end_step < 0 ? static_cast<double>(size * 160) / 16000.0
+                                         : static_cast<double>(slice.end_step) * kStepSeconds);
+        segment.tokens.assign(result.tokens.begin() + static_cast<ptrdiff_t>(slice.begin),
+                              result.tokens.begin() + static_cast<ptrdiff_t>(slice.end));
+        std::vector<int32_t> text;
+        for (int32_t token : segment.tokens)
+            if (token < special.eot) text.push_back(token);
+        segment.text = tokenizer.decode(text);
+        segment.temperature = result.temperature;
+        segment.avg_logprob = result.avg_logprob;
+        segment.compression_ratio = result.compression_ratio;
+        segment.no_speech_prob = result.no_speech_prob;
+        segments.push_back(std::move(segment));
+    }
+    return segments;
+}
+
 WindowLoop::WindowLoop(const LoopOptions& options, const Tokenizer& tokenizer,
                        int64_t content_frames)
     : options_(options),
@@ -99,19 +139,10 @@ std::optional<WindowLoop::Window> WindowLoop::next() {
 }
 
 std::vector<int32_t> WindowLoop::prompt() const {
-    std::vector<int32_t> prompt = options_.hotwords;
-    if (options_.carry_initial_prompt)
-        prompt.insert(prompt.end(), options_.initial_prompt.begin(), options_.initial_prompt.end());
-    size_t begin = prompt_begin_;
-    if (options_.carry_initial_prompt) begin = std::max(begin, options_.initial_prompt.size());
-    if (!prompt.empty()) {
-        const size_t max = options_.max_prompt;
-        const size_t room = max > prompt.size() ? max - prompt.size() : 0;
-        begin = std::max(begin, all_tokens_.size() - std::min(room, all_tokens_.size()));
-    }
-    prompt.insert(prompt.end(), all_tokens_.begin() + static_cast<ptrdiff_t>(begin),
-                  all_tokens_.end());
-    return prompt;
+    const size_t begin = options_.carry_initial_prompt
+                             ? std::max(prompt_begin_, options_.initial_prompt.size())
+                             : prompt_begin_;
+    return prompt_behind(options_, std::span(all_tokens_).subspan(begin));
 }
 
 double WindowLoop::progress() const {
@@ -122,33 +153,6 @@ double WindowLoop::progress() const {
         if (i <= clip_) done += (i < clip_ ? end : std::min(seek_, end)) - begin;
     }
     return all > 0 ? static_cast<double>(done) / static_cast<double>(all) : 1;
-}
-
-std::vector<Segment> WindowLoop::segments_of(const DecodingResult& result, const WindowSlices& cut,
-                                             const Window& window) const {
-    const SpecialTokens& special = tokenizer_.special();
-    const double offset = static_cast<double>(window.seek * 160) / 16000.0;
-    std::vector<Segment> segments;
-    for (const Slice& slice : cut.slices) {
-        Segment segment;
-        segment.seek = window.seek;
-        segment.start = offset + static_cast<double>(slice.start_step) * kStepSeconds;
-        segment.end =
-            offset + (slice.end_step < 0 ? static_cast<double>(window.size * 160) / 16000.0
-                                         : static_cast<double>(slice.end_step) * kStepSeconds);
-        segment.tokens.assign(result.tokens.begin() + static_cast<ptrdiff_t>(slice.begin),
-                              result.tokens.begin() + static_cast<ptrdiff_t>(slice.end));
-        std::vector<int32_t> text;
-        for (int32_t token : segment.tokens)
-            if (token < special.eot) text.push_back(token);
-        segment.text = tokenizer_.decode(text);
-        segment.temperature = result.temperature;
-        segment.avg_logprob = result.avg_logprob;
-        segment.compression_ratio = result.compression_ratio;
-        segment.no_speech_prob = result.no_speech_prob;
-        segments.push_back(std::move(segment));
-    }
-    return segments;
 }
 
 // Whether the window loops, or says once too often what the segments before it said.
@@ -174,7 +178,8 @@ std::vector<Segment> WindowLoop::accept(const DecodingResult& result, const AddW
     }
     const WindowSlices cut =
         slice_window(result.tokens, tokenizer_.special().timestamp_begin, window->size);
-    std::vector<Segment> segments = segments_of(result, cut, *window);
+    std::vector<Segment> segments =
+        segments_of(result, cut.slices, window->seek, window->size, tokenizer_);
     seek_ += cut.advance;
     if (add_words) {
         add_words(*window, segments, last_speech_);

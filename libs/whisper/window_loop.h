@@ -75,6 +75,14 @@ struct LoopOptions {
     std::optional<double> hallucination_silence;  // seconds; see word_seek.h
 };
 
+// What stands before a window whose text follows `text`: the hotwords, the initial prompt where it
+// is carried, and the newest of the text's tokens that there is room for beside them.
+std::vector<int32_t> prompt_behind(const LoopOptions& options, std::span<const int32_t> text);
+
+// The segments of the window of `size` frames at `seek`, by its slices.
+std::vector<Segment> segments_of(const DecodingResult& result, std::span<const Slice> slices,
+                                 int64_t seek, int64_t size, const Tokenizer& tokenizer);
+
 class WindowLoop {
   public:
     // `content_frames` of the recording. The clips must be in order.
@@ -99,9 +107,6 @@ class WindowLoop {
 
   private:
     std::vector<int32_t> prompt() const;
-    std::vector<Segment> segments_of(const DecodingResult& result, const WindowSlices& cut,
-                                     const Window& window) const;
-
     bool repeats_itself(const DecodingResult& result, std::span<const Segment> segments);
 
     LoopOptions options_;

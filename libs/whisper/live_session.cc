@@ -1,0 +1,221 @@
+#include "whisper/live_session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "whisper/strings.h"
+#include "whisper/words.h"
+
+namespace hark::whisper {
+namespace {
+
+constexpr double kFramesPerSecond = 100;
+constexpr int64_t kStepFrames = static_cast<int64_t>(kLiveStep * kFramesPerSecond);
+constexpr int64_t kQuietFrames = static_cast<int64_t>(kLiveQuiet * kFramesPerSecond);
+constexpr double kPromptResetTemperature = 0.5;
+constexpr ptrdiff_t kPromptTokens = 50;  // of final text: a sentence or three
+
+// The slices of the window, and what stands behind the last pair of timestamps: there is no later
+// window in which that would be decoded.
+std::vector<Slice> all_slices(std::span<const int32_t> tokens, int32_t timestamp_begin,
+                              int64_t size) {
+    std::vector<Slice> slices = slice_window(tokens, timestamp_begin, size).slices;
+    const size_t behind = slices.back().end;
+    if (behind < tokens.size())
+        slices.push_back(
+            {behind, tokens.size(), std::max(tokens[behind] - timestamp_begin, 0), -1});
+    return slices;
+}
+
+}  // namespace
+
+void check_live(const TranscribeOptions& options, const OutputOptions& output) {
+    const TranscribeOptions standard;
+    const auto excludes = [](bool given, const char* flag, const char* why) {
+        require_usage(!given, "--live: ", flag, " ", why);
+    };
+    const char* kAtOnce = "is for recordings that are there as a whole";
+    for (const std::string& format : output.formats)
+        require_usage(format == "jsonl" || format == "text",
+                      "--live: expected --format jsonl or text, found '", format, "'");
+    excludes(!output.directory.empty(), "--output-dir", kAtOnce);
+    excludes(!output.summary.empty(), "--summary", kAtOnce);
+    excludes(!options.clips.empty(), "--clip", kAtOnce);
+    excludes(options.batch != 0, "--batch", kAtOnce);
+    excludes(options.windows != standard.windows, "--windows independent", kAtOnce);
+    excludes(options.language_windows != 1, "--language-windows", kAtOnce);
+    excludes(options.vad, "--vad", "finds speech seconds after it is spoken");
+    excludes(options.no_timestamps, "--no-timestamps", "leaves no segments to end");
+    excludes(!options.prefix.empty(), "--prefix", "would begin every hearing of the same sound");
+    excludes(!options.draft_model.empty(), "--draft-model", "is not used");
+    excludes(options.words.timestamps, "--word-timestamps", "says nothing more: words have times");
+}
+
+LiveSession::LiveSession(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+                         const TranscribeOptions& options, Listener listener)
+    : tokenizer_(tokenizer),
+      options_(options),
+      listener_(std::move(listener)),
+      decoder_(ctx, model, tokenizer, options.decoding(tokenizer), 1),
+      loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
+      memory_(ctx.host_arena.source()),
+      window_(memory_.tensor(Dtype::f32, {1, kWindowFrames, model.config.n_mels})) {
+    options_.language = options.language_for(tokenizer, loop_options_);
+}
+
+int64_t LiveSession::Recording::begin() const {
+    return std::llround(text.begin() * kFramesPerSecond);
+}
+
+void LiveSession::add(const Chunk& chunk) {
+    const std::string& where = chunk.document.where;
+    require(!speech_of(chunk.document), where,
+            ": the stream has been through vad, whose regions come seconds after the speech; "
+            "--live needs one that has not");
+    if (!now_) {
+        now_.emplace();
+        now_->id = chunk.recording;
+        now_->info = {chunk.source, chunk.channel, options_.language, 0};
+        now_->certain = !options_.language.empty();
+        if (!loop_options_.carry_initial_prompt) now_->said = loop_options_.initial_prompt;
+    }
+    require(now_->id == chunk.recording, where, ": recording '", chunk.recording,
+            "' comes before '", now_->id, "' has ended; --live takes one after another");
+    now_->mel.add(chunk, window_.dim(2));
+    now_->last = chunk.last;
+    now_->error = chunk.error;
+}
+
+bool LiveSession::has_room() const {
+    return !now_ || (!now_->last && now_->end() - now_->begin() < kWindowFrames);
+}
+
+void LiveSession::hear() {
+    while (now_ && now_->heard < now_->end()) {
+        const int64_t full = now_->begin() + kWindowFrames, end = std::min(full, now_->end());
+        hear_until(end, end == full || (now_->last && end == now_->end()));
+        if (end == full) {
+            confirm();
+            if (now_->begin() + kWindowFrames == full) now_->text.finish();
+            give_out();
+        }
+        if (end == now_->end()) break;
+    }
+    if (now_ && now_->last) finish();
+}
+
+void LiveSession::finish() {
+    if (!now_) return;
+    if (now_->heard < now_->end()) hear_until(now_->end(), true);
+    now_->text.finish();
+    give_out();
+    if (listener_.end) listener_.end(now_->info, now_->error);
+    now_.reset();
+}
+
+void LiveSession::hear_until(int64_t end, bool must) {
+    std::optional<std::vector<LiveWord>> words = words_until(end, must);
+    if (!words) return;
+    now_->heard = end;
+    const auto [quiet_begin, quiet_end] = now_->mel.last_quiet(now_->begin(), end, kQuietFrames);
+    const auto seconds = [](int64_t frame) {
+        return static_cast<double>(frame) / kFramesPerSecond;
+    };
+    now_->text.hear({std::move(*words), seconds(end), seconds(quiet_begin), seconds(quiet_end)});
+    give_out();
+}
+
+void LiveSession::confirm() {
+    if (!now_ || !now_->text.in_doubt()) return;
+    const int64_t end = now_->heard - kStepFrames;
+    if (end <= now_->begin()) return;
+    if (std::optional<std::vector<LiveWord>> words = words_until(end, false))
+        now_->text.confirm(std::move(*words));
+    give_out();
+}
+
+std::optional<std::vector<LiveWord>> LiveSession::words_until(int64_t end, bool must) {
+    const int64_t begin = now_->begin(), size = end - begin;
+    now_->mel.window(begin, size, {window_.as<float>(), static_cast<size_t>(window_.size())});
+    const int64_t slot = 0;
+    decoder_.encode({&slot, 1}, window_);
+    if (!now_->certain || options_.multilingual)
+        now_->info.language = decoder_.likeliest_language(slot);
+    const std::optional<DecodingResult> result = decode(must);
+    if (!result) return std::nullopt;
+    if (result->temperature > kPromptResetTemperature) now_->said.clear();
+    return words_of(*result, size);
+}
+
+std::optional<DecodingResult> LiveSession::decode(bool must) {
+    const size_t attempts = must ? options_.temperature.size() : 1;
+    DecodingResult result;
+    for (size_t attempt = 0; attempt < attempts; ++attempt) {
+        result = decode_at(attempt);
+        if (rejection(result, options_.thresholds) == Rejection::none) return result;
+    }
+    if (must) return result;
+    return std::nullopt;
+}
+
+DecodingResult LiveSession::decode_at(size_t attempt) {
+    WindowTask task;
+    task.prompt = prompt_behind(loop_options_, now_->said);
+    task.language = now_->info.language;
+    task.temperature = options_.temperature[attempt];
+    task.seed = options_.window_seed(now_->begin(), attempt);
+    decoder_.start({&task, 1});
+    for (;;)
+        if (std::vector<WindowDecoder::Done> done = decoder_.step(); !done.empty())
+            return std::move(done.front().result);
+}
+
+std::vector<LiveWord> LiveSession::words_of(const DecodingResult& result, int64_t size) {
+    if (result.tokens.empty() || is_silence(result, options_.thresholds)) return {};
+    const std::vector<Slice> slices =
+        all_slices(result.tokens, tokenizer_.special().timestamp_begin, size);
+    std::vector<Segment> segments = segments_of(result, slices, now_->begin(), size, tokenizer_);
+    add_words(segments, decoder_, 0, now_->info.language, size, options_.words, now_->text.begin());
+    std::vector<LiveWord> words;
+    for (const Segment& segment : segments) {
+        if (!words.empty()) words.back().ends_segment = true;
+        for (const Word& word : *segment.words)
+            if (!strip(word.text).empty()) words.push_back({word, false});
+    }
+    return words;
+}
+
+void LiveSession::give_out() {
+    Recording& now = *now_;
+    for (const LiveSegment& segment : now.text.take_finals()) {
+        now.certain = true;
+        now.shown.reset();
+        if (listener_.final) listener_.final(now.info, segment);
+    }
+    const std::string left = now.text.take_left();
+    if (!left.empty() && !options_.no_previous_text) {
+        const std::vector<int32_t> tokens = tokenizer_.encode(left);
+        now.said.insert(now.said.end(), tokens.begin(), tokens.end());
+        const ptrdiff_t most = kPromptTokens;
+        if (std::ssize(now.said) > most) now.said.erase(now.said.begin(), now.said.end() - most);
+    }
+    std::optional<LivePartial> partial = now.text.partial();
+    if (partial && partial != now.shown && listener_.partial) listener_.partial(now.info, *partial);
+    now.shown = std::move(partial);
+    now.mel.forget_before(std::min(now.begin(), now.end()));
+}
+
+void transcribe_live(LiveFeed& feed, LiveSession& session) {
+    while (std::optional<Chunk> chunk = feed.next(true)) {
+        session.add(*chunk);
+        // What has come meanwhile is heard with it, so that a slow machine does not fall behind.
+        while (session.has_room() && (chunk = feed.next(false))) session.add(*chunk);
+        session.hear();
+        if (feed.empty()) session.confirm();
+    }
+    session.finish();
+    feed.check();
+}
+
+}  // namespace hark::whisper

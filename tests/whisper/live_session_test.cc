@@ -1,0 +1,168 @@
+// Live transcription with the demo model, chunk by chunk: what is final, and when.
+#include "whisper/live_session.h"
+
+#include <gtest/gtest.h>
+
+#include "whisper/model_file.h"
+#include "whisper/support.h"
+
+namespace hark::test {
+namespace {
+
+using namespace hark::whisper;
+
+constexpr int kMels = 80;
+
+std::vector<float> clip(const std::string& name) {
+    return as_float(read_plain_wav(samples_dir() / name));
+}
+
+// The clips, each with so many seconds of silence behind it.
+std::vector<float> clips(const std::vector<std::string>& names, double silence) {
+    std::vector<float> all;
+    for (const std::string& name : names) {
+        const std::vector<float> one = clip(name);
+        all.insert(all.end(), one.begin(), one.end());
+        all.resize(all.size() + static_cast<size_t>(silence * 16000));
+    }
+    return all;
+}
+
+// A recording's mel in chunks of so many frames.
+std::vector<Chunk> chunks_of(const std::vector<float>& samples, int64_t frames) {
+    const Chunk whole = mel_chunk(samples, kMels);
+    const Tensor mel = whole.values();
+    const int64_t all = mel.dim(1);
+    std::vector<Chunk> chunks;
+    for (int64_t start = 0; start < all; start += frames) {
+        const int64_t size = all - start < 2 * frames ? all - start : frames;
+        std::vector<float> part;
+        for (int64_t m = 0; m < kMels; ++m)
+            for (int64_t t = start; t < start + size; ++t)
+                part.push_back(mel.as<float>()[m * all + t]);
+        Chunk chunk = whole;
+        chunk.document = {};
+        chunk.document.where = "test: document " + std::to_string(chunks.size() + 1);
+        chunk.start = start;
+        chunk.last = start + size == all;
+        if (chunk.last) chunk.document.header.metadata = whole.document.header.metadata;
+        chunk.document.add("log_mel", Tensor(part.data(), Dtype::f32, {kMels, size}));
+        chunks.push_back(std::move(chunk));
+        if (size != frames) break;
+    }
+    return chunks;
+}
+
+struct Heard {
+    std::string text;  // of the finals, a line each
+    std::vector<LiveSegment> finals;
+    std::vector<LivePartial> partials;
+    std::vector<double> late;  // seconds of sound that had come behind each final's end
+    std::vector<std::string> ended;
+    std::string language;
+};
+
+class LiveSessionTest : public testing::Test {
+  protected:
+    LiveSession session(const TranscribeOptions& options = {}) {
+        return LiveSession(ctx_, model(), tokenizer(), options,
+                           {[this](const RecordingInfo&, const LivePartial& partial) {
+                                heard_.partials.push_back(partial);
+                            },
+                            [this](const RecordingInfo& info, const LiveSegment& segment) {
+                                heard_.text += segment.text + "\n";
+                                heard_.finals.push_back(segment);
+                                heard_.late.push_back(came_ - segment.end);
+                                heard_.language = info.language;
+                            },
+                            [this](const RecordingInfo&, const std::string& error) {
+                                heard_.ended.push_back(error);
+                            }});
+    }
+    // Hears the sound as a machine does that is never behind.
+    void feed(LiveSession& session, const std::vector<Chunk>& chunks) {
+        for (const Chunk& chunk : chunks) {
+            came_ = static_cast<double>(chunk.start + chunk.length()) / 100;
+            session.add(chunk);
+            session.hear();
+            session.confirm();
+        }
+    }
+    static const Model& model() {
+        static const Model kModel =
+            load_model(demo_model(), precision_of("auto", Device::cpu), cpu_memory());
+        return kModel;
+    }
+    static const Tokenizer& tokenizer() {
+        static const Tokenizer kTokenizer(demo_model(), model().config.n_vocab);
+        return kTokenizer;
+    }
+
+    Context ctx_{1};
+    Heard heard_;
+    double came_ = 0;
+};
+
+const std::vector<std::string> kClips = {"harbour.wav", "hat.wav", "lights.wav", "key.wav"};
+const char* kText =
+    " The old captain walked slowly down to the harbour.\n"
+    " He took off his hat and sat down by the fire.\n"
+    " Turn off the lights in the kitchen.\n"
+    " Where did you leave the key to the door?\n";
+
+// A sentence that ends just behind a chunk's end waits for the next, and 0.3 s of quiet; the model
+// is sure of these, whatever follows them.
+TEST_F(LiveSessionTest, SentencesAreFinalBeforeTwoSecondsMoreHaveCome) {
+    LiveSession live = session();
+    feed(live, chunks_of(clips(kClips, 1), 100));
+    EXPECT_EQ(heard_.text, kText);
+    EXPECT_EQ(heard_.language, "en");
+    EXPECT_EQ(heard_.ended, std::vector<std::string>{""});
+    for (size_t i = 0; i < heard_.late.size(); ++i)
+        EXPECT_LT(heard_.late[i], 1.7) << heard_.finals[i].text;
+    EXPECT_GT(heard_.partials.size(), heard_.finals.size());
+}
+
+TEST_F(LiveSessionTest, OneChunkOfAllIsHeardToo) {
+    LiveSession live = session();
+    const std::vector<float> sound =
+        clips({"hat.wav", "key.wav", "lights.wav", "train.wav", "answer.wav", "harbour.wav"}, 2.5);
+    ASSERT_GT(sound.size(), 30u * 16000);  // more than a window
+    feed(live, chunks_of(sound, 1 << 20));
+    EXPECT_EQ(heard_.text,
+              " He took off his hat and sat down by the fire.\n"
+              " Where did you leave the key to the door?\n"
+              " Turn off the lights in the kitchen.\n"
+              " The train to the city leaves at seven in the morning.\n"
+              " Nobody answered, and the door was shut.\n"
+              " The old captain walked slowly down to the harbour.\n");
+}
+
+TEST_F(LiveSessionTest, WhatHasComeIsFinalWhereItIsFinished) {
+    LiveSession live = session();
+    live.finish();  // nothing has begun
+    const std::vector<Chunk> chunks = chunks_of(clips({"hat.wav"}, 4), 320);
+    ASSERT_FALSE(chunks[0].last);
+    live.add(chunks[0]);
+    live.finish();
+    EXPECT_EQ(heard_.text, " He took off his hat and sat down by the fire.\n");
+    EXPECT_EQ(heard_.ended.size(), 1u);
+    // Then another may begin.
+    live.add(chunks_of(clip("key.wav"), 1 << 20)[0]);
+    live.hear();
+    EXPECT_EQ(heard_.ended.size(), 2u);
+    EXPECT_EQ(heard_.finals.back().text, " Where did you leave the key to the door?");
+}
+
+TEST_F(LiveSessionTest, TakesOneRecordingAfterAnotherWithoutRegions) {
+    std::vector<Chunk> chunks = chunks_of(clip("hat.wav"), 100);
+    LiveSession live = session();
+    live.add(chunks[0]);
+    chunks[1].recording = "another";
+    EXPECT_THROW(live.add(chunks[1]), Error);
+    add_speech(chunks[2].document, std::vector<Region>{});
+    EXPECT_THROW(live.add(chunks[2]), Error);
+}
+
+}  // namespace
+}  // namespace hark::test
