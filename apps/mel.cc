@@ -74,9 +74,10 @@ void run_file(std::unique_ptr<Input> in, const Options& options, Console& consol
               MelStream& stream, const MelStream::Emit& emit) {
     AudioChunks::Open open;
     if (options.raw != "no") open = [&](Input& input) { return open_raw(options, input); };
+    // A mel chunk waits for a piece that hears what is behind it, so that is a short one.
     const double seconds = options.mel.chunk.seconds;
-    const ChunkOptions pieces{seconds == 0 ? 30 : seconds};
-    AudioChunks chunks(std::move(in), "1", ReadOptions{}, pieces.length(kSampleRate), open);
+    const int64_t piece = ChunkOptions{seconds == 0 ? 30 : seconds}.length(kSampleRate) / 10;
+    AudioChunks chunks(std::move(in), "1", ReadOptions{}, piece, open);
     while (std::optional<Chunk> chunk = chunks.next()) {
         const bool nothing = chunk->start == 0 && chunk->length() == 0;
         if (nothing && !chunk->error.empty()) throw Error(chunk->error);
