@@ -1,11 +1,15 @@
-// hark-model COMMAND: fetches, lists and chooses models.
+// hark-model COMMAND: fetches, lists, chooses, describes and verifies models.
 #include <cstdio>
 #include <iostream>
 
 #include "core/progress.h"
+#include "kernels/backend.h"
 #include "models/any_model.h"
+#include "models/describe.h"
 #include "models/get_model.h"
 #include "models/installed.h"
+#include "models/verify.h"
+#include "text/normalizer.h"
 
 namespace {
 
@@ -29,6 +33,11 @@ std::string megabytes(uint64_t bytes) {
 // --- get -----------------------------------------------------------------------------------------
 
 struct GetOptions {
+    static constexpr const char* kName = "hark-model get";
+    static constexpr const char* kSummary =
+        "Fetches a published model from Hugging Face to ~/.local/share/hark/models, checks it\n"
+        "and prints where it is. What is broken off goes on with the same command.";
+
     std::vector<std::string> names;
     std::string from = kHuggingFace;
 
@@ -57,6 +66,10 @@ void run_get(const GetOptions& options, Console& console) {
 // --- list ----------------------------------------------------------------------------------------
 
 struct ListOptions {
+    static constexpr const char* kName = "hark-model list";
+    static constexpr const char* kSummary =
+        "Lists the models that --model finds by their names; * marks the default of its kind.";
+
     void flags(Flags&) {}
 };
 
@@ -67,15 +80,6 @@ uint64_t bytes_on_disk(const fs::path& path) {
     for (const fs::directory_entry& file : fs::directory_iterator(path))
         if (file.is_regular_file(failed)) bytes += file.file_size();
     return bytes;
-}
-
-std::string shape_of(const AnyModel& model) {
-    if (model.gpt) {
-        const gpt::Config& c = model.gpt->config();
-        return concat(c.n_layer, " layers of ", c.n_embd);
-    }
-    const whisper::Config& c = model.whisper->config();
-    return concat(c.n_audio_layer, " + ", c.n_text_layer, " layers of ", c.n_text_state);
 }
 
 void run_list(const ListOptions&, Console& console) {
@@ -98,6 +102,10 @@ void run_list(const ListOptions&, Console& console) {
 // --- use -----------------------------------------------------------------------------------------
 
 struct UseOptions {
+    static constexpr const char* kName = "hark-model use";
+    static constexpr const char* kSummary =
+        "Makes a model the default: what the tools of its kind take without --model.";
+
     std::vector<std::string> names;
     void flags(Flags& flags) {
         flags.positional("NAME|PATH", names, "a model as --model takes it");
@@ -111,55 +119,156 @@ void run_use(const UseOptions& options, Console&) {
     std::cout << model.kind() << ": " << fs::canonical(path).string() << "\n";
 }
 
+// --- info ----------------------------------------------------------------------------------------
+
+struct InfoOptions {
+    static constexpr const char* kName = "hark-model info";
+    static constexpr const char* kSummary =
+        "Tells a model's format, shape, number of parameters, the types they are stored in, the\n"
+        "memory that its weights take at each --dtype, its vocabulary, and, of Whisper, languages\n"
+        "and the heads that word times are taken from.";
+
+    std::vector<std::string> names;
+    std::string format = "text";
+    void flags(Flags& flags) {
+        flags.positional("NAME|PATH", names, "a model as --model takes it");
+        flags.add("format", format, {"text", "json"}, "of what is told");
+    }
+};
+
+void run_info(const InfoOptions& options, Console&) {
+    const fs::path path = find_any_model(only(options.names, "the NAME or PATH of a model"));
+    const auto description = describe_model(open_any_model(path));
+    std::cout << (options.format == "json" ? description.dump(2) + "\n" : as_text(description));
+}
+
+// --- verify --------------------------------------------------------------------------------------
+
+struct VerifyOptions {
+    static constexpr const char* kName = "hark-model verify";
+    static constexpr const char* kSummary =
+        "Reads every tensor of a model and says which one is missing, of another shape or holds a\n"
+        "value that is not finite. With --reference it also transcribes recordings and prints the\n"
+        "first word that differs in each, and the word error rate.";
+
+    std::vector<std::string> names;
+    std::string reference;
+    double at_most = 0;
+    ComputeOptions compute;
+    void flags(Flags& flags) {
+        flags.positional("NAME|PATH [RECORDING...]", names,
+                         "a model as --model takes it; with --reference, audio or video files");
+        flags.add("reference", reference,
+                  "FILE what is said in the recordings: lines of {\"source\", \"text\"}");
+        flags.add("at-most", at_most,
+                  "PERCENT of wrong words, after Whisper's normaliser for English, that is no "
+                  "failure",
+                  0, 1000);
+        compute.flags(flags);
+    }
+};
+
+void verify_tensors(const AnyModel& model, const fs::path& path, Console& console) {
+    const TensorCheck check = check_tensors(model);
+    for (const std::string& problem : check.problems) console.error(problem);
+    std::cout << path.string() << ": " << check.tensors << " tensors of " << check.values
+              << " values are there and finite\n";
+}
+
+// Of each reference its recording's words.
+void verify_transcripts(const VerifyOptions& options, const std::vector<Transcript>& transcripts,
+                        Console& console) {
+    const std::vector<Transcript> references = read_references(options.reference);
+    const TranscriptPairs pairs = pair_transcripts(references, transcripts);
+    ErrorCounts sum;
+    for (size_t i = 0; i < references.size(); ++i) {
+        const Transcript* found = pairs.hypotheses[i];
+        if (!found) continue;
+        if (!found->error.empty()) console.error(found->error);
+        const Comparison comparison =
+            compare_words(normalize_english(references[i].text), normalize_english(found->text));
+        sum += comparison.counts;
+        const std::string difference = first_difference(comparison);
+        std::cout << found->source << ": " << (difference.empty() ? "as expected" : difference)
+                  << "\n";
+    }
+    for (const Transcript* extra : pairs.extra)
+        console.error(extra->name() + ": expected a reference of this name, found none");
+    if (pairs.extra.size() == transcripts.size()) return;
+    const double percent = 100 * sum.word_rate().value_or(1);
+    const std::string rate =
+        concat("word error rate ", percent, "% of ", sum.reference_words(), " words");
+    std::cout << rate << "\n";
+    if (percent > options.at_most)
+        console.error(concat(rate, ", expected at most ", options.at_most, "%"));
+}
+
+void run_verify(const VerifyOptions& options, Console& console) {
+    require_usage(!options.names.empty(), "expected the NAME or PATH of a model");
+    const std::vector<std::string> recordings(options.names.begin() + 1, options.names.end());
+    require_usage(recordings.empty() == options.reference.empty(),
+                  "expected --reference FILE and recordings together");
+    const fs::path path = find_any_model(options.names[0]);
+    const AnyModel model = open_any_model(path);
+    require_usage(recordings.empty() || model.whisper, path.string(),
+                  ": expected a Whisper model to transcribe with, found one of GPT-2");
+    verify_tensors(model, path, console);
+    if (recordings.empty() || console.failed()) return;
+    Context ctx = options.compute.context(console);
+    const std::vector<Transcript> transcripts =
+        transcribe_files(ctx, *model.whisper, options.compute.dtype, recordings);
+    verify_transcripts(options, transcripts, console);
+}
+
 // --- the commands --------------------------------------------------------------------------------
 
 constexpr const char* kSummary =
-    "Fetches, lists and chooses models.\n"
+    "Fetches, lists, chooses, describes and verifies models.\n"
     "\n"
     "  hark-model get tiny.en        fetches a published model\n"
     "  hark-model list               the models that --model finds; * is the default of its kind\n"
     "  hark-model use tiny.en        makes it what tools take without --model\n"
+    "  hark-model info tiny.en       its shape, types and memory\n"
+    "  hark-model verify tiny.en     reads every tensor; with recordings, transcribes them\n"
     "\n"
     "hark-model COMMAND --help tells the rest.";
 
+template <class Options, void (*kRun)(const Options&, Console&)>
+int command(int argc, char** argv) {
+    return tool_main<Options>(Options::kName, Options::kSummary, argc, argv, kRun);
+}
+
+struct Command {
+    const char* name;
+    int (*main)(int argc, char** argv);
+};
+constexpr Command kCommands[] = {{"get", command<GetOptions, run_get>},
+                                 {"list", command<ListOptions, run_list>},
+                                 {"use", command<UseOptions, run_use>},
+                                 {"info", command<InfoOptions, run_info>},
+                                 {"verify", command<VerifyOptions, run_verify>}};
+
+// The tool itself, for --help and --version.
 struct NoCommand {
     std::vector<std::string> words;
     void flags(Flags& flags) {
-        flags.positional("COMMAND...", words, "get, list or use, and what belongs to it");
+        flags.positional("COMMAND...", words, "one of these, and what belongs to it");
     }
 };
 
 void run_none(const NoCommand& options, Console&) {
-    require_usage(options.words.empty(), "expected the command get, list or use, found '",
-                  options.words.empty() ? "" : options.words[0], "'");
-    throw UsageError("expected a command: get, list or use");
-}
-
-template <class Options>
-int command(const char* name, const char* summary, int argc, char** argv,
-            void (*run)(const Options&, Console&)) {
-    return tool_main<Options>(name, summary, argc - 1, argv + 1, run);
+    std::string known;
+    for (const Command& command : kCommands)
+        known += concat(known.empty() ? "" : ", ", command.name);
+    throw UsageError(concat("expected a command, one of ", known, "; found ",
+                            options.words.empty() ? "none" : "'" + options.words[0] + "'"));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     const std::string name = argc > 1 ? argv[1] : "";
-    if (name == "get")
-        return command<GetOptions>(
-            "hark-model get",
-            "Fetches a published model from Hugging Face to ~/.local/share/hark/models, checks it\n"
-            "and prints where it is. What is broken off goes on with the same command.",
-            argc, argv, run_get);
-    if (name == "list")
-        return command<ListOptions>("hark-model list",
-                                    "Lists the models that --model finds by their names; * marks "
-                                    "the default of its kind.",
-                                    argc, argv, run_list);
-    if (name == "use")
-        return command<UseOptions>("hark-model use",
-                                   "Makes a model the default: what the tools of its kind take "
-                                   "without --model.",
-                                   argc, argv, run_use);
+    for (const Command& command : kCommands)
+        if (name == command.name) return command.main(argc - 1, argv + 1);
     return tool_main<NoCommand>("hark-model", kSummary, argc, argv, run_none);
 }

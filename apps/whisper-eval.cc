@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "core/cli.h"
-#include "core/files.h"
 #include "core/io.h"
 #include "text/error_report.h"
 #include "text/normalizer.h"
@@ -64,17 +63,6 @@ std::string all_of(ByteReader& in) {
     char piece[1 << 16];
     while (const size_t got = in.read_some(piece, sizeof piece)) text.append(piece, got);
     return text;
-}
-
-std::vector<Transcript> read_references(const std::string& path) {
-    std::vector<std::string> problems;
-    std::vector<Transcript> references = parse_transcripts(read_file(path), path, problems);
-    require(problems.empty(), problems.empty() ? "" : problems.front());
-    require(!references.empty(), path, ": expected a line of JSON for each recording, found none");
-    for (const Transcript& reference : references)
-        require(reference.error.empty(), path, ": ", reference.name(),
-                ": expected what was said, found the error '", reference.error, "'");
-    return references;
 }
 
 void run(const Options& options, Console& console) {

@@ -17,7 +17,7 @@ struct AnyModel {
 
     const char* kind() const { return whisper ? "whisper" : "gpt"; }  // as in the folders' names
     const char* format() const { return whisper ? whisper->format() : gpt->format(); }
-    TensorSource& tensors() { return whisper ? whisper->tensors() : gpt->tensors(); }
+    TensorSource& tensors() const { return whisper ? whisper->tensors() : gpt->tensors(); }
 };
 
 // Opens what lies at `path`. Throws Error: what its config.json calls itself, or why it is neither.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/json.h"
 #include "text/lines.h"
 #include "text/unicode.h"
@@ -90,6 +91,17 @@ std::vector<Transcript> parse_transcripts(std::string_view lines, const std::str
         }
     });
     return transcripts;
+}
+
+std::vector<Transcript> read_references(const std::string& path) {
+    std::vector<std::string> problems;
+    std::vector<Transcript> references = parse_transcripts(read_file(path), path, problems);
+    require(problems.empty(), problems.empty() ? "" : problems.front());
+    require(!references.empty(), path, ": expected a line of JSON for each recording, found none");
+    for (const Transcript& reference : references)
+        require(reference.error.empty(), path, ": ", reference.name(),
+                ": expected what was said, found the error '", reference.error, "'");
+    return references;
 }
 
 TranscriptPairs pair_transcripts(const std::vector<Transcript>& references,

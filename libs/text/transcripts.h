@@ -24,6 +24,10 @@ struct Transcript {
 std::vector<Transcript> parse_transcripts(std::string_view lines, const std::string& where,
                                           std::vector<std::string>& problems);
 
+// What was said, from a file of such lines. Throws Error naming the file where one of them is wrong
+// or tells of an error, or there are none.
+std::vector<Transcript> read_references(const std::string& path);
+
 struct TranscriptPairs {
     // For each reference the hypothesis of the same recording, or nullptr.
     std::vector<const Transcript*> hypotheses;

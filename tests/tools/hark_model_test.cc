@@ -137,10 +137,88 @@ TEST_F(HarkModel, WrongCommandLines) {
     expect_fails(nobody, 1, "http://127.0.0.1:9/openai/whisper-tiny/resolve/main/config.json: ");
 }
 
+TEST_F(HarkModel, InfoTellsOfWhisperAndGpt) {
+    const ProcessResult whisper = hark_model("info whisper-demo");
+    EXPECT_EQ(whisper.exit_code, 0) << whisper.err;
+    for (const std::string line :
+         {"kind             whisper\n", "format           Hugging Face\n",
+          "encoder          4 layers of 256, 4 heads, MLP of 1024\n", "mels             80\n",
+          "positions        1500 of sound, 448 of text\n", "vocabulary       5448\n",
+          "alignment heads  2:0 2:1 2:2 2:3 3:0 3:1 3:2 3:3\n",
+          "tokenizer        3840 tokens of text, timestamps from 3947\n",
+          "parameters       9522688\n", "stored           f16 9522688\n",
+          "memory           f32 38.1 MB, f16 20.1 MB, bf16 20.1 MB, int8 11.2 MB\n"})
+        EXPECT_NE(whisper.out.find(line), std::string::npos) << line << whisper.out;
+    const ProcessResult gpt = hark_model("info gpt-demo --format json");
+    EXPECT_EQ(gpt.exit_code, 0) << gpt.err;
+    for (const std::string part :
+         {"\"kind\": \"gpt\"", "\"layers\": \"8 of 256, 4 heads, MLP of 1024\"",
+          "\"vocabulary\": 4096", "\"parameters\": 7498240"})
+        EXPECT_NE(gpt.out.find(part), std::string::npos) << part << gpt.out;
+}
+
+TEST_F(HarkModel, VerifyReadsEveryTensor) {
+    const ProcessResult sound = hark_model("verify whisper-demo");
+    EXPECT_EQ(sound.exit_code, 0) << sound.err;
+    EXPECT_NE(sound.out.find("167 tensors of 9522688 values are there and finite"),
+              std::string::npos)
+        << sound.out;
+    // Infinity in f16, in the last value of the file.
+    fs::copy(kDemo, home_.path() / "broken", fs::copy_options::recursive);
+    std::string weights = read_text(kDemo / "model.safetensors");
+    weights[weights.size() - 2] = 0;
+    weights[weights.size() - 1] = 0x7c;
+    write_text(home_.path() / "broken/model.safetensors", weights);
+    const ProcessResult broken = hark_model("verify '" + (home_.path() / "broken/").string() + "'");
+    EXPECT_EQ(broken.exit_code, 1);
+    EXPECT_NE(broken.err.find("expected finite values, found one that is not"), std::string::npos)
+        << broken.err;
+    EXPECT_NE(broken.out.find("166 tensors"), std::string::npos) << broken.out;
+}
+
+TEST_F(HarkModel, VerifyComparesTranscriptsWithTheirReference) {
+    const std::string key = (samples_dir() / "key.wav").string();
+    const ProcessResult said =
+        shell("audio-decode '" + key + "' | mel | whisper-transcribe --model demo --format jsonl");
+    ASSERT_EQ(said.exit_code, 0) << said.err;
+    const fs::path reference = home_.path() / "reference.jsonl";
+    write_text(reference, said.out);
+    const std::string command =
+        "verify whisper-demo --reference '" + reference.string() + "' '" + key + "'";
+    const ProcessResult same = hark_model(command);
+    EXPECT_EQ(same.exit_code, 0) << same.err;
+    EXPECT_NE(same.out.find(key + ": as expected\n"), std::string::npos) << same.out;
+    EXPECT_NE(same.out.find("word error rate 0% of "), std::string::npos) << same.out;
+
+    std::string changed = said.out;
+    const size_t text = changed.find("\"text\"");
+    const size_t word = changed.find(' ', changed.find_first_not_of(" :\"", text + 6));
+    changed.insert(word, " xylophone");
+    write_text(reference, changed);
+    const ProcessResult other = hark_model(command);
+    EXPECT_EQ(other.exit_code, 1);
+    EXPECT_NE(other.out.find(key + ": word 2: expected 'xylophone', found nothing\n"),
+              std::string::npos)
+        << other.out;
+    EXPECT_NE(other.err.find("expected at most 0%"), std::string::npos) << other.err;
+    EXPECT_EQ(hark_model(command + " --at-most 20").exit_code, 0);
+    EXPECT_EQ(hark_model(command + " /none.wav").exit_code, 1);
+    write_text(reference, "{\"source\": \"other.wav\", \"text\": \"word\"}\n");
+    const ProcessResult unknown = hark_model(command);
+    EXPECT_EQ(unknown.exit_code, 1);
+    EXPECT_NE(unknown.err.find("key.wav: expected a reference of this name"), std::string::npos)
+        << unknown.err;
+    EXPECT_EQ(unknown.out.find("word error rate"), std::string::npos) << unknown.out;
+    expect_fails(hark_model("verify whisper-demo '" + key + "'"), 2,
+                 "--reference FILE and recordings");
+    expect_fails(hark_model("verify gpt-demo --reference x '" + key + "'"), 2,
+                 "expected a Whisper model to transcribe with");
+}
+
 TEST_F(HarkModel, EachCommandHasItsHelp) {
     const ProcessResult help = hark_model("--help");
     EXPECT_EQ(help.exit_code, 0) << help.err;
-    for (const std::string command : {"get", "list", "use"}) {
+    for (const std::string command : {"get", "list", "use", "info", "verify"}) {
         EXPECT_NE(help.out.find("hark-model " + command + " "), std::string::npos) << help.out;
         const ProcessResult its = hark_model(command + " --help");
         EXPECT_EQ(its.exit_code, 0) << its.err;

@@ -1,0 +1,21 @@
+// What there is to say of a model.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "models/any_model.h"
+
+namespace hark::models {
+
+// Format, shape, number of parameters, the types that they are stored in, the bytes that weights
+// take in memory at each --dtype, vocabulary; of Whisper alignment heads and languages. Reads no
+// values. Throws Error where a tensor is missing or has another shape than the config says.
+nlohmann::ordered_json describe_model(const AnyModel& model);
+
+// "4 + 4 layers of 384", as a list of models has it.
+std::string shape_of(const AnyModel& model);
+
+// A line a key, the values one below the other.
+std::string as_text(const nlohmann::ordered_json& description);
+
+}  // namespace hark::models

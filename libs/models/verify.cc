@@ -1,0 +1,85 @@
+#include "models/verify.h"
+
+#include "audio/audio_chunks.h"
+#include "audio/mel_stream.h"
+#include "core/error.h"
+#include "kernels/backend.h"
+#include "models/tensor_list.h"
+#include "whisper/transcribe.h"
+
+namespace hark::models {
+namespace {
+
+struct Heard {
+    whisper::MelRecording mel;
+    std::string error;
+};
+
+// What a pipe of audio-decode and mel would bring of a file.
+Heard hear(const std::string& path, int64_t n_mels) {
+    Heard heard;
+    AudioChunks chunks(path, "1", ReadOptions{}, ChunkOptions{}.length(kSampleRate));
+    MelOptions options;
+    options.mels = std::to_string(n_mels);
+    MelStream stream(options);
+    while (const std::optional<Chunk> chunk = chunks.next())
+        stream.push(*chunk, [&](const Chunk& mel) {
+            heard.mel.add(mel, n_mels);
+            if (!mel.error.empty()) heard.error = mel.error;
+        });
+    return heard;
+}
+
+}  // namespace
+
+TensorCheck check_tensors(const AnyModel& model) {
+    TensorCheck check;
+    TensorSource& source = model.tensors();
+    for (const ModelTensor& tensor : tensor_list(model)) {
+        try {
+            check.values += static_cast<int64_t>(values_of(source, tensor).size());
+            ++check.tensors;
+        } catch (const Error& why) {
+            check.problems.push_back(why.what());
+        }
+    }
+    return check;
+}
+
+std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
+                                         const std::string& dtype,
+                                         const std::vector<std::string>& paths) {
+    using namespace whisper;
+    const Model model = read_model(file, precision_of(dtype, ctx.device), ctx.arena.source());
+    const Tokenizer tokenizer = file.tokenizer();
+    std::vector<Transcript> transcripts;
+    Transcriber::Listener listener;
+    listener.end = [&](const Transcription& recording) {
+        transcripts.push_back(
+            {.source = recording.info.source, .text = recording.text(), .error = recording.error});
+    };
+    Transcriber transcriber(ctx, model, tokenizer, {}, listener);
+    for (const std::string& path : paths) {
+        while (!transcriber.has_room()) transcriber.advance();
+        Heard heard = hear(path, model.config.n_mels);
+        transcriber.add({.source = path}, heard.error, std::move(heard.mel));
+    }
+    while (!transcriber.idle()) transcriber.advance();
+    return transcripts;
+}
+
+std::string first_difference(const Comparison& comparison) {
+    int64_t word = 0;
+    for (const AlignedWords& place : aligned_words(comparison)) {
+        if (place.edit != Edit::insertion) ++word;
+        if (place.edit == Edit::match) continue;
+        const auto quoted = [](std::string_view text) {
+            return text.empty() ? std::string("nothing") : concat("'", text, "'");
+        };
+        return concat(place.edit == Edit::insertion ? "behind word " : "word ", word, ": expected ",
+                      quoted(place.reference), ", found ", quoted(place.hypothesis));
+    }
+    return "";
+}
+
+}  // namespace hark::models

@@ -1,0 +1,128 @@
+// The tensors that a config asks for are those that its checkpoint has.
+#include "models/tensor_list.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "kernels/backend.h"
+#include "models/describe.h"
+#include "models/verify.h"
+#include "support/process.h"
+#include "whisper/model.h"
+
+namespace hark::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kWhisper = test::source_dir() / "models/whisper-demo";
+const fs::path kGpt = test::source_dir() / "models/gpt-demo";
+
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+Shapes shapes_in(const fs::path& directory, const std::string& prefix) {
+    Shapes shapes;
+    const SafetensorsFile file(directory / "model.safetensors");
+    for (const TensorEntry& entry : file.entries()) {
+        const bool prefixed = entry.name.starts_with(prefix);
+        shapes[entry.name.substr(prefixed ? prefix.size() : 0)] = entry.shape;
+    }
+    return shapes;
+}
+
+Shapes shapes_listed(const fs::path& directory) {
+    Shapes shapes;
+    for (const ModelTensor& tensor : tensor_list(open_any_model(directory))) {
+        EXPECT_FALSE(shapes.contains(tensor.name)) << tensor.name;
+        shapes[tensor.name] = tensor.shape;
+    }
+    return shapes;
+}
+
+TEST(TensorList, IsTheCheckpoints) {
+    EXPECT_EQ(shapes_listed(kWhisper), shapes_in(kWhisper, "model."));
+    EXPECT_EQ(shapes_listed(kGpt), shapes_in(kGpt, "transformer."));
+}
+
+// "Parameters" of Radford et al. 2022, table 1, in millions; the positions of the sound, a formula,
+// count here.
+TEST(TensorList, OfOfficialSizes) {
+    const std::map<std::string, double> millions = {
+        {"tiny", 39}, {"base", 74}, {"small", 244}, {"medium", 769}, {"large-v2", 1550}};
+    for (const auto& [size, expected] : millions) {
+        int64_t parameters = 0;
+        for (const ModelTensor& tensor : tensor_list(whisper::official_config(size)))
+            parameters += tensor.size();
+        EXPECT_NEAR(static_cast<double>(parameters) / 1e6, expected, 0.04 * expected) << size;
+    }
+}
+
+TEST(TensorList, ValuesAreTheStoredOnes) {
+    const AnyModel model = open_any_model(kWhisper);
+    const SafetensorsFile file(kWhisper / "model.safetensors");
+    const TensorEntry* entry = file.find("model.decoder.layers.3.fc1.weight");
+    ASSERT_NE(entry, nullptr);
+    const auto* stored = static_cast<const _Float16*>(file.tensor(*entry).data);
+    const std::vector<float> values =
+        values_of(model.tensors(), {"decoder.layers.3.fc1.weight", {1024, 256}});
+    ASSERT_EQ(values.size(), 1024u * 256);
+    for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], static_cast<float>(stored[i]));
+    EXPECT_THROW(values_of(model.tensors(), {"decoder.layers.3.fc1.weight", {256, 1024}}), Error);
+    EXPECT_THROW(values_of(model.tensors(), {"decoder.layers.4.fc1.weight", {1024, 256}}), Error);
+}
+
+// What is told is what a model that has been read takes; it adds zeros for the keys' missing bias.
+TEST(Describe, TellsTheMemoryThatWeightsTake) {
+    const auto told = describe_model(open_any_model(kWhisper));
+    for (const std::string dtype : {"f32", "f16", "bf16", "int8"}) {
+        const auto bytes =
+            static_cast<double>(whisper::load_model(kWhisper, precision_of(dtype)).weights.bytes());
+        EXPECT_NEAR(told["memory"][dtype].get<double>(), bytes, 0.005 * bytes) << dtype;
+    }
+}
+
+TEST(Verify, NamesEveryTensorThatIsWrong) {
+    test::TemporaryDirectory directory;
+    fs::copy(kGpt, directory.path(), fs::copy_options::recursive);
+    SafetensorsHeader header;
+    const SafetensorsFile whole(kGpt / "model.safetensors");
+    std::string data;
+    for (TensorEntry entry : whole.entries()) {
+        const Tensor tensor = whole.tensor(entry);
+        if (entry.name.ends_with("ln_f.bias")) continue;
+        std::string bytes(static_cast<const char*>(tensor.data), tensor.bytes());
+        if (entry.name.ends_with("h.2.ln_1.weight"))
+            bytes.replace(0, 2, "\x01\x7c");  // not a number
+        if (entry.name.ends_with("h.3.ln_1.weight")) entry.shape = {16, 16};
+        entry.begin = data.size();
+        data += bytes;
+        entry.end = data.size();
+        header.tensors.push_back(entry);
+    }
+    test::write_text(directory.path() / "model.safetensors",
+                     format_safetensors_header(header) + data);
+    const TensorCheck check = check_tensors(open_any_model(directory.path()));
+    EXPECT_EQ(check.tensors, 97);
+    ASSERT_EQ(check.problems.size(), 3u);
+    for (const std::string name : {"h.2.ln_1.weight", "h.3.ln_1.weight", "ln_f.bias"}) {
+        bool named = false;
+        for (const std::string& problem : check.problems)
+            named = named || problem.find(name) != std::string::npos;
+        EXPECT_TRUE(named) << name;
+    }
+}
+
+TEST(Verify, TheFirstDifference) {
+    EXPECT_EQ(first_difference(compare_words("a b c", "a b c")), "");
+    EXPECT_EQ(first_difference(compare_words("a b c", "a x c")), "word 2: expected 'b', found 'x'");
+    EXPECT_EQ(first_difference(compare_words("a b c", "a c")),
+              "word 2: expected 'b', found nothing");
+    EXPECT_EQ(first_difference(compare_words("a b", "a b c")),
+              "behind word 2: expected nothing, found 'c'");
+}
+
+}  // namespace
+}  // namespace hark::models
