@@ -1,10 +1,11 @@
-// hark-model COMMAND: fetches, lists, chooses, describes and verifies models.
+// hark-model COMMAND: fetches, lists, chooses, describes, converts and verifies models.
 #include <cstdio>
 #include <iostream>
 
 #include "core/progress.h"
 #include "kernels/backend.h"
 #include "models/any_model.h"
+#include "models/convert.h"
 #include "models/describe.h"
 #include "models/get_model.h"
 #include "models/installed.h"
@@ -142,6 +143,35 @@ void run_info(const InfoOptions& options, Console&) {
     std::cout << (options.format == "json" ? description.dump(2) + "\n" : as_text(description));
 }
 
+// --- convert -------------------------------------------------------------------------------------
+
+struct RunConvertOptions {
+    static constexpr const char* kName = "hark-model convert";
+    static constexpr const char* kSummary =
+        "Writes a model in another format or type: hf, a directory as Hugging Face's transformers\n"
+        "reads it, or ggml, a file as whisper.cpp reads it. TO appears when it is whole.";
+
+    std::vector<std::string> names;
+    ConvertOptions convert;
+    void flags(Flags& flags) {
+        flags.positional("FROM TO", names, "a model as --model takes it, and where to write");
+        flags.add("format", convert.format, {"hf", "ggml"}, "of what is written");
+        flags.add("dtype", convert.dtype,
+                  "TYPE of the matrices: f32, f16 or bf16; in ggml f32, f16, q4_0, q4_1, q5_0, "
+                  "q5_1 or q8_0");
+        flags.add("vocab", convert.vocab,
+                  "FILE|DIR vocabulary of a model whose file carries none: a tiktoken rank file, "
+                  "or a directory with Hugging Face's tokenizer files");
+    }
+};
+
+void run_convert(const RunConvertOptions& options, Console& console) {
+    require_usage(options.names.size() == 2, "expected FROM and TO, found ", options.names.size(),
+                  " arguments");
+    convert_model(find_any_model(options.names[0]), options.names[1], options.convert,
+                  [&](const std::string& warning) { console.warning(warning); });
+}
+
 // --- verify --------------------------------------------------------------------------------------
 
 struct VerifyOptions {
@@ -223,12 +253,14 @@ void run_verify(const VerifyOptions& options, Console& console) {
 // --- the commands --------------------------------------------------------------------------------
 
 constexpr const char* kSummary =
-    "Fetches, lists, chooses, describes and verifies models.\n"
+    "Fetches, lists, chooses, describes, converts and verifies models.\n"
     "\n"
     "  hark-model get tiny.en        fetches a published model\n"
     "  hark-model list               the models that --model finds; * is the default of its kind\n"
     "  hark-model use tiny.en        makes it what tools take without --model\n"
     "  hark-model info tiny.en       its shape, types and memory\n"
+    "  hark-model convert tiny.en tiny.bin --format ggml --dtype q8_0\n"
+    "                                writes it in another format or type\n"
     "  hark-model verify tiny.en     reads every tensor; with recordings, transcribes them\n"
     "\n"
     "hark-model COMMAND --help tells the rest.";
@@ -246,6 +278,7 @@ constexpr Command kCommands[] = {{"get", command<GetOptions, run_get>},
                                  {"list", command<ListOptions, run_list>},
                                  {"use", command<UseOptions, run_use>},
                                  {"info", command<InfoOptions, run_info>},
+                                 {"convert", command<RunConvertOptions, run_convert>},
                                  {"verify", command<VerifyOptions, run_verify>}};
 
 // The tool itself, for --help and --version.

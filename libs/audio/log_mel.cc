@@ -108,6 +108,18 @@ const CudaLogMel& cuda_log_mel() {
 
 }  // namespace
 
+std::vector<float> mel_filters(int n_mels) {
+    const auto tables = make_tables(n_mels);
+    std::vector<float> filters(static_cast<size_t>(n_mels) * kBins);
+    for (int m = 0; m < n_mels; ++m)
+        for (int32_t i = tables->offset[m]; i < tables->offset[m + 1]; ++i) {
+            const int bin = tables->begin[m] + i - tables->offset[m];
+            filters[static_cast<size_t>(m * kBins + bin)] =
+                static_cast<float>(4 * tables->weights[i]);
+        }
+    return filters;
+}
+
 int64_t content_frames(int64_t samples) { return samples / kHop; }
 
 int64_t log_mel_frames(int64_t samples) {

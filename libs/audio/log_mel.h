@@ -19,6 +19,10 @@ int64_t content_frames(int64_t samples);
 // last whole hop. (The window's first value is 0, so a sample there is not heard.)
 int64_t log_mel_frames(int64_t samples);
 
+// The filters' weights, (n_mels, 201) of the bins of a transform of 400 samples. Throws Error unless
+// n_mels is 80 or 128.
+std::vector<float> mel_filters(int n_mels);
+
 // The frames of windows that are there, on either device: what recordings side by side share.
 class MelFrames {
   public:

@@ -1,9 +1,11 @@
 #include "core/safetensors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/error.h"
+#include "core/half.h"
 #include "core/json.h"
 
 namespace hark {
@@ -114,6 +116,19 @@ Tensor tensor_of(const TensorEntry& entry, const void* data, const std::string& 
         return view;
     }
     fail(at, ": cannot compute with dtype ", entry.dtype);
+}
+
+void write_values(ByteWriter& writer, std::span<const float> values, Dtype dtype,
+                  const std::string& name) {
+    if (dtype == Dtype::f32) return writer.write(values.data(), values.size_bytes());
+    std::vector<uint16_t> rounded;
+    rounded.reserve(values.size());
+    for (const float value : values) {
+        rounded.push_back(dtype == Dtype::f16 ? to_f16(value).bits : to_bf16(value).bits);
+        require(dtype != Dtype::f16 || std::isfinite(to_float(f16_t{rounded.back()})), name,
+                ": expected values that f16 can hold, found ", value);
+    }
+    writer.write(rounded.data(), rounded.size() * sizeof(uint16_t));
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/files.h"
+#include "core/io.h"
 #include "core/tensor.h"
 
 namespace hark {
@@ -42,6 +44,11 @@ std::string format_safetensors_header(const SafetensorsHeader& header);
 // The tensor of an entry whose data begins at `data`. Throws Error where the dtype is not one that
 // hark computes with, or the rank is over 4.
 Tensor tensor_of(const TensorEntry& entry, const void* data, const std::string& where);
+
+// Writes values as a tensor's data in f32, f16 or bf16, rounded to nearest even. Throws Error that
+// begins with `name` for a value beyond f16.
+void write_values(ByteWriter& writer, std::span<const float> values, Dtype dtype,
+                  const std::string& name);
 
 // The tensors of one file, or of a sharded checkpoint, mapped into memory.
 class SafetensorsFile {

@@ -24,19 +24,6 @@ float value_of(const Tensor& t, int64_t i) {
     return t.as<float>()[i];
 }
 
-void write_values(ByteWriter& writer, std::span<const float> values, Dtype dtype,
-                  const std::string& name) {
-    if (dtype == Dtype::f32) return writer.write(values.data(), values.size_bytes());
-    std::vector<uint16_t> rounded;
-    rounded.reserve(values.size());
-    for (const float value : values) {
-        rounded.push_back(dtype == Dtype::f16 ? to_f16(value).bits : to_bf16(value).bits);
-        require(dtype != Dtype::f16 || std::isfinite(to_float(f16_t{rounded.back()})), name,
-                ": expected values that f16 can hold, found ", value);
-    }
-    writer.write(rounded.data(), rounded.size() * sizeof(uint16_t));
-}
-
 // Box & Muller 1958.
 class Normal {
   public:

@@ -76,8 +76,11 @@ std::string first_difference(const Comparison& comparison) {
         const auto quoted = [](std::string_view text) {
             return text.empty() ? std::string("nothing") : concat("'", text, "'");
         };
-        return concat(place.edit == Edit::insertion ? "behind word " : "word ", word, ": expected ",
-                      quoted(place.reference), ", found ", quoted(place.hypothesis));
+        const std::string where = place.edit != Edit::insertion ? concat("word ", word)
+                                  : word == 0                   ? "before word 1"
+                                                                : concat("behind word ", word);
+        return concat(where, ": expected ", quoted(place.reference), ", found ",
+                      quoted(place.hypothesis));
     }
     return "";
 }

@@ -1,5 +1,7 @@
 #include "text/bpe.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "text/bpe_encoder.h"
 
@@ -22,6 +24,18 @@ const std::string& Bpe::bytes_of(int32_t id) const {
     require(id >= 0 && id < vocab_size() && tokens_[id].used, "token id ", id,
             " is not in the vocabulary of ", vocab_size());
     return tokens_[id].bytes;
+}
+
+std::vector<std::pair<int32_t, int32_t>> Bpe::merges() const {
+    std::vector<std::pair<int32_t, uint64_t>> ranked;
+    merges_.for_each([&](uint64_t key, const PairTable::Merge& merge) {
+        ranked.push_back({merge.rank, key});
+    });
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<std::pair<int32_t, int32_t>> merges;
+    for (const auto& [rank, key] : ranked)
+        merges.push_back({static_cast<int32_t>(key >> 32), static_cast<int32_t>(key)});
+    return merges;
 }
 
 std::optional<int32_t> Bpe::special(const std::string& content) const {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "text/pair_table.h"
@@ -59,6 +60,13 @@ class Bpe {
 
     // A token's bytes, a special token's content. Throws Error for an id that has no token.
     const std::string& bytes_of(int32_t id) const;
+
+    // Whether an id below vocab_size() has a token.
+    bool has(int32_t id) const { return tokens_[static_cast<size_t>(id)].used; }
+    // The pairs of tokens that merge, those before others that merge before them.
+    std::vector<std::pair<int32_t, int32_t>> merges() const;
+    // Whether a word that is a token is that token, whatever the merges make of it.
+    bool ignores_merges() const { return !words_.empty(); }
 
     // The id of a special token by its content, "<|endoftext|>"; nullopt where the files had none.
     std::optional<int32_t> special(const std::string& content) const;

@@ -42,6 +42,13 @@ class PairTable {
         }
     }
 
+    // Calls use(key, merge) for each pair, in no order.
+    template <class Use>
+    void for_each(const Use& use) const {
+        for (const Slot& slot : slots_)
+            if (slot.merge.id >= 0) use(slot.key, slot.merge);
+    }
+
   private:
     struct Slot {
         uint64_t key = 0;

@@ -1,10 +1,11 @@
 #include "text/tokenizer_training.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "text/bpe_builder.h"
+#include "text/bpe_writer.h"
 #include "text/byte_alphabet.h"
 #include "text/sentencepiece.h"
 #include "text/split.h"
@@ -13,24 +14,11 @@ namespace hark {
 namespace {
 
 namespace fs = std::filesystem;
-using json = nlohmann::ordered_json;
 
 void write_file(const fs::path& path, const std::string& text) {
     AtomicFile file(path);
     file.write(text);
     file.commit();
-}
-
-json end_of_text_token(size_t id) {
-    return {{"id", id},        {"content", kEndOfText}, {"single_word", false}, {"lstrip", false},
-            {"rstrip", false}, {"normalized", false},   {"special", true}};
-}
-
-json byte_level(bool as_decoder) {
-    return {{"type", "ByteLevel"},
-            {"add_prefix_space", as_decoder},
-            {"trim_offsets", true},
-            {"use_regex", true}};
 }
 
 // The parts of all documents, one after another.
@@ -140,47 +128,14 @@ void train_tokenizer(const TrainingOptions& options, const DocumentOptions& docu
 }
 
 void write_hugging_face(const BpeVocabulary& vocabulary, const std::string& directory) {
-    json vocab = json::object(), merges = json::array();
-    std::string merges_text = "#version: 0.2\n";
+    BpeBuilder builder(directory);
     for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
-        vocab[spell_bytes(vocabulary.tokens[id])] = id;
-    for (const auto& [left, right] : vocabulary.merges) {
-        const std::string a = spell_bytes(vocabulary.tokens[left]);
-        const std::string b = spell_bytes(vocabulary.tokens[right]);
-        merges.push_back(json::array({a, b}));
-        merges_text += a + " " + b + "\n";
-    }
-    const size_t end = vocabulary.tokens.size();
-    const json root = {{"version", "1.0"},
-                       {"truncation", nullptr},
-                       {"padding", nullptr},
-                       {"added_tokens", json::array({end_of_text_token(end)})},
-                       {"normalizer", nullptr},
-                       {"pre_tokenizer", byte_level(false)},
-                       {"post_processor", nullptr},
-                       {"decoder", byte_level(true)},
-                       {"model",
-                        {{"type", "BPE"},
-                         {"dropout", nullptr},
-                         {"unk_token", nullptr},
-                         {"continuing_subword_prefix", nullptr},
-                         {"end_of_word_suffix", nullptr},
-                         {"fuse_unk", false},
-                         {"byte_fallback", false},
-                         {"ignore_merges", false},
-                         {"vocab", vocab},
-                         {"merges", merges}}}};
-    const json config = {{"tokenizer_class", "GPT2TokenizerFast"},
-                         {"add_prefix_space", false},
-                         {"bos_token", kEndOfText},
-                         {"eos_token", kEndOfText},
-                         {"unk_token", kEndOfText}};
-    vocab[std::string(kEndOfText)] = end;  // vocab.json has it among the others, as GPT-2's has
-    const fs::path folder(directory);
-    write_file(folder / "vocab.json", vocab.dump());
-    write_file(folder / "merges.txt", merges_text);
-    write_file(folder / "tokenizer_config.json", config.dump(2) + "\n");
-    write_file(folder / "tokenizer.json", root.dump(2) + "\n");
+        builder.token(spell_bytes(vocabulary.tokens[id]), static_cast<int32_t>(id));
+    for (const auto& [left, right] : vocabulary.merges)
+        builder.merge(spell_bytes(vocabulary.tokens[left]), spell_bytes(vocabulary.tokens[right]),
+                      directory);
+    builder.added(std::string(kEndOfText), static_cast<int32_t>(vocabulary.tokens.size()), true);
+    write_hugging_face(builder.finish(false, false), "GPT2TokenizerFast", directory);
 }
 
 }  // namespace hark

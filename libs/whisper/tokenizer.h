@@ -45,6 +45,7 @@ class Tokenizer {
     Tokenizer(Bpe bpe, SpecialTokens special) : bpe_(std::move(bpe)), special_(special) {}
 
     const SpecialTokens& special() const { return special_; }
+    const Bpe& bpe() const { return bpe_; }
 
     std::vector<int32_t> encode(const std::string& text) const { return bpe_.encode(text); }
     // Text of the ids below <|0.00|>, special tokens as their contents, as in the reference;

@@ -157,6 +157,30 @@ TEST_F(HarkModel, InfoTellsOfWhisperAndGpt) {
         EXPECT_NE(gpt.out.find(part), std::string::npos) << part << gpt.out;
 }
 
+TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
+    const std::string key = (samples_dir() / "key.wav").string();
+    const std::string blocks = (home_.path() / "q8.bin").string();
+    const std::string folder = (home_.path() / "folder").string();
+    const ProcessResult quantised =
+        hark_model("convert whisper-demo '" + blocks + "' --format ggml --dtype q8_0");
+    EXPECT_EQ(quantised.exit_code, 0) << quantised.err;
+    EXPECT_EQ(quantised.out + quantised.err, "");
+    const ProcessResult back = hark_model("convert '" + blocks + "' '" + folder + "' --dtype f16");
+    EXPECT_EQ(back.exit_code, 0) << back.err;
+    const std::string transcribe = "mel < '" + key + "' | whisper-transcribe --model ";
+    const ProcessResult original = shell(transcribe + "demo");
+    EXPECT_EQ(original.exit_code, 0) << original.err;
+    EXPECT_EQ(shell(transcribe + "'" + folder + "'").out, original.out);
+
+    expect_fails(hark_model("convert whisper-demo"), 2, "expected FROM and TO, found 1");
+    expect_fails(hark_model("convert whisper-demo '" + folder + "' --dtype q4_0"), 2,
+                 "--dtype: expected f32, f16, bf16 in the format hf, found 'q4_0'");
+    expect_fails(hark_model("convert whisper-demo '" + folder + "'"), 1,
+                 "expected a new or empty folder to write to");
+    expect_fails(hark_model("convert gpt-demo '" + blocks + "' --format ggml"), 2,
+                 "--format ggml is for Whisper models");
+}
+
 TEST_F(HarkModel, VerifyReadsEveryTensor) {
     const ProcessResult sound = hark_model("verify whisper-demo");
     EXPECT_EQ(sound.exit_code, 0) << sound.err;
@@ -215,10 +239,28 @@ TEST_F(HarkModel, VerifyComparesTranscriptsWithTheirReference) {
                  "expected a Whisper model to transcribe with");
 }
 
+TEST_F(HarkModel, ThePipelineThatVerifiesAnOfficialModel) {
+    const HttpServer server(mirror);
+    const std::string key = (samples_dir() / "key.wav").string();
+    const ProcessResult said = shell("mel < '" + key + "' | whisper-transcribe --model demo");
+    ASSERT_EQ(said.exit_code, 0) << said.err;
+    const std::string verify = "'" + (source_dir() / "pipelines/verify-official.sh").string() +
+                               "' --from " + server.url() + " --audio '" + key + "' --text ";
+    const std::string text = said.out.substr(0, said.out.find_last_not_of('\n') + 1);
+    const ProcessResult same = shell(verify + "'\"" + text + "\"' tiny");
+    EXPECT_EQ(same.exit_code, 0) << same.err;
+    EXPECT_NE(same.out.find("key.wav: as expected"), std::string::npos) << same.out;
+    const ProcessResult other = shell(verify + "'something else' tiny");
+    EXPECT_EQ(other.exit_code, 1) << other.err;
+    EXPECT_EQ(other.out.find("as expected"), std::string::npos) << other.out;
+    EXPECT_NE(other.err.find("expected at most 0%"), std::string::npos) << other.err;
+    EXPECT_EQ(shell(verify).exit_code, 2);
+}
+
 TEST_F(HarkModel, EachCommandHasItsHelp) {
     const ProcessResult help = hark_model("--help");
     EXPECT_EQ(help.exit_code, 0) << help.err;
-    for (const std::string command : {"get", "list", "use", "info", "verify"}) {
+    for (const std::string command : {"get", "list", "use", "info", "convert", "verify"}) {
         EXPECT_NE(help.out.find("hark-model " + command + " "), std::string::npos) << help.out;
         const ProcessResult its = hark_model(command + " --help");
         EXPECT_EQ(its.exit_code, 0) << its.err;

@@ -1,0 +1,90 @@
+#include "models/convert.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "gpt/model_folder.h"
+#include "models/ggml_writer.h"
+#include "models/hugging_face_writer.h"
+
+namespace hark::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+Dtype dtype_named(const std::string& name) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::q4_0, Dtype::q4_1,
+                              Dtype::q5_0, Dtype::q5_1, Dtype::q8_0})
+        if (name == name_of(dtype)) return dtype;
+    throw UsageError(concat("no type '", name, "' to write"));
+}
+
+// A directory that gets its name when it is whole, or else is removed.
+class FreshDirectory {
+  public:
+    explicit FreshDirectory(const fs::path& target)
+        : target_(target.has_filename() ? target : target.parent_path()),
+          path_(target_.string() + ".XXXXXX") {
+        gpt::check_target(target_, true);
+        std::error_code failed;
+        fs::create_directories(fs::absolute(target_).parent_path(), failed);
+        std::string name = path_.string();
+        const bool made = ::mkdtemp(name.data()) != nullptr;
+        require(made, target_.string(), ": cannot make a folder beside it");
+        path_ = name;
+        fs::permissions(path_, fs::perms(0755), failed);
+    }
+    ~FreshDirectory() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    FreshDirectory(const FreshDirectory&) = delete;
+
+    const fs::path& path() const { return path_; }
+    void commit() {
+        std::error_code failed;
+        fs::rename(path_, target_, failed);
+        require(!failed, target_.string(),
+                ": cannot rename the finished folder: ", failed.message());
+    }
+
+  private:
+    fs::path target_, path_;
+};
+
+}  // namespace
+
+std::vector<std::string> written_formats() { return {"hf", "ggml"}; }
+
+std::vector<std::string> written_dtypes(const std::string& format) {
+    if (format == "hf") return {"f32", "f16", "bf16"};
+    std::vector<std::string> names;
+    for (const GgmlType& type : ggml_types()) names.push_back(name_of(type.dtype));
+    return names;
+}
+
+void convert_model(const fs::path& from, const fs::path& to, const ConvertOptions& options,
+                   const std::function<void(const std::string&)>& warn) {
+    const std::vector<std::string> dtypes = written_dtypes(options.format);
+    std::string known;
+    for (const std::string& dtype : dtypes) known += (known.empty() ? "" : ", ") + dtype;
+    require_usage(std::count(dtypes.begin(), dtypes.end(), options.dtype) == 1,
+                  "--dtype: expected ", known, " in the format ", options.format, ", found '",
+                  options.dtype, "'");
+    const Dtype dtype = dtype_named(options.dtype);
+    const AnyModel model = open_any_model(from);
+    if (options.format == "ggml") {
+        require_usage(model.whisper != nullptr,
+                      "--format ggml is for Whisper models: ", from.string(), " is one of GPT-2");
+        gpt::check_target(to, false);
+        write_ggml(*model.whisper, options.vocab, dtype, to, warn);
+        return;
+    }
+    FreshDirectory directory(to);
+    write_hugging_face_model(model, from, options.vocab, dtype, directory.path());
+    directory.commit();
+}
+
+}  // namespace hark::models

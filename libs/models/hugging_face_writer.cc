@@ -1,0 +1,109 @@
+#include "models/hugging_face_writer.h"
+
+#include "core/error.h"
+#include "core/io.h"
+#include "core/json.h"
+#include "core/safetensors.h"
+#include "gpt/model_folder.h"
+#include "models/tensor_list.h"
+#include "text/bpe_writer.h"
+#include "whisper/config_text.h"
+
+namespace hark::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kGenerationConfig = "generation_config.json";
+constexpr const char* kPreprocessorConfig = "preprocessor_config.json";
+
+std::string stored_name(const AnyModel& model, const std::string& name) {
+    if (model.whisper) return "model." + name;
+    return name == "lm_head.weight" ? name : "transformer." + name;
+}
+
+void write_weights(const AnyModel& model, Dtype dtype, const fs::path& path) {
+    const std::vector<ModelTensor> tensors = tensor_list(model);
+    SafetensorsHeader header;
+    header.metadata["format"] = "pt";  // transformers asks for it
+    for (const ModelTensor& tensor : tensors) {
+        const uint64_t end =
+            header.data_bytes + static_cast<uint64_t>(tensor.size()) * size_of(dtype);
+        header.tensors.push_back({stored_name(model, tensor.name), safetensors_name(dtype),
+                                  tensor.shape, header.data_bytes, end});
+        header.data_bytes = end;
+    }
+    AtomicFile out(path);
+    ByteWriter writer(out.fd(), out.name());
+    writer.write(format_safetensors_header(header));
+    for (const ModelTensor& tensor : tensors)
+        write_values(writer, values_of(model.tensors(), tensor), dtype, tensor.name);
+    writer.flush();
+    out.commit();
+}
+
+// The files of a directory of the same format; its config says another type.
+void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
+    const fs::path config = from / gpt::kConfigFile;
+    auto root = nlohmann::ordered_json::parse(read_file(config, size_t{1} << 20), nullptr, false);
+    require(root.is_object(), config.string(), ": expected a JSON object");
+    root.erase("dtype");  // the same key in newer files
+    root["torch_dtype"] = whisper::torch_name(dtype);
+    gpt::write_whole(to / gpt::kConfigFile, root.dump(2) + "\n");
+    const auto copy = [&](const char* name) {
+        if (fs::exists(from / name)) gpt::write_whole(to / name, read_file(from / name));
+    };
+    for (const char* name : gpt::kTokenizerFiles) copy(name);
+    copy(kGenerationConfig);
+    copy(kPreprocessorConfig);
+}
+
+void write_whisper(const whisper::ModelFile& file, const std::string& vocab, Dtype dtype,
+                   const fs::path& directory) {
+    const whisper::Tokenizer tokenizer = whisper_tokenizer(file, vocab);
+    const whisper::Config& config = file.config();
+    gpt::write_whole(directory / gpt::kConfigFile,
+                     whisper::format_config(config, tokenizer.special(), dtype));
+    gpt::write_whole(directory / kGenerationConfig,
+                     whisper::format_generation_config(config, tokenizer));
+    gpt::write_whole(directory / kPreprocessorConfig, whisper::format_preprocessor_config(config));
+    write_hugging_face(tokenizer.bpe(), "WhisperTokenizer", directory);
+}
+
+// Of a rank file, which lists no special tokens, <|endoftext|> stands behind the ranks.
+Bpe gpt_vocabulary(const gpt::ModelFile& file, const std::string& vocab) {
+    if (vocab.empty()) return file.tokenizer();
+    if (fs::is_directory(vocab)) return Bpe::from_directory(vocab);
+    Bpe bpe = Bpe::from_tiktoken(vocab);
+    bpe.add_special("<|endoftext|>", bpe.vocab_size());
+    return bpe;
+}
+
+void write_gpt(const gpt::ModelFile& file, const std::string& vocab, Dtype dtype,
+               const fs::path& directory) {
+    gpt::write_whole(directory / gpt::kConfigFile, gpt::format_config(file.config(), dtype));
+    write_hugging_face(gpt_vocabulary(file, vocab), "GPT2TokenizerFast", directory);
+}
+
+}  // namespace
+
+whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file, const std::string& vocab) {
+    if (vocab.empty()) return file.tokenizer();
+    const int64_t n_vocab = file.config().n_vocab;
+    if (fs::is_directory(vocab)) return whisper::Tokenizer(vocab, n_vocab);
+    return whisper::official_tokenizer(Bpe::from_tiktoken(vocab), n_vocab);
+}
+
+void write_hugging_face_model(const AnyModel& model, const fs::path& from, const std::string& vocab,
+                              Dtype dtype, const fs::path& directory) {
+    const bool same = std::string(model.format()) == "Hugging Face";
+    if (same && vocab.empty())
+        copy_description(from, dtype, directory);
+    else if (model.whisper)
+        write_whisper(*model.whisper, vocab, dtype, directory);
+    else
+        write_gpt(*model.gpt, vocab, dtype, directory);
+    write_weights(model, dtype, directory / "model.safetensors");
+}
+
+}  // namespace hark::models
