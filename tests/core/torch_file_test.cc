@@ -49,6 +49,11 @@ TorchTensor tensor(const std::string& name, std::vector<int64_t> shape, int64_t 
     return {name, "HalfStorage", "0", 12, shape, contiguous(shape), offset};
 }
 
+// As many values as no number of 64 bits counts, unless `last` is 0.
+TorchTensor huge(int64_t last) {
+    return {"a", "HalfStorage", "0", 12, {1 << 30, 1 << 30, 1 << 30, last}, {1, 1, 1, 1}};
+}
+
 #define EXPECT_FOUND(part, text)                                              \
     do {                                                                      \
         const std::string found = text;                                       \
@@ -93,12 +98,11 @@ TEST_F(TorchFileTest, TiedTensorsMayShareWhatOthersMayNot) {
 TEST_F(TorchFileTest, ATensorLiesInItsStorage) {
     EXPECT_FOUND("tensor 'a': is larger than its storage of 12",
                  error_of_tensors({tensor("a", {13})}));
-    EXPECT_FOUND("is larger",
-                 error_of_tensors({tensor("a", {1 << 30, 1 << 30, 1 << 30, 1 << 30})}));
+    EXPECT_FOUND("is larger", error_of_tensors({huge(1 << 30)}));
     EXPECT_FOUND("are outside its storage", error_of_tensors({tensor("a", {12}, 1)}));
     EXPECT_FOUND("are outside its storage", error_of_tensors({tensor("a", {1}, -1)}));
     EXPECT_FOUND("whole numbers from 0 on", error_of_tensors({tensor("a", {-1})}));
-    EXPECT_FOUND("found none", error_of_tensors({tensor("a", {1 << 30, 1 << 30, 1 << 30, 0})}));
+    EXPECT_FOUND("found none", error_of_tensors({huge(0)}));
     TorchTensor larger = tensor("a", {12});
     larger.count = 1 << 30;  // 2 GiB
     EXPECT_FOUND("is said to have 1073741824 values", error_of_tensors({larger}));
