@@ -1,5 +1,7 @@
 #include "core/io.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,8 +25,30 @@ size_t read_fd(int fd, const std::string& name, void* to, size_t bytes) {
 
 }  // namespace
 
+Interrupt::Interrupt() : event_(::eventfd(0, EFD_CLOEXEC)) {
+    require(event_ >= 0, "cannot make an event: ", std::strerror(errno));
+}
+
+Interrupt::~Interrupt() { ::close(event_); }
+
+void Interrupt::set() {
+    const uint64_t one = 1;
+    (void)!::write(event_, &one, sizeof one);  // fails only where it is set 2^64 times
+}
+
+bool Interrupt::wait_for(int fd) const {
+    pollfd files[] = {{event_, POLLIN, 0}, {fd, POLLIN, 0}};
+    while (::poll(files, 2, -1) < 0 && errno == EINTR) continue;
+    return files[0].revents == 0;
+}
+
+size_t ByteReader::read_file(void* to, size_t bytes) {
+    if (interrupt_ && !interrupt_->wait_for(fd_)) return 0;
+    return read_fd(fd_, name_, to, bytes);
+}
+
 size_t ByteReader::read_some(void* to, size_t bytes) {
-    if (ahead_.empty()) return read_fd(fd_, name_, to, bytes);
+    if (ahead_.empty()) return read_file(to, bytes);
     const size_t taken = std::min(bytes, ahead_.size());
     std::memcpy(to, ahead_.data(), taken);
     ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<ptrdiff_t>(taken));
@@ -46,7 +70,7 @@ std::string_view ByteReader::peek(size_t bytes) {
         // In steps: what a header promises may never come.
         const size_t have = ahead_.size(), step = std::min(bytes - have, kBufferBytes);
         ahead_.resize(have + step);
-        const size_t got = read_fd(fd_, name_, ahead_.data() + have, step);
+        const size_t got = read_file(ahead_.data() + have, step);
         ahead_.resize(have + got);
         if (got == 0) break;
     }

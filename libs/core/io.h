@@ -9,10 +9,28 @@
 
 namespace hark {
 
+// What ends another thread's reading: a ByteReader that has it finds its file's end once it is set.
+class Interrupt {
+  public:
+    Interrupt();  // throws Error where the system has no file descriptor left
+    ~Interrupt();
+    Interrupt(const Interrupt&) = delete;
+    Interrupt& operator=(const Interrupt&) = delete;
+
+    void set();
+    // Waits until `fd` can be read; false where it is set.
+    bool wait_for(int fd) const;
+
+  private:
+    int event_;
+};
+
 // Reads a file descriptor that may be a pipe. Throws Error where the system call fails.
 class ByteReader {
   public:
-    ByteReader(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+    // `interrupt`, if any, must outlive it.
+    ByteReader(int fd, std::string name, const Interrupt* interrupt = nullptr)
+        : fd_(fd), name_(std::move(name)), interrupt_(interrupt) {}
 
     // Fills up to `bytes`; fewer only at the end of the file.
     size_t read(void* to, size_t bytes);
@@ -23,8 +41,11 @@ class ByteReader {
     const std::string& name() const { return name_; }
 
   private:
+    size_t read_file(void* to, size_t bytes);
+
     int fd_;
     std::string name_;
+    const Interrupt* interrupt_;
     std::vector<char> ahead_;  // peeked and not yet taken
 };
 

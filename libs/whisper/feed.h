@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/io.h"
+
 namespace hark::whisper {
 
 template <class Item>
@@ -21,17 +23,18 @@ class Feed {
     // takes items any more.
     using Put = std::function<bool(Item, size_t bytes)>;
 
+    // What the thread does; its input ends once `interrupt` is set.
+    using Read = std::function<void(const Put& put, const Interrupt& interrupt)>;
+
     // Begins to run `read` on a thread. It waits in `put` while `most` items, or `most_bytes` of
     // them, are to be taken. What it throws breaks the feed.
-    Feed(std::function<void(const Put& put)> read, size_t most, size_t most_bytes)
-        : shared_(std::make_shared<Shared>(most, most_bytes)) {
-        std::thread([shared = shared_, read = std::move(read)] { shared->run(read); }).detach();
-    }
-    // Does not wait for the thread, which may be waiting for its input.
+    Feed(Read read, size_t most, size_t most_bytes)
+        : shared_(std::make_shared<Shared>(most, most_bytes)),
+          thread_([shared = shared_.get(), read = std::move(read)] { shared->run(read); }) {}
+    // Ends the thread, also where it waits for its input.
     ~Feed() {
-        const std::lock_guard lock(shared_->mutex);
-        shared_->abandoned = true;
-        shared_->changed.notify_all();
+        shared_->abandon();
+        thread_.join();
     }
     Feed(const Feed&) = delete;
     Feed& operator=(const Feed&) = delete;
@@ -72,14 +75,15 @@ class Feed {
     }
 
   private:
-    // The last to let go of it is the thread or the feed.
+    // A stopper may outlive the feed.
     struct Shared {
         Shared(size_t most, size_t most_bytes) : most(most), most_bytes(most_bytes) {}
 
-        void run(const std::function<void(const Put&)>& read) {
+        void run(const Read& read) {
             std::exception_ptr broken;
             try {
-                read([this](Item item, size_t size) { return put(std::move(item), size); });
+                read([this](Item item, size_t size) { return put(std::move(item), size); },
+                     interrupt);
             } catch (...) {
                 broken = std::current_exception();
             }
@@ -96,6 +100,12 @@ class Feed {
             });
             return !ended && !abandoned;
         }
+        void abandon() {
+            const std::lock_guard lock(mutex);
+            abandoned = true;
+            changed.notify_all();
+            interrupt.set();
+        }
         void end(std::exception_ptr broken) {
             const std::lock_guard lock(mutex);
             if (!ended) failure = std::move(broken);
@@ -104,6 +114,7 @@ class Feed {
         }
 
         const size_t most, most_bytes;
+        Interrupt interrupt;
         std::mutex mutex;
         std::condition_variable changed;
         std::deque<std::pair<Item, size_t>> waiting;
@@ -113,6 +124,7 @@ class Feed {
     };
 
     std::shared_ptr<Shared> shared_;
+    std::thread thread_;
 };
 
 }  // namespace hark::whisper

@@ -13,8 +13,8 @@ constexpr const char* kHint = "pipe it through mel first";
 
 RecordingFeed::RecordingFeed(int fd, std::string name, int64_t n_mels, size_t most)
     : Feed(
-          [=](const Put& put) {
-              ByteReader in(fd, name);
+          [=](const Put& put, const Interrupt& interrupt) {
+              ByteReader in(fd, name, &interrupt);
               RecordingReader chunks(in, "mel", kHint);
               std::map<std::string, MelRecording> open;  // those that have not ended
               while (const std::optional<Chunk> chunk = chunks.next()) {
@@ -32,8 +32,8 @@ RecordingFeed::RecordingFeed(int fd, std::string name, int64_t n_mels, size_t mo
 
 LiveFeed::LiveFeed(int fd, std::string name)
     : Feed(
-          [=](const Put& put) {
-              ByteReader in(fd, name);
+          [=](const Put& put, const Interrupt& interrupt) {
+              ByteReader in(fd, name, &interrupt);
               RecordingReader chunks(in, "mel", kHint);
               while (std::optional<Chunk> chunk = chunks.next()) {
                   const size_t bytes = chunk->document.data->size();
