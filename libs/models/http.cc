@@ -2,11 +2,7 @@
 
 #include <curl/curl.h>
 
-#include <algorithm>
-#include <charconv>
 #include <exception>
-#include <map>
-#include <optional>
 
 #include "core/version.h"
 
@@ -18,28 +14,13 @@ constexpr long kConnectSeconds = 30;
 
 // A transfer's callbacks: libcurl is C, so what they throw waits here.
 struct Transfer {
-    std::map<std::string, std::string> headers;  // of the latest answer, names in small letters
+    HttpHeaders headers;  // of the latest answer
     std::function<void(std::string_view)> body;
     std::exception_ptr failure;
-
-    std::string header(const std::string& name) const {
-        const auto found = headers.find(name);
-        return found == headers.end() ? "" : found->second;
-    }
 };
 
 size_t on_header(char* data, size_t, size_t size, void* user) {
-    auto& headers = static_cast<Transfer*>(user)->headers;
-    const std::string_view line(data, size);
-    if (line.starts_with("HTTP/")) headers.clear();  // an answer behind a redirect
-    const size_t colon = line.find(':');
-    if (colon == line.npos) return size;
-    std::string name(line.substr(0, colon));
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const size_t begin = line.find_first_not_of(" \t", colon + 1);
-    const size_t end = line.find_last_not_of(" \t\r\n");
-    headers[name] = begin == line.npos || end < begin ? "" : line.substr(begin, end - begin + 1);
+    static_cast<Transfer*>(user)->headers.add({data, size});
     return size;
 }
 
@@ -52,34 +33,6 @@ size_t on_body(char* data, size_t, size_t size, void* user) {
         transfer.failure = std::current_exception();
         return size + 1;  // ends the transfer
     }
-}
-
-std::optional<uint64_t> number(std::string_view text) {
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
-// An ETag's text: W/"abc" -> abc.
-std::string unquoted(std::string tag) {
-    if (tag.starts_with("W/")) tag.erase(0, 2);
-    if (tag.size() >= 2 && tag.front() == '"' && tag.back() == '"')
-        tag = tag.substr(1, tag.size() - 2);
-    return tag;
-}
-
-std::string hash_of(const std::string& tag, size_t digits) {
-    const bool hash =
-        tag.size() == digits && tag.find_first_not_of("0123456789abcdef") == std::string::npos;
-    return hash ? tag : "";
-}
-
-// Where the part of a "bytes 100-199/200" begins.
-std::optional<uint64_t> begin_of(std::string_view content_range) {
-    if (!content_range.starts_with("bytes ")) return std::nullopt;
-    content_range.remove_prefix(6);
-    return number(content_range.substr(0, content_range.find('-')));
 }
 
 // Whether a failure of the transport may be gone at the next attempt.
@@ -188,27 +141,14 @@ RemoteFile HttpClient::ask(const std::string& url) {
         const long status = impl_->perform(at, transfer);
         if (status == 404) return {};
         const std::string next = impl_->redirect();
-        const std::string linked = unquoted(transfer.header("x-linked-etag"));
-        if (!next.empty() && linked.empty()) {
+        if (!next.empty() && !transfer.headers.tell_of_linked_file()) {
             require(next.starts_with("https://") || !url.starts_with("https://"), url,
                     ": expected to be led on to https, found ", next);
             at = next;
             continue;
         }
         if (next.empty() && status != 200) fail_with(status, url);
-        const bool large = !linked.empty();
-        RemoteFile file{true};
-        const std::string size = transfer.header(large ? "x-linked-size" : "content-length");
-        const std::optional<uint64_t> bytes = number(size);
-        require(bytes.has_value(), url, ": expected its size in the answer's ",
-                large ? "X-Linked-Size" : "Content-Length", ", found '", size, "'");
-        file.bytes = *bytes;
-        file.version = large ? linked : unquoted(transfer.header("etag"));
-        if (large || !transfer.header("x-repo-commit").empty()) {
-            file.sha256 = hash_of(file.version, 64);
-            file.git_blob = hash_of(file.version, 40);
-        }
-        return file;
+        return file_of(transfer.headers, url);
     }
     fail(url, ": led on more than ", kMaxRedirects, " times");
 }
@@ -224,8 +164,8 @@ void HttpClient::get(const std::string& url, uint64_t offset,
         begun = true;
         if (status == 200) return begin(0);
         if (status != 206) fail_with(status, url);
-        const std::string range = transfer.header("content-range");
-        require(begin_of(range) == offset, url, ": expected the bytes from ", offset,
+        const std::string range = transfer.headers.get("content-range");
+        require(begin_of_part(range) == offset, url, ": expected the bytes from ", offset,
                 " on, found Content-Range '", range, "'");
         begin(offset);
     };

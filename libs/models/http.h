@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "models/http_headers.h"
 
 namespace hark::models {
 
@@ -17,14 +18,6 @@ class TransferError : public Error {
     using Error::Error;
 };
 
-struct RemoteFile {
-    bool found = false;    // false where the answer was 404
-    uint64_t bytes = 0;    // its size
-    std::string version;   // its ETag without the quotes; empty where the server gives none
-    std::string sha256;    // of its content, or empty
-    std::string git_blob;  // what git calls its content, or empty
-};
-
 class HttpClient {
   public:
     // A transfer that brings nothing for `stall_seconds` is given up.
@@ -32,12 +25,9 @@ class HttpClient {
     ~HttpClient();
     HttpClient(const HttpClient&) = delete;
 
-    // What the server says of a file, from the headers alone. Hugging Face and its mirrors tell
-    // size and SHA-256 of a large file in the answer that redirects to it (X-Linked-Size,
-    // X-Linked-ETag), and git's name for a small one as its ETag beside X-Repo-Commit; other ETags
-    // name a version and no hash. Throws Error naming the URL where the answer is another than 200
-    // or 404 or tells no size, TransferError where it may be another one later. Source:
-    // huggingface.co/docs/hub, and huggingface_hub's file_download.py, get_hf_file_metadata.
+    // What the server says of a file (http_headers.h), from the headers alone. Throws Error naming
+    // the URL where the answer is another than 200 or 404 or tells no size, TransferError where it
+    // may be another one later.
     RemoteFile ask(const std::string& url);
 
     // Gives a file's bytes from `offset` on to `take`. Before the first of them `begin` is told

@@ -1,0 +1,73 @@
+#include "models/http_headers.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "core/error.h"
+
+namespace hark::models {
+namespace {
+
+std::optional<uint64_t> number(std::string_view text) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+// An ETag's text: W/"abc" -> abc.
+std::string unquoted(std::string tag) {
+    if (tag.starts_with("W/")) tag.erase(0, 2);
+    if (tag.size() >= 2 && tag.front() == '"' && tag.back() == '"')
+        tag = tag.substr(1, tag.size() - 2);
+    return tag;
+}
+
+// A tag that is a hash of so many digits.
+std::string hash_of(const std::string& tag, size_t digits) {
+    const bool hash =
+        tag.size() == digits && tag.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return hash ? tag : "";
+}
+
+}  // namespace
+
+void HttpHeaders::add(std::string_view line) {
+    if (line.starts_with("HTTP/")) values_.clear();
+    const size_t colon = line.find(':');
+    if (colon == line.npos) return;
+    std::string name(line.substr(0, colon));
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const size_t begin = line.find_first_not_of(" \t\r\n", colon + 1);
+    const size_t end = line.find_last_not_of(" \t\r\n");
+    values_[name] = begin == line.npos ? "" : line.substr(begin, end - begin + 1);
+}
+
+std::string HttpHeaders::get(const std::string& name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? "" : found->second;
+}
+
+RemoteFile file_of(const HttpHeaders& headers, const std::string& url) {
+    const bool linked = headers.tell_of_linked_file();
+    const std::string size = headers.get(linked ? "x-linked-size" : "content-length");
+    const std::optional<uint64_t> bytes = number(size);
+    require(bytes.has_value(), url, ": expected its size in the answer's ",
+            linked ? "X-Linked-Size" : "Content-Length", ", found '", size, "'");
+    RemoteFile file{true, *bytes, unquoted(headers.get(linked ? "x-linked-etag" : "etag"))};
+    if (linked || !headers.get("x-repo-commit").empty()) {
+        file.sha256 = hash_of(file.version, 64);
+        file.git_blob = hash_of(file.version, 40);
+    }
+    return file;
+}
+
+std::optional<uint64_t> begin_of_part(std::string_view content_range) {
+    if (!content_range.starts_with("bytes ")) return std::nullopt;
+    content_range.remove_prefix(6);
+    return number(content_range.substr(0, content_range.find('-')));
+}
+
+}  // namespace hark::models
