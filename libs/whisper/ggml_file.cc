@@ -128,10 +128,12 @@ void GgmlFile::read_tensor(Reader& reader) {
 
 Tokenizer GgmlFile::tokenizer() const {
     std::unordered_map<std::string, int32_t> ranks;
-    for (size_t i = 0; i < tokens_.size(); ++i) {
-        const auto [found, is_new] = ranks.try_emplace(tokens_[i], static_cast<int32_t>(i));
-        require(is_new, file_.name(), ": the tokens ", found->second, " and ", i, " are the same");
-    }
+    for (size_t i = 0; i < tokens_.size(); ++i)
+        ranks.try_emplace(tokens_[i], static_cast<int32_t>(i));
+    require(ranks.size() == tokens_.size(), file_.name(), ": expected a vocabulary of ",
+            tokens_.size(), " different tokens, found ", ranks.size(),
+            "; some converters write U+FFFD for bytes that are no characters. Give --vocab ",
+            "with the model's own, multilingual.tiktoken or gpt2.tiktoken");
     return official_tokenizer(BpeBuilder::ranked(ranks, file_.name()), config_.n_vocab);
 }
 

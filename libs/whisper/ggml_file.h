@@ -31,6 +31,7 @@ class GgmlFile : public ModelFile, private TensorSource {
     const char* format() const override { return "ggml"; }
     const Config& config() const override { return config_; }
     TensorSource& tensors() override { return *this; }
+    // Throws Error also where tokens are the same: bytes that a converter has lost.
     Tokenizer tokenizer() const override;
 
   private:
