@@ -15,6 +15,11 @@ fs::path executable_directory() {
     return fs::read_symlink("/proc/self/exe", failed).parent_path();
 }
 
+bool file_exists(const fs::path& path) {
+    std::error_code failed;
+    return fs::is_regular_file(path, failed);
+}
+
 bool directory_exists(const fs::path& path) {
     std::error_code failed;
     return fs::is_directory(path, failed);
@@ -27,8 +32,8 @@ bool file_exists(const fs::path& path) {
 
 // The names that a model in one file may have.
 std::vector<std::string> file_names(const std::string& name, const std::string& kind) {
-    if (kind == "whisper") return {name, name + ".pt", "ggml-" + name + ".bin"};
-    return {name, name + ".gguf"};
+    if (kind == "whisper") return {name, "whisper-" + name, name + ".pt", "ggml-" + name + ".bin"};
+    return {name, "gpt-" + name, name + ".gguf"};
 }
 
 // "config.txt, notes, ...", in order.

@@ -8,8 +8,8 @@
 namespace hark {
 
 // `name` is a path where it contains '/', of a directory or a file. Otherwise the directories NAME
-// and `KIND-NAME` (kind "whisper" or "gpt"), then the files NAME and NAME.pt, ggml-NAME.bin
-// (Whisper) or NAME.gguf (GPT), are looked for under ~/.local/share/hark/models,
+// and `KIND-NAME` (kind "whisper" or "gpt"), then files of these names, NAME.pt and
+// ggml-NAME.bin (Whisper) or NAME.gguf (GPT), are looked for under ~/.local/share/hark/models,
 // <executable>/../share/hark/models and the source tree's models. An empty name means the default
 // that the user has set: the link `KIND-default` in the first of these. Throws Error that lists
 // where it has looked, or, without a default, the ways on; or, of a directory without config.json,

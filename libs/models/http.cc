@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 
+#include <cstdlib>
 #include <exception>
 
 #include "core/version.h"
@@ -91,6 +92,7 @@ struct HttpClient::Impl {
         set(CURLOPT_PROTOCOLS_STR, "http,https");
         // What was asked for over HTTPS never comes over HTTP.
         set(CURLOPT_REDIR_PROTOCOLS_STR, url.starts_with("http://") ? "http,https" : "https");
+        if (const char* trusted = std::getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, trusted);
         set(CURLOPT_MAXREDIRS, kMaxRedirects);
         set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
         set(CURLOPT_LOW_SPEED_LIMIT, 1L);

@@ -20,7 +20,8 @@ class TransferError : public Error {
 
 class HttpClient {
   public:
-    // A transfer that brings nothing for `stall_seconds` is given up.
+    // Whom HTTPS trusts is the system's choice, or that of $SSL_CERT_FILE, as the curl command has
+    // it. A transfer that brings nothing for `stall_seconds` is given up.
     explicit HttpClient(int64_t stall_seconds);
     ~HttpClient();
     HttpClient(const HttpClient&) = delete;

@@ -172,6 +172,18 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
     EXPECT_EQ(original.exit_code, 0) << original.err;
     EXPECT_EQ(shell(transcribe + "'" + folder + "'").out, original.out);
 
+    // A file goes by its name too, and may be the default.
+    fs::create_directories(models());
+    const std::string half = (models() / "half.bin").string();
+    EXPECT_EQ(hark_model("convert whisper-demo '" + half + "' --format ggml").exit_code, 0);
+    EXPECT_EQ(hark_model("use half.bin").exit_code, 0);
+    const std::string line = listed("half.bin");
+    EXPECT_EQ(line.front(), '*');
+    EXPECT_NE(line.find(" ggml "), std::string::npos) << line;
+    const ProcessResult chosen = shell("mel < '" + key + "' | whisper-transcribe");
+    EXPECT_EQ(chosen.exit_code, 0) << chosen.err;
+    EXPECT_EQ(chosen.out, original.out);
+
     expect_fails(hark_model("convert whisper-demo"), 2, "expected FROM and TO, found 1");
     expect_fails(hark_model("convert whisper-demo '" + folder + "' --dtype q4_0"), 2,
                  "--dtype: expected f32, f16, bf16 in the format hf, found 'q4_0'");
