@@ -15,11 +15,6 @@ fs::path executable_directory() {
     return fs::read_symlink("/proc/self/exe", failed).parent_path();
 }
 
-bool file_exists(const fs::path& path) {
-    std::error_code failed;
-    return fs::is_regular_file(path, failed);
-}
-
 bool directory_exists(const fs::path& path) {
     std::error_code failed;
     return fs::is_directory(path, failed);

@@ -70,28 +70,18 @@ void write_whisper(const whisper::ModelFile& file, const std::string& vocab, Dty
     write_hugging_face(tokenizer.bpe(), "WhisperTokenizer", directory);
 }
 
-// Of a rank file, which lists no special tokens, <|endoftext|> stands behind the ranks.
-Bpe gpt_vocabulary(const gpt::ModelFile& file, const std::string& vocab) {
-    if (vocab.empty()) return file.tokenizer();
-    if (fs::is_directory(vocab)) return Bpe::from_directory(vocab);
-    Bpe bpe = Bpe::from_tiktoken(vocab);
-    bpe.add_special("<|endoftext|>", bpe.vocab_size());
-    return bpe;
-}
-
 void write_gpt(const gpt::ModelFile& file, const std::string& vocab, Dtype dtype,
                const fs::path& directory) {
     gpt::write_whole(directory / gpt::kConfigFile, gpt::format_config(file.config(), dtype));
-    write_hugging_face(gpt_vocabulary(file, vocab), "GPT2TokenizerFast", directory);
+    write_hugging_face(vocab.empty() ? file.tokenizer() : Bpe::load(vocab), "GPT2TokenizerFast",
+                       directory);
 }
 
 }  // namespace
 
 whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file, const std::string& vocab) {
-    if (vocab.empty()) return file.tokenizer();
-    const int64_t n_vocab = file.config().n_vocab;
-    if (fs::is_directory(vocab)) return whisper::Tokenizer(vocab, n_vocab);
-    return whisper::official_tokenizer(Bpe::from_tiktoken(vocab), n_vocab);
+    return vocab.empty() ? file.tokenizer()
+                         : whisper::load_vocabulary(vocab, file.config().n_vocab);
 }
 
 void write_hugging_face_model(const AnyModel& model, const fs::path& from, const std::string& vocab,

@@ -92,9 +92,12 @@ Config parse_config(const std::string& text, const std::string& file) {
 
 Config config_of_sizes(const std::map<std::string, int64_t>& sizes, const std::string& where) {
     Config config;
-    for (const Size& size : kSizes)
-        if (const auto found = sizes.find(size.openai); found != sizes.end())
-            config.*size.value = found->second;
+    for (const Size& size : kSizes) {
+        if (size.value == &Config::n_audio_mlp || size.value == &Config::n_text_mlp) continue;
+        const auto found = sizes.find(size.openai);
+        require(found != sizes.end(), where, ": expected a size '", size.openai, "', found none");
+        config.*size.value = found->second;
+    }
     const auto mlp = [](int64_t state) { return 4 * std::clamp<int64_t>(state, 0, 1 << 20); };
     config.n_audio_mlp = mlp(config.n_audio_state);
     config.n_text_mlp = mlp(config.n_text_state);

@@ -44,8 +44,8 @@ Config load_config(const std::filesystem::path& directory);
 Config parse_config(const std::string& text, const std::string& where);
 
 // The shape by openai-whisper's own names ("n_mels" to "n_text_layer"), for files that have these
-// and no config.json. An MLP has four times the channels. Throws Error as check_config() does; a
-// size that is missing counts as 0.
+// and no config.json. An MLP has four times the channels. Throws Error as check_config() does, or
+// naming a size that is missing.
 Config config_of_sizes(const std::map<std::string, int64_t>& sizes, const std::string& where);
 
 // Throws Error that begins with `where` unless hark can compute with the shape: a size out of

@@ -159,7 +159,7 @@ TEST_F(GgmlFileTest, AWrongHeaderNamesTheSize) {
         }
     GgmlParts parts = small_parts();
     parts.sizes[6] = 64;
-    expect_error(parts, "as many channels, found 32 and 64");
+    expect_error(parts, "as many channels of text as of audio, 32, found 64");
     parts = small_parts();
     parts.mels = 3;
     expect_error(parts, "expected mel filters (2, 201), found (3, 201)");
