@@ -140,7 +140,10 @@ struct InfoOptions {
 void run_info(const InfoOptions& options, Console&) {
     const fs::path path = find_any_model(only(options.names, "the NAME or PATH of a model"));
     const auto description = describe_model(open_any_model(path));
-    std::cout << (options.format == "json" ? description.dump(2) + "\n" : as_text(description));
+    std::cout << (options.format == "json"
+                      ? description.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                            "\n"
+                      : as_text(description));
 }
 
 // --- convert -------------------------------------------------------------------------------------

@@ -12,7 +12,11 @@ namespace {
 sigset_t ending_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM}) sigaddset(&set, signal);
+    for (const int signal : {SIGINT, SIGTERM}) {
+        struct sigaction now = {};
+        ::sigaction(signal, nullptr, &now);
+        if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);  // as behind nohup
+    }
     return set;
 }
 
@@ -27,7 +31,7 @@ void on_ending_signal(std::function<void()> end) {
     std::thread([end = std::move(end)] {
         const sigset_t signals = ending_signals();
         int signal = 0;
-        while (::sigwait(&signals, &signal) != 0) continue;
+        while (::sigwait(&signals, &signal) != 0) ::pause();  // where all are ignored
         end();
         ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
         for (;;) ::pause();

@@ -74,8 +74,11 @@ std::vector<fs::path> model_folders() {
 fs::path find_model(const std::string& name, const std::string& kind) {
     if (name.empty()) {
         const fs::path chosen = user_models() / (kind + "-default");
+        std::error_code failed;
+        require(!fs::is_symlink(chosen, failed) || fs::exists(chosen, failed), chosen.string(),
+                ": expected a model, found a link to nothing; choose one with hark-model use NAME");
         require(directory_exists(chosen) || file_exists(chosen),
-                "no model chosen: give --model DIR (a Hugging Face directory), fetch one with "
+                "no model chosen: give --model NAME or PATH, fetch one with "
                 "hark-model get NAME and choose it with hark-model use NAME, or give --model demo "
                 "(a small demonstration model",
                 kind == "whisper" ? ", synthetic voices only)" : ")");

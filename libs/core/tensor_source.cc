@@ -18,8 +18,9 @@ std::set<std::string> safetensors_shards(const fs::path& index) {
     std::set<std::string> names;
     for (const auto& [tensor, file] : root["weight_map"].items()) {
         const std::string name = file.is_string() ? file.get<std::string>() : "";
-        require(!name.empty() && fs::path(name).filename() == fs::path(name), index.string(), ": '",
-                tensor, "': expected a file's name, found ", file.dump());
+        const bool plain = fs::path(name).filename() == name && name != "." && name != "..";
+        require(!name.empty() && plain, index.string(), ": '", tensor,
+                "': expected a file's name, found ", file.dump());
         names.insert(name);
     }
     require(!names.empty(), index.string(), ": 'weight_map' is empty");

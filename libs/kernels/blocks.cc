@@ -31,8 +31,8 @@ void store_numbers(uint8_t* to, const int (&q)[kValues], bool fifth_bit) {
     for (int i = 0; i < 16; ++i) to[i] = static_cast<uint8_t>((q[i] & 15) | (q[i + 16] & 15) << 4);
 }
 
-// The reciprocal that numbers are found with.
-float inverse(float d) { return d == 0 ? 0.0f : 1 / d; }
+// The reciprocal that numbers are found with; 0 of a scale so small that f16 has it as 0.
+float inverse(float d) { return std::isfinite(1 / d) ? 1 / d : 0.0f; }
 
 // q4_0 and q5_0: the value of the largest magnitude, with its sign, becomes -limit.
 void quantize_symmetric(uint8_t* to, const float* x, Dtype dtype, int limit) {

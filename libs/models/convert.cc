@@ -79,6 +79,8 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
         require_usage(model.whisper != nullptr,
                       "--format ggml is for Whisper models: ", from.string(), " is one of GPT-2");
         gpt::check_target(to, false);
+        require(!fs::exists(to), to.string(), ": expected a new file to write to, found something ",
+                "there");
         write_ggml(*model.whisper, options.vocab, dtype, to, warn);
         return;
     }

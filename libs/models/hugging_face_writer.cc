@@ -73,8 +73,10 @@ void write_whisper(const whisper::ModelFile& file, const std::string& vocab, Dty
 void write_gpt(const gpt::ModelFile& file, const std::string& vocab, Dtype dtype,
                const fs::path& directory) {
     gpt::write_whole(directory / gpt::kConfigFile, gpt::format_config(file.config(), dtype));
-    write_hugging_face(vocab.empty() ? file.tokenizer() : Bpe::load(vocab), "GPT2TokenizerFast",
-                       directory);
+    const Bpe bpe = vocab.empty() ? file.tokenizer() : Bpe::load(vocab);
+    require(bpe.vocab_size() <= file.config().n_vocab, vocab, ": expected a vocabulary of at most ",
+            file.config().n_vocab, " tokens, as many as the model has, found ", bpe.vocab_size());
+    write_hugging_face(bpe, "GPT2TokenizerFast", directory);
 }
 
 }  // namespace

@@ -53,7 +53,9 @@ void choose_model(const std::string& kind, const fs::path& path) {
     std::error_code failed;
     require(!fs::exists(fs::symlink_status(link, failed)) || fs::is_symlink(link), link.string(),
             ": expected a link or nothing, found something else");
-    const bool beside = fs::equivalent(path.parent_path(), folder, failed);
+    // The link itself stands for what it is a link to.
+    const bool itself = fs::is_symlink(path) && path.filename() == link.filename();
+    const bool beside = !itself && fs::equivalent(path.parent_path(), folder, failed);
     const fs::path target = beside ? path.filename() : fs::canonical(path);
     // A link cannot be made in another's place, but be renamed there.
     const fs::path fresh = folder / concat(".", kind, "-default.", ::getpid());

@@ -13,8 +13,11 @@ namespace hark {
 // The bound on a tokenizer's file; the largest that is published has 20 MB.
 inline constexpr size_t kMaxTokenizerFile = size_t{128} << 20;
 
-// A file's vocabulary, as Bpe::load() reads it; nullopt where it is of no kind that is known here.
-std::optional<Bpe> load_vocabulary(const std::filesystem::path& file);
+// The text of a vocabulary's file, which may be a pipe; of a GGUF model its first bytes alone.
+std::string read_vocabulary(const std::filesystem::path& file);
+// The vocabulary in that, as Bpe::load() reads it; nullopt where it is of no kind that is known
+// here.
+std::optional<Bpe> parse_vocabulary(const std::string& text, const std::filesystem::path& file);
 
 // Every function throws Error beginning with `where`, the file's name, where something is wrong.
 class BpeBuilder {

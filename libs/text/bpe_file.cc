@@ -83,14 +83,17 @@ Bpe Bpe::parse_llmc(std::string_view bytes, const std::string& where) {
     return bpe;
 }
 
-std::optional<Bpe> load_vocabulary(const std::filesystem::path& file) {
-    const std::string where = file.string();
+std::string read_vocabulary(const std::filesystem::path& file) {
     const std::string begin = first_bytes(file, 4);
-    if (begin == kGgufMagic) return Bpe::from_gguf(GgufFile(file));
-    require(!begins_with(begin, kLlmcModel), where,
+    require(!begins_with(begin, kLlmcModel), file.string(),
             ": expected a vocabulary, found a model of llm.c's, which carries none: --vocab takes ",
             "one");
-    const std::string text = read_file(file, kMaxTokenizerFile);
+    return begin == kGgufMagic ? begin : read_file(file, kMaxTokenizerFile);
+}
+
+std::optional<Bpe> parse_vocabulary(const std::string& text, const std::filesystem::path& file) {
+    const std::string where = file.string();
+    if (text == kGgufMagic) return Bpe::from_gguf(GgufFile(file));
     if (text.starts_with('{')) return Bpe::parse_tokenizer_json(text, where);
     if (begins_with(text, kLlmcTokenizer)) return Bpe::parse_llmc(text, where);
     if (is_rank_file(text)) return read_ranks(text, where);
@@ -99,7 +102,7 @@ std::optional<Bpe> load_vocabulary(const std::filesystem::path& file) {
 
 Bpe Bpe::load(const std::filesystem::path& path) {
     if (std::filesystem::is_directory(path)) return from_directory(path);
-    std::optional<Bpe> bpe = load_vocabulary(path);
+    std::optional<Bpe> bpe = parse_vocabulary(read_vocabulary(path), path);
     require(bpe.has_value(), path.string(),
             ": expected a vocabulary of byte-level BPE: a directory ",
             "with tokenizer.json or vocab.json and merges.txt, a tokenizer.json, a tiktoken rank ",

@@ -32,6 +32,7 @@ std::string bytes_from_alphabet(const std::string& token) {
         for (size_t byte = 0; byte < 256; ++byte) bytes[alphabet[byte]] = static_cast<char>(byte);
         return bytes;
     }();
+    if (replace_invalid(token) != token) return token;
     std::string bytes;
     for (size_t at = 0; at < token.size();) {
         const auto found = kBytes.find(next_code_point(token, at));

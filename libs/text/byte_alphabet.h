@@ -14,8 +14,8 @@ std::array<char32_t, 256> byte_alphabet();
 // Bytes spelt in that alphabet, in UTF-8.
 std::string spell_bytes(std::string_view bytes);
 
-// The bytes that a token's spelling stands for. One with any other character stands for itself, as
-// in the tokenizers library.
+// The bytes that a token's spelling stands for. One with any other character, or that is not
+// UTF-8, stands for itself, as in the tokenizers library.
 std::string bytes_from_alphabet(const std::string& token);
 
 }  // namespace hark

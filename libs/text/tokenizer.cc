@@ -47,8 +47,10 @@ class BpeTokenizer : public Tokenizer {
 };
 
 std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& file) {
-    if (auto bpe = load_vocabulary(file)) return std::make_unique<BpeTokenizer>(std::move(*bpe));
-    return load_sentencepiece(read_file(file, kMaxTokenizerFile), file.string());
+    const std::string text = read_vocabulary(file);
+    if (auto bpe = parse_vocabulary(text, file))
+        return std::make_unique<BpeTokenizer>(std::move(*bpe));
+    return load_sentencepiece(text, file.string());
 }
 
 }  // namespace

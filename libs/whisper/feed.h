@@ -71,7 +71,7 @@ class Feed {
     // What ends the feed behind the items that have come, from any thread and even when the feed is
     // no more; what breaks afterwards is nobody's concern.
     std::function<void()> stopper() const {
-        return [shared = shared_] { shared->end(nullptr); };
+        return [shared = shared_] { shared->stop(); };
     }
 
   private:
@@ -109,6 +109,13 @@ class Feed {
         void end(std::exception_ptr broken) {
             const std::lock_guard lock(mutex);
             if (!ended) failure = std::move(broken);
+            ended = true;
+            changed.notify_all();
+        }
+        // What the signal behind it may have broken just before is nobody's concern either.
+        void stop() {
+            const std::lock_guard lock(mutex);
+            failure = nullptr;
             ended = true;
             changed.notify_all();
         }

@@ -52,7 +52,7 @@ void LiveOutput::partial(const RecordingInfo& info, const LivePartial& partial) 
 }
 
 void LiveOutput::final(const RecordingInfo& info, const LiveSegment& segment) {
-    if (!events_) return line(strip(segment.text));
+    if (!events_) return line(strip(one_line(segment.text)));
     Json json = to_json("final", info, segment);
     json["language"] = info.language;
     json["words"] = Json::array();

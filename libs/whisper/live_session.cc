@@ -207,10 +207,19 @@ void LiveSession::give_out() {
 }
 
 void transcribe_live(LiveFeed& feed, LiveSession& session) {
+    // What was heard before a chunk that the session refuses becomes final all the same.
+    const auto add = [&](const Chunk& chunk) {
+        try {
+            session.add(chunk);
+        } catch (const Error&) {
+            session.finish();
+            throw;
+        }
+    };
     while (std::optional<Chunk> chunk = feed.next(true)) {
-        session.add(*chunk);
+        add(*chunk);
         // What has come meanwhile is heard with it, so that a slow machine does not fall behind.
-        while (session.has_room() && (chunk = feed.next(false))) session.add(*chunk);
+        while (session.has_room() && (chunk = feed.next(false))) add(*chunk);
         session.hear();
         if (feed.empty()) session.confirm();
     }

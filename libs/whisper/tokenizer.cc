@@ -233,7 +233,7 @@ Tokenizer load_vocabulary(const std::filesystem::path& path, int64_t n_vocab) {
     std::error_code failed;
     if (std::filesystem::is_directory(path, failed)) return {path, n_vocab};
     const std::string text = read_file(path, kMaxTokenizerFile), where = path.string();
-    if (path.extension() == ".json")
+    if (text.starts_with('{'))
         return {Bpe::parse_tokenizer_json(text, where), "", n_vocab, where};
     try {
         return official_tokenizer(Bpe::parse_tiktoken(text, where), n_vocab);

@@ -169,7 +169,7 @@ TEST(Models, WithoutANameTheUsersDefaultOrTheWaysOn) {
         FAIL() << "a demonstration model was taken silently";
     } catch (const Error& error) {
         EXPECT_NE(std::string(error.what()).find("--model demo"), std::string::npos);
-        EXPECT_NE(std::string(error.what()).find("--model DIR"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("--model NAME"), std::string::npos);
     }
     const std::filesystem::path models = home.path() / ".local/share/hark/models";
     std::filesystem::create_directories(models / "whisper-mine");

@@ -133,7 +133,8 @@ TEST_F(Convert, GgmlsTypes) {
     EXPECT_LT(fs::file_size(f16), 21'000'000u);
     for (const Dtype dtype : {Dtype::q4_0, Dtype::q4_1, Dtype::q5_0, Dtype::q5_1, Dtype::q8_0}) {
         SCOPED_TRACE(name_of(dtype));
-        const fs::path path = convert(kWhisper, "blocks.bin", "ggml", name_of(dtype));
+        const fs::path path =
+            convert(kWhisper, concat(name_of(dtype), ".bin"), "ggml", name_of(dtype));
         expect_tensors(kWhisper, path, [&](const ModelTensor& tensor, std::vector<float> values) {
             if (!tensor.matrix || tensor.shape.size() == 3) return values;  // convolutions: f16
             const auto n = static_cast<int64_t>(values.size());

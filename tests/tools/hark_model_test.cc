@@ -177,6 +177,7 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
     const std::string half = (models() / "half.bin").string();
     EXPECT_EQ(hark_model("convert whisper-demo '" + half + "' --format ggml").exit_code, 0);
     EXPECT_EQ(hark_model("use half.bin").exit_code, 0);
+    EXPECT_EQ(hark_model("use whisper-default").exit_code, 0);  // as it is already
     const std::string line = listed("half.bin");
     EXPECT_EQ(line.front(), '*');
     EXPECT_NE(line.find(" ggml "), std::string::npos) << line;
@@ -191,6 +192,11 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
                  "expected a new or empty folder to write to");
     expect_fails(hark_model("convert gpt-demo '" + blocks + "' --format ggml"), 2,
                  "--format ggml is for Whisper models");
+    expect_fails(hark_model("convert whisper-demo '" + half + "' --format ggml"), 1,
+                 "expected a new file to write to");
+    fs::remove(half);
+    expect_fails(shell("mel < '" + key + "' | whisper-transcribe"), 1,
+                 "expected a model, found a link to nothing");
 }
 
 TEST_F(HarkModel, VerifyReadsEveryTensor) {

@@ -133,7 +133,10 @@ TEST(Live, ASignalEndsTheSound) {
             "cd '" + directory.path().string() +
                 "' && cat > sound && rm -f out fifo && mkfifo fifo && mel --raw s16le --chunk 1 < "
                 "sound | head -c 97000 > part && "  // three documents, the last one whole
-                "{ whisper-transcribe --model demo --live < fifo > out & } && exec 3> fifo && "
+                // a shell without job control has what stands behind & ignore SIGINT
+                "{ env --default-signal=INT whisper-transcribe --model demo --live < fifo > out & "
+                "} && "
+                "exec 3> fifo && "
                 "cat part >&3 && for i in $(seq 600); do grep -q partial out && break; "
                 "sleep 0.1; done; kill -" +
                 signal + " $!; wait $!; echo status $?; cat out",
@@ -154,6 +157,19 @@ TEST(Live, AStreamThatBreaksLosesNothing) {
     const std::vector<json> lines = lines_of(result.out);
     ASSERT_FALSE(lines.empty());
     EXPECT_EQ(lines.back().at("event"), "final");
+}
+
+TEST(Live, AChunkThatIsRefusedLosesNothing) {
+    const ProcessResult result =
+        run_shell("cat > /dev/null; audio-decode --split-channels --chunk 1 '" +
+                      (samples_dir() / "two_speakers.flac").string() +
+                      "' | mel --chunk 1 | whisper-transcribe --model demo --live",
+                  "");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find("has ended"), std::string::npos) << result.err;
+    const std::vector<json> lines = lines_of(result.out);
+    ASSERT_FALSE(lines.empty());
+    EXPECT_EQ(lines.back().at("event"), "final") << result.out;
 }
 
 TEST(Live, WhatNeedsTheWholeRecordingIsRefusedByName) {
