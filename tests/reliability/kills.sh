@@ -45,8 +45,9 @@ stages=(audio-decode mel whisper-transcribe batch.sh)
 hit=0 reruns=0 half=0
 declare -A killed=()
 while [ "$hit" -lt "$kills" ]; do
-    # What an earlier round has finished would leave nothing to kill.
-    [ $((reruns % 5)) -ne 0 ] || rm -rf "$folder/out"
+    # Where an earlier round has finished there is nothing to kill.
+    finished=$(find "$folder/out" -name '*.json' 2> /dev/null | wc -l)
+    [ "$finished" -lt 40 ] || rm -rf "$folder/out"
     reruns=$((reruns + 1))
     set -m
     batch "$folder/out" > /dev/null 2>> "$folder/errors" &
