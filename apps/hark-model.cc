@@ -25,12 +25,6 @@ const std::string& only(const std::vector<std::string>& names, const char* what)
     return names[0];
 }
 
-std::string megabytes(uint64_t bytes) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
-    return text;
-}
-
 // --- get -----------------------------------------------------------------------------------------
 
 struct GetOptions {

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/half.h"
 #include "core/io.h"
 
 namespace hark::gpt {
@@ -57,13 +56,6 @@ void for_each_part(const LlmcHeader& header, const F& take) {
         for (int64_t i = 0; part.of_block && i < header.config.n_layer; ++i)
             take(part, concat("h.", i, ".", part.name));
     }
-}
-
-void write_values(ByteWriter& out, const float* from, int64_t count, Dtype dtype) {
-    if (dtype == Dtype::f32) return out.write(from, static_cast<size_t>(count) * sizeof(float));
-    std::vector<bf16_t> rounded(static_cast<size_t>(count));
-    for (size_t i = 0; i < rounded.size(); ++i) rounded[i] = to_bf16(from[i]);
-    out.write(rounded.data(), rounded.size() * sizeof(bf16_t));
 }
 
 }  // namespace
@@ -182,7 +174,7 @@ void write_llmc(const std::filesystem::path& file, const Config& config,
         const ParameterLayout::Entry& entry = *entries.at(name);
         const float* from = parameters.as<float>() + entry.offset;
         const int64_t stored = entry.stored_size();
-        write_values(writer, from, stored, dtype);
+        write_values(writer, {from, static_cast<size_t>(stored)}, dtype, out.name());
         // The padding of the vocabulary.
         writer.write(std::string(static_cast<size_t>(part.size() - stored) * size_of(dtype), '\0'));
     });

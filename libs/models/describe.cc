@@ -12,12 +12,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string megabytes(int64_t bytes) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
-    return text;
-}
-
 // What kernels/weights.h makes of them: vectors and positions are f32 whatever --dtype says, and
 // int8 has a scale a row.
 int64_t bytes_at(const std::string& dtype, const std::vector<ModelTensor>& tensors) {
@@ -95,6 +89,12 @@ void describe_tokenizer(const AnyModel& model, json& out) {
 
 }  // namespace
 
+std::string megabytes(uint64_t bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+    return text;
+}
+
 json describe_model(const AnyModel& model) {
     json out;
     out["kind"] = model.kind();
@@ -124,7 +124,7 @@ std::string as_text(const json& description) {
     for (const auto& [key, value] : description.items()) {
         const bool memory = key == "memory";
         const auto plain = [&](const json& part) {
-            return memory             ? megabytes(part.get<int64_t>())
+            return memory             ? megabytes(part.get<uint64_t>())
                    : part.is_string() ? part.get<std::string>()
                                       : part.dump();
         };

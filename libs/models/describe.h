@@ -12,6 +12,9 @@ namespace hark::models {
 // values. Throws Error where a tensor is missing or has another shape than the config says.
 nlohmann::ordered_json describe_model(const AnyModel& model);
 
+// "15.4 MB"
+std::string megabytes(uint64_t bytes);
+
 // "4 + 4 layers of 384", as a list of models has it.
 std::string shape_of(const AnyModel& model);
 

@@ -3,24 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "whisper/strings.h"
+#include "whisper/transcript_json.h"
 
 namespace hark::whisper {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string replace_all(std::string text, const std::string& from, const std::string& to) {
     for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
         text.replace(at, from.size(), to);
     return text;
 }
-
-// Times to the millisecond: what a 0.02 s step can say, without the noise of the arithmetic.
-double rounded(double seconds) { return std::round(seconds * 1000) / 1000; }
 
 int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
@@ -35,25 +30,8 @@ Json to_json(const Segment& segment) {
     json["no_speech_prob"] = segment.no_speech_prob;
     json["compression_ratio"] = segment.compression_ratio;
     json["temperature"] = segment.temperature;
-    if (!segment.words) return json;
-    json["words"] = Json::array();
-    for (const Word& word : *segment.words)
-        json["words"].push_back({{"word", word.text},
-                                 {"start", rounded(word.start)},
-                                 {"end", rounded(word.end)},
-                                 {"probability", word.probability}});
+    if (segment.words) json["words"] = to_json(*segment.words);
     return json;
-}
-
-Json to_json(const RecordingInfo& info) {
-    Json json;
-    json["source"] = info.source;
-    if (info.channel != "0") json["channel"] = info.channel;
-    return json;
-}
-
-std::string dump(const Json& json, int indent = -1) {
-    return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 class WriterBase : public TranscriptWriter {

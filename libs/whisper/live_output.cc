@@ -2,24 +2,11 @@
 
 #include <unistd.h>
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 #include "whisper/strings.h"
+#include "whisper/transcript_json.h"
 
 namespace hark::whisper {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-double rounded(double seconds) { return std::round(seconds * 1000) / 1000; }
-
-Json to_json(const RecordingInfo& info) {
-    Json json;
-    json["source"] = info.source;
-    if (info.channel != "0") json["channel"] = info.channel;
-    return json;
-}
 
 Json to_json(const char* event, const RecordingInfo& info, const LiveSegment& segment) {
     Json json = to_json(info);
@@ -30,17 +17,13 @@ Json to_json(const char* event, const RecordingInfo& info, const LiveSegment& se
     return json;
 }
 
-std::string dump(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace
 
 LiveOutput::LiveOutput(const std::string& format)
     : events_(format == "jsonl"), stdout_(STDOUT_FILENO, "stdout") {}
 
-void LiveOutput::line(const std::string& text) {
-    stdout_.write(text + "\n");
+void LiveOutput::write(const std::string& lines) {
+    stdout_.write(lines);
     stdout_.flush();
 }
 
@@ -48,27 +31,22 @@ void LiveOutput::partial(const RecordingInfo& info, const LivePartial& partial) 
     if (!events_) return;
     Json json = to_json("partial", info, partial.segment);
     json["agreed"] = partial.segment.text.substr(0, partial.agreed);
-    line(dump(json));
+    write(dump(json));
 }
 
 void LiveOutput::final(const RecordingInfo& info, const LiveSegment& segment) {
-    if (!events_) return line(strip(one_line(segment.text)));
+    if (!events_) return write(strip(one_line(segment.text)) + "\n");
     Json json = to_json("final", info, segment);
     json["language"] = info.language;
-    json["words"] = Json::array();
-    for (const Word& word : segment.words)
-        json["words"].push_back({{"word", word.text},
-                                 {"start", rounded(word.start)},
-                                 {"end", rounded(word.end)},
-                                 {"probability", word.probability}});
-    line(dump(json));
+    json["words"] = to_json(segment.words);
+    write(dump(json));
 }
 
 void LiveOutput::end(const RecordingInfo& info, const std::string& error) {
     if (!events_ || error.empty()) return;
     Json json = to_json(info);
     json["error"] = error;
-    line(dump(json));
+    write(dump(json));
 }
 
 }  // namespace hark::whisper

@@ -21,7 +21,7 @@ class LiveOutput {
     void end(const RecordingInfo& info, const std::string& error);
 
   private:
-    void line(const std::string& text);
+    void write(const std::string& lines);
 
     bool events_;
     ByteWriter stdout_;
