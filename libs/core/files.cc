@@ -135,6 +135,12 @@ void AtomicFile::commit() {
     fd_ = -1;
 }
 
+void write_file(const std::filesystem::path& path, std::string_view text) {
+    AtomicFile file(path);
+    file.write(text);
+    file.commit();
+}
+
 int make_unlinked_file() {
     std::string path = kTemporary;
     const int fd = ::mkstemp(path.data());

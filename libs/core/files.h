@@ -57,6 +57,9 @@ class AtomicFile {
     int fd_ = -1;
 };
 
+// Writes a whole file, which appears when it is there. Throws Error naming it.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
 // A new temporary file without a name, open for reading and writing; the caller closes it. Throws
 // Error where none can be made.
 int make_unlinked_file();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
 #include "core/half.h"
 #include "core/json.h"
 
@@ -34,8 +33,10 @@ SafetensorsDirectory::SafetensorsDirectory(const fs::path& directory, std::strin
     std::error_code failed;
     if (fs::exists(whole, failed) || !fs::exists(index, failed)) {
         files_.push_back(std::make_unique<SafetensorsFile>(whole));
+        where_ = files_.front()->name();
         return;
     }
+    where_ = directory.string();
     for (const std::string& name : safetensors_shards(index))
         files_.push_back(std::make_unique<SafetensorsFile>(directory / name));
 }
@@ -53,8 +54,7 @@ bool SafetensorsDirectory::has(const std::string& name) const {
 
 Tensor SafetensorsDirectory::take(const std::string& name, std::initializer_list<int64_t> shape) {
     const auto [file, entry] = find(name);
-    require(entry != nullptr, files_.front()->name(), ": expected a tensor '", prefix_, name,
-            "', found none");
+    require(entry != nullptr, where_, ": expected a tensor '", prefix_, name, "', found none");
     const Tensor tensor = file->tensor(*entry);
     require(std::equal(entry->shape.begin(), entry->shape.end(), shape.begin(), shape.end()),
             file->name(), ": tensor '", entry->name, "': expected ",

@@ -4,9 +4,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/safetensors.h"
 
 namespace hark {
@@ -19,15 +21,33 @@ class TensorSource {
     // none of that name, or its shape is another one.
     virtual Tensor take(const std::string& name, std::initializer_list<int64_t> shape) = 0;
     virtual bool has(const std::string& name) const = 0;
+    // What it reads, for messages: a file's name.
+    virtual std::string where() const = 0;
     // The memory behind the tensors taken so far may go.
     virtual void forget_taken() = 0;
     // Whether linear layers' matrices are (out, in) even where transformers' GPT-2, in its Conv1D,
     // has them (in, out).
     virtual bool stores_out_in() const { return false; }
+    // Whether `name` is stored as int8 with a scale a row, which take() gives as f32.
+    virtual bool stores_int8(const std::string&) const { return false; }
 };
 
-// The files that a model.safetensors.index.json names, all of them beside it. Throws Error naming it
-// where it is none.
+// What read() returns. Names the source in an Error that does not begin with it.
+template <class Read>
+auto naming(const TensorSource& source, const Read& read) {
+    try {
+        return read();
+    } catch (const OutOfMemory&) {
+        throw;
+    } catch (const Error& why) {
+        const std::string where = source.where();
+        if (std::string_view(why.what()).starts_with(where)) throw;
+        fail(where, ": ", why.what());
+    }
+}
+
+// The files that a model.safetensors.index.json names, all of them beside it. Throws Error naming
+// it where it is none.
 std::set<std::string> safetensors_shards(const std::filesystem::path& index);
 
 // DIR/model.safetensors, or the shards that DIR/model.safetensors.index.json names. A tensor may
@@ -38,6 +58,7 @@ class SafetensorsDirectory : public TensorSource {
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;
+    std::string where() const override { return where_; }
     void forget_taken() override;
 
   private:
@@ -45,7 +66,7 @@ class SafetensorsDirectory : public TensorSource {
     Found find(const std::string& name) const;
 
     std::vector<std::unique_ptr<SafetensorsFile>> files_;
-    std::string prefix_;
+    std::string prefix_, where_;
     std::vector<Found> taken_;
 };
 
@@ -57,6 +78,7 @@ class RandomTensors : public TensorSource {
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string&) const override { return true; }
+    std::string where() const override { return "random weights"; }
     void forget_taken() override { buffers_.clear(); }
 
   private:

@@ -43,10 +43,8 @@ class LayerReader {
     const Config& config_;
 };
 
-}  // namespace
-
-Model read_model(TensorSource& source, const Config& config, Precision precision,
-                 const MemorySource& memory) {
+Model read_tensors(TensorSource& source, const Config& config, Precision precision,
+                   const MemorySource& memory) {
     Model model{
         .config = config, .precision = precision, .weights = Weights(precision.weights, memory)};
     LayerReader layers(source, model.weights, config);
@@ -65,6 +63,13 @@ Model read_model(TensorSource& source, const Config& config, Precision precision
             : model.weights.matrix({source.take("lm_head.weight", {config.n_vocab, c})});
     source.forget_taken();
     return model;
+}
+
+}  // namespace
+
+Model read_model(TensorSource& source, const Config& config, Precision precision,
+                 const MemorySource& memory) {
+    return naming(source, [&] { return read_tensors(source, config, precision, memory); });
 }
 
 Model load_model(const std::filesystem::path& path, Precision precision,

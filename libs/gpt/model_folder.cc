@@ -13,26 +13,20 @@ namespace fs = std::filesystem;
 // Of `from` those that are there.
 void copy_tokenizer(const fs::path& from, const fs::path& to) {
     for (const char* name : kTokenizerFiles)
-        if (fs::exists(from / name)) write_whole(to / name, read_file(from / name));
+        if (fs::exists(from / name)) write_file(to / name, read_file(from / name));
 }
 
 }  // namespace
 
-void write_whole(const fs::path& file, std::string_view text) {
-    AtomicFile out(file);
-    out.write(text);
-    out.commit();
-}
-
 void describe_model(const fs::path& directory, const Config& config, const fs::path& tokenizer,
                     Dtype dtype) {
-    write_whole(directory / kConfigFile, format_config(config, dtype));
+    write_file(directory / kConfigFile, format_config(config, dtype));
     if (!tokenizer.empty() && !fs::equivalent(tokenizer, directory))
         copy_tokenizer(tokenizer, directory);
 }
 
 void copy_description(const fs::path& from, const fs::path& to) {
-    write_whole(to / kConfigFile, read_file(from / kConfigFile));
+    write_file(to / kConfigFile, read_file(from / kConfigFile));
     copy_tokenizer(from, to);
 }
 

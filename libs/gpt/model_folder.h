@@ -22,9 +22,6 @@ void describe_model(const std::filesystem::path& directory, const Config& config
 // Copies what describe_model() has written.
 void copy_description(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Writes a file whole or not at all. Throws Error naming it.
-void write_whole(const std::filesystem::path& file, std::string_view text);
-
 // Throws Error unless `path` can be written later: with `folder` nothing or an empty directory is
 // there, and what is nearest above it is a directory that may be written to.
 void check_target(const std::filesystem::path& path, bool folder);

@@ -220,7 +220,7 @@ void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState
                                              {"data", state.data},
                                              {"losses", state.outliers.losses.values()},
                                              {"norms", state.outliers.norms.values()}};
-        write_whole(unfinished / kTraining, root.dump(2) + "\n");
+        write_file(unfinished / kTraining, root.dump(2) + "\n");
         copy_description(path_, unfinished);
         flush_folder(unfinished);
         fs::remove_all(path_ / name);

@@ -31,6 +31,7 @@ class ParameterSource : public TensorSource {
         return Tensor(values_ + entry.offset, Dtype::f32, shape);
     }
     bool has(const std::string& name) const override { return entries_.contains(name); }
+    std::string where() const override { return "the run's parameters"; }
     void forget_taken() override {}
     bool stores_out_in() const override { return true; }
 

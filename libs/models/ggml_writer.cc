@@ -110,10 +110,11 @@ void write_tensor(Writer& out, TensorSource& source, const ModelTensor& tensor, 
     out.number(type_of(own).number);
     for (size_t i = shape.size(); i-- > 0;) out.number(shape[i]);
     out.bytes(name);
-    require(shape.back() % block_size(own).values == 0, tensor.name,
+    const std::string where = concat(source.where(), ": ", tensor.name);
+    require(shape.back() % block_size(own).values == 0, where,
             ": expected rows of whole blocks of ", block_size(own).values, " values, found ",
             shape.back());
-    out.values(values_of(source, tensor), own, tensor.name);
+    out.values(values_of(source, tensor), own, where);
 }
 
 }  // namespace

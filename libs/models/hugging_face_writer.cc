@@ -1,6 +1,7 @@
 #include "models/hugging_face_writer.h"
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/io.h"
 #include "core/json.h"
 #include "core/safetensors.h"
@@ -24,6 +25,7 @@ std::string stored_name(const AnyModel& model, const std::string& name) {
 
 void write_weights(const AnyModel& model, Dtype dtype, const fs::path& path) {
     const std::vector<ModelTensor> tensors = tensor_list(model);
+    TensorSource& source = model.tensors();
     SafetensorsHeader header;
     header.metadata["format"] = "pt";  // transformers asks for it
     for (const ModelTensor& tensor : tensors) {
@@ -37,7 +39,8 @@ void write_weights(const AnyModel& model, Dtype dtype, const fs::path& path) {
     ByteWriter writer(out.fd(), out.name());
     writer.write(format_safetensors_header(header));
     for (const ModelTensor& tensor : tensors)
-        write_values(writer, values_of(model.tensors(), tensor), dtype, tensor.name);
+        write_values(writer, values_of(source, tensor), dtype,
+                     concat(source.where(), ": ", tensor.name));
     writer.flush();
     out.commit();
 }
@@ -49,9 +52,9 @@ void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
     require(root.is_object(), config.string(), ": expected a JSON object");
     root.erase("dtype");  // the same key in newer files
     root["torch_dtype"] = whisper::torch_name(dtype);
-    gpt::write_whole(to / gpt::kConfigFile, root.dump(2) + "\n");
+    write_file(to / gpt::kConfigFile, root.dump(2) + "\n");
     const auto copy = [&](const char* name) {
-        if (fs::exists(from / name)) gpt::write_whole(to / name, read_file(from / name));
+        if (fs::exists(from / name)) write_file(to / name, read_file(from / name));
     };
     for (const char* name : gpt::kTokenizerFiles) copy(name);
     copy(kGenerationConfig);
@@ -62,17 +65,16 @@ void write_whisper(const whisper::ModelFile& file, const std::string& vocab, Dty
                    const fs::path& directory) {
     const whisper::Tokenizer tokenizer = whisper_tokenizer(file, vocab);
     const whisper::Config& config = file.config();
-    gpt::write_whole(directory / gpt::kConfigFile,
-                     whisper::format_config(config, tokenizer.special(), dtype));
-    gpt::write_whole(directory / kGenerationConfig,
-                     whisper::format_generation_config(config, tokenizer));
-    gpt::write_whole(directory / kPreprocessorConfig, whisper::format_preprocessor_config(config));
+    write_file(directory / gpt::kConfigFile,
+               whisper::format_config(config, tokenizer.special(), dtype));
+    write_file(directory / kGenerationConfig, whisper::format_generation_config(config, tokenizer));
+    write_file(directory / kPreprocessorConfig, whisper::format_preprocessor_config(config));
     write_hugging_face(tokenizer.bpe(), "WhisperTokenizer", directory);
 }
 
 void write_gpt(const gpt::ModelFile& file, const std::string& vocab, Dtype dtype,
                const fs::path& directory) {
-    gpt::write_whole(directory / gpt::kConfigFile, gpt::format_config(file.config(), dtype));
+    write_file(directory / gpt::kConfigFile, gpt::format_config(file.config(), dtype));
     const Bpe bpe = vocab.empty() ? file.tokenizer() : Bpe::load(vocab);
     require(bpe.vocab_size() <= file.config().n_vocab, vocab, ": expected a vocabulary of at most ",
             file.config().n_vocab, " tokens, as many as the model has, found ", bpe.vocab_size());

@@ -115,11 +115,13 @@ std::vector<float> values_of(TensorSource& source, const ModelTensor& tensor) {
     } else {
         require(
             stored.dtype == Dtype::f32 || stored.dtype == Dtype::f16 || stored.dtype == Dtype::bf16,
-            tensor.name, ": expected f32, f16, bf16 or blocks, found ", stored);
+            source.where(), ": ", tensor.name, ": expected f32, f16, bf16 or blocks, found ",
+            stored);
         cpu_kernels().widen(values.data(), stored.data, stored.dtype, stored.size());
     }
     source.forget_taken();
-    require(all_finite(values), tensor.name, ": expected finite values, found one that is not");
+    require(all_finite(values), source.where(), ": ", tensor.name,
+            ": expected finite values, found one that is not");
     if (tensor.in_out && source.stores_out_in())
         return turned(values, tensor.shape[1], tensor.shape[0]);
     return values;

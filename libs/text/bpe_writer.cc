@@ -12,12 +12,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-    AtomicFile file(path);
-    file.write(text);
-    file.commit();
-}
-
 json added_token(const std::string& content, int32_t id, bool special) {
     return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
             {"rstrip", false}, {"normalized", false}, {"special", special}};

@@ -15,12 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_file(const fs::path& path, const std::string& text) {
-    AtomicFile file(path);
-    file.write(text);
-    file.commit();
-}
-
 // The parts of all documents, one after another.
 class Texts {
   public:

@@ -111,7 +111,8 @@ Model read_tensors(TensorSource& file, const Config& config, Precision precision
 Model read_model(ModelFile& file, Precision precision, const MemorySource& memory) {
     if (precision.weights == Precision::Weights::keep && file.int8())
         precision = precision_of("int8");
-    return read_tensors(file.tensors(), file.config(), precision, memory);
+    return naming(file.tensors(),
+                  [&] { return read_tensors(file.tensors(), file.config(), precision, memory); });
 }
 
 Model load_model(const std::filesystem::path& path, Precision precision,

@@ -66,7 +66,6 @@ class Ctranslate2Folder : public ModelFile {
     const char* format() const override { return "CTranslate2"; }
     const Config& config() const override { return config_; }
     TensorSource& tensors() override { return tensors_; }
-    bool int8() const override { return file_.need("decoder/embeddings/weight").dtype == "I8"; }
     Tokenizer tokenizer() const override {
         for (const char* name : {"tokenizer.json", "vocabulary.json", "vocabulary.txt"}) {
             const std::filesystem::path path = path_ / name;

@@ -132,6 +132,10 @@ bool Ctranslate2Tensors::has(const std::string& name) const {
     return file_.find(ctranslate2_place(name).variable) != nullptr;
 }
 
+bool Ctranslate2Tensors::stores_int8(const std::string& name) const {
+    return file_.need(ctranslate2_place(name).variable).dtype == "I8";
+}
+
 void Ctranslate2Tensors::forget_taken() {
     for (const TensorEntry* entry : taken_) file_.forget(*entry);
     taken_.clear();

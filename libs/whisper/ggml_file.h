@@ -42,6 +42,7 @@ class GgmlFile : public ModelFile, private TensorSource {
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;
+    std::string where() const override { return file_.name(); }
     void forget_taken() override;
 
     class Reader;

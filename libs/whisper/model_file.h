@@ -20,7 +20,7 @@ class ModelFile {
     // (out, in). A matrix may be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
     // Whether the matrices are int8 with a scale a row: --dtype auto is int8 then on the CPU.
-    virtual bool int8() const { return false; }
+    bool int8() { return tensors().stores_int8("decoder.embed_tokens.weight"); }
     // Throws Error where the format carries no vocabulary, which names --vocab.
     virtual Tokenizer tokenizer() const = 0;
 };

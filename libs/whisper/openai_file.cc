@@ -30,6 +30,7 @@ class OpenaiTensors : public TensorSource {
     bool has(const std::string& name) const override {
         return entries_.contains(openai_name(name));
     }
+    std::string where() const override { return file_.name(); }
     void forget_taken() override {
         for (const TensorEntry* entry : taken_) file_.forget(*entry);
         taken_.clear();

@@ -209,7 +209,8 @@ TEST_F(Convert, WhatCannotBeWrittenLeavesNothing) {
     test::write_text(directory_.path() / "from/model.safetensors",
                      format_safetensors_header(header) + data);
     EXPECT_EQ(fails(directory_.path() / "from", "large", "hf", "f16"),
-              "ln_f.bias: expected values that f16 can hold, found 100000");
+              (directory_.path() / "from/model.safetensors").string() +
+                  ": ln_f.bias: expected values that f16 can hold, found 100000");
     std::vector<std::string> names = left();
     std::sort(names.begin(), names.end());
     EXPECT_EQ(names, (std::vector<std::string>{"from", "there"}));
