@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "models/http.h"
 
@@ -28,13 +29,17 @@ class Downloader {
     // Fetches `url` to DIRECTORY/NAME, which appears once its size and, where the server gives one,
     // its hash are right. Until then what has come is NAME.part. NAME.version holds the server's
     // name for the file's content: as long as that is the same, what has come is kept and only the
-    // rest fetched, and a whole file is not fetched again. Returns false where the answer is 404.
+    // rest fetched, and a whole file is not fetched again. Of a server without hashes the rest is
+    // asked for by that name, and what has come is not kept where it has none. Returns false where
+    // the answer is 404.
     //
     // Failures that may pass are tried again, but for the first contact: whoever has no network is
     // to know at once. Throws Error naming the URL or the file: what the server says, a full disk,
     // another size or hash than promised, which removes what has come.
     bool fetch(const std::string& url, const std::filesystem::path& directory,
                const std::string& name);
+    // The names of the files that came without a hash to check them by.
+    const std::vector<std::string>& unchecked() const { return unchecked_; }
 
   private:
     void transfer(const std::string& url, const RemoteFile& remote,
@@ -44,6 +49,7 @@ class Downloader {
     Patience patience_;
     Report report_;
     HttpClient http_;
+    std::vector<std::string> unchecked_;
     bool reached_ = false;  // a server has answered
 };
 

@@ -42,7 +42,11 @@ class PartDirectory {
                 ": another hark-model fetches this model right now");
         require(locked, path.string(), ": cannot use the folder: ", std::strerror(why));
     }
-    ~PartDirectory() { ::close(fd_); }
+    ~PartDirectory() {
+        std::error_code not_empty;
+        fs::remove(path_, not_empty);  // nothing has come
+        ::close(fd_);
+    }
     PartDirectory(const PartDirectory&) = delete;
 
     // Leaves nothing but `files` and gives the directory its final name.

@@ -36,6 +36,22 @@ size_t on_body(char* data, size_t, size_t size, void* user) {
     }
 }
 
+// What is sent besides libcurl's own headers: one line, or nothing.
+class HeaderList {
+  public:
+    explicit HeaderList(const std::string& line)
+        : list_(line.empty() ? nullptr : curl_slist_append(nullptr, line.c_str())) {
+        require(list_ || line.empty(), "libcurl: out of memory");
+    }
+    ~HeaderList() { curl_slist_free_all(list_); }
+    HeaderList(const HeaderList&) = delete;
+
+    curl_slist* get() const { return list_; }
+
+  private:
+    curl_slist* list_;
+};
+
 // Whether a failure of the transport may be gone at the next attempt.
 bool may_pass(CURLcode code) {
     switch (code) {
@@ -155,7 +171,7 @@ RemoteFile HttpClient::ask(const std::string& url) {
     fail(url, ": led on more than ", kMaxRedirects, " times");
 }
 
-void HttpClient::get(const std::string& url, uint64_t offset,
+void HttpClient::get(const std::string& url, uint64_t offset, const std::string& if_range,
                      const std::function<void(uint64_t)>& begin,
                      const std::function<void(std::string_view)>& take) {
     Transfer transfer;
@@ -180,6 +196,8 @@ void HttpClient::get(const std::string& url, uint64_t offset,
     curl_easy_setopt(impl_->curl, CURLOPT_FAILONERROR, 1L);
     const std::string range = concat(offset, "-");
     if (offset > 0) curl_easy_setopt(impl_->curl, CURLOPT_RANGE, range.c_str());
+    const HeaderList condition(offset > 0 && !if_range.empty() ? "If-Range: " + if_range : "");
+    curl_easy_setopt(impl_->curl, CURLOPT_HTTPHEADER, condition.get());
     impl_->perform(url, transfer);
     if (!begun) start();  // an empty file
 }

@@ -32,9 +32,11 @@ class HttpClient {
     RemoteFile ask(const std::string& url);
 
     // Gives a file's bytes from `offset` on to `take`. Before the first of them `begin` is told
-    // where they begin: at `offset`, or at 0 where the server does not give parts. Throws as ask(),
-    // and what `begin` and `take` throw.
-    void get(const std::string& url, uint64_t offset, const std::function<void(uint64_t)>& begin,
+    // where they begin: at `offset`, or at 0 where the server does not give parts or, unless it is
+    // empty, the file is no longer what `if_range` says (RemoteFile). Throws as ask(), and what
+    // `begin` and `take` throw.
+    void get(const std::string& url, uint64_t offset, const std::string& if_range,
+             const std::function<void(uint64_t)>& begin,
              const std::function<void(std::string_view)>& take);
 
   private:

@@ -56,7 +56,12 @@ RemoteFile file_of(const HttpHeaders& headers, const std::string& url) {
     const std::optional<uint64_t> bytes = number(size);
     require(bytes.has_value(), url, ": expected its size in the answer's ",
             linked ? "X-Linked-Size" : "Content-Length", ", found '", size, "'");
-    RemoteFile file{true, *bytes, unquoted(headers.get(linked ? "x-linked-etag" : "etag"))};
+    const std::string tag = headers.get(linked ? "x-linked-etag" : "etag");
+    const std::string modified = headers.get("last-modified");
+    RemoteFile file{.found = true, .bytes = *bytes, .version = unquoted(tag)};
+    if (file.version.empty()) file.version = modified;
+    // Two files may be of one weak tag.
+    file.if_range = tag.starts_with('"') ? tag : modified;
     if (linked || !headers.get("x-repo-commit").empty()) {
         file.sha256 = hash_of(file.version, 64);
         file.git_blob = hash_of(file.version, 40);

@@ -10,11 +10,16 @@
 namespace hark::models {
 
 struct RemoteFile {
-    bool found = false;    // false where the answer was 404
-    uint64_t bytes = 0;    // its size
-    std::string version;   // its ETag without the quotes; empty where the server gives none
-    std::string sha256;    // of its content, or empty
+    bool found = false;  // false where the answer was 404
+    uint64_t bytes = 0;  // its size
+    std::string
+        version;         // its ETag without the quotes, or else when it was last modified, or empty
+    std::string sha256;  // of its content, or empty
     std::string git_blob;  // what git calls its content, or empty
+    std::string
+        if_range;  // what asks for a part of this version alone (RFC 9110, 13.1.5), or empty
+
+    bool has_hash() const { return !sha256.empty() || !git_blob.empty(); }
 };
 
 // The headers of the latest answer.

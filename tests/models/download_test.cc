@@ -107,8 +107,8 @@ TEST_F(Download, ATransferThatBreaksOffGoesOnFromThere) {
     EXPECT_EQ(whole(), content_);
     const std::vector<HttpRequest> expected = {{"HEAD", "/file", ""},
                                                {"GET", "/file", ""},
-                                               {"GET", "/file", "bytes=100000-"},
-                                               {"GET", "/file", "bytes=200000-"}};
+                                               {"GET", "/file", "bytes=100000-", "\"v1\""},
+                                               {"GET", "/file", "bytes=200000-", "\"v1\""}};
     EXPECT_EQ(server.requests(), expected);
 }
 
@@ -128,7 +128,7 @@ TEST_F(Download, AttemptsAreBoundedAndAnotherRunGoesOn) {
     mended = true;
     EXPECT_TRUE(fetch(server));
     EXPECT_EQ(whole(), content_);
-    EXPECT_EQ(server.requests().back(), (HttpRequest{"GET", "/file", "bytes=30000-"}));
+    EXPECT_EQ(server.requests().back(), (HttpRequest{"GET", "/file", "bytes=30000-", "\"v1\""}));
 }
 
 TEST_F(Download, AServerWithoutPartsIsAskedForAllOfIt) {
@@ -140,7 +140,7 @@ TEST_F(Download, AServerWithoutPartsIsAskedForAllOfIt) {
     });
     EXPECT_TRUE(fetch(server));
     EXPECT_EQ(whole(), content_);
-    EXPECT_EQ(server.requests().back(), (HttpRequest{"GET", "/file", "bytes=100000-"}));
+    EXPECT_EQ(server.requests().back(), (HttpRequest{"GET", "/file", "bytes=100000-", "\"v1\""}));
 }
 
 TEST_F(Download, AFileThatHasChangedMeanwhileIsFetchedAnew) {
@@ -150,6 +150,76 @@ TEST_F(Download, AFileThatHasChangedMeanwhileIsFetchedAnew) {
     EXPECT_TRUE(fetch(server));
     EXPECT_EQ(whole(), content_);
     EXPECT_EQ(server.requests().back(), (HttpRequest{"GET", "/file", ""}));
+}
+
+// As RFC 9110 has it: a part of the version that is asked for, else all of the present one.
+HttpResponse if_range(const HttpRequest& request, const std::string& body,
+                      const std::string& version) {
+    const bool same = request.if_range.empty() || request.if_range == version;
+    return same ? in_parts(request, body) : HttpResponse{.body = body};
+}
+
+TEST_F(Download, AFileThatChangesBetweenTwoAttemptsIsOneVersion) {
+    const std::string later = some_bytes(300'000, 7);
+    int gets = 0;
+    const HttpServer server([&](const HttpRequest& r) {
+        const bool first = r.method == "HEAD" || ++gets == 1;
+        const std::string tag = first ? "\"v1\"" : "\"v2\"";
+        HttpResponse response = tagged(if_range(r, first ? content_ : later, tag), tag);
+        if (first) response.cut = 100'000;
+        return response;
+    });
+    EXPECT_TRUE(fetch(server));
+    EXPECT_EQ(whole(), later);
+    EXPECT_EQ(server.requests().back(), (HttpRequest{"GET", "/file", "bytes=100000-", "\"v1\""}));
+}
+
+TEST_F(Download, WithoutAStrongETagTheDateTellsTheVersion) {
+    const std::string date = "Wed, 21 Oct 2015 07:28:00 GMT";
+    for (const std::string tag : {"", "W/\"v1\""}) {
+        std::filesystem::remove(directory_.path() / "file");
+        int gets = 0;
+        const HttpServer server([&](const HttpRequest& r) {
+            HttpResponse response = tagged(if_range(r, content_, date), tag);
+            response.headers["Last-Modified"] = date;
+            if (r.method == "GET" && ++gets == 1) response.cut = 100'000;
+            return response;
+        });
+        EXPECT_TRUE(fetch(server));
+        EXPECT_EQ(whole(), content_);
+        EXPECT_EQ(server.requests().back(), (HttpRequest{"GET", "/file", "bytes=100000-", date}));
+        EXPECT_TRUE(fetch(server));  // is there
+        EXPECT_EQ(server.requests().back().method, "HEAD");
+    }
+}
+
+TEST_F(Download, WithNeitherItIsFetchedAnewEachTime) {
+    for (const std::string tag : {"", "W/\"v1\""}) {
+        int gets = 0;
+        const HttpServer server([&](const HttpRequest& r) {
+            HttpResponse response = tagged(in_parts(r, content_), tag);
+            if (r.method == "GET" && ++gets == 1) response.cut = 100'000;
+            return response;
+        });
+        EXPECT_TRUE(fetch(server));
+        EXPECT_EQ(whole(), content_);
+        EXPECT_EQ(server.requests().back(), (HttpRequest{"GET", "/file", ""}));
+        std::filesystem::remove(directory_.path() / "file");
+        std::filesystem::remove(directory_.path() / "file.version");
+    }
+}
+
+TEST_F(Download, FilesWithoutAHashAreNamed) {
+    const std::string hash = sha256(content_);
+    const HttpServer server([&](const HttpRequest& r) {
+        if (r.path == "/hashed") return linked(content_, hash);
+        return tagged(in_parts(r, content_));
+    });
+    Downloader downloader({}, [](const std::string&, uint64_t, uint64_t) {});
+    EXPECT_TRUE(downloader.fetch(server.url() + "/hashed", directory_.path(), "a"));
+    EXPECT_TRUE(downloader.unchecked().empty());
+    EXPECT_TRUE(downloader.fetch(server.url() + "/plain", directory_.path(), "b"));
+    EXPECT_EQ(downloader.unchecked(), std::vector<std::string>{"b"});
 }
 
 TEST_F(Download, WithoutAnETagNothingIsKept) {

@@ -152,6 +152,7 @@ TEST_F(GetModel, AMirrorThatLacksItIsNamed) {
     const HttpServer server([](const HttpRequest&) { return HttpResponse{404}; });
     const std::string url = server.url() + kWhisper + "config.json";
     EXPECT_EQ(fails("tiny", server.url()), url + ": expected the file, found HTTP status 404");
+    EXPECT_TRUE(names_in(home_.path()).empty());
 }
 
 TEST_F(GetModel, NamesThatAreNotPublished) {

@@ -30,8 +30,14 @@ HttpRequest parse(const std::string& head) {
     HttpRequest request;
     std::istringstream lines(head);
     lines >> request.method >> request.path;
-    for (std::string line; std::getline(lines, line);)
-        if (line.starts_with("Range: ")) request.range = line.substr(7, line.find('\r') - 7);
+    const auto take = [](const std::string& line, const std::string& header, std::string& value) {
+        if (line.starts_with(header))
+            value = line.substr(header.size(), line.find('\r') - header.size());
+    };
+    for (std::string line; std::getline(lines, line);) {
+        take(line, "Range: ", request.range);
+        take(line, "If-Range: ", request.if_range);
+    }
     return request;
 }
 

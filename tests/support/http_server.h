@@ -14,7 +14,8 @@ namespace hark::test {
 
 struct HttpRequest {
     std::string method, path;
-    std::string range;  // "bytes=100-", or empty
+    std::string range;     // "bytes=100-", or empty
+    std::string if_range;  // the version that the range is wanted of, or empty
     bool operator==(const HttpRequest&) const = default;
 };
 
