@@ -1,10 +1,22 @@
 #!/bin/sh
-# man_page.sh TOOL: a man page of a built tool, made from its own --help and --version.
+# man_page.sh TOOL: a man page of a built tool, made from its own --help and --version, and from the
+# --help of each of its commands where it has some.
 set -eu
 tool="$1"
 name="$(basename "$tool")"
 version="$("$tool" --version | sed 's/.* //')"
-"$tool" --help | awk -v name="$name" -v version="$version" '
+# Each command's help begins with a form feed.
+helps() {
+    "$tool" --help
+    "$tool" --help | awk -v name="$name" '
+        NR == 1 && $3 != "COMMAND" { exit }
+        $1 == name && !seen[$2]++ && $2 ~ /^[a-z]+$/ { print $2 }' |
+        while read -r command; do
+            printf '\f\n'
+            "$tool" "$command" --help
+        done
+}
+helps | awk -v name="$name" -v version="$version" '
     function roff(text) {
         gsub(/\\/, "\\e", text)
         gsub(/-/, "\\-", text)
@@ -22,6 +34,10 @@ version="$("$tool" --version | sed 's/.* //')"
         printf ".SH DESCRIPTION\n%s\n", roff($0)
         next
     }
+    /^\f$/ { if (section != "command") print ".SH COMMANDS"; section = "command"; next }
+    section == "command" && /^Usage: / { printf ".SS %s\n", roff(substr($0, 8)); next }
+    section == "command" && /^Options:$/ { next }
+    section == "command" && !/^ / { print $0 == "" ? ".PP" : roff($0); next }
     /^Options:$/ { print ".SH OPTIONS"; section = "options"; next }
     section == "usage" { print $0 == "" ? ".PP" : roff($0); next }
     # A flag, its argument in capitals, then the help, which goes on in the lines below.

@@ -67,6 +67,8 @@ double parse_number(const std::string& flag, const std::string& text, double min
     return value;
 }
 
+void print_version(const std::string& tool) { std::cout << tool << " (hark) " << kVersion << "\n"; }
+
 std::vector<std::string> split_commas(const std::string& text) {
     std::vector<std::string> parts;
     std::istringstream in(text);
@@ -205,7 +207,7 @@ bool Flags::parse(int argc, char** argv, const std::string& tool, const std::str
             return false;
         }
         if (values.count("version")) {
-            std::cout << tool << " (hark) " << kVersion << "\n";
+            print_version(tool);
             return false;
         }
         if (values.count("config")) {
@@ -274,6 +276,29 @@ int detail::tool_main(const char* name, const char* summary, int argc, char** ar
         console.error(failure.what());
     }
     return console.failed() ? 1 : 0;
+}
+
+int commands_main(const char* tool, const char* summary, std::span<const Command> commands,
+                  int argc, char** argv) {
+    const std::string word = argc > 1 ? argv[1] : "";
+    std::string known;
+    for (const Command& command : commands) {
+        if (word == command.name) return command.main(argc - 1, argv + 1);
+        known += concat(known.empty() ? "" : ", ", command.name);
+    }
+    if (word == "--help" || word == "-h") {
+        std::cout << "Usage: " << tool << " COMMAND [OPTION]...\n" << summary << "\n";
+    } else if (word == "--version") {
+        print_version(tool);
+    } else {
+        std::fprintf(stderr, "%s: expected a command first, one of %s, found %s; try %s --help\n",
+                     tool, known.c_str(), argc > 1 ? concat("'", word, "'").c_str() : "none", tool);
+        return 2;
+    }
+    std::cout.flush();
+    if (std::cout.good()) return 0;
+    std::fprintf(stderr, "%s: cannot write to stdout\n", tool);
+    return 1;
 }
 
 }  // namespace hark

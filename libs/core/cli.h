@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,5 +89,16 @@ int tool_main(const char* name, const char* summary, int argc, char** argv,
         name, summary, argc, argv, [&](Flags& flags) { options.flags(flags); },
         [&](Console& console) { run(options, console); });
 }
+
+// One command of a tool that is made of commands, each with flags of its own.
+struct Command {
+    const char* name;
+    int (*main)(int argc, char** argv);  // argv[0] is its name
+};
+
+// Runs the command that the first word names, or answers --help, -h or --version there. Returns the
+// exit status.
+int commands_main(const char* tool, const char* summary, std::span<const Command> commands,
+                  int argc, char** argv);
 
 }  // namespace hark

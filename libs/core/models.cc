@@ -89,16 +89,28 @@ fs::path find_model(const std::string& name, const std::string& kind) {
                 ": expected a model's directory or file, found none");
         return checked(name, kind);
     }
-    std::string looked;
+    const fs::path found = find_named_model(name, kind);
+    if (found.empty()) fail_unnamed(name, {kind});
+    return found;
+}
+
+fs::path find_named_model(const std::string& name, const std::string& kind) {
     for (const fs::path& root : model_folders()) {
         for (const std::string& candidate : {name, kind + "-" + name})
             if (directory_exists(root / candidate)) return checked(root / candidate, kind);
         for (const std::string& candidate : file_names(name, kind))
             if (file_exists(root / candidate)) return root / candidate;
-        looked += (looked.empty() ? "" : ", ") + root.lexically_normal().string();
     }
-    fail("no model '", name, "' or '", kind, "-", name, "' under ", looked,
-         "; a path must contain '/'");
+    return {};
+}
+
+void fail_unnamed(const std::string& name, const std::vector<std::string>& kinds) {
+    std::string names = concat("'", name, "'"), looked;
+    for (const std::string& kind : kinds)
+        names += concat(&kind == &kinds.back() ? " or '" : ", '", kind, "-", name, "'");
+    for (const fs::path& root : model_folders())
+        looked += (looked.empty() ? "" : ", ") + root.lexically_normal().string();
+    fail("no model ", names, " under ", looked, "; a path must contain '/'");
 }
 
 }  // namespace hark

@@ -1,7 +1,5 @@
 #include "models/any_model.h"
 
-#include <vector>
-
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
@@ -48,20 +46,12 @@ AnyModel open_any_model(const fs::path& path) {
 
 fs::path find_any_model(const std::string& name) {
     require_usage(!name.empty(), "expected a model's name or path, found an empty word");
-    std::vector<fs::path> found;
-    std::string missing;
-    for (const char* kind : {"whisper", "gpt"}) {
-        try {
-            const fs::path path = find_model(name, kind);
-            if (found.empty() || !fs::equivalent(found[0], path)) found.push_back(path);
-        } catch (const Error& why) {
-            missing = why.what();
-        }
-    }
-    require(!found.empty(), missing);
-    require_usage(found.size() == 1, "there are whisper-", name, " and gpt-", name,
-                  ": expected one of these names");
-    return found[0];
+    if (name.find('/') != std::string::npos) return find_model(name, "whisper");
+    const fs::path whisper = find_named_model(name, "whisper"), gpt = find_named_model(name, "gpt");
+    if (whisper.empty() && gpt.empty()) fail_unnamed(name, {"whisper", "gpt"});
+    require_usage(whisper.empty() || gpt.empty() || fs::equivalent(whisper, gpt),
+                  "there are whisper-", name, " and gpt-", name, ": expected one of these names");
+    return whisper.empty() ? gpt : whisper;
 }
 
 }  // namespace hark::models

@@ -21,6 +21,16 @@ Dtype dtype_named(const std::string& name) {
     throw UsageError(concat("no type '", name, "' to write"));
 }
 
+// A file's ending says its format; everything else is a directory, "tiny.en" too.
+std::string format_of(const ConvertOptions& options, const fs::path& to) {
+    if (!options.format.empty()) return options.format;
+    const std::string ending = to.extension().string();
+    for (const char* other : {".gguf", ".pt", ".safetensors"})
+        require_usage(ending != other, to.string(), ": no format that is written ends in ", other,
+                      "; --format ggml writes a file, --format hf a directory");
+    return ending == ".bin" ? "ggml" : "hf";
+}
+
 // A directory that gets its name when it is whole, or else is removed.
 class FreshDirectory {
   public:
@@ -67,15 +77,16 @@ std::vector<std::string> written_dtypes(const std::string& format) {
 
 void convert_model(const fs::path& from, const fs::path& to, const ConvertOptions& options,
                    const std::function<void(const std::string&)>& warn) {
-    const std::vector<std::string> dtypes = written_dtypes(options.format);
+    const std::string format = format_of(options, to);
+    const std::vector<std::string> dtypes = written_dtypes(format);
     std::string known;
     for (const std::string& dtype : dtypes) known += (known.empty() ? "" : ", ") + dtype;
     require_usage(std::count(dtypes.begin(), dtypes.end(), options.dtype) == 1,
-                  "--dtype: expected ", known, " in the format ", options.format, ", found '",
+                  "--dtype: expected ", known, " in the format ", format, ", found '",
                   options.dtype, "'");
     const Dtype dtype = dtype_named(options.dtype);
     const AnyModel model = open_any_model(from);
-    if (options.format == "ggml") {
+    if (format == "ggml") {
         require_usage(model.whisper != nullptr,
                       "--format ggml is for Whisper models: ", from.string(), " is one of GPT-2");
         gpt::check_target(to, false);

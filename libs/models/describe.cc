@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/half.h"
 #include "models/tensor_list.h"
 
 namespace hark::models {
@@ -12,79 +13,151 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// What kernels/weights.h makes of them: vectors and positions are f32 whatever --dtype says, and
-// int8 has a scale a row.
-int64_t bytes_at(const std::string& dtype, const std::vector<ModelTensor>& tensors) {
-    int64_t bytes = 0;
-    for (const ModelTensor& tensor : tensors) {
-        const int64_t n = tensor.size();
-        if (!tensor.matrix || dtype == "f32")
-            bytes += 4 * n;
-        else if (dtype == "int8")
-            bytes += n + 4 * (tensor.in_out ? tensor.shape[1] : tensor.shape[0]);
-        else
-            bytes += 2 * n;
+constexpr const char* kInt8 = "int8";  // as --dtype has it
+
+// What kernels/weights.h makes of a tensor: vectors and positions are f32 whatever --dtype says,
+// and int8 has a scale a row.
+int64_t bytes_at(const std::string& dtype, const ModelTensor& tensor) {
+    const int64_t n = tensor.size();
+    if (!tensor.matrix || dtype == "f32") return 4 * n;
+    if (dtype == kInt8) return n + 4 * (tensor.in_out ? tensor.shape[1] : tensor.shape[0]);
+    return 2 * n;
+}
+
+// Whether f16 holds every value.
+bool fits_f16(const Tensor& stored) {
+    if (stored.dtype != Dtype::f32 && stored.dtype != Dtype::bf16) return false;
+    for (int64_t i = 0; i < stored.size(); ++i) {
+        const float value =
+            stored.dtype == Dtype::f32 ? stored.as<float>()[i] : to_float(stored.as<bf16_t>()[i]);
+        if (to_float(to_f16(value)) != value) return false;
     }
-    return bytes;
+    return true;
+}
+
+// The same at --dtype auto on the CPU.
+int64_t bytes_at_auto(const ModelTensor& tensor, const Tensor& stored, bool int8) {
+    if (!tensor.matrix) return bytes_at("f32", tensor);
+    if (int8) return bytes_at(kInt8, tensor);
+    if (is_quantized(stored.dtype)) return static_cast<int64_t>(stored.bytes());
+    return bytes_at(stored.dtype == Dtype::f16 || fits_f16(stored) ? "f16" : "f32", tensor);
 }
 
 void describe_tensors(const AnyModel& model, json& out) {
     TensorSource& source = model.tensors();
-    const std::vector<ModelTensor> tensors = tensor_list(model);
+    const bool int8 = model.whisper && model.whisper->int8();
+    constexpr const char* kDtypes[] = {"f32", "f16", "bf16", kInt8};
     int64_t parameters = 0;
-    std::map<std::string, int64_t> stored;
-    for (const ModelTensor& tensor : tensors) {
-        parameters += tensor.size();
-        stored[name_of(take(source, tensor).dtype)] += tensor.size();
+    std::map<std::string, int64_t> stored, memory;
+    for (const ModelTensor& tensor : tensor_list(model)) {
+        const Tensor found = take(source, tensor);
+        const int64_t n = tensor.size();
+        parameters += n;
+        stored[source.stores_int8(tensor.name) ? kInt8 : name_of(found.dtype)] += n;
+        memory["auto"] += bytes_at_auto(tensor, found, int8);
+        for (const char* dtype : kDtypes) memory[dtype] += bytes_at(dtype, tensor);
         source.forget_taken();
     }
     out["parameters"] = parameters;
     for (const auto& [dtype, count] : stored) out["stored"][dtype] = count;
-    for (const char* dtype : {"f32", "f16", "bf16", "int8"})
-        out["memory"][dtype] = bytes_at(dtype, tensors);
+    out["memory"]["auto"] = memory["auto"];
+    for (const char* dtype : kDtypes) out["memory"][dtype] = memory[dtype];
+}
+
+json layers(int64_t n, int64_t channels, int64_t heads, int64_t mlp) {
+    return {{"layers", n}, {"channels", channels}, {"heads", heads}, {"mlp", mlp}};
 }
 
 void describe_whisper(const whisper::ModelFile& file, json& out) {
     const whisper::Config& c = file.config();
-    out["encoder"] = concat(c.n_audio_layer, " layers of ", c.n_audio_state, ", ", c.n_audio_head,
-                            " heads, MLP of ", c.n_audio_mlp);
-    out["decoder"] = concat(c.n_text_layer, " layers of ", c.n_text_state, ", ", c.n_text_head,
-                            " heads, MLP of ", c.n_text_mlp);
+    out["encoder"] = layers(c.n_audio_layer, c.n_audio_state, c.n_audio_head, c.n_audio_mlp);
+    out["decoder"] = layers(c.n_text_layer, c.n_text_state, c.n_text_head, c.n_text_mlp);
     out["mels"] = c.n_mels;
-    out["positions"] = concat(c.n_audio_ctx, " of sound, ", c.n_text_ctx, " of text");
+    out["positions"] = {{"sound", c.n_audio_ctx}, {"text", c.n_text_ctx}};
     out["vocabulary"] = c.n_vocab;
-    json heads = json::array();
-    for (const auto& [layer, head] : c.alignment_heads) heads.push_back(concat(layer, ":", head));
-    out["alignment heads"] = heads;
+    out["alignment_heads"] = json::array();
+    for (const auto& [layer, head] : c.alignment_heads)
+        out["alignment_heads"].push_back({layer, head});
 }
 
 void describe_gpt(const gpt::ModelFile& file, json& out) {
     const gpt::Config& c = file.config();
-    out["layers"] =
-        concat(c.n_layer, " of ", c.n_embd, ", ", c.n_head, " heads, MLP of ", c.n_inner);
+    out["decoder"] = layers(c.n_layer, c.n_embd, c.n_head, c.n_inner);
     out["activation"] = c.activation == Activation::gelu ? "gelu" : "gelu_new";
-    out["positions"] = c.n_positions;
+    out["positions"] = {{"text", c.n_positions}};
     out["vocabulary"] = c.n_vocab;
-    out["output"] = c.tie_word_embeddings ? "the token table" : "weights of its own";
+    out["tied_output"] = c.tie_word_embeddings;
 }
 
 // Of a file without a vocabulary, why.
 void describe_tokenizer(const AnyModel& model, json& out) {
     try {
         if (model.gpt) {
-            out["tokenizer"] = concat(model.gpt->tokenizer().vocab_size(), " tokens");
+            out["tokenizer"]["tokens"] = model.gpt->tokenizer().vocab_size();
             return;
         }
         const whisper::SpecialTokens special = model.whisper->tokenizer().special();
-        out["tokenizer"] =
-            concat(special.eot, " tokens of text, timestamps from ", special.timestamp_begin);
+        out["tokenizer"] = {{"tokens", special.eot}, {"first_timestamp", special.timestamp_begin}};
         json languages = json::array();
         for (const auto& [code, id] : special.languages) languages.push_back(code);
         if (languages.empty()) languages.push_back("en");
         out["languages"] = languages;
     } catch (const Error& why) {
-        out["tokenizer"] = concat("none: ", why.what());
+        out["tokenizer"] = {{"missing", why.what()}};
     }
+}
+
+// --- as text -------------------------------------------------------------------------------------
+
+std::string plain(const json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string layers_text(const json& part) {
+    return concat(part["layers"], " layers of ", part["channels"], ", ", part["heads"],
+                  " heads, MLP of ", part["mlp"]);
+}
+
+// What text(name, value) makes of each, with `between` two of them.
+template <class Text>
+std::string joined(const json& values, const char* between, const Text& text) {
+    std::string all;
+    for (const auto& [name, value] : values.items())
+        all += (all.empty() ? "" : between) + text(name, value);
+    return all;
+}
+
+std::string tokenizer_text(const json& tokenizer) {
+    if (tokenizer.contains("missing")) return "none: " + plain(tokenizer["missing"]);
+    std::string text = concat(tokenizer["tokens"], " tokens");
+    if (tokenizer.contains("first_timestamp"))
+        text += concat(" of text, timestamps from ", tokenizer["first_timestamp"]);
+    return text;
+}
+
+std::string text_of(const std::string& key, const json& value) {
+    if (key == "encoder" || key == "decoder") return layers_text(value);
+    if (key == "tied_output") return value.get<bool>() ? "the token table" : "weights of its own";
+    if (key == "tokenizer") return tokenizer_text(value);
+    if (key == "alignment_heads")
+        return joined(value, " ", [](const std::string&, const json& head) {
+            return concat(head[0], ":", head[1]);
+        });
+    if (key == "positions")
+        return joined(value, ", ", [](const std::string& of, const json& count) {
+            return concat(count, " of ", of);
+        });
+    if (key == "memory")
+        return joined(value, ", ", [](const std::string& dtype, const json& bytes) {
+            return concat(dtype, " ", megabytes(bytes.get<uint64_t>()));
+        });
+    if (value.is_object())
+        return joined(value, ", ", [](const std::string& name, const json& part) {
+            return concat(name, " ", plain(part));
+        });
+    if (value.is_array())
+        return joined(value, " ", [](const std::string&, const json& part) { return plain(part); });
+    return plain(value);
 }
 
 }  // namespace
@@ -122,19 +195,9 @@ std::string as_text(const json& description) {
     for (const auto& [key, value] : description.items()) width = std::max(width, key.size());
     std::string text;
     for (const auto& [key, value] : description.items()) {
-        const bool memory = key == "memory";
-        const auto plain = [&](const json& part) {
-            return memory             ? megabytes(part.get<uint64_t>())
-                   : part.is_string() ? part.get<std::string>()
-                                      : part.dump();
-        };
-        std::string line;
-        for (const auto& [name, part] : value.items()) {
-            if (!line.empty()) line += value.is_object() ? ", " : " ";
-            line += value.is_object() ? name + " " + plain(part) : plain(part);
-        }
-        if (!value.is_structured()) line = plain(value);
-        text += key + std::string(width + 2 - key.size(), ' ') + line + "\n";
+        std::string title = key == "tied_output" ? "output" : key;
+        std::replace(title.begin(), title.end(), '_', ' ');
+        text += title + std::string(width + 2 - title.size(), ' ') + text_of(key, value) + "\n";
     }
     return text;
 }

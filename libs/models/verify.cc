@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "kernels/backend.h"
 #include "models/tensor_list.h"
+#include "text/normalizer.h"
 #include "whisper/transcribe.h"
 
 namespace hark::models {
@@ -66,6 +67,32 @@ std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
     }
     while (!transcriber.idle()) transcriber.advance();
     return transcripts;
+}
+
+TranscriptCheck check_transcripts(const std::vector<Transcript>& references,
+                                  const std::vector<Transcript>& transcripts) {
+    const TranscriptPairs pairs = pair_transcripts(references, transcripts);
+    TranscriptCheck check;
+    ErrorCounts sum;
+    for (size_t i = 0; i < references.size(); ++i) {
+        const Transcript* found = pairs.hypotheses[i];
+        if (!found) continue;
+        if (!found->error.empty()) check.problems.push_back(found->error);
+        const Comparison comparison =
+            compare_words(normalize_english(references[i].text), normalize_english(found->text));
+        sum += comparison.counts;
+        const std::string difference = first_difference(comparison);
+        check.lines.push_back(
+            concat(found->source, ": ", difference.empty() ? "as expected" : difference));
+    }
+    for (const Transcript* extra : pairs.extra)
+        check.problems.push_back(extra->name() + ": expected a reference of this name, found none");
+    if (pairs.extra.size() == transcripts.size()) return check;
+    check.percent = 100 * sum.word_rate().value_or(1);
+    check.rate =
+        concat("word error rate ", *check.percent, "% of ", sum.reference_words(), " words");
+    check.lines.push_back(check.rate);
+    return check;
 }
 
 std::string first_difference(const Comparison& comparison) {

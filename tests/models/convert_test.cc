@@ -216,5 +216,29 @@ TEST_F(Convert, WhatCannotBeWrittenLeavesNothing) {
     EXPECT_EQ(names, (std::vector<std::string>{"from", "there"}));
 }
 
+// Whisper's keys have no bias: where they are one product with others, zeros stand for it.
+int64_t bytes_of_key_biases(const whisper::Config& c) {
+    return 4 * (c.n_audio_layer * c.n_audio_state + 2 * c.n_text_layer * c.n_text_state);
+}
+
+void expect_memory(const fs::path& path, const std::string& stored) {
+    const auto described = describe_model(open_any_model(path));
+    EXPECT_TRUE(described["stored"].contains(stored)) << path << described["stored"];
+    for (const std::string dtype : {"auto", "f32", "f16", "bf16", "int8"}) {
+        const whisper::Model model = whisper::load_model(path, precision_of(dtype));
+        EXPECT_EQ(described["memory"][dtype].get<int64_t>(),
+                  static_cast<int64_t>(model.weights.bytes()) - bytes_of_key_biases(model.config))
+            << path << " " << dtype;
+    }
+}
+
+TEST_F(Convert, MemoryIsWhatLoadingTakes) {
+    expect_memory(kWhisper, "f16");
+    expect_memory(convert(kWhisper, "f32", "hf", "f32"), "f32");  // whose values f16 holds
+    expect_memory(convert(kWhisper, "bf16", "hf", "bf16"), "bf16");
+    expect_memory(convert(kWhisper, "q5.bin", "", "q5_0"), "q5_0");
+    expect_memory(test::source_dir() / "tests/golden/model_files/ctranslate2", "int8");
+}
+
 }  // namespace
 }  // namespace hark::models

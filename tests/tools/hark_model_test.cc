@@ -1,6 +1,8 @@
 // hark-model's contract, on the real binary; the demonstration models stand in for published ones.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "support/http_server.h"
 #include "support/process.h"
 
@@ -56,7 +58,9 @@ TEST_F(HarkModel, AModelIsFetchedChosenListedAndTranscribes) {
     const ProcessResult got = hark_model("get tiny --from " + server.url());
     EXPECT_EQ(got.exit_code, 0) << got.err;
     EXPECT_EQ(got.out, (models() / "whisper-tiny").string() + "\n");
-    EXPECT_EQ(got.err, "");
+    EXPECT_NE(got.err.find(server.url() + " tells no hash of config.json"), std::string::npos)
+        << got.err;
+    EXPECT_EQ(hark_model("get tiny --from " + server.url()).err, "");  // is there already
     EXPECT_EQ(listed("whisper-tiny").front(), ' ');
 
     const ProcessResult used = hark_model("use tiny");
@@ -85,7 +89,8 @@ TEST_F(HarkModel, ADefaultIsReplaced) {
     for (const auto& entry : fs::directory_iterator(models())) entries += entry.is_symlink();
     EXPECT_EQ(entries, 2u);
     expect_fails(hark_model("use demo"), 2, "there are whisper-demo and gpt-demo");
-    expect_fails(hark_model("use absent"), 1, "'absent'");
+    expect_fails(hark_model("use absent"), 1,
+                 "no model 'absent', 'whisper-absent' or 'gpt-absent' under ");
     fs::remove(models() / "gpt-default");
     fs::create_directory(models() / "gpt-default");
     expect_fails(hark_model("use gpt-demo"), 1, "gpt-default: expected a link or nothing");
@@ -101,6 +106,34 @@ TEST_F(HarkModel, ABrokenModelIsNamedAndTheOthersListed) {
     EXPECT_NE(list.err.find("found bert"), std::string::npos) << list.err;
     EXPECT_EQ(list.out.find(".part"), std::string::npos) << list.out;
     EXPECT_NE(list.out.find("whisper-demo"), std::string::npos) << list.out;
+}
+
+TEST_F(HarkModel, DefaultsElsewhereLinksAndFilesOfAnyNameAreListed) {
+    fs::create_directories(models());
+    fs::copy(kDemo, home_.path() / "mine", fs::copy_options::recursive);
+    EXPECT_EQ(hark_model("use '" + (home_.path() / "mine/").string() + "'").exit_code, 0);
+    fs::create_directory_symlink(kDemo, models() / "linked");
+    const fs::path half = home_.path() / "half.bin";
+    EXPECT_EQ(hark_model("convert whisper-demo '" + half.string() + "'").exit_code, 0);
+    fs::rename(half, models() / "half");
+    write_text(models() / "notes", "no model");
+    const ProcessResult list = hark_model("list");
+    EXPECT_EQ(list.exit_code, 0) << list.err;
+    EXPECT_EQ(list.out.find("notes"), std::string::npos) << list.out;
+    EXPECT_EQ(listed("linked").front(), ' ');
+    EXPECT_NE(listed("half").find(" ggml "), std::string::npos);
+    const std::string line = listed("whisper-default");
+    EXPECT_EQ(line.front(), '*');
+    EXPECT_NE(line.find((home_.path() / "mine").string()), std::string::npos) << line;
+
+    EXPECT_EQ(hark_model("use linked").exit_code, 0);
+    EXPECT_EQ(listed("linked").front(), '*');
+    EXPECT_EQ(listed("whisper-default"), "");
+    fs::remove(models() / "whisper-default");
+    fs::create_symlink("none", models() / "whisper-default");
+    const ProcessResult gone = hark_model("list");
+    EXPECT_EQ(gone.exit_code, 1);
+    EXPECT_NE(gone.err.find("whisper-default: "), std::string::npos) << gone.err;
 }
 
 TEST_F(HarkModel, AFullDiskLeavesWhatHasCome) {
@@ -125,16 +158,18 @@ TEST_F(HarkModel, TwoAtOnceDoNotMeet) {
 }
 
 TEST_F(HarkModel, WrongCommandLines) {
-    expect_fails(hark_model(""), 2, "expected a command");
+    expect_fails(hark_model(""), 2, "expected a command first, one of get, list, ");
+    expect_fails(hark_model("--quiet list"), 2, "found '--quiet'");
     expect_fails(hark_model("fetch"), 2, "found 'fetch'");
     expect_fails(hark_model("get"), 2, "expected the NAME of a model, found 0 arguments");
     expect_fails(hark_model("get tiny base"), 2, "found 2 arguments");
     expect_fails(hark_model("get huge"), 2, "no published model 'huge': expected one of tiny, ");
     expect_fails(hark_model("get tiny --from file:///tmp"), 2, "--from: expected http");
-    expect_fails(hark_model("list all"), 2, "takes no files");
+    expect_fails(hark_model("list all"), 2, "expected nothing but flags behind list, found 'all'");
     expect_fails(shell("unset HOME; hark-model get tiny"), 1, "expected $HOME");
     const ProcessResult nobody = hark_model("get tiny --from http://127.0.0.1:9");
     expect_fails(nobody, 1, "http://127.0.0.1:9/openai/whisper-tiny/resolve/main/config.json: ");
+    EXPECT_TRUE(fs::is_empty(models()));
 }
 
 TEST_F(HarkModel, InfoTellsOfWhisperAndGpt) {
@@ -147,14 +182,29 @@ TEST_F(HarkModel, InfoTellsOfWhisperAndGpt) {
           "alignment heads  2:0 2:1 2:2 2:3 3:0 3:1 3:2 3:3\n",
           "tokenizer        3840 tokens of text, timestamps from 3947\n",
           "parameters       9522688\n", "stored           f16 9522688\n",
-          "memory           f32 38.1 MB, f16 20.1 MB, bf16 20.1 MB, int8 11.2 MB\n"})
+          "memory           auto 20.1 MB, f32 38.1 MB, f16 20.1 MB, bf16 20.1 MB, int8 11.2 MB\n"})
         EXPECT_NE(whisper.out.find(line), std::string::npos) << line << whisper.out;
-    const ProcessResult gpt = hark_model("info gpt-demo --format json");
-    EXPECT_EQ(gpt.exit_code, 0) << gpt.err;
-    for (const std::string part :
-         {"\"kind\": \"gpt\"", "\"layers\": \"8 of 256, 4 heads, MLP of 1024\"",
-          "\"vocabulary\": 4096", "\"parameters\": 7498240"})
-        EXPECT_NE(gpt.out.find(part), std::string::npos) << part << gpt.out;
+    const auto json_of = [&](const std::string& model) {
+        const ProcessResult info = hark_model("info " + model + " --format json");
+        EXPECT_EQ(info.exit_code, 0) << info.err;
+        return nlohmann::json::parse(info.out);
+    };
+    const nlohmann::json demo = json_of("whisper-demo"), gpt = json_of("gpt-demo");
+    EXPECT_EQ(demo["encoder"], nlohmann::json::parse(R"({"layers": 4, "channels": 256, "heads": 4,
+                                                         "mlp": 1024})"));
+    EXPECT_EQ(demo["positions"], nlohmann::json::parse(R"({"sound": 1500, "text": 448})"));
+    EXPECT_EQ(demo["alignment_heads"][1], nlohmann::json::parse("[2, 1]"));
+    EXPECT_EQ(demo["tokenizer"],
+              nlohmann::json::parse(R"({"tokens": 3840, "first_timestamp": 3947})"));
+    EXPECT_EQ(demo["languages"][0], "af");
+    EXPECT_EQ(demo["stored"], nlohmann::json::parse(R"({"f16": 9522688})"));
+    EXPECT_EQ(gpt["kind"], "gpt");
+    EXPECT_EQ(gpt["decoder"]["layers"], 8);
+    EXPECT_EQ(gpt["positions"]["text"], 512);
+    EXPECT_EQ(gpt["tied_output"], true);
+    EXPECT_EQ(gpt["tokenizer"]["tokens"], 4096);
+    EXPECT_EQ(gpt["parameters"], 7498240);
+    EXPECT_EQ(gpt["memory"]["auto"], 15312896);
 }
 
 TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
@@ -162,7 +212,7 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
     const std::string blocks = (home_.path() / "q8.bin").string();
     const std::string folder = (home_.path() / "folder").string();
     const ProcessResult quantised =
-        hark_model("convert whisper-demo '" + blocks + "' --format ggml --dtype q8_0");
+        hark_model("convert whisper-demo '" + blocks + "' --dtype q8_0");
     EXPECT_EQ(quantised.exit_code, 0) << quantised.err;
     EXPECT_EQ(quantised.out + quantised.err, "");
     const ProcessResult back = hark_model("convert '" + blocks + "' '" + folder + "' --dtype f16");
@@ -192,8 +242,10 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
                  "expected a new or empty folder to write to");
     expect_fails(hark_model("convert gpt-demo '" + blocks + "' --format ggml"), 2,
                  "--format ggml is for Whisper models");
-    expect_fails(hark_model("convert whisper-demo '" + half + "' --format ggml"), 1,
+    expect_fails(hark_model("convert whisper-demo '" + half + "'"), 1,
                  "expected a new file to write to");
+    expect_fails(hark_model("convert whisper-demo demo.gguf"), 2,
+                 "demo.gguf: no format that is written ends in .gguf; --format ggml writes a file");
     fs::remove(half);
     expect_fails(shell("mel < '" + key + "' | whisper-transcribe"), 1,
                  "expected a model, found a link to nothing");
@@ -213,8 +265,16 @@ TEST_F(HarkModel, VerifyReadsEveryTensor) {
     write_text(home_.path() / "broken/model.safetensors", weights);
     const ProcessResult broken = hark_model("verify '" + (home_.path() / "broken/").string() + "'");
     EXPECT_EQ(broken.exit_code, 1);
-    EXPECT_NE(broken.err.find("expected finite values, found one that is not"), std::string::npos)
+    const std::string where = (home_.path() / "broken/model.safetensors").string();
+    EXPECT_EQ(broken.err.find("hark-model verify: " + where + ": "), 0u) << broken.err;
+    EXPECT_NE(broken.err.find(": expected finite values, found one that is not"), std::string::npos)
         << broken.err;
+    const std::string mel = "mel < '" + (samples_dir() / "key.wav").string() + "' | ";
+    expect_fails(
+        shell(mel + "whisper-transcribe --model '" + (home_.path() / "broken/").string() + "'"), 1,
+        where + ": weights: found a value that is not a finite number");
+    expect_fails(hark_model("verify whisper-demo --at-most 5"), 2,
+                 "--at-most: expected --reference FILE and recordings");
     EXPECT_NE(broken.out.find("166 tensors"), std::string::npos) << broken.out;
 }
 
@@ -284,6 +344,17 @@ TEST_F(HarkModel, EachCommandHasItsHelp) {
         EXPECT_EQ(its.exit_code, 0) << its.err;
         EXPECT_EQ(its.out.rfind("Usage: hark-model " + command + " [OPTION]...", 0), 0u) << its.out;
     }
+    const ProcessResult version = hark_model("--version");
+    EXPECT_EQ(version.exit_code, 0);
+    EXPECT_EQ(version.out.rfind("hark-model (hark) ", 0), 0u) << version.out;
+    // The man page is made of all of them.
+    const ProcessResult page = shell("'" + (source_dir() / "cmake/man_page.sh").string() +
+                                     "' \"$(command -v hark-model)\"");
+    EXPECT_EQ(page.exit_code, 0) << page.err;
+    for (const std::string line :
+         {".SH COMMANDS\n.SS hark\\-model get [OPTION]... NAME\n", ".B \\-\\-from URL\n",
+          ".SS hark\\-model verify ", ".B \\-\\-reference FILE\n"})
+        EXPECT_NE(page.out.find(line), std::string::npos) << line << page.out;
 }
 
 }  // namespace
