@@ -32,10 +32,10 @@ struct Options {
     ComputeOptions compute;
 
     void flags(Flags& flags) {
-        flags.add("model", model,
-                  "NAME|DIR|FILE `demo`, or another model by its name; with a '/' in it, the "
-                  "directory of a Hugging Face GPT-2 model, a GGUF file or llm.c's");
-        flags.add(
+        flags.add_name("model", model,
+                       "NAME|DIR|FILE `demo`, or another model by its name; with a '/' in it, the "
+                       "directory of a Hugging Face GPT-2 model, a GGUF file or llm.c's");
+        flags.add_name(
             "vocab", vocab,
             "FILE|DIR a vocabulary for a model that carries none, as llm.c's: a tiktoken rank "
             "file, llm.c's tokenizer.bin, a tokenizer.json or its directory, a GGUF file");

@@ -39,11 +39,11 @@ struct Options {
     void flags(Flags& flags) {
         flags.positional("FILE...", files,
                          "text, or with --decode token files; none or - is stdin");
-        flags.add(
+        flags.add_name(
             "model", model,
             "NAME|DIR|FILE the tokenizer of `demo`, or of another model by its name; with a '/' in "
             "it, of the model in that directory or GGUF file");
-        flags.add(
+        flags.add_name(
             "vocab", vocab,
             "FILE|DIR a tokenizer alone: tokenizer.json or its directory, a tiktoken rank file "
             "(with <|endoftext|> behind its ranks), llm.c's tokenizer.bin, a sentencepiece model");

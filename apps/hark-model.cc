@@ -42,9 +42,10 @@ struct GetOptions {
             return text;
         }();
         flags.positional("NAME", names, known.c_str());
-        flags.add("from", from,
-                  "URL of a mirror that has Hugging Face's paths: URL/openai/whisper-tiny/resolve/"
-                  "main/FILE");
+        flags.add_name(
+            "from", from,
+            "URL of a mirror that has Hugging Face's paths: URL/openai/whisper-tiny/resolve/"
+            "main/FILE");
     }
 };
 
@@ -149,9 +150,10 @@ struct RunConvertOptions {
         flags.add("dtype", convert.dtype,
                   "TYPE of the matrices: f32, f16 or bf16; in ggml f32, f16, q4_0, q4_1, q5_0, "
                   "q5_1 or q8_0");
-        flags.add("vocab", convert.vocab,
-                  "FILE|DIR vocabulary of a model whose file carries none: a tiktoken rank file, "
-                  "or a directory with Hugging Face's tokenizer files");
+        flags.add_name(
+            "vocab", convert.vocab,
+            "FILE|DIR vocabulary of a model whose file carries none: a tiktoken rank file, "
+            "or a directory with Hugging Face's tokenizer files");
     }
 };
 
@@ -178,8 +180,8 @@ struct VerifyOptions {
     void flags(Flags& flags) {
         flags.positional("NAME|PATH [RECORDING...]", names,
                          "a model as --model takes it; with --reference, audio or video files");
-        flags.add("reference", reference,
-                  "FILE what is said in the recordings: lines of {\"source\", \"text\"}");
+        flags.add_name("reference", reference,
+                       "FILE what is said in the recordings: lines of {\"source\", \"text\"}");
         flags.add("at-most", at_most,
                   "PERCENT of wrong words, after Whisper's normaliser for English, that is no "
                   "failure; 0 without it",

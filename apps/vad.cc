@@ -28,8 +28,8 @@ struct Options {
     RegionOptions regions;
 
     void flags(Flags& flags) {
-        flags.add("model", model,
-                  "FILE of Silero VAD's weights; without it, the built-in detector");
+        flags.add_name("model", model,
+                       "FILE of Silero VAD's weights; without it, the built-in detector");
         regions.flags(flags);
     }
 

@@ -29,7 +29,8 @@ struct Options {
     BasicNormalizerOptions basic;
 
     void flags(Flags& flags) {
-        flags.add("reference", reference, "FILE what was said: lines of {\"source\", \"text\"}");
+        flags.add_name("reference", reference,
+                       "FILE what was said: lines of {\"source\", \"text\"}");
         flags.add("normalize", normalizer, {"english", "basic", "none"},
                   "Whisper's normaliser for English, the one for other languages, or none");
         flags.add_switch("remove-diacritics", basic.remove_diacritics,

@@ -103,6 +103,13 @@ void Flags::add(const char* name, std::string& value, const char* help) {
     impl_->add(name, value, help, [&value](const std::string& text) { value = text; });
 }
 
+void Flags::add_name(const char* name, std::string& value, const char* help) {
+    impl_->add(name, value, help, [=, &value](const std::string& text) {
+        require_usage(!text.empty(), "--", name, ": expected a name, found an empty text");
+        value = text;
+    });
+}
+
 void Flags::add(const char* name, int64_t& value, const char* help, int64_t min, int64_t max) {
     impl_->add(name, std::to_string(value), help, [=, &value](const std::string& text) {
         size_t used = 0;

@@ -24,6 +24,8 @@ class Flags {
     // `value` holds the default. Where the first word of `help` is in capitals it names the
     // argument: "HZ samples a second" shows as `--rate HZ   samples a second`.
     void add(const char* name, std::string& value, const char* help);
+    // What names a file, a directory or a model: no empty text, which stands for none given.
+    void add_name(const char* name, std::string& value, const char* help);
     void add(const char* name, int64_t& value, const char* help, int64_t min, int64_t max);
     void add(const char* name, double& value, const char* help, double min, double max);
     void add(const char* name, std::optional<double>& value, const char* help, double min,

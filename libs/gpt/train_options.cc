@@ -105,12 +105,14 @@ double OptimizerOptions::rate_of(int64_t step, int64_t steps) const {
 void TrainOptions::flags(Flags& flags) {
     flags.add_repeated("train", train, "FILE tokens to train on; may be given several times");
     flags.add_repeated("val", val, "FILE tokens held out; may be given several times");
-    flags.add("out", out,
-              "DIR of the run: its model and checkpoints; where it holds one, the run goes on");
-    flags.add("model", model,
-              "NAME|DIR|FILE to start from, a Hugging Face GPT-2 directory, llm.c's FILE.bin or "
-              "FILE.gguf; without it a new model");
-    flags.add(
+    flags.add_name(
+        "out", out,
+        "DIR of the run: its model and checkpoints; where it holds one, the run goes on");
+    flags.add_name(
+        "model", model,
+        "NAME|DIR|FILE to start from, a Hugging Face GPT-2 directory, llm.c's FILE.bin or "
+        "FILE.gguf; without it a new model");
+    flags.add_name(
         "tokenizer", tokenizer,
         "DIR whose tokenizer a new model takes, or one from FILE.bin or FILE.gguf, as gpt-tokenize "
         "--train-vocab writes it");
@@ -139,13 +141,13 @@ void TrainOptions::flags(Flags& flags) {
               "N steps from one text in OUT/samples.txt to the next; 0: none", 0, 1 << 30);
     flags.add("sample-tokens", sample_tokens, "N tokens of such a text, at most", 1, 1 << 20);
     flags.add("sample-prompt", sample_prompt, "TEXT that it goes on from; without it a line's end");
-    flags.add("hellaswag", hellaswag,
-              "FILE of questions in llm.c's format, answered with every validation");
-    flags.add("tensorboard", tensorboard, "DIR for an event file that TensorBoard shows");
-    flags.add("export-llmc", export_llmc,
-              "FILE that the whole run's model is also written to, in llm.c's format");
-    flags.add("export-model", export_model,
-              "DIR for the whole run's model alone, as transformers and gpt-generate read it");
+    flags.add_name("hellaswag", hellaswag,
+                   "FILE of questions in llm.c's format, answered with every validation");
+    flags.add_name("tensorboard", tensorboard, "DIR for an event file that TensorBoard shows");
+    flags.add_name("export-llmc", export_llmc,
+                   "FILE that the whole run's model is also written to, in llm.c's format");
+    flags.add_name("export-model", export_model,
+                   "DIR for the whole run's model alone, as transformers and gpt-generate read it");
     flags.add("export-dtype", export_dtype, {"f32", "f16", "bf16"},
               "TYPE of the values of --export-model and --export-llmc, which knows no f16");
     flags.add("gpus", gpus,

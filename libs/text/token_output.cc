@@ -186,11 +186,11 @@ class HoldingOut : public TokenSink {
 void TokenOutputOptions::flags(Flags& flags) {
     flags.add("format", format, {"tokens", "ids"},
               "a token file in llm.c's format, or ids as text, a document a line");
-    flags.add("output-dir", directory,
-              "DIR for shards NAME_000000.bin and on, or for the tokenizer that is trained");
+    flags.add_name("output-dir", directory,
+                   "DIR for shards NAME_000000.bin and on, or for the tokenizer that is trained");
     flags.add("shard-tokens", shard_tokens, "N tokens a shard", 1, kMaxFileTokens);
     flags.add("shard-name", shard_name, "NAME of the shards");
-    flags.add("val", val, "FILE for the tokens that are held out for validation");
+    flags.add_name("val", val, "FILE for the tokens that are held out for validation");
     flags.add("val-block", val_block, "N tokens a block of those", 1, kMaxFileTokens);
     flags.add("val-every", val_every, "N blocks of which the last is held out", 2, 1'000'000);
 }

@@ -32,12 +32,14 @@ void OutputOptions::flags(Flags& flags) {
     flags.add(
         "format", formats,
         concat("FORMAT,... ", format_names(), "; without it text, with --live jsonl").c_str());
-    flags.add("output-dir", directory,
-              "DIR write a file for each recording and format there; without it one format goes to "
-              "stdout");
-    flags.add("summary", summary,
-              "FILE write a line for each recording there when it has ended: its seconds, and what "
-              "broke it if anything did");
+    flags.add_name(
+        "output-dir", directory,
+        "DIR write a file for each recording and format there; without it one format goes to "
+        "stdout");
+    flags.add_name(
+        "summary", summary,
+        "FILE write a line for each recording there when it has ended: its seconds, and what "
+        "broke it if anything did");
     flags.add(
         "max-line-width", layout.max_line_width,
         "N with --word-timestamps: columns of a line in srt, vtt and ass; wide characters take "

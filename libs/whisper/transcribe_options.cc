@@ -115,9 +115,10 @@ void TranscribeOptions::flags(Flags& flags) {
               "silence where its probability of no speech is above this",
               0, 1);
     words.flags(flags);
-    flags.add("draft-model", draft_model,
-              "NAME smaller model with the same vocabulary that guesses tokens; the text stays the "
-              "model's own");
+    flags.add_name(
+        "draft-model", draft_model,
+        "NAME smaller model with the same vocabulary that guesses tokens; the text stays the "
+        "model's own");
     flags.add("draft-tokens", draft_tokens, "N tokens that the draft model guesses at a time", 1,
               7);
     flags.add("batch", batch,

@@ -12,6 +12,7 @@ struct Values {
     int64_t count = 3;
     double ratio = 0.5;
     std::optional<double> maybe;
+    std::string file;
     std::vector<double> list = {1, 2};
     std::vector<std::string> words, repeated, files;
     bool on = false;
@@ -22,6 +23,7 @@ Values parse(std::vector<std::string> arguments) {
     Values v;
     Flags flags;
     flags.add("name", v.name, "TEXT of it");
+    flags.add_name("file", v.file, "FILE to read");
     flags.add("choice", v.choice, {"a", "b"}, "which");
     flags.add("count", v.count, "N of them", 1, 9);
     flags.add("ratio", v.ratio, "R of them", 0, 1);
@@ -78,6 +80,7 @@ TEST(Flags, WrongOnesAreUsageErrors) {
                                                {"--ratio", "1.1"},
                                                {"--ratio", "nan"},
                                                {"--list", "1,x"},
+                                               {"--file", ""},
                                                {"--list", ""},
                                                {"--list", "6"},
                                                {"--on=1"},
