@@ -8,6 +8,7 @@
 #include <csignal>
 #include <optional>
 
+#include "core/ending_signal.h"
 #include "core/io.h"
 #include "core/progress.h"
 #include "gpt/hellaswag.h"
@@ -41,15 +42,8 @@ constexpr const char* kSummary =
     "on CPUs: docs/training.md.\n"
     "Presets for --config lie in presets/gpt-train, installed in share/hark/presets/gpt-train.";
 
-// What ends a run with a checkpoint. The signals are blocked and looked for between steps: a
+// What ends a run with a checkpoint are signals that are held back and looked for between steps: a
 // handler would run on a stack that oneDNN's code may be using below its end.
-sigset_t ending_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGTERM, SIGINT}) sigaddset(&set, signal);
-    return set;
-}
-
 class Run {
   public:
     // `links` to the ranks that train with this one; none without others.
@@ -284,8 +278,7 @@ class Run {
 void run(const gpt::TrainOptions& options, Console& console) {
     options.check();
     std::signal(SIGPIPE, SIG_IGN);
-    const sigset_t signals = ending_signals();
-    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // of all threads that come
+    hold_ending_signals();
     gpt::with_links(options, console, [&](std::unique_ptr<Links> links) {
         Run(options, console, std::move(links))();
     });

@@ -30,13 +30,14 @@ struct Options {
     bool live = false;
 
     void flags(Flags& flags) {
-        flags.add(
+        flags.add_name(
             "model", model,
             "NAME|PATH `demo`, or another model by its name; with a '/' in it, a directory of "
             "Hugging Face's or CTranslate2's, OpenAI's FILE.pt, or whisper.cpp's ggml-FILE.bin");
-        flags.add("vocab", vocab,
-                  "FILE|DIR vocabulary of a model whose file carries none: multilingual.tiktoken "
-                  "or gpt2.tiktoken, a tokenizer.json, or a directory that has one");
+        flags.add_name(
+            "vocab", vocab,
+            "FILE|DIR vocabulary of a model whose file carries none: multilingual.tiktoken "
+            "or gpt2.tiktoken, a tokenizer.json, or a directory that has one");
         flags.add_switch(
             "live", live,
             "transcribe the sound as it comes (mel --chunk 1): as jsonl, lines of what "
@@ -110,7 +111,8 @@ LiveSession::Listener listener_of(LiveOutput& output, Console& console) {
         [&](const RecordingInfo& info, const std::string& error) {
             output.end(info, error);
             report(info, error, console);
-        }};
+        },
+        [&](const std::string& warning) { console.warning(warning); }};
 }
 
 // Ctrl-C ends the sound: what has come becomes final.
@@ -153,11 +155,14 @@ void transcribe_stdin(const Options& options, Console& console, int64_t& windows
 void run(const Options& given, Console& console) {
     Options options = given;
     options.output.settle(options.live ? "jsonl" : "text");
+    if (options.live) {
+        check_live(options.transcribe, options.output);
+        options.transcribe.words.timestamps = true;  // live words have times
+    }
     options.transcribe.check();
     options.output.check(options.transcribe.words.timestamps);
-    if (options.live) check_live(options.transcribe, options.output);
     require_piped_stdin("a mel stream");
-    if (options.live) hold_ending_signals();
+    if (options.live) watch_ending_signals();  // which end it while the model is read
     int64_t windows = 0;
     try {
         transcribe_stdin(options, console, windows);

@@ -2,12 +2,40 @@
 
 #include <unistd.h>
 
-#include <csignal>
+#include <mutex>
 #include <thread>
 #include <utility>
 
 namespace hark {
 namespace {
+
+struct Watch {
+    std::mutex mutex;
+    std::function<void()> end;
+};
+
+// Outlives main(), as the thread does.
+Watch& watch() {
+    static auto* const only = new Watch;
+    return *only;
+}
+
+void wait_for_signal() {
+    const sigset_t signals = ending_signals();
+    int signal = 0;
+    while (::sigwait(&signals, &signal) != 0) ::pause();  // where all are ignored
+    std::function<void()> end;
+    {
+        const std::lock_guard lock(watch().mutex);
+        end = watch().end;
+    }
+    if (end) end();
+    ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    if (!end) ::kill(::getpid(), signal);
+    for (;;) ::pause();
+}
+
+}  // namespace
 
 sigset_t ending_signals() {
     sigset_t set;
@@ -15,27 +43,24 @@ sigset_t ending_signals() {
     for (const int signal : {SIGINT, SIGTERM}) {
         struct sigaction now = {};
         ::sigaction(signal, nullptr, &now);
-        if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);  // as behind nohup
+        if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);
     }
     return set;
 }
-
-}  // namespace
 
 void hold_ending_signals() {
     const sigset_t signals = ending_signals();
     ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
+void watch_ending_signals() {
+    hold_ending_signals();
+    std::thread(wait_for_signal).detach();
+}
+
 void on_ending_signal(std::function<void()> end) {
-    std::thread([end = std::move(end)] {
-        const sigset_t signals = ending_signals();
-        int signal = 0;
-        while (::sigwait(&signals, &signal) != 0) ::pause();  // where all are ignored
-        end();
-        ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-        for (;;) ::pause();
-    }).detach();
+    const std::lock_guard lock(watch().mutex);
+    watch().end = std::move(end);
 }
 
 }  // namespace hark

@@ -1,14 +1,20 @@
 // SIGINT and SIGTERM as an end that a tool is asked to come to.
 #pragma once
 
+#include <csignal>
 #include <functional>
 
 namespace hark {
 
+// Those of the two that are not ignored, as they are behind nohup.
+sigset_t ending_signals();
 // Holds the signals back from this thread and all that it starts from now on: before others run.
 void hold_ending_signals();
-// Calls `end`, once and on a thread of its own, when one of the signals that are held back comes.
-// The next one ends the process.
+
+// Holds them back likewise, and waits for them on a thread of its own. Until on_ending_signal()
+// they end the process as if nothing held them back. Called once.
+void watch_ending_signals();
+// Calls `end`, once and on that thread, when the first signal comes. The next one ends the process.
 void on_ending_signal(std::function<void()> end);
 
 }  // namespace hark

@@ -13,6 +13,7 @@ namespace {
 constexpr double kFramesPerSecond = 100;
 constexpr int64_t kStepFrames = static_cast<int64_t>(kLiveStep * kFramesPerSecond);
 constexpr int64_t kQuietFrames = static_cast<int64_t>(kLiveQuiet * kFramesPerSecond);
+constexpr int64_t kLongChunk = 1000;  // frames
 constexpr double kPromptResetTemperature = 0.5;
 constexpr ptrdiff_t kPromptTokens = 50;  // of final text: a sentence or three
 
@@ -36,19 +37,32 @@ void check_live(const TranscribeOptions& options, const OutputOptions& output) {
         require_usage(!given, "--live: ", flag, " ", why);
     };
     const char* kAtOnce = "is for recordings that are there as a whole";
+    const char* kSubtitles = "shapes subtitles, and there are none";
     for (const std::string& format : output.formats)
         require_usage(format == "jsonl" || format == "text",
                       "--live: expected --format jsonl or text, found '", format, "'");
+    require_usage(output.formats.size() == 1, "--live: expected one --format, found ",
+                  output.formats.size());
+    const SubtitleLayout& layout = output.layout;
+    excludes(layout.max_line_width > 0, "--max-line-width", kSubtitles);
+    excludes(layout.max_line_count > 0, "--max-line-count", kSubtitles);
+    excludes(layout.max_words_per_line > 0, "--max-words-per-line", kSubtitles);
+    excludes(layout.highlight_words, "--highlight-words", kSubtitles);
     excludes(!output.directory.empty(), "--output-dir", kAtOnce);
     excludes(!output.summary.empty(), "--summary", kAtOnce);
     excludes(!options.clips.empty(), "--clip", kAtOnce);
     excludes(options.batch != 0, "--batch", kAtOnce);
     excludes(options.windows != standard.windows, "--windows independent", kAtOnce);
     excludes(options.language_windows != 1, "--language-windows", kAtOnce);
+    excludes(options.language_threshold != standard.language_threshold, "--language-threshold",
+             "is for --language-windows, and there are none");
     excludes(options.vad, "--vad", "finds speech seconds after it is spoken");
     excludes(options.no_timestamps, "--no-timestamps", "leaves no segments to end");
     excludes(!options.prefix.empty(), "--prefix", "would begin every hearing of the same sound");
     excludes(!options.draft_model.empty(), "--draft-model", "is not used");
+    excludes(options.draft_tokens != standard.draft_tokens, "--draft-tokens", "is not used");
+    excludes(options.words.hallucination_silence.has_value(), "--hallucination-silence-threshold",
+             "is not used");
     excludes(options.words.timestamps, "--word-timestamps", "says nothing more: words have times");
 }
 
@@ -82,9 +96,20 @@ void LiveSession::add(const Chunk& chunk) {
     }
     require(now_->id == chunk.recording, where, ": recording '", chunk.recording,
             "' comes before '", now_->id, "' has ended; --live takes one after another");
+    const int64_t before = now_->end();
     now_->mel.add(chunk, window_.dim(2));
+    warn_of(chunk, now_->end() - before);
     now_->last = chunk.last;
     now_->error = chunk.error;
+}
+
+// Nothing of a chunk is heard before all of it has come.
+void LiveSession::warn_of(const Chunk& chunk, int64_t frames) {
+    if (warned_ || chunk.last || frames <= kLongChunk || !listener_.warn) return;
+    warned_ = true;
+    listener_.warn(concat(chunk.document.where, ": the sound comes in pieces of ",
+                          static_cast<double>(frames) / kFramesPerSecond,
+                          " s, and the words come as late; mel --chunk 1 makes them short"));
 }
 
 bool LiveSession::has_room() const {

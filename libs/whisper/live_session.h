@@ -25,6 +25,7 @@ class LiveSession {
         std::function<void(const RecordingInfo&, const LivePartial&)> partial;  // one that is new
         std::function<void(const RecordingInfo&, const LiveSegment&)> final;
         std::function<void(const RecordingInfo&, const std::string& error)> end;
+        std::function<void(const std::string&)> warn;  // of chunks so long that words come late
     };
 
     // Holds references: context, model and tokenizer must outlive it. Throws Error where the model
@@ -69,6 +70,7 @@ class LiveSession {
     std::optional<DecodingResult> decode(bool must);
     DecodingResult decode_at(size_t attempt);
     std::vector<LiveWord> words_of(const DecodingResult& result, int64_t size);
+    void warn_of(const Chunk& chunk, int64_t frames);
     void hear_until(int64_t end, bool must);
     void give_out();
 
@@ -80,6 +82,7 @@ class LiveSession {
     Arena memory_;
     Tensor window_;  // (1, 3000, n_mels)
     std::optional<Recording> now_;
+    bool warned_ = false;
 };
 
 // Transcribes what comes until the feed is over. Throws what broke the feed when all that came

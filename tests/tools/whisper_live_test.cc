@@ -173,16 +173,66 @@ TEST(Live, AChunkThatIsRefusedLosesNothing) {
 }
 
 TEST(Live, WhatNeedsTheWholeRecordingIsRefusedByName) {
-    for (const char* flag :
-         {"--format srt", "--output-dir d", "--summary s", "--clip 1", "--batch 2",
-          "--windows independent", "--language-windows 2", "--vad", "--no-timestamps", "--prefix a",
-          "--draft-model demo", "--word-timestamps"}) {
+    for (const char* flag : {"--format srt",
+                             "--output-dir d",
+                             "--summary s",
+                             "--clip 1",
+                             "--batch 2",
+                             "--windows independent",
+                             "--language-windows 2",
+                             "--vad",
+                             "--no-timestamps",
+                             "--prefix a",
+                             "--draft-model demo",
+                             "--word-timestamps",
+                             "--format jsonl,text",
+                             "--max-line-width 42",
+                             "--max-line-count 2",
+                             "--max-words-per-line 3",
+                             "--highlight-words",
+                             "--draft-tokens 3",
+                             "--language-threshold 0.3",
+                             "--hallucination-silence-threshold 2"}) {
         const ProcessResult result =
             run_shell(std::string("whisper-transcribe --model demo --live ") + flag, "x");
         EXPECT_EQ(result.exit_code, 2) << flag << result.err;
         const std::string given = flag, name = given.substr(0, given.find(' '));
         EXPECT_NE(result.err.find("--live: "), std::string::npos) << result.err;
         EXPECT_NE(result.err.find(name), std::string::npos) << result.err;
+    }
+}
+
+TEST(Live, WordsHaveTimesSoTheirFlagsNeedNoOther) {
+    const ProcessResult result =
+        run_shell(kLive + std::string("--append-punctuations ."), sound(1));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST(Live, LongPiecesOfSoundAreWarnedOfOnce) {
+    const ProcessResult result = run_shell(
+        "cat > /dev/null; head -c 2200000 /dev/zero | mel --raw s16le | "
+        "whisper-transcribe --model demo --live --format text",
+        "");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const size_t at = result.err.find("pieces of 30 s");
+    EXPECT_NE(at, std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find("pieces of", at + 1), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("mel --chunk 1"), std::string::npos) << result.err;
+}
+
+// Its config.json is a pipe: the tool has opened it when the shell has, and then waits for it.
+TEST(Live, ASignalEndsTheToolWhileItReadsTheModel) {
+    const TemporaryDirectory directory;
+    for (const std::string signal : {"INT", "TERM"}) {
+        const ProcessResult result = run_shell(
+            "cat > /dev/null; cd '" + directory.path().string() +
+                "' && mkdir -p model && rm -f model/config.json && mkfifo model/config.json && "
+                "{ env --default-signal=INT whisper-transcribe --model ./model --live < /dev/null "
+                "& "
+                "} && exec 3> model/config.json && kill -" +
+                signal + " $! && wait $!; echo status $?",
+            "");
+        EXPECT_EQ(result.out, signal == "INT" ? "status 130\n" : "status 143\n") << result.err;
     }
 }
 

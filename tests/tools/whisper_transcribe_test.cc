@@ -203,6 +203,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         WrongCall{"UnknownFlag", {"--modle", "demo"}, "x", 2, "--modle"},
         WrongCall{"AbbreviatedFlag", {"--mod", "demo"}, "x", 2, "--mod"},
+        WrongCall{"EmptyModel", {"--model", ""}, "x", 2, "--model: expected a name"},
+        WrongCall{"EmptyVocabulary", {"--model", "demo", "--vocab", ""}, "x", 2, "--vocab"},
         WrongCall{"UnexpectedArgument", {"--model", "demo", "a.wav"}, "x", 2, "takes no files"},
         WrongCall{"UnknownFormat", {"--model", "demo", "--format", "doc"}, "x", 2, "'doc'"},
         WrongCall{"TwoFormatsOnStdout",
