@@ -21,10 +21,16 @@ class ByteCursor {
     size_t at() const { return at_; }
     size_t left() const { return bytes_.size() - at_; }
 
+    // What is being read, for messages: "a tensor's name". Nothing as long as it is empty.
+    std::string what;
+    // What messages begin with: `where`, and `what` behind it.
+    std::string place() const { return what.empty() ? where_ : concat(where_, ": ", what); }
+
     // The next n bytes. Throws Error where fewer are left.
     std::string_view take(uint64_t n) {
-        require(n <= left(), where_, ": expected ", n, " bytes at byte ", at_, ", found ", left(),
-                " (truncated?)");
+        if (n > left()) [[unlikely]]
+            fail(place(), ": expected ", n, " bytes at byte ", at_, ", found ", left(),
+                 " (truncated?)");
         const std::string_view taken = bytes_.substr(at_, n);
         at_ += n;
         return taken;
@@ -37,6 +43,17 @@ class ByteCursor {
         for (size_t i = sizeof(T); i-- > 0;)
             value = value << 8 | static_cast<unsigned char>(bytes[i]);
         return static_cast<T>(value);
+    }
+
+    // The same from min to max. Throws Error where it is another.
+    template <std::integral T>
+    T number(T min, T max) {
+        const T value = number<T>();
+        if (value < min || value > max) [[unlikely]]
+            fail(place(), ": expected ",
+                 min == max ? concat(min) : concat("a number from ", min, " to ", max), ", found ",
+                 value);
+        return value;
     }
 
   private:

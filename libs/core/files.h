@@ -18,6 +18,7 @@ class MappedFile {
 
     const std::byte* data() const { return data_; }
     size_t size() const { return size_; }
+    std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
     const std::string& name() const { return name_; }
     // Lets the pages of [offset, offset + bytes) go; they are read again where they are used again.
     void forget(size_t offset, size_t bytes) const;

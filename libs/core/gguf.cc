@@ -45,91 +45,69 @@ bool is_number(uint32_t type) { return type == kF32 || type == kF64; }
 bool is_text(uint32_t type) { return type == kString; }
 bool is_boolean(uint32_t type) { return type == kBool; }
 
+// Throws where `count` values of `bytes` each, or more, cannot follow.
+void expect(const ByteCursor& header, uint64_t count, size_t bytes) {
+    uint64_t all = 0;
+    if (__builtin_mul_overflow(count, uint64_t{bytes}, &all) || all > header.left())
+        fail(header.place(), ": expected at most ", header.left(),
+             " bytes, which is what is left of the file, found ", count,
+             bytes == 1 ? "" : concat(" values of ", bytes));
+    if (all + header.at() > kMaxHeader)
+        fail(header.place(), ": expected a header of at most ", kMaxHeader, " bytes, found one of ",
+             header.at() + all, " or more");
+}
+
+std::string_view read_text(ByteCursor& header) {
+    const auto bytes = header.number<uint64_t>();
+    expect(header, bytes, 1);
+    return header.take(bytes);
+}
+
+std::string read_name(ByteCursor& header) {
+    const std::string_view name = read_text(header);
+    require(name.size() <= kMaxName, header.place(), ": expected at most ", kMaxName,
+            " bytes, found ", name.size());
+    return std::string(name);
+}
+
 }  // namespace
 
-// Reads on from the file's beginning, and never behind its end.
-class GgufHeader {
-  public:
-    explicit GgufHeader(const MappedFile& file) : file_(file) {}
-
-    size_t offset() const { return at_; }
-    size_t left() const { return file_.size() - at_; }
-    // Throws where `count` values of `bytes` each, or more, cannot follow; `what` they are.
-    void expect(uint64_t count, size_t bytes, const std::string& what) const {
-        uint64_t all = 0;
-        if (__builtin_mul_overflow(count, uint64_t{bytes}, &all) || all > left())
-            fail(file_.name(), ": ", what, ": expected at most ", left(),
-                 " bytes, which is what is left of the file, found ", count,
-                 bytes == 1 ? "" : concat(" values of ", bytes));
-        require(all <= kMaxHeader - at_, file_.name(), ": ", what,
-                ": expected a header of at most ", kMaxHeader, " bytes, found one of ", at_ + all,
-                " or more");
-    }
-    // Passes over them.
-    const std::byte* take(uint64_t count, size_t bytes, const std::string& what) {
-        expect(count, bytes, what);
-        const std::byte* from = file_.data() + at_;
-        at_ += static_cast<size_t>(count) * bytes;
-        return from;
-    }
-    template <class T>
-    T read(const std::string& what) {
-        T value;
-        std::memcpy(&value, take(1, sizeof value, what), sizeof value);
-        return value;
-    }
-    std::string_view text(const std::string& what) {
-        const auto bytes = read<uint64_t>(what);
-        return {reinterpret_cast<const char*>(take(bytes, 1, what)), static_cast<size_t>(bytes)};
-    }
-    std::string name(const std::string& what) {
-        const std::string_view name = text(what);
-        require(name.size() <= kMaxName, file_.name(), ": ", what, ": expected at most ", kMaxName,
-                " bytes, found ", name.size());
-        return std::string(name);
-    }
-
-  private:
-    const MappedFile& file_;
-    size_t at_ = 0;
-};
-
 GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
-    GgufHeader header(file_);
-    const auto* magic = reinterpret_cast<const char*>(header.take(4, 1, "the magic"));
-    require(std::string_view(magic, 4) == kGgufMagic, name(), ": expected a GGUF file, which ",
+    ByteCursor header(file_.text(), name());
+    header.what = "the magic";
+    require(header.take(kGgufMagic.size()) == kGgufMagic, name(), ": expected a GGUF file, which ",
             "begins with ", kGgufMagic, ", found another");
-    const auto version = header.read<uint32_t>("the version");
+    header.what = "the version";
+    const auto version = header.number<uint32_t>();
     require(version == 2 || version == 3, name(), ": expected version 2 or 3 of GGUF, ",
             "little-endian, found ", version);
-    const auto tensors = header.read<uint64_t>("the number of tensors");
-    const auto keys = header.read<uint64_t>("the number of keys");
-    header.expect(keys, kLeastKey, "the keys");
+    header.what = "the keys";
+    const auto tensors = header.number<uint64_t>(), keys = header.number<uint64_t>();
+    expect(header, keys, kLeastKey);
     for (uint64_t i = 0; i < keys; ++i) {
-        const std::string key = header.name(concat("key ", i, " of ", keys));
-        const Value value = read_value(header, key);
-        require(values_.emplace(key, value).second, name(), ": the key '", key, "' stands twice");
+        header.what = concat("key ", i, " of ", keys);
+        const std::string key = read_name(header);
+        header.what = concat("key '", key, "'");
+        require(values_.emplace(key, read_value(header)).second, name(), ": the key '", key,
+                "' stands twice");
     }
     read_tensors(header, tensors);
 }
 
-GgufFile::Value GgufFile::read_value(GgufHeader& header, const std::string& key) const {
-    const std::string where = concat("key '", key, "'");
-    Value value{.type = header.read<uint32_t>(where)};
+GgufFile::Value GgufFile::read_value(ByteCursor& header) {
+    Value value{.type = header.number<uint32_t>()};
     if (value.type == kArray) {
         value.array = true;
-        value.type = header.read<uint32_t>(where);
-        value.count = header.read<uint64_t>(where);
+        value.type = header.number<uint32_t>();
+        value.count = header.number<uint64_t>();
     }
-    require(value.type <= kF64 && value.type != kArray, name(), ": ", where,
+    require(value.type <= kF64 && value.type != kArray, header.place(),
             ": expected a type of value from 0 to 12, not an array of arrays, found ", value.type);
-    value.offset = header.offset();
-    if (value.type != kString) {
-        header.take(value.count, kTypes[value.type].bytes, where);
-        return value;
-    }
-    header.expect(value.count, sizeof(uint64_t), where);
-    for (uint64_t i = 0; i < value.count; ++i) header.text(where);
+    value.offset = header.at();
+    const size_t bytes = kTypes[value.type].bytes;
+    expect(header, value.count, value.type == kString ? sizeof(uint64_t) : bytes);
+    if (value.type != kString) header.take(value.count * bytes);
+    for (uint64_t i = 0; value.type == kString && i < value.count; ++i) read_text(header);
     return value;
 }
 
@@ -152,27 +130,28 @@ struct Described {
 };
 
 // A description as it stands in the header; its dimensions are turned around.
-Described read_description(GgufHeader& header, const std::string& which, const std::string& file) {
+Described read_description(ByteCursor& header) {
     Described d;
-    d.name = header.name(which);
-    const std::string what = concat("tensor '", d.name, "'"), where = concat(file, ": ", what);
-    const auto rank = header.read<uint32_t>(what);
+    d.name = read_name(header);
+    header.what = concat("tensor '", d.name, "'");
+    const std::string where = header.place();
+    const auto rank = header.number<uint32_t>();
     require(rank >= 1 && rank <= Tensor::kMaxRank, where, ": expected 1 to ", Tensor::kMaxRank,
             " dimensions, found ", rank);
     d.tensor.rank = static_cast<int>(rank);
     uint64_t values = 1;
     for (uint32_t i = rank; i-- > 0;) {
-        const auto dim = header.read<uint64_t>(what);
+        const auto dim = header.number<uint64_t>();
         require(dim >= 1 && !__builtin_mul_overflow(values, dim, &values) && values <= INT64_MAX,
                 where, ": expected dimensions from 1 on whose product fits 63 bits, found ", dim);
         d.tensor.shape[i] = static_cast<int64_t>(dim);
     }
-    d.tensor.dtype = ggml_dtype(header.read<uint32_t>(what), where);
+    d.tensor.dtype = ggml_dtype(header.number<uint32_t>(), where);
     const BlockSize block = block_size(d.tensor.dtype);
     require(d.tensor.dim(-1) % block.values == 0, where, ": expected rows in whole blocks of ",
             block.values, ", found ", d.tensor);
     uint64_t bytes = 0;
-    d.begin = header.read<uint64_t>(what);
+    d.begin = header.number<uint64_t>();
     const bool fits = !__builtin_mul_overflow(values / static_cast<uint64_t>(block.values),
                                               static_cast<uint64_t>(block.bytes), &bytes) &&
                       !__builtin_add_overflow(d.begin, bytes, &d.end);
@@ -182,12 +161,15 @@ Described read_description(GgufHeader& header, const std::string& which, const s
 
 }  // namespace
 
-void GgufFile::read_tensors(GgufHeader& header, uint64_t count) {
+void GgufFile::read_tensors(ByteCursor& header, uint64_t count) {
     std::vector<Described> all;
-    header.expect(count, kLeastTensor, "the tensors");
-    for (uint64_t i = 0; i < count; ++i)
-        all.push_back(read_description(header, concat("tensor ", i, " of ", count), name()));
-    const size_t align = alignment(), begin = (header.offset() + align - 1) / align * align;
+    header.what = "the tensors";
+    expect(header, count, kLeastTensor);
+    for (uint64_t i = 0; i < count; ++i) {
+        header.what = concat("tensor ", i, " of ", count);
+        all.push_back(read_description(header));
+    }
+    const size_t align = alignment(), begin = (header.at() + align - 1) / align * align;
     const size_t held = file_.size() > begin ? file_.size() - begin : 0;
     std::sort(all.begin(), all.end(),
               [](const Described& a, const Described& b) { return a.begin < b.begin; });
@@ -226,8 +208,7 @@ const GgufFile::Value& GgufFile::value(const std::string& key, bool array, bool 
 
 std::string_view GgufFile::text(const std::string& key) const {
     const size_t offset = value(key, false, is_text, "a string").offset;
-    return {reinterpret_cast<const char*>(file_.data()) + offset + 8,
-            static_cast<size_t>(at<uint64_t>(offset))};
+    return file_.text().substr(offset + 8, static_cast<size_t>(at<uint64_t>(offset)));
 }
 
 // One beyond 63 bits is the largest that fits.
@@ -275,7 +256,7 @@ std::vector<std::string_view> GgufFile::texts(const std::string& key) const {
     size_t offset = found.offset;
     for (uint64_t i = 0; i < found.count; ++i) {
         const auto bytes = static_cast<size_t>(at<uint64_t>(offset));
-        texts.emplace_back(reinterpret_cast<const char*>(file_.data()) + offset + 8, bytes);
+        texts.push_back(file_.text().substr(offset + 8, bytes));
         offset += 8 + bytes;
     }
     return texts;

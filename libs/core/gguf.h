@@ -8,14 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/byte_cursor.h"
 #include "core/files.h"
 #include "core/tensor.h"
 
 namespace hark {
 
 inline constexpr std::string_view kGgufMagic = "GGUF";  // a file's first bytes
-
-class GgufHeader;  // as far as it has been read
 
 // A mapped file. Everything thrown is an Error that begins with the file's name.
 class GgufFile {
@@ -50,8 +49,8 @@ class GgufFile {
         size_t offset = 0;  // in the file
     };
 
-    Value read_value(GgufHeader& header, const std::string& key) const;
-    void read_tensors(GgufHeader& header, uint64_t count);
+    static Value read_value(ByteCursor& header);
+    void read_tensors(ByteCursor& header, uint64_t count);
     size_t alignment() const;
     const Value& value(const std::string& key, bool array, bool (*fits)(uint32_t),
                        const char* expected) const;

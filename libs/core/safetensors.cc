@@ -139,9 +139,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     require(length <= kMaxFileHeader && length <= file_.size() - 8, file_.name(),
             ": expected a safetensors file, found a header of ", length, " bytes in a file of ",
             file_.size());
-    header_ = parse_safetensors_header(
-        {reinterpret_cast<const char*>(file_.data()) + 8, static_cast<size_t>(length)},
-        file_.name());
+    header_ =
+        parse_safetensors_header(file_.text().substr(8, static_cast<size_t>(length)), file_.name());
     data_offset_ = 8 + length;
     require(file_.size() - data_offset_ == header_.data_bytes, file_.name(), ": its header needs ",
             header_.data_bytes, " bytes of data, the file holds ", file_.size() - data_offset_,

@@ -67,9 +67,7 @@ TorchFile::TorchFile(const std::filesystem::path& path)
             found.substr(0, 20), "'");
 }
 
-std::string_view TorchFile::bytes() const {
-    return {reinterpret_cast<const char*>(file_.data()), file_.size()};
-}
+std::string_view TorchFile::bytes() const { return file_.text(); }
 
 Pickle TorchFile::read_pickle() {
     const auto found = std::find_if(members_.begin(), members_.end(), [](const auto& member) {

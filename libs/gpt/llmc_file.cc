@@ -113,7 +113,7 @@ LlmcHeader LlmcHeader::parse(std::string_view bytes, const std::string& name) {
 }
 
 LlmcFile::LlmcFile(const std::filesystem::path& path) : file_(path) {
-    const std::string_view bytes(reinterpret_cast<const char*>(file_.data()), file_.size());
+    const std::string_view bytes = file_.text();
     header_ = LlmcHeader::parse(bytes, file_.name());
     require(static_cast<uint64_t>(header_.file_bytes()) == file_.size(), file_.name(),
             ": its header describes a model of ", header_.file_bytes(), " bytes, found ",

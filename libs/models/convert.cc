@@ -71,7 +71,7 @@ std::vector<std::string> written_formats() { return {"hf", "ggml"}; }
 std::vector<std::string> written_dtypes(const std::string& format) {
     if (format == "hf") return {"f32", "f16", "bf16"};
     std::vector<std::string> names;
-    for (const GgmlType& type : ggml_types()) names.push_back(name_of(type.dtype));
+    for (const Dtype dtype : ggml_file_dtypes()) names.push_back(name_of(dtype));
     return names;
 }
 

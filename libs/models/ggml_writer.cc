@@ -1,17 +1,16 @@
 #include "models/ggml_writer.h"
 
-#include <unordered_map>
-
 #include "audio/log_mel.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/ggml.h"
 #include "core/io.h"
 #include "core/safetensors.h"
 #include "kernels/blocks.h"
 #include "models/hugging_face_writer.h"
 #include "models/tensor_list.h"
-#include "text/bpe_builder.h"
 #include "whisper/alignment_heads.h"
+#include "whisper/ggml_file.h"
 #include "whisper/openai_names.h"
 
 namespace hark::models {
@@ -21,14 +20,19 @@ using whisper::Config;
 using whisper::SpecialTokens;
 using whisper::Tokenizer;
 
-constexpr GgmlType kTypes[] = {{Dtype::f32, 0, 0},  {Dtype::f16, 1, 1},  {Dtype::q4_0, 2, 2},
-                               {Dtype::q4_1, 3, 3}, {Dtype::q5_0, 6, 8}, {Dtype::q5_1, 7, 9},
-                               {Dtype::q8_0, 8, 7}};
+struct FileType {
+    Dtype dtype;
+    uint32_t number;  // ggml_ftype, of the whole file
+};
+constexpr FileType kTypes[] = {{Dtype::f32, 0},  {Dtype::f16, 1},  {Dtype::q4_0, 2},
+                               {Dtype::q4_1, 3}, {Dtype::q5_0, 8}, {Dtype::q5_1, 9},
+                               {Dtype::q8_0, 7}};
 constexpr uint32_t kBlockVersion = 2, kVersionFactor = 1000;  // of the blocks' layout, in ftype
 
-const GgmlType& type_of(Dtype dtype) {
-    for (const GgmlType& type : kTypes)
-        if (type.dtype == dtype) return type;
+uint32_t file_type(Dtype dtype) {
+    for (const FileType& type : kTypes)
+        if (type.dtype == dtype)
+            return type.number + (is_quantized(dtype) ? kBlockVersion * kVersionFactor : 0);
     fail("expected a type that ggml files are written in, found ", name_of(dtype));
 }
 
@@ -70,13 +74,7 @@ std::vector<std::string> text_tokens(const Tokenizer& tokenizer) {
 // A ggml file has no special tokens: its readers count on their places in the official models.
 void check_specials(const Tokenizer& tokenizer, const std::vector<std::string>& tokens,
                     int64_t n_vocab) {
-    std::unordered_map<std::string, int32_t> ranks;
-    for (size_t i = 0; i < tokens.size(); ++i)
-        ranks.try_emplace(tokens[i], static_cast<int32_t>(i));
-    require(ranks.size() == tokens.size(), "ggml: expected each token of text once, found ",
-            tokens.size() - ranks.size(), " twice");
-    const Tokenizer official =
-        whisper::official_tokenizer(BpeBuilder::ranked(ranks, "the vocabulary"), n_vocab);
+    const Tokenizer official = whisper::ggml_tokenizer(tokens, n_vocab, "the vocabulary");
     const SpecialTokens &a = official.special(), &b = tokenizer.special();
     require(a.eot == b.eot && a.sot == b.sot && a.transcribe == b.transcribe &&
                 a.sot_prev == b.sot_prev && a.no_timestamps == b.no_timestamps &&
@@ -85,13 +83,13 @@ void check_specials(const Tokenizer& tokenizer, const std::vector<std::string>& 
             "ggml: expected the special tokens in the official models' places, found others");
 }
 
-void write_header(Writer& out, const Config& c, const GgmlType& type) {
+void write_header(Writer& out, const Config& c, Dtype dtype) {
     out.number(0x67676d6c);
     for (const int64_t size :
          {c.n_vocab, c.n_audio_ctx, c.n_audio_state, c.n_audio_head, c.n_audio_layer, c.n_text_ctx,
           c.n_text_state, c.n_text_head, c.n_text_layer, c.n_mels})
         out.number(size);
-    out.number(type.file + (is_quantized(type.dtype) ? kBlockVersion * kVersionFactor : 0));
+    out.number(file_type(dtype));
     const std::vector<float> filters = mel_filters(static_cast<int>(c.n_mels));
     out.number(c.n_mels);
     out.number(static_cast<int64_t>(filters.size()) / c.n_mels);
@@ -107,7 +105,7 @@ void write_tensor(Writer& out, TensorSource& source, const ModelTensor& tensor, 
     const std::string name = whisper::openai_name(tensor.name);
     out.number(static_cast<int64_t>(shape.size()));
     out.number(static_cast<int64_t>(name.size()));
-    out.number(type_of(own).number);
+    out.number(ggml_type(own));
     for (size_t i = shape.size(); i-- > 0;) out.number(shape[i]);
     out.bytes(name);
     const std::string where = concat(source.where(), ": ", tensor.name);
@@ -119,7 +117,11 @@ void write_tensor(Writer& out, TensorSource& source, const ModelTensor& tensor, 
 
 }  // namespace
 
-std::span<const GgmlType> ggml_types() { return kTypes; }
+std::vector<Dtype> ggml_file_dtypes() {
+    std::vector<Dtype> dtypes;
+    for (const FileType& type : kTypes) dtypes.push_back(type.dtype);
+    return dtypes;
+}
 
 void write_ggml(whisper::ModelFile& model, const std::string& vocab, Dtype dtype,
                 const std::filesystem::path& path,
@@ -136,7 +138,7 @@ void write_ggml(whisper::ModelFile& model, const std::string& vocab, Dtype dtype
     check_specials(tokenizer, tokens, config.n_vocab);
     AtomicFile file(path);
     Writer out(file);
-    write_header(out, config, type_of(dtype));
+    write_header(out, config, dtype);
     out.number(static_cast<int64_t>(tokens.size()));
     for (const std::string& token : tokens) out.text(token);
     for (const ModelTensor& tensor : tensor_list(config))

@@ -3,20 +3,15 @@
 
 #include <filesystem>
 #include <functional>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "whisper/model_file.h"
 
 namespace hark::models {
 
-// A type that such a file may be in.
-struct GgmlType {
-    Dtype dtype;
-    uint32_t number;  // ggml_type, of a tensor
-    uint32_t file;    // ggml_ftype, of the whole file
-};
-std::span<const GgmlType> ggml_types();
+// The types that the matrices of such a file may be in.
+std::vector<Dtype> ggml_file_dtypes();
 
 // Matrices are in `dtype`; in f16 and in blocks, vectors and positions are f32, and in blocks the
 // convolutions are f16, as whisper.cpp has them. `vocab` as whisper_tokenizer() takes it. The file

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "core/byte_cursor.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/safetensors.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int64_t kHidden = SileroModel::kHidden;
 constexpr uint32_t kGgmlMagic = 0x67676d6c;
-constexpr size_t kMaxName = 256;
+constexpr uint32_t kMaxName = 256;
 
 struct Wanted {
     const char *safetensors, *ggml;  // its names
@@ -118,88 +119,56 @@ class Found {
     std::map<std::string, Tensor> tensors_;
 };
 
-// Takes little-endian numbers and bytes from a mapped file.
-class Cursor {
-  public:
-    explicit Cursor(const MappedFile& file) : file_(file) {}
-
-    bool at_end() const { return at_ == file_.size(); }
-    const std::byte* take(size_t bytes) {
-        require(bytes <= file_.size() - at_, file_.name(), ": the file ends inside ", what);
-        const std::byte* data = file_.data() + at_;
-        at_ += bytes;
-        return data;
-    }
-    uint32_t number() {
-        uint32_t value = 0;
-        std::memcpy(&value, take(sizeof value), sizeof value);
-        return value;
-    }
-    void expect(const char* name, uint32_t wanted) {
-        const uint32_t found = number();
-        require(found == wanted, file_.name(), ": ", name, ": expected ", wanted, ", found ",
-                static_cast<int32_t>(found));
-    }
-    std::string text(size_t limit) {
-        const uint32_t length = number();
-        require(length <= limit, file_.name(), ": ", what, ": a name of ", length, " bytes");
-        return bytes(length);
-    }
-    std::string bytes(size_t length) {
-        return {reinterpret_cast<const char*>(take(length)), length};
-    }
-
-    std::string what = "its header";
-
-  private:
-    const MappedFile& file_;
-    size_t at_ = 0;
-};
-
-void read_ggml_header(Cursor& cursor, const std::string& name) {
-    cursor.expect("magic", kGgmlMagic);
-    const std::string type = cursor.text(kMaxName);
-    require(type == "silero-16k", name, ": expected a ggml file of silero-16k, found '", type, "'");
-    for (int i = 0; i < 3; ++i) cursor.number();  // the version; the shapes say what is read
-    cursor.expect("window", SileroModel::kStep);
-    cursor.expect("context", SileroModel::kContext);
+void read_ggml_header(ByteCursor& in) {
+    const auto expect = [&](const char* what, uint32_t wanted) {
+        in.what = what;
+        in.number<uint32_t>(wanted, wanted);
+    };
+    expect("magic", kGgmlMagic);
+    in.what = "the model's type";
+    const std::string_view type = in.take(in.number<uint32_t>(0, kMaxName));
+    require(type == "silero-16k", in.place(), ": expected a ggml file of silero-16k, found '", type,
+            "'");
+    in.what = "the version";
+    in.take(3 * sizeof(uint32_t));  // the shapes say what is read
+    expect("window", SileroModel::kStep);
+    expect("context", SileroModel::kContext);
     constexpr uint32_t kLayers[4][2] = {{129, 128}, {128, 64}, {64, 64}, {64, 128}};
-    cursor.expect("encoder layers", 4);
+    expect("encoder layers", 4);
     for (const auto& layer : kLayers) {
-        cursor.expect("input channels", layer[0]);
-        cursor.expect("output channels", layer[1]);
-        cursor.expect("kernel size", 3);
+        expect("input channels", layer[0]);
+        expect("output channels", layer[1]);
+        expect("kernel size", 3);
     }
-    cursor.expect("LSTM input", kHidden);
-    cursor.expect("LSTM hidden", kHidden);
-    cursor.expect("last input", kHidden);
-    cursor.expect("last output", 1);
+    expect("LSTM input", kHidden);
+    expect("LSTM hidden", kHidden);
+    expect("last input", kHidden);
+    expect("last output", 1);
 }
 
 // Source: ggml-org/whisper.cpp, models/convert-silero-vad-to-ggml.py.
 std::shared_ptr<const SileroModel> load_ggml(const MappedFile& file) {
-    Cursor cursor(file);
-    read_ggml_header(cursor, file.name());
+    ByteCursor in(file.text(), file.name());
+    read_ggml_header(in);
     Found found(file.name());
-    std::vector<std::vector<std::byte>> aligned;  // the file's tensors stand anywhere
-    while (!cursor.at_end()) {
-        cursor.what = "a tensor";
-        const uint32_t rank = cursor.number(), length = cursor.number(), type = cursor.number();
-        require(rank <= 4, file.name(), ": expected at most 4 dimensions, found ", rank);
+    std::vector<std::vector<char>> aligned;  // the file's tensors stand anywhere
+    while (in.left() > 0) {
+        in.what = concat("the tensor at byte ", in.at());
+        const auto rank = in.number<uint32_t>(0, Tensor::kMaxRank),
+                   length = in.number<uint32_t>(0, kMaxName), type = in.number<uint32_t>();
         std::vector<int64_t> shape(rank);
-        for (auto n = shape.rbegin(); n != shape.rend(); ++n) *n = cursor.number();
-        require(length <= kMaxName, file.name(), ": a tensor's name of ", length, " bytes");
-        const std::string name = cursor.bytes(length);
-        require(type <= 1, file.name(), ": '", name, "': expected type 0 or 1, found ", type);
+        for (auto n = shape.rbegin(); n != shape.rend(); ++n) *n = in.number<uint32_t>();
+        const std::string name(in.take(length));
+        in.what = "'" + name + "'";
+        require(type <= 1, in.place(), ": expected type 0 or 1, found ", type);
         uint64_t bytes = type == 0 ? 4 : 2;
         for (int64_t n : shape) {
             bytes *= static_cast<uint64_t>(n);
-            require(bytes <= file.size(), file.name(), ": '", name, "' ", text_of(shape),
+            require(bytes <= file.size(), in.place(), " ", text_of(shape),
                     " is larger than the file");
         }
-        cursor.what = "'" + name + "'";
-        const std::byte* data = cursor.take(bytes);
-        aligned.emplace_back(data, data + bytes);
+        const std::string_view data = in.take(bytes);
+        aligned.emplace_back(data.begin(), data.end());
         found.add(name, shape, type == 0 ? Dtype::f32 : Dtype::f16, aligned.back().data());
     }
     return found.model();

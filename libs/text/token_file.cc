@@ -66,7 +66,7 @@ TokenHeader TokenHeader::parse(std::string_view bytes, const std::string& name) 
 int id_bytes_for(int32_t vocab_size) { return vocab_size <= 65536 ? 2 : 4; }
 
 TokenFile::TokenFile(const std::filesystem::path& path) : file_(path) {
-    const std::string_view bytes(reinterpret_cast<const char*>(file_.data()), file_.size());
+    const std::string_view bytes = file_.text();
     header_ = TokenHeader::parse(bytes, file_.name());
     require(static_cast<size_t>(header_.file_bytes()) == file_.size(), file_.name(),
             ": its header counts ", header_.count, " tokens, which takes a file of ",

@@ -30,7 +30,7 @@ std::string read_name(ByteCursor& in, const std::string& where) {
 }  // namespace
 
 Ctranslate2Variables::Ctranslate2Variables(const std::filesystem::path& path) : file_(path) {
-    ByteCursor in({reinterpret_cast<const char*>(file_.data()), file_.size()}, name());
+    ByteCursor in(file_.text(), name());
     read_header(in);
     for (auto left = in.number<uint32_t>(); left > 0; --left) read_variable(in);
     for (auto left = in.number<uint32_t>(); left > 0; --left) {

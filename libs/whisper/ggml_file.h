@@ -14,10 +14,17 @@
 #include <string_view>
 #include <vector>
 
+#include "core/byte_cursor.h"
 #include "core/files.h"
 #include "whisper/model_file.h"
 
 namespace hark::whisper {
+
+// The official models' tokenizer (official_tokenizer) of a vocabulary that such a file carries: the
+// bytes of its tokens, by rank. Throws Error that begins with `where` where two are the same, as
+// some converters leave them.
+Tokenizer ggml_tokenizer(const std::vector<std::string>& tokens, int64_t n_vocab,
+                         const std::string& where);
 
 class GgmlFile : public ModelFile, private TensorSource {
   public:
@@ -45,10 +52,9 @@ class GgmlFile : public ModelFile, private TensorSource {
     std::string where() const override { return file_.name(); }
     void forget_taken() override;
 
-    class Reader;
-    void read_header(Reader& reader);
-    void read_tokens(Reader& reader);
-    void read_tensor(Reader& reader);
+    void read_header(ByteCursor& in);
+    void read_tokens(ByteCursor& in);
+    void read_tensor(ByteCursor& in);
 
     MappedFile file_;
     Config config_;

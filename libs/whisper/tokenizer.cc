@@ -202,17 +202,17 @@ std::vector<int32_t> Tokenizer::matching_tokens(const std::string& pattern) cons
     return ids;
 }
 
-Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab) {
+Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab, const std::string& where) {
     std::vector<std::string> languages = language_codes();
     const std::vector<std::string> behind = {"translate",   "transcribe", "startoflm",
                                              "startofprev", "nospeech",   "notimestamps"};
     const int64_t base = ranks.vocab_size();
     const int64_t others = 2 + static_cast<int64_t>(behind.size()) + kTimestamps;
     const int64_t count = n_vocab - base - others;
-    require(0 < count && count <= static_cast<int64_t>(languages.size()), "a vocabulary of ", base,
-            " tokens does not fit a model with n_vocab ", n_vocab, ": expected from ",
-            n_vocab - others - static_cast<int64_t>(languages.size()), " to ", n_vocab - others - 1,
-            " before the special tokens");
+    require(0 < count && count <= static_cast<int64_t>(languages.size()), where,
+            ": a vocabulary of ", base, " tokens does not fit a model with n_vocab ", n_vocab,
+            ": expected from ", n_vocab - others - static_cast<int64_t>(languages.size()), " to ",
+            n_vocab - others - 1, " before the special tokens");
     languages.resize(static_cast<size_t>(count));
     const auto add = [&](const std::string& name) {
         ranks.add_special("<|" + name + "|>", ranks.vocab_size());
@@ -226,21 +226,15 @@ Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab) {
         std::snprintf(time, sizeof time, "%d.%02d", i / 50, i % 50 * 2);
         add(time);
     }
-    return {std::move(ranks), "", n_vocab, "the vocabulary"};
+    return {std::move(ranks), "", n_vocab, where};
 }
 
 Tokenizer load_vocabulary(const std::filesystem::path& path, int64_t n_vocab) {
     std::error_code failed;
     if (std::filesystem::is_directory(path, failed)) return {path, n_vocab};
     const std::string text = read_file(path, kMaxTokenizerFile), where = path.string();
-    if (text.starts_with('{'))
-        return {Bpe::parse_tokenizer_json(text, where), "", n_vocab, where};
-    try {
-        return official_tokenizer(Bpe::parse_tiktoken(text, where), n_vocab);
-    } catch (const Error& error) {
-        const std::string what = error.what();
-        throw Error(what.starts_with(where) ? what : where + ": " + what);
-    }
+    if (text.starts_with('{')) return {Bpe::parse_tokenizer_json(text, where), "", n_vocab, where};
+    return official_tokenizer(Bpe::parse_tiktoken(text, where), n_vocab, where);
 }
 
 }  // namespace hark::whisper

@@ -73,9 +73,10 @@ class Tokenizer {
 };
 
 // The tokenizer of a vocabulary that lists no special tokens: they stand behind its `ranks` as in
-// the published models, with as many languages as n_vocab leaves room for. Throws Error where ranks
-// and n_vocab do not make a Whisper vocabulary. Source: openai/whisper tokenizer.py, get_encoding.
-Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab);
+// the published models, with as many languages as n_vocab leaves room for. Throws Error that begins
+// with `where` where ranks and n_vocab do not make a Whisper vocabulary. Source: openai/whisper
+// tokenizer.py, get_encoding.
+Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab, const std::string& where);
 
 // The tokenizer of --vocab: a directory (tokenizer.json, or vocab.json and merges.txt), a
 // tokenizer.json, or a tiktoken rank file. Throws Error naming the file.

@@ -76,15 +76,6 @@ inline std::string bytes_of(const Tensor& tensor) {
     return {static_cast<const char*>(tensor.data), tensor.bytes()};
 }
 
-// ggml's number of a type.
-inline int64_t ggml_type(Dtype dtype) {
-    for (uint32_t type = 0; type < 15; ++type) try {
-            if (ggml_dtype(type, "") == dtype) return type;
-        } catch (const Error&) {
-        }
-    throw std::runtime_error(concat("no ggml type ", name_of(dtype)));
-}
-
 // The bytes of a matrix in blocks.
 inline std::string quantized(const Tensor& matrix, Dtype dtype) {
     std::vector<float> values(static_cast<size_t>(matrix.size()));

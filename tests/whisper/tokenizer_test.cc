@@ -126,11 +126,11 @@ TEST_P(Official, SpecialTokensStandBehindTheRanks) {
 
 TEST(OfficialTokenizer, RefusesRanksOfAnotherSize) {
     const Bpe bytes = Bpe::parse_tiktoken(test::byte_vocabulary(), "ranks");
-    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 100).special().languages.at("yue"), 357);
-    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 1).special().languages.size(), 1u);
-    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 1).special().timestamp_begin, 265);
+    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 100, "v").special().languages.at("yue"), 357);
+    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 1, "v").special().languages.size(), 1u);
+    EXPECT_EQ(official_tokenizer(bytes, 256 + 1509 + 1, "v").special().timestamp_begin, 265);
     for (const int64_t n_vocab : {0, 256, 256 + 1509, 256 + 1509 + 101, 51865})
-        EXPECT_THROW(official_tokenizer(bytes, n_vocab), Error) << n_vocab;
+        EXPECT_THROW(official_tokenizer(bytes, n_vocab, "v"), Error) << n_vocab;
     test::TemporaryDirectory directory;
     test::write_text(directory.path() / "x.tiktoken", test::byte_vocabulary());
     try {
