@@ -56,10 +56,10 @@ void run_get(const GetOptions& options, Console& console) {
         progress.show(concat(file, ": ", megabytes(done), " of ", megabytes(bytes)));
     });
     const fs::path path = get_model(model, options.from, own_models(), downloader);
-    if (!downloader.unchecked().empty())
-        console.warning(concat(options.from, " tells no hash of ", downloader.unchecked().front(),
-                               ": its content is unchecked, of ", downloader.unchecked().size(),
-                               " files in all; hark-model verify reads every value"));
+    if (const auto& files = downloader.unchecked(); !files.empty())
+        console.warning(concat(options.from, ": tells no hash of ", files.front(),
+                               files.size() > 1 ? concat(" and ", files.size() - 1, " more") : "",
+                               ": the content is unchecked; hark-model verify reads every value"));
     std::cout << path.string() << "\n";
 }
 

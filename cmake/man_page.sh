@@ -57,7 +57,7 @@ helps | awk -v name="$name" -v version="$version" '
         print "0 where all input was processed and all output written; 1 where the run or any one"
         print "recording failed; 2 where the command line was wrong."
         print ".SH SEE ALSO"
-        count = split("audio-decode vad mel whisper-transcribe whisper-eval gpt-generate hark-model", tools, " ")
+        count = split("audio-decode vad mel whisper-transcribe whisper-eval gpt-tokenize gpt-train gpt-generate hark-model", tools, " ")
         for (i = 1; i <= count; i++)
             if (tools[i] != name) others = others (others ? " (1),\n" : "") ".BR " roff(tools[i])
         print others " (1)"

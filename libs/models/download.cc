@@ -130,6 +130,7 @@ bool Downloader::fetch(const std::string& url, const fs::path& directory, const 
     RemoteFile remote;
     persist([&] { remote = http_.ask(url); }, [] { return uint64_t{0}; });
     if (!remote.found) return false;
+    if (!remote.has_hash()) unchecked_.push_back(name);
 
     const fs::path whole = directory / name, part = whole.string() + ".part";
     const fs::path version = version_file(whole);
@@ -144,7 +145,6 @@ bool Downloader::fetch(const std::string& url, const fs::path& directory, const 
     persist([&] { transfer(url, remote, part); }, [&] { return size_or_0(part); });
     check_content(remote, url, part);
     fs::rename(part, whole);
-    if (!remote.has_hash()) unchecked_.push_back(name);
     return true;
 }
 

@@ -38,7 +38,7 @@ class Downloader {
     // another size or hash than promised, which removes what has come.
     bool fetch(const std::string& url, const std::filesystem::path& directory,
                const std::string& name);
-    // The names of the files that came without a hash to check them by.
+    // The names of the files that came, now or before, without a hash to check them by.
     const std::vector<std::string>& unchecked() const { return unchecked_; }
 
   private:
