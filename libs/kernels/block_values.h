@@ -7,9 +7,11 @@
 //     factor(g) * number(g, j)                  q4_0, q5_0, q8_0, q3_k, q6_k
 //     factor(g) * number(g, j) + offset(g)      the others (kOffset)
 //
-// number<Lanes>() gives value j, or j and the ones behind it as a vector: Lanes reads bytes and
-// bits. A factor has 19 significant bits at most and its product with a number 24, so a product is
-// exact in float32, and a sum is rounded once, fused or not: every processor gives the same bits.
+// where kShared neighbouring values, a group or two, have one factor and one offset.
+// number<Lanes>() gives value j, or j and the ones behind it as a vector, which may go on into the
+// next group where g is even: Lanes reads bytes and bits. A number fits eight bits with its sign. A
+// factor has 19 significant bits at most and its product with a number 24, so a product is exact in
+// float32, and a sum is rounded once, fused or not: every processor gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -38,15 +40,23 @@ HARK_BOTH float half_at(const uint8_t* bytes) {
 struct OneLane {
     static HARK_BOTH int bytes(const uint8_t* from) { return *from; }
     static HARK_BOTH int signed_bytes(const uint8_t* from) { return static_cast<int8_t>(*from); }
-    // Bit j of a word.
-    static HARK_BOTH int bits(int word, int j) { return word >> j & 1; }
+    // Value j of group g of 32 values in two groups. The lower four bits of value l are the lower
+    // half of byte l of 16, those of value l + 16 the upper one.
+    static HARK_BOTH int four_bits(const uint8_t* from, int g, int j) {
+        return from[j] >> g * 4 & 15;
+    }
+    // Its fifth bit, times 16: bit l of 32 is value l's.
+    static HARK_BOTH int fifth_bit(const uint8_t* from, int g, int j) {
+        const int bits = from[g * 2] | from[g * 2 + 1] << 8;
+        return (bits >> j & 1) << 4;
+    }
 };
 
 // {f16 d; [f16 m;] [32 high bits;] 16 bytes}: byte l has value l below value l + 16, four bits
 // each; a fifth one of all 32 stands apart. d * (q - 8 or 16), or d * q + m.
 template <bool minimum, bool fifth_bit>
 struct SmallBlock {
-    static constexpr int kValues = 32, kGroup = 16;
+    static constexpr int kValues = 32, kGroup = 16, kShared = 32;
     static constexpr int kHigh = minimum ? 4 : 2, kLow = kHigh + (fifth_bit ? 4 : 0);
     static constexpr int kBytes = kLow + 16;
     static constexpr bool kOffset = minimum;
@@ -55,11 +65,8 @@ struct SmallBlock {
     static HARK_BOTH float offset(const uint8_t* block, int) { return half_at(block + 2); }
     template <class Lanes>
     static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
-        auto q = Lanes::bytes(block + kLow + j) >> g * 4 & 15;
-        if (fifth_bit) {
-            const uint8_t* high = block + kHigh + g * 2;
-            q |= Lanes::bits(high[0] | high[1] << 8, j) << 4;
-        }
+        auto q = Lanes::four_bits(block + kLow, g, j);
+        if (fifth_bit) q = q | Lanes::fifth_bit(block + kHigh, g, j);
         return q - (minimum ? 0 : fifth_bit ? 16 : 8);
     }
 };
@@ -70,7 +77,7 @@ using BlockQ5_1 = SmallBlock<true, true>;
 
 // {f16 d; 32 int8}: d * q
 struct BlockQ8_0 {
-    static constexpr int kValues = 32, kGroup = 32, kBytes = 34;
+    static constexpr int kValues = 32, kGroup = 32, kShared = 32, kBytes = 34;
     static constexpr bool kOffset = false;
 
     static HARK_BOTH float factor(const uint8_t* block, int) { return half_at(block); }
@@ -90,7 +97,7 @@ HARK_BOTH auto two_bits(const uint8_t* bytes, int g, int j) {
 // {16 bytes of scales; 64 bytes; f16 d; f16 dmin}: d * s * q - dmin * m, with s in the lower four
 // bits of a group's byte and m in the upper ones.
 struct BlockQ2K {
-    static constexpr int kValues = 256, kGroup = 16, kBytes = 84;
+    static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 84;
     static constexpr bool kOffset = true;
 
     static HARK_BOTH float factor(const uint8_t* block, int g) {
@@ -109,7 +116,7 @@ struct BlockQ2K {
 // third bit of value i is bit i / 32 of byte i % 32. Of a scale's six bits the lower four lie as
 // in SmallBlock, the upper two in four bytes, each those of groups j, j + 4, j + 8, j + 12.
 struct BlockQ3K {
-    static constexpr int kValues = 256, kGroup = 16, kBytes = 110;
+    static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 110;
     static constexpr bool kOffset = false;
 
     static HARK_BOTH float factor(const uint8_t* block, int g) {
@@ -134,7 +141,7 @@ struct BlockQ3K {
 // share bytes 8 to 11.
 template <bool fifth_bit>
 struct BlockQ45K {
-    static constexpr int kValues = 256, kGroup = 32;
+    static constexpr int kValues = 256, kGroup = 32, kShared = 32;
     static constexpr int kHigh = 16, kLow = kHigh + (fifth_bit ? 32 : 0);
     static constexpr int kBytes = kLow + 128;
     static constexpr bool kOffset = true;
@@ -152,7 +159,7 @@ struct BlockQ45K {
     template <class Lanes>
     static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
         auto q = Lanes::bytes(block + kLow + g / 2 * 32 + j) >> g % 2 * 4 & 15;
-        if (fifth_bit) q |= (Lanes::bytes(block + kHigh + j) >> g & 1) << 4;
+        if (fifth_bit) q = q | (Lanes::bytes(block + kHigh + j) >> g & 1) << 4;
         return q;
     }
 };
@@ -162,7 +169,7 @@ using BlockQ5K = BlockQ45K<true>;
 // {128 bytes; 64 bytes of upper bits; 16 int8 scales; f16 d}: d * s * (q - 32). 64 bytes have the
 // lower four bits of 128 values, byte l those of l and l + 64.
 struct BlockQ6K {
-    static constexpr int kValues = 256, kGroup = 16, kBytes = 210;
+    static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 210;
     static constexpr bool kOffset = false;
 
     static HARK_BOTH float factor(const uint8_t* block, int g) {
@@ -201,6 +208,11 @@ auto with_block_type(Dtype dtype, const Use& use) {
         default:
             return use(BlockQ6K{});
     }
+}
+
+// How many neighbouring values have one factor and one offset.
+inline int64_t values_that_share(Dtype dtype) {
+    return with_block_type(dtype, [](auto type) { return int64_t{decltype(type)::kShared}; });
 }
 
 }  // namespace hark

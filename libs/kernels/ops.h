@@ -58,10 +58,10 @@ struct Ragged {
 
 // y (T, N) = epilogue(x (T, K) W^T). On the CPU up to 16 rows are multiplied from the stored
 // weights, and a row's bits do not depend on the rows beside it: in f32, and int8 weights in
-// integers, with x rounded to over 13 bits at K = 1536 (by its row's largest value). More rows are
-// rounded to bf16 for bf16 weights and to int8 for int8 weights where the processor multiplies
-// those. On a GPU a row's bits depend on no other row nor on their number, below 1500 rows and from
-// 1500 on.
+// integers, with x rounded to over 13 bits at K = 1536 (by its row's largest value), quantised
+// weights in integers with x rounded to 16 bits. More rows are rounded to bf16 for bf16 weights and
+// to int8 for int8 weights where the processor multiplies those. On a GPU a row's bits depend on no
+// other row nor on their number, below 1500 rows and from 1500 on.
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then = {});
 
 // y (T2, N) = epilogue(convolution over time of x (T1, C), kernel 3, zero padding 1)

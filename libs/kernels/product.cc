@@ -1,7 +1,9 @@
 #include "kernels/product.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/onednn.h"
 #include "kernels/parallel.h"
@@ -11,7 +13,6 @@ namespace {
 
 constexpr int64_t kFewColumns = 16;         // outputs a piece of work; 16 x 16 sums on the stack
 constexpr int64_t kBlockWeights = 1 << 20;  // widened at a time
-constexpr int64_t kRowsInCache = 4;         // of quantised weights: those of one tile of products
 
 struct Pointers {
     const float* bias;
@@ -45,32 +46,46 @@ void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matr
     });
 }
 
-// The same from quantised blocks: a few rows of weights at a time become floats in a core's own
-// cache, and are multiplied there.
+// Rows of x as 16-bit integers for quantised weights.
+IntegerInputs integer_inputs(Context& ctx, const float* x, int64_t t_size, int64_t k_size,
+                             Dtype dtype) {
+    const int64_t shared = values_that_share(dtype), groups = k_size / shared;
+    auto* values = static_cast<int16_t*>(ctx.arena.tensor(Dtype::u8, {t_size, k_size, 2}).data);
+    float* scales = ctx.arena.tensor(Dtype::f32, {t_size}).as<float>();
+    float* sums = ctx.arena.tensor(Dtype::f32, {t_size, groups}).as<float>();
+    for (int64_t t = 0; t < t_size; ++t)
+        scales[t] =
+            cpu_kernels().quantize_wide(values + t * k_size, x + t * k_size, k_size, INT16_MAX);
+    for (int64_t i = 0; i < t_size * groups; ++i) {
+        const int16_t* first = values + i * shared;
+        sums[i] = static_cast<float>(std::accumulate(first, first + shared, int32_t{0}));
+    }
+    return {values, scales, sums};
+}
+
+// The same from quantised blocks, in integers as below: the sums of a block's products are exact,
+// so the activations have all of 16 bits.
 void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                         const Pointers& then) {
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
+    const Dtype dtype = w.values.dtype;
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
-    const int64_t row_size = static_cast<int64_t>(row_bytes(w.values.dtype, k_size));
-    const auto* blocks = static_cast<const std::byte*>(w.values.data);
+    const int64_t row_size = static_cast<int64_t>(row_bytes(dtype, k_size));
+    const auto* blocks = static_cast<const uint8_t*>(w.values.data);
+    const IntegerInputs inputs = integer_inputs(ctx, x, t_size, k_size, dtype);
     const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
     const int64_t workers = std::min<int64_t>(ctx.threads, pieces);
-    float* scratch = ctx.arena.tensor(Dtype::f32, {workers, kRowsInCache, k_size}).as<float>();
+    const int64_t room = kTakenOutRows * k_size / 32 * kTakenOutPiece;
+    auto* scratch = static_cast<uint8_t*>(ctx.arena.tensor(Dtype::u8, {workers, room}).data);
     parallel_for(ctx.threads, workers, [&](int64_t worker) {
-        float* weights = scratch + worker * kRowsInCache * k_size;
         const int64_t last = std::min((worker + 1) * pieces / workers * kFewColumns, n_size);
         int64_t begin = worker * pieces / workers * kFewColumns;
         for (; begin < last; begin += kFewColumns) {
             const int64_t n = std::min(kFewColumns, last - begin);
             float sums[kFewRows * kFewColumns];
-            for (int64_t i = 0; i < n; i += kRowsInCache) {
-                const int64_t count = std::min(kRowsInCache, n - i);
-                cpu.dequantize(weights, blocks + (begin + i) * row_size, w.values.dtype,
-                               count * k_size);
-                cpu.products(sums + i, kFewColumns, x, k_size, t_size,
-                             {weights, Dtype::f32, k_size}, 0, count);
-            }
+            cpu.block_products(sums, kFewColumns, inputs, t_size, blocks + begin * row_size, dtype,
+                               k_size, n, scratch + worker * room);
             for (int64_t t = 0; t < t_size; ++t) {
                 const int64_t place = t * n_size + begin;
                 cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),

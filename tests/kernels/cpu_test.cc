@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/block_values.h"
+#include "support/blocks.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -196,6 +198,44 @@ TEST_P(Loops, IntegerProductsAreExact) {
                     EXPECT_EQ(sums[i * n + j], expected) << k << " " << t;
                 }
         }
+}
+
+TEST_P(Loops, BlockProductsAgreeWithTheSumInDouble) {
+    for (const Dtype dtype : kQuantized)
+        for (const int64_t k : {256, 768})
+            for (const int64_t t : {1, 2, 3, 4, 6, 16}) {
+                constexpr int64_t n = 7;
+                RandomBlocks blocks(dtype, n, k, 2);
+                const int64_t shared = values_that_share(dtype);
+                std::vector<int16_t> x(t * k);
+                std::vector<float> scales, sums(t * k / shared);
+                for (int64_t i = 0; i < t; ++i) {
+                    scales.push_back(0.5f / static_cast<float>(i + 1));
+                    for (int64_t j = 0; j < k; ++j) {
+                        // The first row reaches the largest sums there can be.
+                        const int64_t value =
+                            i == 0 ? 32767 : (i * 7919 + j * 104729) % 65535 - 32767;
+                        x[i * k + j] = static_cast<int16_t>(value);
+                        sums[(i * k + j) / shared] += static_cast<float>(value);
+                    }
+                }
+                std::vector<float> y(t * n);
+                std::vector<uint8_t> scratch(kTakenOutRows * k / 32 * kTakenOutPiece);
+                cpu.block_products(y.data(), n, {x.data(), scales.data(), sums.data()}, t,
+                                   blocks.bytes().data(), dtype, k, n, scratch.data());
+                const std::vector<float> w = blocks.values();
+                for (int64_t i = 0; i < t; ++i)
+                    for (int64_t j = 0; j < n; ++j) {
+                        double sum = 0, size = 0;
+                        for (int64_t m = 0; m < k; ++m) {
+                            const double product = double{w[j * k + m]} * x[i * k + m] * scales[i];
+                            sum += product;
+                            size += std::abs(product);
+                        }
+                        EXPECT_NEAR(y[i * n + j], sum, 1e-6 * size)
+                            << name_of(dtype) << " K " << k << " T " << t;
+                    }
+            }
 }
 
 TEST_P(Loops, PackedProductsOfEverySize) {

@@ -1,5 +1,6 @@
 // The loops for processors with AVX2, FMA and F16C; compiled with their flags.
 #include <immintrin.h>
+#include <algorithm>
 #include <utility>
 
 #include "kernels/block_values.h"
@@ -36,6 +37,33 @@ struct Vec {
         return Lanes(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
     }
     static F numbers(Lanes x) { return _mm256_cvtepi32_ps(__m256i(x)); }
+    // Bytes as 16-bit integers, and of group g of a block of 32 values four bits and the fifth,
+    // times 16.
+    using Shorts = int16_t __attribute__((vector_size(32)));
+    static Shorts shorts(const uint8_t* p) {
+        return Shorts(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+    }
+    static Shorts shorts(const int8_t* p) {
+        return Shorts(_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+    }
+    static Shorts shorts(const int16_t* p) {
+        return Shorts(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    }
+    static void store(int16_t* p, Shorts x) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), __m256i(x));
+    }
+    static Shorts four_bits(const uint8_t* p, int g, int) {
+        return shorts(p) >> static_cast<int16_t>(g * 4) & int16_t{15};
+    }
+    static Shorts fifth_bit(const uint8_t* p, int g, int) {
+        const __m256i places = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048,
+                                                 4096, 8192, 16384, static_cast<int16_t>(32768));
+        int16_t bits;
+        __builtin_memcpy(&bits, p + g * 2, 2);
+        const __m256i set =
+            _mm256_cmpeq_epi16(_mm256_and_si256(_mm256_set1_epi16(bits), places), places);
+        return Shorts(_mm256_and_si256(set, _mm256_set1_epi16(16)));
+    }
     static void store(float* p, F x) { _mm256_storeu_ps(p, x); }
     static void store(f16_t* p, F x) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
@@ -77,6 +105,7 @@ struct Vec {
     using I = __m256i;
     static constexpr int kIntegers = 16;
     static I zero_integers() { return _mm256_setzero_si256(); }
+    static I integers(Shorts x) { return I(x); }
     static I load_integers(const int16_t* p) {
         return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     }
@@ -86,6 +115,13 @@ struct Vec {
     static I multiply_add(I a, I b, I sums) {
         return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
     }
+    static F to_floats(I x) { return _mm256_cvtepi32_ps(x); }
+    // of(i) in the lanes of the i-th `shared` 16-bit integers.
+    template <int shared, class Of>
+    static F factors(const Of& of) {
+        return set(of(0));
+    }
+    static F lone(float x) { return _mm256_zextps128_ps256(_mm_set_ss(x)); }  // zeros behind it
     static int32_t total(I x) {
         __m128i half = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
         half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));

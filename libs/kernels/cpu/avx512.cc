@@ -1,5 +1,6 @@
 // The loops for processors with AVX-512 (F, BW, DQ, VL); compiled with their flags.
 #include <immintrin.h>
+#include <algorithm>
 #include <utility>
 
 #include "kernels/block_values.h"
@@ -36,6 +37,29 @@ struct Vec {
         return Lanes(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
     }
     static F numbers(Lanes x) { return _mm512_cvtepi32_ps(__m512i(x)); }
+    // Bytes as 16-bit integers, and of a block of 32 values four bits and the fifth, times 16.
+    using Shorts = int16_t __attribute__((vector_size(64)));
+    static Shorts shorts(const uint8_t* p) {
+        return Shorts(
+            _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+    }
+    static Shorts shorts(const int8_t* p) {
+        return Shorts(
+            _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+    }
+    static Shorts shorts(const int16_t* p) { return Shorts(_mm512_loadu_si512(p)); }
+    static void store(int16_t* p, Shorts x) { _mm512_storeu_si512(p, __m512i(x)); }
+    static Shorts four_bits(const uint8_t* p, int, int) {
+        const __m256i twice =
+            _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+        const __m512i by = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(4), 1);
+        return Shorts(_mm512_srlv_epi16(_mm512_cvtepu8_epi16(twice), by)) & int16_t{15};
+    }
+    static Shorts fifth_bit(const uint8_t* p, int, int) {
+        uint32_t bits;
+        __builtin_memcpy(&bits, p, 4);
+        return Shorts(_mm512_maskz_set1_epi16(bits, 16));
+    }
     static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
     static void store(f16_t* p, F x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
@@ -79,6 +103,7 @@ struct Vec {
     using I = __m512i;
     static constexpr int kIntegers = 32;
     static I zero_integers() { return _mm512_setzero_si512(); }
+    static I integers(Shorts x) { return I(x); }
     static I load_integers(const int16_t* p) { return _mm512_loadu_si512(p); }
     static I load_integers(const int8_t* p) {
         return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
@@ -86,6 +111,16 @@ struct Vec {
     static I multiply_add(I a, I b, I sums) {
         return _mm512_add_epi32(sums, _mm512_madd_epi16(a, b));
     }
+    static F to_floats(I x) { return _mm512_cvtepi32_ps(x); }
+    // of(i) in the lanes of the i-th `shared` 16-bit integers.
+    template <int shared, class Of>
+    static F factors(const Of& of) {
+        if constexpr (shared >= kIntegers)
+            return set(of(0));
+        else
+            return _mm512_mask_mov_ps(set(of(0)), 0xff00, set(of(1)));
+    }
+    static F lone(float x) { return _mm512_zextps128_ps512(_mm_set_ss(x)); }  // zeros behind it
     static int32_t total(I x) { return _mm512_reduce_add_epi32(x); }
     static float first(F x) { return _mm512_cvtss_f32(x); }
     static float total(F x) { return _mm512_reduce_add_ps(x); }

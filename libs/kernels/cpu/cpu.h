@@ -17,6 +17,17 @@ struct StoredRows {
     int64_t size = 0;
 };
 
+// What block_products() takes out of blocks at a time: bytes of 32 weights, and rows.
+inline constexpr int kTakenOutPiece = 128;
+inline constexpr int64_t kTakenOutRows = 4;
+
+// Activations for quantised weights, x = scales[row] * values, none of which is -32768.
+struct IntegerInputs {
+    const int16_t* values = nullptr;  // (t, size)
+    const float* scales = nullptr;    // (t)
+    const float* sums = nullptr;      // (t, size / s): of the s that share a factor
+};
+
 // A run of keys of one head, for one query. Sums over keys are cut at fixed places and put together
 // in order, so that they depend neither on the number of threads nor on a batch.
 struct AttentionRun {
@@ -58,6 +69,12 @@ struct CpuKernels {
     // in [0, t_size), exact where it fits 32 bits. Rows of x go on with zeros to a multiple of 32.
     void (*products_int8)(int32_t* sums, int64_t ldy, const int16_t* x, int64_t ldx, int64_t t_size,
                           const int8_t* w, int64_t size, int64_t count);
+    // y[t * ldy + n] = sum over k of x[t][k] * w[n][k], for n in [0, count) and t in [0, t_size), w
+    // (count, size) of blocks. The order of a sum depends neither on t_size nor on count. scratch:
+    // kTakenOutRows * size / 32 * kTakenOutPiece bytes, where there are several rows of x.
+    void (*block_products)(float* y, int64_t ldy, const IntegerInputs& x, int64_t t_size,
+                           const uint8_t* blocks, Dtype dtype, int64_t size, int64_t count,
+                           uint8_t* scratch);
     // y = residual + activation(product + bias), n values; bias and residual may be null, y may be
     // product or residual.
     void (*epilogue)(float* y, const float* product, const float* bias, const float* residual,

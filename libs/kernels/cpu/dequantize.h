@@ -7,10 +7,14 @@ struct ManyLanes {
     static inline Vec::Lanes signed_bytes(const uint8_t* from) {
         return Vec::lanes(reinterpret_cast<const int8_t*>(from));
     }
-    static inline Vec::Lanes bits(int word, int j) {
+    static inline Vec::Lanes four_bits(const uint8_t* from, int g, int j) {
+        return Vec::lanes(from + j) >> g * 4 & 15;
+    }
+    static inline Vec::Lanes fifth_bit(const uint8_t* from, int g, int j) {
         Vec::Lanes places;
         for (int i = 0; i < W; ++i) places[i] = j + i;
-        return (Vec::Lanes{} + word) >> places & 1;
+        const int bits = from[g * 2] | from[g * 2 + 1] << 8;
+        return ((Vec::Lanes{} + bits) >> places & 1) << 4;
     }
 };
 

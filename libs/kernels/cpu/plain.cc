@@ -1,4 +1,5 @@
 // The loops for any processor: four floats at a time in the compiler's own vectors.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -38,6 +39,22 @@ struct Vec {
     static Lanes lanes(const uint8_t* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
     static Lanes lanes(const int8_t* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
     static F numbers(Lanes x) { return __builtin_convertvector(x, F); }
+    // Bytes as 16-bit integers, and of group g of a block of 32 values four bits and the fifth,
+    // times 16.
+    using Shorts = int16_t __attribute__((vector_size(8)));
+    template <class Byte>
+    static Shorts shorts(const Byte* p) {
+        return Shorts{p[0], p[1], p[2], p[3]};
+    }
+    static void store(int16_t* p, Shorts x) { __builtin_memcpy(p, &x, sizeof x); }
+    static Shorts four_bits(const uint8_t* p, int g, int j) {
+        return shorts(p + j) >> static_cast<int16_t>(g * 4) & int16_t{15};
+    }
+    static Shorts fifth_bit(const uint8_t* p, int g, int j) {
+        const int bits = p[g * 2 + j / 8] >> j % 8;
+        const Shorts places = {1, 2, 4, 8};
+        return Shorts(((Shorts{} + static_cast<int16_t>(bits)) & places) == places) & int16_t{16};
+    }
     static void store(float* p, F x) { __builtin_memcpy(p, &x, sizeof x); }
     static void store(f16_t* p, F x) {
         for (int i = 0; i < 4; ++i) p[i] = to_f16(x[i]);
@@ -69,9 +86,21 @@ struct Vec {
     }
     static float first(F x) { return x[0]; }
     static I zero_integers() { return I{}; }
-    static I load_integers(const int16_t* p) { return I{p[0], p[1], p[2], p[3]}; }
+    static I integers(Shorts x) { return __builtin_convertvector(x, I); }
+    static I load_integers(const int16_t* p) {
+        int16_t x __attribute__((vector_size(8)));
+        __builtin_memcpy(&x, p, sizeof x);
+        return __builtin_convertvector(x, I);
+    }
     static I load_integers(const int8_t* p) { return I{p[0], p[1], p[2], p[3]}; }
     static I multiply_add(I a, I b, I sums) { return sums + a * b; }
+    static F to_floats(I x) { return __builtin_convertvector(x, F); }
+    // of(i) in the lanes of the i-th `shared` 16-bit integers.
+    template <int shared, class Of>
+    static F factors(const Of& of) {
+        return set(of(0));
+    }
+    static F lone(float x) { return F{x, 0, 0, 0}; }
     static int32_t total(I x) { return x[0] + x[1] + x[2] + x[3]; }
     static float total(F x) { return (x[0] + x[2]) + (x[1] + x[3]); }
     static float maximum(F x) {

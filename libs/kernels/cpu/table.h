@@ -13,12 +13,15 @@
 
 #include "kernels/cpu/dequantize.h"
 
+#include "kernels/cpu/block_products.h"
+
 static constexpr CpuKernels kTable = {
     .name = kKernelsName,
     .has_bf16 = false,
     .has_int8 = false,
     .products = products,
     .products_int8 = products_int8,
+    .block_products = block_products,
     .epilogue = epilogue,
     .widen = widen,
     .narrow = narrow,
