@@ -34,7 +34,7 @@ void time_linear(Context& ctx, const char* what, int64_t t, int64_t n, int64_t k
     const std::vector<Tensor> weights = rotated(ctx, w_type, {n, k});
     const double us = microseconds(ctx, [&](int i) {
         const Tensor& w = weights[static_cast<size_t>(i) % weights.size()];
-        cuda_ops().linear(ctx, y, x, {w, scales}, {bias, activation, residual});
+        cuda_ops().linear(ctx, y, x, {w, scales}, {bias, activation, residual}, {});
     });
     const double moved =
         static_cast<double>(x.bytes() + y.bytes() * (with_residual ? 2 : 1) + weights[0].bytes());

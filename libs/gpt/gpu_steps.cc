@@ -22,9 +22,6 @@ static_assert(sizeof(StepState) == 20 && sizeof(RingEntry) == 24 && sizeof(Filte
 // So many steps may be on their way beyond the token that was taken last.
 constexpr int64_t kAhead = 16;
 constexpr int64_t kRing = 2 * kAhead;  // serial numbers leave 0 out: not all places are in turn
-// The attention of a step is recorded for so many keys at least, then for twice as many, ...: of
-// 128 it makes one part.
-constexpr int64_t kFewestKeys = 128;
 // A token that is not there after so long is looked for once all steps have ended.
 constexpr std::chrono::seconds kPatience{1};
 
@@ -131,17 +128,14 @@ void GpuSteps::begin(std::span<const int32_t> prompt, const Random& random, int6
 // for the end of all that is in front, so the ones behind it may read before they wait.
 void GpuSteps::step(Context& ctx, int64_t most_keys) {
     const StepState& state = *call_.state;
-    const Ragged rows{start_, slot_, one_of(state.length), 1, most_keys};
+    const Ragged rows{start_, slot_, one_of(state.length), 1, most_keys, true};
     const Tensor logits = model_(ctx, one_of(state.token), one_of(state.position), rows,
                                  start_.slice(0, 1), session_.cache());
     cuda_sampler().sample(ctx, call(logits));
 }
 
 void GpuSteps::launch() {
-    const auto keys = static_cast<uint64_t>(prompt_ + launched_);
-    const int64_t most_keys =
-        std::min(std::max(static_cast<int64_t>(std::bit_ceil(keys)), kFewestKeys),
-                 model_.config.n_positions);
+    const int64_t most_keys = keys_of_recording(prompt_ + launched_, model_.config.n_positions);
     Captured& captured = captured_.try_emplace(most_keys, ctx_).first->second;
     captured([&](Context& ctx) { step(ctx, most_keys); });
     ++launched_;

@@ -12,8 +12,8 @@ KeyValues make_cache(const Config& config, int64_t slots, Dtype dtype, const Mem
 void Block::operator()(Context& ctx, Tensor x, Tensor keys, Tensor values,
                        const Ragged& rows) const {
     Arena::Scope scope(ctx.arena);
-    attn.add_to(ctx, x, ln_1(ctx, x), keys, values, rows, true);
-    mlp.add_to(ctx, x, ln_2(ctx, x));
+    attn.add_to(ctx, x, ln_1, keys, values, rows, true);
+    mlp.add_to(ctx, x, ln_2);
 }
 
 Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,

@@ -75,6 +75,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
     args.kv_heads = static_cast<int>(keys.dim(1));
     args.scale_log2 = scale * static_cast<float>(M_LOG2E);
     args.causal = causal;
+    args.settled = rows.settled;
     args.sequences = static_cast<int>(rows.sequences());
     args.max_queries = rows.max_queries;
     args.max_length = rows.max_length;

@@ -8,8 +8,9 @@ constexpr int kChannels = 8;  // of a head, read by one thread
 constexpr int kSplit = 128;   // keys of a block
 
 // Grids of at most so many blocks are bound by how long each takes: a thread asks for all it reads
-// at once, and for the L2 cache to have it while the kernels in front run (all of it fits in
-// there). Larger ones are bound by the bandwidth, and do best with as many blocks as the GPU holds.
+// at once, and before that for the L2 cache to have it while the kernels in front run (all of it
+// fits in there) or, where it is settled, for all of it. Larger ones are bound by the bandwidth,
+// and do best with as many blocks as the GPU holds.
 constexpr unsigned kFewBlocks = 512;
 
 // A block's part of a query's result: D sums of p * v, then the maximum and the sum of p.
@@ -56,6 +57,15 @@ struct KeyLoader {
             to[i] = has(key) ? at(key) : Pack<T, kChannels>{};
         }
     }
+    // The first ones that are [begin, end) of the run; the rest of `to` stays as it is.
+    template <int N>
+    __device__ void load_some(Pack<T, kChannels> (&to)[N], int begin, int end, int groups) const {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            const int key = i * groups + group;
+            if (has(key) && begin <= key && key < end) to[i] = at(key);
+        }
+    }
 };
 
 template <class Q>
@@ -71,6 +81,7 @@ __global__ void __launch_bounds__(kThreads)
     split_kernel(AttentionArgs args, float* parts, int splits) {
     let_next_start();
     constexpr int kGroups = kThreads / G, kKeys = kSplit / kGroups;  // keys of a group
+    constexpr int kAtOnce = kKeys < 16 || sizeof(T) > 2 ? 8 : 16;
     __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kMostHeadChannels];
     const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
@@ -82,7 +93,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
     const T* all_keys = static_cast<const T*>(args.keys) + base;
     const T* all_values = static_cast<const T*>(args.values) + base;
-    if constexpr (Few)
+    if (Few && (!args.settled || kKeys > kAtOnce))
         for (int at = threadIdx.x * (128 / sizeof(T)); at < count * args.d;
              at += kThreads * (128 / sizeof(T))) {
             prefetch(all_keys + at);
@@ -90,9 +101,18 @@ __global__ void __launch_bounds__(kThreads)
         }
     const KeyLoader<T> keys{all_keys + channel, args.d, group, count, has_channels};
     const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
-    constexpr int kAtOnce = kKeys < 16 || sizeof(T) > 2 ? 8 : 16;
-    [[maybe_unused]] Pack<T, kChannels> loaded[kAtOnce];  // of few blocks
+    // Of few blocks: the first keys and values, as many of them early as are settled.
+    [[maybe_unused]] Pack<T, kChannels> loaded[kAtOnce] = {}, weighed[kAtOnce] = {};
+    const int settled = min(args.settled_keys(b, n) - first, count);
+    if constexpr (Few) {
+        keys.load_some(loaded, 0, settled, kGroups);
+        values.load_some(weighed, 0, settled, kGroups);
+    }
     wait_for_previous();
+    if constexpr (Few) {
+        keys.load_some(loaded, max(settled, 0), kSplit, kGroups);
+        values.load_some(weighed, max(settled, 0), kSplit, kGroups);
+    }
 
     float q[kChannels] = {};
     const int64_t query = int64_t{start + j} * args.q_stride + h * args.d + channel;
@@ -107,7 +127,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     if constexpr (Few) {
         for (int from = 0; from < kKeys; from += kAtOnce) {
-            keys.load(loaded, from, kGroups);
+            if (from > 0) keys.load(loaded, from, kGroups);
             // No branches: what is not there was loaded as zeros. Then no key waits for another's
             // sum.
             float own[kAtOnce] = {};
@@ -127,7 +147,6 @@ __global__ void __launch_bounds__(kThreads)
                     scores[key] = key < count ? own[i] * args.scale_log2 : -INFINITY;
             }
         }
-        values.load(loaded, 0, kGroups);  // while the scores are weighed
     } else {
 #pragma unroll 4
         for (int i = 0; i < kKeys; ++i) {
@@ -159,12 +178,12 @@ __global__ void __launch_bounds__(kThreads)
     float acc[kChannels] = {};
     if constexpr (Few) {
         for (int from = 0; from < kKeys; from += kAtOnce) {
-            if (from > 0) values.load(loaded, from, kGroups);
+            if (from > 0) values.load(weighed, from, kGroups);
 #pragma unroll
             for (int i = 0; i < kAtOnce; ++i) {
                 const float p = scores[(from + i) * kGroups + group];
                 for (int c = 0; c < kChannels; ++c)
-                    acc[c] = fmaf(p, to_f32(loaded[i].values[c]), acc[c]);
+                    acc[c] = fmaf(p, to_f32(weighed[i].values[c]), acc[c]);
             }
         }
     } else {

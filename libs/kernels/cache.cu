@@ -96,14 +96,8 @@ void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan)
 
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
                   const Ragged& rows) {
-    check_caches("append_cache", keys, values);
-    require(x.rank >= 2 && is_float(x.dtype),
-            "append_cache: expected x (T, W) in f32, f16 or bf16, found ", x);
+    check_append("append_cache", keys, values, x, first, rows);
     const int64_t heads = keys.dim(1), d = keys.dim(3), width = x.dim(-1);
-    require(first >= 0 && first + 2 * heads * d <= width && heads * d <= INT32_MAX / 2,
-            "append_cache: expected columns ", first, " to ", first + 2 * heads * d,
-            " in x, found ", x);
-    check_rows("append_cache", rows, x.rows(), keys.dim(2));
     enter(ctx, {&keys, &values, &x, &rows.query_start, &rows.slot, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0 || heads * d == 0) return;
     const bool packs =

@@ -1,12 +1,23 @@
 // Work of a GPU that is always the same, recorded once and replayed as one launch.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
 #include "core/context.h"
 
 namespace hark {
+
+// The attention of a recorded step goes over so many keys at least, then over twice as many, ...:
+// of 128 a GPU makes one part.
+inline int64_t keys_of_recording(int64_t longest, int64_t capacity) {
+    constexpr int64_t kFewest = 128;
+    const auto keys = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(longest)));
+    return std::min(std::max(keys, kFewest), capacity);
+}
 
 class Captured {
   public:

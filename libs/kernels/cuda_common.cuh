@@ -75,8 +75,8 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
 //   has
 //     ended then says that all before it have;
 //   - before that reads nothing but what only uploads write (weights, norms, biases, and ids, slots
-//     and lengths), since a copy between kernels waits and is waited for, and writes nothing at
-//     all;
+//     and lengths), since a copy between kernels waits and is waited for, and what Ragged::settled
+//     promises, since the embedding is launched as usual; and writes nothing at all;
 //   - takes what an earlier kernel writes by pointers without __restrict__, whose loads the
 //     compiler might move to the front of the wait.
 __device__ inline void let_next_start() {
@@ -200,7 +200,8 @@ __device__ inline float warp_max(float x) {
 }
 
 // The device's side of ops.h.
-void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+            const Company& with = {});
 void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride, const Epilogue& then);
 void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps);
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,

@@ -35,7 +35,8 @@ struct CudaOps {
     // Waits for the context's stream. Throws Error where a kernel has failed.
     void (*synchronize)(Context& ctx);
 
-    void (*linear)(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+    void (*linear)(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+                   const Company& with);
     void (*conv1d)(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride,
                    const Epilogue& then);
     void (*layer_norm)(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps);
@@ -56,7 +57,7 @@ struct CudaOps {
 
 // Goes up whenever CudaOps, CudaGradients, whisper's CudaChoose, gpt's CudaSampler or a type that
 // they pass changes: a library of another build is refused.
-inline constexpr int kCudaAbi = 9;
+inline constexpr int kCudaAbi = 10;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.

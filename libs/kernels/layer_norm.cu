@@ -1,5 +1,5 @@
 // layer_norm on the GPU: one pass over memory, two over the registers of a row.
-#include "kernels/rows.cuh"
+#include "kernels/layer_norm.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -20,15 +20,6 @@ struct Norm {
     float eps;
 };
 
-// Over the threads of a block; every one of them gets the sum.
-__device__ float block_sum(float x, float* partial) {
-    const int lane = threadIdx.x % 32;
-    x = warp_sum(x);
-    if (lane == 0) partial[threadIdx.x / 32] = x;
-    __syncthreads();
-    return warp_sum(lane < blockDim.x / 32 ? partial[lane] : 0.0f);
-}
-
 // The same in a warp whose lanes have P packs each of what P warps of a block would have: the sums
 // are added in block_sum's order, so that a row's bits do not depend on which kernel takes it.
 template <int P>
@@ -40,57 +31,14 @@ __device__ float pack_sum(const float (&sums)[P]) {
     return all[0];
 }
 
-// A row's first value is taken off all of them, which the result does not depend on: a mean that is
-// large beside the deviation then costs the sums no digits.
-template <class X>
-__device__ Pack<float, kPack> shifted(const Pack<X, kPack>& from, float origin, float mean = 0) {
-    Pack<float, kPack> to;
-    for (int v = 0; v < kPack; ++v) to.values[v] = to_f32(from.values[v]) - origin - mean;
-    return to;
-}
-
-__device__ inline void add_values(float& sum, const Pack<float, kPack>& values) {
-    for (const float value : values.values) sum += value;
-}
-
-__device__ inline void add_squares(float& sum, const Pack<float, kPack>& values) {
-    for (const float value : values.values) sum = fmaf(value, value, sum);
-}
-
-template <class Y>
-__device__ void store_norm(Y* to, const Pack<float, kPack>& values, float factor,
-                           const Pack<float, kPack>& w, const Pack<float, kPack>& b) {
-    Pack<Y, kPack> out;
-    for (int v = 0; v < kPack; ++v)
-        out.values[v] = from_f32<Y>(fmaf(values.values[v] * factor, w.values[v], b.values[v]));
-    store_pack(to, out);
-}
-
 // A block a row, a pack a thread.
 template <class X, class Y>
 __global__ void __launch_bounds__(1024) block_norm_kernel(Norm args, Y* y, const X* x) {
     let_next_start();
-    __shared__ float partial[2][32];
     const int64_t row = int64_t{blockIdx.x} * args.channels;
-    const int c = threadIdx.x * kPack;
-    const bool inside = c < args.channels;
-    Pack<float, kPack> values{}, w{}, b{};
-    if (inside) {
-        w = load_pack<kPack>(args.w + c);
-        b = load_pack<kPack>(args.b + c);
-    }
+    const NormPack of(args.w, args.b, args.channels);
     wait_for_previous();
-    const float origin = to_f32(x[row]);
-    if (inside) values = shifted(load_pack<kPack>(x + row + c), origin);
-    float sum = 0, squares = 0;
-    add_values(sum, values);
-    const float mean = block_sum(sum, partial[0]) / args.channels;
-    if (inside) {
-        for (float& value : values.values) value -= mean;
-        add_squares(squares, values);
-    }
-    const float variance = block_sum(squares, partial[1]) / args.channels;
-    if (inside) store_norm(y + row + c, values, rsqrtf(variance + args.eps), w, b);
+    norm_row(y + row, x + row, args.channels, args.eps, of);
 }
 
 // A warp a row, P packs a lane, kept as they were read.
@@ -134,12 +82,12 @@ __global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(Norm args, Y* y
     float sum = 0, squares = 0;
     for (int c = threadIdx.x; c < args.channels; c += kThreadsOfAny)
         sum += to_f32(from[c]) - origin;
-    const float mean = block_sum(sum, partial[0]) / args.channels;
+    const float mean = block_sum(sum, partial[0], kThreadsOfAny / 32) / args.channels;
     for (int c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
         const float value = to_f32(from[c]) - origin - mean;
         squares = fmaf(value, value, squares);
     }
-    const float variance = block_sum(squares, partial[1]) / args.channels;
+    const float variance = block_sum(squares, partial[1], kThreadsOfAny / 32) / args.channels;
     const float factor = rsqrtf(variance + args.eps);
     for (int c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
         const float value = to_f32(from[c]) - origin - mean;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/error.h"
+
 namespace hark {
 
 KeyValues::KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
@@ -12,21 +14,22 @@ KeyValues::KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capac
             caches->push_back(memory_.tensor(dtype, {slots, heads, capacity, d}));
 }
 
-void SelfAttention::add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
+void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys, Tensor values,
                            const Ragged& rows, bool causal) const {
+    require(causal || !rows.settled, "self-attention that is not causal reads what it appends");
     Arena::Scope scope(ctx.arena);
     const int64_t c = x.dim(-1);
     const float scale = 1.0f / std::sqrt(static_cast<float>(keys.dim(-1)));
-    Tensor q_k_v = qkv(ctx, input);  // (T, 3C)
-    append_cache(ctx, keys, values, q_k_v, c, rows);
-    Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
+    const Append append{keys, values, c, rows};
+    Tensor q_k_v = qkv(ctx, x, Activation::none, {norm, &append});  // (T, 3C)
+    Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});        // (T, C)
     attention(ctx, mixed, q_k_v, keys, values, rows, scale, causal);
     out.add_to(ctx, x, mixed);
 }
 
-void Mlp::add_to(Context& ctx, Tensor x, Tensor input) const {
+void Mlp::add_to(Context& ctx, Tensor x, const Norm& norm) const {
     Arena::Scope scope(ctx.arena);
-    fc2.add_to(ctx, x, fc1(ctx, input, activation));  // (T, C) -> (T, hidden) -> (T, C)
+    fc2.add_to(ctx, x, fc1(ctx, x, activation, {norm}));  // (T, C) -> (T, hidden) -> (T, C)
 }
 
 }  // namespace hark

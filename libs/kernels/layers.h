@@ -13,9 +13,10 @@ struct Linear {
     Matrix weight;  // (N, K)
     Tensor bias;    // (N) or none
 
-    Tensor operator()(Context& ctx, Tensor x, Activation activation = Activation::none) const {
+    Tensor operator()(Context& ctx, Tensor x, Activation activation = Activation::none,
+                      const Company& with = {}) const {
         Tensor y = ctx.arena.tensor(x.dtype, {x.rows(), weight.values.dim(0)});
-        linear(ctx, y, x, weight, {.bias = bias, .activation = activation});
+        linear(ctx, y, x, weight, {.bias = bias, .activation = activation}, with);
         return y;
     }
     // residual += x W^T + bias
@@ -27,6 +28,8 @@ struct Linear {
 struct LayerNorm {
     Tensor weight, bias;  // (C)
     float eps = 1e-5f;
+
+    operator Norm() const { return {weight, bias, eps}; }
 
     Tensor operator()(Context& ctx, Tensor x) const {  // (T, C) -> (T, C)
         Tensor y = ctx.arena.tensor(x.dtype, {x.rows(), x.dim(-1)});
@@ -53,8 +56,8 @@ struct SelfAttention {
     Linear qkv;  // (3C, C)
     Linear out;  // (C, C)
 
-    // x (T, C) += out(attention(qkv(input))); the new keys and values are appended to the caches.
-    void add_to(Context& ctx, Tensor x, Tensor input, Tensor keys, Tensor values,
+    // x (T, C) += out(attention(qkv(norm(x)))); the new keys and values are appended to the caches.
+    void add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys, Tensor values,
                 const Ragged& rows, bool causal) const;
 };
 
@@ -63,8 +66,8 @@ struct Mlp {
     Linear fc2;  // (C, hidden)
     Activation activation = Activation::gelu;
 
-    // x (T, C) += fc2(activation(fc1(input)))
-    void add_to(Context& ctx, Tensor x, Tensor input) const;
+    // x (T, C) += fc2(activation(fc1(norm(x))))
+    void add_to(Context& ctx, Tensor x, const Norm& norm) const;
 };
 
 }  // namespace hark

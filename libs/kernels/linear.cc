@@ -10,8 +10,15 @@
 
 namespace hark {
 
-void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
-    if (ctx.on_cuda()) return cuda_ops().linear(ctx, y, x, w, then);
+void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+            const Company& with) {
+    if (ctx.on_cuda()) return cuda_ops().linear(ctx, y, x, w, then, with);
+    const Arena::Scope scope(ctx.arena);
+    if (with.norm.weight) {
+        Tensor normed = ctx.arena.tensor(x.dtype, {x.rows(), x.dim(-1)});
+        layer_norm(ctx, normed, x, with.norm.weight, with.norm.bias, with.norm.eps);
+        x = normed;
+    }
     check_matrix("linear", w);
     const int64_t rows = x.rows(), n_size = w.values.dim(0), k_size = w.values.dim(1);
     require(x.rank >= 1 && x.dtype == Dtype::f32 && x.dim(-1) == k_size,
@@ -23,6 +30,8 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
         !then.residual || (then.residual.dtype == Dtype::f32 && then.residual.size() == y.size()),
         "linear: expected a residual like y ", y, ", found ", then.residual);
     cpu_product(ctx, y.as<float>(), x.as<float>(), rows, w, then);
+    if (const Append* append = with.append)
+        append_cache(ctx, append->keys, append->values, y, append->first, append->rows);
 }
 
 void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual) {

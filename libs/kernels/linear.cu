@@ -3,6 +3,7 @@
 #include "kernels/linear_plain.cuh"
 #include "kernels/linear_product.cuh"
 #include "kernels/quantized.cuh"
+#include "kernels/rows.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -61,16 +62,41 @@ void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& th
             "linear: expected a residual like y, ", y, ", found ", then.residual);
 }
 
+void check_norm(const Tensor& y, const Tensor& x, const Norm& norm) {
+    require(y.data != x.data, "linear: expected a y that is not x beside a norm");
+    check_tensor("linear", "the norm's weight", norm.weight, Dtype::f32, {x.dim(-1)});
+    check_tensor("linear", "the norm's bias", norm.bias, Dtype::f32, {x.dim(-1)});
+}
+
 }  // namespace
 
-void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+            const Company& with) {
+    const auto& [norm, append] = with;
     check(y, x, w, then);
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
+    if (norm.weight) check_norm(y, x, norm);
+    if (append)
+        check_append("linear", append->keys, append->values, y, append->first, append->rows);
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
+    if (norm.weight && !norms_row(x, w, norm)) {
+        const Arena::Scope scope(ctx.arena);
+        Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
+        cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
+        return cuda::linear(ctx, y, normed, w, then, {.append = append});
+    }
+    if (append && !appends_rows(x, w, *append)) {
+        cuda::linear(ctx, y, x, w, then, {.norm = norm});
+        return cuda::append_cache(ctx, append->keys, append->values, y, append->first,
+                                  append->rows);
+    }
+    enter(ctx, {&norm.weight, &norm.bias});
+    if (append)
+        enter(ctx, {&append->keys, &append->values, &append->rows.slot, &append->rows.length});
     if (rows >= kManyRowsOnGpu) return many_rows(ctx, y, x, w, then);
     if (is_quantized(w.values.dtype)) return quantized_rows(ctx, y, x, w, then);
-    if (has_rows_product(x, w)) return rows_product(ctx, y, x, w, then);
+    if (has_rows_product(x, w)) return rows_product(ctx, y, x, w, then, with);
     plain_product(ctx, y, x, w, then);
 }
 

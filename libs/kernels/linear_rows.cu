@@ -1,5 +1,8 @@
 #include "kernels/linear_rows.cuh"
 
+#include "kernels/hopper.cuh"
+#include "kernels/layer_norm.cuh"
+
 namespace hark::cuda {
 namespace {
 
@@ -20,16 +23,46 @@ struct LaneStep {
     uint4 w[MT][2], x[kHalves][NT];
 };
 
+// Where output n of row r goes in the cache, if it does.
+struct AppendPlace {
+    int64_t at = -1;
+    bool is_value;
+
+    __device__ AppendPlace(const RowsProduct& args, int64_t row, int64_t n) {
+        const AppendArgs& to = args.append;
+        if (!to.keys || n < to.first || n >= args.n) return;
+        const int64_t slot = to.slot[row], place = to.length[row] - 1;
+        if (slot < 0 || slot >= to.slots || place < 0 || place >= to.capacity) return;
+        int c = static_cast<int>(n - to.first);
+        is_value = c >= to.heads * to.d;
+        if (is_value) c -= to.heads * to.d;
+        if (c >= to.heads * to.d) return;
+        const int h = c / to.d;
+        at = ((slot * to.heads + h) * to.capacity + place) * to.d + c - h * to.d;
+    }
+
+    // The value as y has it.
+    __device__ void store(const RowsProduct& args, float value) const {
+        if (at < 0) return;
+        if (args.y_type == Dtype::f16) {
+            value = to_f32(from_f32<__half>(value));
+        } else if (args.y_type == Dtype::bf16) {
+            value = to_f32(from_f32<__nv_bfloat16>(value));
+        }
+        store_any(is_value ? args.append.values : args.append.keys, args.append.type, at, value);
+    }
+};
+
 // y for MT tiles of 16 outputs and NT of 8 rows a block; warp s sums slice s straight from memory,
 // with `Ahead` steps on their way.
-template <class X, class W, int MT, int NT, int Ahead>
+template <class X, class W, int MT, int NT, int Ahead, bool Normed>
 __global__ void __launch_bounds__(32 * kMostSlices)
     sliced_kernel(RowsProduct args, const X* x, const W* __restrict__ w) {
     let_next_start();
     using Step = LaneStep<W, MT, NT>;
-    constexpr int kOutputs = 16 * MT, kRows = 8 * NT;
+    constexpr int kOutputs = 16 * MT, kRows = 8 * NT, kStep = Step::kColumns;
     constexpr int kPitch = kOutputs + 4;  // the sums of a lane and its neighbours meet all banks
-    extern __shared__ float partial[];    // [slices][kRows][kPitch]
+    extern __shared__ __align__(16) float partial[];  // [slices][kRows][kPitch], then a row
     const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int64_t n0 = int64_t{blockIdx.y} * kOutputs, row0 = int64_t{blockIdx.x} * kRows;
     const W* ws[2 * MT];  // past the end the last output and row are computed once more
@@ -74,9 +107,9 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     Step steps[Ahead];
     int first = args.slice_begin(slice) * kUnit;
 #pragma unroll
-    for (int i = 0; i < Ahead; ++i) load_w(steps[i], first + i * Step::kColumns);
+    for (int i = 0; i < Ahead; ++i) load_w(steps[i], first + i * kStep);
     // What the registers do not hold: a step of every row for each of the row's four lanes.
-    for (int at = first + (Ahead + t) * Step::kColumns; at < min(end, k); at += 4 * Step::kColumns)
+    for (int at = first + (Ahead + t) * kStep; at < min(end, k); at += 4 * kStep)
 #pragma unroll
         for (int i = 0; i < 2 * MT; ++i) prefetch(ws[i] + at);
     // A thread finishes sums of one output: the block's threads are a multiple of the outputs.
@@ -84,20 +117,28 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     const Column column = column_of(args, n0 + n);
     const int rows = static_cast<int>(min(int64_t{kRows}, args.rows - row0));
     const int first_row = threadIdx.x / kOutputs;
-    wait_for_previous();
-#pragma unroll
-    for (int i = 0; i < Ahead; ++i) load_x(steps[i], first + i * Step::kColumns);
-    const auto place = [&](int row) { return (row0 + row) * args.n + n0 + n; };
     const bool there = n0 + n < args.n;
+    const AppendPlace append_to(args, first_row < rows ? row0 + first_row : 0, n0 + n);
+    const NormPack norm(args.norm_weight, args.norm_bias, Normed ? k : 0);
+    wait_for_previous();
+    if constexpr (Normed) {
+        X* normed = reinterpret_cast<X*>(partial + args.slices * kRows * kPitch);
+        norm_row(normed, x, k, args.norm_eps, norm);
+        __syncthreads();
+        for (int j = 0; j < NT; ++j) xs[j] = normed;
+    }
+#pragma unroll
+    for (int i = 0; i < Ahead; ++i) load_x(steps[i], first + i * kStep);
+    const auto place = [&](int row) { return (row0 + row) * args.n + n0 + n; };
     // Of the first row, which may be the only one, it is there when the sums are.
     float residual = there && first_row < rows ? residual_at(args, place(first_row)) : 0.0f;
-    for (; first < end; first += Ahead * Step::kColumns) {
+    for (; first < end; first += Ahead * kStep) {
 #pragma unroll
         for (int i = 0; i < Ahead; ++i) {
-            if (first + i * Step::kColumns >= end) break;
+            if (first + i * kStep >= end) break;
             multiply(steps[i]);
-            load_w(steps[i], first + (Ahead + i) * Step::kColumns);
-            load_x(steps[i], first + (Ahead + i) * Step::kColumns);
+            load_w(steps[i], first + (Ahead + i) * kStep);
+            load_x(steps[i], first + (Ahead + i) * kStep);
         }
     }
 #pragma unroll
@@ -115,30 +156,51 @@ __global__ void __launch_bounds__(32 * kMostSlices)
         float sum = 0;
         for (int s = 0; s < args.slices; ++s)
             sum = __fadd_rn(sum, partial[(s * kRows + row) * kPitch + n]);
-        store_any(args.y, args.y_type, place(row), finished(args, column, sum, residual));
+        const float value = finished(args, column, sum, residual);
+        store_any(args.y, args.y_type, place(row), value);
+        if (args.append.keys) {
+            if (row == first_row) {
+                append_to.store(args, value);
+            } else {
+                AppendPlace(args, row0 + row, n0 + n).store(args, value);
+            }
+        }
     }
 }
 
-// As many steps as the registers of 512 threads hold.
+// As many steps as the registers of 512 threads hold beside another block, or all of them.
 template <class W, int MT, int NT>
 constexpr int ahead() {
     return MT * NT >= 4 ? sizeof(W) == 1 ? 1 : 2 : sizeof(W) == 1 ? 3 : 4;
 }
+constexpr int kMostAhead = 8;
 
 template <int MT, int NT>
 void sliced_product(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
     const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, 8 * NT)),
                       static_cast<unsigned>(ceil_div(args.n, 16 * MT)));
-    const size_t shared = sizeof(float) * args.slices * (8 * NT) * (16 * MT + 4);
+    const int64_t sums = int64_t{4} * args.slices * (8 * NT) * (16 * MT + 4);
     with_rows_types(x.dtype, w.dtype, [&](auto x_value, auto w_value) {
         using X = decltype(x_value);
         using W = decltype(w_value);
         constexpr int kAhead = ahead<W, MT, NT>();
-        const auto kernel = sliced_kernel<X, W, MT, NT, kAhead>;
+        constexpr bool kOne = MT == 1 && NT == 1;
+        constexpr int kMore = kOne && sizeof(W) == 2 ? kMostAhead : kAhead;
+        const bool norms = kOne && args.norm_weight;
+        // Long slices of 16 warps: a block then has a multiprocessor to itself.
+        const int steps = static_cast<int>(ceil_div(args.units, args.slices)) * kUnit /
+                          LaneStep<W, MT, NT>::kColumns;
+        const bool more = args.slices == kMostSlices && steps >= kMostAhead &&
+                          int64_t{blocks.x} * blocks.y <= multiprocessors();
+        const auto kernel = norms  ? sliced_kernel<X, W, MT, NT, kAhead, kOne>
+                            : more ? sliced_kernel<X, W, MT, NT, kMore, false>
+                                   : sliced_kernel<X, W, MT, NT, kAhead, false>;
+        const int64_t normed = norms ? args.k * int64_t{sizeof(X)} : 0;
+        const int64_t shared = sums + normed;
         if (shared > 48 << 10)
             CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(shared)));
-        launch_early(ctx, kernel, blocks, 32 * args.slices, shared, args,
+        launch_early(ctx, kernel, blocks, 32 * args.slices, static_cast<size_t>(shared), args,
                      static_cast<const X*>(x.data), static_cast<const W*>(w.data));
     });
 }
@@ -153,11 +215,25 @@ bool has_rows_product(const Tensor& x, const Matrix& w) {
            pointers % 16 == 0 && k % vector == 0;
 }
 
+bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm) {
+    const RowsProduct args(x, x, w, {});  // y's type does not matter here
+    const bool pays = args.k <= 1024 || args.n >= kManyOutputs;
+    return has_rows_product(x, w) && args.rows == 1 && args.n < kVocabulary && pays &&
+           in_packs(args.k, {norm.weight.data, norm.bias.data}) &&
+           args.k <= args.slices * 32 * kPack;
+}
+
+bool appends_rows(const Tensor& x, const Matrix& w, const Append& append) {
+    return has_rows_product(x, w) && x.rows() <= 32 && w.values.dim(0) < kVocabulary &&
+           append.rows.max_queries == 1 && append.rows.sequences() == x.rows();
+}
+
 // The choices are measured on an H200 (docs/kernels/cuda.md). They do not change a row's bits.
-void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
-    const RowsProduct args(y, x, w, then);
+void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+                  const Company& with) {
+    const RowsProduct args(y, x, w, then, with);
     const Tensor& values = w.values;
-    const bool vocabulary = args.n >= 16384;
+    const bool vocabulary = args.n >= kVocabulary;
     if (args.rows <= 8)
         return vocabulary ? sliced_product<2, 1>(ctx, args, x, values)
                           : sliced_product<1, 1>(ctx, args, x, values);

@@ -25,6 +25,30 @@ constexpr int kMostSlices = 16;  // warps of a block of sliced_kernel
 // A slice is this many units, or K / 16: few outputs are few blocks, which have to read much at a
 // time, and of many each should do more.
 constexpr int64_t kManyOutputs = 4096;
+constexpr int64_t kVocabulary = 16384;  // and more outputs
+
+// append_cache of rows of which r is the only one of sequence r.
+struct AppendArgs {
+    void *keys = nullptr, *values = nullptr;
+    Dtype type{};
+    const int *slot = nullptr, *length = nullptr;
+    int64_t first = 0, slots = 0, capacity = 0;
+    int heads = 0, d = 0;
+
+    explicit AppendArgs(const Append* append) {
+        if (!append) return;
+        keys = append->keys.data;
+        values = append->values.data;
+        type = append->keys.dtype;
+        slot = append->rows.slot.as<int32_t>();
+        length = append->rows.length.as<int32_t>();
+        first = append->first;
+        slots = append->keys.dim(0);
+        capacity = append->keys.dim(2);
+        heads = static_cast<int>(append->keys.dim(1));
+        d = static_cast<int>(append->keys.dim(3));
+    }
+};
 
 struct RowsProduct {
     void* y;
@@ -35,8 +59,12 @@ struct RowsProduct {
     Activation activation;
     int64_t rows, n, k;
     int units, slices;
+    const float *norm_weight, *norm_bias;  // of x's rows, or none
+    float norm_eps;
+    AppendArgs append;
 
-    RowsProduct(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then)
+    RowsProduct(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then,
+                const Company& with = {})
         : y(y.data),
           y_type(y.dtype),
           scales(w.scales ? w.scales.as<float>() : nullptr),
@@ -48,7 +76,11 @@ struct RowsProduct {
           k(w.values.dim(1)),
           units(static_cast<int>(ceil_div(k, kUnit))),
           slices(static_cast<int>(
-              std::min<int64_t>(kMostSlices, ceil_div(units, n < kManyOutputs ? 2 : 4)))) {}
+              std::min<int64_t>(kMostSlices, ceil_div(units, n < kManyOutputs ? 2 : 4)))),
+          norm_weight(with.norm.weight ? with.norm.weight.as<float>() : nullptr),
+          norm_bias(with.norm.bias ? with.norm.bias.as<float>() : nullptr),
+          norm_eps(with.norm.eps),
+          append(with.append) {}
 
     // Slice s is the units [slice_begin(s), slice_begin(s + 1)).
     __host__ __device__ int slice_begin(int slice) const { return slice * units / slices; }
@@ -181,7 +213,14 @@ bool with_rows_types(Dtype x, Dtype w, F&& f) {
 bool has_rows_product(const Tensor& x, const Matrix& w);
 
 // y = epilogue(x W^T), by the kernel and the tile that are fastest for the number of rows.
-void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+                  const Company& with);
+
+// Whether rows_product does the norm in front of it: of one row, in every block.
+bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm);
+
+// Whether it appends y's rows, each the only one of its sequence.
+bool appends_rows(const Tensor& x, const Matrix& w, const Append& append);
 
 // The same by Hopper's own products; false, and nothing done, on another GPU or for int8 weights.
 bool batch_product(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w);

@@ -37,13 +37,6 @@ struct Matrix {
 
 enum class Activation { none, gelu, gelu_tanh };  // gelu: exact, with erf; gelu_tanh: GPT-2's
 
-// What is fused behind a product: y = residual + activation(product + bias).
-struct Epilogue {
-    Tensor bias;  // (N) f32, or none
-    Activation activation = Activation::none;
-    Tensor residual;  // as y, or none; may be y itself
-};
-
 // Which queries and which keys belong together. Sequence b owns the packed rows
 // [query_start[b], query_start[b+1]) and the keys [0, length[b]) of cache slot slot[b].
 struct Ragged {
@@ -52,8 +45,39 @@ struct Ragged {
     Tensor length;            // (B) i32: keys after this call's have been appended
     int64_t max_queries = 0;  // the longest run of rows; on the host, for sizing
     int64_t max_length = 0;   // the largest of length
+    // A promise: all that the caches hold has been written before the last embedding, in a causal
+    // call but for the call's own rows. attention() on a GPU then reads it before the kernels in
+    // front have ended.
+    bool settled = false;
 
     int64_t sequences() const { return slot.dim(0); }
+};
+
+// layer_norm's weights.
+struct Norm {
+    Tensor weight, bias;  // (K) f32, or none
+    float eps = 1e-5f;
+};
+
+// append_cache's arguments, but for the rows.
+struct Append {
+    Tensor keys, values;
+    int64_t first;
+    const Ragged& rows;
+};
+
+// What is fused behind a product: y = residual + activation(product + bias).
+struct Epilogue {
+    Tensor bias;  // (N) f32, or none
+    Activation activation = Activation::none;
+    Tensor residual;  // as y, or none; may be y itself
+};
+
+// What goes with a linear: a norm of x in front of it, append_cache of y behind it. Both have the
+// bits that they have by themselves.
+struct Company {
+    Norm norm;                       // without a weight: none
+    const Append* append = nullptr;  // or none
 };
 
 // y (T, N) = epilogue(x (T, K) W^T). On the CPU up to 16 rows are multiplied from the stored
@@ -61,8 +85,9 @@ struct Ragged {
 // integers, with x rounded to over 13 bits at K = 1536 (by its row's largest value), quantised
 // weights in integers with x rounded to 16 bits. More rows are rounded to bf16 for bf16 weights and
 // to int8 for int8 weights where the processor multiplies those. On a GPU a row's bits depend on no
-// other row nor on their number, below 1500 rows and from 1500 on.
-void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then = {});
+// other row nor on their number, below 1500 rows and from 1500 on. With a norm y is not x.
+void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then = {},
+            const Company& with = {});
 
 // y (T2, N) = epilogue(convolution over time of x (T1, C), kernel 3, zero padding 1)
 // T2 = (T1 - 1) / stride + 1; w (N, 3 * C), tap-major: w[n][tap * C + c]; B sequences: x (B, T1, C)

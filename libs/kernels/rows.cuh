@@ -65,4 +65,16 @@ inline void check_rows(const char* op, const Ragged& rows, int64_t packed, int64
             rows.max_length);
 }
 
+// append_cache's arguments.
+inline void check_append(const char* op, const Tensor& keys, const Tensor& values, const Tensor& x,
+                         int64_t first, const Ragged& rows) {
+    check_caches(op, keys, values);
+    require(x.rank >= 2 && is_float(x.dtype), op,
+            ": expected rows to append (T, W) in f32, f16 or bf16, found ", x);
+    const int64_t heads = keys.dim(1), d = keys.dim(3);
+    require(first >= 0 && first + 2 * heads * d <= x.dim(-1) && heads * d <= INT32_MAX / 2, op,
+            ": expected columns ", first, " to ", first + 2 * heads * d, " to append, found ", x);
+    check_rows(op, rows, x.rows(), keys.dim(2));
+}
+
 }  // namespace hark::cuda

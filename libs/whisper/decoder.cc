@@ -52,14 +52,14 @@ void CrossAttention::attend(Context& ctx, Tensor mixed, Tensor q, Tensor keys, T
                      scale);
 }
 
-void CrossAttention::add_to(Context& ctx, Tensor x, Tensor input, int64_t n_head,
+void CrossAttention::add_to(Context& ctx, Tensor x, const Norm& norm, int64_t n_head,
                             const Listening& listening, size_t layer,
                             const ScoresRequest* request) const {
     Arena::Scope scope(ctx.arena);
     const int64_t c = x.dim(-1), d = c / n_head;
     const float scale = 1.0f / std::sqrt(static_cast<float>(d));
     const Heard& heard = listening.heard;
-    Tensor q = query(ctx, input);                             // (T, C)
+    Tensor q = query(ctx, x, Activation::none, {norm});       // (T, C)
     Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
     if (!heard.folded()) {
         attend(ctx, mixed, q, heard.key_values->keys[layer], heard.key_values->values[layer],
@@ -115,10 +115,10 @@ Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const R
     for (size_t i = 0; i < blocks.size(); ++i) {
         const DecoderBlock& block = blocks[i];
         Arena::Scope layer(ctx.arena);
-        block.attn.add_to(ctx, x, block.attn_ln(ctx, x), self.keys[i], self.values[i], rows, true);
-        block.cross_attn.add_to(ctx, x, block.cross_attn_ln(ctx, x), n_head, listening, i,
+        block.attn.add_to(ctx, x, block.attn_ln, self.keys[i], self.values[i], rows, true);
+        block.cross_attn.add_to(ctx, x, block.cross_attn_ln, n_head, listening, i,
                                 requests ? &requests->at(i) : nullptr);
-        block.mlp.add_to(ctx, x, block.mlp_ln(ctx, x));
+        block.mlp.add_to(ctx, x, block.mlp_ln);
     }
     Tensor last = ctx.arena.tensor(activations, {wanted.dim(0), c});
     select_rows(ctx, last, x, wanted);                    // (n, C)

@@ -11,8 +11,8 @@ void EncoderBlock::operator()(Context& ctx, Tensor x, int64_t n_head, const Ragg
     const int64_t b = windows.sequences(), c = x.dim(-1);
     Tensor keys = ctx.arena.tensor(x.dtype, {b, n_head, x.rows() / b, c / n_head});
     Tensor values = ctx.arena.tensor(x.dtype, {b, n_head, x.rows() / b, c / n_head});
-    attn.add_to(ctx, x, attn_ln(ctx, x), keys, values, windows, false);
-    mlp.add_to(ctx, x, mlp_ln(ctx, x));
+    attn.add_to(ctx, x, attn_ln, keys, values, windows, false);
+    mlp.add_to(ctx, x, mlp_ln);
 }
 
 Tensor Encoder::operator()(Context& ctx, Tensor mel) const {

@@ -13,6 +13,8 @@ namespace {
 
 static_assert(sizeof(RowChoice) == 32 && sizeof(Candidate) == 8);
 
+constexpr int64_t kFewRows = 8;
+
 // A graph is made for so many rows, or for the next such number with rows that decode nothing.
 int64_t rows_of_graph(int64_t rows) {
     if (rows <= 4) return rows;
@@ -37,8 +39,13 @@ struct GpuStep::Graph {
     // Index arrays, one behind the other: of n each, the last one of n + 1.
     enum Array { kTokens, kPosition, kLength, kSlot, kWindow, kHeard, kStart };
 
-    Graph(const Context& ctx, int64_t n, int64_t k)
-        : n(n), k(k), step(ctx), memory(ctx.arena.source()), host_memory(ctx.host_arena.source()) {
+    Graph(const Context& ctx, int64_t n, int64_t k, int64_t keys)
+        : n(n),
+          k(k),
+          keys(keys),
+          step(ctx),
+          memory(ctx.arena.source()),
+          host_memory(ctx.host_arena.source()) {
         choices_at = ((7 * n + 1) * static_cast<int64_t>(sizeof(int32_t)) + 31) / 32 * 32;
         const int64_t bytes = choices_at + n * static_cast<int64_t>(sizeof(RowChoice));
         device = memory.tensor(Dtype::u8, {bytes});
@@ -61,7 +68,7 @@ struct GpuStep::Graph {
     void fill(Pass& pass, std::span<const RowChoice> wanted, int32_t spare, int32_t heard);
     void launch(Context& ctx, const Model& model, Caches& caches, const Chooser& chooser) const;
 
-    int64_t n, k;
+    int64_t n, k, keys;
     Captured step;
     Arena memory, host_memory;
     int64_t choices_at = 0;
@@ -93,8 +100,10 @@ void GpuStep::Graph::launch(Context& ctx, const Model& model, Caches& caches,
     cuda_ops().upload(ctx, device.data, host.data, host.bytes());
     const Arena::Scope scope(ctx.arena);
     const Tensor start = on_device(kStart);
-    const Ragged own{start, on_device(kSlot), on_device(kLength), 1, model.config.n_text_ctx};
-    const Ragged windows{start, on_device(kWindow), on_device(kHeard), 1, model.config.n_audio_ctx};
+    // Settled: uploads, and so all copies and prompts, are in front of the embedding.
+    const Ragged own{start, on_device(kSlot), on_device(kLength), 1, keys, true};
+    const Ragged windows{start, on_device(kWindow),       on_device(kHeard),
+                         1,     model.config.n_audio_ctx, true};
     const Listening listening{caches.heard, windows, {}, {}};
     const Tensor logits = model.decoder(ctx, on_device(kTokens), on_device(kPosition), own,
                                         listening, start.slice(0, n), caches.self);
@@ -117,8 +126,12 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const RowChoice
             " rows, found ", choices.size());
     if (!pass.is_step()) return eager(pass, choices, k);
     const int64_t n = rows_of_graph(pass.rows());
-    std::unique_ptr<Graph>& graph = graphs_[{n, k}];
-    if (!graph) graph = std::make_unique<Graph>(ctx_, n, k);
+    // Of many rows attention's empty parts cost little, and a graph a number of keys memory.
+    const int64_t capacity = model_.config.n_text_ctx;
+    const int64_t keys =
+        n <= kFewRows ? keys_of_recording(pass.own().max_length, capacity) : capacity;
+    std::unique_ptr<Graph>& graph = graphs_[{n, k, keys}];
+    if (!graph) graph = std::make_unique<Graph>(ctx_, n, k, keys);
     const Stage stage(ctx_, "decoder", pass.tokens());
     graph->fill(pass, choices, spare_, static_cast<int32_t>(model_.config.n_audio_ctx));
     graph->step([&](Context& ctx) { graph->launch(ctx, model_, caches_, chooser_); });

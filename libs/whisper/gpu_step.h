@@ -2,6 +2,7 @@
 // from a CUDA graph.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <span>
@@ -33,7 +34,7 @@ class GpuStep {
     Caches& caches_;
     Chooser chooser_;
     int32_t spare_;
-    std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Graph>> graphs_;  // by rows and k
+    std::map<std::array<int64_t, 3>, std::unique_ptr<Graph>> graphs_;  // by rows, k and keys
 };
 
 }  // namespace hark::whisper

@@ -69,8 +69,8 @@ struct CrossAttention {
     void remember(Context& ctx, Tensor encoded, Tensor keys, Tensor values,
                   const Ragged& windows) const;
     // x (T, C) += out(attention(query(input))) over what is heard, in the layer of this number.
-    void add_to(Context& ctx, Tensor x, Tensor input, int64_t n_head, const Listening& listening,
-                size_t layer, const ScoresRequest* request) const;
+    void add_to(Context& ctx, Tensor x, const Norm& norm, int64_t n_head,
+                const Listening& listening, size_t layer, const ScoresRequest* request) const;
 
   private:
     void attend(Context& ctx, Tensor mixed, Tensor q, Tensor keys, Tensor values,

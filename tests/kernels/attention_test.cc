@@ -82,15 +82,18 @@ Ragged ragged_of(TestDevice& device, const Case& c) {
             *std::max_element(c.lengths.begin(), c.lengths.end())};
 }
 
-std::vector<float> run(TestDevice& device, const Case& c, const Inputs& in, Dtype activations) {
+std::vector<float> run(TestDevice& device, const Case& c, const Inputs& in, Dtype activations,
+                       bool settled = false) {
     const Arena::Scope scope(device.ctx().arena);
     const int64_t rows = starts_of(c.queries).back(), slots = std::ssize(c.queries);
     Tensor out = device.empty(activations, {rows, c.heads * c.size});
     Tensor q = device.up(in.q, activations, {rows, in.width});
     Tensor keys = device.up(in.keys, c.cache, {slots, c.kv_heads, c.capacity, c.size});
     Tensor values = device.up(in.values, c.cache, {slots, c.kv_heads, c.capacity, c.size});
-    attention(device.ctx(), out, q, keys, values, ragged_of(device, c),
-              1 / std::sqrt(static_cast<float>(c.size)), c.causal);
+    Ragged ragged = ragged_of(device, c);
+    ragged.settled = settled;
+    attention(device.ctx(), out, q, keys, values, ragged, 1 / std::sqrt(static_cast<float>(c.size)),
+              c.causal);
     return device.down(out);
 }
 
@@ -289,6 +292,20 @@ void expect_same_alone(const Case& c) {
 // A step of decoding: a query's keys are split in the same places whatever else is in the batch.
 TEST(AttentionOnCuda, DecodedRowsAreTheSameBitsWhateverIsBesideThem) {
     expect_same_alone({4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, Dtype::f16});
+}
+
+// What is read early is the same: one part and several, sequences of several queries, D of 80.
+TEST_P(Attention, SettledCachesGiveTheSameBits) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Dtype type = GetParam().activations;
+    for (const Case& c : {Case{4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, type},
+                          Case{3, 3, 64, 128, {1, 1, 1}, {128, 1, 127}, true, type},
+                          Case{2, 2, 80, 200, {8, 1}, {150, 129}, true, type},
+                          Case{6, 6, 64, 1500, {1, 2}, {1500, 1400}, false, type}}) {
+        const Inputs in(c, type, 5);
+        EXPECT_EQ(run(device, c, in, type), run(device, c, in, type, true));
+    }
 }
 
 // Enough tiles for each multiprocessor to work on several, of one sequence then and of many.

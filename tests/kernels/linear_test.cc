@@ -82,6 +82,45 @@ struct Inputs {
 
 class Linear : public testing::TestWithParam<DeviceCase> {};
 
+// A product with its norm in front and its columns from K on appended to caches, and the same by
+// three calls: y, keys and values.
+std::vector<std::vector<float>> normed_and_appended(TestDevice& device, const DeviceCase& on,
+                                                    Dtype weights, int64_t rows, int64_t k,
+                                                    Dtype cache, bool fused) {
+    constexpr int64_t kCapacity = 5, kHead = 32;
+    Context& ctx = device.ctx();
+    const Arena::Scope scope(ctx.arena);
+    const Inputs in({rows, 3 * k, k}, on.activations, weights, 7 + rows);
+    const Matrix w = in.up(device, weights);
+    Tensor x = device.up(in.x, on.activations, {rows, k});
+    Tensor y = device.empty(on.activations, {rows, 3 * k});
+    const Norm norm{device.up(random_values(k, 1), Dtype::f32, {k}),
+                    device.up(random_values(k, 2), Dtype::f32, {k})};
+    const std::vector<float> before((rows + 1) * k * kCapacity, 0.5f);
+    const auto filled = [&] {
+        return device.up(before, cache, {rows + 1, k / kHead, kCapacity, kHead});
+    };
+    Tensor keys = filled(), values = filled();
+    std::vector<int32_t> starts, slots, lengths;
+    for (int32_t i = 0; i <= rows; ++i) starts.push_back(i);
+    for (int32_t i = 0; i < rows; ++i) {
+        slots.push_back(static_cast<int32_t>(rows) - i);
+        lengths.push_back(1 + i % static_cast<int32_t>(kCapacity));
+    }
+    const Ragged ragged{device.up(starts), device.up(slots), device.up(lengths), 1, kCapacity};
+    const Append append{keys, values, k, ragged};
+    const Epilogue then{.bias = device.up(in.bias, Dtype::f32, {3 * k})};
+    if (fused) {
+        linear(ctx, y, x, w, then, {norm, &append});
+    } else {
+        Tensor normed = device.empty(on.activations, {rows, k});
+        layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
+        linear(ctx, y, normed, w, then);
+        append_cache(ctx, keys, values, y, k, ragged);
+    }
+    return {device.down(y), device.down(keys), device.down(values)};
+}
+
 // Runs one product and compares it with the sum in double.
 void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& weights, Shape shape,
                    Activation activation, bool with_bias, int residual) {
@@ -133,6 +172,22 @@ TEST_P(Linear, FusesEveryEpilogue) {
                     for (const int residual : {0, 1, 2})
                         check_product(device, GetParam(), weights, shape, activation, bias,
                                       residual);
+}
+
+TEST_P(Linear, NormAndAppendAreWhatTheyAreByThemselves) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const WeightCase& weights : kWeights)
+        for (const int64_t k : {96, 384, 1376})
+            for (const int64_t rows : {1, 2, 20, 40})
+                for (const Dtype cache : {Dtype::f16, Dtype::f32}) {
+                    SCOPED_TRACE(concat(name_of(weights.dtype), " rows ", rows, " K ", k));
+                    const auto run = [&](bool fused) {
+                        return normed_and_appended(device, GetParam(), weights.dtype, rows, k,
+                                                   cache, fused);
+                    };
+                    EXPECT_EQ(run(true), run(false));
+                }
 }
 
 TEST_P(Linear, ZeroRowsGiveNothing) {
@@ -301,6 +356,9 @@ TEST_P(LinearOnGpu, RowsAreTheSameBitsWhateverIsBesideThem) {
         for (const int64_t k : {51, 77, 240, 384, 1280, 2064})
             check_neighbours(device, GetParam().activations, weights.dtype, {300, 37, k},
                              {1, 7, 13, 30, 64, 128, 299});
+        for (const int64_t k : {3144, 5120})  // long slices
+            check_neighbours(device, GetParam().activations, weights.dtype, {64, 40, k},
+                             {1, 7, 8, 9});
         for (const int64_t k : {80, 384})  // many outputs are multiplied in other tiles
             check_neighbours(device, GetParam().activations, weights.dtype, {160, 16500, k},
                              {1, 5, 13, 30, 64, 100});
