@@ -160,6 +160,7 @@ struct RunConvertOptions {
 void run_convert(const RunConvertOptions& options, Console& console) {
     require_usage(options.names.size() == 2, "expected FROM and TO, found ", options.names.size(),
                   " arguments");
+    require_usage(!options.names[1].empty(), "expected a path TO, found an empty word");
     convert_model(find_any_model(options.names[0]), options.names[1], options.convert,
                   [&](const std::string& warning) { console.warning(warning); });
 }
@@ -197,10 +198,9 @@ void verify_tensors(const AnyModel& model, const fs::path& path, Console& consol
               << " values are there and finite\n";
 }
 
-void verify_transcripts(const VerifyOptions& options, const std::vector<Transcript>& transcripts,
-                        Console& console) {
-    const TranscriptCheck check =
-        check_transcripts(read_references(options.reference), transcripts);
+void verify_transcripts(const VerifyOptions& options, const std::vector<Transcript>& references,
+                        const std::vector<Transcript>& transcripts, Console& console) {
+    const TranscriptCheck check = check_transcripts(references, transcripts);
     for (const std::string& problem : check.problems) console.error(problem);
     for (const std::string& line : check.lines) std::cout << line << "\n";
     const double at_most = options.at_most.value_or(0);
@@ -219,12 +219,14 @@ void run_verify(const VerifyOptions& options, Console& console) {
     const AnyModel model = open_any_model(path);
     require_usage(recordings.empty() || model.whisper, path.string(),
                   ": expected a Whisper model to transcribe with, found one of GPT-2");
+    std::vector<Transcript> references;  // what cannot be compared is not worth hours of work
+    if (!recordings.empty()) references = read_references(options.reference);
     verify_tensors(model, path, console);
     if (recordings.empty() || console.failed()) return;
     Context ctx = options.compute.context(console);
     const std::vector<Transcript> transcripts =
         transcribe_files(ctx, *model.whisper, options.compute.dtype, recordings);
-    verify_transcripts(options, transcripts, console);
+    verify_transcripts(options, references, transcripts, console);
 }
 
 // --- the commands --------------------------------------------------------------------------------

@@ -151,8 +151,10 @@ void Flags::add(const char* name, std::vector<double>& value, const char* help, 
 void Flags::add(const char* name, std::vector<std::string>& value, const char* help) {
     std::string shown;
     for (const std::string& x : value) shown += (shown.empty() ? "" : ",") + x;
-    impl_->add(name, shown, help,
-               [&value](const std::string& text) { value = split_commas(text); });
+    impl_->add(name, shown, help, [&value, name = std::string(name)](const std::string& text) {
+        require_usage(!text.empty(), "--", name, ": expected at least one, found none");
+        value = split_commas(text);
+    });
 }
 
 void Flags::add(const char* name, std::string& value, const std::vector<std::string>& choices,

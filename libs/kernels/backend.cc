@@ -65,7 +65,8 @@ void ComputeOptions::flags(Flags& flags) {
     this->flags(
         flags, {"auto", "f32", "f16", "bf16", "int8"},
         "TYPE of the weights in memory; auto: as they are stored, quantised ones too, computing in "
-        "float32 on the CPU and in f16 on a GPU; int8 and bf16 trade accuracy for speed");
+        "float32 on the CPU, a few rows of quantised ones in integers of 16 bits, and in f16 on a "
+        "GPU; int8 and bf16 trade accuracy for speed");
 }
 
 void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,

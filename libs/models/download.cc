@@ -142,7 +142,17 @@ bool Downloader::fetch(const std::string& url, const fs::path& directory, const 
         fs::remove(part, failed);
         write_file(version, remote.version);
     }
-    persist([&] { transfer(url, remote, part); }, [&] { return size_or_0(part); });
+    const auto attempt = [&] {
+        try {
+            transfer(url, remote, part);
+        } catch (const ChangedFile&) {  // begin anew
+            remote = http_.ask(url);
+            fs::remove(part, failed);
+            write_file(version, remote.version);
+            throw;
+        }
+    };
+    persist(attempt, [&] { return size_or_0(part); });
     check_content(remote, url, part);
     fs::rename(part, whole);
     return true;

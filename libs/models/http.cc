@@ -180,6 +180,12 @@ void HttpClient::get(const std::string& url, uint64_t offset, const std::string&
         long status = 0;
         curl_easy_getinfo(impl_->curl, CURLINFO_RESPONSE_CODE, &status);
         begun = true;
+        if (!if_range.empty()) {
+            const bool by_tag = if_range.starts_with('"');
+            const std::string now = transfer.headers.get(by_tag ? "etag" : "last-modified");
+            if (!now.empty() && !now.starts_with("W/") && now != if_range)
+                throw ChangedFile(concat(url, ": expected version ", if_range, ", found ", now));
+        }
         if (status == 200) return begin(0);
         if (status != 206) fail_with(status, url);
         const std::string range = transfer.headers.get("content-range");

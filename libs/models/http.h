@@ -18,6 +18,12 @@ class TransferError : public Error {
     using Error::Error;
 };
 
+// The file is no longer what it was when the server was asked.
+class ChangedFile : public TransferError {
+  public:
+    using TransferError::TransferError;
+};
+
 class HttpClient {
   public:
     // Whom HTTPS trusts is the system's choice, or that of $SSL_CERT_FILE, as the curl command has
@@ -33,8 +39,8 @@ class HttpClient {
 
     // Gives a file's bytes from `offset` on to `take`. Before the first of them `begin` is told
     // where they begin: at `offset`, or at 0 where the server does not give parts or, unless it is
-    // empty, the file is no longer what `if_range` says (RemoteFile). Throws as ask(), and what
-    // `begin` and `take` throw.
+    // empty, the file is no longer what `if_range` says (RemoteFile). Throws as ask(), ChangedFile
+    // where the answer tells of another version than `if_range`, and what `begin` and `take` throw.
     void get(const std::string& url, uint64_t offset, const std::string& if_range,
              const std::function<void(uint64_t)>& begin,
              const std::function<void(std::string_view)>& take);

@@ -86,7 +86,9 @@ TranscriptCheck check_transcripts(const std::vector<Transcript>& references,
             concat(found->source, ": ", difference.empty() ? "as expected" : difference));
     }
     for (const Transcript* extra : pairs.extra)
-        check.problems.push_back(extra->name() + ": expected a reference of this name, found none");
+        check.problems.push_back(
+            extra->error.empty() ? extra->name() + ": expected a reference of this name, found none"
+                                 : extra->error);
     if (pairs.extra.size() == transcripts.size()) return check;
     check.percent = 100 * sum.word_rate().value_or(1);
     check.rate =

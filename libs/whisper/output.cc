@@ -67,7 +67,6 @@ void OutputOptions::check(bool words) const {
     for (const std::string& format : formats)
         require_usage(std::find(known.begin(), known.end(), format) != known.end(),
                       "--format: expected ", format_names(), ", found '", format, "'");
-    require_usage(!formats.empty(), "--format: expected at least one");
     require_usage(!directory.empty() || formats.size() == 1,
                   "--format: several formats need --output-dir DIR");
     check_layout(words);

@@ -166,7 +166,7 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
             }
 }
 
-// Zeros stay zeros, and what is beyond 16 bits beside a large value is lost.
+// Zeros stay zeros, a large value is what it is, and what is no number gives none.
 TEST(QuantizedProducts, RowsOfZerosAndOfOneLargeValue) {
     TestDevice device(kCpuCase);
     for (const Dtype dtype : kQuantized) {
@@ -183,6 +183,15 @@ TEST(QuantizedProducts, RowsOfZerosAndOfOneLargeValue) {
             EXPECT_EQ(found[i], 0);
             const double expected = -1e30 * values[i * k + 300];
             EXPECT_NEAR(found[n + i], expected, 4e-6 * 1e30) << name_of(dtype);
+        }
+        for (const float value : {NAN, INFINITY, -INFINITY}) {
+            inputs[k + 7] = value;
+            linear(device.ctx(), y, device.up(inputs, Dtype::f32, {2, k}), w);
+            const std::vector<float> none = device.down(y);
+            for (int64_t i = 0; i < n; ++i) {
+                EXPECT_EQ(none[i], 0);
+                EXPECT_TRUE(std::isnan(none[n + i])) << name_of(dtype);
+            }
         }
     }
 }

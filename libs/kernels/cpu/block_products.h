@@ -55,8 +55,11 @@ static inline void block_tile(float* y, int64_t ldy, const IntegerInputs& x, con
         const int first = static_cast<int>(p % kPieces * 32);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r, block += row_bytes) {
-            __builtin_prefetch(block + kRowsAhead * row_bytes +
-                               first * Block::kBytes / Block::kValues);
+            // An address that may be behind the last row: only the cache is asked.
+            __builtin_prefetch(reinterpret_cast<const void*>(
+                reinterpret_cast<uintptr_t>(block) +
+                static_cast<uintptr_t>(kRowsAhead * row_bytes +
+                                       first * Block::kBytes / Block::kValues)));
 #pragma GCC unroll kPartsAtOnce
             for (int step = first; step < first + 32; step += kStep) {
                 const int64_t k = p * 32 + step - first;

@@ -142,17 +142,25 @@ static void narrow(void* to, Dtype dtype, const float* from, int64_t n) {
     narrow_to(static_cast<float*>(to), from, n);
 }
 
+// to[i] = from[i] / factor, rounded, the largest of them `range`; returns the factor, which is NaN
+// where a value is not finite.
 template <class Integer>
 static float quantize_to(Integer* to, const float* from, int64_t n, float range) {
-    F top = Vec::set(0.0f);
+    const F zero = Vec::set(0.0f);
+    F top = zero, nothing = zero;  // a sum of zeros, unless a value is not finite
+    const auto look_at = [&](F v) {
+        top = Vec::max(top, Vec::max(v, Vec::sub(zero, v)));
+        nothing = Vec::add(nothing, Vec::mul(v, zero));
+    };
     int64_t i = 0;
-    for (; i + W <= n; i += W) {
-        const F v = Vec::load(from + i);
-        top = Vec::max(top, Vec::max(v, Vec::sub(Vec::set(0.0f), v)));
-    }
-    if (i < n) {
-        const F v = load_part(from + i, n - i);
-        top = Vec::max(top, Vec::max(v, Vec::sub(Vec::set(0.0f), v)));
+    for (; i + W <= n; i += W) look_at(Vec::load(from + i));
+    if (i < n) look_at(load_part(from + i, n - i));
+    float lanes[W];
+    Vec::store(lanes, nothing);
+    for (int64_t lane = 1; lane < W; ++lane) lanes[0] += lanes[lane];
+    if (lanes[0] != 0) {
+        for (i = 0; i < n; ++i) to[i] = 0;
+        return lanes[0];
     }
     const float largest = Vec::maximum(top);
     const F inverse = Vec::set(largest > 1e-30f ? range / largest : 0.0f);
