@@ -116,9 +116,9 @@ void run(const Options& options, Console& console) {
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.stage(name, shape, ms); };
     const std::unique_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
     const Bpe bpe = options.vocab.empty() ? file->tokenizer() : Bpe::load(options.vocab);
-    const gpt::Model model =
-        gpt::read_model(file->tensors(), file->config(),
-                        precision_of(options.compute.dtype, ctx.device), ctx.arena.source());
+    const gpt::Model model = gpt::read_model(file->tensors(), file->config(),
+                                             precision_of(options.compute.dtype, ctx.device),
+                                             ctx.arena.source(), ctx.threads);
     gpt::Generator generate(ctx, model, bpe, options.generate);
 
     ByteReader in(STDIN_FILENO, "stdin");

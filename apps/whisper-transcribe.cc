@@ -134,11 +134,11 @@ void transcribe_stdin(const Options& options, Console& console, int64_t& windows
         };
     const Precision precision = precision_of(options.compute.dtype, ctx.device);
     const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
-    const Model model = read_model(*file, precision, ctx.arena.source());
+    const Model model = read_model(*file, precision, ctx.arena.source(), ctx.threads);
     std::optional<Model> draft;
     if (!options.transcribe.draft_model.empty())
         draft = load_model(find_model(options.transcribe.draft_model, "whisper"), precision,
-                           ctx.arena.source());
+                           ctx.arena.source(), ctx.threads);
     const Tokenizer tokenizer = options.vocab.empty()
                                     ? file->tokenizer()
                                     : load_vocabulary(options.vocab, file->config().n_vocab);

@@ -44,9 +44,10 @@ class LayerReader {
 };
 
 Model read_tensors(TensorSource& source, const Config& config, Precision precision,
-                   const MemorySource& memory) {
-    Model model{
-        .config = config, .precision = precision, .weights = Weights(precision.weights, memory)};
+                   const MemorySource& memory, int threads) {
+    Model model{.config = config,
+                .precision = precision,
+                .weights = Weights(precision.weights, memory, threads)};
     LayerReader layers(source, model.weights, config);
     const int64_t c = config.n_embd;
     model.wte = model.weights.matrix({source.take("wte.weight", {config.n_vocab, c})});
@@ -68,14 +69,14 @@ Model read_tensors(TensorSource& source, const Config& config, Precision precisi
 }  // namespace
 
 Model read_model(TensorSource& source, const Config& config, Precision precision,
-                 const MemorySource& memory) {
-    return naming(source, [&] { return read_tensors(source, config, precision, memory); });
+                 const MemorySource& memory, int threads) {
+    return naming(source, [&] { return read_tensors(source, config, precision, memory, threads); });
 }
 
-Model load_model(const std::filesystem::path& path, Precision precision,
-                 const MemorySource& memory) {
+Model load_model(const std::filesystem::path& path, Precision precision, const MemorySource& memory,
+                 int threads) {
     const std::unique_ptr<ModelFile> file = open_model(path);
-    return read_model(file->tensors(), file->config(), precision, memory);
+    return read_model(file->tensors(), file->config(), precision, memory, threads);
 }
 
 }  // namespace hark::gpt

@@ -43,12 +43,12 @@ struct Model {
                       Tensor wanted, KeyValues& cache) const;
 };
 
-// Reads what open_model() finds at `path`. Throws Error naming file and tensor: one that is
-// missing, or whose shape is another than the config says.
+// Reads what open_model() finds at `path`, converted by `threads` of the CPU. Throws Error naming
+// file and tensor: one that is missing, or whose shape is another than the config says.
 Model load_model(const std::filesystem::path& path, Precision precision,
-                 const MemorySource& memory = cpu_memory());
+                 const MemorySource& memory = cpu_memory(), int threads = 1);
 // The same from any source of tensors.
 Model read_model(TensorSource& source, const Config& config, Precision precision,
-                 const MemorySource& memory = cpu_memory());
+                 const MemorySource& memory = cpu_memory(), int threads = 1);
 
 }  // namespace hark::gpt

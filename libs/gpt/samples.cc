@@ -47,7 +47,8 @@ std::string sample_text(Context& ctx, const Config& config, const ParameterLayou
                         const std::string& prompt, uint64_t index) {
     const Arena::Scope scope(ctx.arena);
     ParameterSource source(layout, parameters);
-    const Model model = read_model(source, config, precision_of("f32"), ctx.arena.source());
+    const Model model =
+        read_model(source, config, precision_of("f32"), ctx.arena.source(), ctx.threads);
     Generator generate(ctx, model, bpe, options);
     return prompt + generate(prompt, index, {}).text;
 }

@@ -1,7 +1,9 @@
 #include "kernels/weights.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <span>
@@ -11,6 +13,7 @@
 #include "core/half.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/parallel.h"
 
 namespace hark {
 namespace {
@@ -21,11 +24,6 @@ using Kind = Precision::Weights;
 using ReadRows = std::function<void(int64_t first, int64_t count, float* rows)>;
 
 constexpr int64_t kRowsAtOnce = 64;
-
-struct Part {
-    int64_t rows;
-    ReadRows read;
-};
 
 void check_stored(const char* what, const Tensor& stored, int rank) {
     require(stored.rank == rank && is_float(stored.dtype) && (stored || stored.size() == 0), what,
@@ -38,38 +36,43 @@ const std::byte* at(const Tensor& stored, int64_t element) {
            element * static_cast<int64_t>(size_of(stored.dtype));
 }
 
+void require_finite(bool finite) {
+    require(finite, "weights: found a value that is not a finite number");
+}
+
 void check_finite(std::span<const float> row) {
     // Infinity times 0 is not a number, and stays so in a sum.
     float sum = 0;
     for (const float value : row) sum += value * 0.0f;
-    require(sum == 0, "weights: found a value that is not a finite number");
+    require_finite(sum == 0);
 }
 
-// Calls use(n, row) for all rows of all parts, in order.
-void for_rows(const std::vector<Part>& parts, int64_t size,
-              const std::function<void(int64_t, std::span<const float>)>& use) {
-    std::vector<float> rows(static_cast<size_t>(kRowsAtOnce * size));
-    int64_t n = 0;
-    for (const Part& part : parts) {
-        for (int64_t first = 0; first < part.rows; first += kRowsAtOnce) {
-            const int64_t count = std::min(kRowsAtOnce, part.rows - first);
-            part.read(first, count, rows.data());
-            for (int64_t i = 0; i < count; ++i)
-                use(n++, {rows.data() + i * size, static_cast<size_t>(size)});
-        }
-    }
+// The same of n values as they are stored: none has all bits of its exponent.
+template <class Bits>
+void check_finite_bits(const std::byte* from, int64_t n, Bits exponent) {
+    const Bits* values = reinterpret_cast<const Bits*>(from);
+    Bits found = 0;
+    for (int64_t i = 0; i < n; ++i)
+        found = static_cast<Bits>(found | ((values[i] & exponent) == exponent));
+    require_finite(found == 0);
+}
+
+void check_finite(const std::byte* from, Dtype dtype, int64_t n) {
+    if (dtype == Dtype::f16) return check_finite_bits<uint16_t>(from, n, 0x7c00);
+    if (dtype == Dtype::bf16) return check_finite_bits<uint16_t>(from, n, 0x7f80);
+    check_finite_bits<uint32_t>(from, n, 0x7f800000);
+}
+
+void check_fits_f16(std::span<const float> row) {
+    const auto fits = [](float value) { return std::abs(value) < 65520.0f; };
+    bool all = true;
+    for (const float value : row) all &= fits(value);
+    if (all) return;
+    fail("weights: found ", *std::find_if_not(row.begin(), row.end(), fits),
+         ", which is beyond f16; use f32 or bf16");
 }
 
 bool fits_f16(float value) { return to_float(to_f16(value)) == value; }
-
-// What `keep` comes to.
-Kind kept(const std::vector<Part>& parts, int64_t size) {
-    bool fits = true;
-    for_rows(parts, size, [&](int64_t, std::span<const float> row) {
-        fits = fits && std::all_of(row.begin(), row.end(), fits_f16);
-    });
-    return fits ? Kind::f16 : Kind::f32;
-}
 
 Dtype dtype_of_kind(Kind kind) {
     switch (kind) {
@@ -82,47 +85,6 @@ Dtype dtype_of_kind(Kind kind) {
         default:
             return Dtype::f32;
     }
-}
-
-Matrix convert(Weights& weights, const std::vector<Part>& parts, int64_t size, Kind kind) {
-    if (kind == Kind::keep) kind = kept(parts, size);
-    if (kind == Kind::keep_f16) kind = Kind::f16;
-    int64_t rows = 0;
-    for (const Part& part : parts) rows += part.rows;
-    const Dtype dtype = dtype_of_kind(kind);
-    Matrix matrix;
-    matrix.values = weights.empty(dtype, {rows, size});
-    if (kind == Kind::int8) matrix.scales = weights.empty(Dtype::f32, {rows});
-    auto* to = static_cast<std::byte*>(matrix.values.data);
-    const CpuKernels& cpu = cpu_kernels();
-    for_rows(parts, size, [&](int64_t n, std::span<const float> row) {
-        check_finite(row);
-        if (kind == Kind::int8) {
-            matrix.scales.as<float>()[n] =
-                cpu.quantize(matrix.values.as<int8_t>() + n * size, row.data(), size);
-            return;
-        }
-        if (kind == Kind::f16)
-            for (const float value : row)
-                require(std::abs(value) < 65520.0f, "weights: found ", value,
-                        ", which is beyond f16; use f32 or bf16");
-        cpu.narrow(to + n * size * static_cast<int64_t>(size_of(dtype)), dtype, row.data(), size);
-    });
-    return matrix;
-}
-
-// Quantised parts of one type, one below the other.
-Matrix stacked(Weights& weights, std::initializer_list<Tensor> stored,
-               const std::vector<Part>& parts, int64_t size) {
-    for_rows(parts, size, [](int64_t, std::span<const float> row) { check_finite(row); });
-    int64_t rows = 0;
-    for (const Part& part : parts) rows += part.rows;
-    Matrix matrix;
-    matrix.values = weights.empty(stored.begin()->dtype, {rows, size});
-    auto* to = static_cast<std::byte*>(matrix.values.data);
-    for (const Tensor& tensor : stored)
-        to = std::copy_n(static_cast<const std::byte*>(tensor.data), tensor.bytes(), to);
-    return matrix;
 }
 
 bool are_of_one_quantized_type(std::initializer_list<Tensor> stored) {
@@ -153,43 +115,160 @@ int64_t common_length(const char* what, std::initializer_list<Tensor> stored, in
     return length;
 }
 
+// Where `use` throws for several, the first one's Error is thrown.
+template <class Use>
+void for_ranges(int threads, int64_t n, const Use& use) {
+    const int64_t workers = std::clamp<int64_t>(threads, 1, std::max<int64_t>(n, 1));
+    std::vector<std::exception_ptr> failed(static_cast<size_t>(workers));
+    parallel_for(static_cast<int>(workers), workers, [&](int64_t i) {
+        try {
+            use(i * n / workers, (i + 1) * n / workers);
+        } catch (...) {
+            failed[static_cast<size_t>(i)] = std::current_exception();
+        }
+    });
+    for (const std::exception_ptr& why : failed)
+        if (why) std::rethrow_exception(why);
+}
+
 }  // namespace
 
+// Rows that lie one below the other in a matrix.
+struct Weights::Part {
+    int64_t rows;
+    ReadRows read;
+    Tensor stored;  // where the rows lie as they are to be, but for their type
+};
+
 Tensor zeros_of(int64_t n) { return Tensor(nullptr, Dtype::f32, {n}); }
+
+// Calls use(n, row) for row n of the matrix that the parts are, in any order, on the threads.
+void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
+                       const std::function<void(int64_t, std::span<const float>)>& use) const {
+    struct Run {
+        const Part& part;
+        int64_t first, n;
+    };
+    std::vector<Run> runs;
+    int64_t n = 0;
+    for (const Part& part : parts) {
+        for (int64_t first = 0; first < part.rows; first += kRowsAtOnce)
+            runs.push_back({part, first, n + first});
+        n += part.rows;
+    }
+    for_ranges(threads_, std::ssize(runs), [&](int64_t begin, int64_t end) {
+        std::vector<float> rows(static_cast<size_t>(kRowsAtOnce * size));
+        for (int64_t i = begin; i < end; ++i) {
+            const auto& [part, first, at] = runs[static_cast<size_t>(i)];
+            const int64_t count = std::min(kRowsAtOnce, part.rows - first);
+            part.read(first, count, rows.data());
+            for (int64_t k = 0; k < count; ++k)
+                use(at + k, {rows.data() + k * size, static_cast<size_t>(size)});
+        }
+    });
+}
+
+// What `keep` comes to.
+Precision::Weights Weights::kept(const std::vector<Part>& parts, int64_t size) const {
+    std::atomic<bool> fits = true;
+    if (!are_stored(parts, Dtype::f16))
+        for_rows(parts, size, [&](int64_t, std::span<const float> row) {
+            if (!std::all_of(row.begin(), row.end(), fits_f16)) fits = false;
+        });
+    return fits ? Kind::f16 : Kind::f32;
+}
+
+bool Weights::are_stored(const std::vector<Part>& parts, Dtype dtype) {
+    return std::all_of(parts.begin(), parts.end(),
+                       [&](const Part& part) { return part.stored && part.stored.dtype == dtype; });
+}
+
+// Parts of one type, one below the other.
+Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
+    const Dtype dtype = parts.front().stored.dtype;
+    const auto bytes = static_cast<int64_t>(row_bytes(dtype, size));
+    if (is_quantized(dtype))
+        for_rows(parts, size, [](int64_t, std::span<const float> row) { check_finite(row); });
+    int64_t rows = 0;
+    for (const Part& part : parts) rows += part.rows;
+    const Tensor values = take(memory_, Tensor(nullptr, dtype, {rows, size}));
+    auto* to = static_cast<std::byte*>(values.data);
+    for (const Part& part : parts) {
+        const auto* from = static_cast<const std::byte*>(part.stored.data);
+        for_ranges(threads_, part.rows, [&](int64_t begin, int64_t end) {
+            if (!is_quantized(dtype))
+                check_finite(from + begin * bytes, dtype, (end - begin) * size);
+            if (memory_.device == Device::cpu)
+                std::copy(from + begin * bytes, from + end * bytes, to + begin * bytes);
+        });
+        if (memory_.device != Device::cpu)
+            memory_.write(to, from, static_cast<size_t>(part.rows * bytes));
+        to += part.rows * bytes;
+    }
+    return {values, {}};
+}
+
+Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind) {
+    if (kind == Kind::keep) kind = kept(parts, size);
+    if (kind == Kind::keep_f16) kind = Kind::f16;
+    const Dtype dtype = dtype_of_kind(kind);
+    if (are_stored(parts, dtype)) return as_stored(parts, size);
+    int64_t rows = 0;
+    for (const Part& part : parts) rows += part.rows;
+    Matrix matrix;
+    matrix.values = empty(dtype, {rows, size});
+    if (kind == Kind::int8) matrix.scales = empty(Dtype::f32, {rows});
+    auto* to = static_cast<std::byte*>(matrix.values.data);
+    const CpuKernels& cpu = cpu_kernels();
+    for_rows(parts, size, [&](int64_t n, std::span<const float> row) {
+        check_finite(row);
+        if (kind == Kind::int8) {
+            matrix.scales.as<float>()[n] =
+                cpu.quantize(matrix.values.as<int8_t>() + n * size, row.data(), size);
+            return;
+        }
+        if (kind == Kind::f16) check_fits_f16(row);
+        cpu.narrow(to + n * size * static_cast<int64_t>(size_of(dtype)), dtype, row.data(), size);
+    });
+    return {settled(matrix.values), settled(matrix.scales)};
+}
 
 Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights precision) {
     const int64_t size = common_length("rows", stored, 1);
     std::vector<Part> parts;
     for (const Tensor& tensor : stored)
-        parts.push_back({tensor.dim(0), [tensor](int64_t first, int64_t count, float* rows) {
+        parts.push_back({tensor.dim(0),
+                         [tensor](int64_t first, int64_t count, float* rows) {
                              widen_rows(rows, tensor, first, count);
-                         }});
+                         },
+                         tensor});
     const bool keeps = precision == Kind::keep || precision == Kind::keep_f16;
-    if (keeps && are_of_one_quantized_type(stored))
-        return settled(stacked(*this, stored, parts, size));
-    return settled(convert(*this, parts, size, precision));
+    if (keeps && are_of_one_quantized_type(stored)) return as_stored(parts, size);
+    return converted(parts, size, precision);
 }
 
 Matrix Weights::transposed(std::initializer_list<Tensor> stored, Precision::Weights precision) {
     const int64_t size = common_length("columns", stored, 0);
     std::vector<Part> parts;
     for (const Tensor& tensor : stored)
-        parts.push_back({tensor.dim(1), [tensor, size](int64_t first, int64_t count, float* rows) {
+        parts.push_back({tensor.dim(1),
+                         [tensor, size](int64_t first, int64_t count, float* rows) {
                              float column[kRowsAtOnce];
                              for (int64_t k = 0; k < size; ++k) {
                                  cpu_kernels().widen(column, at(tensor, k * tensor.dim(1) + first),
                                                      tensor.dtype, count);
                                  for (int64_t i = 0; i < count; ++i) rows[i * size + k] = column[i];
                              }
-                         }});
-    return settled(convert(*this, parts, size, precision));
+                         },
+                         {}});
+    return converted(parts, size, precision);
 }
 
 Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
     check_stored("weights", stored, 3);
     const int64_t channels = stored.dim(1), taps = stored.dim(2), size = channels * taps;
-    std::vector<float> row(static_cast<size_t>(size));
     const auto read = [&](int64_t first, int64_t count, float* rows) {
+        std::vector<float> row(static_cast<size_t>(size));
         for (int64_t n = first; n < first + count; ++n, rows += size) {
             cpu_kernels().widen(row.data(), at(stored, n * size), stored.dtype, size);
             for (int64_t c = 0; c < channels; ++c)
@@ -197,7 +276,7 @@ Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
                     rows[tap * channels + c] = row[static_cast<size_t>(c * taps + tap)];
         }
     };
-    return settled(convert(*this, {{stored.dim(0), read}}, size, precision));
+    return converted({{stored.dim(0), read, {}}}, size, precision);
 }
 
 Tensor Weights::vector(std::initializer_list<Tensor> parts) {
@@ -232,15 +311,14 @@ Tensor Weights::table(Tensor stored) {
 }
 
 Tensor Weights::empty(Dtype dtype, std::initializer_list<int64_t> shape) {
-    const Tensor tensor = take(cpu_memory(), Tensor(nullptr, dtype, shape));
-    bytes_ += tensor.bytes();
-    return tensor;
+    return take(cpu_memory(), Tensor(nullptr, dtype, shape));
 }
 
 Tensor Weights::take(const MemorySource& memory, Tensor view) {
     view.data = memory.allocate(std::max<size_t>(view.bytes(), 1));
     view.device = memory.device;
     blocks_.emplace_back(view.data, memory.release);
+    bytes_ += view.bytes();
     return view;
 }
 
@@ -249,6 +327,7 @@ Tensor Weights::settled(Tensor host) {
     const Tensor settled = take(memory_, host);
     memory_.write(settled.data, host.data, host.bytes());
     std::erase_if(blocks_, [&](const Block& block) { return block.get() == host.data; });
+    bytes_ -= host.bytes();
     return settled;
 }
 

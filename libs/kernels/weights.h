@@ -8,14 +8,16 @@
 //     block.c_fc = weights.transposed({stored});           // GPT-2's Conv1D, stored (in, out)
 //     conv1 = weights.convolution(stored);                 // (N, C, 3) -> (N, 3 * C)
 //
-// Stored tensors are f32, f16 or bf16, those of matrix() also quantised, and are only read; once a call returns, their pages may go
-// (SafetensorsFile::forget). Nothing is kept but the result. Functions throw Error where dtypes,
-// ranks or lengths do not fit, or a value is not finite.
+// Stored tensors are f32, f16 or bf16, those of matrix() also quantised, and are only read; once a
+// call returns, their pages may go (SafetensorsFile::forget). Nothing is kept but the result.
+// Functions throw Error where dtypes, ranks or lengths do not fit, or a value is not finite.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/tensor.h"
@@ -29,17 +31,18 @@ Tensor zeros_of(int64_t n);
 
 class Weights {
   public:
-    // What the functions give lies in `memory`, the CPU's or a GPU's.
+    // What the functions give lies in `memory`, the CPU's or a GPU's. `threads` of the CPU read and
+    // convert.
     explicit Weights(Precision::Weights precision = Precision::Weights::keep,
-                     const MemorySource& memory = cpu_memory())
-        : memory_(memory), precision_(precision) {}
+                     const MemorySource& memory = cpu_memory(), int threads = 1)
+        : memory_(memory), precision_(precision), threads_(threads) {}
     Weights(Weights&&) = default;
     Weights& operator=(Weights&&) = default;
 
     // The parts (N1, K), (N2, K), ... one below the other: (N1 + N2 + ..., K) in the precision
     // given to the constructor, or in another one.
-    // keep: quantised parts of one type as they are; else f16 where every value of all parts fits it
-    // exactly, else f32. keep_f16: quantised parts likewise, else f16. f16 and bf16: rounded to
+    // keep: quantised parts of one type as they are; else f16 where every value of all parts fits
+    // it exactly, else f32. keep_f16: quantised parts likewise, else f16. f16 and bf16: rounded to
     // nearest even; f16 refuses a value beyond its range. int8: symmetric, a scale a row,
     // amax / 127, rounded to nearest; a row of zeros has scale 0.
     Matrix matrix(std::initializer_list<Tensor> parts) { return matrix(parts, precision_); }
@@ -66,9 +69,15 @@ class Weights {
     size_t bytes() const { return bytes_; }  // what all of them take together
 
   private:
+    struct Part;
+    void for_rows(const std::vector<Part>& parts, int64_t size,
+                  const std::function<void(int64_t, std::span<const float>)>& use) const;
+    Precision::Weights kept(const std::vector<Part>& parts, int64_t size) const;
+    static bool are_stored(const std::vector<Part>& parts, Dtype dtype);
+    Matrix as_stored(const std::vector<Part>& parts, int64_t size);
+    Matrix converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind);
     // Takes what empty() gave, filled in, to where this model's weights lie.
     Tensor settled(Tensor host);
-    Matrix settled(const Matrix& host) { return {settled(host.values), settled(host.scales)}; }
     Tensor take(const MemorySource& memory, Tensor view);
 
     using Block = std::unique_ptr<void, void (*)(void*)>;
@@ -76,6 +85,7 @@ class Weights {
     std::vector<Block> blocks_;
     size_t bytes_ = 0;
     Precision::Weights precision_;
+    int threads_ = 1;
 };
 
 }  // namespace hark

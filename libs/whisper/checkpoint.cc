@@ -97,8 +97,8 @@ Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config,
 }
 
 Model read_tensors(TensorSource& file, const Config& config, Precision precision,
-                   const MemorySource& memory) {
-    Weights weights(precision.weights, memory);
+                   const MemorySource& memory, int threads) {
+    Weights weights(precision.weights, memory, threads);
     Encoder encoder = read_encoder(file, weights, config, precision.weights);
     Decoder decoder = read_decoder(file, weights, config, precision.weights);
     encoder.activations = decoder.activations = precision.activations;
@@ -108,22 +108,23 @@ Model read_tensors(TensorSource& file, const Config& config, Precision precision
 
 }  // namespace
 
-Model read_model(ModelFile& file, Precision precision, const MemorySource& memory) {
+Model read_model(ModelFile& file, Precision precision, const MemorySource& memory, int threads) {
     if (precision.weights == Precision::Weights::keep && file.int8())
         precision = precision_of("int8");
-    return naming(file.tensors(),
-                  [&] { return read_tensors(file.tensors(), file.config(), precision, memory); });
+    return naming(file.tensors(), [&] {
+        return read_tensors(file.tensors(), file.config(), precision, memory, threads);
+    });
 }
 
-Model load_model(const std::filesystem::path& path, Precision precision,
-                 const MemorySource& memory) {
-    return read_model(*open_model(path), precision, memory);
+Model load_model(const std::filesystem::path& path, Precision precision, const MemorySource& memory,
+                 int threads) {
+    return read_model(*open_model(path), precision, memory, threads);
 }
 
 Model random_model(const Config& config, Precision precision, uint64_t seed,
                    const MemorySource& memory) {
     RandomTensors file(seed);
-    return read_tensors(file, config, precision, memory);
+    return read_tensors(file, config, precision, memory, 1);
 }
 
 }  // namespace hark::whisper

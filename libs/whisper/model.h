@@ -136,12 +136,13 @@ struct Model {
     Weights weights;
 };
 
-// Reads a model's tensors. Throws Error naming file and tensor: one that is missing, or whose shape
-// is another than the config says.
-Model read_model(ModelFile& file, Precision precision, const MemorySource& memory = cpu_memory());
+// Reads a model's tensors, converted by `threads` of the CPU. Throws Error naming file and tensor:
+// one that is missing, or whose shape is another than the config says.
+Model read_model(ModelFile& file, Precision precision, const MemorySource& memory = cpu_memory(),
+                 int threads = 1);
 // The same of what open_model() finds at `path`.
 Model load_model(const std::filesystem::path& path, Precision precision,
-                 const MemorySource& memory = cpu_memory());
+                 const MemorySource& memory = cpu_memory(), int threads = 1);
 
 // A model of `config` with random weights (seeded), for benchmarks.
 Model random_model(const Config& config, Precision precision, uint64_t seed,

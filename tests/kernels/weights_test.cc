@@ -1,6 +1,8 @@
 #include "kernels/weights.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "support/ops.h"
@@ -130,4 +132,52 @@ TEST(Weights, SayHowMuchTheyTake) {
 }
 
 }  // namespace
+// On so many threads, in memory of so many types: the same values, and the first row's error.
+TEST(Weights, DoNotDependOnTheThreads) {
+    TestDevice device(kCpuCase);
+    constexpr int64_t kRows = 333, kSize = 40;
+    for (const Dtype stored : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+        const std::vector<float> values =
+            TestDevice::rounded(random_values(kRows * kSize, 9), stored);
+        const Tensor from = device.up(values, stored, {kRows, kSize});
+        for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8}) {
+            SCOPED_TRACE(concat(name_of(stored), " as ", static_cast<int>(kind)));
+            Weights one(kind), many(kind, cpu_memory(), 5);
+            const Matrix expected = one.matrix({from, from}), found = many.matrix({from, from});
+            ASSERT_EQ(found.values.dtype, expected.values.dtype);
+            ASSERT_EQ(found.values.dim(0), 2 * kRows);
+            EXPECT_EQ(std::memcmp(found.values.data, expected.values.data, found.values.bytes()),
+                      0);
+            if (kind == Kind::int8) {
+                EXPECT_EQ(values_of(found), values_of(expected));
+            }
+            EXPECT_EQ(one.bytes(), many.bytes());
+        }
+    }
+    std::vector<float> broken = random_values(kRows * kSize, 10);
+    broken[7 * kSize] = 70000, broken[300 * kSize] = 80000;
+    Weights weights(Kind::f16, cpu_memory(), 5);
+    try {
+        weights.matrix({device.up(broken, Dtype::f32, {kRows, kSize})});
+        FAIL() << "70000 was taken";
+    } catch (const Error& why) {
+        EXPECT_NE(std::string(why.what()).find("70000"), std::string::npos) << why.what();
+    }
+}
+
+// Of every type, in every row, stored as it is wanted or not.
+TEST(Weights, RefuseWhatIsNotFinite) {
+    TestDevice device(kCpuCase);
+    for (const Dtype stored : {Dtype::f32, Dtype::f16, Dtype::bf16})
+        for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8})
+            for (const float value : {INFINITY, -INFINITY, NAN})
+                for (const size_t place : {0, 70 * 8 + 3, 100 * 8 - 1}) {
+                    std::vector<float> values = random_values(100 * 8, 11);
+                    values[place] = value;
+                    Weights weights(kind, cpu_memory(), 3);
+                    EXPECT_THROW(weights.matrix({device.up(values, stored, {100, 8})}), Error)
+                        << name_of(stored) << " " << place << " " << value;
+                }
+}
+
 }  // namespace hark::test
