@@ -308,6 +308,18 @@ __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 3) unfold_kernel
     }
 }
 
+// Long splits are half as many results to write, to read and to add up; short ones fill the
+// multiprocessors better at some numbers of rows. What counts is a usual one.
+int split_keys() {
+    constexpr int64_t kUsualRows = 128;
+    const auto keys_of_a_block = [&](int split) {
+        const int64_t splits = kMostFoldedSplits * kFoldedSplit / split;
+        return ceil_div(kUsualRows * splits, multiprocessors()) * split;
+    };
+    constexpr int kLong = 2 * kFoldedSplit;
+    return keys_of_a_block(kLong) <= keys_of_a_block(kFoldedSplit) ? kLong : kFoldedSplit;
+}
+
 void check(const Tensor& out, const Tensor& q, const Tensor& heard, const Matrix& kv,
            const Tensor& kv_bias, int64_t heads, const Ragged& rows) {
     constexpr const char* kOp = "folded_attention";
@@ -388,7 +400,10 @@ void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Ma
     args.c = static_cast<int>(c);
     args.heads = static_cast<int>(heads);
     args.one_each = rows.max_queries == 1 && rows.sequences() == all;
-    args.splits = static_cast<int>(std::max<int64_t>(1, ceil_div(rows.max_length, kFoldedSplit)));
+    args.settled = rows.settled;
+    args.split_keys = split_keys();
+    args.splits =
+        static_cast<int>(std::max<int64_t>(1, ceil_div(rows.max_length, args.split_keys)));
     args.scale_log2 = scale * static_cast<float>(M_LOG2E);
 
     const Arena::Scope scope(ctx.arena);

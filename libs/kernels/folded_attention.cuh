@@ -1,9 +1,10 @@
 // folded_attention on the GPU, in three kernels:
 //   fold_queries       q'[row][h] = q_h Wk_h, C columns a head, rounded to q's type;
-//   attend_folded      a block for one row and kFoldedSplit of its keys: the softmax of q' X^T over
+//   attend_folded      a block for one row and a split of its keys: the softmax of q' X^T over
 //                      these keys, for all heads or 8 of them, times X;
 //   unfold_values      adds the splits up, out_h = (their sum) Wv_h^T + bv_h.
-// How a sum is cut depends on C alone: the bits of a row's result are the same in every grid.
+// How a sum is cut depends on C and the GPU alone: the bits of a row's result are the same in every
+// grid.
 #pragma once
 
 #include "kernels/cuda_common.cuh"
@@ -11,7 +12,7 @@
 
 namespace hark::cuda {
 
-constexpr int kFoldedSplit = 384;         // keys of a block
+constexpr int kFoldedSplit = 384;         // keys of a split, or twice as many
 constexpr int kMostFoldedSplits = 4;      // can_fold()'s 1536 frames
 constexpr int kFoldedHead = 64;           // channels of a head
 constexpr int kFoldedWarps = 8;           // of a block; each owns C / 8 columns
@@ -26,7 +27,8 @@ struct FoldedArgs {
     int sequences, slots, frames, c, heads;
     int first_row, rows;  // of this launch, packed rows
     bool one_each;        // every sequence has one row
-    int splits;
+    bool settled;         // X may be read before the kernels in front have ended
+    int split_keys, splits;
     float scale_log2;  // scale * log2(e): the softmax runs on powers of two
     // Scratch. 16-bit values stand as the matrix units take them, 16 columns (block) at a time:
     // lane 4 g + t of a fragment has the columns 2t, 2t + 1, 2t + 8 and 2t + 9 of its block.

@@ -17,7 +17,7 @@ constexpr int kThreads = kComputing + (HARK_HOPPER_CODE ? kCopying : 0);
 constexpr int kStage = 16;  // keys
 constexpr int kMostStages = 5;
 constexpr int kNever = -1;
-constexpr int64_t kMostAsked = 16 << 20;  // bytes
+constexpr int64_t kMostAsked = 16 << 20, kMostKept = 64 << 20;  // bytes
 
 // Shared memory of a block for `heads` heads in tiles of 8.
 struct Layout {
@@ -69,9 +69,9 @@ struct Keys {
         const int slot = b == kNever ? -1 : args.slot[b], length = b == kNever ? 0 : args.length[b];
         valid = 0 <= slot && slot < args.slots && 0 <= length && length <= args.frames;
         if (!valid) return;
-        count = min(max(length - item.split * kFoldedSplit, 0), kFoldedSplit);
+        count = min(max(length - item.split * args.split_keys, 0), args.split_keys);
         first = static_cast<const T*>(args.heard) +
-                (int64_t{slot} * args.frames + item.split * kFoldedSplit) * args.c;
+                (int64_t{slot} * args.frames + item.split * args.split_keys) * args.c;
     }
     // Behind the last key comes the last one again: it weighs nothing there.
     __device__ const T* at(int key, int c) const {
@@ -114,8 +114,10 @@ struct Copies {
     }
 #if HARK_HOPPER_CODE
     // All stages, each once all warps have read what lies in its place. For one warp.
-    __device__ void run(uint64_t* arrived, uint64_t* read, int stages) {
+    // With `evict` the L2 cache is to forget them first.
+    __device__ void run(uint64_t* arrived, uint64_t* read, int stages, bool evict) {
         const int lane = threadIdx.x % 32;
+        const uint64_t policy = hopper::cache_policy(evict);
         int place = 0;
         for (uint32_t parity = 1; has(); advance()) {
             hopper::wait(read[place], parity);
@@ -123,11 +125,11 @@ struct Copies {
             __syncwarp();
             if (lane < kStage)
                 asm volatile(
-                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                    "[%0], [%1], %2, [%3];" ::"r"(
+                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                    ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
                         hopper::shared_address(ring + (place * kStage + lane) * pitch)),
                     "l"(keys.at(stage * kStage + lane, args.c)), "r"(2 * args.c),
-                    "r"(hopper::shared_address(arrived + place))
+                    "r"(hopper::shared_address(arrived + place)), "l"(policy)
                     : "memory");
             if (++place == stages) place = 0, parity ^= 1;
         }

@@ -89,7 +89,7 @@ __device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* s
 // split.
 template <class T, int Steps, int HeadTiles, int TileKeys>
 __global__ void __launch_bounds__(kThreads, 1)
-    attend_kernel(FoldedArgs args, int stages, int groups, int items, bool ask) {
+    attend_kernel(FoldedArgs args, int stages, int groups, int items, bool ask, bool evict) {
     let_next_start();
     extern __shared__ __align__(16) unsigned char shared[];
     const Layout at(args.c, min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
@@ -114,12 +114,14 @@ __global__ void __launch_bounds__(kThreads, 1)
         hopper::fence_init();
     }
     __syncthreads();
-    wait_for_previous();
-    if (threadIdx.x >= kComputing) {
+    const bool copies = threadIdx.x >= kComputing, early = copies && args.settled;
+    if (!early) wait_for_previous();
+    if (copies) {
         hopper::give_registers<40>();
         if (threadIdx.x < kComputing + 32)
             Copies<T, HeadTiles, TileKeys>(args, shared, at.pitch, groups, items)
-                .run(arrived, read, stages);
+                .run(arrived, read, stages, evict);
+        if (early) wait_for_previous();
     } else {
         hopper::take_registers<232>();
         compute<T, Steps, HeadTiles, TileKeys>(args, shared, at, stages, groups, items);
@@ -145,14 +147,16 @@ void launch(Context& ctx, const FoldedArgs& args, int stages) {
     const Layout layout(args.c, std::min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
     const auto kernel = attend_kernel<T, Steps, HeadTiles, TileKeys>;
     // The L2 cache is asked for keys only where it can hold them: else they are read twice.
-    const bool ask = int64_t{args.rows} * args.splits * kFoldedSplit * args.c * 2 <= kMostAsked &&
-                     items <= multiprocessors();
+    const int64_t bytes = int64_t{args.rows} * args.splits * args.split_keys * args.c * 2;
+    const bool ask = bytes <= kMostAsked && items <= multiprocessors();
+    // Keys that the next layer would not find there any more are not to push out what it would.
+    const bool evict = args.one_each && bytes > kMostKept;
     const auto* code = reinterpret_cast<const void*>(kernel);
     const int threads = kComputing + (has_hopper_code(code) ? kCopying : 0);
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, layout.bytes));
     launch_early(ctx, kernel, static_cast<unsigned>(std::min(items, multiprocessors())), threads,
-                 layout.bytes, args, stages, groups, items, ask);
+                 layout.bytes, args, stages, groups, items, ask, evict);
 }
 
 // Few rows are spread over more blocks, each with 8 of the heads. Tiles of 32 keys in 5 stages

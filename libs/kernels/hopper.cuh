@@ -74,6 +74,17 @@ __device__ inline void arrive_expecting(uint64_t& barrier, uint32_t bytes) {
         : "memory");
 }
 
+// createpolicy.fractional: how long the L2 cache keeps what a copy brings.
+__device__ inline uint64_t cache_policy(bool forget_first) {
+    uint64_t policy;
+    if (forget_first) {
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    } else {
+        asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    }
+    return policy;
+}
+
 // mbarrier.try_wait.parity, until the phase of that parity has ended.
 __device__ inline void wait(uint64_t& barrier, uint32_t parity) {
     uint32_t done;
