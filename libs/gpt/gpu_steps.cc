@@ -60,7 +60,8 @@ GpuSteps::GpuSteps(Context& ctx, const Model& model, int64_t vocabulary,
       model_(model),
       session_(ctx, model),
       memory_(ctx.arena.source()),
-      host_memory_(ctx.host_arena.source()) {
+      host_memory_(ctx.host_arena.source()),
+      scratch_(ctx) {
     const auto bytes = [](Arena& arena, int64_t n) {
         return arena.tensor(Dtype::u8, {n}).as<uint8_t>();
     };
@@ -136,7 +137,7 @@ void GpuSteps::step(Context& ctx, int64_t most_keys) {
 
 void GpuSteps::launch() {
     const int64_t most_keys = keys_of_recording(prompt_ + launched_, model_.config.n_positions);
-    Captured& captured = captured_.try_emplace(most_keys, ctx_).first->second;
+    Captured& captured = captured_.try_emplace(most_keys, scratch_).first->second;
     captured([&](Context& ctx) { step(ctx, most_keys); });
     ++launched_;
 }

@@ -33,6 +33,7 @@ class GpuSteps : public Steps {
     Arena memory_, host_memory_;
     SampleCall call_;  // but for the logits
     Tensor start_, slot_;
+    CaptureScratch scratch_;
     std::map<int64_t, Captured> captured_;  // by the keys that there are at most
     int64_t most_ = 0, launched_ = 0, taken_ = 0, prompt_ = 0;
     uint32_t serial_ = 1;  // of the next choice to be taken

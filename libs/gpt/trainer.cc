@@ -53,7 +53,7 @@ Trainer::Trainer(Context& ctx, Grid& grid, const Config& config, const TrainOpti
     norms_ = memory_.tensor(Dtype::f32, {grid.all().size() * std::ssize(segments_) + 1});
     for (Tensor* ids : batch_.all()) *ids = memory_.tensor(Dtype::i32, {rows});
     if (sharded_) side_.emplace(ctx);
-    if (ctx.on_cuda()) recorded_.emplace(ctx);
+    if (ctx.on_cuda()) recorded_.emplace(scratch_.emplace(ctx));
 }
 
 void Trainer::parameters_are_of(int64_t step) {

@@ -114,8 +114,9 @@ class Trainer {
     TrainingOrder order_;
     BatchReader reader_;
     BatchRows val_rows_;
-    std::vector<Segment> segments_;     // one where the moments are whole
-    std::optional<SideStream> side_;    // where segments go between the ranks, if in parts
+    std::vector<Segment> segments_;   // one where the moments are whole
+    std::optional<SideStream> side_;  // where segments go between the ranks, if in parts
+    std::optional<CaptureScratch> scratch_;
     std::optional<Captured> recorded_;  // a batch's gradients, on a GPU
     Outliers outliers_;
 };

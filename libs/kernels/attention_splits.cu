@@ -88,6 +88,13 @@ __global__ void __launch_bounds__(kThreads)
     if (j >= n) return wait_for_previous();
     const int first = blockIdx.x * kSplit;
     const int count = max(0, min(args.visible(b, n, j) - first, kSplit));
+    float* part = part_of(parts, args, splits, blockIdx.z, h, blockIdx.x);
+    if (count == 0 && splits > 1) {  // what an empty part comes to below
+        wait_for_previous();
+        for (int i = threadIdx.x; i < args.d + 2; i += kThreads)
+            part[i] = i == args.d ? -INFINITY : 0.0f;
+        return;
+    }
     const int group = threadIdx.x / G, channel = threadIdx.x % G * kChannels;
     const bool has_channels = channel < args.d;
     const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
@@ -203,7 +210,6 @@ __global__ void __launch_bounds__(kThreads)
         for (int c = 0; c < kChannels; ++c) sums[threadIdx.x / 32][channel + c] = acc[c];
     __syncthreads();
 
-    float* part = part_of(parts, args, splits, blockIdx.z, h, blockIdx.x);
     for (int c = threadIdx.x; c < args.d; c += kThreads) {
         float total = 0;
         for (int warp = 0; warp < kWarps; ++warp) total += sums[warp][c];

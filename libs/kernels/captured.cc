@@ -5,23 +5,34 @@
 namespace hark {
 
 // No stage is timed in a recording: on_stage is left empty.
-Captured::Captured(const Context& ctx)
+CaptureScratch::CaptureScratch(const Context& ctx)
     : ctx_(Device::cuda, ctx.device_index, ctx.arena.source(), ctx.host_arena.source(), ctx.threads,
            ctx.stream, ctx.handles) {}
 
+// What is taken first of an empty arena joins its blocks.
+const void* CaptureScratch::begin() {
+    const Arena::Scope scope(ctx_.arena);
+    return ctx_.arena.tensor(Dtype::u8, {1}).data;
+}
+
 void Captured::operator()(const std::function<void(Context&)>& work) {
-    const bool first = !recorded_ && ctx_.arena.capacity() == 0;
-    if (!recorded_) {
-        const Arena::Scope scope(ctx_.arena);
-        ctx_.arena.tensor(Dtype::u8, {1});  // joins the first run's blocks, which frees memory
-    }
+    const void* begin = scratch_.begin();
+    if (begin != begin_) recorded_ = nullptr;
+    Context& ctx = scratch_.context();
     const auto run = [&] {
-        const Arena::Scope scope(ctx_.arena);
-        work(ctx_);
+        const Arena::Scope scope(ctx.arena);
+        work(ctx);
     };
-    if (first) return run();
-    if (!recorded_) recorded_ = cuda_ops().capture(ctx_, run);
-    cuda_ops().replay(ctx_, recorded_.get());
+    if (!has_run_) {
+        run();
+        has_run_ = true;
+        return;
+    }
+    if (!recorded_) {
+        recorded_ = cuda_ops().capture(ctx, run);
+        begin_ = begin;
+    }
+    cuda_ops().replay(ctx, recorded_.get());
 }
 
 }  // namespace hark

@@ -19,22 +19,41 @@ inline int64_t keys_of_recording(int64_t longest, int64_t capacity) {
     return std::min(std::max(keys, kFewest), capacity);
 }
 
+// Scratch of recorded works that are never on their way side by side, so that it is as large as the
+// largest of them takes.
+class CaptureScratch {
+  public:
+    // On the GPU and the stream of `ctx`, with its handles.
+    explicit CaptureScratch(const Context& ctx);
+    CaptureScratch(const CaptureScratch&) = delete;
+    CaptureScratch& operator=(const CaptureScratch&) = delete;
+
+    Context& context() { return ctx_; }
+    // Where it lies, while no work takes from it: in one block, and elsewhere once a work has taken
+    // more than all before, which waits for the GPU.
+    const void* begin();
+
+  private:
+    Context ctx_;
+};
+
 class Captured {
   public:
-    // Runs on the stream of `ctx`, a context on a GPU, with its handles. Scratch comes from an
-    // arena of this work's own, so that addresses stay.
-    explicit Captured(const Context& ctx);
+    // Holds the reference.
+    explicit Captured(CaptureScratch& scratch) : scratch_(scratch) {}
     Captured(const Captured&) = delete;
     Captured& operator=(const Captured&) = delete;
 
     // Launches the work, which takes scratch from the context it is given and neither allocates on
     // the GPU otherwise nor waits for it. Every call must be given the same work on the same
     // memory: the first one runs it, which shows how much scratch it takes, the second one records
-    // and replays it, all others replay.
+    // and replays it, all others replay; where the scratch has moved it is recorded again.
     void operator()(const std::function<void(Context&)>& work);
 
   private:
-    Context ctx_;
+    CaptureScratch& scratch_;
+    bool has_run_ = false;
+    const void* begin_ = nullptr;  // of the scratch, when it was recorded
     std::shared_ptr<void> recorded_;
 };
 

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "core/error.h"
-#include "kernels/captured.h"
 #include "kernels/cuda_library.h"
 #include "kernels/transfer.h"
 
@@ -12,8 +11,6 @@ namespace hark::whisper {
 namespace {
 
 static_assert(sizeof(RowChoice) == 32 && sizeof(Candidate) == 8);
-
-constexpr int64_t kFewRows = 8;
 
 // A graph is made for so many rows, or for the next such number with rows that decode nothing.
 int64_t rows_of_graph(int64_t rows) {
@@ -39,13 +36,9 @@ struct GpuStep::Graph {
     // Index arrays, one behind the other: of n each, the last one of n + 1.
     enum Array { kTokens, kPosition, kLength, kSlot, kWindow, kHeard, kStart };
 
-    Graph(const Context& ctx, int64_t n, int64_t k, int64_t keys)
-        : n(n),
-          k(k),
-          keys(keys),
-          step(ctx),
-          memory(ctx.arena.source()),
-          host_memory(ctx.host_arena.source()) {
+    Graph(CaptureScratch& scratch, Arena& memory, Arena& host_memory, int64_t n, int64_t k,
+          int64_t keys)
+        : n(n), k(k), keys(keys), step(scratch) {
         choices_at = ((7 * n + 1) * static_cast<int64_t>(sizeof(int32_t)) + 31) / 32 * 32;
         const int64_t bytes = choices_at + n * static_cast<int64_t>(sizeof(RowChoice));
         device = memory.tensor(Dtype::u8, {bytes});
@@ -70,7 +63,6 @@ struct GpuStep::Graph {
 
     int64_t n, k, keys;
     Captured step;
-    Arena memory, host_memory;
     int64_t choices_at = 0;
     Tensor device, host, best;
 };
@@ -116,7 +108,10 @@ GpuStep::GpuStep(Context& ctx, const Model& model, Caches& caches, const Rules& 
       model_(model),
       caches_(caches),
       chooser_(ctx, rules, model.config.n_vocab),
-      spare_(static_cast<int32_t>(spare)) {}
+      spare_(static_cast<int32_t>(spare)),
+      scratch_(ctx),
+      memory_(ctx.arena.source()),
+      host_memory_(ctx.host_arena.source()) {}
 
 GpuStep::~GpuStep() = default;
 
@@ -126,12 +121,9 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const RowChoice
             " rows, found ", choices.size());
     if (!pass.is_step()) return eager(pass, choices, k);
     const int64_t n = rows_of_graph(pass.rows());
-    // Of many rows attention's empty parts cost little, and a graph a number of keys memory.
-    const int64_t capacity = model_.config.n_text_ctx;
-    const int64_t keys =
-        n <= kFewRows ? keys_of_recording(pass.own().max_length, capacity) : capacity;
+    const int64_t keys = keys_of_recording(pass.own().max_length, model_.config.n_text_ctx);
     std::unique_ptr<Graph>& graph = graphs_[{n, k, keys}];
-    if (!graph) graph = std::make_unique<Graph>(ctx_, n, k, keys);
+    if (!graph) graph = std::make_unique<Graph>(scratch_, memory_, host_memory_, n, k, keys);
     const Stage stage(ctx_, "decoder", pass.tokens());
     graph->fill(pass, choices, spare_, static_cast<int32_t>(model_.config.n_audio_ctx));
     graph->step([&](Context& ctx) { graph->launch(ctx, model_, caches_, chooser_); });

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/captured.h"
 #include "whisper/choose.h"
 #include "whisper/pass.h"
 
@@ -34,6 +35,8 @@ class GpuStep {
     Caches& caches_;
     Chooser chooser_;
     int32_t spare_;
+    CaptureScratch scratch_;
+    Arena memory_, host_memory_;                                       // of the graphs
     std::map<std::array<int64_t, 3>, std::unique_ptr<Graph>> graphs_;  // by rows, k and keys
 };
 

@@ -46,8 +46,9 @@ TEST_P(Side, ForksAndJoins) {
         copy(ctx, first, early);
         copy(ctx, second, late);
     };
+    std::optional<CaptureScratch> scratch;
     std::optional<Captured> captured;
-    if (device.ctx().on_cuda()) captured.emplace(device.ctx());
+    if (device.ctx().on_cuda()) captured.emplace(scratch.emplace(device.ctx()));
     for (int call = 0; call < 3; ++call) {  // run, recorded, replayed
         if (captured)
             (*captured)(work);
