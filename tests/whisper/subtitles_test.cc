@@ -157,8 +157,9 @@ TEST(Subtitles, HoldTheirWidthAndTheirTextWhateverTheWords) {
                 line += word.text;
                 text += word.text;
                 ++words_of_line;
-                if (layout.max_line_width > 0 && words_of_line > 1)
+                if (layout.max_line_width > 0 && words_of_line > 1) {
                     EXPECT_LE(display_width(line), layout.max_line_width) << line;
+                }
             }
         });
         maker.add(one);
