@@ -215,10 +215,13 @@ void run_verify(const VerifyOptions& options, Console& console) {
                   "expected --reference FILE and recordings together");
     require_usage(!options.at_most || !recordings.empty(),
                   "--at-most: expected --reference FILE and recordings with it");
+    require_usage(options.compute.is_standard() || !recordings.empty(),
+                  "--device, --dtype, --threads: expected --reference FILE and recordings with "
+                  "them");
     const fs::path path = find_any_model(options.names[0]);
     const AnyModel model = open_any_model(path);
-    require_usage(recordings.empty() || model.whisper, path.string(),
-                  ": expected a Whisper model to transcribe with, found one of GPT-2");
+    require(recordings.empty() || model.whisper, path.string(),
+            ": expected a Whisper model to transcribe with, found one of GPT-2");
     std::vector<Transcript> references;  // what cannot be compared is not worth hours of work
     if (!recordings.empty()) references = read_references(options.reference);
     verify_tensors(model, path, console);

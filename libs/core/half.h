@@ -31,6 +31,9 @@ inline f16_t to_f16(float x) {
     return out;
 }
 
+// Whether f16 holds it exactly.
+inline bool fits_f16(float x) { return to_float(to_f16(x)) == x; }
+
 inline bf16_t to_bf16(float x) {
     uint32_t bits;
     std::memcpy(&bits, &x, 4);

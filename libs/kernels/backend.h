@@ -27,6 +27,8 @@ struct ComputeOptions {
     void flags(Flags& flags);
     // The same, where --dtype takes other types.
     void flags(Flags& flags, const std::vector<std::string>& dtypes, const char* dtype_help);
+    // Whether no flag has been given another value.
+    bool is_standard() const { return device == "auto" && dtype == "auto" && threads == 0; }
     // The context that the flags ask for. `auto` takes the first GPU where there is one, or the CPU
     // with a warning where that one cannot be used; `cuda` that cannot be had is an Error.
     Context context(Console& console) const;
@@ -38,8 +40,8 @@ struct ComputeOptions {
 
 // How a model keeps its weights and its caches in memory.
 struct Precision {
-    // The dtype of the weights. `keep` leaves matrices of quantised blocks as they are and takes f16
-    // where the file's values fit it exactly, else f32; `keep_f16` takes f16 for all others.
+    // The dtype of the weights. `keep` leaves matrices of quantised blocks as they are and takes
+    // f16 where the file's values fit it exactly, else f32; `keep_f16` takes f16 for all others.
     enum class Weights { keep, keep_f16, f32, f16, bf16, int8 } weights = Weights::keep;
     Dtype cache = Dtype::f32;        // keys and values
     Dtype activations = Dtype::f32;  // f32 on the CPU

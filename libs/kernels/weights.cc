@@ -72,8 +72,6 @@ void check_fits_f16(std::span<const float> row) {
          ", which is beyond f16; use f32 or bf16");
 }
 
-bool fits_f16(float value) { return to_float(to_f16(value)) == value; }
-
 Dtype dtype_of_kind(Kind kind) {
     switch (kind) {
         case Kind::f16:

@@ -2,17 +2,24 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/gguf.h"
 #include "core/json.h"
 #include "core/models.h"
+#include "whisper/ggml_file.h"
 
 namespace hark::models {
 namespace {
 
 namespace fs = std::filesystem;
 
-// What a directory's config.json says it is; empty where it says nothing.
+// What a file's first bytes say it is, or a directory's config.json; empty where they say nothing.
 std::string model_type(const fs::path& path) {
     std::error_code failed;
+    if (!fs::is_directory(path, failed)) {
+        const std::string begin = first_bytes(path, 4);
+        if (begin == whisper::GgmlFile::kMagic || begin == "PK\x03\x04") return "whisper";
+        return begin == kGgufMagic ? "gpt2" : "";
+    }
     const fs::path config = path / "config.json";
     if (!fs::exists(config, failed)) return "";
     const auto root = parse_json(read_file(config, size_t{1} << 20), config.string());

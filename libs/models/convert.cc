@@ -24,8 +24,9 @@ Dtype dtype_named(const std::string& name) {
 // A file's ending says its format; everything else is a directory, "tiny.en" too.
 std::string format_of(const ConvertOptions& options, const fs::path& to) {
     if (!options.format.empty()) return options.format;
-    const std::string ending = to.extension().string();
-    for (const char* other : {".gguf", ".pt", ".safetensors"})
+    std::string ending = to.extension().string();
+    for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    for (const char* other : {".gguf", ".onnx", ".pt", ".safetensors"})
         require_usage(ending != other, to.string(), ": no format that is written ends in ", other,
                       "; --format ggml writes a file, --format hf a directory");
     return ending == ".bin" ? "ggml" : "hf";
@@ -87,9 +88,13 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
     const Dtype dtype = dtype_named(options.dtype);
     const AnyModel model = open_any_model(from);
     if (format == "ggml") {
-        require_usage(model.whisper != nullptr,
-                      "--format ggml is for Whisper models: ", from.string(), " is one of GPT-2");
+        require(model.whisper != nullptr,
+                options.format.empty() ? "a file that ends in .bin is ggml's, which is"
+                                       : "--format ggml is",
+                " for Whisper models: ", from.string(), " is one of GPT-2");
         gpt::check_target(to, false);
+        std::error_code failed;
+        fs::create_directories(fs::absolute(to).parent_path(), failed);
         require(!fs::exists(to), to.string(), ": expected a new file to write to, found something ",
                 "there");
         write_ggml(*model.whisper, options.vocab, dtype, to, warn);

@@ -24,13 +24,12 @@ int64_t bytes_at(const std::string& dtype, const ModelTensor& tensor) {
     return 2 * n;
 }
 
-// Whether f16 holds every value.
-bool fits_f16(const Tensor& stored) {
+bool all_fit_f16(const Tensor& stored) {
     if (stored.dtype != Dtype::f32 && stored.dtype != Dtype::bf16) return false;
     for (int64_t i = 0; i < stored.size(); ++i) {
         const float value =
             stored.dtype == Dtype::f32 ? stored.as<float>()[i] : to_float(stored.as<bf16_t>()[i]);
-        if (to_float(to_f16(value)) != value) return false;
+        if (!fits_f16(value)) return false;
     }
     return true;
 }
@@ -40,7 +39,7 @@ int64_t bytes_at_auto(const ModelTensor& tensor, const Tensor& stored, bool int8
     if (!tensor.matrix) return bytes_at("f32", tensor);
     if (int8) return bytes_at(kInt8, tensor);
     if (is_quantized(stored.dtype)) return static_cast<int64_t>(stored.bytes());
-    return bytes_at(stored.dtype == Dtype::f16 || fits_f16(stored) ? "f16" : "f32", tensor);
+    return bytes_at(stored.dtype == Dtype::f16 || all_fit_f16(stored) ? "f16" : "f32", tensor);
 }
 
 void describe_tensors(const AnyModel& model, json& out) {

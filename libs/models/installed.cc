@@ -75,11 +75,11 @@ std::vector<InstalledModel> installed_models() {
              entry.increment(failed)) {
             const std::string name = entry->path().filename().string();
             std::error_code gone;
-            const bool folder = fs::is_directory(entry->path(), gone);
-            if (!folder && !fs::is_regular_file(entry->path(), gone)) continue;
+            const bool is_folder = fs::is_directory(entry->path(), gone);
+            if (!is_folder && !fs::is_regular_file(entry->path(), gone)) continue;
             if (name.starts_with('.') || is_default(name)) continue;
             if (names.insert(name).second)
-                models.push_back({name, entry->path(), folder || ends_as_a_model(name)});
+                models.push_back({name, entry->path(), is_folder || ends_as_a_model(name)});
         }
         std::sort(models.begin() + first, models.end(),
                   [](const auto& a, const auto& b) { return a.name < b.name; });

@@ -240,12 +240,23 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
                  "--dtype: expected f32, f16, bf16 in the format hf, found 'q4_0'");
     expect_fails(hark_model("convert whisper-demo '" + folder + "'"), 1,
                  "expected a new or empty folder to write to");
-    expect_fails(hark_model("convert gpt-demo '" + blocks + "' --format ggml"), 2,
+    expect_fails(hark_model("convert gpt-demo '" + blocks + "' --format ggml"), 1,
                  "--format ggml is for Whisper models");
+    expect_fails(hark_model("convert gpt-demo gpt.bin"), 1,
+                 "a file that ends in .bin is ggml's, which is for Whisper models");
     expect_fails(hark_model("convert whisper-demo '" + half + "'"), 1,
                  "expected a new file to write to");
     expect_fails(hark_model("convert whisper-demo demo.gguf"), 2,
                  "demo.gguf: no format that is written ends in .gguf; --format ggml writes a file");
+    expect_fails(hark_model("convert whisper-demo demo.ONNX"), 2,
+                 "demo.ONNX: no format that is written ends in .onnx");
+    // Folders on the way are made; what is broken is said of the format alone that it is in.
+    const std::string deep = (home_.path() / "new/folders/demo.bin").string();
+    EXPECT_EQ(hark_model("convert whisper-demo '" + deep + "'").exit_code, 0);
+    fs::resize_file(deep, 1000);
+    const ProcessResult broken = hark_model("info '" + deep + "'");
+    EXPECT_EQ(broken.exit_code, 1);
+    EXPECT_EQ(broken.err.find("GPT"), std::string::npos) << broken.err;
     fs::remove(half);
     expect_fails(shell("mel < '" + key + "' | whisper-transcribe"), 1,
                  "expected a model, found a link to nothing");
@@ -275,6 +286,8 @@ TEST_F(HarkModel, VerifyReadsEveryTensor) {
         where + ": weights: found a value that is not a finite number");
     expect_fails(hark_model("verify whisper-demo --at-most 5"), 2,
                  "--at-most: expected --reference FILE and recordings");
+    expect_fails(hark_model("verify whisper-demo --dtype f16"), 2,
+                 "--device, --dtype, --threads: expected --reference FILE and recordings");
     EXPECT_NE(broken.out.find("166 tensors"), std::string::npos) << broken.out;
 }
 
@@ -313,7 +326,7 @@ TEST_F(HarkModel, VerifyComparesTranscriptsWithTheirReference) {
     EXPECT_EQ(unknown.out.find("word error rate"), std::string::npos) << unknown.out;
     expect_fails(hark_model("verify whisper-demo '" + key + "'"), 2,
                  "--reference FILE and recordings");
-    expect_fails(hark_model("verify gpt-demo --reference x '" + key + "'"), 2,
+    expect_fails(hark_model("verify gpt-demo --reference x '" + key + "'"), 1,
                  "expected a Whisper model to transcribe with");
 }
 
