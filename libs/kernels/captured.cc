@@ -18,6 +18,8 @@ const void* CaptureScratch::begin() {
 void Captured::operator()(const std::function<void(Context&)>& work) {
     const void* begin = scratch_.begin();
     if (begin != begin_) recorded_ = nullptr;
+    // Memory ran out while it was to move, and all of it is gone.
+    if (scratch_.capacity() < capacity_) recorded_ = nullptr, has_run_ = false;
     Context& ctx = scratch_.context();
     const auto run = [&] {
         const Arena::Scope scope(ctx.arena);
@@ -31,6 +33,7 @@ void Captured::operator()(const std::function<void(Context&)>& work) {
     if (!recorded_) {
         recorded_ = cuda_ops().capture(ctx, run);
         begin_ = begin;
+        capacity_ = scratch_.capacity();
     }
     cuda_ops().replay(ctx, recorded_.get());
 }

@@ -32,6 +32,7 @@ class CaptureScratch {
     // Where it lies, while no work takes from it: in one block, and elsewhere once a work has taken
     // more than all before, which waits for the GPU.
     const void* begin();
+    size_t capacity() const { return ctx_.arena.capacity(); }
 
   private:
     Context ctx_;
@@ -53,7 +54,9 @@ class Captured {
   private:
     CaptureScratch& scratch_;
     bool has_run_ = false;
-    const void* begin_ = nullptr;  // of the scratch, when it was recorded
+    // Of the scratch, when it was recorded.
+    const void* begin_ = nullptr;
+    size_t capacity_ = 0;
     std::shared_ptr<void> recorded_;
 };
 

@@ -45,9 +45,9 @@ struct Ragged {
     Tensor length;            // (B) i32: keys after this call's have been appended
     int64_t max_queries = 0;  // the longest run of rows; on the host, for sizing
     int64_t max_length = 0;   // the largest of length
-    // A promise: all that the caches hold has been written before the last embedding, in a causal
-    // call but for the call's own rows. attention() on a GPU then reads it before the kernels in
-    // front have ended.
+    // A promise: all that the caches hold, and what folded_attention() hears, has been written before
+    // the last embedding, in a causal call but for the call's own rows. A GPU then reads it before
+    // the kernels in front have ended.
     bool settled = false;
 
     int64_t sequences() const { return slot.dim(0); }

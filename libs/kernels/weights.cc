@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -47,13 +48,15 @@ void check_finite(std::span<const float> row) {
     require_finite(sum == 0);
 }
 
-// The same of n values as they are stored: none has all bits of its exponent.
+// The same of n values as they are stored, aligned or not: none has all bits of its exponent.
 template <class Bits>
 void check_finite_bits(const std::byte* from, int64_t n, Bits exponent) {
-    const Bits* values = reinterpret_cast<const Bits*>(from);
     Bits found = 0;
-    for (int64_t i = 0; i < n; ++i)
-        found = static_cast<Bits>(found | ((values[i] & exponent) == exponent));
+    for (int64_t i = 0; i < n; ++i) {
+        Bits value;
+        std::memcpy(&value, from + i * int64_t{sizeof(Bits)}, sizeof(Bits));
+        found = static_cast<Bits>(found | ((value & exponent) == exponent));
+    }
     require_finite(found == 0);
 }
 

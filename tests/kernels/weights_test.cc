@@ -165,6 +165,18 @@ TEST(Weights, DoNotDependOnTheThreads) {
     }
 }
 
+// As they may lie in a file.
+TEST(Weights, StoredValuesNeedNotBeAligned) {
+    const std::vector<float> values = random_values(20 * 12, 12);
+    std::vector<std::byte> file(values.size() * 4 + 3);
+    for (const size_t offset : {1, 2, 3}) {
+        std::memcpy(file.data() + offset, values.data(), values.size() * 4);
+        Weights weights(Kind::f32, cpu_memory(), 2);
+        const Matrix found = weights.matrix({Tensor(file.data() + offset, Dtype::f32, {20, 12})});
+        EXPECT_EQ(std::memcmp(found.values.data, values.data(), values.size() * 4), 0) << offset;
+    }
+}
+
 // Of every type, in every row, stored as it is wanted or not.
 TEST(Weights, RefuseWhatIsNotFinite) {
     TestDevice device(kCpuCase);
