@@ -1,4 +1,5 @@
 // hark-model COMMAND: fetches, lists, chooses, describes, converts and verifies models.
+#include <algorithm>
 #include <iostream>
 #include <optional>
 
@@ -218,6 +219,8 @@ void run_verify(const VerifyOptions& options, Console& console) {
     require_usage(options.compute.is_standard() || !recordings.empty(),
                   "--device, --dtype, --threads: expected --reference FILE and recordings with "
                   "them");
+    for (auto one = recordings.begin(); one != recordings.end(); ++one)
+        require_usage(std::count(recordings.begin(), one, *one) == 0, *one, ": given twice");
     const fs::path path = find_any_model(options.names[0]);
     const AnyModel model = open_any_model(path);
     require(recordings.empty() || model.whisper, path.string(),

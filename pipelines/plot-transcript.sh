@@ -26,6 +26,9 @@ shift
 [ -f "$recording" ] && [ -r "$recording" ] || fail "$recording: cannot read this recording"
 out="${name%.*}.png"
 [ $# -eq 0 ] || [[ "$1" == -* ]] || { out="$1" && shift; }
+[[ "$out" != -* ]] || out="./$out"
+[ ! -d "$out" ] || fail "$out: expected a file for the picture, found a folder"
+[ -d "$(dirname "$out")" ] || fail "$out: there is no such folder to write to"
 check_transcriber 1 --word-timestamps --format json "$@" || exit
 
 strip=20    # seconds

@@ -11,7 +11,7 @@
 # The words are compared with openai-whisper's, where python3 has it, or else with what is known to
 # be said. The exit status is 0 where they are the same.
 set -euo pipefail
-model=tiny.en audio="" text="" from=()
+model="" audio="" text="" from=()
 recording=https://github.com/openai/whisper/raw/main/tests/jfk.flac
 published='And so my fellow Americans ask not what your country can do for you ask what you can do for your country.'
 
@@ -24,11 +24,14 @@ while [ $# -gt 0 ]; do
         --text) text="$2" && shift ;;
         --help | -h) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
         -*) wrong "'$1' is not one of its options" ;;
-        *) model="$1" ;;
+        gpt*) wrong "'$1' is no Whisper model" ;;
+        *) [ -z "$model" ] || wrong "expected one NAME, found $model and $1"; model="$1" ;;
     esac
     shift
 done
 [ "${audio:+given}" = "${text:+given}" ] || wrong "expected --audio and --text together"
+model="${model:-tiny.en}"
+[ -z "$audio" ] || [ -f "$audio" ] || wrong "$audio: there is no such recording"
 PATH="$PATH:$(cd "$(dirname "$0")/.." && pwd)/build/bin"
 command -v hark-model >/dev/null || {
     echo "verify-official.sh: the tools are not built: run pipelines/demo.sh first" >&2
@@ -40,7 +43,10 @@ trap 'rm -rf "$work"' EXIT
 folder="$(hark-model get "$model" "${from[@]}")"
 if [ -z "$audio" ]; then
     audio="$work/jfk.flac"
-    curl -fsSL --retry 3 "$recording" -o "$audio"
+    curl -fsSL --retry 3 "$recording" -o "$audio" || {
+        echo "verify-official.sh: cannot fetch $recording; --audio FILE --text TEXT needs no other" >&2
+        exit 1
+    }
     text="$published" who="what is known to be said"
     if python3 -c 'import whisper' 2>/dev/null; then
         who="openai-whisper"

@@ -273,7 +273,11 @@ int detail::tool_main(const char* name, const char* summary, int argc, char** ar
         flags.add_switch("quiet", console.quiet, "say nothing on stderr but errors");
         flags.add_switch("verbose", console.verbose,
                          "print on stderr what each stage made and in what time: `stage shape ms`");
-        if (flags.parse(argc, argv, name, summary)) run(console);
+        if (flags.parse(argc, argv, name, summary)) {
+            require_usage(!console.quiet || !console.verbose,
+                          "--quiet, --verbose: expected one of them at most");
+            run(console);
+        }
         std::cout.flush();
         require(std::cout.good(), "cannot write to stdout");
     } catch (const UsageError& wrong) {

@@ -87,6 +87,10 @@ std::string as_hex(std::string_view bytes) {
     return bytes.empty() ? "nothing" : text;
 }
 
+std::string hidden_beside(const std::filesystem::path& target) {
+    return (target.parent_path() / concat(".", target.filename().string(), ".XXXXXX")).string();
+}
+
 AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.string()) {
     // A device or a pipe is written to as it is; what a link points at gets the file.
     std::error_code failed;
@@ -99,7 +103,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.str
         require(fd_ >= 0, target_, ": cannot open: ", std::strerror(errno));
         return;
     }
-    temporary_ = target_ + ".XXXXXX";
+    temporary_ = hidden_beside(target_);
     fd_ = ::mkstemp(temporary_.data());
     require(fd_ >= 0, target_, ": cannot write beside it: ", std::strerror(errno));
     // mkstemp makes it private; the finished file gets the permissions that open() would give.

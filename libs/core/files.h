@@ -58,6 +58,10 @@ class AtomicFile {
     int fd_ = -1;
 };
 
+// For mkstemp() and mkdtemp(): a name beside the target's that no listing shows, as what is written
+// there stays if the process is ended.
+std::string hidden_beside(const std::filesystem::path& target);
+
 // Writes a whole file, which appears when it is there. Throws Error naming it.
 void write_file(const std::filesystem::path& path, std::string_view text);
 

@@ -142,9 +142,10 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     header_ =
         parse_safetensors_header(file_.text().substr(8, static_cast<size_t>(length)), file_.name());
     data_offset_ = 8 + length;
-    require(file_.size() - data_offset_ == header_.data_bytes, file_.name(), ": its header needs ",
-            header_.data_bytes, " bytes of data, the file holds ", file_.size() - data_offset_,
-            " (truncated?)");
+    const uint64_t held = file_.size() - data_offset_;
+    require(held == header_.data_bytes, file_.name(), ": its header needs ", header_.data_bytes,
+            " bytes of data, the file holds ", held,
+            held < header_.data_bytes ? " (truncated?)" : "");
 }
 
 const TensorEntry* SafetensorsFile::find(const std::string& name) const {

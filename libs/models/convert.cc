@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "gpt/model_folder.h"
 #include "models/ggml_writer.h"
 #include "models/hugging_face_writer.h"
@@ -37,7 +38,7 @@ class FreshDirectory {
   public:
     explicit FreshDirectory(const fs::path& target)
         : target_(target.has_filename() ? target : target.parent_path()),
-          path_(target_.string() + ".XXXXXX") {
+          path_(hidden_beside(target_)) {
         gpt::check_target(target_, true);
         std::error_code failed;
         fs::create_directories(fs::absolute(target_).parent_path(), failed);
@@ -102,6 +103,10 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
     }
     FreshDirectory directory(to);
     write_hugging_face_model(model, from, options.vocab, dtype, directory.path());
+    if (!fs::exists(directory.path() / "tokenizer.json") &&
+        !fs::exists(directory.path() / "vocab.json"))
+        warn(concat(from.string(), " has no vocabulary, so ", to.string(),
+                    " has none; --vocab gives it one"));
     directory.commit();
 }
 

@@ -1,5 +1,7 @@
 #include "models/verify.h"
 
+#include <cmath>
+
 #include "audio/audio_chunks.h"
 #include "audio/mel_stream.h"
 #include "core/error.h"
@@ -92,8 +94,8 @@ TranscriptCheck check_transcripts(const std::vector<Transcript>& references,
                                  : extra->error);
     if (pairs.extra.size() == transcripts.size()) return check;
     check.percent = 100 * sum.word_rate().value_or(1);
-    check.rate =
-        concat("word error rate ", *check.percent, "% of ", sum.reference_words(), " words");
+    check.rate = concat("word error rate ", std::round(*check.percent * 100) / 100, "% of ",
+                        sum.reference_words(), " words");
     check.lines.push_back(check.rate);
     return check;
 }

@@ -27,6 +27,8 @@ TEST(AtomicFile, AppearsOnlyWhenCommitted) {
         AtomicFile file(target);
         file.write("half");
         EXPECT_FALSE(std::filesystem::exists(target));
+        for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+            EXPECT_EQ(entry.path().filename().string().substr(0, 3), ".x.");
     }
     EXPECT_EQ(entries_in(directory.path()), 0u);  // nothing is left of one not committed
     AtomicFile file(target);

@@ -257,6 +257,13 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
     const ProcessResult broken = hark_model("info '" + deep + "'");
     EXPECT_EQ(broken.exit_code, 1);
     EXPECT_EQ(broken.err.find("GPT"), std::string::npos) << broken.err;
+    fs::copy(kDemo, home_.path() / "mute", fs::copy_options::recursive);
+    for (const char* file : {"tokenizer.json", "vocab.json", "merges.txt"})
+        fs::remove(home_.path() / "mute" / file);
+    const std::string mute = (home_.path() / "mute").string();
+    const ProcessResult warned = hark_model("convert '" + mute + "/' '" + mute + "2'");
+    EXPECT_EQ(warned.exit_code, 0) << warned.err;
+    EXPECT_NE(warned.err.find("has no vocabulary"), std::string::npos) << warned.err;
     fs::remove(half);
     expect_fails(shell("mel < '" + key + "' | whisper-transcribe"), 1,
                  "expected a model, found a link to nothing");
@@ -286,6 +293,9 @@ TEST_F(HarkModel, VerifyReadsEveryTensor) {
         where + ": weights: found a value that is not a finite number");
     expect_fails(hark_model("verify whisper-demo --at-most 5"), 2,
                  "--at-most: expected --reference FILE and recordings");
+    expect_fails(hark_model("verify whisper-demo --reference x a.wav b.wav a.wav"), 2,
+                 "a.wav: given twice");
+    expect_fails(hark_model("list --quiet --verbose"), 2, "--quiet, --verbose: expected one");
     expect_fails(hark_model("verify whisper-demo --dtype f16"), 2,
                  "--device, --dtype, --threads: expected --reference FILE and recordings");
     EXPECT_NE(broken.out.find("166 tensors"), std::string::npos) << broken.out;

@@ -267,7 +267,7 @@ TEST_F(BatchScript, GoesOnWhereItWasStoppedOrKilled) {
     // Stopped in the middle of a recording, whose transcripts are begun.
     ProcessResult result =
         shell(run +
-              " --beam-size 8 & until ls out/.hark/work.*/b.txt.* >& /dev/null; do sleep 0.02; "
+              " --beam-size 8 & until ls out/.hark/work.*/.b.txt.* >& /dev/null; do sleep 0.02; "
               "done; kill -TERM $!; wait $!");
     EXPECT_EQ(result.exit_code, 143) << result.err;
     expect_contains(result.err, "1 transcribed, 0 already there, 0 failed, 2 left");
