@@ -260,6 +260,17 @@ void run() {
             time_linear(ctx, "linear", t, 51866, 1280, Dtype::f16, type, none, false);
             time_linear(ctx, "linear", t, 50257, 768, Dtype::f16, type, none, false);
         }
+    // Weights in ggml's blocks, and beside them in f16 and int8.
+    for (int64_t t : {1, 8, 64})
+        for (Dtype type :
+             {Dtype::f16, Dtype::i8, Dtype::q8_0, Dtype::q5_1, Dtype::q5_0, Dtype::q4_1,
+              Dtype::q4_0, Dtype::q6_k, Dtype::q5_k, Dtype::q4_k, Dtype::q3_k, Dtype::q2_k}) {
+            time_linear(ctx, "quantized linear", t, 1280, 1280, Dtype::f16, type, none, false);
+            time_linear(ctx, "quantized linear+gelu", t, 5120, 1280, Dtype::f16, type, gelu, false);
+            time_linear(ctx, "quantized linear+residual", t, 1280, 5120, Dtype::f16, type, none,
+                        true);
+            time_linear(ctx, "quantized linear", t, 51866, 1280, Dtype::f16, type, none, false);
+        }
     for (Dtype type : {Dtype::f16, Dtype::bf16})
         time_attention(ctx, "attention", 64, 20, 1500, 1500, 64, type, false);
     for (int64_t queries : {16, 64, 224})

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <random>
@@ -39,6 +40,12 @@ inline void put(std::byte* to, Dtype dtype, int64_t i, float x) {
         reinterpret_cast<int8_t*>(to)[i] = static_cast<int8_t>(std::clamp(x * 40, -127.f, 127.f));
 }
 
+// A byte of a quantised block of any type: below 0x3c, so that a scale made of two is a number
+// below 1.
+inline std::byte block_byte(float x) {
+    return static_cast<std::byte>(std::min(static_cast<int>(std::fabs(x) * 20), 0x3b));
+}
+
 // Random values, drawn once and repeated after a prime number of them, each tensor's from another
 // one on: zeros run faster than what models compute with.
 inline Tensor random_tensor(Context& ctx, Dtype dtype, std::initializer_list<int64_t> shape) {
@@ -54,10 +61,17 @@ inline Tensor random_tensor(Context& ctx, Dtype dtype, std::initializer_list<int
     first = (first + 611953) % kPeriod;
     const Tensor tensor = ctx.arena.tensor(dtype, shape);
     std::vector<std::byte> bytes(tensor.bytes());
-    const int64_t own = std::min(kPeriod, tensor.size());
-    for (int64_t i = 0; i < own; ++i)
-        put(bytes.data(), dtype, i, drawn[static_cast<size_t>((first + i) % kPeriod)]);
-    const size_t period = static_cast<size_t>(own) * size_of(dtype);
+    const bool blocks = is_quantized(dtype);
+    const int64_t units = blocks ? static_cast<int64_t>(bytes.size()) : tensor.size();
+    const int64_t own = std::min(kPeriod, units);
+    for (int64_t i = 0; i < own; ++i) {
+        const float value = drawn[static_cast<size_t>((first + i) % kPeriod)];
+        if (blocks)
+            bytes[static_cast<size_t>(i)] = block_byte(value);
+        else
+            put(bytes.data(), dtype, i, value);
+    }
+    const size_t period = static_cast<size_t>(own) * (blocks ? 1 : size_of(dtype));
     for (size_t at = period; at < bytes.size(); at += period)
         std::copy_n(bytes.data(), std::min(period, bytes.size() - at), bytes.data() + at);
     cuda_ops().upload(ctx, tensor.data, bytes.data(), bytes.size());
