@@ -120,8 +120,11 @@ Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const R
                                 requests ? &requests->at(i) : nullptr);
         block.mlp.add_to(ctx, x, block.mlp_ln);
     }
-    Tensor last = ctx.arena.tensor(activations, {wanted.dim(0), c});
-    select_rows(ctx, last, x, wanted);                    // (n, C)
+    Tensor last = x;  // of a step's one row there is nothing to select
+    if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {
+        last = ctx.arena.tensor(activations, {wanted.dim(0), c});
+        select_rows(ctx, last, x, wanted);  // (n, C)
+    }
     linear(ctx, logits, ln(ctx, last), token_embedding);  // (n, n_vocab)
     return logits;
 }
