@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kPartMultiple = 64;
 
 // Of a block whose gradients are worth summing by themselves beside backward, on a GPU: smaller
-// calls cost the products more than they hide (docs/kernels/cuda.md).
+// calls cost the products more than they hide (docs/kernels/training.md).
 constexpr int64_t kBlockBesideOnGpu = 24 << 20;  // floats: 96 MiB
 
 int64_t multiple_of(const Ranks& ranks) { return ranks.alone() ? 1 : kPartMultiple * ranks.size(); }

@@ -15,7 +15,7 @@ constexpr int kThreads = 256;
 
 // The number of rows that an algorithm is chosen for, to be used for every other, so that a row is
 // computed in one way, whatever is beside it: a window of Whisper's encoder. What is the fastest
-// for one is nearly so for 8, and not the other way round (docs/kernels/cuda.md).
+// for one is nearly so for 8, and not the other way round (docs/kernels/linear.md).
 constexpr int64_t kNominalRows = 1500;
 
 // A block of converted weights stays in the L2 cache until it has been multiplied.

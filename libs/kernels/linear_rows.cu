@@ -228,7 +228,7 @@ bool appends_rows(const Tensor& x, const Matrix& w, const Append& append) {
            append.rows.max_queries == 1 && append.rows.sequences() == x.rows();
 }
 
-// The choices are measured on an H200 (docs/kernels/cuda.md). They do not change a row's bits.
+// The choices are measured on an H200 (docs/kernels/linear.md). They do not change a row's bits.
 void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
                   const Company& with) {
     const RowsProduct args(y, x, w, then, with);

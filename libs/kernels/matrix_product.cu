@@ -86,7 +86,7 @@ float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& wor
 }
 
 // The algorithm of the fewest milliseconds among those that cut their sums as the first one does:
-// measured on Hopper, all of these give the same bits (docs/kernels/cuda.md), so that which one is
+// measured on Hopper, all of these give the same bits (docs/kernels/training.md), so that which one is
 // the fastest today changes no result.
 cublasLtMatmulAlgo_t fastest(Handles& handles, const ProductPlan& plan, const Work& work,
                              const lt::Algorithms& found) {

@@ -39,7 +39,7 @@ struct DecodingOptions {
 
 // What a run keeps of so many windows side by side. Folded attention takes a sixtieth of the memory
 // and twice as long for one window; it is the faster from about 40 of large-v3 on
-// (docs/kernels/cuda.md). Each of a window's beams would compute by itself. The smallest models
+// (docs/kernels/attention.md). Each of a window's beams would compute by itself. The smallest models
 // lose 3% with many windows, but memory too.
 inline constexpr int64_t kFewWindows = 32;
 inline Keep keep_of(int64_t windows, int64_t beam_size) {
