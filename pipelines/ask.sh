@@ -9,6 +9,8 @@
 #
 #   recording -> audio-decode -> mel -> whisper-transcribe -> template -> gpt-generate
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+help_if_asked "$@"
 # No flags: the names of recording and models come in their order.
 [ $# -ge 1 ] && [ $# -le 4 ] && [[ "$1" != -* && "${3:-}" != -* && "${4:-}" != -* ]] || {
     echo "usage: $0 RECORDING [TEMPLATE [WHISPER-MODEL [GPT-MODEL]]]" >&2

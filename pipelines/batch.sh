@@ -30,6 +30,7 @@ set -uo pipefail
 export LC_ALL=C.UTF-8
 script=batch.sh
 . "$(dirname "${BASH_SOURCE[0]}")/recordings.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 
 say() { echo "$script: $*" >&2; }
 die() { say "$@"; exit 1; }
@@ -60,7 +61,7 @@ parse() {
             --jobs) jobs="$2" && shift ;;
             --retry) retry=yes ;;
             --) shift && options=("$@") && break ;;
-            --help | -h) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+            --help | -h) show_help ;;
             -*) wrong "'$1' is not one of its options; whisper-transcribe's go behind --" ;;
             *) inputs+=("$1") ;;
         esac

@@ -8,6 +8,8 @@
 # RUN.tsv is what gpt-train writes to stdout, - stands for stdin. The parts of a run that was broken
 # off, one behind the other, make one curve: a step that is there twice counts as it stood last.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+help_if_asked "$@"
 [ $# -eq 2 ] && [[ "$1" == - || "$1" != -* ]] && [[ "$2" != -* ]] || {
     echo "usage: $0 RUN.tsv OUT.png" >&2
     exit 2

@@ -13,6 +13,8 @@
 #                           \--> mel -> whisper-transcribe -> words
 set -euo pipefail
 script=plot-transcript.sh
+. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+help_if_asked "$@"
 [ $# -ge 1 ] && [[ "$1" != -* ]] || {
     echo "usage: $0 RECORDING [OUT.png] [WHISPER-TRANSCRIBE OPTION]..." >&2
     exit 2

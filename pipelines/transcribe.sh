@@ -13,6 +13,8 @@
 set -uo pipefail
 script=transcribe.sh
 . "$(dirname "${BASH_SOURCE[0]}")/recordings.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+help_if_asked "$@"
 [ $# -ge 1 ] && [ "${1#-}" = "$1" ] || {
     echo "usage: $0 FOLDER [WHISPER-TRANSCRIBE OPTION]..." >&2
     exit 2

@@ -11,6 +11,7 @@
 # The words are compared with openai-whisper's, where python3 has it, or else with what is known to
 # be said. The exit status is 0 where they are the same.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 model="" audio="" text="" from=()
 recording=https://github.com/openai/whisper/raw/main/tests/jfk.flac
 published='And so my fellow Americans ask not what your country can do for you ask what you can do for your country.'
@@ -22,7 +23,7 @@ while [ $# -gt 0 ]; do
         --from) from=(--from "$2") && shift ;;
         --audio) audio="$2" && shift ;;
         --text) text="$2" && shift ;;
-        --help | -h) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+        --help | -h) show_help ;;
         -*) wrong "'$1' is not one of its options" ;;
         gpt*) wrong "'$1' is no Whisper model" ;;
         *) [ -z "$model" ] || wrong "expected one NAME, found $model and $1"; model="$1" ;;

@@ -221,6 +221,7 @@ bool Flags::parse(int argc, char** argv, const std::string& tool, const std::str
         }
         if (values.count("config")) {
             const std::string path = values["config"].as<std::string>();
+            require_usage(!path.empty(), "--config: expected a file, found ''");
             std::ifstream file(path);
             require(file.good() && !std::filesystem::is_directory(path), path,
                     ": cannot read this configuration file");

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "text/regex.h"
 #include "text/utf8.h"
 #include "whisper/languages.h"
 #include "whisper/strings.h"
@@ -166,6 +167,11 @@ void TranscribeOptions::check() const {
                   "more");
     words.check();
     parse_suppressed(suppress_tokens, nullptr);
+    try {
+        const Regex compiles(suppress_regex);
+    } catch (const Error& error) {
+        throw UsageError(concat("--suppress-regex: ", error.what()));
+    }
 }
 
 Route TranscribeOptions::route(MelRecording& mel, LoopOptions loop) const {

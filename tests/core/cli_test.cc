@@ -116,6 +116,7 @@ TEST(Flags, AConfigurationFileHoldsTheSameNamesAndTheCommandLineWins) {
     test::write_text(file, "conut = 5\n");
     EXPECT_THROW(parse({"--config", file}), UsageError);
     EXPECT_THROW(parse({"--config", file + "x"}), Error);
+    EXPECT_THROW(parse({"--config", ""}), UsageError);
 }
 
 }  // namespace

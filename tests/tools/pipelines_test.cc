@@ -374,7 +374,7 @@ TEST(AskScript, PutsWhatWasSaidIntoTheTemplate) {
 TEST(AskScript, SaysWhatIsWrong) {
     const std::string sea = "'" + (samples_dir() / "sea.wav").string() + "'";
     for (const std::string& arguments :
-         std::vector<std::string>{"", "--help", sea + " {} --model", sea + " {} demo demo more",
+         std::vector<std::string>{"", "--model", sea + " {} --model", sea + " {} demo demo more",
                                   sea + " 'no place for it'"}) {
         const ProcessResult result = script("ask.sh", arguments);
         EXPECT_EQ(result.exit_code, 2) << arguments;
@@ -386,6 +386,16 @@ TEST(AskScript, SaysWhatIsWrong) {
     expect_contains(missing.err, "./none.wav");
     EXPECT_EQ(script("ask.sh", sea + " {} none").exit_code, 1);
     EXPECT_EQ(script("ask.sh", sea + " {} demo none").exit_code, 1);
+}
+
+TEST(Scripts, ShowTheirHelp) {
+    for (const char* name : {"ask.sh", "batch.sh", "plot-run.sh", "plot-transcript.sh",
+                             "transcribe.sh", "verify-official.sh"}) {
+        const ProcessResult shown = script(name, "--help");
+        EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
+        expect_contains(shown.out, std::string("usage: pipelines/") + name);
+        EXPECT_EQ(shown.err, "") << name;
+    }
 }
 
 TEST(Scripts, TakeTheToolsOnThePathBeforeThoseOfTheBuild) {

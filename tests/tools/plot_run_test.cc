@@ -91,12 +91,13 @@ TEST(PlotRun, NamesWhatItCannotDraw) {
 }
 
 TEST(PlotRun, SaysWhichPackageIsMissing) {
-    const TemporaryDirectory empty;
+    const TemporaryDirectory bare;
+    fs::create_symlink("/usr/bin/dirname", bare.path() / "dirname");
     const ProcessResult result =
-        run_shell("PATH='" + empty.path().string() + "' /bin/bash '" +
+        run_shell("PATH='" + bare.path().string() + "' /bin/bash '" +
                   (source_dir() / "pipelines/plot-run.sh").string() + "' - out.png");
     expect_fails(result, 1, "gnuplot-nox");
     expect_fails(plot(""), 2, "usage");
     expect_fails(plot("a b c"), 2, "usage");
-    expect_fails(plot("--help b"), 2, "usage");
+    expect_fails(plot("--steps b"), 2, "usage");
 }

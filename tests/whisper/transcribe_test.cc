@@ -93,6 +93,7 @@ void expect_usage_error(const std::function<void(TranscribeOptions&)>& change) {
 TEST(TranscribeOptions, WhatCannotBeHonouredIsRefused) {
     using O = TranscribeOptions;
     expect_usage_error([](O& o) { o.patience = 2; });
+    expect_usage_error([](O& o) { o.suppress_regex = "("; });
     expect_usage_error([](O& o) { o.temperature = {0}, o.best_of = 3; });
     expect_usage_error([](O& o) { o.temperature = {0}, o.seed = 3; });
     expect_usage_error([](O& o) { o.temperature = {0}, o.length_penalty = 0.5; });
