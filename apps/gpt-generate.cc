@@ -14,16 +14,13 @@ using namespace hark;
 namespace {
 
 constexpr const char* kSummary =
-    "Continues a text with a GPT-2 model.\n"
-    "All of stdin is one prompt, without the line ends at its end; the answer is written as it\n"
-    "comes, with a newline at its end; an empty prompt has an empty answer. With --lines every "
-    "line is a prompt and its answer one "
-    "line,\n"
-    "line ends inside it written as spaces. With --jsonl every line is an object with `prompt` or\n"
-    "`text`, as whisper-transcribe writes them, and so is every answer: prompt, text, tokens,\n"
-    "finish_reason (end_of_text, stop, length, empty_prompt). An empty prompt has an empty "
-    "answer.\n"
-    "A prompt longer than the model's context keeps its end.";
+    R"(Continues a text with a GPT-2 model.
+All of stdin is one prompt, without the line ends at its end; the answer is written as it
+comes, with a newline at its end. With --lines every line is a prompt and its answer one line,
+line ends inside it written as spaces. With --jsonl every line is an object with `prompt` or
+`text`, as whisper-transcribe writes them, and so is every answer: prompt, text, tokens,
+finish_reason (end_of_text, stop, length, empty_prompt). An empty prompt has an empty answer.
+A prompt longer than the model's context keeps its end.)";
 
 struct Options {
     std::string model, vocab, prompt;

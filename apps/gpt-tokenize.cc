@@ -18,14 +18,12 @@ using namespace hark;
 namespace {
 
 constexpr const char* kSummary =
-    "Turns text into a token file in llm.c's format, which gpt-train reads, and back (--decode).\n"
-    "A file, or all of stdin, is one document; --split-documents and --jsonl find several in it.\n"
-    "In front of every document stands the end-of-text token; empty documents are left out. Ids "
-    "take\n"
-    "16 bits each, or 32 where the vocabulary has more than 65,536 tokens. --format ids writes\n"
-    "them as text, a line a document and without end-of-text. Bytes that are no UTF-8 become "
-    "U+FFFD.\n"
-    "With --train-vocab it trains a tokenizer on the text instead.";
+    R"(Turns text into a token file in llm.c's format, which gpt-train reads, and back (--decode).
+A file, or all of stdin, is one document; --split-documents and --jsonl find several in it.
+In front of every document stands the end-of-text token; empty documents are left out. Ids take
+16 bits each, or 32 where the vocabulary has more than 65,536 tokens. --format ids writes them
+as text, a line a document and without end-of-text. Bytes that are no UTF-8 become U+FFFD.
+With --train-vocab it trains a tokenizer on the text instead.)";
 
 struct Options {
     std::string model, vocab;

@@ -25,22 +25,17 @@ using namespace hark;
 namespace {
 
 constexpr const char* kSummary =
-    "Trains a GPT-2 model on token files, as gpt-tokenize writes them.\n"
-    "Every step is a line on stdout: step, loss, validation loss (where there is one), learning "
-    "rate,\n"
-    "norm of the gradients, milliseconds, tokens a second, the fraction of the speed of a large\n"
-    "product, and the share of --hellaswag's questions answered rightly (with a validation).\n"
-    "--out is a directory that transformers and gpt-generate --model read. Where it holds a "
-    "checkpoint\n"
-    "the run goes on from there, with as many threads or on the same GPU to the same bits; "
-    "SIGTERM, Ctrl-C and a "
-    "closed\n"
-    "pipe save one first. A GPU multiplies in bf16, the CPU in float32 unless --dtype says "
-    "otherwise.\n"
-    "--gpus N trains on several GPUs of this machine; mpirun and srun start it on several machines "
-    "or\n"
-    "on CPUs: docs/training.md.\n"
-    "Presets for --config lie in presets/gpt-train, installed in share/hark/presets/gpt-train.";
+    R"(Trains a GPT-2 model on token files, as gpt-tokenize writes them.
+Every step is a line on stdout: step, loss, validation loss (where there is one), learning rate,
+norm of the gradients, milliseconds, tokens a second, the fraction of the speed of a large
+product, and the share of --hellaswag's questions answered rightly (with a validation).
+--out is a directory that transformers and gpt-generate --model read. Where it holds a
+checkpoint the run goes on from there, with as many threads or on the same GPU to the same bits;
+SIGTERM, Ctrl-C and a closed pipe save one first. A GPU multiplies in bf16, the CPU in float32
+unless --dtype says otherwise.
+--gpus N trains on several GPUs of this machine; mpirun and srun start it on several machines or
+on CPUs: docs/training.md.
+Presets for --config lie in presets/gpt-train, installed in share/hark/presets/gpt-train.)";
 
 // What ends a run with a checkpoint are signals that are held back and looked for between steps: a
 // handler would run on a stack that oneDNN's code may be using below its end.

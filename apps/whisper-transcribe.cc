@@ -20,8 +20,6 @@ namespace {
 using namespace hark;
 using namespace hark::whisper;
 
-constexpr double kFramesPerSecond = 100;
-
 struct Options {
     std::string model, vocab;
     TranscribeOptions transcribe;
@@ -51,7 +49,7 @@ struct Options {
 // The reference passes over a clip behind the recording's end without a word.
 void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& mel,
                           const std::string& source, Console& console) {
-    const double seconds = static_cast<double>(mel.content_frames()) / kFramesPerSecond;
+    const double seconds = seconds_of(mel.content_frames());
     for (size_t i = 0; i < clips.size(); i += 2)
         if (clips[i] >= seconds)
             console.warning(concat(source, ": --clip begins at ", clips[i],
@@ -76,8 +74,7 @@ void transcribe_all(RecordingFeed& feed, const Options& options, Transcriber& tr
             if (!one) break;
             if (one->error.empty())
                 warn_of_clips_behind(options.transcribe.clips, one->mel, one->source, console);
-            const double seconds =
-                static_cast<double>(one->mel.content_frames()) / kFramesPerSecond;
+            const double seconds = seconds_of(one->mel.content_frames());
             transcriber.add({one->source, one->channel, "", seconds}, one->error,
                             std::move(one->mel));
         }

@@ -2,8 +2,12 @@
 # From nothing to a transcript: installs packages, builds, and runs the pipeline on a sample.
 # Prints the transcript and a continuation of it. Run again, it only does what is missing.
 #
+#   usage: pipelines/demo.sh [RECORDING]
+#
 #   recording -> ffmpeg -> mel -> whisper-transcribe -> text -> gpt-generate -> continuation
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+help_if_asked "$@"
 [[ $# -le 1 && "${1:-}" != -* ]] || { echo "usage: pipelines/demo.sh [RECORDING]" >&2; exit 2; }
 [ $# -eq 0 ] || recording="$(realpath -- "$1")"
 cd "$(dirname "$0")/.."

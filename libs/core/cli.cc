@@ -36,8 +36,11 @@ void bound_spinning() {
     ::execv(self.c_str(), argv.data());  // where it fails, the tool goes on as it is
 }
 
-// "HZ samples a second" -> {"HZ", "samples a second"}; without a leading word in capitals, {"",
-// help}.
+// The name under which arguments without a flag are kept; no flag of its own.
+constexpr const char* kPositional = "positional";
+
+// "HZ samples a second" -> {"HZ", "samples a second"}; without a leading word in capitals,
+// {"VALUE", help}.
 std::pair<std::string, std::string> split_metavar(const std::string& help) {
     const size_t end = help.find(' ');
     const std::string word = help.substr(0, end);
@@ -184,8 +187,8 @@ void Flags::add_repeated(const char* name, std::vector<std::string>& values, con
 void Flags::positional(const char* name, std::vector<std::string>& values, const char* help) {
     impl_->positional_name = name;
     impl_->positional_help = help;
-    impl_->all.add_options()("positional", po::value<std::vector<std::string>>(&values), help);
-    impl_->positions.add("positional", -1);
+    impl_->all.add_options()(kPositional, po::value<std::vector<std::string>>(&values), help);
+    impl_->positions.add(kPositional, -1);
 }
 
 bool Flags::parse(int argc, char** argv, const std::string& tool, const std::string& summary) {
@@ -203,7 +206,11 @@ bool Flags::parse(int argc, char** argv, const std::string& tool, const std::str
             .positional(impl_->positions)
             .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing);
         po::variables_map values;
-        po::store(parser.run(), values);
+        const po::parsed_options parsed = parser.run();
+        for (const auto& option : parsed.options)
+            require_usage(option.string_key != kPositional || option.position_key >= 0,
+                          "unrecognised option '--", kPositional, "'");
+        po::store(parsed, values);
         if (values.count("help") || values.count("-h")) {
             std::cout << "Usage: " << tool << " [OPTION]..."
                       << (impl_->positional_name.empty() ? "" : " " + impl_->positional_name)

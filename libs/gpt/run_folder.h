@@ -3,7 +3,7 @@
 //     run/config.json, tokenizer.json, ...   what a Hugging Face directory holds besides weights
 //     run/model.safetensors -> step-00002000/model.safetensors
 //     run/step-00002000/                     a checkpoint: such a directory by itself, and
-//                       optimizer.safetensors  AdamW's moments
+//                       optimizer.safetensors  AdamW's moments, Muon's momentum as `m`
 //                       training.json          how far the run is, and what it was begun with
 //
 // A checkpoint appears under its name only once it is whole, and the newest of them are kept.

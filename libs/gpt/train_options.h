@@ -65,7 +65,7 @@ struct TrainOptions {
     Recompute recompute_level() const;
     // The type of the matrices in products: bf16 on a GPU, f32 on the CPU, or as --dtype says.
     Dtype matrices(Device device) const;
-    // Whether --model is a file in llm.c's format.
+    // Whether --model is a file: llm.c's .bin or a .gguf.
     bool from_file() const { return model.ends_with(".bin") || model.ends_with(".gguf"); }
     int64_t sequences_a_step() const { return batch * accumulate * ranks; }
     // What ranks must have alike beside that, so that they do the same at the same time, as text.

@@ -47,10 +47,10 @@ enum class Values { parameters, m, v };
 // on each of them; in a grid with rows they are what a rank of a row has (shard.h), and the ranks
 // of a column share. With AdamW the sum of the gradients is left in parts, of which each rank has
 // one, and with it that part of the moments and of the work; the parameters are then put together.
-// Every segment of the parameters is cut so (segments.h): where that is worth while they are
-// blocks, whose gradients are summed before backward has come to its end (on GPUs beside it), if
-// one batch makes the step, and which are put together while the next one is updated. Source:
-// Rajbhandari et al. 2020 (ZeRO, stage 1). With Muon, whose matrices are updated whole, every rank
+// Each segment of the parameters (segments.h) is divided among the ranks. Where it pays, segments
+// are blocks: if a step is one batch, their gradients are summed during backward (on GPUs beside
+// it), and a segment's parameters are gathered while the next one is updated. Source: Rajbhandari
+// et al. 2020 (ZeRO, stage 1). With Muon, whose matrices are updated whole, every rank
 // does all of the update.
 class Trainer {
   public:

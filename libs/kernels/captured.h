@@ -29,8 +29,8 @@ class CaptureScratch {
     CaptureScratch& operator=(const CaptureScratch&) = delete;
 
     Context& context() { return ctx_; }
-    // Where it lies, while no work takes from it: in one block, and elsewhere once a work has taken
-    // more than all before, which waits for the GPU.
+    // The scratch's address, while no work is taking from it. If a work has outgrown it, it is
+    // allocated anew as one block, after waiting for the GPU.
     const void* begin();
     size_t capacity() const { return ctx_.arena.capacity(); }
 

@@ -104,9 +104,9 @@ struct Row {
     }
 };
 
-// A row is read once: into shared memory, where the next one comes to the places of which the
-// gradient has been written. A thread has the same places of all rows. The last rows are the first,
-// since they have just been written and may be in the cache still.
+// A row is read once, into shared memory; the next one overwrites each place once its gradient is
+// stored. A thread has the same places of all rows. Rows are taken from the last to the first: the
+// last ones have just been written and may still be cached.
 template <class T, int V>
 __global__ void __launch_bounds__(kThreads, 2) kept_kernel(CrossEntropy args, T* logits) {
     extern __shared__ __align__(16) unsigned char memory[];

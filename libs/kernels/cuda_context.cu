@@ -1,4 +1,4 @@
-// The context on a GPU and the library's two exported symbols.
+// The context on a GPU, and the symbols that the library exports for ops.h.
 #include <cstring>
 
 #include "kernels/cuda_common.cuh"

@@ -309,7 +309,7 @@ __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 3) unfold_kernel
 }
 
 // Long splits are half as many results to write, to read and to add up; short ones fill the
-// multiprocessors better at some numbers of rows. What counts is a usual one.
+// multiprocessors better at some numbers of rows. Decided for a typical number of rows.
 int split_keys() {
     constexpr int64_t kUsualRows = 128;
     const auto keys_of_a_block = [&](int split) {

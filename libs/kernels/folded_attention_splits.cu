@@ -149,7 +149,7 @@ void launch(Context& ctx, const FoldedArgs& args, int stages) {
     // The L2 cache is asked for keys only where it can hold them: else they are read twice.
     const int64_t bytes = int64_t{args.rows} * args.splits * args.split_keys * args.c * 2;
     const bool ask = bytes <= kMostAsked && items <= multiprocessors();
-    // Keys that the next layer would not find there any more are not to push out what it would.
+    // Keys too many to stay in the L2 cache until the next layer are evicted first.
     const bool evict = args.one_each && bytes > kMostKept;
     const auto* code = reinterpret_cast<const void*>(kernel);
     const int threads = kComputing + (has_hopper_code(code) ? kCopying : 0);

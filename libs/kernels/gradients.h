@@ -46,8 +46,8 @@ void activate(Context& ctx, Tensor y, Tensor x, Activation f);
 void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation f);
 
 // Of y = layer_norm(x): dx (T, C) += the gradient of x; dw, db (C) += theirs. dy, x (T, C), w (C).
-// sums (C) += the sum of the rows that dx then has, or none: the gradient of a bias in x, with dx
-// whole.
+// sums (C) += the sums of dx's columns after the call, of all of dx: the gradient of a bias that
+// was added to x; or none.
 void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
                          Tensor w, float eps = 1e-5f, Tensor sums = {});
 

@@ -70,7 +70,7 @@ struct Event {
     cudaEvent_t event = nullptr;
 };
 
-// The largest number there is where the algorithm does not take the product after all.
+// Of kTrials runs; FLT_MAX where the algorithm cannot run.
 float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& work,
                       const cublasLtMatmulAlgo_t& algorithm) {
     const Event begin, end;
@@ -86,8 +86,8 @@ float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& wor
 }
 
 // The algorithm of the fewest milliseconds among those that cut their sums as the first one does:
-// measured on Hopper, all of these give the same bits (docs/kernels/training.md), so that which one is
-// the fastest today changes no result.
+// measured on Hopper, all of these give the same bits (docs/kernels/training.md), so that which one
+// is the fastest today changes no result.
 cublasLtMatmulAlgo_t fastest(Handles& handles, const ProductPlan& plan, const Work& work,
                              const lt::Algorithms& found) {
     cudaStreamCaptureStatus recording = cudaStreamCaptureStatusNone;

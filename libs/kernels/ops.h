@@ -10,15 +10,18 @@
 //
 // Ids, rows, slots and lengths are tensors too. On the CPU one that points outside is an Error. On
 // a GPU the host does not see them: the result that it would have given is NaN, and what would have
-// been written outside a cache is left out. attention() alone reads where it is told. There they,
-// and weights, are what only uploads write, or kernels in front of an embedding, which waits for
-// all before it: other kernels read them before the ones in front have ended.
+// been written outside a cache is left out. attention() alone reads where it is told. Index tensors
+// and weights may be written there only by uploads, or by kernels ahead of an embedding, which
+// waits for all earlier work: other kernels read them before their predecessors finish.
 #pragma once
 
 #include "core/context.h"
 #include "core/tensor.h"
 
 namespace hark {
+
+// On the CPU products of up to so many rows compute each as if it were alone.
+inline constexpr int64_t kFewRowsOnCpu = 16;
 
 // Of a sequence that has up to so many queries in a call of attention(), each is computed from the
 // cache by itself; where one sequence of the call has more, a GPU takes tiles for all.
@@ -45,9 +48,8 @@ struct Ragged {
     Tensor length;            // (B) i32: keys after this call's have been appended
     int64_t max_queries = 0;  // the longest run of rows; on the host, for sizing
     int64_t max_length = 0;   // the largest of length
-    // A promise: all that the caches hold, and what folded_attention() hears, has been written before
-    // the last embedding, in a causal call but for the call's own rows. A GPU then reads it before
-    // the kernels in front have ended.
+    // A promise: the caches, and what folded_attention() hears, were written before the last
+    // embedding, except a causal call's own rows; so a GPU may read them early.
     bool settled = false;
 
     int64_t sequences() const { return slot.dim(0); }
@@ -59,7 +61,7 @@ struct Norm {
     float eps = 1e-5f;
 };
 
-// append_cache's arguments, but for the rows.
+// append_cache's arguments, all but x.
 struct Append {
     Tensor keys, values;
     int64_t first;

@@ -36,7 +36,7 @@ void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matr
     const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
     parallel_for(ctx.threads, pieces, [&](int64_t piece) {
         const int64_t begin = piece * kFewColumns, end = std::min(begin + kFewColumns, n_size);
-        float sums[kFewRows * kFewColumns];
+        float sums[kFewRowsOnCpu * kFewColumns];
         cpu.products(sums, kFewColumns, x, w.values.dim(1), t_size, rows, begin, end);
         for (int64_t t = 0; t < t_size; ++t) {
             const int64_t place = t * n_size + begin;
@@ -83,7 +83,7 @@ void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, 
         int64_t begin = worker * pieces / workers * kFewColumns;
         for (; begin < last; begin += kFewColumns) {
             const int64_t n = std::min(kFewColumns, last - begin);
-            float sums[kFewRows * kFewColumns];
+            float sums[kFewRowsOnCpu * kFewColumns];
             cpu.block_products(sums, kFewColumns, inputs, t_size, blocks + begin * row_size, dtype,
                                k_size, n, scratch + worker * room);
             for (int64_t t = 0; t < t_size; ++t) {
@@ -108,7 +108,7 @@ void few_rows_int8(Context& ctx, float* y, const float* x, int64_t t_size, const
     const auto* weights = static_cast<const int8_t*>(w.values.data);
     const auto* scales = static_cast<const float*>(w.scales.data);
     auto* inputs = static_cast<int16_t*>(ctx.arena.tensor(Dtype::u8, {t_size, padded, 2}).data);
-    float row_scales[kFewRows];
+    float row_scales[kFewRowsOnCpu];
     for (int64_t t = 0; t < t_size; ++t) {
         int16_t* row = inputs + t * padded;
         row_scales[t] = cpu.quantize_wide(row, x + t * k_size, k_size, static_cast<int32_t>(range));
@@ -117,7 +117,7 @@ void few_rows_int8(Context& ctx, float* y, const float* x, int64_t t_size, const
     const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
     parallel_for(ctx.threads, pieces, [&](int64_t piece) {
         const int64_t begin = piece * kFewColumns, n = std::min(kFewColumns, n_size - begin);
-        int32_t sums[kFewRows * kFewColumns];
+        int32_t sums[kFewRowsOnCpu * kFewColumns];
         cpu.products_int8(sums, kFewColumns, inputs, padded, t_size, weights + begin * k_size,
                           k_size, n);
         for (int64_t t = 0; t < t_size; ++t) {
@@ -246,7 +246,7 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
                  const Epilogue& epilogue) {
     if (t_size == 0) return;
     const Pointers then = pointers_of(epilogue);
-    if (t_size <= kFewRows) {
+    if (t_size <= kFewRowsOnCpu) {
         if (w.values.dtype == Dtype::i8) return few_rows_int8(ctx, y, x, t_size, w, then);
         if (is_quantized(w.values.dtype)) return few_rows_quantized(ctx, y, x, t_size, w, then);
         return few_rows(ctx, y, x, t_size, w, then);

@@ -6,7 +6,7 @@
 namespace hark {
 
 // y (rows, N) = epilogue(x (rows, K) W^T); the epilogue's residual may be y. Arguments are checked
-// by the callers. Up to kFewRows rows a row's bits do not depend on the others.
+// by the callers. Up to kFewRowsOnCpu rows a row's bits do not depend on the others.
 void cpu_product(Context& ctx, float* y, const float* x, int64_t rows, const Matrix& w,
                  const Epilogue& then);
 
@@ -15,7 +15,5 @@ void cpu_product_backward(Context& ctx, float* dx, const float* dy, int64_t rows
 
 // sums (N) += the rows of x (rows, N), in their order
 void cpu_add_rows(Context& ctx, float* sums, const float* x, int64_t rows, int64_t n_size);
-
-constexpr int64_t kFewRows = 16;
 
 }  // namespace hark

@@ -150,7 +150,7 @@ class IdsTextSink : public TokenSink {
     bool at_start_ = true;  // of a line
 };
 
-// Every so manieth block of tokens goes to a file of its own.
+// Every val_every-th block of tokens goes to a file of its own.
 class HoldingOut : public TokenSink {
   public:
     HoldingOut(std::unique_ptr<TokenSink> rest, const TokenOutputOptions& options, int id_bytes)

@@ -11,6 +11,10 @@ namespace hark::whisper {
 
 inline constexpr int64_t kWindowFrames = 3000;  // mel frames of a 30 s window, 10 ms each
 inline constexpr int64_t kMaxTextContext = 448;
+inline constexpr double kFramesPerSecond = 100;  // of mel
+inline constexpr double kTimestampStep = 0.02;   // seconds
+
+inline double seconds_of(int64_t frames) { return static_cast<double>(frames) / kFramesPerSecond; }
 
 // A head of the decoder's cross-attention.
 struct AlignmentHead {

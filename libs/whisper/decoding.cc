@@ -7,17 +7,14 @@
 #include "core/error.h"
 #include "kernels/distribution.h"
 #include "kernels/transfer.h"
+#include "whisper/config.h"
 #include "whisper/strings.h"
 
 namespace hark::whisper {
 namespace {
 
 constexpr double kMaxInitialTimestamp = 1.0;  // seconds
-constexpr double kTimestampStep = 0.02;       // seconds
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-// Rows of a step on the CPU: so many are multiplied without any bit depending on the others (ops.h,
-// linear).
-constexpr int64_t kRowsAtOnce = 16;
 
 Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
     const SpecialTokens& special = tokenizer.special();
@@ -161,7 +158,7 @@ void WindowDecoder::follow_parents(const Group& group) {
 std::vector<WindowDecoder::Done> WindowDecoder::step() {
     Pass pass;
     std::vector<Going> going;
-    const int64_t most = ctx_.on_cuda() ? kManyRowsOnGpu - 1 : kRowsAtOnce;
+    const int64_t most = ctx_.on_cuda() ? kManyRowsOnGpu - 1 : kFewRowsOnCpu;
     for (Group& group : groups_) {
         if (!group.decoding) continue;
         if (group.beams) group.candidates.assign(group.rows.size(), {});

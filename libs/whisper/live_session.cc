@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "whisper/config.h"
 #include "whisper/strings.h"
 #include "whisper/words.h"
 
 namespace hark::whisper {
 namespace {
 
-constexpr double kFramesPerSecond = 100;
 constexpr int64_t kStepFrames = static_cast<int64_t>(kLiveStep * kFramesPerSecond);
 constexpr int64_t kQuietFrames = static_cast<int64_t>(kLiveQuiet * kFramesPerSecond);
 constexpr int64_t kLongChunk = 1000;  // frames
@@ -108,7 +108,7 @@ void LiveSession::warn_of(const Chunk& chunk, int64_t frames) {
     if (warned_ || chunk.last || frames <= kLongChunk || !listener_.warn) return;
     warned_ = true;
     listener_.warn(concat(chunk.document.where, ": the sound comes in pieces of ",
-                          static_cast<double>(frames) / kFramesPerSecond,
+                          seconds_of(frames),
                           " s, and the words come as late; mel --chunk 1 makes them short"));
 }
 
@@ -144,9 +144,7 @@ void LiveSession::hear_until(int64_t end, bool must) {
     if (!words) return;
     now_->heard = end;
     const auto [quiet_begin, quiet_end] = now_->mel.last_quiet(now_->begin(), end, kQuietFrames);
-    const auto seconds = [](int64_t frame) {
-        return static_cast<double>(frame) / kFramesPerSecond;
-    };
+    const auto seconds = [](int64_t frame) { return seconds_of(frame); };
     now_->text.hear({std::move(*words), seconds(end), seconds(quiet_begin), seconds(quiet_end)});
     give_out();
 }

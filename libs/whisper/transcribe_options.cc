@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "kernels/ops.h"
 #include "text/regex.h"
 #include "text/utf8.h"
 #include "whisper/languages.h"
@@ -121,7 +122,7 @@ void TranscribeOptions::flags(Flags& flags) {
         "NAME smaller model with the same vocabulary that guesses tokens; the text stays the "
         "model's own");
     flags.add("draft-tokens", draft_tokens, "N tokens that the draft model guesses at a time", 1,
-              7);
+              kFewQueries - 1);
     flags.add("batch", batch,
               "N windows of different recordings decoded side by side; 0: as many as memory "
               "allows, up to 8, on a GPU up to 32; more than 32 there keep less of a window and "

@@ -5,11 +5,10 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "whisper/config.h"
 
 namespace hark::whisper {
 namespace {
-
-constexpr double kFramesPerSecond = 100;
 
 // A word whose ends lie in two pieces of speech stays in the one that has more of it.
 void keep_in_one_piece(Word& word, double packed_start, double packed_end, const TimeMap& speech) {
@@ -47,8 +46,7 @@ Transcription::Transcription(RecordingInfo info, std::string error, MelRecording
 // Such a lane knows nothing of the text before it.
 void Transcription::add_lane(FrameRange range, size_t part, bool again) {
     LoopOptions own = route_.loop;
-    own.clips = {static_cast<double>(range.begin) / kFramesPerSecond,
-                 static_cast<double>(range.end) / kFramesPerSecond};
+    own.clips = {seconds_of(range.begin), seconds_of(range.end)};
     own.previous_text = false;
     lanes_.push_back({WindowLoop(own, tokenizer_, content_frames_), part, again});
 }

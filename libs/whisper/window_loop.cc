@@ -4,14 +4,13 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "whisper/config.h"
 #include "whisper/strings.h"
 #include "whisper/word_seek.h"
 
 namespace hark::whisper {
 namespace {
 
-constexpr double kFramesPerSecond = 100.0;
-constexpr double kStepSeconds = 0.02;  // of a timestamp
 constexpr int64_t kFramesPerStep = 2;
 constexpr double kPromptResetTemperature = 0.5;
 
@@ -85,15 +84,15 @@ std::vector<int32_t> prompt_behind(const LoopOptions& options, std::span<const i
 std::vector<Segment> segments_of(const DecodingResult& result, std::span<const Slice> slices,
                                  int64_t seek, int64_t size, const Tokenizer& tokenizer) {
     const SpecialTokens& special = tokenizer.special();
-    const double offset = static_cast<double>(seek * 160) / 16000.0;
+    const double offset = seconds_of(seek);
     std::vector<Segment> segments;
     for (const Slice& slice : slices) {
         Segment segment;
         segment.seek = seek;
-        segment.start = offset + static_cast<double>(slice.start_step) * kStepSeconds;
+        segment.start = offset + static_cast<double>(slice.start_step) * kTimestampStep;
         segment.end =
-            offset + (slice.end_step < 0 ? static_cast<double>(size * 160) / 16000.0
-                                         : static_cast<double>(slice.end_step) * kStepSeconds);
+            offset + (slice.end_step < 0 ? seconds_of(size)
+                                         : static_cast<double>(slice.end_step) * kTimestampStep);
         segment.tokens.assign(result.tokens.begin() + static_cast<ptrdiff_t>(slice.begin),
                               result.tokens.begin() + static_cast<ptrdiff_t>(slice.end));
         std::vector<int32_t> text;

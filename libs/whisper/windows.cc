@@ -1,12 +1,13 @@
 #include "whisper/windows.h"
 
+#include "whisper/config.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace hark::whisper {
 namespace {
 
-constexpr double kFramesPerSecond = 100;
 constexpr int64_t kShortestGap = 100;  // frames
 constexpr int64_t kShortestPiece = 50;
 

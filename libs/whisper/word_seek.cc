@@ -1,12 +1,13 @@
 #include "whisper/word_seek.h"
 
+#include "whisper/config.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace hark::whisper {
 namespace {
 
-constexpr double kFramesPerSecond = 100.0;
 constexpr size_t kJudgedWords = 8;  // of a segment
 constexpr double kInventedScore = 3;
 constexpr double kNearEdge = 2.0;  // seconds: so close to a window's edge is beside silence
@@ -16,8 +17,6 @@ bool has_words(const Segment& segment) { return segment.words && !segment.words-
 int64_t frame_of(double seconds) {
     return static_cast<int64_t>(std::nearbyint(seconds * kFramesPerSecond));
 }
-
-double seconds_of(int64_t frames) { return static_cast<double>(frames * 160) / 16000.0; }
 
 // 0 for an ordinary word.
 double oddness(const Word& word) {

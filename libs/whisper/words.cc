@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "text/utf8.h"
+#include "whisper/config.h"
 #include "whisper/decoding.h"
 #include "whisper/strings.h"
 
@@ -211,7 +212,7 @@ void add_words(std::vector<Segment>& segments, std::span<const size_t> text_toke
     size_t next = 0;
     for (size_t i = 0; i < segments.size(); ++i) {
         Segment& segment = segments[i];
-        const double offset = static_cast<double>(segment.seek * 160) / 16000.0;
+        const double offset = seconds_of(segment.seek);
         std::vector<Word>& own = segment.words.emplace();
         for (size_t taken = 0; next < words.size() && taken < text_tokens[i]; ++next) {
             const TimedWord& word = words[next];

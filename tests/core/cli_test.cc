@@ -117,6 +117,7 @@ TEST(Flags, AConfigurationFileHoldsTheSameNamesAndTheCommandLineWins) {
     EXPECT_THROW(parse({"--config", file}), UsageError);
     EXPECT_THROW(parse({"--config", file + "x"}), Error);
     EXPECT_THROW(parse({"--config", ""}), UsageError);
+    EXPECT_THROW(parse({"--positional", "file"}), UsageError);
 }
 
 }  // namespace

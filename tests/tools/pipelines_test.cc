@@ -389,7 +389,7 @@ TEST(AskScript, SaysWhatIsWrong) {
 }
 
 TEST(Scripts, ShowTheirHelp) {
-    for (const char* name : {"ask.sh", "batch.sh", "plot-run.sh", "plot-transcript.sh",
+    for (const char* name : {"ask.sh", "batch.sh", "demo.sh", "plot-run.sh", "plot-transcript.sh",
                              "transcribe.sh", "verify-official.sh"}) {
         const ProcessResult shown = script(name, "--help");
         EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
