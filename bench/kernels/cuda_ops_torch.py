@@ -71,6 +71,23 @@ def linear(what, t, n, k, dtype, act=None, residual=False):
     show(what, dtype, f"{t}x{k}x{n}", microseconds(call), 2 * t * n * k, moved)
 
 
+def norm_linear(what, t, n, k, dtype, act=None):
+    """A norm in front; keys and values go to their caches by append_cache()."""
+    if not chosen(what):
+        return
+    x = torch.randn(t, k, device="cuda", dtype=dtype)
+    norm = [torch.randn(k, device="cuda", dtype=dtype) for _ in range(2)]
+    b = torch.randn(n, device="cuda", dtype=dtype)
+    ws = rotated(lambda: [torch.randn(n, k, device="cuda", dtype=dtype)])
+
+    def call(i):
+        y = F.linear(F.layer_norm(x, (k,), *norm), ws[i % len(ws)][0], b)
+        return F.gelu(y) if act else y
+
+    show(what, dtype, f"{t}x{k}x{n}", microseconds(call), 2 * t * n * k,
+         (t * k + t * n + n * k) * x.element_size())
+
+
 def attention(what, b, h, queries, length, d, dtype, causal=False):
     if not chosen(what):
         return
@@ -184,6 +201,52 @@ def attention_scores(b, h, queries, n, dtype):
          4 * b * n * queries * 1500 + b * n * 64 * (queries + 1500) * q.element_size())
 
 
+def embedding(t, c, dtype):
+    if not chosen("embedding"):
+        return
+    table = torch.randn(51866, c, device="cuda", dtype=dtype)
+    positions = torch.randn(448, c, device="cuda", dtype=dtype)
+    tokens = torch.arange(t, device="cuda") * 7919 % 51866
+    places = torch.arange(t, device="cuda") % 448
+    show("embedding", dtype, f"{t}x{c}", microseconds(lambda i: table[tokens] + positions[places]),
+         0, (2 * t + min(t, 448)) * c * table.element_size())
+
+
+def add_positions(b, t, c, dtype):
+    if not chosen("add_positions"):
+        return
+    xs = rotated(lambda: [torch.randn(b, t, c, device="cuda", dtype=dtype)])
+    positions = torch.randn(t, c, device="cuda", dtype=dtype)
+    show("add_positions", dtype, f"B{b} {t}x{c}",
+         microseconds(lambda i: xs[i % len(xs)][0].add_(positions)), 0,
+         (2 * b + 1) * t * c * positions.element_size())
+
+
+def select_rows(n, c, dtype):
+    if not chosen("select_rows"):
+        return
+    xs = rotated(lambda: [torch.randn(4 * n, c, device="cuda", dtype=dtype)])
+    wanted = torch.arange(n, device="cuda") * 4 + 3
+    show("select_rows", dtype, f"{n}x{c}",
+         microseconds(lambda i: xs[i % len(xs)][0].index_select(0, wanted)), 0,
+         2 * n * c * xs[0][0].element_size())
+
+
+def choose(n):
+    """The likeliest token, its log probability, and whether timestamps are likelier than text."""
+    if not chosen("choose"):
+        return
+    vocabulary, timestamps = 51866, 50365
+    logits = rotated(lambda: [torch.randn(n, vocabulary, device="cuda")])
+
+    def call(i):
+        logs = logits[i % len(logits)][0].log_softmax(-1)
+        stamps = logs[:, timestamps:].logsumexp(-1) > logs[:, :timestamps].max(-1).values
+        return stamps, logs.max(-1)
+
+    show("choose", torch.float32, f"{n}x{vocabulary}", microseconds(call), 0, 4 * n * vocabulary)
+
+
 def rows():
     half, single = torch.float16, torch.float32
     for t in (1, 64, 1500, 12000):
@@ -200,6 +263,13 @@ def rows():
         copy_cache(b, 20, 100, 64, half)
     for b in (1, 8):
         attention_scores(b, 20, 100, 10, half)
+    for t in (1, 128, 1024):
+        embedding(t, 1280, half)
+    add_positions(16, 1500, 1280, half)
+    for n in (1, 128):
+        select_rows(n, 1280, half)
+    for n in (1, 8, 128):
+        choose(n)
 
 
 def limits():
@@ -226,14 +296,21 @@ def main():
             linear("many linear+gelu_tanh", t, 5120, 1280, dtype, "tanh")
             linear("many linear+residual", t, 1280, 5120, dtype, residual=True)
     linear("many linear+gelu", 1500, 5120, 1280, single, "none")
-    for t in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
-        linear("linear", t, 1280, 1280, half)
-        linear("linear", t, 3840, 1280, half)
-        linear("linear+gelu", t, 5120, 1280, half, "none")
-        linear("linear+residual", t, 1280, 5120, half, residual=True)
-        if t <= 256:
-            linear("linear", t, 51866, 1280, half)
-            linear("linear", t, 50257, 768, half)
+    for dtype in (half, brain, single):
+        for t in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
+            if dtype != half and t not in (1, 8, 64, 512):
+                continue
+            linear("linear", t, 1280, 1280, dtype)
+            linear("linear", t, 3840, 1280, dtype)
+            linear("linear+gelu", t, 5120, 1280, dtype, "none")
+            linear("linear+residual", t, 1280, 5120, dtype, residual=True)
+            if t <= 256:
+                linear("linear", t, 51866, 1280, dtype)
+                linear("linear", t, 50257, 768, dtype)
+    for t in (1, 8, 64, 128):
+        norm_linear("norm+linear", t, 1280, 1280, half)
+        norm_linear("norm+linear+append", t, 3840, 1280, half)
+        norm_linear("norm+linear+gelu", t, 5120, 1280, half, act=True)
     for dtype in (half, brain):
         attention("attention", 64, 20, 1500, 1500, 64, dtype)
     attention("attention prompt", 8, 20, 224, 224, 64, half, causal=True)

@@ -85,6 +85,15 @@ inline Tensor ids(Context& ctx, std::initializer_list<int64_t> shape,
     return tensor;
 }
 
+// b sequences of `queries` rows over `length` keys each.
+inline Ragged ragged(Context& ctx, int b, int64_t queries, int64_t length) {
+    std::vector<int32_t> starts, slots, lengths(static_cast<size_t>(b), int32_t(length));
+    for (int i = 0; i <= b; ++i) starts.push_back(static_cast<int32_t>(i * queries));
+    for (int i = 0; i < b; ++i) slots.push_back(i);
+    return {ids(ctx, {b + 1}, starts), ids(ctx, {b}, slots), ids(ctx, {b}, lengths), queries,
+            length};
+}
+
 // Median microseconds of call(i), i counting up: replays of a graph of calls, between two events.
 inline double microseconds(Context& ctx, const std::function<void(int)>& call) {
     for (int i = 0; i < 3; ++i) call(i);
@@ -115,10 +124,30 @@ inline double microseconds(Context& ctx, const std::function<void(int)>& call) {
     return times[times.size() / 2];
 }
 
+inline double bytes_of(std::initializer_list<Tensor> tensors) {
+    double bytes = 0;
+    for (const Tensor& tensor : tensors) bytes += static_cast<double>(tensor.bytes());
+    return bytes;
+}
+
+// The card's own speed in this run, by linear's large square products and a copy of 1 GiB.
+struct Limits {
+    double f32 = 0, f16 = 0, bf16 = 0;  // TFLOP/s
+    double copy = 0;                    // TB/s, read and written
+};
+inline Limits limits;
+
+// A row: FLOPs and bytes are what the operation must do at least; the fraction is the time that
+// they would take at the limits, over the time taken. `dtype` is that of the weights where there
+// are any; those of 8 bits and fewer are multiplied in f16.
 inline void print(const char* what, Dtype dtype, const std::string& shape, double us, double flops,
                   double bytes) {
-    std::printf("%s\t%s\t%s\t%.2f\t%.1f\t%.3f\n", what, name_of(dtype), shape.c_str(), us,
-                flops / us * 1e-6, bytes / us * 1e-6);
+    const double product = dtype == Dtype::f32    ? limits.f32
+                           : dtype == Dtype::bf16 ? limits.bf16
+                                                  : limits.f16;
+    const double least = std::max(flops * 1e-6 / product, bytes * 1e-6 / limits.copy);
+    std::printf("%s\t%s\t%s\t%.2f\t%.1f\t%.3f\t%.2f\n", what, name_of(dtype), shape.c_str(), us,
+                flops / us * 1e-6, bytes / us * 1e-6, least / us);
     std::fflush(stdout);
 }
 
@@ -156,6 +185,12 @@ inline double microseconds_in_place(Context& ctx, const std::function<void()>& p
     std::sort(times.begin(), times.end());
     return times[times.size() / 2];
 }
+
+// Fills in `limits` and prints them.
+void measure_limits(Context& ctx);
+
+// cuda_rows.cc: what inference needs beside products and attention.
+void time_rows(Context& ctx);
 
 // cuda_training.cc: what training needs beside products and attention.
 void time_training(Context& ctx);

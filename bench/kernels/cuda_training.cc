@@ -8,12 +8,6 @@ namespace {
 
 constexpr int64_t kRows = 65536, kChannels = 768, kParameters = 124439808;
 
-double bytes_of(std::initializer_list<Tensor> tensors) {
-    double bytes = 0;
-    for (const Tensor& tensor : tensors) bytes += static_cast<double>(tensor.bytes());
-    return bytes;
-}
-
 void time_activation(Context& ctx, Activation f, const char* name, Dtype dtype) {
     const Arena::Scope scope(ctx.arena);
     const auto any = [&] { return random_tensor(ctx, dtype, {kRows, 4 * kChannels}); };
