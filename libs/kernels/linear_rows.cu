@@ -208,11 +208,12 @@ void sliced_product(Context& ctx, const RowsProduct& args, const Tensor& x, cons
 }  // namespace
 
 bool has_rows_product(const Tensor& x, const Matrix& w) {
+    if (!is_16_bit(x.dtype) || (w.values.dtype != x.dtype && w.values.dtype != Dtype::i8))
+        return false;
     const uintptr_t pointers =
         reinterpret_cast<uintptr_t>(x.data) | reinterpret_cast<uintptr_t>(w.values.data);
     const int64_t k = w.values.dim(1), vector = 16 / static_cast<int64_t>(size_of(w.values.dtype));
-    return is_16_bit(x.dtype) && (w.values.dtype == x.dtype || w.values.dtype == Dtype::i8) &&
-           pointers % 16 == 0 && k % vector == 0;
+    return pointers % 16 == 0 && k % vector == 0;
 }
 
 bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm) {

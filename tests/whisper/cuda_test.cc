@@ -9,6 +9,7 @@
 #include "support/on_gpu.h"
 #include "support/ops.h"
 #include "whisper/choose.h"
+#include "whisper/ggml_demo.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {
@@ -100,6 +101,49 @@ TEST_P(Transcribed, EqualsReferenceInF32) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OnGpu, Transcribed, testing::Range<size_t>(0, 40));
+
+// The WAV files of samples/ in the type that a GPU computes in by itself.
+TEST_F(OnGpu, SamplesTranscribeToTheCpusTextInF16) {
+    std::vector<std::string> names;
+    std::vector<MelRecording> mels;
+    for (const auto& file : std::filesystem::directory_iterator(samples_dir())) {
+        const std::string name = file.path().filename();
+        if (!name.ends_with(".wav") || name == "telephone.wav") continue;  // 8 kHz
+        names.push_back(name);
+        mels.push_back(mel_of(as_float(read_plain_wav(file.path()))));
+    }
+    ASSERT_GT(names.size(), 10u);
+    TranscribeOptions options;
+    options.temperature = {0};
+    const std::vector<Outcome> cpu = run_all(mels, options, "f32");
+    const std::vector<Outcome> gpu = run_all(mels, options, "cuda:f16");
+    for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(gpu[i].text, cpu[i].text) << names[i];
+}
+
+TEST_F(OnGpu, QuantizedModelsTranscribeTheReferencesText) {
+    const json& entry = all()["recordings"][0];
+    const MelRecording mel = mel_of(samples_of(entry));
+    const TemporaryDirectory folder;
+    for (const Dtype dtype : {Dtype::q8_0, Dtype::q5_1, Dtype::q4_0}) {
+        const std::filesystem::path path = folder.path() / name_of(dtype);
+        write_text(path, ggml_demo(dtype).text());
+        const std::unique_ptr<ModelFile> file = open_model(path);
+        Context ctx = make_cuda_context(0);
+        const Model model =
+            read_model(*file, precision_of("auto", Device::cuda), ctx.arena.source());
+        EXPECT_EQ(model.decoder.token_embedding.values.dtype, dtype);
+        std::string text;
+        Transcriber::Listener listener;
+        listener.end = [&](const Transcription& recording) { text = recording.text(); };
+        TranscribeOptions options;
+        options.temperature = {0};
+        const Tokenizer tokenizer = file->tokenizer();
+        Transcriber transcriber(ctx, model, tokenizer, options, listener);
+        transcriber.add({"test"}, "", mel);
+        while (!transcriber.idle()) transcriber.advance();
+        EXPECT_EQ(text, entry["text"].get<std::string>()) << name_of(dtype);
+    }
+}
 
 // The same bits alone and in batches, whatever the neighbours: short recordings, whose prompts are
 // short, beside longer ones, whose later windows have the text before as their prompt.
