@@ -3,6 +3,7 @@
 // the matrix units, so that one's softmax runs beside another's products, and each starts the
 // scores of its next keys before it weighs the values of these.
 #include "kernels/attention_wgmma.cuh"
+#include "kernels/online_softmax.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -10,12 +11,11 @@ namespace {
 using namespace hopper;
 using namespace wgmma;
 
-// What a thread keeps of two queries, lane / 4 and lane / 4 + 8 of its warp's 16.
+// What a thread keeps of its two queries.
 template <class S>
 struct Rows {
     float acc[S::kD / 2];  // sums of p * v: 4 of every 8 channels, two a query
-    float largest[2];
-    float sums[2];  // of this lane's p
+    OnlineSoftmax softmax;
     int limits[2];  // keys that the query sees
 };
 
@@ -51,35 +51,6 @@ __device__ void mask(Scores& scores, const Rows<S>& rows, int first_key) {
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i)
         if (column + i / 4 * 8 + i % 2 >= rows.limits[i / 2 % 2]) scores[i] = -INFINITY;
-}
-
-// scores become p = 2^((score - largest so far) * scale). kept: by what earlier sums shrink. The
-// scale is positive, so that the largest score is the largest scaled too.
-template <class S>
-__device__ void soften(Scores& scores, Rows<S>& rows, float (&kept)[2], float scale_log2) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        float highest = rows.largest[half], other = -INFINITY;
-#pragma unroll
-        for (int i = 2 * half; i < kKeys / 2; i += 4) {
-            highest = fmaxf(highest, scores[i]);
-            other = fmaxf(other, scores[i + 1]);
-        }
-        highest = fmaxf(highest, other);
-        highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, 1));
-        highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, 2));
-        // Where nothing has been seen yet there is no infinity to subtract.
-        const float shift = highest == -INFINITY ? 0.0f : highest * scale_log2;
-        kept[half] = exp2_fast(fmaf(rows.largest[half], scale_log2, -shift));
-        rows.largest[half] = highest;
-        float sum = 0, odd = 0;
-#pragma unroll
-        for (int i = 2 * half; i < kKeys / 2; i += 4) {
-            sum += scores[i] = exp2_fast(fmaf(scores[i], scale_log2, -shift));
-            odd += scores[i + 1] = exp2_fast(fmaf(scores[i + 1], scale_log2, -shift));
-        }
-        rows.sums[half] = fmaf(rows.sums[half], kept[half], sum + odd);
-    }
 }
 
 // p as the left factor: the scores' layout is that of a factor already.
@@ -150,7 +121,7 @@ class Warpgroup {
         round_scores<T>(p_, scores_);
         for (;;) {
             const int old = q_.at;
-            const float sums[2] = {rows_.sums[0], rows_.sums[1]};
+            const float sums[2] = {rows_.softmax.sums[0], rows_.softmax.sums[1]};
             const bool last = ++step_ == steps_;
             if (last) {
                 q_.advance();
@@ -176,7 +147,7 @@ class Warpgroup {
         }
         start_next_values();
         finish_values();
-        write_rows<T, S>(args_, shared_.work[q_.at ^ 1], rows_.acc, rows_.sums, row_);
+        write_rows<T, S>(args_, shared_.work[q_.at ^ 1], rows_.acc, rows_.softmax.sums, row_);
     }
 
   private:
@@ -198,11 +169,8 @@ class Warpgroup {
             return args_.causal ? min(work.length, first_limit + j) : work.length;
         };
         seen_ = limit(group_ * 64);
-        for (int half = 0; half < 2; ++half) {
-            rows_.limits[half] = limit(row_ + half * 8);
-            rows_.largest[half] = -INFINITY;
-            rows_.sums[half] = 0;
-        }
+        for (int half = 0; half < 2; ++half) rows_.limits[half] = limit(row_ + half * 8);
+        rows_.softmax = {};
         wait(shared_.for_keys.full[k_.at], k_.parity);
         return true;
     }
@@ -229,7 +197,7 @@ class Warpgroup {
         done(shared_.for_keys.empty[k_.at]);
         k_.advance();
         if ((step_ + 1) * kKeys > seen_) mask(scores_, rows_, step_ * kKeys);
-        soften(scores_, rows_, kept_, args_.scale_log2);
+        soften(scores_, rows_.softmax, kept_, args_.scale_log2);
         pin(scores_);
         if (step_ + 1 < steps_) wait(shared_.for_keys.full[k_.at], k_.parity);
     }

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernels/cuda_common.cuh"
-#include "kernels/load_matrices.cuh"
+#include "kernels/mma.cuh"
 
 namespace hark::cuda {
 

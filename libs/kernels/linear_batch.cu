@@ -154,8 +154,8 @@ void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
 }
 
 // The smallest parts of the work that are no more than the multiprocessors, which each take in a
-// limited number of bytes a cycle; measured on an H200 (docs/kernels/linear.md). They do not change a
-// row's bits.
+// limited number of bytes a cycle; measured on an H200 (docs/kernels/linear.md). They do not change
+// a row's bits.
 template <class T>
 void choose(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
     const int64_t most = multiprocessors();

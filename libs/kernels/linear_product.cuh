@@ -11,8 +11,8 @@ namespace hark::cuda {
 // over the product behind it. Weights of another type than x are converted to x's, block by block.
 void many_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
 
-// to (rows, K) of a float type = from, times its row's scale where there are `scales`; from's values
-// where it is quantised.
+// to (rows, K) of a float type = from, times its row's scale where there are `scales`; from's
+// values where it is quantised.
 void convert(Context& ctx, Tensor to, Tensor from, const float* scales);
 
 // True where wgmma_product multiplies many rows, whatever their number: on a GPU of compute

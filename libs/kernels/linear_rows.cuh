@@ -13,9 +13,8 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
-#include "kernels/cuda_common.cuh"
+#include "kernels/mma.cuh"
 
 namespace hark::cuda {
 
@@ -164,17 +163,7 @@ __device__ inline Half weights_half(uint4 v, int half) {
 template <class X>
 __device__ inline void multiply_add(float (&sum)[4], const uint32_t (&low)[2],
                                     const uint32_t (&high)[2], const uint32_t (&b)[2]) {
-    if constexpr (std::is_same_v<X, __half>) {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-            : "r"(low[0]), "r"(high[0]), "r"(low[1]), "r"(high[1]), "r"(b[0]), "r"(b[1]));
-    } else {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-            : "r"(low[0]), "r"(high[0]), "r"(low[1]), "r"(high[1]), "r"(b[0]), "r"(b[1]));
-    }
+    mma(X{}, sum, low[0], high[0], low[1], high[1], b[0], b[1]);
 }
 
 // The halves of MT tiles of 16 outputs and NT of 8 rows. Between two that add to the same sum are

@@ -1,9 +1,8 @@
 // Self-attention for training on the matrix units of compute capability 8.0 and later. A block has
 // a tile of 64 rows of its own, a warp 16 of them, and goes through tiles of 64 others.
-#include <cuda_pipeline.h>
-
 #include "kernels/attention_kernels.cuh"
-#include "kernels/load_matrices.cuh"
+#include "kernels/mma.cuh"
+#include "kernels/online_softmax.cuh"
 #include "kernels/self_attention_kernels.cuh"
 
 namespace hark::cuda {
@@ -12,35 +11,17 @@ namespace {
 using T = __nv_bfloat16;
 constexpr int kTile = 64;  // rows of a tile and channels of a head
 constexpr int kThreads = 128;
-constexpr int kPad = 8;  // elements behind a row: 8 rows of a fragment then meet all 32 banks
 
-struct Tile {
-    T values[kTile][kTile + kPad];
-};
+using Tile = MmaTile<T, kTile, kTile>;
 
 // What is 16 rows by 64 columns of a warp's: a left factor, and sums; PTX's layouts of
 // mma.m16n8k16.
 using Factor = uint32_t[4][4];
 using Sums = float[8][4];
 
-// c (16, 8) += a (16, 16) b (16, 8)
-__device__ void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 // Starts copying the rows [first, first + 64), `stride` elements apart; zeros from `end` on.
 __device__ void start_copy(Tile& to, const T* from, int64_t stride, int first, int end) {
-    constexpr int kChunk = 8, kChunks = kTile / kChunk;  // of 16 bytes
-    for (int i = threadIdx.x; i < kTile * kChunks; i += kThreads) {
-        const int row = i / kChunks, c = i % kChunks * kChunk;
-        const bool inside = first + row < end;
-        // Where nothing is copied the address must still be a valid one.
-        const T* source = inside ? from + (first + row) * stride + c : from;
-        __pipeline_memcpy_async(&to.values[row][c], source, 16, inside ? 0 : 16);
-    }
+    cuda::start_copy<kThreads>(to, from, stride, first, end, kTile);
 }
 
 // This warp's 16 rows of a tile.
@@ -61,8 +42,8 @@ __device__ void multiply_rows(Sums& c, const Factor& a, const Tile& b) {
             uint32_t two[4];  // rows 0-7 of 16, both halves of the channels; then rows 8-15
             load_matrices<false>(
                 two, &b.values[n * 16 + matrix / 2 * 8 + lane % 8][k * 16 + matrix % 2 * 8]);
-            mma(c[2 * n], a[k], two[0], two[1]);
-            mma(c[2 * n + 1], a[k], two[2], two[3]);
+            mma(T{}, c[2 * n], a[k], two[0], two[1]);
+            mma(T{}, c[2 * n + 1], a[k], two[2], two[3]);
         }
 }
 
@@ -76,8 +57,8 @@ __device__ void multiply_columns(Sums& c, const Factor& a, const Tile& b) {
             uint32_t two[4];  // channels 0-7 of 16, both halves of the rows; then channels 8-15
             load_matrices<true>(
                 two, &b.values[k * 16 + matrix % 2 * 8 + lane % 8][n * 16 + matrix / 2 * 8]);
-            mma(c[2 * n], a[k], two[0], two[1]);
-            mma(c[2 * n + 1], a[k], two[2], two[3]);
+            mma(T{}, c[2 * n], a[k], two[0], two[1]);
+            mma(T{}, c[2 * n + 1], a[k], two[2], two[3]);
         }
 }
 
@@ -103,38 +84,6 @@ __device__ void write_rows(T* to, int64_t stride, int first, int end, const Sums
         for (int n = 0; n < 8; ++n)
             *reinterpret_cast<uint32_t*>(to + row * stride + column_of(n, 0)) =
                 pack(T{}, sums[n][2 * half] * factors[half], sums[n][2 * half + 1] * factors[half]);
-    }
-}
-
-// What a lane keeps of its two queries beside their sums of p * v.
-struct Softmax {
-    float largest[2] = {-INFINITY, -INFINITY}, sums[2] = {};
-};
-
-// scores become p = 2^((score - largest so far) * scale); what was summed before is brought to that
-// maximum. The scale is positive, so that the largest score is the largest scaled too.
-__device__ void soften(Sums& scores, Sums& acc, Softmax& rows, float scale_log2) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        float highest = rows.largest[half];
-#pragma unroll
-        for (int n = 0; n < 8; ++n)
-            highest = fmaxf(highest, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
-        for (int step = 1; step <= 2; step *= 2)
-            highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, step));
-        // Where nothing has been seen yet there is no infinity to subtract.
-        const float shift = highest == -INFINITY ? 0.0f : highest * scale_log2;
-        const float kept = exp2_fast(fmaf(rows.largest[half], scale_log2, -shift));
-        rows.largest[half] = highest;
-        rows.sums[half] *= kept;
-#pragma unroll
-        for (int n = 0; n < 8; ++n)
-#pragma unroll
-            for (int i = 2 * half; i < 2 * half + 2; ++i) {
-                acc[n][i] *= kept;
-                scores[n][i] = exp2_fast(fmaf(scores[n][i], scale_log2, -shift));
-                rows.sums[half] += scores[n][i];
-            }
     }
 }
 
@@ -165,7 +114,7 @@ __global__ void __launch_bounds__(kThreads)
         first[half] = args.first[min(a + row_of(2 * half), end - 1)];
     Factor q;
     Sums acc = {};
-    Softmax rows;
+    OnlineSoftmax rows;
     for (int tile = begin, buffer = 0; tile < end; tile += kTile, buffer ^= 1) {
         if (tile + kTile < end) start_others(tile + kTile, buffer ^ 1);
         __pipeline_wait_prior(tile + kTile < end ? 1 : 0);

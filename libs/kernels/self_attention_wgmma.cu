@@ -5,6 +5,7 @@
 // keys before it weighs the values of these, over the edge of its tile too.
 #include "kernels/attention_kernels.cuh"
 #include "kernels/hopper.cuh"
+#include "kernels/online_softmax.cuh"
 #include "kernels/self_attention_kernels.cuh"
 
 namespace hark::cuda {
@@ -150,8 +151,7 @@ class Warpgroup {
         query_ = work.query + row_;
         const int end = args_.rows - 1;
         latest_ = args_.first[min(work.query + group_ * 64 + 63, end)];
-        largest_[0] = largest_[1] = -INFINITY;
-        sums_[0] = sums_[1] = 0;
+        softmax_ = {};
         wait(shared_.for_keys.full[k_.at], k_.parity);
         return true;
     }
@@ -200,7 +200,7 @@ class Warpgroup {
         if (step_ + 1 == steps_) mask_behind();
         if (key_ < latest_) mask_before();
         key_ += kKeys;
-        soften();
+        soften(scores_, softmax_, kept_, args_.scale_log2);
         pin(scores_);
         if (step_ + 1 < steps_) wait(shared_.for_keys.full[k_.at], k_.parity);
     }
@@ -219,34 +219,6 @@ class Warpgroup {
 #pragma unroll
         for (int i = 0; i < kKeys / 2; ++i)
             scores_[i] = key + i / 4 * 8 + i % 2 < from[i / 2 % 2] ? -INFINITY : scores_[i];
-    }
-
-    // scores become p = 2^((score - largest so far) * scale). kept_: by what earlier sums shrink.
-    // The scale is positive, so that the largest score is the largest scaled too.
-    __device__ void soften() {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            float highest = largest_[half], other = -INFINITY;
-#pragma unroll
-            for (int i = 2 * half; i < kKeys / 2; i += 4) {
-                highest = fmaxf(highest, scores_[i]);
-                other = fmaxf(other, scores_[i + 1]);
-            }
-            highest = fmaxf(highest, other);
-            highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, 1));
-            highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, 2));
-            // Where nothing has been seen yet there is no infinity to subtract.
-            const float shift = highest == -INFINITY ? 0.0f : highest * args_.scale_log2;
-            kept_[half] = exp2_fast(fmaf(largest_[half], args_.scale_log2, -shift));
-            largest_[half] = highest;
-            float sum = 0, odd = 0;
-#pragma unroll
-            for (int i = 2 * half; i < kKeys / 2; i += 4) {
-                sum += scores_[i] = exp2_fast(fmaf(scores_[i], args_.scale_log2, -shift));
-                odd += scores_[i + 1] = exp2_fast(fmaf(scores_[i + 1], args_.scale_log2, -shift));
-            }
-            sums_[half] = fmaf(sums_[half], kept_[half], sum + odd);
-        }
     }
 
     // p as the left factor: the scores' layout is that of a factor already.
@@ -269,13 +241,14 @@ class Warpgroup {
         const Work& work = shared_.work[q_.at];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            float sum = sums_[half];
+            float sum = softmax_.sums[half];
             for (int step = 1; step <= 2; step *= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
             factors_[half] = 1 / sum;
             const int row = query_ + half * 8;
             if (threadIdx.x % 4 == 0 && row < args_.rows)
                 args_.lse[int64_t{row} * args_.heads + work.h] =
-                    (largest_[half] * args_.scale_log2 + log2f(sum)) * 0.693147180559945309f;
+                    (softmax_.largest[half] * args_.scale_log2 + log2f(sum)) *
+                    0.693147180559945309f;
         }
     }
 
@@ -299,7 +272,8 @@ class Warpgroup {
     Place<2> q_;
     Place<kBuffers> k_, v_;
     float acc_[kD / 2], scores_[kKeys / 2];
-    float largest_[2], sums_[2], kept_[2], factors_[2];  // sums of this lane's p
+    OnlineSoftmax softmax_;
+    float kept_[2], factors_[2];
     uint32_t p_[kKeys / 16][4];
     int step_ = 0, steps_ = 0, key_, query_;  // key_: the step's first; query_: this thread's first
     int latest_;                              // the first key of the warpgroup's last query
