@@ -187,25 +187,30 @@ void attention_cpu(Context& ctx, const Problem& p) {
     if (!sequences.empty()) long_queries(ctx, p, sequences);
 }
 
+void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,
+           const Ragged& rows, float scale) {
+    constexpr const char* kOp = "attention";
+    check_caches(kOp, keys, values);
+    const int64_t head = keys.dim(3), kv_heads = keys.dim(1), width = head * kv_heads;
+    require(out.rank >= 1 && is_float(out.dtype) && width > 0 && out.dim(-1) > 0 &&
+                out.dim(-1) % width == 0,
+            kOp, ": expected out (T, H * ", head, ") in f32, f16 or bf16 with H a multiple of ",
+            kv_heads, ", found ", out);
+    require(q.rank >= 1 && is_float(q.dtype) && q.rows() == out.rows() && q.dim(-1) >= out.dim(-1),
+            kOp, ": expected q (", out.rows(), ", ", out.dim(-1),
+            " or more) in f32, f16 or bf16, found ", q);
+    check_ragged(kOp, rows, out.rows(), keys.dim(2));
+    require(scale > 0, kOp, ": expected a scale above 0, found ", scale);
+}
+
 }  // namespace
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
                float scale, bool causal) {
+    check(out, q, keys, values, rows, scale);
     if (ctx.on_cuda()) return cuda_ops().attention(ctx, out, q, keys, values, rows, scale, causal);
-    require(keys && keys.rank == 4 && is_float(keys.dtype),
-            "attention: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ", keys);
-    check_tensor("attention", "values", values, keys.dtype,
-                 {keys.dim(0), keys.dim(1), keys.dim(2), keys.dim(3)});
+    check_ragged_values("attention", rows, out.rows(), keys.dim(0), keys.dim(2));
     const int64_t head = keys.dim(3), kv_heads = keys.dim(1);
-    require(out.rank >= 1 && out.dtype == Dtype::f32 && head > 0 && kv_heads > 0 &&
-                out.dim(-1) % (head * kv_heads) == 0,
-            "attention: expected out f32 (T, H * ", head, ") with H a multiple of ", kv_heads,
-            ", found ", out);
-    require(
-        q.rank >= 1 && q.dtype == Dtype::f32 && q.rows() == out.rows() && q.dim(-1) >= out.dim(-1),
-        "attention: expected q f32 (", out.rows(), ", ", out.dim(-1), " or more), found ", q);
-    check_ragged("attention", rows, out.rows(), keys.dim(0), keys.dim(2));
-    require(scale > 0, "attention: expected a scale above 0, found ", scale);
     Problem p = {.out = out.as<float>(),
                  .q = q.as<float>(),
                  .keys = static_cast<const std::byte*>(keys.data),

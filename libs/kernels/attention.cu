@@ -1,4 +1,4 @@
-// attention on the GPU: the checks, and which of the kernels takes the call.
+// attention on the GPU: its limits, and which of the kernels takes the call.
 #include <cmath>
 
 #include "kernels/attention_kernels.cuh"
@@ -8,42 +8,8 @@ namespace {
 
 constexpr int64_t kMostGridZ = 65535;
 
-void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,
-           const Ragged& rows) {
-    require(keys.rank == 4 && values.rank == 4 && keys.shape == values.shape &&
-                keys.dtype == values.dtype && is_float(keys.dtype),
-            "attention: expected keys and values (slots, H, capacity, D) of one float type, found ",
-            keys, " and ", values);
-    const int64_t d = keys.dim(3), kv_heads = keys.dim(1);
-    require(d > 0 && d <= kMostHeadChannels, "attention: expected D up to ", kMostHeadChannels,
-            " on the GPU, found ", d);
-    const int64_t width = out.rank > 0 ? out.dim(-1) : 0;
-    require(width > 0 && width % (kv_heads * d) == 0 && q.rank > 0 && q.dim(-1) >= width &&
-                q.rows() == out.rows(),
-            "attention: expected out (T, H * D) with H a multiple of ", kv_heads, " and D ", d,
-            ", and q at least as wide, found ", out, " and ", q);
-    require(is_float(q.dtype) && is_float(out.dtype),
-            "attention: expected q and out in f32, f16 "
-            "or bf16, found ",
-            q, " and ", out);
-    const Tensor &starts = rows.query_start, &slot = rows.slot, &length = rows.length;
-    require(starts.dtype == Dtype::i32 && slot.dtype == Dtype::i32 && length.dtype == Dtype::i32 &&
-                slot.rank == 1 && length.size() == slot.size() &&
-                starts.size() == slot.size() + 1 && slot.size() <= kMostGridZ,
-            "attention: expected query_start (B + 1), slot (B), length (B) in i32 with B up to ",
-            kMostGridZ, ", found ", starts, ", ", slot, ", ", length);
-    require(rows.max_length <= keys.dim(2) && rows.max_queries <= q.rows(),
-            "attention: expected "
-            "at most ",
-            keys.dim(2), " keys and ", q.rows(), " queries a sequence, found ", rows.max_length,
-            " and ", rows.max_queries);
-    require(reinterpret_cast<uintptr_t>(keys.data) % 16 == 0 &&
-                reinterpret_cast<uintptr_t>(values.data) % 16 == 0,
-            "attention: expected keys and values aligned to 16 bytes");
-}
-
-bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys, float scale) {
-    return scale > 0 && keys.dim(3) % 8 == 0 && q.dtype == keys.dtype && is_16_bit(q.dtype) &&
+bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
+    return keys.dim(3) % 8 == 0 && q.dtype == keys.dtype && is_16_bit(q.dtype) &&
            q.dim(-1) % 8 == 0 && reinterpret_cast<uintptr_t>(q.data) % 16 == 0 &&
            reinterpret_cast<uintptr_t>(out.data) % 8 == 0;
 }
@@ -52,7 +18,12 @@ bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys, float sc
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
                float scale, bool causal) {
-    check(out, q, keys, values, rows);
+    const int64_t d = keys.dim(3);
+    require(d <= kMostHeadChannels, "attention: expected D up to ", kMostHeadChannels,
+            " on the GPU, found ", d);
+    require(reinterpret_cast<uintptr_t>(keys.data) % 16 == 0 &&
+                reinterpret_cast<uintptr_t>(values.data) % 16 == 0,
+            "attention: expected keys and values aligned to 16 bytes");
     enter(ctx, {&out, &q, &keys, &values, &rows.query_start, &rows.slot, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0) return;
     AttentionArgs args{};
@@ -70,7 +41,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
     args.q_stride = q.dim(-1);
     args.slots = keys.dim(0);
     args.capacity = keys.dim(2);
-    args.d = static_cast<int>(keys.dim(3));
+    args.d = static_cast<int>(d);
     args.heads = static_cast<int>(out.dim(-1) / args.d);
     args.kv_heads = static_cast<int>(keys.dim(1));
     args.scale_log2 = scale * static_cast<float>(M_LOG2E);
@@ -82,7 +53,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
     if (args.d % 8 == 0 && rows.max_queries <= kFewQueries &&
         args.sequences * rows.max_queries <= kMostGridZ) {
         attention_by_splits(ctx, args);
-    } else if (fits_tiles(out, q, keys, scale)) {
+    } else if (fits_tiles(out, q, keys)) {
         if (!attention_by_wgmma(ctx, args)) attention_by_tiles(ctx, args);
     } else {
         attention_in_f32(ctx, args);

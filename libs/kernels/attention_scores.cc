@@ -16,16 +16,24 @@ void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tens
     require(keys && keys.rank == 4 && is_float(keys.dtype),
             "attention_scores: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ",
             keys);
-    require(q.rank >= 1 && q.dtype == Dtype::f32 && q.dim(-1) >= keys.dim(1) * keys.dim(3),
-            "attention_scores: expected q f32 (T, ", keys.dim(1) * keys.dim(3), " or more), found ",
-            q);
+    require(q.rank >= 1 && is_float(q.dtype) && q.dim(-1) >= keys.dim(1) * keys.dim(3),
+            "attention_scores: expected q (T, ", keys.dim(1) * keys.dim(3),
+            " or more) in f32, f16 or bf16, found ", q);
     check_tensor("attention_scores", "heads", heads, Dtype::i32, {-1});
+    require(heads.device == Device::cpu, "attention_scores: expected heads on the host");
     check_tensor("attention_scores", "scores", scores, Dtype::f32, {heads.dim(0), q.rows(), -1});
     for (int64_t i = 0; i < heads.dim(0); ++i)
         require(0 <= heads.as<int32_t>()[i] && heads.as<int32_t>()[i] < keys.dim(1),
                 "attention_scores: expected a head below ", keys.dim(1), ", found ",
                 heads.as<int32_t>()[i]);
-    check_ragged("attention_scores", rows, q.rows(), keys.dim(0), keys.dim(2));
+    check_ragged("attention_scores", rows, q.rows(), keys.dim(2));
+    require(scores.dim(2) <= rows.max_length, "attention_scores: expected at most ",
+            rows.max_length, " frames, found ", scores.dim(2));
+}
+
+// What stands in the arrays, where they lie on the host.
+void check_values(const Tensor& scores, const Tensor& q, const Tensor& keys, const Ragged& rows) {
+    check_ragged_values("attention_scores", rows, q.rows(), keys.dim(0), keys.dim(2));
     for (int64_t b = 0; b < rows.sequences(); ++b)
         require(rows.length.as<int32_t>()[b] >= scores.dim(2), "attention_scores: sequence ", b,
                 " has ", rows.length.as<int32_t>()[b], " keys, expected ", scores.dim(2),
@@ -36,8 +44,9 @@ void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tens
 
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const Ragged& rows, float scale) {
-    if (ctx.on_cuda()) return cuda_ops().attention_scores(ctx, scores, q, keys, heads, rows, scale);
     check(scores, q, keys, heads, rows);
+    if (ctx.on_cuda()) return cuda_ops().attention_scores(ctx, scores, q, keys, heads, rows, scale);
+    check_values(scores, q, keys, rows);
     const CpuKernels& cpu = cpu_kernels();
     const int64_t frames = scores.dim(2), d = keys.dim(3), width = q.dim(-1);
     const int64_t runs = (frames + kKeysInRun - 1) / kKeysInRun;

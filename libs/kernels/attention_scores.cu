@@ -86,31 +86,10 @@ __global__ void __launch_bounds__(kThreads) scores_kernel(Scores args, const T* 
     }
 }
 
-void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tensor& heads,
-           const Ragged& rows) {
-    require(keys && keys.rank == 4 && is_float(keys.dtype),
-            "attention_scores: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ",
-            keys);
-    require(q.rank >= 1 && is_float(q.dtype) && q.dim(-1) >= keys.dim(1) * keys.dim(3),
-            "attention_scores: expected q (T, ", keys.dim(1) * keys.dim(3),
-            " or more) in f32, f16 or bf16, found ", q);
-    check_tensor("attention_scores", "heads", heads, Dtype::i32, {-1});
-    require(heads.device == Device::cpu, "attention_scores: expected heads on the host");
-    check_tensor("attention_scores", "scores", scores, Dtype::f32, {heads.dim(0), q.rows(), -1});
-    for (int64_t i = 0; i < heads.dim(0); ++i)
-        require(0 <= heads.as<int32_t>()[i] && heads.as<int32_t>()[i] < keys.dim(1),
-                "attention_scores: expected a head below ", keys.dim(1), ", found ",
-                heads.as<int32_t>()[i]);
-    check_rows("attention_scores", rows, q.rows(), keys.dim(2));
-    require(scores.dim(2) <= rows.max_length, "attention_scores: expected at most ",
-            rows.max_length, " frames, found ", scores.dim(2));
-}
-
 }  // namespace
 
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const Ragged& rows, float scale) {
-    check(scores, q, keys, heads, rows);
     enter(ctx, {&scores, &q, &keys, &rows.query_start, &rows.slot, &rows.length});
     if (scores.size() == 0 || rows.sequences() == 0 || rows.max_queries <= 0) return;
     Scores args{};

@@ -10,14 +10,11 @@ namespace hark {
 
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
                   const Ragged& rows) {
+    check_append("append_cache", keys, values, x, first, rows);
     if (ctx.on_cuda()) return cuda_ops().append_cache(ctx, keys, values, x, first, rows);
-    check_caches("append_cache", keys, values);
-    require(x.rank >= 2, "append_cache: expected x f32 (T, W), found ", x);
     const int64_t heads = keys.dim(1), capacity = keys.dim(2), size = keys.dim(3);
     const int64_t width = x.dim(-1);
-    require(first >= 0 && first + 2 * heads * size <= width, "append_cache: expected columns ",
-            first, " to ", first + 2 * heads * size, " in x, found ", x);
-    check_ragged("append_cache", rows, x.rows(), keys.dim(0), capacity);
+    check_ragged_values("append_cache", rows, x.rows(), keys.dim(0), capacity);
     const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.slot.as<int32_t>();
     const int32_t* length = rows.length.as<int32_t>();
     const float* from = x.as<float>() + first;
@@ -41,7 +38,6 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
 }
 
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length) {
-    if (ctx.on_cuda()) return cuda_ops().copy_cache(ctx, cache, from, to, length);
     check_cache("copy_cache", cache);
     require(from.rank == 1, "copy_cache: expected from i32 (n), found ", from);
     const int64_t count = from.dim(0), slots = cache.dim(0), heads = cache.dim(1);
@@ -49,6 +45,7 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
     check_tensor("copy_cache", "to", to, Dtype::i32, {count});
     require(0 <= length && length <= cache.dim(2), "copy_cache: expected a length up to ",
             cache.dim(2), ", found ", length);
+    if (ctx.on_cuda()) return cuda_ops().copy_cache(ctx, cache, from, to, length);
     const int32_t *source = from.as<int32_t>(), *target = to.as<int32_t>();
     int64_t moved = 0;
     for (int64_t i = 0; i < count; ++i) {

@@ -96,7 +96,6 @@ void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan)
 
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
                   const Ragged& rows) {
-    check_append("append_cache", keys, values, x, first, rows);
     const int64_t heads = keys.dim(1), d = keys.dim(3), width = x.dim(-1);
     enter(ctx, {&keys, &values, &x, &rows.query_start, &rows.slot, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0 || heads * d == 0) return;
@@ -128,13 +127,7 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
 }
 
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length) {
-    check_cache("copy_cache", cache);
-    require(from.rank == 1, "copy_cache: expected from i32 (n), found ", from);
     const int64_t copies = from.dim(0), heads = cache.dim(1), d = cache.dim(3);
-    check_tensor("copy_cache", "from", from, Dtype::i32, {copies});
-    check_tensor("copy_cache", "to", to, Dtype::i32, {copies});
-    require(0 <= length && length <= cache.dim(2), "copy_cache: expected a length up to ",
-            cache.dim(2), ", found ", length);
     enter(ctx, {&cache, &from, &to});
     if (copies * heads * length * d == 0) return;
     const Copy args{from.as<int32_t>(), to.as<int32_t>(), cache.dim(0), heads,

@@ -1,4 +1,8 @@
-// Checks at the door of a kernel.
+// Checks at the door of a kernel: shapes and types, before it is told which device computes.
+//
+// A function of ops.h or gradients.h checks what holds on every device, then gives the call to the
+// GPU's side, which checks its own limits alone, or goes on. On the CPU Tensor::as<float>() refuses
+// the types that it does not compute in.
 #pragma once
 
 #include <initializer_list>
@@ -30,23 +34,24 @@ inline void check_tensor(const char* op, const char* name, const Tensor& tensor,
          tensor ? describe(tensor) : "none");
 }
 
-// values (N, K) of a dtype of weights, with scales where it is i8.
+// Whether it is f32, f16 or bf16.
+inline bool is_float(Dtype dtype) {
+    return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+
+// values (N, K) of a dtype of weights, with scales where it is i8 and nowhere else.
 inline void check_matrix(const char* op, const Matrix& w) {
     const Tensor& values = w.values;
-    const bool known = values.dtype == Dtype::f32 || values.dtype == Dtype::f16 ||
-                       values.dtype == Dtype::bf16 || values.dtype == Dtype::i8 ||
-                       is_quantized(values.dtype);
+    const bool scaled = values.dtype == Dtype::i8;
+    const bool known = scaled || is_float(values.dtype) || is_quantized(values.dtype);
     require(!!values, op, ": expected weights (N, K), found none");
     require(values.rank == 2 && known, op,
             ": expected weights (N, K) of f32, f16, bf16, int8 or quantised blocks, found ",
             values);
-    if (values.dtype == Dtype::i8)
+    if (scaled)
         check_tensor(op, "the weights' scales", w.scales, Dtype::f32, {values.dim(0)});
-}
-
-// Whether the tensor is f32, f16 or bf16.
-inline bool is_float(Dtype dtype) {
-    return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+    else
+        require(!w.scales, op, ": expected scales beside int8 weights alone, found ", w.scales);
 }
 
 // A cache of keys or of values.
@@ -62,14 +67,24 @@ inline void check_caches(const char* op, const Tensor& keys, const Tensor& value
             ": expected values like the keys, ", keys, ", found ", values);
 }
 
-// The host arrays of rows that are `packed` in all, over a cache of `slots` slots.
-inline void check_ragged(const char* op, const Ragged& rows, int64_t packed, int64_t slots,
-                         int64_t capacity) {
-    require(rows.slot.rank == 1, op, ": expected slot i32 (B), found ", rows.slot);
+// The sequences of rows that are `packed` in all, over caches of `capacity` keys.
+inline void check_ragged(const char* op, const Ragged& rows, int64_t packed, int64_t capacity) {
+    constexpr int64_t kMostSequences = 65535;  // of a GPU's grid
+    require(rows.slot.rank == 1 && rows.slot.dim(0) <= kMostSequences, op,
+            ": expected slot i32 (B) with B up to ", kMostSequences, ", found ", rows.slot);
     const int64_t b = rows.sequences();
     check_tensor(op, "slot", rows.slot, Dtype::i32, {b});
     check_tensor(op, "query_start", rows.query_start, Dtype::i32, {b + 1});
     check_tensor(op, "length", rows.length, Dtype::i32, {b});
+    require(rows.max_queries <= packed && rows.max_length <= capacity, op, ": expected at most ",
+            packed, " rows and ", capacity, " keys a sequence, found ", rows.max_queries, " and ",
+            rows.max_length);
+}
+
+// What stands in the arrays, where they lie on the host; `slots` are those of the caches.
+inline void check_ragged_values(const char* op, const Ragged& rows, int64_t packed, int64_t slots,
+                                int64_t capacity) {
+    const int64_t b = rows.sequences();
     const int32_t* start = rows.query_start.as<int32_t>();
     const int32_t* slot = rows.slot.as<int32_t>();
     const int32_t* length = rows.length.as<int32_t>();
@@ -82,6 +97,25 @@ inline void check_ragged(const char* op, const Ragged& rows, int64_t packed, int
         require(0 <= length[i] && length[i] <= capacity, op, ": sequence ", i, " has ", length[i],
                 " keys, the cache has room for ", capacity);
     }
+}
+
+// What stands behind a product with n columns, of y's type.
+inline void check_epilogue(const char* op, const Tensor& y, int64_t n, const Epilogue& then) {
+    if (then.bias) check_tensor(op, "bias", then.bias, Dtype::f32, {n});
+    require(!then.residual || (then.residual.dtype == y.dtype && then.residual.size() == y.size()),
+            op, ": expected a residual like y ", y, ", found ", then.residual);
+}
+
+// append_cache's arguments: x (T, W) has (2, H, D) from column `first` on.
+inline void check_append(const char* op, const Tensor& keys, const Tensor& values, const Tensor& x,
+                         int64_t first, const Ragged& rows) {
+    check_caches(op, keys, values);
+    require(x.rank >= 2 && is_float(x.dtype), op,
+            ": expected rows to append (T, W) in f32, f16 or bf16, found ", x);
+    const int64_t heads = keys.dim(1), d = keys.dim(3);
+    require(first >= 0 && first + 2 * heads * d <= x.dim(-1) && heads * d <= INT32_MAX / 2, op,
+            ": expected columns ", first, " to ", first + 2 * heads * d, " to append, found ", x);
+    check_ragged(op, rows, x.rows(), keys.dim(2));
 }
 
 }  // namespace hark

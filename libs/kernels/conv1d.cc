@@ -26,25 +26,30 @@ void gather_windows(Context& ctx, float* windows, const float* x, int64_t t_in, 
     });
 }
 
+int64_t outputs_of(int64_t t_in, int stride) { return t_in == 0 ? 0 : (t_in - 1) / stride + 1; }
+
+void check(const Tensor& y, const Tensor& x, const Matrix& w, int stride, const Epilogue& then) {
+    constexpr const char* kOp = "conv1d";
+    check_matrix(kOp, w);
+    require((x.rank == 2 || x.rank == 3) && is_float(x.dtype) && is_float(y.dtype), kOp,
+            ": expected x (B, T, C) and y in f32, f16 or bf16, found ", x, " and ", y);
+    require(stride >= 1, kOp, ": expected a stride of 1 or more, found ", stride);
+    const int64_t channels = x.dim(-1), n = w.values.dim(0);
+    require(channels > 0 && w.values.dim(1) == 3 * channels, kOp, ": expected weights (N, ",
+            3 * channels, ") for x ", x, ", found ", w.values);
+    const int64_t sequences = x.rank == 3 ? x.dim(0) : 1, t_out = outputs_of(x.dim(-2), stride);
+    require(y.rank >= 2 && y.dim(-1) == n && y.rows() == sequences * t_out, kOp, ": expected y (",
+            sequences, ", ", t_out, ", ", n, "), found ", y);
+    check_epilogue(kOp, y, n, then);
+}
+
 }  // namespace
 
 void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride, const Epilogue& then) {
+    check(y, x, w, stride, then);
     if (ctx.on_cuda()) return cuda_ops().conv1d(ctx, y, x, w, stride, then);
-    check_matrix("conv1d", w);
-    require(x.rank == 2 || x.rank == 3, "conv1d: expected x f32 (B, T, C), found ", x);
-    require(stride >= 1, "conv1d: expected a stride of 1 or more, found ", stride);
     const int64_t channels = x.dim(-1), t_in = x.dim(-2), n_size = w.values.dim(0);
-    const int64_t sequences = x.rank == 3 ? x.dim(0) : 1;
-    const int64_t t_out = t_in == 0 ? 0 : (t_in - 1) / stride + 1;
-    require(x.dtype == Dtype::f32 && w.values.dim(1) == 3 * channels,
-            "conv1d: expected weights (N, ", 3 * channels, ") for x f32 ", x, ", found ", w.values);
-    require(y.rank >= 2 && y.dtype == Dtype::f32 && y.dim(-1) == n_size &&
-                y.rows() == sequences * t_out,
-            "conv1d: expected y f32 (", sequences, ", ", t_out, ", ", n_size, "), found ", y);
-    if (then.bias) check_tensor("conv1d", "bias", then.bias, Dtype::f32, {n_size});
-    require(
-        !then.residual || (then.residual.dtype == Dtype::f32 && then.residual.size() == y.size()),
-        "conv1d: expected a residual like y ", y, ", found ", then.residual);
+    const int64_t sequences = x.rank == 3 ? x.dim(0) : 1, t_out = outputs_of(t_in, stride);
     for (int64_t b = 0; b < sequences; ++b) {
         const Arena::Scope scope(ctx.arena);
         float* windows = ctx.arena.tensor(Dtype::f32, {t_out, 3 * channels}).as<float>();

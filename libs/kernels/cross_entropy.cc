@@ -12,6 +12,14 @@ namespace hark {
 
 void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, int64_t n_vocab,
                    float scale) {
+    require(logits.rank == 2 && logits.dim(1) <= INT32_MAX / 2,
+            "cross_entropy: expected logits (T, V), found ", logits);
+    const int64_t rows = logits.dim(0), columns = logits.dim(1);
+    require(0 < n_vocab && n_vocab <= columns, "cross_entropy: expected 1 to ", columns,
+            " tokens in the vocabulary, found ", n_vocab);
+    check_tensor("cross_entropy", "logits", logits, logits.dtype, {rows, columns});
+    check_tensor("cross_entropy", "losses", losses, Dtype::f32, {rows});
+    check_tensor("cross_entropy", "targets", targets, Dtype::i32, {rows});
     if (ctx.on_cuda())
         return cuda_gradients().cross_entropy(ctx, losses, logits, targets, n_vocab, scale);
     if (logits.dtype == Dtype::bf16) {
@@ -20,12 +28,6 @@ void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, i
         cross_entropy(ctx, losses, values, targets, n_vocab, scale);
         return wide.round();
     }
-    check_tensor("cross_entropy", "logits", logits, Dtype::f32, {-1, -1});
-    const int64_t rows = logits.dim(0), columns = logits.dim(1);
-    require(0 < n_vocab && n_vocab <= columns, "cross_entropy: expected 1 to ", columns,
-            " tokens in the vocabulary, found ", n_vocab);
-    check_tensor("cross_entropy", "losses", losses, Dtype::f32, {rows});
-    check_tensor("cross_entropy", "targets", targets, Dtype::i32, {rows});
     const int32_t* wanted = targets.as<int32_t>();
     for (int64_t t = 0; t < rows; ++t)
         require(-1 <= wanted[t] && wanted[t] < n_vocab, "cross_entropy: target ", wanted[t],

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/checks.h"
 #include "kernels/ops.h"
 
 namespace hark::cuda {
@@ -199,23 +198,17 @@ __device__ inline float warp_max(float x) {
     return x;
 }
 
-// The device's side of ops.h.
-void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
-            const Company& with = {});
-void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride, const Epilogue& then);
-void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps);
-void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
-               Tensor positions);
-void add_positions(Context& ctx, Tensor x, Tensor positions);
-void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
-void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
-                  const Ragged& rows);
-void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
-void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
-               float scale, bool causal);
-void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
-                      const Ragged& rows, float scale);
-void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
-                      Tensor kv_bias, int64_t heads, const Ragged& rows, float scale);
+// The device's side of ops.h, whose functions have checked the arguments.
+decltype(hark::linear) linear;
+decltype(hark::conv1d) conv1d;
+decltype(hark::layer_norm) layer_norm;
+decltype(hark::embedding) embedding;
+decltype(hark::add_positions) add_positions;
+decltype(hark::select_rows) select_rows;
+decltype(hark::append_cache) append_cache;
+decltype(hark::copy_cache) copy_cache;
+decltype(hark::attention) attention;
+decltype(hark::attention_scores) attention_scores;
+decltype(hark::folded_attention) folded_attention;
 
 }  // namespace hark::cuda

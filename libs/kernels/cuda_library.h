@@ -10,7 +10,7 @@
 
 namespace hark {
 
-// What the library gives. linear and the rest are the device's side of ops.h.
+// What the library gives.
 struct CudaOps {
     // A context on GPU `index`, with its own stream; `threads` are for what the host computes.
     // Throws Error where there is no driver, one too old, no such device, or a device too old.
@@ -35,29 +35,23 @@ struct CudaOps {
     // Waits for the context's stream. Throws Error where a kernel has failed.
     void (*synchronize)(Context& ctx);
 
-    void (*linear)(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
-                   const Company& with);
-    void (*conv1d)(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride,
-                   const Epilogue& then);
-    void (*layer_norm)(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps);
-    void (*embedding)(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
-                      Tensor positions);
-    void (*add_positions)(Context& ctx, Tensor x, Tensor positions);
-    void (*select_rows)(Context& ctx, Tensor y, Tensor x, Tensor rows);
-    void (*append_cache)(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
-                         const Ragged& rows);
-    void (*copy_cache)(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
-    void (*attention)(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
-                      const Ragged& rows, float scale, bool causal);
-    void (*attention_scores)(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
-                             const Ragged& rows, float scale);
-    void (*folded_attention)(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
-                             Tensor kv_bias, int64_t heads, const Ragged& rows, float scale);
+    // The device's side of ops.h, whose functions have checked the arguments.
+    decltype(&hark::linear) linear;
+    decltype(&hark::conv1d) conv1d;
+    decltype(&hark::layer_norm) layer_norm;
+    decltype(&hark::embedding) embedding;
+    decltype(&hark::add_positions) add_positions;
+    decltype(&hark::select_rows) select_rows;
+    decltype(&hark::append_cache) append_cache;
+    decltype(&hark::copy_cache) copy_cache;
+    decltype(&hark::attention) attention;
+    decltype(&hark::attention_scores) attention_scores;
+    decltype(&hark::folded_attention) folded_attention;
 };
 
 // Goes up whenever CudaOps, CudaGradients, whisper's CudaChoose, gpt's CudaSampler or a type that
 // they pass changes: a library of another build is refused.
-inline constexpr int kCudaAbi = 10;
+inline constexpr int kCudaAbi = 11;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.

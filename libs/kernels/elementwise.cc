@@ -14,7 +14,7 @@ namespace hark {
 namespace {
 
 void check_activation(const char* op, const Tensor& x, Activation f) {
-    require(x.rank == 2 && x.dtype == Dtype::f32, op, ": expected x f32 (T, C), found ", x);
+    require(x.rank == 2, op, ": expected x (T, C), found ", x);
     require(f != Activation::none, op, ": expected an activation, found none");
 }
 
@@ -26,9 +26,9 @@ void set_zero(Context& ctx, Tensor x) {
 }
 
 void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
-    if (ctx.on_cuda()) return cuda_gradients().round_randomly(ctx, to, x, seed);
     check_tensor("round_randomly", "x", x, Dtype::f32, {-1});
     check_tensor("round_randomly", "to", to, Dtype::bf16, {x.dim(0)});
+    if (ctx.on_cuda()) return cuda_gradients().round_randomly(ctx, to, x, seed);
     const float* from = x.as<float>();
     bf16_t* rounded = to.as<bf16_t>();
     const uint64_t start = Random(seed).next();
@@ -49,14 +49,14 @@ void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
 }
 
 void activate(Context& ctx, Tensor y, Tensor x, Activation f) {
+    check_activation("activate", x, f);
+    check_tensor("activate", "y", y, x.dtype, {x.dim(0), x.dim(1)});
     if (ctx.on_cuda()) return cuda_gradients().activate(ctx, y, x, f);
     if (x.dtype == Dtype::bf16) {
         Widened wide(ctx, "activate");
         activate(ctx, wide.out(y), wide.in(x), f);
         return wide.round();
     }
-    check_activation("activate", x, f);
-    check_tensor("activate", "y", y, Dtype::f32, {x.dim(0), x.dim(1)});
     const int64_t columns = x.dim(1);
     const float* from = x.as<float>();
     float* to = y.as<float>();
@@ -66,15 +66,15 @@ void activate(Context& ctx, Tensor y, Tensor x, Activation f) {
 }
 
 void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation f) {
+    check_activation("activate_backward", x, f);
+    check_tensor("activate_backward", "dx", dx, x.dtype, {x.dim(0), x.dim(1)});
+    check_tensor("activate_backward", "dy", dy, x.dtype, {x.dim(0), x.dim(1)});
     if (ctx.on_cuda()) return cuda_gradients().activate_backward(ctx, dx, dy, x, f);
     if (x.dtype == Dtype::bf16) {
         Widened wide(ctx, "activate_backward");
         activate_backward(ctx, wide.out(dx), wide.in(dy), wide.in(x), f);
         return wide.round();
     }
-    check_activation("activate_backward", x, f);
-    check_tensor("activate_backward", "dx", dx, Dtype::f32, {x.dim(0), x.dim(1)});
-    check_tensor("activate_backward", "dy", dy, Dtype::f32, {x.dim(0), x.dim(1)});
     const int64_t columns = x.dim(1);
     const float *gradient = dy.as<float>(), *input = x.as<float>();
     float* to = dx.as<float>();

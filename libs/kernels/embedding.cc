@@ -25,19 +25,21 @@ void check_ids(const int32_t* ids, const int32_t* places, int64_t rows, int64_t 
 
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
                Tensor positions) {
+    check_matrix("embedding", table);
+    require(tokens.rank == 1 && is_float(y.dtype),
+            "embedding: expected tokens i32 (T) and y in f32, f16 or bf16, found ", tokens, " and ",
+            y);
+    const int64_t rows = tokens.dim(0), channels = table.values.dim(1);
+    check_tensor("embedding", "y", y, y.dtype, {rows, channels});
+    check_tensor("embedding", "tokens", tokens, Dtype::i32, {rows});
+    check_tensor("embedding", "position", position, Dtype::i32, {rows});
+    check_tensor("embedding", "positions", positions, Dtype::f32, {-1, channels});
     if (ctx.on_cuda()) return cuda_ops().embedding(ctx, y, tokens, position, table, positions);
     if (y.dtype == Dtype::bf16) {
         Widened wide(ctx, "embedding");
         embedding(ctx, wide.out(y), tokens, position, table, positions);
         return wide.round();
     }
-    check_matrix("embedding", table);
-    require(tokens.rank == 1, "embedding: expected tokens i32 (T), found ", tokens);
-    const int64_t rows = tokens.dim(0), channels = table.values.dim(1);
-    check_tensor("embedding", "y", y, Dtype::f32, {rows, channels});
-    check_tensor("embedding", "tokens", tokens, Dtype::i32, {rows});
-    check_tensor("embedding", "position", position, Dtype::i32, {rows});
-    check_tensor("embedding", "positions", positions, Dtype::f32, {-1, channels});
     const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();
     check_ids(ids, places, rows, table.values.dim(0), positions.dim(0));
     const CpuKernels& cpu = cpu_kernels();
@@ -59,19 +61,23 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
 
 void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
                         Tensor position) {
+    constexpr const char* kOp = "embedding_backward";
+    require(dy.rank == 2 && dy.dim(0) <= INT32_MAX, kOp, ": expected dy (T, C), found ", dy);
+    const int64_t rows = dy.dim(0), channels = dy.dim(1);
+    check_tensor(kOp, "dy", dy, dy.dtype, {rows, channels});
+    check_tensor(kOp, "tokens", tokens, Dtype::i32, {rows});
+    check_tensor(kOp, "position", position, Dtype::i32, {rows});
+    for (const Tensor& table : {dtable, dpositions}) {
+        check_tensor(kOp, "dtable and dpositions", table, Dtype::f32, {-1, channels});
+        require(table.dim(0) < INT32_MAX, kOp, ": expected fewer than 2^31 - 1 rows, found ",
+                table);
+    }
     if (ctx.on_cuda())
         return cuda_gradients().embedding_backward(ctx, dtable, dpositions, dy, tokens, position);
     if (dy.dtype == Dtype::bf16) {
-        Widened wide(ctx, "embedding_backward");
+        Widened wide(ctx, kOp);
         return embedding_backward(ctx, dtable, dpositions, wide.in(dy), tokens, position);
     }
-    require(dy.rank == 2, "embedding_backward: expected dy f32 (T, C), found ", dy);
-    const int64_t rows = dy.dim(0), channels = dy.dim(1);
-    check_tensor("embedding_backward", "dy", dy, Dtype::f32, {rows, channels});
-    check_tensor("embedding_backward", "tokens", tokens, Dtype::i32, {rows});
-    check_tensor("embedding_backward", "position", position, Dtype::i32, {rows});
-    check_tensor("embedding_backward", "dtable", dtable, Dtype::f32, {-1, channels});
-    check_tensor("embedding_backward", "dpositions", dpositions, Dtype::f32, {-1, channels});
     const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();
     check_ids(ids, places, rows, dtable.dim(0), dpositions.dim(0));
     float *table = dtable.as<float>(), *positions = dpositions.as<float>();
@@ -87,11 +93,11 @@ void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor d
 }
 
 void add_positions(Context& ctx, Tensor x, Tensor positions) {
-    if (ctx.on_cuda()) return cuda_ops().add_positions(ctx, x, positions);
-    require(positions.rank == 2 && positions.size() > 0 && x.rank >= 2 &&
+    require(positions.rank == 2 && positions.size() > 0 && x.rank >= 2 && is_float(x.dtype) &&
                 x.dim(-1) == positions.dim(1) && x.dim(-2) == positions.dim(0),
             "add_positions: expected x (B, T, C) and positions (T, C), found ", x, " and ",
             positions);
+    if (ctx.on_cuda()) return cuda_ops().add_positions(ctx, x, positions);
     float* to = x.as<float>();
     const float* from = positions.as<float>();
     const int64_t rows = positions.dim(0), channels = positions.dim(1);
@@ -102,12 +108,13 @@ void add_positions(Context& ctx, Tensor x, Tensor positions) {
 }
 
 void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows) {
-    if (ctx.on_cuda()) return cuda_ops().select_rows(ctx, y, x, rows);
-    require(x.rank >= 1 && rows.rank == 1, "select_rows: expected x (T, C) and rows (n), found ", x,
-            " and ", rows);
+    require(x.rank >= 1 && rows.rank == 1 && is_float(x.dtype) && is_float(y.dtype),
+            "select_rows: expected x (T, C) and y in f32, f16 or bf16 and rows (n), found ", x,
+            ", ", y, " and ", rows);
     const int64_t channels = x.dim(-1), count = rows.dim(0);
     check_tensor("select_rows", "rows", rows, Dtype::i32, {count});
-    check_tensor("select_rows", "y", y, Dtype::f32, {count, channels});
+    check_tensor("select_rows", "y", y, y.dtype, {count, channels});
+    if (ctx.on_cuda()) return cuda_ops().select_rows(ctx, y, x, rows);
     const int32_t* places = rows.as<int32_t>();
     for (int64_t i = 0; i < count; ++i) {
         require(0 <= places[i] && places[i] < x.rows(), "select_rows: row ", places[i],

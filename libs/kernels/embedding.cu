@@ -87,14 +87,7 @@ __global__ void select_kernel(Y* y, const X* x, const int* rows, int64_t count, 
 
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
                Tensor positions) {
-    check_matrix("embedding", table);
-    require(tokens.rank == 1, "embedding: expected tokens i32 (T), found ", tokens);
     const int64_t rows = tokens.dim(0), channels = table.values.dim(1);
-    require(is_float(y.dtype), "embedding: expected y in f32, f16 or bf16, found ", y);
-    check_tensor("embedding", "y", y, y.dtype, {rows, channels});
-    check_tensor("embedding", "tokens", tokens, Dtype::i32, {rows});
-    check_tensor("embedding", "position", position, Dtype::i32, {rows});
-    check_tensor("embedding", "positions", positions, Dtype::f32, {-1, channels});
     enter(ctx, {&y, &tokens, &position, &table.values, &table.scales, &positions});
     if (y.size() == 0) return;
     const bool packs = in_packs(channels, {y.data, table.values.data, positions.data});
@@ -137,10 +130,6 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
 }
 
 void add_positions(Context& ctx, Tensor x, Tensor positions) {
-    require(positions.rank == 2 && positions.size() > 0 && x.rank >= 2 && is_float(x.dtype) &&
-                x.dim(-1) == positions.dim(1) && x.dim(-2) == positions.dim(0),
-            "add_positions: expected x (B, T, C) and positions (T, C), found ", x, " and ",
-            positions);
     enter(ctx, {&x, &positions});
     if (x.size() == 0) return;
     const int64_t places = positions.dim(0), channels = positions.dim(1);
@@ -157,12 +146,7 @@ void add_positions(Context& ctx, Tensor x, Tensor positions) {
 }
 
 void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows) {
-    require(x.rank >= 1 && rows.rank == 1 && is_float(x.dtype) && is_float(y.dtype),
-            "select_rows: expected x (T, C) and y in f32, f16 or bf16 and rows (n), found ", x,
-            ", ", y, " and ", rows);
     const int64_t channels = x.dim(-1), count = rows.dim(0);
-    check_tensor("select_rows", "rows", rows, Dtype::i32, {count});
-    check_tensor("select_rows", "y", y, y.dtype, {count, channels});
     enter(ctx, {&y, &x, &rows});
     if (y.size() == 0) return;
     const bool packs = in_packs(channels, {y.data, x.data});

@@ -173,18 +173,6 @@ void add_at(Context& ctx, Tensor table, Tensor dy, Tensor ids) {
 
 void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
                         Tensor position) {
-    require(dy.rank == 2 && dy.dim(0) <= INT32_MAX,
-            "embedding_backward: expected dy (T, C), found ", dy);
-    const int64_t rows = dy.dim(0), channels = dy.dim(1);
-    check_tensor("embedding_backward", "tokens", tokens, Dtype::i32, {rows});
-    check_tensor("embedding_backward", "position", position, Dtype::i32, {rows});
-    check_tensor("embedding_backward", "dtable", dtable, Dtype::f32, {-1, channels});
-    check_tensor("embedding_backward", "dpositions", dpositions, Dtype::f32, {-1, channels});
-    for (const Tensor& table : {dtable, dpositions})
-        require(table.dim(0) < INT32_MAX,
-                "embedding_backward: expected fewer than 2^31 - 1 rows, "
-                "found ",
-                table);
     enter(ctx, {&dtable, &dpositions, &dy, &tokens, &position});
     if (dy.size() == 0) return;
     add_at(ctx, dtable, dy, tokens);

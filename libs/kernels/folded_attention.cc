@@ -9,17 +9,18 @@ namespace {
 void check(const Tensor& out, const Tensor& q, const Tensor& heard, const Matrix& kv,
            const Tensor& kv_bias, int64_t heads, const Ragged& rows) {
     constexpr const char* kOp = "folded_attention";
-    check_tensor(kOp, "heard", heard, Dtype::f32, {-1, -1, -1});
+    require(is_float(q.dtype), kOp, ": expected q in f32, f16 or bf16, found ", q);
+    check_tensor(kOp, "heard", heard, q.dtype, {-1, -1, -1});
     const int64_t c = heard.dim(2);
     require(heads > 0 && c % heads == 0, kOp, ": expected heads that divide ", c, ", found ",
             heads);
-    check_tensor(kOp, "q", q, Dtype::f32, {-1, c});
-    check_tensor(kOp, "out", out, Dtype::f32, {q.dim(0), c});
+    check_tensor(kOp, "q", q, q.dtype, {-1, c});
+    check_tensor(kOp, "out", out, q.dtype, {q.dim(0), c});
     check_matrix(kOp, kv);
     require(kv.values.dim(0) == 2 * c && kv.values.dim(1) == c, kOp, ": expected kv (", 2 * c, ", ",
             c, "), found ", kv.values);
     check_tensor(kOp, "kv_bias", kv_bias, Dtype::f32, {2 * c});
-    check_ragged(kOp, rows, q.dim(0), heard.dim(0), heard.dim(1));
+    check_ragged(kOp, rows, q.dim(0), heard.dim(1));
 }
 
 }  // namespace
@@ -27,9 +28,10 @@ void check(const Tensor& out, const Tensor& q, const Tensor& heard, const Matrix
 // The definition: keys and values of each sequence as products, then attention over them.
 void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
                       Tensor kv_bias, int64_t heads, const Ragged& rows, float scale) {
+    check(out, q, heard, kv, kv_bias, heads, rows);
     if (ctx.on_cuda())
         return cuda_ops().folded_attention(ctx, out, q, heard, kv, kv_bias, heads, rows, scale);
-    check(out, q, heard, kv, kv_bias, heads, rows);
+    check_ragged_values("folded_attention", rows, q.dim(0), heard.dim(0), heard.dim(1));
     const int64_t frames = heard.dim(1), c = heard.dim(2);
     const Arena::Scope scope(ctx.arena);
     Tensor both = ctx.arena.tensor(Dtype::f32, {frames, 2 * c});

@@ -12,19 +12,21 @@
 namespace hark {
 
 void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps) {
+    require(x.rank >= 1 && is_float(x.dtype) && x.dim(-1) > 0 && x.dim(-1) <= INT32_MAX,
+            "layer_norm: expected x (T, C) in f32, f16 or bf16, found ", x);
+    const int64_t channels = x.dim(-1), rows = x.rows();
+    const bool narrows = x.dtype == Dtype::f32 && is_float(y.dtype);
+    require(
+        y.rank >= 1 && y.dim(-1) == channels && y.rows() == rows && (y.dtype == x.dtype || narrows),
+        "layer_norm: expected y like x ", x, ", or of 16 bits where x is f32, found ", y);
+    check_tensor("layer_norm", "w", w, Dtype::f32, {channels});
+    check_tensor("layer_norm", "b", b, Dtype::f32, {channels});
     if (ctx.on_cuda()) return cuda_ops().layer_norm(ctx, y, x, w, b, eps);
     if (x.dtype == Dtype::bf16) {
         Widened wide(ctx, "layer_norm");
         layer_norm(ctx, wide.out(y), wide.in(x), w, b, eps);
         return wide.round();
     }
-    require(x.rank >= 1 && x.dtype == Dtype::f32 && x.dim(-1) > 0,
-            "layer_norm: expected x f32 (T, C), found ", x);
-    const int64_t channels = x.dim(-1), rows = x.rows();
-    require(y.rank >= 1 && y.dtype == Dtype::f32 && y.dim(-1) == channels && y.rows() == rows,
-            "layer_norm: expected y like x ", x, ", found ", y);
-    check_tensor("layer_norm", "w", w, Dtype::f32, {channels});
-    check_tensor("layer_norm", "b", b, Dtype::f32, {channels});
     const CpuKernels& cpu = cpu_kernels();
     float* to = y.as<float>();
     const float *from = x.as<float>(), *scale = w.as<float>(), *shift = b.as<float>();
@@ -37,24 +39,25 @@ void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps)
 
 void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
                          Tensor w, float eps, Tensor sums) {
+    constexpr const char* kOp = "layer_norm_backward";
+    require(x.rank == 2 && x.dim(1) > 0, kOp, ": expected x (T, C), found ", x);
+    const int64_t rows = x.dim(0), channels = x.dim(1);
+    check_tensor(kOp, "x", x, x.dtype, {rows, channels});
+    check_tensor(kOp, "dx", dx, x.dtype, {rows, channels});
+    check_tensor(kOp, "dy", dy, x.dtype, {rows, channels});
+    for (const Tensor& vector : {w, dw, db})
+        check_tensor(kOp, "w, dw and db", vector, Dtype::f32, {channels});
+    if (sums) check_tensor(kOp, "sums", sums, Dtype::f32, {channels});
     if (ctx.on_cuda())
         return cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, eps, sums);
-    require(x.rank == 2 && x.dim(1) > 0, "layer_norm_backward: expected x (T, C), found ", x);
-    const int64_t rows = x.dim(0), channels = x.dim(1);
-    if (sums) check_tensor("layer_norm_backward", "sums", sums, Dtype::f32, {channels});
     if (x.dtype == Dtype::bf16) {
-        Widened wide(ctx, "layer_norm_backward");
+        Widened wide(ctx, kOp);
         layer_norm_backward(ctx, wide.inout(dx), dw, db, wide.in(dy), wide.in(x), w, eps);
         wide.round();
         // Of what dx holds now.
         if (sums) cpu_add_rows(ctx, sums.as<float>(), wide.in(dx).as<float>(), rows, channels);
         return;
     }
-    check_tensor("layer_norm_backward", "x", x, Dtype::f32, {rows, channels});
-    check_tensor("layer_norm_backward", "dx", dx, Dtype::f32, {rows, channels});
-    check_tensor("layer_norm_backward", "dy", dy, Dtype::f32, {rows, channels});
-    for (const Tensor& vector : {w, dw, db})
-        check_tensor("layer_norm_backward", "w, dw and db", vector, Dtype::f32, {channels});
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     auto* statistics = reinterpret_cast<NormStatistics*>(

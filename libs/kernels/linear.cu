@@ -1,9 +1,8 @@
-// linear on the GPU: the checks, and the choice between the plain units (linear_plain.cuh), the
+// linear on the GPU: the choice between the plain units (linear_plain.cuh), the
 // matrix units (linear_rows.cuh) and cuBLASLt (linear_product.cuh).
 #include "kernels/linear_plain.cuh"
 #include "kernels/linear_product.cuh"
 #include "kernels/quantized.cuh"
-#include "kernels/rows.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -35,49 +34,12 @@ void plain_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epil
     });
 }
 
-void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then) {
-    require(w.values.rank == 2 && w.values.dim(1) > 0 && x.rank >= 1 && y.rank >= 1,
-            "linear: expected weights (N, K), "
-            "found ",
-            w.values);
-    const int64_t n = w.values.dim(0), k = w.values.dim(1);
-    require(x.dim(-1) == k && y.dim(-1) == n && x.rows() == y.rows(), "linear: expected x (T, ", k,
-            ") and y (T, ", n, "), found ", x, " and ", y);
-    require(is_float(x.dtype) && is_float(y.dtype),
-            "linear: expected x and y in f32, f16 or bf16, "
-            "found ",
-            x, " and ", y);
-    const bool scaled = w.values.dtype == Dtype::i8;
-    require(scaled || is_float(w.values.dtype) || is_quantized(w.values.dtype),
-            "linear: expected weights in f32, f16, bf16, i8 or quantised blocks, "
-            "found ",
-            w.values);
-    require(scaled == bool(w.scales) &&
-                (!scaled || (w.scales.dtype == Dtype::f32 && w.scales.size() == n)),
-            "linear: expected f32 scales (", n, ") with i8 weights and with no others, found ",
-            w.scales);
-    require(!then.bias || (then.bias.dtype == Dtype::f32 && then.bias.size() == n),
-            "linear: expected a bias f32 (", n, "), found ", then.bias);
-    require(!then.residual || (then.residual.dtype == y.dtype && then.residual.size() == y.size()),
-            "linear: expected a residual like y, ", y, ", found ", then.residual);
-}
-
-void check_norm(const Tensor& y, const Tensor& x, const Norm& norm) {
-    require(y.data != x.data, "linear: expected a y that is not x beside a norm");
-    check_tensor("linear", "the norm's weight", norm.weight, Dtype::f32, {x.dim(-1)});
-    check_tensor("linear", "the norm's bias", norm.bias, Dtype::f32, {x.dim(-1)});
-}
-
 }  // namespace
 
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
             const Company& with) {
     const auto& [norm, append] = with;
-    check(y, x, w, then);
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
-    if (norm.weight) check_norm(y, x, norm);
-    if (append)
-        check_append("linear", append->keys, append->values, y, append->first, append->rows);
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
     if (norm.weight && !norms_row(x, w, norm)) {

@@ -45,10 +45,10 @@ void transpose(Context& ctx, float* y, const float* x, int64_t rows, int64_t col
 }  // namespace
 
 void orthogonalize(Context& ctx, Tensor y, Tensor x) {
-    if (ctx.on_cuda()) return cuda_gradients().orthogonalize(ctx, y, x);
     check_tensor("orthogonalize", "x", x, Dtype::f32, {-1, -1});
     const int64_t n = x.dim(0), k = x.dim(1);
     check_tensor("orthogonalize", "y", y, Dtype::f32, {n, k});
+    if (ctx.on_cuda()) return cuda_gradients().orthogonalize(ctx, y, x);
     const Arena::Scope scope(ctx.arena);
     const float* from = x.as<float>();
     double squares = 0;
@@ -67,11 +67,13 @@ void orthogonalize(Context& ctx, Tensor y, Tensor x) {
 }
 
 void muon(Context& ctx, Tensor p, Tensor m, Tensor g, Tensor clip, const Muon& with) {
-    if (ctx.on_cuda()) return cuda_gradients().muon(ctx, p, m, g, clip, with);
     check_tensor("muon", "p", p, Dtype::f32, {-1, -1});
     const int64_t n = p.dim(0), k = p.dim(1);
     for (const Tensor& other : {m, g}) check_tensor("muon", "m and g", other, Dtype::f32, {n, k});
     check_tensor("muon", "clip", clip, Dtype::f32, {2});
+    require(with.products == Dtype::f32 || with.products == Dtype::bf16,
+            "muon: expected products in f32 or bf16, found ", name_of(with.products));
+    if (ctx.on_cuda()) return cuda_gradients().muon(ctx, p, m, g, clip, with);
     if (!std::isfinite(clip.as<float>()[0])) return;
     const Arena::Scope scope(ctx.arena);
     Tensor update = ctx.arena.tensor(Dtype::f32, {n, k});

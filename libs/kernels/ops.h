@@ -125,7 +125,7 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
 
 // out (T, H * D): softmax(q k^T * scale) v, per head, over the keys of the row's own sequence.
 // q (T, W), its columns from 0 on are (H, D); keys, values (slots, Hkv, capacity, D) in the same
-// dtype; H is a multiple of Hkv. causal: query j of n sees keys [0, length - n + j + 1).
+// dtype; H is a multiple of Hkv; scale > 0. causal: query j of n sees keys [0, length - n + j + 1).
 // Numerator and denominator are kept in f32. A query without keys is an Error, found on the CPU. No
 // sequence's bits depend on another's, on a GPU as long as none of the call, or each, has more than
 // kFewQueries; a row's do not depend on the others of its sequence where these are no more. Source:

@@ -52,29 +52,4 @@ __device__ inline Pack<T, V> nan_pack() {
     return pack;
 }
 
-// The shapes of a Ragged on the GPU; what stands in its arrays only the kernels can see.
-inline void check_rows(const char* op, const Ragged& rows, int64_t packed, int64_t capacity) {
-    require(rows.slot.rank == 1 && rows.slot.dim(0) <= kMostGridY, op,
-            ": expected slot i32 (B) with B up to ", kMostGridY, ", found ", rows.slot);
-    const int64_t b = rows.sequences();
-    check_tensor(op, "slot", rows.slot, Dtype::i32, {b});
-    check_tensor(op, "query_start", rows.query_start, Dtype::i32, {b + 1});
-    check_tensor(op, "length", rows.length, Dtype::i32, {b});
-    require(rows.max_queries <= packed && rows.max_length <= capacity, op, ": expected at most ",
-            packed, " rows and ", capacity, " keys a sequence, found ", rows.max_queries, " and ",
-            rows.max_length);
-}
-
-// append_cache's arguments.
-inline void check_append(const char* op, const Tensor& keys, const Tensor& values, const Tensor& x,
-                         int64_t first, const Ragged& rows) {
-    check_caches(op, keys, values);
-    require(x.rank >= 2 && is_float(x.dtype), op,
-            ": expected rows to append (T, W) in f32, f16 or bf16, found ", x);
-    const int64_t heads = keys.dim(1), d = keys.dim(3);
-    require(first >= 0 && first + 2 * heads * d <= x.dim(-1) && heads * d <= INT32_MAX / 2, op,
-            ": expected columns ", first, " to ", first + 2 * heads * d, " to append, found ", x);
-    check_rows(op, rows, x.rows(), keys.dim(2));
-}
-
 }  // namespace hark::cuda

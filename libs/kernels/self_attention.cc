@@ -33,16 +33,23 @@ struct Problem {
     }
 };
 
-Problem checked(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
-                const Sequences& sequences) {
-    check_tensor(op, "qkv", qkv, Dtype::f32, {-1, -1});
+void check(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+           const Sequences& sequences) {
+    require(qkv && qkv.rank == 2 && (qkv.dtype == Dtype::f32 || qkv.dtype == Dtype::bf16), op,
+            ": expected qkv (T, 3C) of f32 or bf16, found ", qkv);
     check_tensor(op, "lse", lse, Dtype::f32, {qkv.dim(0), -1});
     const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
-    require(heads > 0 && channels % heads == 0 && qkv.dim(1) == 3 * channels, op,
+    require(heads > 0 && channels > 0 && channels % heads == 0 && qkv.dim(1) == 3 * channels, op,
             ": expected qkv (T, 3C) and lse (T, H) with H dividing C, found ", qkv, " and ", lse);
-    check_tensor(op, "out", out, Dtype::f32, {rows, channels});
+    check_tensor(op, "out", out, qkv.dtype, {rows, channels});
     check_tensor(op, "first", sequences.first, Dtype::i32, {rows});
     check_tensor(op, "end", sequences.end, Dtype::i32, {rows});
+}
+
+// What has been checked, on the host, where the sequences can be seen.
+Problem problem_of(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                   const Sequences& sequences) {
+    const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
     const int32_t *first = sequences.first.as<int32_t>(), *end = sequences.end.as<int32_t>();
     for (int64_t t = 0; t < rows; ++t) {
         const bool begins = t == 0 || end[t - 1] == t;
@@ -150,13 +157,14 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
 }  // namespace
 
 void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences) {
+    check("self_attention", out, lse, qkv, sequences);
     if (ctx.on_cuda()) return cuda_gradients().self_attention(ctx, out, lse, qkv, sequences);
     if (qkv.dtype == Dtype::bf16) {
         Widened wide(ctx, "self_attention");
         self_attention(ctx, wide.out(out), lse, wide.in(qkv), sequences);
         return wide.round();
     }
-    const Problem p = checked("self_attention", out, lse, qkv, sequences);
+    const Problem p = problem_of("self_attention", out, lse, qkv, sequences);
     each_head(ctx, p, qkv.dim(0), [&](int64_t first, int64_t rows, int64_t h, float* scores) {
         forward_head(p, out.as<float>(), first, rows, h, scores);
     });
@@ -164,17 +172,19 @@ void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequ
 
 void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
                              Tensor qkv, const Sequences& sequences) {
+    constexpr const char* kOp = "self_attention_backward";
+    check(kOp, out, lse, qkv, sequences);
+    check_tensor(kOp, "dqkv", dqkv, qkv.dtype, {qkv.dim(0), qkv.dim(1)});
+    check_tensor(kOp, "dout", dout, qkv.dtype, {out.dim(0), out.dim(1)});
     if (ctx.on_cuda())
         return cuda_gradients().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
     if (qkv.dtype == Dtype::bf16) {
-        Widened wide(ctx, "self_attention_backward");
+        Widened wide(ctx, kOp);
         self_attention_backward(ctx, wide.out(dqkv), wide.in(dout), wide.in(out), lse, wide.in(qkv),
                                 sequences);
         return wide.round();
     }
-    const Problem p = checked("self_attention_backward", out, lse, qkv, sequences);
-    check_tensor("self_attention_backward", "dqkv", dqkv, Dtype::f32, {qkv.dim(0), qkv.dim(1)});
-    check_tensor("self_attention_backward", "dout", dout, Dtype::f32, {out.dim(0), out.dim(1)});
+    const Problem p = problem_of(kOp, out, lse, qkv, sequences);
     each_head(ctx, p, qkv.dim(0), [&](int64_t first, int64_t rows, int64_t h, float* scores) {
         backward_head(p, dqkv.as<float>(), dout.as<float>(), first, rows, h, scores);
     });

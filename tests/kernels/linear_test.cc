@@ -216,6 +216,8 @@ TEST_P(Linear, WrongShapesAreErrors) {
     EXPECT_THROW(linear(device.ctx(), y, x, w, {.residual = device.empty(dtype, {4, 5})}), Error);
     Matrix no_scales = {device.empty(Dtype::i8, {6, 8}), {}};
     EXPECT_THROW(linear(device.ctx(), y, x, no_scales), Error);
+    const Matrix too_many = {w.values, device.empty(Dtype::f32, {6})};
+    EXPECT_THROW(linear(device.ctx(), y, x, too_many), Error);
 }
 
 // Shapes that a GPU multiplies in other ways: aligned rows, several tiles, long sums.
