@@ -9,6 +9,9 @@
 # depend on the 16 kHz WAV files as they are committed: with other versions, do not commit the result
 # without writing tests/golden/*.json anew.
 set -eu
+. "$(dirname "$0")/../pipelines/help.sh"
+help_if_asked "$@"
+[ $# = 0 ] || { echo "make.sh: expected no argument, found '$1'" >&2; exit 2; }
 cd "$(dirname "$0")"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -52,7 +55,6 @@ encode() { # IN OUT: by the name's ending
     esac
 }
 
-tab=$(printf '\t')
 printf 'file\tlanguage\tvoice\ttext\n' > transcripts.tsv
 
 # File, language, voice, speed, text. The 16 kHz WAV files come first.

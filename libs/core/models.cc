@@ -47,6 +47,13 @@ std::string some_names(const fs::path& directory) {
 }
 
 // `path`, once it looks like a model: a file's reader looks further.
+// A link must lead to something.
+void check_link(const fs::path& path, const char* advice) {
+    std::error_code failed;
+    require(!fs::is_symlink(path, failed) || fs::exists(path, failed), path.string(),
+            ": expected a model, found a link to nothing", advice);
+}
+
 fs::path checked(const fs::path& path, const std::string& kind) {
     std::error_code failed;
     if (file_exists(path) || fs::exists(path / "config.json", failed)) return path;
@@ -74,9 +81,7 @@ std::vector<fs::path> model_folders() {
 fs::path find_model(const std::string& name, const std::string& kind) {
     if (name.empty()) {
         const fs::path chosen = user_models() / (kind + "-default");
-        std::error_code failed;
-        require(!fs::is_symlink(chosen, failed) || fs::exists(chosen, failed), chosen.string(),
-                ": expected a model, found a link to nothing; choose one with hark-model use NAME");
+        check_link(chosen, "; choose one with hark-model use NAME");
         require(directory_exists(chosen) || file_exists(chosen),
                 "no model chosen: give --model NAME or PATH, fetch one with "
                 "hark-model get NAME and choose it with hark-model use NAME, or give --model demo "
@@ -96,8 +101,10 @@ fs::path find_model(const std::string& name, const std::string& kind) {
 
 fs::path find_named_model(const std::string& name, const std::string& kind) {
     for (const fs::path& root : model_folders()) {
-        for (const std::string& candidate : {name, kind + "-" + name})
+        for (const std::string& candidate : {name, kind + "-" + name}) {
+            check_link(root / candidate, "");
             if (directory_exists(root / candidate)) return checked(root / candidate, kind);
+        }
         for (const std::string& candidate : file_names(name, kind))
             if (file_exists(root / candidate)) return root / candidate;
     }

@@ -77,7 +77,8 @@ std::vector<InstalledModel> installed_models() {
             std::error_code gone;
             const bool is_folder = fs::is_directory(entry->path(), gone);
             if (!is_folder && !fs::is_regular_file(entry->path(), gone)) continue;
-            if (name.starts_with('.') || is_default(name)) continue;
+            if (name.starts_with('.')) continue;
+            if (is_default(name) && entry->is_symlink(gone)) continue;
             if (names.insert(name).second)
                 models.push_back({name, entry->path(), is_folder || ends_as_a_model(name)});
         }

@@ -93,9 +93,11 @@ TranscriptCheck check_transcripts(const std::vector<Transcript>& references,
             extra->error.empty() ? extra->name() + ": expected a reference of this name, found none"
                                  : extra->error);
     if (pairs.extra.size() == transcripts.size()) return check;
-    check.percent = 100 * sum.word_rate().value_or(1);
-    check.rate = concat("word error rate ", std::round(*check.percent * 100) / 100, "% of ",
-                        sum.reference_words(), " words");
+    const std::optional<double> rate = sum.word_rate();
+    check.percent = 100 * rate.value_or(1);
+    check.rate = rate ? concat("word error rate ", std::round(*check.percent * 100) / 100, "% of ",
+                               sum.reference_words(), " words")
+                      : concat("expected no word, found ", sum.words.insertions);
     check.lines.push_back(check.rate);
     return check;
 }

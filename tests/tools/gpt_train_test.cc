@@ -22,6 +22,40 @@ TEST(GptTrain, ALineAStepAndALossThatFalls) {
     EXPECT_EQ(steps[9].find("\t\t"), std::string::npos) << "validation at step 10: " << steps[9];
 }
 
+// The first window of 32 tokens and the one behind it, as a token file of their own.
+TEST(GptTrain, ValidatesOnTheFirstTokensOfAFile) {
+    const TemporaryDirectory folder;
+    std::string first = read_text(data() / "val.bin").substr(0, 1024 + 2 * 33);
+    const int32_t tokens = 33;
+    std::memcpy(first.data() + 8, &tokens, sizeof tokens);
+    write_text(folder.path() / "first.bin", first);
+    const auto run = [&](const char* name, const std::vector<std::string>& more) {
+        const ProcessResult result = train(folder.path() / name, more);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return steps_of(result.out);
+    };
+    const std::vector<std::string> some = run("some", {"--val-tokens", "32"});
+    EXPECT_EQ(some, run("file", {"--val", folder.path() / "first.bin"}));
+    EXPECT_NE(some, steps_of(whole().result.out));
+}
+
+TEST(GptTrain, MuonTakesItsMomentum) {
+    const TemporaryDirectory folder;
+    const auto run = [&](const char* momentum) {
+        const ProcessResult result =
+            train(folder.path() / momentum, {"--optimizer", "muon", "--muon-momentum", momentum});
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return steps_of(result.out);
+    };
+    const std::vector<std::string> with = run("0.95"), without = run("0");
+    ASSERT_EQ(with.size(), 20u);
+    ASSERT_EQ(without.size(), 20u);
+    EXPECT_EQ(with[0], without[0]);  // the first step's loss is the new model's
+    EXPECT_NE(with[19], without[19]);
+    const ProcessResult standard = train(folder.path() / "standard", {"--optimizer", "muon"});
+    EXPECT_EQ(steps_of(standard.out), with);
+}
+
 TEST(GptTrain, GenerateReadsWhatItWrote) {
     const ProcessResult made =
         run_tool("gpt-generate",

@@ -267,6 +267,20 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
     fs::remove(half);
     expect_fails(shell("mel < '" + key + "' | whisper-transcribe"), 1,
                  "expected a model, found a link to nothing");
+    expect_fails(hark_model("info whisper-default"), 1,
+                 "expected a model, found a link to nothing");
+}
+
+// Whoever puts a model where the link to the default would stand has chosen it.
+TEST_F(HarkModel, AFolderIsADefaultToo) {
+    fs::create_directories(models());
+    fs::copy(kDemo, models() / "whisper-default", fs::copy_options::recursive);
+    EXPECT_EQ(shell("mel < '" + (samples_dir() / "key.wav").string() + "' | whisper-transcribe")
+                  .exit_code,
+              0);
+    const ProcessResult list = hark_model("list");
+    EXPECT_NE(list.out.find("* whisper-default"), std::string::npos) << list.out;
+    expect_fails(hark_model("use whisper-demo"), 1, "expected a link or nothing");
 }
 
 TEST_F(HarkModel, VerifyReadsEveryTensor) {
@@ -334,6 +348,10 @@ TEST_F(HarkModel, VerifyComparesTranscriptsWithTheirReference) {
     EXPECT_NE(unknown.err.find("key.wav: expected a reference of this name"), std::string::npos)
         << unknown.err;
     EXPECT_EQ(unknown.out.find("word error rate"), std::string::npos) << unknown.out;
+    write_text(reference, "{\"source\": \"key.wav\", \"text\": \"\"}\n");
+    const ProcessResult silent = hark_model(command);
+    EXPECT_EQ(silent.exit_code, 1);
+    EXPECT_NE(silent.out.find("expected no word, found "), std::string::npos) << silent.out;
     expect_fails(hark_model("verify whisper-demo '" + key + "'"), 2,
                  "--reference FILE and recordings");
     expect_fails(hark_model("verify gpt-demo --reference x '" + key + "'"), 1,
