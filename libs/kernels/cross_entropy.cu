@@ -10,7 +10,7 @@ namespace hark::cuda {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr size_t kOwnBytes = 1024;  // of shared memory, beside a row
+constexpr size_t kOwnBytes = 512;  // of shared memory, beside a row, at most
 constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.69314718055994531f;
 constexpr float kLowest = -3e38f;
 

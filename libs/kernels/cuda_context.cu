@@ -49,12 +49,15 @@ void write_pinned(void* to, const void* from, size_t bytes) { std::memcpy(to, fr
 
 __global__ void nothing_kernel() {}
 
-// Whether the code that the current GPU runs knows programmatic dependent launch: not where it has
-// been compiled from PTX of an older architecture.
+// Whether the code that the current GPU runs knows programmatic dependent launch, which it does not
+// where it has been compiled from PTX of an older architecture, and the driver's graphs record it,
+// as they do from CUDA 12.3 on.
 bool has_overlaps() {
     cudaFuncAttributes found;
+    int driver = 0;
     CUDA_CHECK(cudaFuncGetAttributes(&found, nothing_kernel));
-    return found.ptxVersion >= 90;
+    CUDA_CHECK(cudaDriverGetVersion(&driver));
+    return found.ptxVersion >= 90 && driver >= 12030;
 }
 
 // Throws Error unless GPU `index` is there and can run this library's kernels.

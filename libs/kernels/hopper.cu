@@ -47,8 +47,10 @@ CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64
     return map;
 }
 
+bool is_hopper() { return attribute(cudaDevAttrComputeCapabilityMajor) == 9; }
+
 bool has_hopper_code(const void* kernel) {
-    if (attribute(cudaDevAttrComputeCapabilityMajor) != 9) return false;
+    if (!is_hopper()) return false;
     cudaFuncAttributes found;
     CUDA_CHECK(cudaFuncGetAttributes(&found, kernel));
     return found.ptxVersion >= 90;

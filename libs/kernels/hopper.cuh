@@ -25,6 +25,9 @@ namespace hark::cuda {
 CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64_t> sizes,
                      std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> box);
 
+// Whether the current GPU has compute capability 9.0.
+bool is_hopper();
+
 // Whether the current GPU runs the kernel's code for sm_90a: it has compute capability 9.0, and the
 // library has been built for that and not for PTX alone.
 bool has_hopper_code(const void* kernel);

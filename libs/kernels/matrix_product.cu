@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "kernels/hopper.cuh"
 #include "kernels/lt.cuh"
 
 namespace hark::cuda {
@@ -87,12 +88,12 @@ float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& wor
 
 // The algorithm of the fewest milliseconds among those that cut their sums as the first one does:
 // measured on Hopper, all of these give the same bits (docs/kernels/training.md), so that which one
-// is the fastest today changes no result.
+// is the fastest today changes no result. Elsewhere, where that is not known, the first one.
 cublasLtMatmulAlgo_t fastest(Handles& handles, const ProductPlan& plan, const Work& work,
                              const lt::Algorithms& found) {
     cudaStreamCaptureStatus recording = cudaStreamCaptureStatusNone;
     CUDA_CHECK(cudaStreamIsCapturing(handles.stream, &recording));
-    const bool tries = work.a.values.dtype == Dtype::bf16 && !work.accumulates() &&
+    const bool tries = is_hopper() && work.a.values.dtype == Dtype::bf16 && !work.accumulates() &&
                        handles.plans.size() < kMostTriedPlans;
     if (recording != cudaStreamCaptureStatusNone || !tries) return found.all[0];
     const cublasLtMatmulAlgo_t* best = &found.all[0];
