@@ -18,6 +18,7 @@
 #include "gpt/train_metrics.h"
 #include "gpt/train_ranks.h"
 #include "gpt/train_start.h"
+#include "kernels/gpu_limits.h"
 #include "kernels/transfer.h"
 
 using namespace hark;
@@ -62,6 +63,8 @@ class Run {
         require_usage(config.n_head % parts == 0 && config.n_inner % parts == 0,
                       "--tensor-parallel: expected a divisor of the model's ", config.n_head,
                       " heads and of its MLP's ", config.n_inner, " channels, found ", parts);
+        head_ = config.n_embd / config.n_head;
+        check_head(ctx_, head_, kMostTrainedHead);
         require(!options_.mask_documents || start_.end_of_text,
                 "--mask-documents: the tokenizer has no <|endoftext|> between documents");
         require(options_.sample_every == 0 || start_.bpe,
@@ -230,9 +233,9 @@ class Run {
         gpt::GenerateOptions generate;
         generate.max_tokens = options_.sample_tokens;
         generate.seed = options_.seed;
-        // A model that is cut may be too large for one GPU.
+        // A model that is cut may be too large for one GPU, and a head for its attention.
         Context cpu = make_cpu_context(ctx_.threads);
-        Context& ctx = grid_.tensor().alone() ? ctx_ : cpu;
+        Context& ctx = grid_.tensor().alone() && head_ <= kMostHeadChannels ? ctx_ : cpu;
         const std::string text = gpt::sample_text(
             ctx, start_.config, trainer_->layout(), parameters, *start_.bpe, generate,
             options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
@@ -266,7 +269,7 @@ class Run {
     std::optional<gpt::Trainer> trainer_;
     std::optional<gpt::EventFile> events_;
     gpt::RunState state_;
-    int64_t saved_ = -1;
+    int64_t saved_ = -1, head_ = 0;     // channels of a head
     int signal_ = 0, stop_signal_ = 0;  // that this process has seen; that ends the run
 };
 

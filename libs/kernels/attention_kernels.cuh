@@ -2,10 +2,9 @@
 #pragma once
 
 #include "kernels/cuda_common.cuh"
+#include "kernels/gpu_limits.h"
 
 namespace hark::cuda {
-
-inline constexpr int kMostHeadChannels = 128;
 
 struct AttentionArgs {
     void* out;  // (T, H, D)

@@ -6,11 +6,11 @@
 #pragma once
 
 #include "kernels/cuda_common.cuh"
+#include "kernels/gpu_limits.h"
 
 namespace hark::cuda {
 
-inline constexpr int kMostTrainedHead = 256;  // channels
-inline constexpr int kRowPadding = 128;       // the rows of lse2 and delta are a multiple of that
+inline constexpr int kRowPadding = 128;  // the rows of lse2 and delta are a multiple of that
 
 struct SelfAttentionArgs {
     void* out;               // (T, C)

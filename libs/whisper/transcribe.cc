@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cuda_library.h"
+#include "kernels/gpu_limits.h"
 #include "kernels/parallel.h"
 #include "kernels/transfer.h"
 
@@ -69,6 +70,7 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       memory_(ctx.host_arena.source()),
       windows_(memory_.tensor(Dtype::f32, {std::min(decoder_.slots(), kWindowsInMemory),
                                            kWindowFrames, model.config.n_mels})) {
+    check_head(ctx, model.config.n_text_state / model.config.n_text_head, kMostHeadChannels);
     options_.language = options.language_for(tokenizer, loop_options_);
 }
 

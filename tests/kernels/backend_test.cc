@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "kernels/cuda_library.h"
+#include "kernels/gpu_limits.h"
 
 namespace hark {
 namespace {
@@ -29,6 +30,14 @@ std::string error_of(const std::function<void()>& call) {
         return error.what();
     }
     return "";
+}
+
+TEST(Backend, AGpusHeadsHaveALimit) {
+    Context ctx;
+    EXPECT_NO_THROW(check_head(ctx, 256, kMostHeadChannels));
+    ctx.device = Device::cuda;  // what it checks; no GPU is asked for anything
+    EXPECT_NO_THROW(check_head(ctx, 128, kMostHeadChannels));
+    EXPECT_THROW(check_head(ctx, 129, kMostHeadChannels), Error);
 }
 
 TEST(Backend, CpuTakesTheThreadsAskedFor) {

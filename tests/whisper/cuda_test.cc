@@ -135,13 +135,22 @@ TEST_F(OnGpu, QuantizedModelsTranscribeTheReferencesText) {
         std::string text;
         Transcriber::Listener listener;
         listener.end = [&](const Transcription& recording) { text = recording.text(); };
-        TranscribeOptions options;
-        options.temperature = {0};
         const Tokenizer tokenizer = file->tokenizer();
-        Transcriber transcriber(ctx, model, tokenizer, options, listener);
-        transcriber.add({"test"}, "", mel);
-        while (!transcriber.idle()) transcriber.advance();
-        EXPECT_EQ(text, entry["text"].get<std::string>()) << name_of(dtype);
+        for (const int64_t batch : {1, 40})  // keys and values kept, and the encoder's output
+            for (const int64_t beams : {1, 3}) {
+                TranscribeOptions options;
+                options.temperature = {0};
+                options.batch = batch;
+                options.beam_size = beams;
+                Transcriber transcriber(ctx, model, tokenizer, options, listener);
+                transcriber.add({"test"}, "", mel);
+                while (!transcriber.idle()) transcriber.advance();
+                SCOPED_TRACE(concat(name_of(dtype), ", batch ", batch, ", ", beams, " beams"));
+                if (beams == 1)
+                    EXPECT_EQ(text, entry["text"].get<std::string>());
+                else
+                    EXPECT_FALSE(text.empty());
+            }
     }
 }
 
@@ -152,11 +161,13 @@ TEST_F(OnGpu, RowsDoNotDependOnTheirNeighbours) {
     for (size_t i = 0; i < 24; i += i < 8 ? 1 : 4)
         mels.push_back(mel_of(samples_of(all()["recordings"][i])));
     const std::vector<MelRecording> reversed(mels.rbegin(), mels.rend());
-    for (const std::string name : {"cuda:f16", "cuda:int8", "cuda:f32", "beams", "folded"}) {
+    for (const std::string name :
+         {"cuda:f16", "cuda:int8", "cuda:f32", "beams", "penalty", "folded"}) {
         TranscribeOptions options;
         options.batch = name == "folded" ? 40 : 1;
         options.words.timestamps = name == "folded" || name == "beams";
         if (name == "beams") options.beam_size = 3;
+        if (name == "penalty") options.repetition_penalty = 1.3, options.no_repeat_ngram = 3;
         const std::string model = name.starts_with("cuda") ? name : "cuda:f16";
         std::vector<Outcome> alone;
         for (const MelRecording& mel : mels) alone.push_back(run_all({mel}, options, model).at(0));
