@@ -63,8 +63,7 @@ class Run {
         require_usage(config.n_head % parts == 0 && config.n_inner % parts == 0,
                       "--tensor-parallel: expected a divisor of the model's ", config.n_head,
                       " heads and of its MLP's ", config.n_inner, " channels, found ", parts);
-        head_ = config.n_embd / config.n_head;
-        check_head(ctx_, head_, kMostTrainedHead);
+        check_head(ctx_, channels_of_head(), kMostTrainedHead);
         require(!options_.mask_documents || start_.end_of_text,
                 "--mask-documents: the tokenizer has no <|endoftext|> between documents");
         require(options_.sample_every == 0 || start_.bpe,
@@ -126,6 +125,7 @@ class Run {
     }
 
   private:
+    int64_t channels_of_head() const { return start_.config.n_embd / start_.config.n_head; }
     // Whether a rank has seen what ends a run; all agree on it.
     bool stopping() {
         const sigset_t signals = ending_signals();
@@ -235,7 +235,8 @@ class Run {
         generate.seed = options_.seed;
         // A model that is cut may be too large for one GPU, and a head for its attention.
         Context cpu = make_cpu_context(ctx_.threads);
-        Context& ctx = grid_.tensor().alone() && head_ <= kMostHeadChannels ? ctx_ : cpu;
+        Context& ctx =
+            grid_.tensor().alone() && channels_of_head() <= kMostHeadChannels ? ctx_ : cpu;
         const std::string text = gpt::sample_text(
             ctx, start_.config, trainer_->layout(), parameters, *start_.bpe, generate,
             options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
@@ -269,7 +270,7 @@ class Run {
     std::optional<gpt::Trainer> trainer_;
     std::optional<gpt::EventFile> events_;
     gpt::RunState state_;
-    int64_t saved_ = -1, head_ = 0;     // channels of a head
+    int64_t saved_ = -1;
     int signal_ = 0, stop_signal_ = 0;  // that this process has seen; that ends the run
 };
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/context.h"
+#include "core/tensor.h"
 
 namespace hark::bench {
 
@@ -12,5 +13,8 @@ double gpu_ms(Context& ctx, int runs, const std::function<void()>& work);
 
 // GB/s, read and written, of a copy of 1 GiB.
 double copy_speed(Context& ctx);
+
+// GFLOP/s of a product of 8192 cubed.
+double product_speed(Context& ctx, Dtype dtype);
 
 }  // namespace hark::bench

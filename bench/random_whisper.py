@@ -12,18 +12,15 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-SHAPES = {  # d_model, heads, encoder layers, decoder layers, mels, vocabulary
-    "tiny": (384, 6, 4, 4, 80, 51865),
-    "large-v3": (1280, 20, 32, 32, 128, 51866),
-    "turbo": (1280, 20, 32, 4, 128, 51866),
-}
+from whisper_torch import SIZES
+
 PROMPT, TOKENS = 4, 100
 DEMO = Path(__file__).resolve().parent.parent / "models" / "whisper-demo"
 
 
 def main():
     size, out = sys.argv[1], Path(sys.argv[2])
-    c, heads, encoder_layers, decoder_layers, mels, n_vocab = SHAPES[size]
+    c, heads, encoder_layers, decoder_layers, mels, n_vocab = SIZES[size]
     out.mkdir(parents=True, exist_ok=True)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     generator = torch.Generator(device).manual_seed(1)

@@ -15,8 +15,11 @@ import time
 import torch
 import torch.nn.functional as F
 
-SIZES = {"tiny": (384, 6, 4, 4, 80, 51865), "large-v3": (1280, 20, 32, 32, 128, 51866),
-         "turbo": (1280, 20, 32, 4, 128, 51866)}
+SIZES = {  # d_model, heads, encoder layers, decoder layers, mels, vocabulary
+    "tiny": (384, 6, 4, 4, 80, 51865),
+    "large-v3": (1280, 20, 32, 32, 128, 51866),
+    "turbo": (1280, 20, 32, 4, 128, 51866),
+}
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 FRAMES, PLACES, PROMPT, TOKENS, WINDOWS_AT_ONCE = 3000, 128, 4, 100, 16
 

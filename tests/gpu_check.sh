@@ -28,7 +28,7 @@ for test in $tests; do cp "build-gpu/tests/$test" "$staged/tests/"; done
 cp build-gpu/lib/libhark-cuda.so "$staged/lib/"
 if [ -f build-gpu/lib/libhark-nccl.so ]; then cp build-gpu/lib/libhark-nccl.so "$staged/lib/"; fi
 cp bench/*.py bench/kernels/*.py "$staged/bench/"
-cp tests/golden/*.json tests/golden/op_errors.py "$staged/tests/golden/"
+cp tests/golden/*.json tests/golden/op_errors.py tests/golden/formula_weights.py "$staged/tests/golden/"
 strip "$staged"/bin/* "$staged"/tests/*_test "$staged"/lib/*
 # The distribution's libraries that such a machine lacks: what the tests and bench load, and what
 # those load, but for the C and C++ runtimes, which every machine with a compiler's runtime has.

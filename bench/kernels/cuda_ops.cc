@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "gpu_harness.h"
 #include "kernels/cuda_gradients.h"
 
 namespace hark {
@@ -226,6 +227,28 @@ void time_attentions(Context& ctx) {
     time_self_attention(ctx, 64, 12, 1024, 64, Dtype::bf16);
     time_self_attention(ctx, 4, 12, 1024, 64, Dtype::bf16);
     time_self_attention(ctx, 4, 12, 1024, 64, Dtype::f32);
+}
+
+void measure_limits(Context& ctx) {
+    constexpr int64_t kCopied = int64_t{1} << 30;
+    {
+        const auto stream = static_cast<cudaStream_t>(ctx.stream);
+        const Arena::Scope scope(ctx.arena);
+        const Tensor from = random_tensor(ctx, Dtype::f16, {kCopied / 2});
+        const Tensor to = ctx.arena.tensor(Dtype::f16, {kCopied / 2});
+        const double us = microseconds(ctx, [&](int) {
+            check(cudaMemcpyAsync(to.data, from.data, kCopied, cudaMemcpyDeviceToDevice, stream),
+                  "copy");
+        });
+        limits.copy = 2e-6 * static_cast<double>(kCopied) / us;
+        print("limit copy", Dtype::f16, "1 GiB", us, 0, 2.0 * kCopied);
+    }
+    for (const auto& [dtype, limit] : {std::pair{Dtype::f16, &limits.f16},
+                                       {Dtype::bf16, &limits.bf16},
+                                       {Dtype::f32, &limits.f32}}) {
+        *limit = bench::product_speed(ctx, dtype) * 1e-3;
+        std::printf("limit product\t%s\t8192x8192x8192\t\t%.1f\t\t\n", name_of(dtype), *limit);
+    }
 }
 
 void run() {

@@ -1,10 +1,6 @@
 // Times inference's operations but for products and attention, at Whisper's sizes: norms,
 // convolutions, caches, scores, tables and the choice of a token. cuda_ops_torch.py beside this
 // file times PyTorch's.
-#include <cuda_runtime.h>
-
-#include <numeric>
-
 #include "cuda_timing.h"
 #include "whisper/choose.h"
 
@@ -187,34 +183,6 @@ void time_rows(Context& ctx) {
     time_positions(ctx, 16, 1500, 1280, half);
     for (int64_t n : {1, 128}) time_select(ctx, n, 1280, half);
     for (int64_t n : {1, 8, 128}) time_choose(ctx, n);
-}
-
-void measure_limits(Context& ctx) {
-    constexpr int64_t kCopied = int64_t{1} << 30;
-    const auto stream = static_cast<cudaStream_t>(ctx.stream);
-    const Arena::Scope scope(ctx.arena);
-    const Tensor from = random_tensor(ctx, Dtype::f16, {kCopied / 2});
-    const Tensor to = ctx.arena.tensor(Dtype::f16, {kCopied / 2});
-    const double us = microseconds(ctx, [&](int) {
-        check(cudaMemcpyAsync(to.data, from.data, kCopied, cudaMemcpyDeviceToDevice, stream),
-              "copy");
-    });
-    limits.copy = 2e-6 * static_cast<double>(kCopied) / us;
-    print("limit copy", Dtype::f16, "1 GiB", us, 0, 2.0 * kCopied);
-    const auto product = [&](Dtype dtype, int64_t size, double& limit) {
-        const Arena::Scope matrices(ctx.arena);
-        const auto any = [&] { return random_tensor(ctx, dtype, {size, size}); };
-        const Tensor x = any(), w = any(), y = any();
-        const double flops = 2.0 * double(size) * double(size) * double(size);
-        const double took = microseconds(ctx, [&](int) {
-            cuda_ops().linear(ctx, y, x, {w, {}}, {}, {});
-        });
-        limit = flops * 1e-6 / took;
-        print("limit product", dtype, concat(size, "x", size, "x", size), took, flops, 0);
-    };
-    product(Dtype::f16, 8192, limits.f16);
-    product(Dtype::bf16, 8192, limits.bf16);
-    product(Dtype::f32, 4096, limits.f32);
 }
 
 }  // namespace hark

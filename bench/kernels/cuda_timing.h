@@ -130,7 +130,7 @@ inline double bytes_of(std::initializer_list<Tensor> tensors) {
     return bytes;
 }
 
-// The card's own speed in this run, by linear's large square products and a copy of 1 GiB.
+// The card's own speed in this run: `bench`'s product (gpu_harness.h), and CUDA's copy of 1 GiB.
 struct Limits {
     double f32 = 0, f16 = 0, bf16 = 0;  // TFLOP/s
     double copy = 0;                    // TB/s, read and written
@@ -185,9 +185,6 @@ inline double microseconds_in_place(Context& ctx, const std::function<void()>& p
     std::sort(times.begin(), times.end());
     return times[times.size() / 2];
 }
-
-// Fills in `limits` and prints them.
-void measure_limits(Context& ctx);
 
 // cuda_rows.cc: what inference needs beside products and attention.
 void time_rows(Context& ctx);

@@ -46,7 +46,6 @@ std::string some_names(const fs::path& directory) {
     return names.size() > kShown ? text + ", ..." : text;
 }
 
-// `path`, once it looks like a model: a file's reader looks further.
 // A link must lead to something.
 void check_link(const fs::path& path, const char* advice) {
     std::error_code failed;
@@ -54,6 +53,7 @@ void check_link(const fs::path& path, const char* advice) {
             ": expected a model, found a link to nothing", advice);
 }
 
+// `path`, once it looks like a model: a file's reader looks further.
 fs::path checked(const fs::path& path, const std::string& kind) {
     std::error_code failed;
     if (file_exists(path) || fs::exists(path / "config.json", failed)) return path;

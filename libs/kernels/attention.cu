@@ -18,9 +18,7 @@ bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
                float scale, bool causal) {
-    const int64_t d = keys.dim(3);
-    require(d <= kMostHeadChannels, "attention: expected D up to ", kMostHeadChannels,
-            " on the GPU, found ", d);
+    check_head(ctx, keys.dim(3), kMostHeadChannels);
     require(reinterpret_cast<uintptr_t>(keys.data) % 16 == 0 &&
                 reinterpret_cast<uintptr_t>(values.data) % 16 == 0,
             "attention: expected keys and values aligned to 16 bytes");
@@ -41,7 +39,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
     args.q_stride = q.dim(-1);
     args.slots = keys.dim(0);
     args.capacity = keys.dim(2);
-    args.d = static_cast<int>(d);
+    args.d = static_cast<int>(keys.dim(3));
     args.heads = static_cast<int>(out.dim(-1) / args.d);
     args.kv_heads = static_cast<int>(keys.dim(1));
     args.scale_log2 = scale * static_cast<float>(M_LOG2E);

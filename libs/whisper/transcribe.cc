@@ -70,7 +70,9 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       memory_(ctx.host_arena.source()),
       windows_(memory_.tensor(Dtype::f32, {std::min(decoder_.slots(), kWindowsInMemory),
                                            kWindowFrames, model.config.n_mels})) {
-    check_head(ctx, model.config.n_text_state / model.config.n_text_head, kMostHeadChannels);
+    const Config& config = model.config;
+    check_head(ctx, config.n_audio_state / config.n_audio_head, kMostHeadChannels);
+    check_head(ctx, config.n_text_state / config.n_text_head, kMostHeadChannels);
     options_.language = options.language_for(tokenizer, loop_options_);
 }
 

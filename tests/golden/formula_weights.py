@@ -47,6 +47,13 @@ def offset_and_scale(name, shape):
     return 0.0, math.floor(4096 * math.sqrt(gain / fan_in) + 0.5) / 4096
 
 
+def mixed(z):
+    """What splitmix64 makes of its states, an array of uint64; the caller lets them overflow."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
 def formula_tensor(name, shape):
     """The tensor as a float32 array."""
     offset, scale = offset_and_scale(name, shape)
@@ -58,9 +65,7 @@ def formula_tensor(name, shape):
         for first in range(0, count, chunk):
             last = min(count, first + chunk)
             z = start + np.arange(first, last, dtype=np.uint64)
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            z = z ^ (z >> np.uint64(31))
+            z = mixed(z)
             u = (z >> np.uint64(40)).astype(np.float64) / 8388608 - 1
             result[first:last] = (offset + scale * u).astype(np.float32)
     return result.reshape(shape)

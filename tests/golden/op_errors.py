@@ -17,6 +17,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from formula_weights import mixed
+
 SAMPLES = 256
 DTYPES = dict(f32=torch.float32, f16=torch.float16, bf16=torch.bfloat16)
 
@@ -24,10 +26,8 @@ DTYPES = dict(f32=torch.float32, f16=torch.float16, bf16=torch.bfloat16)
 def random_values(count, seed, deviation):
     """random_values() of tests/support/ops.h: the sum of SplitMix64's four 16-bit parts."""
     with np.errstate(over="ignore"):
-        z = np.uint64(seed) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
+        steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = mixed(np.uint64(seed) + steps)
     total = np.full(count, -2.0)
     for i in range(4):
         total += ((z >> np.uint64(16 * i)) & np.uint64(0xFFFF)).astype(np.float64) / 65536

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/normed_and_appended.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -82,45 +83,6 @@ struct Inputs {
 
 class Linear : public testing::TestWithParam<DeviceCase> {};
 
-// A product with its norm in front and its columns from K on appended to caches, and the same by
-// three calls: y, keys and values.
-std::vector<std::vector<float>> normed_and_appended(TestDevice& device, const DeviceCase& on,
-                                                    Dtype weights, int64_t rows, int64_t k,
-                                                    Dtype cache, bool fused) {
-    constexpr int64_t kCapacity = 5, kHead = 32;
-    Context& ctx = device.ctx();
-    const Arena::Scope scope(ctx.arena);
-    const Inputs in({rows, 3 * k, k}, on.activations, weights, 7 + rows);
-    const Matrix w = in.up(device, weights);
-    Tensor x = device.up(in.x, on.activations, {rows, k});
-    Tensor y = device.empty(on.activations, {rows, 3 * k});
-    const Norm norm{device.up(random_values(k, 1), Dtype::f32, {k}),
-                    device.up(random_values(k, 2), Dtype::f32, {k})};
-    const std::vector<float> before((rows + 1) * k * kCapacity, 0.5f);
-    const auto filled = [&] {
-        return device.up(before, cache, {rows + 1, k / kHead, kCapacity, kHead});
-    };
-    Tensor keys = filled(), values = filled();
-    std::vector<int32_t> starts, slots, lengths;
-    for (int32_t i = 0; i <= rows; ++i) starts.push_back(i);
-    for (int32_t i = 0; i < rows; ++i) {
-        slots.push_back(static_cast<int32_t>(rows) - i);
-        lengths.push_back(1 + i % static_cast<int32_t>(kCapacity));
-    }
-    const Ragged ragged{device.up(starts), device.up(slots), device.up(lengths), 1, kCapacity};
-    const Append append{keys, values, k, ragged};
-    const Epilogue then{.bias = device.up(in.bias, Dtype::f32, {3 * k})};
-    if (fused) {
-        linear(ctx, y, x, w, then, {norm, &append});
-    } else {
-        Tensor normed = device.empty(on.activations, {rows, k});
-        layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
-        linear(ctx, y, normed, w, then);
-        append_cache(ctx, keys, values, y, k, ragged);
-    }
-    return {device.down(y), device.down(keys), device.down(values)};
-}
-
 // Runs one product and compares it with the sum in double.
 void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& weights, Shape shape,
                    Activation activation, bool with_bias, int residual) {
@@ -182,9 +144,14 @@ TEST_P(Linear, NormAndAppendAreWhatTheyAreByThemselves) {
             for (const int64_t rows : {1, 2, 20, 40})
                 for (const Dtype cache : {Dtype::f16, Dtype::f32}) {
                     SCOPED_TRACE(concat(name_of(weights.dtype), " rows ", rows, " K ", k));
+                    const Arena::Scope scope(device.ctx().arena);
+                    const Inputs in({rows, 3 * k, k}, GetParam().activations, weights.dtype,
+                                    7 + rows);
+                    const Matrix w = in.up(device, weights.dtype);
+                    Tensor x = device.up(in.x, GetParam().activations, {rows, k});
+                    const Tensor bias = device.up(in.bias, Dtype::f32, {3 * k});
                     const auto run = [&](bool fused) {
-                        return normed_and_appended(device, GetParam(), weights.dtype, rows, k,
-                                                   cache, fused);
+                        return normed_and_appended(device, x, w, bias, cache, fused);
                     };
                     EXPECT_EQ(run(true), run(false));
                 }

@@ -4,6 +4,7 @@
 #include "kernels/ops.h"
 #include "kernels/weights.h"
 #include "support/blocks.h"
+#include "support/normed_and_appended.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -171,37 +172,18 @@ TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype on = GetParam().activations;
-    const int64_t k = 256, capacity = 3;
+    const int64_t k = 256;
     for (const Dtype dtype : kQuantized)
-        for (const int32_t rows : {1, 5}) {
+        for (const int64_t rows : {1, 5}) {
             SCOPED_TRACE(concat(name_of(dtype), " rows ", rows));
             const Arena::Scope scope(device.ctx().arena);
             Weights weights(Kind::keep, device.ctx().arena.source());
             RandomBlocks blocks(dtype, 3 * k, k, 7);
             const Matrix w = weights.matrix({blocks.tensor()});
-            const Norm norm{device.up(random_values(k, 1), Dtype::f32, {k}),
-                            device.up(random_values(k, 2), Dtype::f32, {k})};
             const Tensor x = device.up(random_values(rows * k, 3), on, {rows, k});
-            std::vector<int32_t> starts, slots, lengths(static_cast<size_t>(rows), 2);
-            for (int32_t i = 0; i <= rows; ++i) starts.push_back(i);
-            for (int32_t i = 0; i < rows; ++i) slots.push_back(rows - 1 - i);
-            const Ragged ragged{device.up(starts), device.up(slots), device.up(lengths), 1,
-                                capacity};
+            const Tensor bias = device.up(random_values(3 * k, 4), Dtype::f32, {3 * k});
             const auto run = [&](bool fused) {
-                const std::vector<float> before(rows * k * capacity, 0.5f);
-                const auto cache = [&] { return device.up(before, on, {rows, 4, capacity, 64}); };
-                const Tensor keys = cache(), values = cache();
-                const Append append{keys, values, k, ragged};
-                const Tensor y = device.empty(on, {rows, 3 * k});
-                if (fused) {
-                    linear(device.ctx(), y, x, w, {}, {norm, &append});
-                } else {
-                    const Tensor normed = device.empty(on, {rows, k});
-                    layer_norm(device.ctx(), normed, x, norm.weight, norm.bias, norm.eps);
-                    linear(device.ctx(), y, normed, w);
-                    append_cache(device.ctx(), keys, values, y, k, ragged);
-                }
-                return std::array{device.down(y), device.down(keys), device.down(values)};
+                return normed_and_appended(device, x, w, bias, on, fused);
             };
             EXPECT_EQ(run(true), run(false));
         }

@@ -57,4 +57,18 @@ inline whisper::MelRecording mel_of(const std::vector<float>& samples, int n_mel
     return mel;
 }
 
+// What a model hears in one recording.
+inline std::string text_of(Context& ctx, const whisper::Model& model,
+                           const whisper::Tokenizer& tokenizer,
+                           const whisper::TranscribeOptions& options,
+                           const whisper::MelRecording& mel) {
+    std::string text;
+    whisper::Transcriber::Listener listener;
+    listener.end = [&](const whisper::Transcription& recording) { text = recording.text(); };
+    whisper::Transcriber transcriber(ctx, model, tokenizer, options, listener);
+    transcriber.add({"test"}, "", mel);
+    while (!transcriber.idle()) transcriber.advance();
+    return text;
+}
+
 }  // namespace hark::test

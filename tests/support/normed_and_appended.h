@@ -1,0 +1,47 @@
+// A product and what goes with it, in one call and in several.
+#pragma once
+
+#include <vector>
+
+#include "support/ops.h"
+
+namespace hark::test {
+
+// A product of x (rows, K) and w (3K, K) with its norm in front and its columns from K on appended
+// to caches, and the same by three calls: y, keys and values.
+inline std::vector<std::vector<float>> normed_and_appended(TestDevice& device, const Tensor& x,
+                                                           const Matrix& w, const Tensor& bias,
+                                                           Dtype cache, bool fused) {
+    constexpr int64_t kCapacity = 5, kHead = 32;
+    Context& ctx = device.ctx();
+    const Arena::Scope scope(ctx.arena);
+    const int64_t rows = x.dim(0), k = x.dim(1);
+    Tensor y = device.empty(x.dtype, {rows, 3 * k});
+    const Norm norm{device.up(random_values(k, 1), Dtype::f32, {k}),
+                    device.up(random_values(k, 2), Dtype::f32, {k})};
+    const std::vector<float> before((rows + 1) * k * kCapacity, 0.5f);
+    const auto filled = [&] {
+        return device.up(before, cache, {rows + 1, k / kHead, kCapacity, kHead});
+    };
+    Tensor keys = filled(), values = filled();
+    std::vector<int32_t> starts, slots, lengths;
+    for (int32_t i = 0; i <= rows; ++i) starts.push_back(i);
+    for (int32_t i = 0; i < rows; ++i) {
+        slots.push_back(static_cast<int32_t>(rows) - i);
+        lengths.push_back(1 + i % static_cast<int32_t>(kCapacity));
+    }
+    const Ragged ragged{device.up(starts), device.up(slots), device.up(lengths), 1, kCapacity};
+    const Append append{keys, values, k, ragged};
+    const Epilogue then{.bias = bias};
+    if (fused) {
+        linear(ctx, y, x, w, then, {norm, &append});
+    } else {
+        Tensor normed = device.empty(x.dtype, {rows, k});
+        layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
+        linear(ctx, y, normed, w, then);
+        append_cache(ctx, keys, values, y, k, ragged);
+    }
+    return {device.down(y), device.down(keys), device.down(values)};
+}
+
+}  // namespace hark::test
