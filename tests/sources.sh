@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Checks the pages of docs/ and the READMEs, and prints FILE:LINE: what is wrong; exit 1 if anything is.
+#   - A table with measured figures has a source: [1] in the table or in the paragraph directly above it.
+#   - Each [n] is an entry "[n] ..." of the page's section "## Sources", and each entry is cited.
+#   - A line has at most 120 columns, except in tables, code and Sources (URLs and commands are not cut).
+# Arguments are pages to check instead of all: tests/sources.sh docs/performance.md
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [ $# -gt 0 ]; then
+    pages=("$@")
+else
+    mapfile -t pages < <(git ls-files 'docs/*.md' '*README.md')
+fi
+
+for page in "${pages[@]}"; do
+    awk -v page="$page" '
+        function report(line, text) { print page ":" line ": " text; failed = 1 }
+        function cite(text) { while (match(text, /\[[0-9]+\]/)) { cited[substr(text, RSTART + 1, RLENGTH - 2)] = FNR
+                                                              text = substr(text, RSTART + RLENGTH) } }
+        function end_table() {
+            if (table && figures && (above table) !~ /\[[0-9]+\]/) report(first, "a table of figures without a source [n]")
+            table = ""; figures = 0; above = ""
+        }
+        BEGIN {
+            unit = "(ms|us|s|min|MB|GB|TB|%|x|tokens\\/s|[GT]FLOP\\/s|[MGT]B\\/s)"
+            units = "(milli|micro)?seconds|tokens/s|FLOP/s|B/s|[MG]B([^a-z]|$)|(^|[ ,])(ms|us)([^a-z]|$)|%|real time|fraction"
+        }
+        /^```/ { code = !code; end_table(); next }
+        code { next }
+        /^## Sources$/ { end_table(); sources = 1; next }
+        sources {
+            if (match($0, /^\[[0-9]+\]/)) { n = substr($0, 2, RLENGTH - 2); if (n in source) report(FNR, "[" n "] twice"); source[n] = FNR }
+            next
+        }
+        { text = $0; gsub(/[^\x01-\x7f][\x80-\xbf]*/, "x", text) }
+        !/^\|/ && !/^    / && length(text) > 120 { report(FNR, "more than 120 columns: " length(text)) }
+        /^\|/ {
+            cite($0)
+            if (!table) { first = FNR; rows = 0; headed = tolower(above " " $0) ~ units }
+            table = table "\n" $0
+            if (++rows > 2) {
+                n = split($0, cell, "|")
+                for (i = 3; i < n; ++i) {
+                    gsub(/^[ *]+|[ *]+$/, "", cell[i])
+                    if (cell[i] ~ ("(^|[ (])[0-9][0-9.,]* ?" unit "([^a-z0-9_]|$)")) figures = 1
+                    if (headed && cell[i] ~ /^[0-9][0-9.,]*( (to|and) [0-9.,]+|, [0-9.,]+)*$/) figures = 1
+                }
+            }
+            next
+        }
+        table { end_table() }
+        /^$/ { blank = 1; next }
+        { if (blank) above = ""; blank = 0; above = above " " $0; cite($0) }
+        END {
+            end_table()
+            for (n in cited) if (!(n in source)) report(cited[n], "[" n "] is not in Sources")
+            for (n in source) if (!(n in cited)) report(source[n], "[" n "] is not cited")
+            exit failed
+        }' "$page" || failed=1
+done
+exit "${failed:-0}"

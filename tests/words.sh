@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Prints every line with a banned word of tests/words.txt as FILE:LINE: text: what to write instead; exit 1 if there is one.
+# The rules are in docs/style.md. Arguments are files to check instead of the whole tree: tests/words.sh README.md
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+
+if [ $# -gt 0 ]; then
+    files=("$@")
+else
+    mapfile -t files < <(git ls-files apps libs docs pipelines presets cmake README.md CMakeLists.txt samples/README.md models/README.md \
+        bench/README.md | grep -vE '\.(png|gz|bin)$|^docs/style\.md$')
+fi
+
+# Two files with a line for each line of the tree: its place, and the text that is checked.
+# libs/kernels, libs/gpt and libs/whisper are checked in their string literals only: users read those.
+awk -v places="$work/places" -v texts="$work/texts" '
+    FILENAME ~ /^libs\/(kernels|gpt|whisper)\/.*\.(cc|h|cu|cuh)$/ {
+        line = $0; text = ""
+        if (line !~ /^[ \t]*(\/\/|#include)/)
+            while (match(line, /"([^"\\]|\\.)*"/)) {
+                before = substr(line, 1, RSTART - 1)
+                if (before ~ /\/\//) break
+                text = text " " substr(line, RSTART, RLENGTH)
+                line = substr(line, RSTART + RLENGTH)
+            }
+        print text > texts; print FILENAME ":" FNR > places; next
+    }
+    { print > texts; print FILENAME ":" FNR > places }' "${files[@]}"
+
+# words.txt: a regular expression, a tab, what to write instead, and maybe a tab and an expression that a line may have.
+failed=0
+while IFS=$'\t' read -r banned instead allowed; do
+    case "$banned" in '' | '#'*) continue ;; esac
+    hits="$(grep -inE "$banned" "$work/texts" || [ $? -eq 1 ])"
+    if [ -n "$allowed" ]; then hits="$(grep -viE "$allowed" <<<"$hits" || [ $? -eq 1 ])"; fi
+    [ -n "$hits" ] || continue
+    failed=1
+    awk -v instead="$instead" 'NR == FNR { place[FNR] = $0; next }
+        { n = $0; sub(/:.*/, "", n); sub(/^[0-9]+:[ \t]*/, ""); print place[n] ": " $0 ": write " instead }' \
+        "$work/places" - <<<"$hits"
+done <tests/words.txt
+exit $failed
