@@ -1,177 +1,23 @@
 // whisper-transcribe: log-mel stream -> text, subtitles, tables, json or jsonl, with Whisper
 // models.
-#include <unistd.h>
-
-#include <memory>
-#include <optional>
-
 #include "core/cli.h"
-#include "core/ending_signal.h"
-#include "core/models.h"
-#include "core/progress.h"
-#include "whisper/live_output.h"
-#include "whisper/live_session.h"
-#include "whisper/output.h"
-#include "whisper/recording_feed.h"
-#include "whisper/transcribe.h"
+#include "whisper/transcribe_stdin.h"
 
 namespace {
 
 using namespace hark;
-using namespace hark::whisper;
 
-struct Options {
-    std::string model, vocab;
-    TranscribeOptions transcribe;
-    OutputOptions output;
-    ComputeOptions compute;
-    bool live = false;
-
-    void flags(Flags& flags) {
-        flags.add_name(
-            "model", model,
-            "NAME|PATH `demo`, or another model by its name; with a '/' in it, a directory of "
-            "Hugging Face's or CTranslate2's, OpenAI's FILE.pt, or whisper.cpp's ggml-FILE.bin");
-        flags.add_name(
-            "vocab", vocab,
-            "FILE|DIR vocabulary of a model whose file carries none: multilingual.tiktoken "
-            "or gpt2.tiktoken, a tokenizer.json, or a directory that has one");
-        flags.add_switch(
-            "live", live,
-            "transcribe the sound as it comes (mel --chunk 1): as jsonl, lines of what "
-            "is heard so far and of what is final");
-        transcribe.flags(flags);
-        output.flags(flags);
-        compute.flags(flags);
-    }
-};
-
-// The reference passes over a clip behind the recording's end without a word.
-void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& mel,
-                          const std::string& source, Console& console) {
-    const double seconds = seconds_of(mel.content_frames());
-    for (size_t i = 0; i < clips.size(); i += 2)
-        if (clips[i] >= seconds)
-            console.warning(concat(source, ": --clip begins at ", clips[i],
-                                   " s, but the recording is only ", seconds,
-                                   " s long: nothing is transcribed there"));
-}
-
-void report(const RecordingInfo& info, const std::string& error, Console& console) {
-    if (error.empty()) return;
-    const bool named = error.starts_with(info.source);
-    console.error(named ? error : info.source + ": " + error);
-}
-
-// Recordings go from the stream to the transcriber as long as it has room, and out in their order.
-// While it is at work only those that have arrived are taken. What breaks the stream is thrown when
-// all that came before it is written.
-void transcribe_all(RecordingFeed& feed, const Options& options, Transcriber& transcriber,
-                    Console& console) {
-    while (!feed.over() || !transcriber.idle()) {
-        while (transcriber.has_room()) {
-            std::optional<Arrived> one = feed.next(transcriber.idle());
-            if (!one) break;
-            if (one->error.empty())
-                warn_of_clips_behind(options.transcribe.clips, one->mel, one->source, console);
-            const double seconds = seconds_of(one->mel.content_frames());
-            transcriber.add({one->source, one->channel, "", seconds}, one->error,
-                            std::move(one->mel));
-        }
-        transcriber.advance();
-    }
-    feed.check();
-}
-
-Transcriber::Listener listener_of(TranscriptOutput& output, Console& console) {
-    auto progress = std::make_shared<Progress>(console);
-    Transcriber::Listener listener;
-    listener.begin = [&output](const RecordingInfo& info) { output.begin(info); };
-    listener.segment = [&output](const Segment& segment) { output.segment(segment); };
-    listener.progress = [progress](const Transcription& recording) {
-        progress->show(
-            concat(recording.info.source, ": ", static_cast<int>(recording.progress() * 100), "%"));
-    };
-    listener.end = [&output, &console](const Transcription& recording) {
-        output.end(recording.text(), recording.error);
-        report(recording.info, recording.error, console);
-    };
-    return listener;
-}
-
-LiveSession::Listener listener_of(LiveOutput& output, Console& console) {
-    return {
-        [&](const RecordingInfo& info, const LivePartial& partial) {
-            output.partial(info, partial);
-        },
-        [&](const RecordingInfo& info, const LiveSegment& segment) { output.final(info, segment); },
-        [&](const RecordingInfo& info, const std::string& error) {
-            output.end(info, error);
-            report(info, error, console);
-        },
-        [&](const std::string& warning) { console.warning(warning); }};
-}
-
-// Ctrl-C ends the sound: what has come becomes final.
-void transcribe_live_stdin(Context& ctx, const Model& model, const Tokenizer& tokenizer,
-                           const Options& options, Console& console) {
-    LiveOutput output(options.output.formats.front());
-    LiveSession session(ctx, model, tokenizer, options.transcribe, listener_of(output, console));
-    LiveFeed feed(STDIN_FILENO, "stdin");
-    on_ending_signal(feed.stopper());
-    transcribe_live(feed, session);
-}
-
-// `windows` becomes the number of windows side by side once it is known.
-void transcribe_stdin(const Options& options, Console& console, int64_t& windows) {
-    Context ctx = options.compute.context(console);
-    if (console.verbose)
-        ctx.on_stage = [&](const std::string& name, const std::string& shape, double ms) {
-            console.stage(name, shape, ms);
-        };
-    const Precision precision = precision_of(options.compute.dtype, ctx.device);
-    const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
-    const Model model = read_model(*file, precision, ctx.arena.source(), ctx.threads);
-    std::optional<Model> draft;
-    if (!options.transcribe.draft_model.empty())
-        draft = load_model(find_model(options.transcribe.draft_model, "whisper"), precision,
-                           ctx.arena.source(), ctx.threads);
-    const Tokenizer tokenizer = options.vocab.empty()
-                                    ? file->tokenizer()
-                                    : load_vocabulary(options.vocab, file->config().n_vocab);
-    if (options.live) return transcribe_live_stdin(ctx, model, tokenizer, options, console);
-    TranscriptOutput output(options.output);
-    Transcriber transcriber(ctx, model, tokenizer, options.transcribe, listener_of(output, console),
-                            draft ? &*draft : nullptr);
-    windows = transcriber.slots();
-
-    RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels, static_cast<size_t>(windows));
-    transcribe_all(feed, options, transcriber, console);
-}
-
-void run(const Options& given, Console& console) {
-    Options options = given;
-    options.output.settle(options.live ? "jsonl" : "text");
-    if (options.live) {
-        check_live(options.transcribe, options.output);
-        options.transcribe.words.timestamps = true;  // live words have times
-    }
-    options.transcribe.check();
-    options.output.check(options.transcribe.words.timestamps);
+void run(const whisper::RunOptions& given, Console& console) {
+    whisper::RunOptions options = given;
+    options.check();
     require_piped_stdin("a mel stream");
-    if (options.live) watch_ending_signals();  // which end it while the model is read
-    int64_t windows = 0;
-    try {
-        transcribe_stdin(options, console, windows);
-    } catch (const OutOfMemory& error) {
-        fail(error.what(), memory_advice(windows, windows / 2));
-    }
+    whisper::transcribe_stdin(options, console);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tool_main<Options>("whisper-transcribe",
-                              "Transcribes or translates the recordings of a mel stream on stdin.",
-                              argc, argv, run);
+    return tool_main<whisper::RunOptions>(
+        "whisper-transcribe", "Transcribes or translates the recordings of a mel stream on stdin.",
+        argc, argv, run);
 }

@@ -14,9 +14,7 @@ Progress::Progress(const Console& console) {
     enabled_ = ends_the_pipe && ::isatty(STDERR_FILENO) && !console.quiet && !console.verbose;
 }
 
-Progress::~Progress() {
-    if (shown_) std::fputs("\r\033[K", stderr), std::fflush(stderr);
-}
+Progress::~Progress() { clear(); }
 
 void Progress::show(const std::string& line) {
     if (!enabled_) return;
@@ -24,8 +22,19 @@ void Progress::show(const std::string& line) {
         std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     if (now - last_ < 0.1) return;
     last_ = now;
-    shown_ = true;
-    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    line_ = line;
+    draw();
+}
+
+void Progress::clear() {
+    if (line_.empty()) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+}
+
+void Progress::draw() {
+    if (line_.empty()) return;
+    std::fprintf(stderr, "\r\033[K%s", line_.c_str());
     std::fflush(stderr);
 }
 

@@ -9,16 +9,30 @@ namespace hark {
 
 class Progress {
   public:
-    // Shown where stderr is a terminal, stdout is not a pipe, and neither --quiet nor --verbose.
+    // Shown if stderr is a terminal, stdout is not a pipe, and neither --quiet nor --verbose is
+    // given.
     explicit Progress(const Console& console);
     ~Progress();
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
 
-    // Replaces the line; at most ten times a second.
+    // Replaces the line; at most ten times per second.
     void show(const std::string& line);
+    // Writes to the terminal what stays there: the line is gone meanwhile and comes back below.
+    template <class Write>
+    void above(const Write& write) {
+        clear();
+        write();
+        draw();
+    }
 
   private:
-    bool shown_ = false, enabled_;
-    double last_ = 0;
+    void clear();
+    void draw();
+
+    bool enabled_;
+    std::string line_;  // empty: none is shown
+    double last_ = 0;   // when it was shown, in seconds
 };
 
 }  // namespace hark

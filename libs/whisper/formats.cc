@@ -17,6 +17,9 @@ std::string replace_all(std::string text, const std::string& from, const std::st
     return text;
 }
 
+// A segment's text as one line.
+std::string line_of(const Segment& segment) { return strip(one_line(segment.text)); }
+
 int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
 Json to_json(const Segment& segment) {
@@ -43,18 +46,23 @@ class WriterBase : public TranscriptWriter {
     RecordingInfo info_;
 };
 
-// A line a segment; a blank line between recordings.
+// A line per segment; a blank line between recordings that have text.
 class TextWriter : public WriterBase {
   public:
     using WriterBase::WriterBase;
-    void begin(const RecordingInfo&) override {
-        if (std::exchange(any_, true)) write_("\n");
+    void begin(const RecordingInfo&) override { separate_ = any_; }
+    void segment(const Segment& segment) override {
+        const std::string line = line_of(segment);
+        if (line.empty()) return;
+        write_((separate_ ? "\n" : "") + line + "\n");
+        any_ = true;
+        separate_ = false;
     }
-    void segment(const Segment& segment) override { write_(strip(one_line(segment.text)) + "\n"); }
     void end(const std::string&, const std::string&) override {}
 
   private:
-    bool any_ = false;
+    bool any_ = false;       // a recording has had text
+    bool separate_ = false;  // the next line is the first of a recording after one with text
 };
 
 // Formats of one recording, which are no longer themselves where two are laid end to end.
@@ -188,7 +196,7 @@ class AssWriter : public CueWriter {
     }
 };
 
-// A row a segment: its times and its text.
+// A row per segment: its times and its text.
 class TableWriter : public OneRecordingWriter {
   public:
     using Row = std::function<std::string(const Segment&, const std::string& text)>;
@@ -200,7 +208,8 @@ class TableWriter : public OneRecordingWriter {
         if (!heading_.empty()) write_(heading_);
     }
     void segment(const Segment& segment) override {
-        write_(row_(segment, strip(one_line(segment.text))) + "\n");
+        const std::string text = line_of(segment);
+        if (!text.empty()) write_(row_(segment, text) + "\n");
     }
 
   private:

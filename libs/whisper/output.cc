@@ -17,6 +17,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
+size_t longest_ending(const std::vector<std::string>& formats) {
+    size_t most = 0;
+    for (const std::string& format : formats)
+        most = std::max(most, transcript_extension(format).size());
+    return most;
+}
+
 // "text, srt or vtt", of all there are.
 std::string format_names() {
     const std::vector<std::string>& formats = transcript_formats();
@@ -121,7 +128,7 @@ void Summary::line(std::vector<std::string> fields) {
 }
 
 TranscriptOutput::TranscriptOutput(const OutputOptions& options)
-    : options_(options), stdout_(STDOUT_FILENO, "stdout") {
+    : options_(options), stdout_(STDOUT_FILENO, "stdout"), names_(longest_ending(options.formats)) {
     if (!options_.summary.empty()) summary_ = std::make_unique<Summary>(options_.summary);
     if (!options_.directory.empty()) {
         std::error_code failed;
@@ -139,49 +146,63 @@ TranscriptOutput::TranscriptOutput(const OutputOptions& options)
         options_.layout));
 }
 
-void TranscriptOutput::begin(const RecordingInfo& info) {
-    ++count_;
-    info_ = info;
-    stem_ = "-";
-    if (options_.directory.empty()) {
-        require(count_ == 1 || writers_.front()->joins_recordings(), options_.formats.front(),
-                " on stdout holds one recording, and '", info.source,
-                "' is another: use --output-dir DIR");
-    } else {
-        stem_ = file_stem(info);
-        for (const std::string& format : options_.formats) {
-            files_.push_back(std::make_unique<AtomicFile>(fs::path(options_.directory) /
-                                                          (stem_ + transcript_extension(format))));
-            AtomicFile* file = files_.back().get();
-            writers_.push_back(make_transcript_writer(
-                format, [file](const std::string& text) { file->write(text); }, options_.layout));
-        }
+// Files that cannot be written fail their recording and no other. What breaks stdout ends the run.
+void TranscriptOutput::write(const std::function<void()>& step) {
+    if (options_.directory.empty()) return step();
+    if (!failure_.empty()) return;
+    try {
+        step();
+    } catch (const std::runtime_error& failure) {
+        failure_ = failure.what();
     }
-    for (const auto& writer : writers_) writer->begin(info);
+}
+
+void TranscriptOutput::open_files() {
+    for (const std::string& format : options_.formats) {
+        files_.push_back(std::make_unique<AtomicFile>(fs::path(options_.directory) /
+                                                      (stem_ + transcript_extension(format))));
+        AtomicFile* file = files_.back().get();
+        writers_.push_back(make_transcript_writer(
+            format, [file](const std::string& text) { file->write(text); }, options_.layout));
+    }
+}
+
+void TranscriptOutput::begin(const RecordingInfo& info) {
+    info_ = info;
+    failure_.clear();
+    if (options_.directory.empty()) {
+        require(!first_ || writers_.front()->joins_recordings(), info.source, ": ",
+                options_.formats.front(), " on stdout holds one recording, and ",
+                first_.value_or(""), " is written already; use --output-dir DIR for several");
+        stem_ = "-";
+    } else {
+        stem_ = names_.add(info);
+        write([&] { open_files(); });
+    }
+    if (!first_) first_ = info.source;
+    write([&] {
+        for (const auto& writer : writers_) writer->begin(info);
+    });
 }
 
 void TranscriptOutput::segment(const Segment& segment) {
-    for (const auto& writer : writers_) writer->segment(segment);
+    write([&] {
+        for (const auto& writer : writers_) writer->segment(segment);
+    });
 }
 
-void TranscriptOutput::end(const std::string& text, const std::string& error) {
-    for (const auto& writer : writers_) writer->end(text, error);
-    if (!options_.directory.empty()) {
+std::string TranscriptOutput::end(const std::string& text, const std::string& error) {
+    write([&] {
+        for (const auto& writer : writers_) writer->end(text, error);
         for (size_t i = 0; i < files_.size(); ++i)
             if (error.empty() || options_.formats[i].starts_with("json")) files_[i]->commit();
-        files_.clear();
-        writers_.clear();
-    }
-    if (summary_) summary_->add(info_, stem_, error);
-}
-
-std::string TranscriptOutput::file_stem(const RecordingInfo& info) {
-    std::string stem = fs::path(info.source).stem().string();
-    if (stem.empty() || stem == "." || stem == "..") stem = "recording";
-    if (info.channel != "0") stem += "." + fs::path(info.channel).filename().string();
-    std::string unique = stem;
-    for (int n = 2; !stems_.insert(unique).second; ++n) unique = concat(stem, "-", n);
-    return unique;
+    });
+    files_.clear();
+    if (!options_.directory.empty()) writers_.clear();
+    const bool both = !error.empty() && !failure_.empty();
+    const std::string reason = error + (both ? "; " : "") + failure_;
+    if (summary_) summary_->add(info_, stem_, reason);
+    return reason;
 }
 
 }  // namespace hark::whisper

@@ -1,9 +1,9 @@
 // Where transcripts go: one format on stdout, or a file a recording and format in a directory.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/io.h"
 #include "whisper/formats.h"
+#include "whisper/output_names.h"
 
 namespace hark::whisper {
 
@@ -51,30 +52,30 @@ class Summary {
 
 class TranscriptOutput {
   public:
-    // Makes the directory where there is none, and the summary.
+    // Makes the directory if there is none, and the summary.
     explicit TranscriptOutput(const OutputOptions& options);
 
-    // Throws Error where a second recording comes on stdout in a format that holds one.
+    // Throws Error for a second recording on stdout in a format that holds one.
     void begin(const RecordingInfo& info);
     void segment(const Segment& segment);
     // The files of a recording appear here, whole; of one that broke, json and jsonl alone, which
-    // say so.
-    void end(const std::string& text, const std::string& error);
+    // say so. Returns what broke it: `error`, or why its files cannot be written.
+    std::string end(const std::string& text, const std::string& error);
 
   private:
-    // NAME of the source without its ending, made unique within the run; a channel other than the
-    // first adds its number.
-    std::string file_stem(const RecordingInfo& info);
+    void open_files();
+    void write(const std::function<void()>& step);
 
     OutputOptions options_;
     ByteWriter stdout_;
     std::unique_ptr<Summary> summary_;
-    RecordingInfo info_;  // of the recording that has begun
-    std::string stem_;    // of its files
+    OutputNames names_;
+    RecordingInfo info_;   // of the recording that has begun
+    std::string stem_;     // of its files
+    std::string failure_;  // why its files cannot be written
     std::vector<std::unique_ptr<TranscriptWriter>> writers_;
     std::vector<std::unique_ptr<AtomicFile>> files_;
-    std::set<std::string> stems_;
-    int64_t count_ = 0;
+    std::optional<std::string> first_;  // the first recording of the run
 };
 
 }  // namespace hark::whisper

@@ -3,8 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "support/process.h"
-#include "whisper/output.h"
+#include "whisper/formats.h"
 
 namespace hark::whisper {
 namespace {
@@ -31,6 +30,26 @@ std::string written(const std::string& format, const std::string& error = "") {
 }
 
 TEST(Formats, Text) { EXPECT_EQ(written("text"), "One --> two.\nTab\there.\n"); }
+
+TEST(Formats, ABlankLineStandsBetweenRecordingsWithTextAlone) {
+    std::string out;
+    auto writer = make_transcript_writer("text", [&](const std::string& text) { out += text; });
+    for (const char* text : {"", " One.", "", "", " Two.", " \x01\n", " Three."}) {
+        writer->begin({"a.wav", "0", "en"});
+        if (*text) writer->segment(segment(0, 1, text));
+        writer->end(text, "");
+    }
+    EXPECT_EQ(out, "One.\n\nTwo.\n\nThree.\n");
+}
+
+TEST(Formats, ASegmentOfControlCharactersIsNoLine) {
+    for (const char* format : {"text", "tsv", "csv", "audacity", "srt"}) {
+        std::string out;
+        auto writer = make_transcript_writer(format, [&](const std::string& text) { out += text; });
+        writer->segment(segment(0, 1, " \x01\n"));
+        EXPECT_EQ(out, "") << format;
+    }
+}
 
 TEST(Formats, Srt) {
     EXPECT_EQ(written("srt"),
@@ -128,83 +147,6 @@ TEST(Formats, InvalidUtf8NeverReachesJson) {
     writer->begin({"bad\xff.wav", "0", "en"});
     writer->segment(segment(0, 1, "x"));
     EXPECT_EQ(nlohmann::json::parse(out)["source"], "bad\ufffd.wav");
-}
-
-TEST(Output, WritesAFileARecordingAndFormatAndKeepsNamesApart) {
-    test::TemporaryDirectory directory;
-    OutputOptions options{{"text", "srt"}, (directory.path() / "made").string()};
-    TranscriptOutput output(options);
-    for (const char* source : {"x/a.wav", "y/a.mp3", "z/.."}) {
-        output.begin({source, "0", "en"});
-        output.segment(segment(0, 1, " Hello."));
-        output.end(" Hello.", "");
-    }
-    output.begin({"s.wav", "1", "en"});
-    output.end("", "");
-    output.begin({"broken.wav", "0", "en"});
-    output.segment(segment(0, 1, " Half."));
-    output.end(" Half.", "it broke");
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(directory.path() / "made"))
-        names.insert(entry.path().filename().string());
-    EXPECT_EQ(names, (std::set<std::string>{"a.txt", "a.srt", "a-2.txt", "a-2.srt", "recording.txt",
-                                            "recording.srt", "s.1.txt", "s.1.srt"}));
-    EXPECT_EQ(test::read_text(directory.path() / "made/a.txt"), "Hello.\n");
-}
-
-TEST(Output, TheSummaryHasALineForEachRecordingThatHasEnded) {
-    test::TemporaryDirectory directory;
-    const std::string summary = (directory.path() / "summary.tsv").string();
-    TranscriptOutput output({{"text"}, directory.path().string(), summary});
-    std::string expected = "source\tchannel\tfile\tseconds\terror\n";
-    EXPECT_EQ(test::read_text(summary), expected);
-    output.begin({"x/a.wav", "0", "en", 3.456});
-    EXPECT_EQ(test::read_text(summary), expected);
-    output.end("", "");
-    EXPECT_EQ(test::read_text(summary), expected += "x/a.wav\t0\ta\t3.46\t\n");
-    output.begin({"y/a\tb\n.wav", "1", "", 0});
-    output.end("", "no\r\naudio");
-    EXPECT_EQ(test::read_text(summary), expected += "y/a b .wav\t1\ta b .1\t0.00\tno  audio\n");
-    TranscriptOutput on_stdout({{"text"}, "", summary});
-    on_stdout.begin({"a.wav", "0", "en", 7200});
-    on_stdout.end("", "");
-    EXPECT_EQ(test::read_text(summary),
-              "source\tchannel\tfile\tseconds\terror\na.wav\t0\t-\t7200.00\t\n");
-    EXPECT_THROW(TranscriptOutput({{"text"}, "", (directory.path() / "no/file").string()}), Error);
-}
-
-TEST(Output, ASecondRecordingOfSubtitlesOnStdoutIsAnError) {
-    TranscriptOutput output({{"srt"}, ""});
-    output.begin({"a", "0", "en"});
-    output.end("", "");
-    EXPECT_THROW(output.begin({"b", "0", "en"}), Error);
-}
-
-TEST(Output, ChecksItsOptions) {
-    EXPECT_THROW((OutputOptions{{"doc"}, ""}.check(false)), UsageError);
-    EXPECT_THROW((OutputOptions{{"srt", "vtt"}, ""}.check(false)), UsageError);
-    EXPECT_NO_THROW((OutputOptions{{"srt", "vtt"}, "d"}.check(false)));
-    const auto complaint = [](const std::string& format, const SubtitleLayout& layout, bool words) {
-        try {
-            OutputOptions{{format}, "", "", layout}.check(words);
-        } catch (const UsageError& error) {
-            return std::string(error.what());
-        }
-        return std::string();
-    };
-    for (const SubtitleLayout& layout :
-         {SubtitleLayout{40}, SubtitleLayout{40, 2}, SubtitleLayout{0, 0, 5},
-          SubtitleLayout{20, 0, 5}, SubtitleLayout{0, 0, 0, true}}) {
-        EXPECT_EQ(complaint("vtt", layout, true), "");
-        EXPECT_NE(complaint("vtt", layout, false).find("needs --word-timestamps"),
-                  std::string::npos);
-        EXPECT_NE(complaint("tsv", layout, true).find("--format names none"), std::string::npos);
-    }
-    EXPECT_EQ(complaint("ass", {40}, true), "");
-    EXPECT_NE(complaint("ass", {0, 0, 0, true}, true).find("srt and vtt"), std::string::npos);
-    EXPECT_NE(complaint("srt", {0, 2}, true).find("needs --max-line-width"), std::string::npos);
-    EXPECT_NE(complaint("srt", {40, 2, 5}, true).find("--max-words-per-line: says nothing"),
-              std::string::npos);
 }
 
 }  // namespace

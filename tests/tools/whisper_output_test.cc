@@ -1,0 +1,99 @@
+// The files that whisper-transcribe writes: their names, and what becomes of a run if one of them
+// cannot be written.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "support/process.h"
+
+namespace hark::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kSea = "He lived with his mother in a small house by the sea.\n";
+
+// The mel stream of sea.wav, with another source of the same number of bytes in the JSON header.
+std::string sea(const std::string& source = "sea.wav") {
+    static const std::string kMel =
+        run_shell("cd '" + samples_dir().string() + "' && audio-decode sea.wav | mel").out;
+    std::string mel = kMel;
+    return mel.replace(mel.find("sea.wav"), 7, source);
+}
+
+ProcessResult transcribe(std::vector<std::string> arguments, const std::string& input) {
+    arguments.insert(arguments.begin(), {"--model", "demo", "--threads", "1"});
+    return run_tool("whisper-transcribe", arguments, input);
+}
+
+std::set<std::string> names_in(const fs::path& directory) {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory))
+        names.insert(entry.path().filename().string());
+    return names;
+}
+
+TEST(WhisperOutput, LongNamesAndNamesWithNulAreWritten) {
+    const TemporaryDirectory directory;
+    const fs::path in = directory.path() / "in", out = directory.path() / "out";
+    fs::create_directory(in);
+    for (const size_t bytes : {248, 251, 255})
+        fs::copy(samples_dir() / "sea.wav", in / (std::string(bytes - 4, 'x') + ".wav"));
+    const std::string mel = run_shell("audio-decode '" + in.string() + "'/*.wav | mel").out;
+    const ProcessResult result =
+        transcribe({"--output-dir", out.string(), "--format", "text,audacity"},
+                   mel + sea("\\u0000a") + sea("\\u0000/") + sea());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::set<std::string> names = names_in(out);
+    EXPECT_EQ(names.size(), 12u);
+    for (const std::string& name : names) {
+        if (name.ends_with(".audacity.txt")) continue;
+        EXPECT_EQ(read_text(out / name), kSea) << name;
+    }
+    EXPECT_TRUE(names.contains("_a.txt"));
+}
+
+TEST(WhisperOutput, AFileThatCannotBeWrittenFailsItsRecordingAlone) {
+    const TemporaryDirectory directory;
+    fs::create_directory(directory.path() / "sea-2.txt");
+    const ProcessResult result =
+        transcribe({"--output-dir", directory.path().string()}, sea() + sea() + sea());
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_TRUE(result.err.starts_with(
+        "whisper-transcribe: sea.wav: " + (directory.path() / "sea-2.txt").string() + ": cannot "))
+        << result.err;
+    EXPECT_EQ(read_text(directory.path() / "sea.txt"), kSea);
+    EXPECT_EQ(read_text(directory.path() / "sea-3.txt"), kSea);
+}
+
+TEST(WhisperOutput, FoldersHaveThePermissionsThatTheUserWants) {
+    const TemporaryDirectory directory;
+    const fs::path out = directory.path() / "a/b";
+    const ProcessResult result = run_shell(
+        "umask 077; whisper-transcribe --model demo --output-dir '" + out.string() + "'", sea());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    for (const fs::path& made : {out.parent_path(), out})
+        EXPECT_EQ(fs::status(made).permissions(), fs::perms::owner_all) << made;
+    EXPECT_EQ(fs::status(out / "sea.txt").permissions(),
+              fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST(WhisperOutput, ARecordingWithoutTextLeavesNoLine) {
+    const std::string broken =
+        run_shell("cd '" + samples_dir().string() +
+                  "' && audio-decode README.md 2> /dev/null | mel 2> /dev/null")
+            .out;
+    const std::string silent =
+        run_shell("cd '" + samples_dir().string() + "' && audio-decode silence.wav | mel").out;
+    ProcessResult result = transcribe({}, broken + sea() + broken + sea());
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, kSea + "\n" + kSea);
+    const std::vector<std::string> options = {"--no-timestamps", "--word-timestamps"};
+    const std::string text = transcribe(options, sea()).out;
+    result = transcribe(options, silent + sea() + silent + sea() + silent);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, text + "\n" + text);
+}
+
+}  // namespace
+}  // namespace hark::test
