@@ -53,7 +53,8 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return hark::tool_main("audio-decode",
-                           "Decodes audio and video files to an audio stream, mono at 16 kHz.",
-                           argc, argv, run);
+    return hark::tool_main(
+        {.name = "audio-decode",
+         .summary = "Decodes audio and video files to an audio stream, mono at 16 kHz."},
+        argc, argv, run);
 }

@@ -13,9 +13,9 @@ using namespace hark;
 
 namespace {
 
-constexpr const char* kSummary =
-    R"(Continues a text with a GPT-2 model.
-All of stdin is one prompt, without the line ends at its end; the answer is written as it
+constexpr const char* kSummary = "Continues a text with a GPT-2 model.";
+constexpr const char* kDescription =
+    R"(All of stdin is one prompt, without the line ends at its end; the answer is written as it
 comes, with a newline at its end. With --lines every line is a prompt and its answer one line,
 line ends inside it written as spaces. With --jsonl every line is an object with `prompt` or
 `text`, as whisper-transcribe writes them, and so is every answer: prompt, text, tokens,
@@ -138,5 +138,7 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tool_main<Options>("gpt-generate", kSummary, argc, argv, run);
+    return tool_main<Options>(
+        {.name = "gpt-generate", .summary = kSummary, .description = kDescription, .traces = true},
+        argc, argv, run);
 }

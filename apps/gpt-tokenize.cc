@@ -17,8 +17,9 @@ using namespace hark;
 
 namespace {
 
-constexpr const char* kSummary =
-    R"(Turns text into a token file in llm.c's format, which gpt-train reads, and back (--decode).
+constexpr const char* kSummary = "Turns text into token files in llm.c's format, and back.";
+constexpr const char* kDescription =
+    R"(gpt-train reads these files; --decode writes their text again.
 A file, or all of stdin, is one document; --split-documents and --jsonl find several in it.
 In front of every document stands the end-of-text token; empty documents are left out. Ids take
 16 bits each, or 32 where the vocabulary has more than 65,536 tokens. --format ids writes them
@@ -142,5 +143,7 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tool_main<Options>("gpt-tokenize", kSummary, argc, argv, run);
+    return tool_main<Options>(
+        {.name = "gpt-tokenize", .summary = kSummary, .description = kDescription}, argc, argv,
+        run);
 }

@@ -26,8 +26,9 @@ using namespace hark;
 namespace {
 
 constexpr const char* kSummary =
-    R"(Trains a GPT-2 model on token files, as gpt-tokenize writes them.
-Every step is a line on stdout: step, loss, validation loss (where there is one), learning rate,
+    "Trains a GPT-2 model on token files, as gpt-tokenize writes them.";
+constexpr const char* kDescription =
+    R"(Every step is a line on stdout: step, loss, validation loss (where there is one), learning rate,
 norm of the gradients, milliseconds, tokens a second, the fraction of the speed of a large
 product, and the share of --hellaswag's questions answered rightly (with a validation).
 --out is a directory that transformers and gpt-generate --model read. Where it holds a
@@ -286,5 +287,9 @@ void run(const gpt::TrainOptions& options, Console& console) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tool_main<gpt::TrainOptions>("gpt-train", kSummary, argc, argv, run);
+    return tool_main<gpt::TrainOptions>({.name = "gpt-train",
+                                         .summary = kSummary,
+                                         .description = kDescription,
+                                         .shows_progress = true},
+                                        argc, argv, run);
 }

@@ -238,32 +238,27 @@ void run_verify(const VerifyOptions& options, Console& console) {
 // --- the commands --------------------------------------------------------------------------------
 
 constexpr const char* kSummary =
-    "Fetches, lists, chooses, describes, converts and verifies models.\n"
-    "\n"
-    "  hark-model get tiny.en        fetches a published model\n"
-    "  hark-model list               the models that --model finds; * is the default of its kind\n"
-    "  hark-model use tiny.en        makes it what tools take without --model\n"
-    "  hark-model info tiny.en       its shape, types and memory\n"
-    "  hark-model convert tiny.en tiny.bin --dtype q8_0\n"
-    "                                writes it in another format or type\n"
-    "  hark-model verify tiny.en     reads every tensor; with recordings, transcribes them\n"
-    "\n"
-    "hark-model COMMAND --help tells the rest.";
+    "Fetches, lists, chooses, describes, converts and verifies models.";
 
 template <class Options, void (*kRun)(const Options&, Console&)>
 int command(int argc, char** argv) {
-    return tool_main<Options>(Options::kName, Options::kSummary, argc, argv, kRun);
+    return tool_main<Options>({.name = Options::kName,
+                               .summary = Options::kSummary,
+                               .shows_progress = std::is_same_v<Options, GetOptions>},
+                              argc, argv, kRun);
 }
 
-constexpr Command kCommands[] = {{"get", command<GetOptions, run_get>},
-                                 {"list", command<ListOptions, run_list>},
-                                 {"use", command<UseOptions, run_use>},
-                                 {"info", command<InfoOptions, run_info>},
-                                 {"convert", command<RunConvertOptions, run_convert>},
-                                 {"verify", command<VerifyOptions, run_verify>}};
+constexpr Command kCommands[] = {
+    {"get", "fetch a published model", command<GetOptions, run_get>},
+    {"list", "list the installed models", command<ListOptions, run_list>},
+    {"use", "make a model the default of its kind", command<UseOptions, run_use>},
+    {"info", "show a model's shape, types and memory", command<InfoOptions, run_info>},
+    {"convert", "write a model in another format or type", command<RunConvertOptions, run_convert>},
+    {"verify", "read every tensor; with recordings, transcribe them",
+     command<VerifyOptions, run_verify>}};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return commands_main("hark-model", kSummary, kCommands, argc, argv);
+    return commands_main({.name = "hark-model", .summary = kSummary}, kCommands, argc, argv);
 }

@@ -122,6 +122,8 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return hark::tool_main("mel", "Whisper's log-mel spectra of an audio stream or an audio file.",
-                           argc, argv, run);
+    return hark::tool_main(
+        {.name = "mel",
+         .summary = "Whisper's log-mel spectra of an audio stream or an audio file."},
+        argc, argv, run);
 }

@@ -141,6 +141,7 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return hark::tool_main("vad", "Finds the speech in an audio stream and passes the stream on.",
-                           argc, argv, run);
+    return hark::tool_main(
+        {.name = "vad", .summary = "Finds the speech in an audio stream and passes the stream on."},
+        argc, argv, run);
 }

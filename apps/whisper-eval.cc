@@ -15,7 +15,8 @@ using namespace hark;
 namespace {
 
 constexpr const char* kSummary =
-    "Counts the word and character errors of transcripts against their references.\n"
+    "Counts the word and character errors of transcripts against their references.";
+constexpr const char* kDescription =
     "stdin and --reference FILE are lines of JSON with a `source` and a `text`, as\n"
     "whisper-transcribe --format jsonl writes them; the texts of one source are joined. A source\n"
     "is found by its name, or else by its file name without folder and ending, where that is\n"
@@ -109,5 +110,7 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tool_main<Options>("whisper-eval", kSummary, argc, argv, run);
+    return tool_main<Options>(
+        {.name = "whisper-eval", .summary = kSummary, .description = kDescription}, argc, argv,
+        run);
 }

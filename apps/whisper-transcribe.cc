@@ -18,6 +18,10 @@ void run(const whisper::RunOptions& given, Console& console) {
 
 int main(int argc, char** argv) {
     return tool_main<whisper::RunOptions>(
-        "whisper-transcribe", "Transcribes or translates the recordings of a mel stream on stdin.",
+        {.name = "whisper-transcribe",
+         .summary = "Transcribes or translates the recordings of a mel stream on stdin.",
+         .shows_progress = true,
+         .uses_color = true,
+         .traces = true},
         argc, argv, run);
 }

@@ -142,9 +142,10 @@ double gpt_token_ms(Steps& steps, int64_t tokens, int runs) {
 }
 
 int bench_gpt(int argc, char** argv) {
-    return tool_main<Options>("bench gpt",
-                              "Times a GPT-2 model of an official size with random weights.", argc,
-                              argv, run);
+    return tool_main<Options>(
+        {.name = "bench gpt",
+         .summary = "Times a GPT-2 model of an official size with random weights."},
+        argc, argv, run);
 }
 
 }  // namespace hark::bench

@@ -58,7 +58,8 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int bench_mel(int argc, char** argv) {
-    return tool_main<Options>("bench mel", "Times log-mel spectra.", argc, argv, run);
+    return tool_main<Options>({.name = "bench mel", .summary = "Times log-mel spectra."}, argc,
+                              argv, run);
 }
 
 }  // namespace hark::bench

@@ -260,9 +260,10 @@ void run(const Options& options, Console& console) {
 }  // namespace
 
 int bench_whisper(int argc, char** argv) {
-    return tool_main<Options>("bench whisper",
-                              "Times a Whisper model of an official size with random weights.",
-                              argc, argv, run);
+    return tool_main<Options>(
+        {.name = "bench whisper",
+         .summary = "Times a Whisper model of an official size with random weights."},
+        argc, argv, run);
 }
 
 }  // namespace hark::bench

@@ -51,5 +51,6 @@ function(hark_test file)
     endif()
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     # One ctest test a case, so that a case that is skipped is counted as such by itself.
-    gtest_discover_tests(${name} TEST_PREFIX ${folder}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 1200)
+    gtest_discover_tests(${name} TEST_PREFIX ${folder}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 1200
+        ENVIRONMENT XDG_CONFIG_HOME=${CMAKE_BINARY_DIR}/no-config)  # not the user's own
 endfunction()

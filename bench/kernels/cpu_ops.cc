@@ -249,8 +249,9 @@ void run(const Options& options, Console&) {
 }  // namespace
 
 int bench_kernels(int argc, char** argv) {
-    return tool_main<Options>("bench kernels", "CPU kernels on Whisper's shapes, as TSV", argc,
-                              argv, run);
+    return tool_main<Options>(
+        {.name = "bench kernels", .summary = "CPU kernels on Whisper's shapes, as TSV"}, argc, argv,
+        run);
 }
 
 }  // namespace hark::bench

@@ -11,7 +11,9 @@ namespace hark {
 Progress::Progress(const Console& console) {
     struct stat out {};
     const bool ends_the_pipe = ::fstat(STDOUT_FILENO, &out) == 0 && !S_ISFIFO(out.st_mode);
-    enabled_ = ends_the_pipe && ::isatty(STDERR_FILENO) && !console.quiet && !console.verbose;
+    const bool shows_well = ends_the_pipe && ::isatty(STDERR_FILENO) && !console.verbose;
+    enabled_ = console.progress == "always" || (console.progress == "auto" && shows_well);
+    if (console.quiet) enabled_ = false;
 }
 
 Progress::~Progress() { clear(); }

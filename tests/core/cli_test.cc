@@ -2,44 +2,79 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/suggest.h"
 #include "support/process.h"
 
 namespace hark {
 namespace {
 
+constexpr ToolHelp kHelp = {
+    .name = "tool", .summary = "A tool.", .examples = "# try it\ntool --on"};
+
+// No variable and no configuration of the user's reaches these tests but what they set.
+class Flags : public testing::Test {
+  protected:
+    void SetUp() override { ::setenv("XDG_CONFIG_HOME", home_.path().c_str(), 1); }
+    void TearDown() override {
+        for (const char* name : {"XDG_CONFIG_HOME", "HARK_COUNT", "HARK_ON", "HARK_TOOL_CHOICE"})
+            ::unsetenv(name);
+    }
+    void write_user_config(const std::string& text) {
+        std::filesystem::create_directories(home_.path() / "hark");
+        test::write_text(home_.path() / "hark/config", text);
+    }
+    test::TemporaryDirectory home_;
+};
+
 struct Values {
-    std::string name = "x", choice = "a";
+    std::string name = "x", choice = "alpha";
     int64_t count = 3;
     double ratio = 0.5;
     std::optional<double> maybe;
     std::string file;
     std::vector<double> list = {1, 2};
     std::vector<std::string> words, repeated, files;
-    bool on = false;
+    bool on = false, well = true;
 };
 
 // Parses as a tool with every kind of flag would; throws what it throws.
 Values parse(std::vector<std::string> arguments) {
     Values v;
-    Flags flags;
+    hark::Flags flags;
     flags.add("name", v.name, "TEXT of it");
     flags.add_name("file", v.file, "FILE to read");
-    flags.add("choice", v.choice, {"a", "b"}, "which");
-    flags.add("count", v.count, "N of them", 1, 9);
+    flags.add("choice", v.choice, {"alpha", "beta"}, "which").own_variable();
+    flags.add("count,c", v.count, "N of them", 1, 9);
     flags.add("ratio", v.ratio, "R of them", 0, 1);
     flags.add("maybe", v.maybe, "R or nothing", 0, 1);
     flags.add("list", v.list, "T,T,... of them", 0, 5);
     flags.add("words", v.words, "W,W,... of them");
     flags.add_repeated("stop", v.repeated, "TEXT at which to stop");
-    flags.add_switch("on", v.on, "turns it on");
+    flags.add_switch("on,o", v.on, "turns it on");
+    flags.add_switch("well", v.well, "does it well");
     flags.positional("FILE...", v.files, "files to read");
     std::vector<char*> argv = {const_cast<char*>("tool")};
     for (std::string& argument : arguments) argv.push_back(argument.data());
-    EXPECT_TRUE(flags.parse(static_cast<int>(argv.size()), argv.data(), "tool", "A tool."));
+    EXPECT_TRUE(flags.parse(static_cast<int>(argv.size()), argv.data(), kHelp));
     return v;
 }
 
-TEST(Flags, DefaultsStay) {
+// What parse() throws, which is no UsageError: the command line is not what is wrong.
+std::string error_of(std::vector<std::string> arguments) {
+    try {
+        parse(std::move(arguments));
+    } catch (const UsageError& wrong) {
+        return std::string("usage: ") + wrong.what();
+    } catch (const Error& wrong) {
+        return wrong.what();
+    }
+    return "nothing";
+}
+
+TEST_F(Flags, DefaultsStay) {
     const Values v = parse({});
     EXPECT_EQ(v.name, "x");
     EXPECT_EQ(v.count, 3);
@@ -49,13 +84,13 @@ TEST(Flags, DefaultsStay) {
     EXPECT_FALSE(v.on);
 }
 
-TEST(Flags, ValuesAreTaken) {
+TEST_F(Flags, ValuesAreTaken) {
     const Values v =
-        parse({"--name",  "y z",      "--choice=b", "--count", "9",       "--ratio", "1e-1",
-               "--maybe", "0",        "--list",     "0,2.5",   "--words", "p,q",     "--stop",
-               "a b",     "--stop=,", "--on",       "f",       "-",       "--",      "--g"});
+        parse({"--name",  "y z",      "--choice=beta", "--count", "9",       "--ratio", "1e-1",
+               "--maybe", "0",        "--list",        "0,2.5",   "--words", "p,q",     "--stop",
+               "a b",     "--stop=,", "--on",          "f",       "-",       "--",      "--g"});
     EXPECT_EQ(v.name, "y z");
-    EXPECT_EQ(v.choice, "b");
+    EXPECT_EQ(v.choice, "beta");
     EXPECT_EQ(v.count, 9);
     EXPECT_EQ(v.ratio, 0.1);
     EXPECT_EQ(v.maybe, 0.0);
@@ -66,7 +101,7 @@ TEST(Flags, ValuesAreTaken) {
     EXPECT_EQ(v.files, (std::vector<std::string>{"f", "-", "--g"}));
 }
 
-TEST(Flags, WrongOnesAreUsageErrors) {
+TEST_F(Flags, WrongOnesAreUsageErrors) {
     for (const std::vector<std::string>& wrong :
          std::vector<std::vector<std::string>>{{"--unknown"},
                                                {"--nam", "y"},
@@ -89,14 +124,14 @@ TEST(Flags, WrongOnesAreUsageErrors) {
         EXPECT_THROW(parse(wrong), UsageError) << wrong[0];
 }
 
-TEST(Flags, AShortHIsHelp) {
+TEST_F(Flags, AShortHIsHelp) {
     for (const char* flag : {"-h", "--help"}) {
         std::string name = "tool", given = flag, text;
         char* argv[] = {name.data(), given.data()};
-        Flags flags;
+        hark::Flags flags;
         flags.add("name", text, "TEXT of it");
         testing::internal::CaptureStdout();
-        EXPECT_FALSE(flags.parse(2, argv, "tool", "A tool."));
+        EXPECT_FALSE(flags.parse(2, argv, kHelp));
         const std::string shown = testing::internal::GetCapturedStdout();
         EXPECT_EQ(shown.rfind("Usage: tool [OPTION]...\nA tool.\n", 0), 0u) << shown;
         EXPECT_NE(shown.find("--name TEXT"), std::string::npos) << shown;
@@ -105,7 +140,7 @@ TEST(Flags, AShortHIsHelp) {
     EXPECT_THROW(parse({"-hx"}), UsageError);
 }
 
-TEST(Flags, AConfigurationFileHoldsTheSameNamesAndTheCommandLineWins) {
+TEST_F(Flags, AConfigurationFileHoldsTheSameNamesAndTheCommandLineWins) {
     test::TemporaryDirectory directory;
     const std::string file = (directory.path() / "c").string();
     test::write_text(file, "# a comment\ncount = 5\nname = from file\non = true\n");
@@ -113,11 +148,118 @@ TEST(Flags, AConfigurationFileHoldsTheSameNamesAndTheCommandLineWins) {
     EXPECT_EQ(v.count, 5);
     EXPECT_EQ(v.name, "given");
     EXPECT_TRUE(v.on);
-    test::write_text(file, "conut = 5\n");
-    EXPECT_THROW(parse({"--config", file}), UsageError);
+    test::write_text(file, "on = maybe\n");
+    EXPECT_EQ(error_of({"--config", file}), file + ":1: on: expected true or false, got 'maybe'");
     EXPECT_THROW(parse({"--config", file + "x"}), Error);
     EXPECT_THROW(parse({"--config", ""}), UsageError);
     EXPECT_THROW(parse({"--positional", "file"}), UsageError);
+}
+
+TEST_F(Flags, ShortFormsAndNegations) {
+    const Values v = parse({"-c", "4", "-o", "--no-well"});
+    EXPECT_EQ(v.count, 4);
+    EXPECT_TRUE(v.on);
+    EXPECT_FALSE(v.well);
+    EXPECT_FALSE(parse({"--no-on"}).on);
+    EXPECT_THROW(parse({"--on", "--no-on"}), UsageError);
+    EXPECT_THROW(parse({"--no-count"}), UsageError);
+}
+
+TEST_F(Flags, TheNearestFlagOrValueIsProposed) {
+    EXPECT_EQ(error_of({"--cuont", "1"}),
+              "usage: unknown option '--cuont'; did you mean '--count'?");
+    EXPECT_EQ(error_of({"--xyzzyx"}), "usage: unknown option '--xyzzyx'");
+    EXPECT_EQ(error_of({"--choice", "bet"}),
+              "usage: --choice: expected one of alpha, beta, got 'bet'; did you mean 'beta'?");
+}
+
+TEST_F(Flags, TheStrongestSourceWins) {
+    test::TemporaryDirectory directory;
+    const std::string file = (directory.path() / "c").string();
+    write_user_config("count = 2\n[mel]\ncount = 9\n");
+    EXPECT_EQ(parse({}).count, 2);
+    ::setenv("HARK_COUNT", "3", 1);
+    EXPECT_EQ(parse({}).count, 3);
+    test::write_text(file, "count = 4\n");
+    EXPECT_EQ(parse({"--config", file}).count, 4);
+    EXPECT_EQ(parse({"--config", file, "--count", "5"}).count, 5);
+}
+
+TEST_F(Flags, VariablesAreChecked) {
+    ::setenv("HARK_COUNT", "10", 1);
+    EXPECT_EQ(error_of({}), "HARK_COUNT: expected a whole number from 1 to 9, got '10'");
+    ::setenv("HARK_COUNT", "", 1);  // as if it were not set
+    EXPECT_EQ(parse({}).count, 3);
+    ::setenv("HARK_ON", "yes", 1);
+    EXPECT_TRUE(parse({}).on);
+    ::setenv("HARK_TOOL_CHOICE", "beta", 1);
+    EXPECT_EQ(parse({}).choice, "beta");
+}
+
+TEST_F(Flags, AUsersConfigurationMayNameFlagsOfOtherTools) {
+    write_user_config(
+        "beam-size = 5  # of whisper-transcribe\n[whisper-transcribe]\nbeam-size = 2\n");
+    EXPECT_EQ(parse({}).count, 3);
+    const std::string path = (home_.path() / "hark/config").string();
+    write_user_config("\nbaem-size = 5\n");
+    EXPECT_EQ(error_of({}), path + ":2: no tool has an option 'baem-size'");
+    write_user_config("[whisper]\n");
+    EXPECT_EQ(parse({}).count, 3);  // an empty section says nothing
+    write_user_config("[whisper]\ncount = 1\n");
+    EXPECT_EQ(error_of({}), path + ":2: no tool has the name 'whisper'");
+    write_user_config("[mel\n");
+    EXPECT_EQ(error_of({}), path + ":1: a section lacks its ']' (got '[mel')");
+    write_user_config("count\n");
+    EXPECT_EQ(error_of({}), path + ":1: not a line of the form `key = value` (got 'count')");
+    write_user_config("config = x\n");
+    EXPECT_EQ(error_of({}), path + ":1: 'config' belongs on the command line");
+}
+
+TEST(Suggest, NearestNames) {
+    const std::vector<std::string> known = {"model", "format", "output-dir", "demo", "small"};
+    EXPECT_EQ(nearest("modle", known), "model");
+    EXPECT_EQ(nearest("output_dri", known), "output-dir");
+    EXPECT_EQ(nearest("dem", known), "demo");
+    EXPECT_EQ(nearest("SMALL", known), "small");
+    EXPECT_EQ(nearest("large", known), "");
+    EXPECT_EQ(nearest("", known), "");
+    EXPECT_EQ(edit_distance("ab", "ba"), 1u);
+    EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+}
+
+TEST(Printable, ControlBytesAreEscapedAndLongTextsCut) {
+    EXPECT_EQ(printable("a\x1b[2J\nb\x7f\t"), "a\\x1b[2J\\nb\\x7f\\t");
+    EXPECT_EQ(printable("\xc3\xa9 \xf0\x9f\x98\x80"), "\xc3\xa9 \xf0\x9f\x98\x80");
+    EXPECT_EQ(printable("\xc2\x9b\xff"), "\\xc2\\x9b\\xff");
+    EXPECT_EQ(printable(std::string("\0", 1)), "\\x00");
+    EXPECT_LT(printable(std::string(100'000, 'x')).size(), 2100u);
+}
+
+TEST(Help, EssentialsFirstAndLinesFit) {
+    const ToolDescription tool = {kHelp,
+                                  "FILE...",
+                                  "files to read",
+                                  {{.name = "model",
+                                    .letter = 'm',
+                                    .metavar = "MODEL",
+                                    .help = "the model",
+                                    .section = "Input",
+                                    .essential = true},
+                                   {.name = "times",
+                                    .help = std::string(70, 'x'),
+                                    .details = "More.",
+                                    .section = "Input",
+                                    .is_switch = true,
+                                    .is_on = true}},
+                                  {}};
+    const std::string some = help_text(tool, false), all = help_text(tool, true);
+    EXPECT_NE(some.find("  -m, --model MODEL  the model\n"), std::string::npos) << some;
+    EXPECT_EQ(some.find("times"), std::string::npos) << some;
+    EXPECT_NE(some.find("Examples:\n  # try it\n  tool --on\n"), std::string::npos) << some;
+    EXPECT_NE(some.find("tool --help-all shows all options"), std::string::npos) << some;
+    EXPECT_NE(all.find("    --[no-]times"), std::string::npos) << all;
+    EXPECT_NE(all.find("More."), std::string::npos) << all;
+    EXPECT_EQ(wrapped("one two three", 2, 9), "one two\n  three");
 }
 
 }  // namespace

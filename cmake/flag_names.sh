@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# flag_names.sh BIN_DIR: libs/core/flag_names.inc, the names of all flags of the tools in BIN_DIR.
+set -euo pipefail
+cd "$1"
+{
+    for tool in audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-tokenize gpt-train; do
+        ./$tool --help-as names
+    done
+    ./hark-model --help-as names | while read -r command; do ./hark-model "$command" --help-as names; done
+} | LC_ALL=C sort -u | sed 's/.*/"&",/'
