@@ -1,0 +1,43 @@
+// The registered flags of a tool: shared by flags.cc, which registers them, and flag_sources.cc,
+// which finds their values.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <map>
+
+#include "core/cli.h"
+
+namespace hark {
+
+struct Flags::Impl {
+    struct Entry {
+        FlagInfo info;
+        std::function<void(const std::string&)> set;
+    };
+    // One value that was given for a flag, and by what: "--model", "HARK_MODEL", "FILE:3: model".
+    struct Given {
+        std::string text, where;
+    };
+    using Values = std::map<std::string, std::vector<Given>>;  // by the flag's name
+
+    std::deque<Entry> entries;  // whose places do not change
+    std::string section = "Options", positional_name, positional_help;
+    std::vector<std::string>* positional = nullptr;
+    std::function<std::string(const std::string&)> hint;
+
+    Flag add(const char* name, const std::string& shown_default, const char* help,
+             std::function<void(const std::string&)> set);
+    Entry* find(const std::string& name);
+    void finish(const ToolHelp& help);
+    ToolDescription describe(const ToolHelp& help) const;
+    Values read_command_line(int argc, char** argv);
+    void check_arguments(const std::vector<std::string>& arguments) const;
+    Values read_variables() const;
+    Values read_config(const std::filesystem::path& path, const std::string& tool);
+    void take(const Values& values, bool command_line);
+    void fail_unknown(const std::string& name) const;
+    std::vector<std::string> names() const;
+};
+
+}  // namespace hark
