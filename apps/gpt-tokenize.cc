@@ -108,9 +108,10 @@ void encode(const Options& options, const Tokenizer& tokenizer, Console& console
     DocumentReaders documents(
         options.files, options.documents,
         [&](std::string_view text) { return tokenizer.last_cut(text); },
-        [&](const std::string& problem) { console.error(problem); });
+        [&](const std::string& problem) { console.error(problem); },
+        [&](const std::string& warning) { console.warning(warning); });
     BlockEncoder blocks(tokenizer, how, [&] { return documents.next(); });
-    const auto sink = make_token_sink(options.output, tokenizer.vocab_size());
+    const auto sink = make_token_sink(options.output, tokenizer.vocab_size(), console);
     size_t bytes = 0, tokens = 0;
     while (const auto block = blocks.next()) {
         for (const std::string& problem : block->problems) console.error(problem);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "text/lines.h"
 
 namespace hark::gpt {
 namespace {
@@ -31,7 +32,7 @@ PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prom
 std::optional<std::string> PromptReader::line() {
     const bool whole = format_ == PromptFormat::whole;
     size_t end = whole ? std::string::npos : ahead_.find('\n', taken_);
-    while (!ended_ && end == std::string::npos) {
+    while (!ended_ && end == std::string::npos && ahead_.size() - taken_ <= kMaxLineBytes) {
         // What has been taken goes once a piece, not once a line.
         ahead_.erase(0, std::exchange(taken_, 0));
         const size_t have = ahead_.size();
@@ -43,6 +44,9 @@ std::optional<std::string> PromptReader::line() {
     }
     if (taken_ == ahead_.size()) return std::nullopt;
     if (end == std::string::npos) end = ahead_.size();
+    require(end - taken_ <= kMaxLineBytes, in_.name(),
+            whole ? ": the prompt" : concat(": line ", count_ + 1, ": the line"),
+            " is longer than ", kMaxLineBytes >> 20, " MiB");
     std::string text = ahead_.substr(taken_, end - taken_);
     taken_ = std::min(end + 1, ahead_.size());
     while (text.ends_with('\r') || (whole && text.ends_with('\n'))) text.pop_back();

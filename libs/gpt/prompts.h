@@ -27,7 +27,8 @@ class PromptReader {
     // A template that is not empty holds "{}", which the input replaces wherever it stands.
     PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template);
 
-    // nullopt at the end of the stream. Input is made valid UTF-8 (U+FFFD for what is not).
+    // Returns nullopt at the end of the stream. Invalid UTF-8 becomes U+FFFD. Throws Error if a
+    // line, or the whole prompt, is longer than kMaxLineBytes (text/lines.h).
     std::optional<Prompt> next();
 
   private:
@@ -37,9 +38,9 @@ class PromptReader {
     ByteReader& in_;
     PromptFormat format_;
     std::string template_;
-    std::string ahead_;  // read; of it, so much is taken:
-    size_t taken_ = 0;
-    int64_t count_ = 0;
+    std::string ahead_;  // what has been read
+    size_t taken_ = 0;   // bytes of it that next() has returned
+    int64_t count_ = 0;  // lines returned
     bool ended_ = false;
 };
 

@@ -111,6 +111,7 @@ void TokenDecoder::finish() { write_(decoder_->finish()); }
 void decode_token_file(const std::string& path, TokenDecoder& decoder) {
     if (path == "-") {
         InputFile in(path);
+        require(!in.bytes().peek(1).empty(), "no tokens on stdin");
         TokenReader tokens(in.bytes());
         for (;;) {
             const std::vector<int32_t> ids = tokens.next(kPiece);
@@ -129,6 +130,7 @@ void decode_token_file(const std::string& path, TokenDecoder& decoder) {
 
 void decode_ids_text(const std::string& path, TokenDecoder& decoder) {
     InputFile in(path);
+    require(path != "-" || !in.bytes().peek(1).empty(), "no tokens on stdin");
     IdsTextParser parser(in.bytes().name(), decoder);
     std::vector<char> piece(kPiece);
     while (size_t got = in.bytes().read_some(piece.data(), piece.size()))

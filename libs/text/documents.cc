@@ -68,6 +68,7 @@ void DocumentReader::fill(size_t target) {
         const size_t got = in_.read_some(held_.data() + have, target - have);
         held_.resize(have + got);
         ended_ = got == 0;
+        empty_ = empty_ && got == 0;
     }
 }
 
@@ -78,7 +79,12 @@ std::optional<TextBlock> DocumentReader::next() {
         TextBlock block;
         const size_t taken = options_.jsonl ? take_lines(block) : take_parts(block);
         if (taken == 0) {  // nothing can be cut off yet
-            target = 2 * std::max(target, held_.size());
+            require(!options_.jsonl || held_.size() <= kMaxLineBytes, in_.name(), ": line ", line_,
+                    ": the line is longer than ", kMaxLineBytes >> 20, " MiB");
+            require(held_.size() <= kMaxUncutBytes, in_.name(), ": found no place to cut ",
+                    kMaxUncutBytes >> 20, " MiB of text; split the file");
+            target = std::min(2 * std::max(target, held_.size()),
+                              (options_.jsonl ? kMaxLineBytes : kMaxUncutBytes) + 1);
             continue;
         }
         block.text = std::move(held_);
@@ -153,11 +159,12 @@ struct DocumentReaders::Input {
 };
 
 DocumentReaders::DocumentReaders(std::vector<std::string> paths, const DocumentOptions& options,
-                                 DocumentReader::LastCut last_cut, Problem problem)
+                                 DocumentReader::LastCut last_cut, Problem problem, Problem warning)
     : paths_(std::move(paths)),
       options_(options),
       last_cut_(std::move(last_cut)),
-      problem_(std::move(problem)) {
+      problem_(std::move(problem)),
+      warning_(std::move(warning)) {
     if (paths_.empty()) paths_.push_back("-");
 }
 
@@ -170,7 +177,13 @@ std::optional<TextBlock> DocumentReaders::next() {
             if (!input_) input_ = std::make_unique<Input>(paths_[current_], options_, last_cut_);
             block = input_->documents.next();
             if (block) return block;
+            if (!input_->documents.empty())
+                all_empty_ = false;
+            else if (paths_.size() > 1)
+                warning_(paths_[current_] == "-" ? "no text on stdin"
+                                                 : paths_[current_] + ": the file is empty");
         } catch (const Error& wrong) {
+            all_empty_ = false;
             problem_(wrong.what());
             if (input_) block = input_->documents.close();
         }
@@ -178,6 +191,11 @@ std::optional<TextBlock> DocumentReaders::next() {
         ++current_;
         if (block) return block;
     }
+    // Most often the command before the pipe has failed.
+    require(!all_empty_, "no text ",
+            paths_.size() > 1       ? "in any of the files"
+            : paths_.front() == "-" ? "on stdin"
+                                    : "in " + paths_.front());
     return std::nullopt;
 }
 

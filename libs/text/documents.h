@@ -58,11 +58,16 @@ class DocumentReader {
     DocumentReader(ByteReader& in, const DocumentOptions& options, LastCut last_cut,
                    size_t block_bytes = kBlockBytes);
     static constexpr size_t kBlockBytes = size_t{1} << 20;
+    // The most text without a place to cut; a sentencepiece tokenizer takes each document whole.
+    static constexpr size_t kMaxUncutBytes = size_t{1} << 30;
 
-    // nullopt at the input's end.
+    // Returns nullopt at the end of the input. Throws Error if a line of JSON is longer than
+    // kMaxLineBytes (text/lines.h), or a text has no place to cut it in kMaxUncutBytes.
     std::optional<TextBlock> next();
     // Ends the document that a broken input left open, if it did.
     std::optional<TextBlock> close();
+    // Whether no byte of the input has come.
+    bool empty() const { return empty_; }
 
   private:
     void fill(size_t target);
@@ -76,6 +81,7 @@ class DocumentReader {
     size_t block_bytes_;
     std::string held_;          // read and not yet given out
     bool ended_ = false;        // the input
+    bool empty_ = true;         // the input, so far
     bool in_document_ = false;  // its beginning was given out, its end was not
     size_t line_ = 1;
 };
@@ -84,12 +90,13 @@ class DocumentReader {
 class DocumentReaders {
   public:
     using Problem = std::function<void(const std::string&)>;
-    // "-" is standard input, and so is no path at all. An input that cannot be read goes to
-    // `problem`, and the next one's turn comes.
+    // "-" is standard input, and so is no path at all. If an input cannot be read, `problem` gets
+    // the error and the next input is read; `warning` gets an input without a byte.
     DocumentReaders(std::vector<std::string> paths, const DocumentOptions& options,
-                    DocumentReader::LastCut last_cut, Problem problem);
+                    DocumentReader::LastCut last_cut, Problem problem, Problem warning);
     ~DocumentReaders();
 
+    // Returns nullopt after the last input. Throws Error if no input has a byte.
     std::optional<TextBlock> next();
 
   private:
@@ -98,8 +105,9 @@ class DocumentReaders {
     std::vector<std::string> paths_;
     const DocumentOptions& options_;
     DocumentReader::LastCut last_cut_;
-    Problem problem_;
-    size_t current_ = 0;  // of the paths
+    Problem problem_, warning_;
+    size_t current_ = 0;     // of the paths
+    bool all_empty_ = true;  // no input so far has a byte or an error
     std::unique_ptr<Input> input_;
 };
 

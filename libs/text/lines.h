@@ -1,10 +1,15 @@
-// The lines of a text file that is in memory.
+// Lines of text: those of a file in memory, and the longest that a stream may have.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
 
 namespace hark {
+
+// The longest line of JSON, and the longest prompt: input without a line end must not fill the
+// memory.
+inline constexpr size_t kMaxLineBytes = size_t{64} << 20;
 
 // Calls f(line, number) for every line, counted from 1, without its "\n" or "\r\n".
 template <class F>

@@ -50,16 +50,19 @@ std::string TokenHeader::text() const {
 }
 
 TokenHeader TokenHeader::parse(std::string_view bytes, const std::string& name) {
-    require(bytes.size() >= kTokenHeaderBytes, name, ": expected a token file with a header of ",
-            kTokenHeaderBytes, " bytes, found ", bytes.size(), " bytes in all");
-    const int32_t magic = field(bytes, 0), version = field(bytes, 1), count = field(bytes, 2);
+    constexpr size_t kFieldsBytes = 3 * sizeof(int32_t);
+    const int32_t magic = bytes.size() >= kFieldsBytes ? field(bytes, 0) : -1;
+    require(magic != 0, name, ": this token file has no header: the run that wrote it did not ",
+            "finish; write it again");
     require(magic == kMagic16 || magic == kMagic32, name,
-            ": expected a token file, which begins with ", kMagic16, " or ", kMagic32, ", found ",
-            magic, magic == 0 ? ": the run that wrote it did not end" : "");
+            ": not a token file; gpt-tokenize makes one from text");
+    require(bytes.size() >= kTokenHeaderBytes, name, ": its header is cut off (got ", bytes.size(),
+            " bytes, expected ", kTokenHeaderBytes, ")");
+    const int32_t version = field(bytes, 1), count = field(bytes, 2);
     const int32_t expected = magic == kMagic16 ? kVersion16 : kVersion32;
-    require(version == expected, name, ": expected version ", expected, " of the token format, ",
-            "found ", version);
-    require(count >= 0, name, ": expected a number of tokens, found ", count);
+    require(version == expected, name, ": wrong version of the token format (got ", version,
+            ", expected ", expected, ")");
+    require(count >= 0, name, ": wrong number of tokens in the header (got ", count, ")");
     return {count, magic == kMagic16 ? 2 : 4};
 }
 
@@ -69,8 +72,8 @@ TokenFile::TokenFile(const std::filesystem::path& path) : file_(path) {
     const std::string_view bytes = file_.text();
     header_ = TokenHeader::parse(bytes, file_.name());
     require(static_cast<size_t>(header_.file_bytes()) == file_.size(), file_.name(),
-            ": its header counts ", header_.count, " tokens, which takes a file of ",
-            header_.file_bytes(), " bytes; found ", file_.size());
+            ": its header counts ", header_.count, " tokens (got a file of ", file_.size(),
+            " bytes, expected ", header_.file_bytes(), ")");
 }
 
 int32_t TokenFile::operator[](size_t i) const {
@@ -107,10 +110,10 @@ std::vector<int32_t> TokenReader::next(size_t count) {
     count = std::min({count, kPiece, static_cast<size_t>(header_.count - taken_)});
     bytes_.resize(std::max(count * width, size_t{1}));
     const size_t got = in_.read(bytes_.data(), bytes_.size());
-    require(count > 0 || got == 0, in_.name(), ": its header counts ", header_.count,
-            " tokens; found more behind them");
-    require(count == 0 || got == count * width, in_.name(), ": its header counts ", header_.count,
-            " tokens; it ends behind ", taken_ + static_cast<int64_t>(got / width));
+    require(count > 0 || got == 0, in_.name(), ": more bytes follow the ", header_.count,
+            " tokens that its header counts");
+    require(count == 0 || got == count * width, in_.name(), ": the input is cut off (got ",
+            taken_ + static_cast<int64_t>(got / width), " tokens, expected ", header_.count, ")");
     std::vector<int32_t> ids(count);
     widen(bytes_.data(), header_.id_bytes, count, ids.data());
     taken_ += static_cast<int64_t>(count);

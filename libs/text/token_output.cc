@@ -153,8 +153,10 @@ class IdsTextSink : public TokenSink {
 // Every val_every-th block of tokens goes to a file of its own.
 class HoldingOut : public TokenSink {
   public:
-    HoldingOut(std::unique_ptr<TokenSink> rest, const TokenOutputOptions& options, int id_bytes)
+    HoldingOut(std::unique_ptr<TokenSink> rest, const TokenOutputOptions& options, int id_bytes,
+               Console& console)
         : rest_(std::move(rest)),
+          console_(console),
           held_out_(options.val, id_bytes),
           block_(options.val_block),
           every_(options.val_every) {}
@@ -172,10 +174,16 @@ class HoldingOut : public TokenSink {
     void finish() override {
         rest_->finish();
         held_out_.finish();
+        const int64_t before = block_ * (every_ - 1);
+        if (at_ <= before)
+            console_.warning(concat("--val: nothing is held out (got ", at_,
+                                    " tokens, the first held-out block begins after ", before,
+                                    "); use more text, or a smaller --val-block or --val-every"));
     }
 
   private:
     std::unique_ptr<TokenSink> rest_;
+    Console& console_;
     NamedFileSink held_out_;
     int64_t block_, every_;
     int64_t at_ = 0;  // tokens so far
@@ -206,7 +214,8 @@ void TokenOutputOptions::check() const {
     }
 }
 
-std::unique_ptr<TokenSink> make_token_sink(const TokenOutputOptions& options, int32_t vocab_size) {
+std::unique_ptr<TokenSink> make_token_sink(const TokenOutputOptions& options, int32_t vocab_size,
+                                           Console& console) {
     if (options.format == "ids") return std::make_unique<IdsTextSink>();
     const int id_bytes = id_bytes_for(vocab_size);
     std::unique_ptr<TokenSink> sink;
@@ -215,7 +224,7 @@ std::unique_ptr<TokenSink> make_token_sink(const TokenOutputOptions& options, in
     else
         sink = std::make_unique<ShardSink>(options, id_bytes);
     if (options.val.empty()) return sink;
-    return std::make_unique<HoldingOut>(std::move(sink), options, id_bytes);
+    return std::make_unique<HoldingOut>(std::move(sink), options, id_bytes, console);
 }
 
 }  // namespace hark

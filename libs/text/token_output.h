@@ -33,7 +33,9 @@ struct TokenOutputOptions {
     void check() const;
 };
 
-// Throws Error where the directory cannot be made, or holds shards of this name already.
-std::unique_ptr<TokenSink> make_token_sink(const TokenOutputOptions& options, int32_t vocab_size);
+// Throws Error if the directory cannot be made, or holds shards of this name already. At the end
+// `console` gets a warning if nothing could be held out.
+std::unique_ptr<TokenSink> make_token_sink(const TokenOutputOptions& options, int32_t vocab_size,
+                                           Console& console);
 
 }  // namespace hark

@@ -22,8 +22,10 @@ class Texts {
           DocumentReader::LastCut last_cut, Console& console)
         : options_(options),
           console_(console),
-          readers_(paths, options, std::move(last_cut),
-                   [&console](const std::string& problem) { console.error(problem); }) {}
+          readers_(
+              paths, options, std::move(last_cut),
+              [&console](const std::string& problem) { console.error(problem); },
+              [&console](const std::string& warning) { console.warning(warning); }) {}
 
     // Moves to the next part; false at the end.
     bool next() {
@@ -56,7 +58,7 @@ void train_bytes(const TrainingOptions& options, Texts& texts, const std::string
         trainer.add(texts.text());
         any = true;
     }
-    require(any, "expected text to train a tokenizer on, found none");
+    require(any, "no text to train a tokenizer on: all documents are empty");
     const BpeVocabulary vocabulary = trainer.train(static_cast<int32_t>(options.vocab));
     if (vocabulary.tokens.size() < static_cast<size_t>(options.vocab))
         console.warning(concat("the text has pairs for ", vocabulary.tokens.size(),

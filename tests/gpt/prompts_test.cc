@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
 #include "support/process.h"
+#include "text/lines.h"
 
 using namespace hark;
 using gpt::PromptFormat;
@@ -71,6 +73,24 @@ TEST(PromptReader, LinesAcrossThePiecesTheyAreReadIn) {
     EXPECT_EQ(texts(input, PromptFormat::lines), lines);
     lines.push_back("no line end behind it");
     EXPECT_EQ(texts(input + lines.back(), PromptFormat::lines), lines);
+}
+
+TEST(PromptReader, PromptsHaveABound) {
+    const std::string most(kMaxLineBytes, 'x');
+    EXPECT_EQ(texts("one\n" + most + "\ntwo", PromptFormat::lines), (Texts{"one", most, "two"}));
+    const auto refusal = [&](const std::string& input, PromptFormat format) {
+        try {
+            read_all(input, format);
+        } catch (const Error& wrong) {
+            return std::string(wrong.what());
+        }
+        return std::string("accepted");
+    };
+    EXPECT_EQ(refusal("one\nx" + most + "\ntwo", PromptFormat::lines),
+              "input: line 2: the line is longer than 64 MiB");
+    EXPECT_EQ(refusal("\n\nx" + most, PromptFormat::jsonl),
+              "input: line 3: the line is longer than 64 MiB");
+    EXPECT_EQ(refusal("x" + most, PromptFormat::whole), "input: the prompt is longer than 64 MiB");
 }
 
 TEST(PromptReader, Templates) {

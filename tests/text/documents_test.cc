@@ -9,6 +9,7 @@
 #include "support/byte_vocabulary.h"
 #include "support/process.h"
 #include "text/decode_tokens.h"
+#include "text/lines.h"
 #include "text/split.h"
 
 using namespace hark;
@@ -107,14 +108,32 @@ TEST(Documents, JsonLinesAndWhatIsWrongWithThem) {
     }
 }
 
+TEST(Documents, ALineOfJsonHasABound) {
+    const DocumentOptions jsonl{.jsonl = true};
+    const std::string line = "{\"text\": \"a\"}";
+    std::string most = line + "\n" + line + std::string(kMaxLineBytes - line.size(), ' ');
+    EXPECT_EQ(read_documents(most, jsonl, 100).documents, (Documents{"a", "a"}));
+    most += " \n";
+    try {
+        read_documents(most, jsonl, 100);
+        FAIL() << "a line over the bound is read";
+    } catch (const Error& wrong) {
+        EXPECT_TRUE(
+            std::string(wrong.what()).ends_with("/x: line 2: the line is longer than 64 MiB"))
+            << wrong.what();
+    }
+}
+
 TEST(Documents, AnInputThatBreaksDoesNotStopTheNext) {
     const test::TemporaryDirectory directory;
     const std::string file = directory.path() / "a";
     test::write_text(file, "text");
     const DocumentOptions options;
     Documents problems, texts;
-    DocumentReaders readers({file + "-none", directory.path(), file}, options, last_word_cut,
-                            [&](const std::string& problem) { problems.push_back(problem); });
+    DocumentReaders readers(
+        {file + "-none", directory.path(), file}, options, last_word_cut,
+        [&](const std::string& problem) { problems.push_back(problem); },
+        [](const std::string&) {});
     while (const auto block = readers.next())
         for (const auto& part : block->parts) texts.emplace_back(block->text_of(part));
     EXPECT_EQ(texts, Documents{"text"});

@@ -84,15 +84,16 @@ TEST_F(TokenFiles, ThirtyTwoBitsAreAsLlama3s) {
 
 TEST_F(TokenFiles, WhatIsNotWholeIsRefused) {
     expect_refused("", "is empty");
-    expect_refused(header(20240520, 1, 0).substr(1), "header of 1024 bytes, found 1023");
-    expect_refused(header(20240521, 1, 0), "found 20240521");
-    expect_refused(header(0, 0, 0), "did not end");
-    expect_refused(header(20240520, 7, 0), "expected version 1");
-    expect_refused(header(20240801, 1, 0), "expected version 7");
-    expect_refused(header(20240520, 1, -1), "found -1");
-    expect_refused(header(20240520, 1, 2) + "abc", "takes a file of 1028 bytes; found 1027");
-    expect_refused(header(20240520, 1, 2) + "abcde", "found 1029");
-    expect_refused(header(20240801, 7, 1) + "ab", "takes a file of 1028 bytes; found 1026");
+    expect_refused(header(20240520, 1, 0).substr(0, 1023),
+                   "its header is cut off (got 1023 bytes, expected 1024)");
+    expect_refused(header(20240521, 1, 0), "not a token file; gpt-tokenize makes one from text");
+    expect_refused(header(0, 0, 0), "did not finish");
+    expect_refused(header(20240520, 7, 0), "expected 1");
+    expect_refused(header(20240801, 1, 0), "expected 7");
+    expect_refused(header(20240520, 1, -1), "got -1");
+    expect_refused(header(20240520, 1, 2) + "abc", "got a file of 1027 bytes, expected 1028");
+    expect_refused(header(20240520, 1, 2) + "abcde", "got a file of 1029 bytes");
+    expect_refused(header(20240801, 7, 1) + "ab", "got a file of 1026 bytes, expected 1028");
 }
 
 TEST_F(TokenFiles, StreamsAreCheckedAtTheirEnd) {
@@ -114,10 +115,10 @@ TEST_F(TokenFiles, StreamsAreCheckedAtTheirEnd) {
         EXPECT_EQ(read(good, piece),
                   (std::pair(std::vector<int32_t>{1, 2, 3}, std::string("accepted"))));
     EXPECT_EQ(read(good + "x", 2).second,
-              "stream: its header counts 3 tokens; found more behind them");
+              "stream: more bytes follow the 3 tokens that its header counts");
     EXPECT_EQ(read(good.substr(0, good.size() - 1), 2).second,
-              "stream: its header counts 3 tokens; it ends behind 2");
-    EXPECT_NE(read("short", 2).second.find("stream: expected a token file"), std::string::npos);
+              "stream: the input is cut off (got 2 tokens, expected 3)");
+    EXPECT_NE(read("short", 2).second.find("stream: not a token file"), std::string::npos);
 }
 
 // 4 GiB of which the file system keeps a few pages: offsets need 64 bits.

@@ -164,15 +164,65 @@ TEST(GptTokenize, ShardsAndWhatIsHeldOut) {
     EXPECT_EQ(ids_of(rows.out).size() - ids_of(read_text(val)).size(), 0u);
 }
 
-TEST(GptTokenize, EmptyTextAndEmptyDocuments) {
-    const ProcessResult nothing = tokenize({}, "");
-    EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
-    EXPECT_EQ(ids_of(nothing.out).size(), 0u);
-    EXPECT_EQ(tokenize({"--decode"}, nothing.out).out, "");
-    EXPECT_EQ(tokenize({"--format", "ids"}, "").out, "");
-    EXPECT_EQ(ids_of(tokenize({"--split-documents"}, "<|endoftext|>").out).size(), 0u);
-    expect_fails(tokenize({"--decode"}, ""), 1, "stdin: expected a token file");
-    EXPECT_EQ(tokenize({"--decode", "--format", "ids"}, "").exit_code, 0);
+TEST(GptTokenize, EmptyInputsAndEmptyDocuments) {
+    for (const char* format : {"tokens", "ids"}) {
+        const ProcessResult nothing = tokenize({"--format", format}, "");
+        expect_fails(nothing, 1, "gpt-tokenize: no text on stdin");
+        EXPECT_EQ(nothing.out, "");
+        const ProcessResult decoded = tokenize({"--decode", "--format", format}, "");
+        expect_fails(decoded, 1, "gpt-tokenize: no tokens on stdin");
+        EXPECT_EQ(decoded.out, "");
+    }
+    const ProcessResult empty = tokenize({"--split-documents"}, "<|endoftext|>");
+    EXPECT_EQ(empty.exit_code, 0) << empty.err;
+    EXPECT_EQ(ids_of(empty.out).size(), 0u);
+    EXPECT_EQ(tokenize({"--decode"}, empty.out).out, "");
+}
+
+TEST(GptTokenize, AnEmptyFileAmongOthersIsAWarning) {
+    const TemporaryDirectory directory;
+    const std::string empty = directory.path() / "empty", text = directory.path() / "text";
+    write_text(empty, "");
+    write_text(text, "some text");
+    const ProcessResult both = tokenize({empty, text});
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    EXPECT_EQ(both.err, "gpt-tokenize: " + empty + ": the file is empty\n");
+    EXPECT_EQ(both.out, tokenize({text}).out);
+    const ProcessResult alone = tokenize({empty});
+    expect_fails(alone, 1, "gpt-tokenize: no text in " + empty);
+    EXPECT_EQ(alone.out, "");
+    expect_fails(tokenize({"--decode", empty}), 1, empty + ": the file is empty");
+}
+
+// 64 MiB and one byte more than a line may have.
+TEST(GptTokenize, ALineOfJsonHasABound) {
+    const ProcessResult endless =
+        run_shell("ulimit -v 2000000; gpt-tokenize --model '" + kDemo +
+                  "/' --jobs 1 --jsonl < /dev/zero | cat; exit ${PIPESTATUS[0]}");
+    expect_fails(endless, 1, "stdin: line 1: the line is longer than 64 MiB");
+    const ProcessResult second = run_shell(
+        "{ echo '{\"text\": \"one\"}'; head -c 67108865 /dev/zero; } | gpt-tokenize --model '" +
+        kDemo + "/' --jsonl --format ids");
+    expect_fails(second, 1, "stdin: line 2: the line is longer than 64 MiB");
+    EXPECT_EQ(second.out, tokenize({"--format", "ids"}, "one").out);
+}
+
+TEST(GptTokenize, TooLittleTextToHoldOutIsSaid) {
+    const TemporaryDirectory directory;
+    const std::string val = directory.path() / "val.bin";
+    const ProcessResult none = tokenize({"--val", val}, "Once upon a time");
+    EXPECT_EQ(none.exit_code, 0) << none.err;
+    EXPECT_EQ(ids_of(read_text(val)).size(), 0u);
+    const size_t tokens = ids_of(none.out).size();
+    EXPECT_NE(none.err.find("--val: nothing is held out (got " + std::to_string(tokens) +
+                            " tokens, the first held-out block begins after 79872)"),
+              std::string::npos)
+        << none.err;
+    EXPECT_NE(none.err.find("--val-block"), std::string::npos) << none.err;
+    EXPECT_NE(none.err.find("--val-every"), std::string::npos) << none.err;
+    EXPECT_EQ(
+        tokenize({"--val", val, "--val-block", "2", "--val-every", "2"}, "Once upon a time").err,
+        "");
 }
 
 TEST(GptTokenize, BrokenTokenFilesAreRefused) {
@@ -189,8 +239,10 @@ TEST(GptTokenize, BrokenTokenFilesAreRefused) {
     };
     expect_fails(decode(good.substr(0, good.size() - 1)), 1, "t.bin: its header counts");
     expect_fails(decode(good + "x"), 1, "t.bin: its header counts");
-    expect_fails(decode("x" + good), 1, "t.bin: expected a token file, which begins with 20240520");
-    expect_fails(decode("short"), 1, "found 5 bytes in all");
+    expect_fails(decode("x" + good), 1,
+                 "t.bin: not a token file; gpt-tokenize makes one from text");
+    expect_fails(decode("short"), 1, "t.bin: not a token file");
+    expect_fails(decode(good.substr(0, 100)), 1, "its header is cut off (got 100 bytes");
     std::string over = good;
     over[1024] = '\x00';
     over[1025] = '\x10';  // 4096
@@ -248,7 +300,7 @@ TEST(GptTokenize, TrainedTokenizersOfEveryKind) {
     EXPECT_EQ(few.exit_code, 0);
     EXPECT_NE(few.err.find("tokens only, not 900"), std::string::npos) << few.err;
     expect_fails(run_tool("gpt-tokenize", {"--train-vocab", "900", "--output-dir", bytes}, ""), 1,
-                 "found none");
+                 "no text on stdin");
 }
 
 TEST(GptTokenize, WithoutAnEndOfTextToken) {
@@ -281,7 +333,8 @@ TEST(GptTokenize, WrongCommandLines) {
     expect_fails(run_tool("gpt-tokenize", {"--train-vocab", "300"}, "x"), 2, "--output-dir");
     expect_fails(run_tool("gpt-tokenize", {"--train-vocab", "255", "--output-dir", "d"}, "x"), 2,
                  "256");
-    expect_fails(run_shell("HOME=/none gpt-tokenize", "x"), 1, "no model chosen: give --model NAME");
+    expect_fails(run_shell("HOME=/none gpt-tokenize", "x"), 1,
+                 "no model chosen: give --model NAME");
     expect_fails(run_tool("gpt-tokenize", {"--model", "none-such"}, "x"), 1,
                  "no model 'none-such'");
     const ProcessResult terminal =
