@@ -33,8 +33,8 @@ norm of the gradients, milliseconds, tokens a second, the fraction of the speed 
 product, and the share of --hellaswag's questions answered rightly (with a validation).
 --out is a directory that transformers and gpt-generate --model read. Where it holds a
 checkpoint the run goes on from there, with as many threads or on the same GPU to the same bits;
-SIGTERM, Ctrl-C and a closed pipe save one first. A GPU multiplies in bf16, the CPU in float32
-unless --dtype says otherwise.
+Ctrl-C, SIGTERM, SIGHUP and a closed pipe save one first. A GPU multiplies in bf16, the CPU in
+float32 unless --dtype says otherwise.
 --gpus N trains on several GPUs of this machine; mpirun and srun start it on several machines or
 on CPUs: docs/training.md.
 Presets for --config lie in presets/gpt-train, installed in share/hark/presets/gpt-train.)";
@@ -76,7 +76,9 @@ class Run {
         if (!options_.export_model.empty()) gpt::check_target(options_.export_model, true);
         const int64_t n_vocab = start_.config.n_vocab;
         train_.emplace(options_.train, options_.length, n_vocab);
-        if (!options_.val.empty()) val_.emplace(options_.val, options_.length, n_vocab);
+        if (!options_.val.empty())
+            val_.emplace(options_.val, options_.length, n_vocab,
+                         "with smaller --val-block and --val-every gpt-tokenize holds more out");
         if (!options_.hellaswag.empty())
             hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
                                start_.config.n_positions);
@@ -91,13 +93,15 @@ class Run {
                                              state_.data, ", ", options_.schedule_of_ranks(), ", ",
                                              val_ ? val_->description() : "nothing", " held out, ",
                                              examples, " questions"));
+        resume_samples();
         if (ranks_.first() && !options_.tensorboard.empty() && state_.step < options_.steps)
             events_.emplace(options_.tensorboard, state_.step + 1);
     }
 
     void operator()() {
         const double limit = ranks_.size() * gpt::measured_limit(ctx_, matrices_);
-        if (state_.step == 0) write(gpt::Metrics::kHeading);
+        if (state_.step < options_.steps && gpt::needs_heading(STDOUT_FILENO, state_.step == 0))
+            write(gpt::Metrics::kHeading);
         try {
             while (state_.step < options_.steps && !stopping()) {
                 advance(limit);
@@ -132,7 +136,7 @@ class Run {
         const sigset_t signals = ending_signals();
         const timespec at_once = {};
         if (signal_ == 0) signal_ = std::max(0, ::sigtimedwait(&signals, nullptr, &at_once));
-        constexpr int kSignals[] = {SIGINT, SIGTERM, SIGPIPE};
+        constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
         double seen[std::size(kSignals)];
         for (size_t i = 0; i < std::size(seen); ++i) seen[i] = signal_ == kSignals[i];
         ranks_.sum(seen);
@@ -227,6 +231,19 @@ class Run {
             gpt::export_model(options_.export_model, start_.config, start_.directory, layout,
                               parameters, dtype);
     }
+    std::filesystem::path samples_file() const { return folder_.path() / "samples.txt"; }
+    // Steps after the checkpoint are done again, and write their samples again.
+    void resume_samples() {
+        double missing[] = {0};
+        if (ranks_.first()) {
+            const int64_t last = gpt::cut_samples(samples_file(), state_.step);
+            // The run may have ended between this checkpoint and its sample.
+            missing[0] = state_.step > 0 && options_.sample_every > 0 &&
+                         state_.step % options_.sample_every == 0 && last != state_.step;
+        }
+        ranks_.sum(missing);
+        if (missing[0] > 0) sample();
+    }
     void sample() {
         const Scratch scratch(ctx_);
         const Tensor parameters = trainer_->whole(gpt::Values::parameters);
@@ -242,7 +259,7 @@ class Run {
             ctx, start_.config, trainer_->layout(), parameters, *start_.bpe, generate,
             options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
             static_cast<uint64_t>(state_.step));
-        gpt::append_sample(folder_.path() / "samples.txt", state_.step, text);
+        gpt::append_sample(samples_file(), state_.step, text);
     }
     void write(const std::string& line) {
         if (!ranks_.first() || signal_ == SIGPIPE) return;

@@ -40,7 +40,7 @@ void wait_for_signal() {
 sigset_t ending_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction now = {};
         ::sigaction(signal, nullptr, &now);
         if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);

@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as an end that a tool is asked to come to.
+// SIGINT, SIGTERM and SIGHUP: requests to end.
 #pragma once
 
 #include <csignal>
@@ -6,7 +6,7 @@
 
 namespace hark {
 
-// Those of the two that are not ignored, as they are behind nohup.
+// Those of the three that are not ignored; nohup ignores SIGHUP.
 sigset_t ending_signals();
 // Holds the signals back from this thread and all that it starts from now on: before others run.
 void hold_ending_signals();

@@ -4,10 +4,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <string_view>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/io.h"
 
 namespace hark::gpt {
@@ -40,6 +44,17 @@ class ParameterSource : public TensorSource {
     std::map<std::string, const ParameterLayout::Entry*> entries_;
 };
 
+// The step of the sample that begins at `at` of `text`; nullopt if none does.
+std::optional<int64_t> step_at(const std::string& text, size_t at) {
+    constexpr std::string_view kHeading = "step ";
+    if (text.compare(at, kHeading.size(), kHeading) != 0) return std::nullopt;
+    int64_t step = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, problem] = std::from_chars(text.data() + at + kHeading.size(), end, step);
+    const bool whole = problem == std::errc() && std::string_view(rest, end).starts_with(":\n");
+    return whole ? std::optional(step) : std::nullopt;
+}
+
 }  // namespace
 
 std::string sample_text(Context& ctx, const Config& config, const ParameterLayout& layout,
@@ -60,6 +75,25 @@ void append_sample(const std::filesystem::path& file, int64_t step, const std::s
     ByteWriter out(fd, file.string());
     out.write(concat("step ", step, ":\n", text, "\n\n"));
     out.flush();
+}
+
+int64_t cut_samples(const std::filesystem::path& file, int64_t step) {
+    if (!std::filesystem::exists(file)) return -1;
+    const std::string all = read_file(file);
+    int64_t last = -1;
+    size_t end = 0;  // of what stays
+    while (const auto found = step_at(all, end)) {
+        size_t next = end;
+        do next = all.find("\n\n", next + 1);
+        while (next != all.npos && next + 2 < all.size() && !step_at(all, next + 2));
+        if (*found > step || next == all.npos) {
+            write_file(file, all.substr(0, end));
+            break;
+        }
+        last = *found;
+        end = next + 2;
+    }
+    return last;
 }
 
 }  // namespace hark::gpt

@@ -19,4 +19,8 @@ std::string sample_text(Context& ctx, const Config& config, const ParameterLayou
 // Adds a step's text to what `file` has. Throws Error naming the file where it cannot be written.
 void append_sample(const std::filesystem::path& file, int64_t step, const std::string& text);
 
+// Removes from `file` the texts of steps after `step`, and one that was not written whole. Returns
+// the step of the last text that stays; -1: none.
+int64_t cut_samples(const std::filesystem::path& file, int64_t step);
+
 }  // namespace hark::gpt

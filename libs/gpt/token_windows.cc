@@ -28,7 +28,8 @@ uint64_t Shuffle::operator[](uint64_t i) const {
     return i;
 }
 
-TokenWindows::TokenWindows(const std::vector<std::string>& files, int64_t length, int64_t n_vocab)
+TokenWindows::TokenWindows(const std::vector<std::string>& files, int64_t length, int64_t n_vocab,
+                           const char* advice)
     : length_(length) {
     require(length > 0, "expected windows of 1 token or more, found ", length);
     for (const std::string& name : files) {
@@ -42,9 +43,10 @@ TokenWindows::TokenWindows(const std::vector<std::string>& files, int64_t length
                                std::filesystem::path(name).filename().string(), ":", n);
         files_.push_back(std::move(file));
     }
-    require(windows_ > 0, files.empty() ? "no token files" : files[0], ": expected at least ",
-            length + 1, " tokens in a file, a window of ", length, " and the one behind it, found ",
-            tokens_, " in ", files.size(), files.size() == 1 ? " file" : " files");
+    require(!files.empty(), "no token files");
+    require(windows_ > 0, files[0], ": too few tokens (got ", tokens_, " in ", files.size(),
+            files.size() == 1 ? " file" : " files", ", expected at least ", length + 1,
+            ": a sequence and the next token); ", advice);
 }
 
 void TokenWindows::copy(uint64_t index, double shift, std::span<int32_t> to) const {

@@ -27,9 +27,10 @@ class Shuffle {
 // Windows of `length` tokens and the token behind them, laid end to end in each file.
 class TokenWindows {
   public:
-    // Throws Error naming the file: as TokenFile does, an id outside `n_vocab`, or none that has a
-    // whole window.
-    TokenWindows(const std::vector<std::string>& files, int64_t length, int64_t n_vocab);
+    // Throws Error naming the file: as TokenFile does, for an id outside `n_vocab`, or if no file
+    // has a whole window; that error ends with `advice`.
+    TokenWindows(const std::vector<std::string>& files, int64_t length, int64_t n_vocab,
+                 const char* advice = "use more text or a shorter sequence");
 
     int64_t length() const { return length_; }
     uint64_t size() const { return windows_; }                       // windows

@@ -1,7 +1,10 @@
 #include "gpt/train_metrics.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 
 #include "core/error.h"
 #include "kernels/gradients.h"
@@ -37,6 +40,16 @@ std::vector<EventFile::Scalar> Metrics::scalars() const {
     if (val_loss) all.emplace_back("val_loss", *val_loss);
     if (hellaswag) all.emplace_back("hellaswag", *hellaswag);
     return all;
+}
+
+bool needs_heading(int fd, bool begins) {
+    struct stat info {};
+    if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return begins;
+    // The descriptor may be for writing alone.
+    std::ifstream file("/proc/self/fd/" + std::to_string(fd));
+    for (std::string line; std::getline(file, line);)
+        if (line + "\n" == Metrics::kHeading) return false;
+    return true;
 }
 
 double milliseconds_since(Clock::time_point begin) {

@@ -26,6 +26,11 @@ struct Metrics {
     std::vector<EventFile::Scalar> scalars() const;
 };
 
+// Whether the table on `fd` needs its heading. A file needs it unless it has a heading already,
+// so that a run that is killed and started again with `>>` makes one table. Anything else, as a
+// pipe, needs it if the run begins.
+bool needs_heading(int fd, bool begins);
+
 using Clock = std::chrono::steady_clock;
 double milliseconds_since(Clock::time_point begin);
 

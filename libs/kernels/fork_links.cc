@@ -107,7 +107,7 @@ class SocketTable {
 sigset_t watched_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) sigaddset(&set, signal);
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
     return set;
 }
 
@@ -124,7 +124,7 @@ class Watch {
             if (end && ::time(nullptr) >= *end) kill_all();
             const timespec second = {1, 0};
             const int signal = ::sigtimedwait(&signals, nullptr, &second);
-            if ((signal == SIGTERM || signal == SIGINT) && !children_[0].status)
+            if (signal > 0 && signal != SIGCHLD && !children_[0].status)
                 ::kill(children_[0].pid, signal);
         }
     }

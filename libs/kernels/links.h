@@ -50,9 +50,9 @@ std::unique_ptr<Links> mpi_links();
 
 // Starts `size` copies of this process on this machine, linked by sockets, and returns to each of
 // them its links. To the caller itself it returns nothing, once all have ended well; Error names
-// the first that has failed, the others having been ended with it. SIGTERM and SIGINT go on to rank
-// 0; where the ranks have ended by a signal that was sent to all of them, so does the caller. To be
-// called before the process has threads.
+// the first that has failed, the others having been ended with it. SIGTERM, SIGINT and SIGHUP are
+// passed to rank 0; where the ranks have ended by a signal that was sent to all of them, so does
+// the caller. To be called before the process has threads.
 std::unique_ptr<Links> fork_links(int size);
 
 }  // namespace hark

@@ -208,9 +208,17 @@ TEST(GptTrain, SamplesOfWhatItWrites) {
     EXPECT_FALSE(fs::exists(out / "step-00000020/samples.txt"));
     EXPECT_TRUE(fs::exists(out / "step-00000020/tokenizer.json"));
 
-    fs::remove_all(out / "step-00000020");
+    // Steps that are done again write no sample twice; one that is missing is written.
+    const std::string first = texts.substr(0, second + 2);
+    for (const std::string& left : {texts, first, texts.substr(0, texts.size() - 5)}) {
+        fs::remove_all(out / "step-00000020");
+        write_text(out / "samples.txt", left);
+        EXPECT_EQ(train(out, more).exit_code, 0);
+        EXPECT_EQ(read_text(out / "samples.txt"), texts);
+    }
+    write_text(out / "samples.txt", first);  // as if killed between the checkpoint and the sample
     EXPECT_EQ(train(out, more).exit_code, 0);
-    EXPECT_EQ(read_text(out / "samples.txt"), texts + texts.substr(second + 2));
+    EXPECT_EQ(read_text(out / "samples.txt"), texts);
     expect_fails(
         run_tool("gpt-train", {"--train", data() / "train.bin", "--out", folder.path() / "other",
                                "--vocab-size", "257", "--layers", "1", "--width", "8", "--heads",

@@ -126,7 +126,7 @@ TEST(GptTrain, ARunInBf16GoesOnToTheSameBits) {
 }
 
 TEST(GptTrain, ASignalAndAClosedPipeSaveFirst) {
-    for (const char* how : {"kill -TERM $trainer", "exec 3<&-"}) {
+    for (const char* how : {"kill -TERM $trainer", "kill -HUP $trainer", "exec 3<&-"}) {
         SCOPED_TRACE(how);
         const TemporaryDirectory folder;
         const fs::path out = folder.path() / "run", pipe = folder.path() / "pipe";
@@ -138,11 +138,33 @@ TEST(GptTrain, ASignalAndAClosedPipeSaveFirst) {
                       "'; while read -r step rest <&3; do [ \"$step\" != 4 ] || { " + how +
                       "; break; }; done; [ -z \"" + (closed ? "" : "x") +
                       "\" ] || cat <&3 > /dev/null; wait $trainer");
-        EXPECT_EQ(ended.exit_code, 128 + (closed ? 13 : 15)) << ended.err;
+        EXPECT_EQ(ended.exit_code, 128 + (closed ? 13 : how[6] == 'H' ? 1 : 15)) << ended.err;
         ASSERT_EQ(checkpoints_of(out).size(), 1u);
         const ProcessResult rest = train(out, {"--save-every", "1000"});
         EXPECT_EQ(rest.exit_code, 0) << rest.err;
         expect_same_end(whole().out, out);
+    }
+}
+
+// The file of a run that was killed before its first checkpoint, and is run again.
+TEST(GptTrain, AFileHasTheHeadingOnce) {
+    const TemporaryDirectory folder;
+    const std::string out = folder.path() / "run", table = folder.path() / "run.tsv";
+    const std::string run = quoted(arguments_for(out, {"--save-every", "15"}));
+    const std::string& full = whole().result.out;
+    write_text(table, full.substr(0, full.find("\n2\t") + 1));
+    ASSERT_EQ(run_shell(run + " >> '" + table + "'").exit_code, 0);
+    const std::string all = read_text(table);
+    EXPECT_TRUE(all.starts_with("step\tloss\t")) << all;
+    EXPECT_EQ(all.find("step\tloss\t", 1), std::string::npos) << all;
+    // A run that is resumed into a new file has the heading, on a pipe it has not.
+    for (const char* to : {" > '%'", " | cat > '%'"}) {
+        fs::remove_all(fs::path(out) / "step-00000020");
+        std::string command = run + to;
+        const std::string rest = folder.path() / "rest.tsv";
+        ASSERT_EQ(run_shell(command.replace(command.find('%'), 1, rest)).exit_code, 0);
+        EXPECT_EQ(read_text(rest).starts_with("step\tloss\t"), to[1] == '>') << read_text(rest);
+        EXPECT_EQ(steps_of(read_text(rest)).size(), 5u);
     }
 }
 
@@ -264,8 +286,13 @@ TEST(GptTrain, BadTokensAreNamed) {
     expect_fails(with(outside), 1, bad.string());
     expect_fails(with(good.substr(0, 8) + std::string("\x08\0\0\0", 4) + good.substr(12, 1012) +
                       good.substr(1024, 16)),
-                 1, "expected at least 17 tokens");
+                 1, "got 8 in 1 file, expected at least 17");
     expect_fails(with(""), 1, bad.string());
+    write_text(folder.path() / "empty.bin", good.substr(0, 8) + std::string(1016, '\0'));
+    expect_fails(train(folder.path() / "run", {"--val", folder.path() / "empty.bin"}), 1,
+                 "empty.bin: too few tokens (got 0 in 1 file, expected at least 33: a sequence and "
+                 "the next token); with smaller "
+                 "--val-block and --val-every gpt-tokenize holds more out");
 }
 
 TEST(GptTrain, ALossThatIsNoNumberEndsTheRun) {
