@@ -340,6 +340,6 @@ TEST(GptTokenize, WrongCommandLines) {
     const ProcessResult terminal =
         run_shell("script -qec 'gpt-tokenize --model demo < /dev/null' /dev/null");
     EXPECT_EQ(terminal.exit_code, 2);
-    EXPECT_NE(terminal.out.find("stdout is a terminal: a token file is binary"), std::string::npos)
+    EXPECT_NE(terminal.out.find("stdout is a terminal, and a token file is binary"), std::string::npos)
         << terminal.out;
 }
