@@ -23,7 +23,7 @@ for page in "${pages[@]}"; do
             table = ""; figures = 0; above = ""
         }
         BEGIN {
-            unit = "(ms|us|s|min|MB|GB|TB|%|x|tokens\\/s|[GT]FLOP\\/s|[MGT]B\\/s)"
+            unit = "(ms|us|s|min|MB|GB|TB|%|tokens\\/s|[GT]FLOP\\/s|[MGT]B\\/s)"
             units = "(milli|micro)?seconds|tokens/s|FLOP/s|B/s|[MG]B([^a-z]|$)|(^|[ ,])(ms|us)([^a-z]|$)|%|real time|fraction"
         }
         /^```/ { code = !code; end_table(); next }
