@@ -58,7 +58,7 @@ void Arena::rewind(size_t block, size_t used) {
     used_ = used;
 }
 
-// Nothing is taken: several blocks become one of their total size, so that a loop settles on one.
+// Nothing is taken: several blocks become one of their total size, so that a loop ends up with one.
 void Arena::join() {
     const size_t total = capacity();
     for (const Block& old : blocks_) source_.release(old.memory);

@@ -1,4 +1,4 @@
-// Reads little-endian numbers and runs of bytes one after another, never behind the end.
+// Reads little-endian numbers and runs of bytes one after another, never past the end.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@ namespace hark {
 
 class ByteCursor {
   public:
-    // `where` names what is read in messages. Throws Error where `at` is behind the end.
+    // `where` names what is read in messages. Throws Error if `at` is past the end.
     ByteCursor(std::string_view bytes, std::string where, uint64_t at = 0)
         : bytes_(bytes), where_(std::move(where)) {
         take(at);
@@ -23,7 +23,7 @@ class ByteCursor {
 
     // What is being read, for messages: "a tensor's name". Nothing as long as it is empty.
     std::string what;
-    // What messages begin with: `where`, and `what` behind it.
+    // The start of a message: `where`, then `what`.
     std::string place() const { return what.empty() ? where_ : concat(where_, ": ", what); }
 
     // The next n bytes. Throws Error where fewer are left.

@@ -33,7 +33,7 @@ class Flag {
 };
 
 // Collects a tool's flags. An options struct registers each field once: name, default, help and
-// check stand in one line. Values come from the command line, else --config FILE, else environment
+// check are in one line. Values come from the command line, else --config FILE, else environment
 // variables, else the user's configuration (core/settings.h). A value that breaks its check is a
 // UsageError (exit 2) on the command line, and an Error elsewhere.
 class Flags {

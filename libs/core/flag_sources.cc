@@ -214,7 +214,7 @@ Flags::Impl::Values Flags::Impl::read_config(const std::filesystem::path& path,
         if (!entry || (!setting.section.empty() && setting.section != own)) continue;
         std::vector<Given>& given = values[setting.key];
         const std::string where = concat(setting.where, ": ", setting.key);
-        // The tool's own section wins over what stands above the sections.
+        // The tool's own section wins over the lines above the sections.
         if (!entry->info.is_repeated) given.clear();
         given.push_back({setting.value, where});
     }

@@ -10,7 +10,7 @@
 
 namespace hark {
 
-// Behind the numbers ggml's quantised blocks: a row's consecutive values share a block's scales.
+// After the numbers, ggml's quantised blocks: a row's consecutive values share a block's scales.
 enum class Dtype : uint8_t {
     f32,
     f16,
@@ -40,7 +40,7 @@ struct bf16_t {
     uint16_t bits;
 };
 
-// How values lie in memory: `values` of them take `bytes`. One of a number, 32 or 256 of a block.
+// The layout of values in memory: `values` of them take `bytes`. One of a number, 32 or 256 of a block.
 struct BlockSize {
     int64_t values, bytes;
 };

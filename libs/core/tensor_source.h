@@ -1,4 +1,4 @@
-// Where a model's tensors come from: one interface, a reader per format behind it.
+// The source of a model's tensors: one interface, with a reader per format.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class TensorSource {
     virtual bool has(const std::string& name) const = 0;
     // What it reads, for messages: a file's name.
     virtual std::string where() const = 0;
-    // The memory behind the tensors taken so far may go.
+    // The memory of the tensors taken so far may be released.
     virtual void forget_taken() = 0;
     // Whether linear layers' matrices are (out, in) even where transformers' GPT-2, in its Conv1D,
     // has them (in, out).
@@ -46,12 +46,12 @@ auto naming(const TensorSource& source, const Read& read) {
     }
 }
 
-// The files that a model.safetensors.index.json names, all of them beside it. Throws Error naming
-// it where it is none.
+// The files that a model.safetensors.index.json names, all of them in its folder. Throws Error
+// naming it if it is no such index.
 std::set<std::string> safetensors_shards(const std::filesystem::path& index);
 
 // DIR/model.safetensors, or the shards that DIR/model.safetensors.index.json names. A tensor may
-// stand under its bare name or behind `prefix` ("model.").
+// have its bare name or `prefix` ("model.") before it.
 class SafetensorsDirectory : public TensorSource {
   public:
     SafetensorsDirectory(const std::filesystem::path& directory, std::string prefix);
