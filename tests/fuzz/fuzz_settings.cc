@@ -1,0 +1,32 @@
+// Configuration files, and what messages show of the values in them.
+#include "core/settings.h"
+
+#include <cstdlib>
+
+#include "core/cli.h"
+#include "core/suggest.h"
+#include "fuzz/memory_file.h"
+#include "fuzz/seeds.h"
+
+using namespace hark;
+
+std::vector<std::string> fuzz::fuzz_seeds() {
+    return {"# a comment\nmodel = small\nquiet = true\n",
+            "threads = 4\n[whisper-transcribe]\nbeam-size = 5 # wide\n\n[gpt-train]\nseed=1\n",
+            "[mel]\r\nmels = 128\r\n", "language = \xc3\xa9\xc2\x9b\x1b[2J\n"};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const fuzz::MemoryFile file(data, size);
+    try {
+        for (const Setting& setting : read_settings(file.path())) {
+            const std::string shown = printable(setting.value);
+            for (const char c : shown)
+                if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) std::abort();
+            if (setting.key.size() < 256)
+                did_you_mean(setting.key, {"model", "threads", "beam-size"});
+        }
+    } catch (const Error&) {
+    }
+    return 0;
+}
