@@ -13,7 +13,6 @@
 namespace hark::whisper {
 namespace {
 
-constexpr double kMaxInitialTimestamp = 1.0;  // seconds
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 
 Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
@@ -23,20 +22,33 @@ Rules make_rules(const Tokenizer& tokenizer, const DecodingOptions& options) {
     rules.no_timestamps = special.no_timestamps;
     rules.timestamp_begin = special.timestamp_begin;
     rules.timestamps = options.timestamps;
+    const double latest = options.max_initial_timestamp.value_or(0);
     rules.max_initial_timestamp =
-        static_cast<int32_t>(std::lround(kMaxInitialTimestamp / kTimestampStep));
+        latest > 0 ? static_cast<int32_t>(std::nearbyint(latest / kTimestampStep)) : -1;
     rules.blank = tokenizer.encode(" ");
     rules.blank.push_back(special.eot);
     rules.suppressed = options.suppressed;
     for (int32_t id : {special.transcribe, special.translate, special.sot, special.sot_prev,
                        special.sot_lm, special.no_speech})
-        if (id >= 0) rules.suppressed.push_back(id);
+        if (id >= 0 && options.suppress_special) rules.suppressed.push_back(id);
     std::sort(rules.suppressed.begin(), rules.suppressed.end());
     rules.suppressed.erase(std::unique(rules.suppressed.begin(), rules.suppressed.end()),
                            rules.suppressed.end());
     rules.repetition_penalty = options.repetition_penalty;
     rules.no_repeat_ngram = options.no_repeat_ngram;
     return rules;
+}
+
+// `options` with the model's own sample_len if they have none, and the prefix cut to the room that
+// sample_len leaves in half of the context: its end is kept; of a sample_len above half of the
+// context, the excess is cut off the start. Source: openai/whisper decoding.py,
+// _get_initial_tokens.
+DecodingOptions for_context(DecodingOptions options, int64_t n_text_ctx) {
+    if (options.sample_len == 0) options.sample_len = n_text_ctx / 2;
+    const int64_t room = n_text_ctx / 2 - options.sample_len, size = std::ssize(options.prefix);
+    const int64_t cut = room > 0 ? std::max<int64_t>(size - room, 0) : std::min(-room, size);
+    options.prefix.erase(options.prefix.begin(), options.prefix.begin() + cut);
+    return options;
 }
 
 }  // namespace
@@ -46,7 +58,7 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
     : ctx_(ctx),
       model_(model),
       tokenizer_(tokenizer),
-      options_(options),
+      options_(for_context(options, model.config.n_text_ctx)),
       rules_(make_rules(tokenizer, options)),
       beams_{static_cast<size_t>(options.beam_size),
              static_cast<size_t>(
@@ -105,11 +117,11 @@ std::string WindowDecoder::likeliest_language(int64_t slot, double* probability)
     return best->first;
 }
 
-// A row longer than this is finished. Half the context is sampled at most; the last token sampled
-// may stand behind the context's end, as it is never decoded.
+// A row longer than this is finished. The last token sampled may be one past the context's end: it
+// is never decoded.
 int32_t WindowDecoder::max_length(const Row& row) const {
     const int32_t context = static_cast<int32_t>(model_.config.n_text_ctx);
-    return std::min(context, row.sample_begin + context / 2 - 1);
+    return std::min(context, row.sample_begin + static_cast<int32_t>(options_.sample_len) - 1);
 }
 
 int64_t WindowDecoder::cache_row(int64_t slot, size_t row) const {

@@ -30,8 +30,12 @@ struct DecodingOptions {
     std::optional<double> length_penalty;  // alpha; none: the mean log probability ranks
     double repetition_penalty = 1;
     int64_t no_repeat_ngram = 0;      // 0: n-grams may repeat
-    std::vector<int32_t> suppressed;  // besides the special tokens
-    std::vector<int32_t> prefix;      // tokens that every window's text begins with
+    std::vector<int32_t> suppressed;
+    bool suppress_special = true;  // the special tokens too, except languages, eot and timestamps
+    std::vector<int32_t> prefix;   // tokens that every window's text begins with
+    int64_t sample_len = 0;        // tokens per window at most; 0: half of the model's context
+    // Seconds; nullopt or 0: no limit.
+    std::optional<double> max_initial_timestamp = 1.0;
     // Guessed at a time where there is a draft model; up to 7: so many rows of a sequence come out
     // of attention with the bits that each has alone (ops.h).
     int64_t draft_tokens = 4;

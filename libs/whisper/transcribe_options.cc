@@ -77,8 +77,8 @@ void TranscribeOptions::flags(Flags& flags) {
     flags.add("no-repeat-ngram", no_repeat_ngram,
               "N tokens in a row never come twice in a window; 0: they may", 0, 448);
     flags.add("suppress-tokens", suppress_tokens,
-              "ID,ID,... tokens never written; -1 stands for all that are no speech, such as "
-              "brackets and notes");
+              "ID,ID,... tokens never written, special tokens too; -1 stands for all that are no "
+              "speech, such as brackets and notes; empty: none, not even special tokens");
     flags.add("suppress-regex", suppress_regex,
               "PATTERN tokens whose text matches it whole are never written");
     flags.add_switch(
@@ -92,29 +92,37 @@ void TranscribeOptions::flags(Flags& flags) {
                      "decode without timestamp tokens: a segment is a whole window");
     flags.add(
         "clip", clips,
-        "START,END,... seconds: transcribe only these parts; a last START without END goes to "
-        "the recording's end",
+        "START,END,... seconds: transcribe only these parts, in this order; a last START without "
+        "END goes to the recording's end",
         0, 1e9);
     flags.add("initial-prompt", initial_prompt,
               "TEXT that the model takes to come before the first window: names, spelling, style");
     flags.add_switch("carry-initial-prompt", carry_initial_prompt,
                      "put the initial prompt before every window");
     flags.add("hotwords", hotwords, "TEXT words to expect, put before every window's prompt");
+    flags.add("sample-len", sample_len,
+              "N tokens per window at most; 0: half of the model's context (224)", 0,
+              kMaxTextContext);
+    flags.add("max-initial-timestamp", max_initial_timestamp,
+              "SECONDS latest start of a window's first segment; none or 0: any", 0, 30);
     flags.add("prefix", prefix, "TEXT that the speech of every window begins with; not written");
     flags.add_switch("no-previous-text", no_previous_text,
                      "do not prompt a window with the text before it");
     flags.add("compression-ratio-threshold", thresholds.compression_ratio,
-              "RATIO a window whose text compresses better than this repeats itself: it has failed",
+              "RATIO a window whose text compresses better than this repeats itself: it has "
+              "failed; none: it has not",
               0, 1e9);
     flags.add("max-repeats", thresholds.max_repeats,
               "N a window that says the same words more often than this in a row has failed, and "
               "its text prompts no other; 0: it has not",
               0, 224);
     flags.add("logprob-threshold", thresholds.logprob,
-              "P a window whose mean log probability a token is below this has failed", -1e9, 0);
+              "P a window whose mean log probability per token is below this has failed; none: it "
+              "has not",
+              -1e9, 0);
     flags.add("no-speech-threshold", thresholds.no_speech,
               "P a window that is below --logprob-threshold is not decoded again but taken for "
-              "silence where its probability of no speech is above this",
+              "silence if its probability of no speech is above this; none: it is not",
               0, 1);
     words.flags(flags);
     flags.add_name(
@@ -135,9 +143,6 @@ bool TranscribeOptions::samples() const {
 }
 
 void TranscribeOptions::check() const {
-    for (size_t i = 1; i < clips.size(); ++i)
-        require_usage(clips[i] > clips[i - 1], "--clip: expected rising times, found ", clips[i],
-                      " behind ", clips[i - 1]);
     require_usage(!carry_initial_prompt || !strip(initial_prompt).empty(),
                   "--carry-initial-prompt: needs --initial-prompt");
     require_usage(samples() || best_of == TranscribeOptions().best_of,
@@ -213,6 +218,9 @@ DecodingOptions TranscribeOptions::decoding(const Tokenizer& tokenizer) const {
     options.repetition_penalty = repetition_penalty;
     options.no_repeat_ngram = no_repeat_ngram;
     options.suppressed = parse_suppressed(suppress_tokens, &tokenizer);
+    options.suppress_special = !suppress_tokens.empty();
+    options.sample_len = sample_len;
+    options.max_initial_timestamp = max_initial_timestamp;
     if (!suppress_regex.empty()) {
         const std::vector<int32_t> matching = tokenizer.matching_tokens(suppress_regex);
         options.suppressed.insert(options.suppressed.end(), matching.begin(), matching.end());

@@ -28,6 +28,8 @@ struct TranscribeOptions {
     double repetition_penalty = 1;
     int64_t no_repeat_ngram = 0;
     std::string suppress_tokens = "-1";
+    int64_t sample_len = 0;
+    std::optional<double> max_initial_timestamp = 1.0;  // seconds
     bool no_timestamps = false;
     std::vector<double> clips;
     std::string initial_prompt;

@@ -17,10 +17,10 @@ constexpr double kPromptResetTemperature = 0.5;
 }  // namespace
 
 Rejection rejection(const DecodingResult& result, const Thresholds& thresholds) {
-    const bool unlikely = result.avg_logprob < thresholds.logprob;
-    if (unlikely && result.no_speech_prob > thresholds.no_speech)
+    const bool unlikely = thresholds.logprob && result.avg_logprob < *thresholds.logprob;
+    if (unlikely && thresholds.no_speech && result.no_speech_prob > *thresholds.no_speech)
         return Rejection::none;  // silence
-    if (result.compression_ratio > thresholds.compression_ratio)
+    if (thresholds.compression_ratio && result.compression_ratio > *thresholds.compression_ratio)
         return Rejection::compression_ratio;
     if (thresholds.max_repeats > 0 && result.repeats > thresholds.max_repeats)
         return Rejection::repeats;
@@ -28,8 +28,8 @@ Rejection rejection(const DecodingResult& result, const Thresholds& thresholds) 
 }
 
 bool is_silence(const DecodingResult& result, const Thresholds& thresholds) {
-    return result.no_speech_prob > thresholds.no_speech &&
-           !(result.avg_logprob > thresholds.logprob);
+    const bool likely = thresholds.logprob && result.avg_logprob > *thresholds.logprob;
+    return thresholds.no_speech && result.no_speech_prob > *thresholds.no_speech && !likely;
 }
 
 WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_begin, int64_t size) {
@@ -147,9 +147,9 @@ std::vector<int32_t> WindowLoop::prompt() const {
 double WindowLoop::progress() const {
     int64_t done = 0, all = 0;
     for (size_t i = 0; i < clips_.size(); ++i) {
-        const auto [begin, end] = clips_[i];
+        const int64_t begin = clips_[i].first, end = std::max(begin, clips_[i].second);
         all += end - begin;
-        if (i <= clip_) done += (i < clip_ ? end : std::min(seek_, end)) - begin;
+        if (i <= clip_) done += (i < clip_ ? end : std::clamp(seek_, begin, end)) - begin;
     }
     return all > 0 ? static_cast<double>(done) / static_cast<double>(all) : 1;
 }

@@ -33,9 +33,10 @@ struct Segment {
 
 // When a decoded window is refused, or taken for silence.
 struct Thresholds {
-    double compression_ratio = 2.4;
-    double logprob = -1.0;
-    double no_speech = 0.6;
+    // nullopt: no window fails by it.
+    std::optional<double> compression_ratio = 2.4;
+    std::optional<double> logprob = -1.0;
+    std::optional<double> no_speech = 0.6;
     int64_t max_repeats = 0;  // not the reference's, and off there
 };
 
@@ -85,7 +86,8 @@ std::vector<Segment> segments_of(const DecodingResult& result, std::span<const S
 
 class WindowLoop {
   public:
-    // `content_frames` of the recording. The clips must be in order.
+    // `content_frames` of the recording. The clips are done in the order given; those that overlap
+    // or go back are decoded again, those that end before they begin are left out.
     WindowLoop(const LoopOptions& options, const Tokenizer& tokenizer, int64_t content_frames);
 
     struct Window {

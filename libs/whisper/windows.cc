@@ -39,14 +39,21 @@ std::vector<int64_t> pauses_between(std::span<const Region> speech) {
 std::vector<Region> clipped(std::span<const Region> speech, std::span<const double> clips) {
     if (clips.empty()) return {speech.begin(), speech.end()};
     const auto sample = [](double seconds) { return std::llround(seconds * 16000); };
+    std::vector<Region> sorted;
+    for (size_t i = 0; i < clips.size(); i += 2)
+        sorted.push_back(
+            {sample(clips[i]), i + 1 < clips.size() ? sample(clips[i + 1]) : INT64_MAX});
+    std::sort(sorted.begin(), sorted.end(),
+              [](const Region& a, const Region& b) { return a.begin < b.begin; });
     std::vector<Region> parts;
-    for (size_t i = 0; i < clips.size(); i += 2) {
-        const int64_t begin = sample(clips[i]);
-        const int64_t end = i + 1 < clips.size() ? sample(clips[i + 1]) : INT64_MAX;
+    int64_t taken = 0;  // samples before it are in parts already, if a clip holds them
+    for (const Region& clip : sorted) {
         for (const Region& region : speech) {
-            const Region part = {std::max(region.begin, begin), std::min(region.end, end)};
+            const Region part = {std::max({region.begin, clip.begin, taken}),
+                                 std::min(region.end, clip.end)};
             if (part.begin < part.end) parts.push_back(part);
         }
+        taken = std::max(taken, clip.end);
     }
     return parts;
 }

@@ -25,8 +25,9 @@ std::vector<FrameRange> independent_windows(std::span<const FrameRange> ranges,
 // The frames halfway between neighbouring regions of speech.
 std::vector<int64_t> pauses_between(std::span<const Region> speech);
 
-// The parts of the sorted regions that lie in the clips (start, end, start, ... in seconds; an odd
-// last start goes to the recording's end). No clips: all of them.
+// The parts of the sorted regions within the clips (start, end, start, ... in seconds; an odd last
+// start goes to the recording's end), sorted; what several clips hold counts once. No clips: all of
+// them.
 std::vector<Region> clipped(std::span<const Region> speech, std::span<const double> clips);
 
 // The parts of `range`, a second long at least, in which no segment with text lies. The segments

@@ -214,7 +214,6 @@ INSTANTIATE_TEST_SUITE_P(
                   "--output-dir"},
         WrongCall{"UnknownTask", {"--model", "demo", "--task", "sing"}, "x", 2, "'sing'"},
         WrongCall{"WrongNumber", {"--model", "demo", "--best-of", "0"}, "x", 2, "--best-of"},
-        WrongCall{"ClipsOutOfOrder", {"--model", "demo", "--clip", "5,3"}, "x", 2, "--clip"},
         WrongCall{"SilenceThresholdWithoutWords",
                   {"--model", "demo", "--hallucination-silence-threshold", "2"},
                   "x",

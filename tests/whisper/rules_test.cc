@@ -185,6 +185,28 @@ TEST(Window, ThresholdsByTable) {
     }
 }
 
+TEST(Window, AThresholdOfNoneRefusesNothing) {
+    DecodingResult result;
+    result.compression_ratio = 9;
+    result.avg_logprob = -0.5;
+    EXPECT_EQ(rejection(result, {.compression_ratio = {}}), Rejection::none);
+    result = {};
+    result.avg_logprob = -9;
+    EXPECT_EQ(rejection(result, {.logprob = {}}), Rejection::none);
+    result.no_speech_prob = 0.9f;
+    // Silence excuses nothing if one of its two thresholds is none.
+    result.compression_ratio = 9;
+    EXPECT_EQ(rejection(result, {}), Rejection::none);
+    EXPECT_EQ(rejection(result, {.logprob = {}}), Rejection::compression_ratio);
+    EXPECT_EQ(rejection(result, {.no_speech = {}}), Rejection::compression_ratio);
+    EXPECT_FALSE(is_silence(result, {.no_speech = {}}));
+    EXPECT_TRUE(is_silence(result, {}));
+    // Without a threshold of its own a likely text is no speech either.
+    result.avg_logprob = -0.1;
+    EXPECT_FALSE(is_silence(result, {}));
+    EXPECT_TRUE(is_silence(result, {.logprob = {}}));
+}
+
 TEST(Text, StripTakesUnicodeSpaces) {
     EXPECT_EQ(strip(" \t\u00a0a b\u3000\n"), "a b");
     EXPECT_EQ(strip(" \u2003"), "");

@@ -39,6 +39,28 @@ INSTANTIATE_TEST_SUITE_P(Golden, ShortRecording, testing::Range<size_t>(0, 20),
                              return name_of_entry(all()["recordings"][info.param]);
                          });
 
+const json& rarer() {
+    static const json kGolden = golden("whisper_options.json");
+    return kGolden;
+}
+
+// Golden: tests/golden/whisper_options.py.
+class RarerOptions : public testing::TestWithParam<size_t> {};
+
+TEST_P(RarerOptions, EqualReferenceInF32) {
+    const json& entry = rarer()["recordings"][GetParam()];
+    const Outcome ours = run(entry, "f32", {0});
+    const bool words = entry["options"].contains("word_timestamps");
+    expect_same_recording(entry, ours, words ? kWordTimes : 1e-6);
+    if (words) expect_same_words(entry, ours);
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, RarerOptions, testing::Range<size_t>(0, 26),
+                         [](const auto& info) {
+                             return concat(info.param, "_",
+                                           name_of_entry(rarer()["recordings"][info.param]));
+                         });
+
 class Fallback : public testing::TestWithParam<size_t> {};
 
 // Equal up to and including the first refused window; a random draw changes all that follows.
@@ -81,6 +103,17 @@ TEST(Transcribe, SuppressedTokensEqualReference) {
     const WindowDecoder decoder(d.ctx, d.model, d.tokenizer,
                                 TranscribeOptions().decoding(d.tokenizer), 1);
     EXPECT_EQ(decoder.rules().suppressed, all()["suppressed_tokens"].get<std::vector<int32_t>>());
+}
+
+TEST(Transcribe, NoSuppressedTokensAreNoneOfTheSpecialOnesEither) {
+    Demo& d = demo("f32");
+    TranscribeOptions options;
+    options.suppress_tokens = "";
+    const WindowDecoder none(d.ctx, d.model, d.tokenizer, options.decoding(d.tokenizer), 1);
+    EXPECT_TRUE(none.rules().suppressed.empty());
+    options.suppress_tokens = "7";
+    const WindowDecoder one(d.ctx, d.model, d.tokenizer, options.decoding(d.tokenizer), 1);
+    EXPECT_EQ(one.rules().suppressed.size(), 7u);  // and six special tokens
 }
 
 void expect_usage_error(const std::function<void(TranscribeOptions&)>& change) {

@@ -40,8 +40,25 @@ inline Demo& demo(const std::string& name) {
 inline TranscribeOptions options_of(const json& given, std::vector<double> temperature) {
     TranscribeOptions options;
     options.temperature = std::move(temperature);
+    const auto number = [](const json& value) {
+        return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+    };
     for (const auto& [key, value] : given.items()) {
-        if (key == "language")
+        if (key == "suppress_tokens")
+            options.suppress_tokens = value.get<std::string>();
+        else if (key == "sample_len")
+            options.sample_len = value.get<int64_t>();
+        else if (key == "prefix")
+            options.prefix = value.get<std::string>();
+        else if (key == "max_initial_timestamp")
+            options.max_initial_timestamp = number(value);
+        else if (key == "compression_ratio_threshold")
+            options.thresholds.compression_ratio = number(value);
+        else if (key == "logprob_threshold")
+            options.thresholds.logprob = number(value);
+        else if (key == "no_speech_threshold")
+            options.thresholds.no_speech = number(value);
+        else if (key == "language")
             options.language = value.get<std::string>();
         else if (key == "task")
             options.task = value.get<std::string>();

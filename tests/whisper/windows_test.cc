@@ -51,6 +51,9 @@ TEST(Clipped, KeepsWhatLiesInTheClips) {
               (std::vector<Region>{{16000, 32000}, {48000, 64000}}));
     EXPECT_EQ(clipped(speech, std::vector<double>{4.5}), (std::vector<Region>{{72000, 80000}}));
     EXPECT_TRUE(clipped(speech, std::vector<double>{2.5, 2.9}).empty());
+    // Out of order, overlapping, and one that ends before it begins.
+    EXPECT_EQ(clipped(speech, std::vector<double>{4.5, 5, 1.75, 2, 1, 1.9, 3, 1}),
+              (std::vector<Region>{{16000, 30400}, {30400, 32000}, {72000, 80000}}));
 }
 
 TEST(Uncovered, IsASecondOrMoreWithoutASegment) {
