@@ -29,7 +29,7 @@ struct DecodingOptions {
     double patience = 1;                   // times beam_size: finished sequences to wait for
     std::optional<double> length_penalty;  // alpha; none: the mean log probability ranks
     double repetition_penalty = 1;
-    int64_t no_repeat_ngram = 0;      // 0: n-grams may repeat
+    int64_t no_repeat_ngram = 0;  // 0: n-grams may repeat
     std::vector<int32_t> suppressed;
     bool suppress_special = true;  // the special tokens too, except languages, eot and timestamps
     std::vector<int32_t> prefix;   // tokens that every window's text begins with
@@ -43,8 +43,8 @@ struct DecodingOptions {
 
 // What a run keeps of so many windows side by side. Folded attention takes a sixtieth of the memory
 // and twice as long for one window; it is the faster from about 40 of large-v3 on
-// (docs/kernels/attention.md). Each of a window's beams would compute by itself. The smallest models
-// lose 3% with many windows, but memory too.
+// (docs/kernels/attention.md). Each of a window's beams would compute by itself. The smallest
+// models lose 3% with many windows, but memory too.
 inline constexpr int64_t kFewWindows = 32;
 inline Keep keep_of(int64_t windows, int64_t beam_size) {
     return windows > kFewWindows && beam_size == 1 ? Keep::encoded : Keep::key_values;

@@ -55,11 +55,9 @@ TEST_P(RarerOptions, EqualReferenceInF32) {
     if (words) expect_same_words(entry, ours);
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, RarerOptions, testing::Range<size_t>(0, 26),
-                         [](const auto& info) {
-                             return concat(info.param, "_",
-                                           name_of_entry(rarer()["recordings"][info.param]));
-                         });
+INSTANTIATE_TEST_SUITE_P(Golden, RarerOptions, testing::Range<size_t>(0, 26), [](const auto& info) {
+    return concat(info.param, "_", name_of_entry(rarer()["recordings"][info.param]));
+});
 
 class Fallback : public testing::TestWithParam<size_t> {};
 
