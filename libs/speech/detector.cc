@@ -17,7 +17,7 @@ constexpr double kEdges[] = {80,   200,  320,  440,  560,  700,  850,  1000, 120
 constexpr size_t kBands = std::size(kEdges) - 1;
 
 constexpr int64_t kBlock = 200;      // frames given at a time
-constexpr int64_t kReach = 200;      // frames before and behind that a probability hears
+constexpr int64_t kReach = 200;      // frames before and after that a probability covers
 constexpr int64_t kSmooth = 1;       // frames on each side, of what is measured
 constexpr int64_t kFloorSmooth = 4;  // of the noise floor
 constexpr int64_t kFloor = 150;      // frames that a level lasts to be floor
@@ -187,17 +187,17 @@ Detector::Measures Detector::measure(int64_t begin, int64_t end) const {
         measures.change[t] = change > kMoves ? 1.0f : 0.0f;
 
         float loudest = 0;
-        Row heard(n_mels_);
+        Row smooth(n_mels_);
         for (size_t m = 0; m < n_mels_; ++m) {
             const size_t last = std::min(t + kSmooth, n - 1);
             for (size_t s = t < kSmooth ? 0 : t - kSmooth; s <= last; ++s)
-                heard[m] += power[s * n_mels_ + m] / (2 * kSmooth + 1);
-            loudest = std::max(loudest, heard[m]);
+                smooth[m] += power[s * n_mels_ + m] / (2 * kSmooth + 1);
+            loudest = std::max(loudest, smooth[m]);
         }
         const float least =
             std::max(loudest * std::pow(10.0f, -kWidth / 10), std::pow(10.0f, kQuiet / 10));
         const auto wide =
-            std::count_if(heard.begin(), heard.end(), [&](float x) { return x > least; });
+            std::count_if(smooth.begin(), smooth.end(), [&](float x) { return x > least; });
         measures.width[t] = static_cast<float>(wide) / static_cast<float>(n_mels_);
     }
     return measures;

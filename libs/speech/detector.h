@@ -1,4 +1,4 @@
-// The speech detector that needs no weights: speech is what stands out of the noise, over a wide
+// The speech detector that needs no weights: speech rises above the noise, over a wide
 // band, and does not keep its shape.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace hark {
 
-// Hears log-mel frames as Whisper's front end makes them: log10 of the mel power, at least -10, not
+// Reads log-mel frames as Whisper's front end makes them: log10 of the mel power, at least -10, not
 // normalised, 80 or 128 bands, a frame each 160 samples at 16 kHz. docs/speech.md explains the
 // measures and says what it finds and where it fails.
 //
@@ -53,7 +53,7 @@ class Detector {
     int64_t given_ = 0;  // frames
 };
 
-// The regions of speech in a recording of so many samples, from all its frames (frames, n_mels).
+// The regions of speech in a recording of `samples` samples, from all its frames (frames, n_mels).
 std::vector<Region> speech_in_log_mel(std::span<const float> frames, int n_mels, int64_t samples,
                                       const RegionOptions& options);
 

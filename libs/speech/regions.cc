@@ -22,7 +22,7 @@ void RegionOptions::flags(Flags& flags) {
     flags.add("max-speech", max_speech,
               "SECONDS of a region at most; a longer one is cut at its last pause", 1,
               std::numeric_limits<double>::infinity());
-    flags.add("pad", pad, "SECONDS added before and behind each region", 0, 60);
+    flags.add("pad", pad, "SECONDS added before and after each region", 0, 60);
 }
 
 RegionFinder::RegionFinder(const RegionOptions& options, int64_t step)
@@ -69,7 +69,7 @@ void RegionFinder::step(double probability, std::vector<Region>& regions) {
     end_run();
 }
 
-// A run that has become too long ends at its last pause, and the rest goes on as the next one.
+// A run that has become too long ends at its last pause, and the rest is the next one.
 RegionFinder::Cut RegionFinder::cut_long_run(std::vector<Region>& regions) {
     const bool goes_on = cut_end_ != 0 && cut_begin_ >= cut_end_;
     const int64_t next = cut_begin_;
@@ -119,12 +119,12 @@ std::vector<Region> find_regions(std::span<const float> probabilities, int64_t s
 }
 
 TimeMap::TimeMap(std::span<const Region> regions, int64_t frames) {
-    int64_t behind = 0;  // the end of the region before
+    int64_t end = 0;  // the end of the region before
     for (const Region& region : regions) {
-        require(region.begin >= behind && region.end >= region.begin,
+        require(region.begin >= end && region.end >= region.begin,
                 "expected regions of speech sorted and disjoint, found [", region.begin, ", ",
-                region.end, ") behind one that ends at ", behind);
-        behind = region.end;
+                region.end, ") after one that ends at ", end);
+        end = region.end;
         int64_t begin = region.begin / kFrame * kFrame;
         const int64_t end =
             std::min((region.end / kFrame + (region.end % kFrame != 0)) * kFrame, frames * kFrame);
@@ -144,11 +144,11 @@ TimeMap::TimeMap(std::span<const Region> regions, int64_t frames) {
 }
 
 const TimeMap::Piece& TimeMap::piece_at(double packed, bool end) const {
-    auto behind = std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    auto next = std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
         const double begin = static_cast<double>(piece.packed);
         return end ? begin < packed : begin <= packed;
     });
-    return behind == pieces_.begin() ? pieces_.front() : *std::prev(behind);
+    return next == pieces_.begin() ? pieces_.front() : *std::prev(next);
 }
 
 int64_t TimeMap::start_in_recording(int64_t packed) const {
@@ -175,20 +175,20 @@ double TimeMap::in_recording_s(double packed, bool end) const {
 }
 
 int64_t TimeMap::in_packed(int64_t recording) const {
-    const auto behind =
-        std::partition_point(pieces_.begin(), pieces_.end(),
-                             [&](const Piece& piece) { return piece.recording <= recording; });
-    if (behind == pieces_.begin()) return 0;
-    const Piece& piece = *std::prev(behind);
+    const auto next = std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+        return piece.recording <= recording;
+    });
+    if (next == pieces_.begin()) return 0;
+    const Piece& piece = *std::prev(next);
     return piece.packed + std::min(recording - piece.recording, piece.length);
 }
 
 bool TimeMap::keeps(int64_t recording) const {
-    const auto behind =
-        std::partition_point(pieces_.begin(), pieces_.end(),
-                             [&](const Piece& piece) { return piece.recording <= recording; });
-    if (behind == pieces_.begin()) return false;
-    const Piece& piece = *std::prev(behind);
+    const auto next = std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+        return piece.recording <= recording;
+    });
+    if (next == pieces_.begin()) return false;
+    const Piece& piece = *std::prev(next);
     return recording < piece.recording + piece.length;
 }
 

@@ -24,7 +24,7 @@ struct RegionOptions {
 
 // Makes regions of the probabilities of successive steps. Source: faster-whisper 1.2.1, vad.py,
 // get_speech_timestamps, itself after Silero VAD's function of that name: hysteresis; a run longer
-// than max_speech is cut at its last pause of 98 ms, or where it stands; two regions closer
+// than max_speech is cut at its last pause of 98 ms, or at its end; two regions closer
 // than twice the pad share the pause between them.
 class RegionFinder {
   public:
@@ -33,7 +33,7 @@ class RegionFinder {
 
     // Appends the regions that can no longer change: sorted, disjoint, not empty.
     void push(std::span<const float> probabilities, std::vector<Region>& regions);
-    // Ends the recording after so many samples and appends the rest, clipped to it.
+    // Ends the recording after `samples` samples and appends the rest, clipped to it.
     void finish(int64_t samples, std::vector<Region>& regions);
 
   private:
@@ -52,7 +52,7 @@ class RegionFinder {
     bool speaking_ = false;
     int64_t begin_ = 0;  // of the run
     // As in the reference, 0 for none: where the pause began that may end the run, the last pause
-    // fit for a cut, and where speech went on behind it.
+    // fit for a cut, and where speech continued after it.
     int64_t pause_ = 0, cut_end_ = 0, cut_begin_ = 0;
 
     bool waiting_ = false;  // last_ is found; its end depends on what follows
@@ -83,14 +83,14 @@ class TimeMap {
     int64_t length() const { return length_; }  // of the packed time line
 
     // Of a time on the packed line, the time in the recording. On the boundary of two pieces a
-    // start belongs to the piece behind it and an end to the one before it. Clamped to the first
+    // start belongs to the piece after it and an end to the one before it. Clamped to the first
     // and the last piece; without pieces, 0.
     int64_t start_in_recording(int64_t packed) const;
     int64_t end_in_recording(int64_t packed) const;
     double start_in_recording_s(double packed) const { return in_recording_s(packed, false); }
     double end_in_recording_s(double packed) const { return in_recording_s(packed, true); }
 
-    // Where a time of the recording lies on the packed line; between pieces, their boundary.
+    // The place of a recording's time on the packed line; between pieces, their boundary.
     int64_t in_packed(int64_t recording) const;
     // Whether the recording's sample is kept.
     bool keeps(int64_t recording) const;

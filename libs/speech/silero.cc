@@ -8,7 +8,7 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kPad = 64;  // samples mirrored behind the window
+constexpr int64_t kPad = 64;  // samples mirrored after the window
 constexpr int64_t kHop = 128;
 
 void relu(Tensor x) {
@@ -55,11 +55,11 @@ float Silero::step() {
     Context& ctx = *ctx_;
     const Arena::Scope scope(ctx.arena);
 
-    std::vector<float> heard = pending_;  // 576, mirrored to 640
-    for (int64_t i = 0; i < kPad; ++i) heard.push_back(pending_[pending_.size() - 2 - i]);
+    std::vector<float> padded = pending_;  // 576, mirrored to 640
+    for (int64_t i = 0; i < kPad; ++i) padded.push_back(pending_[pending_.size() - 2 - i]);
     Tensor windows = ctx.arena.tensor(Dtype::f32, {M::kSpectra, M::kWindow});
     for (int64_t t = 0; t < M::kSpectra; ++t)
-        std::copy_n(heard.data() + t * kHop, M::kWindow, windows.as<float>() + t * M::kWindow);
+        std::copy_n(padded.data() + t * kHop, M::kWindow, windows.as<float>() + t * M::kWindow);
 
     Tensor waves = ctx.arena.tensor(Dtype::f32, {M::kSpectra, 2 * M::kBins});
     linear(ctx, waves, windows, m.basis);

@@ -15,7 +15,7 @@ namespace hark {
 // The network. Source: snakers4/silero-vad, src/silero_vad/tinygrad_model.py.
 struct SileroModel {
     static constexpr int64_t kStep = 512;    // samples that a probability stands for
-    static constexpr int64_t kContext = 64;  // samples heard before them
+    static constexpr int64_t kContext = 64;  // samples read before them
     static constexpr int64_t kHidden = 128;  // of the LSTM
     static constexpr int64_t kBins = 129;    // of the spectrum
     static constexpr int64_t kWindow = 256;  // samples of a spectrum
@@ -45,7 +45,7 @@ class Silero {
     // Appends the probability of each 512 samples that are now complete. The cuts between pushes
     // do not matter, to the last bit.
     void push(std::span<const float> samples, std::vector<float>& probabilities);
-    // Ends the recording: what is left of it is heard with zeros behind, unless nothing is.
+    // Ends the recording: the rest is padded with zeros, if there is any.
     void finish(std::vector<float>& probabilities);
 
   private:

@@ -151,7 +151,7 @@ std::shared_ptr<const SileroModel> load_ggml(const MappedFile& file) {
     ByteCursor in(file.text(), file.name());
     read_ggml_header(in);
     Found found(file.name());
-    std::vector<std::vector<char>> aligned;  // the file's tensors stand anywhere
+    std::vector<std::vector<char>> aligned;  // the file's tensors are at any offset
     while (in.left() > 0) {
         in.what = concat("the tensor at byte ", in.at());
         const auto rank = in.number<uint32_t>(0, Tensor::kMaxRank),

@@ -22,7 +22,7 @@ class GgufFile;
 
 class Bpe {
   public:
-    // Reads a Hugging Face directory: tokenizer.json, or where there is none vocab.json and
+    // Reads a Hugging Face directory: tokenizer.json, or without it vocab.json and
     // merges.txt with added_tokens.json and special_tokens_map.json if present. Throws Error naming
     // the file, what was expected and what was found.
     static Bpe from_directory(const std::filesystem::path& directory);
@@ -34,7 +34,7 @@ class Bpe {
     // file: a tokenizer of another kind, a key that is missing, a merge of what is no token.
     static Bpe from_gguf(const GgufFile& file);
     // Reads whatever holds a vocabulary: what from_directory reads, a tokenizer.json alone, a
-    // tiktoken rank file (with <|endoftext|> behind its ranks), llm.c's tokenizer.bin, a GGUF
+    // tiktoken rank file (with <|endoftext|> after its ranks), llm.c's tokenizer.bin, a GGUF
     // model.
     static Bpe load(const std::filesystem::path& path);
 
@@ -96,7 +96,7 @@ class Bpe {
     std::unordered_map<std::string, int32_t>
         words_;  // whole words that are tokens before any merge
     std::map<std::string, int32_t> specials_;
-    bool prefix_space_ = false;  // the text is read as if a space stood before it
+    bool prefix_space_ = false;  // the text is read as if a space preceded it
 };
 
 }  // namespace hark

@@ -35,7 +35,7 @@ class BpeBuilder {
     // Makes special what the vocabulary holds already; other names are passed over.
     void special(const std::string& content);
 
-    // prefix_space: text is read as if a space stood before it. ignore_merges: a word that is a
+    // prefix_space: text is read as if a space preceded it. ignore_merges: a word that is a
     // token is that token, whatever the merges make of it.
     Bpe finish(bool prefix_space, bool ignore_merges);
 

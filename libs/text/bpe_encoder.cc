@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kFirstSlots = 256;
 constexpr size_t kMaxSlots = size_t{1} << 17;  // what is known then takes 8 MB at most
-constexpr size_t kMaxKnownWord = 32;           // bytes; longer ones seldom come again
+constexpr size_t kMaxKnownWord = 32;           // bytes; longer ones rarely repeat
 
 uint64_t mix(uint64_t a, uint64_t b) {
     const auto product =
@@ -64,7 +64,7 @@ void BpeEncoder::encode_word(std::string_view word, std::vector<int32_t>& ids) {
     if (known.length == 0) {
         const size_t before = ids.size();
         merge_word(word, ids);
-        return remember(word, hash, std::span(ids).subspan(before));
+        return cache(word, hash, std::span(ids).subspan(before));
     }
     if (known.count == 1) return ids.push_back(static_cast<int32_t>(known.ids));
     const auto first = ids_.begin() + known.ids;
@@ -81,7 +81,7 @@ BpeEncoder::Known& BpeEncoder::slot_of(std::string_view word, uint64_t hash) {
     }
 }
 
-void BpeEncoder::remember(std::string_view word, uint64_t hash, std::span<const int32_t> ids) {
+void BpeEncoder::cache(std::string_view word, uint64_t hash, std::span<const int32_t> ids) {
     if (++used_ > known_.size() / 2) make_room();
     Known& slot = slot_of(word, hash);
     slot = {hash, static_cast<uint32_t>(chars_.size()), static_cast<uint32_t>(word.size()),

@@ -34,7 +34,7 @@ class BpeEncoder {
             return rank != other.rank ? rank > other.rank : left > other.left;
         }
     };
-    // A word whose ids are known. Its bytes stand in chars_, its ids in ids_; a single id stands
+    // A word whose ids are known. Its bytes are in chars_, its ids in ids_; a single id is
     // here.
     struct Known {
         uint64_t hash = 0;
@@ -48,7 +48,7 @@ class BpeEncoder {
     void merge_word(std::string_view word, std::vector<int32_t>& ids);
     void consider(int32_t left, int32_t end);
     Known& slot_of(std::string_view word, uint64_t hash);
-    void remember(std::string_view word, uint64_t hash, std::span<const int32_t> ids);
+    void cache(std::string_view word, uint64_t hash, std::span<const int32_t> ids);
     void make_room();
 
     const Bpe& bpe_;

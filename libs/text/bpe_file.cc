@@ -1,4 +1,4 @@
-// A vocabulary by what lies at a path.
+// A vocabulary by the kind of file at a path.
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -74,7 +74,7 @@ Bpe Bpe::parse_llmc(std::string_view bytes, const std::string& where) {
         if (id == end)
             end_of_text = token;
         else
-            require(ranks.emplace(token, id).second, where, ": token ", id, " stands twice");
+            require(ranks.emplace(token, id).second, where, ": token ", id, " is there twice");
     }
     require(at == bytes.size(), where, ": expected ", count, " tokens in ", at, " bytes, found ",
             bytes.size());

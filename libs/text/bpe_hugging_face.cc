@@ -102,7 +102,7 @@ void read_special_names(const json& value, BpeBuilder& builder) {
         for (const json& name : value) read_special_names(name, builder);
 }
 
-// The files that name special tokens beside a vocab.json.
+// The files that name special tokens next to a vocab.json.
 void read_companions(const std::filesystem::path& directory, BpeBuilder& builder) {
     const auto read = [&](const char* name, auto&& take) {
         const std::filesystem::path path = directory / name;

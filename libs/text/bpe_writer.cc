@@ -24,7 +24,7 @@ json byte_level(bool as_decoder) {
             {"use_regex", true}};
 }
 
-// The tokens beside the vocabulary, by id.
+// The tokens outside the vocabulary, by id.
 std::map<int32_t, std::string> added_of(const Bpe& bpe) {
     std::map<int32_t, std::string> added;
     for (const auto& [content, id] : bpe.specials()) added[id] = content;

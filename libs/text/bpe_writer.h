@@ -9,7 +9,7 @@
 namespace hark {
 
 // Writes tokenizer.json, vocab.json, merges.txt and tokenizer_config.json, and added_tokens.json
-// where there are special tokens besides <|endoftext|>, each whole or not at all. `tokenizer_class`
+// if there are special tokens other than <|endoftext|>, each whole or not at all. `tokenizer_class`
 // is transformers' name for the kind: "GPT2TokenizerFast", "WhisperTokenizer". Throws Error naming
 // a file that cannot be written.
 void write_hugging_face(const Bpe& bpe, const std::string& tokenizer_class,

@@ -7,7 +7,7 @@
 
 namespace hark {
 
-// The digits without leading zeros; "0" where nothing is left.
+// The digits without leading zeros; "0" if nothing is left.
 std::string decimal(std::string_view digits);
 
 std::string add(std::string_view a, std::string_view b);

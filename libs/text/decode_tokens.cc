@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 16;
 
-// An id's error does not know where the id stands.
+// An id's error does not know the id's place.
 template <class F>
 void naming(const std::string& name, const F& f) {
     try {

@@ -10,8 +10,8 @@
 
 namespace hark {
 
-// Takes ids in order and hands text to `write`. Between documents stands <|endoftext|>; a token
-// that stands in front of all documents gives nothing.
+// Takes ids in order and hands text to `write`. Writes <|endoftext|> between documents; a token
+// before the first document gives nothing.
 class TokenDecoder {
   public:
     using Write = std::function<void(std::string_view)>;
@@ -30,13 +30,13 @@ class TokenDecoder {
     std::optional<int32_t> end_of_text_;
     Write write_;
     bool at_start_ = true;  // nothing has come yet
-    bool between_ = false;  // a document has ended, and nothing has come behind it
+    bool between_ = false;  // a document has ended, and nothing has come after it
 };
 
 // Reads "-", standard input, or a file. Throws Error that names it, what was expected and what was
-// found; text that stands before what is wrong is written all the same.
+// found; the text before the error is written.
 void decode_token_file(const std::string& path, TokenDecoder& decoder);
-// The same of ids as text: a line a document, spaces between its ids.
+// The same of ids as text: a line per document, spaces between its ids.
 void decode_ids_text(const std::string& path, TokenDecoder& decoder);
 
 }  // namespace hark

@@ -132,7 +132,7 @@ size_t DocumentReader::take_parts(TextBlock& block) {
         add(block, at, held_.size(), true);
         return held_.size();
     }
-    // The beginning of a separator may stand at the end.
+    // The beginning of a separator may be at the end.
     if (options_.split) rest.remove_suffix(std::min(rest.size(), kEndOfText.size() - 1));
     const size_t cut = last_cut_(rest);
     add(block, at, at + cut, false);

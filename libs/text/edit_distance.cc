@@ -16,7 +16,7 @@ constexpr int64_t kBits = 64;
 // Above this a table of all columns is not kept: the problem is halved first.
 constexpr int64_t kTableBytes = int64_t{16} << 20;
 
-// For each symbol the rows where it stands, 64 rows a word; words without a bit are left out.
+// For each symbol its rows, 64 rows per word; words without a bit are left out.
 class RowsOfSymbols {
   public:
     struct Block {
@@ -42,8 +42,8 @@ class RowsOfSymbols {
     std::unordered_map<uint32_t, std::vector<Block>> blocks_;
 };
 
-// The diagonals that an alignment of at most `errors` errors can reach: beside the difference of
-// the lengths it pays for each diagonal twice, on the way there and on the way back.
+// The diagonals that an alignment of at most `errors` errors can reach: in addition to the
+// difference of the lengths it pays for each diagonal twice, on the way there and on the way back.
 struct Band {
     Band(Symbols from, Symbols to, int64_t errors) {
         const auto longer = static_cast<int64_t>(from.size()) - static_cast<int64_t>(to.size());
@@ -54,7 +54,7 @@ struct Band {
 };
 
 // A column of the table D(i, j), the distance of from[0, i) and to[0, j), as differences of
-// neighbouring rows. Only a band of diagonals is kept; outside of it stand upper bounds, so that
+// neighbouring rows. Only a band of diagonals is kept; outside of it are upper bounds, so that
 // distances on the way of an alignment that stays inside are exact (Ukkonen 1985).
 class Column {
   public:
@@ -67,7 +67,7 @@ class Column {
         end_ = block_behind(0);
     }
 
-    // Goes on to the next column, whose symbol stands in these rows.
+    // Moves to the next column, whose symbol is in these rows.
     void advance(std::span<const RowsOfSymbols::Block> rows);
 
     // D(i, j) of this column for every row i in the band; elsewhere a number over all of them.
@@ -139,7 +139,7 @@ std::vector<int64_t> Column::distances() const {
     }
 }
 
-// The column behind `to`, within the band.
+// The column after `to`, within the band.
 Column last_column(Symbols from, Symbols to, Band band, bool reversed) {
     const RowsOfSymbols rows(from, reversed);
     Column column(static_cast<int64_t>(from.size()), band);
@@ -233,13 +233,13 @@ void align_into(Symbols whole_from, Symbols whole_to, int64_t distance, std::vec
         const Band band(from, to, distance);  // of both halves: it is as wide from either end
         const size_t middle = to.size() / 2;
         const auto ahead = last_column(from, to.first(middle), band, false).distances();
-        const auto behind = last_column(from, to.subspan(middle), band, true).distances();
+        const auto after = last_column(from, to.subspan(middle), band, true).distances();
         size_t best = 0;
         for (size_t i = 0; i < ahead.size(); ++i)
-            if (ahead[i] + behind[from.size() - i] < ahead[best] + behind[from.size() - best])
+            if (ahead[i] + after[from.size() - i] < ahead[best] + after[from.size() - best])
                 best = i;
         align_into(from.first(best), to.first(middle), ahead[best], edits);
-        align_into(from.subspan(best), to.subspan(middle), behind[from.size() - best], edits);
+        align_into(from.subspan(best), to.subspan(middle), after[from.size() - best], edits);
     }
     append(edits, trimmed.tail, Edit::match);
 }

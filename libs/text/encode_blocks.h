@@ -21,7 +21,7 @@ struct EncodedBlock {
 };
 
 struct EncodeBlocksOptions {
-    std::optional<int32_t> separator;  // goes in front of every document
+    std::optional<int32_t> separator;  // precedes every document
     std::string key;                   // of lines of JSON
     int jobs = 1;                      // threads; the ids do not depend on their number
 };
@@ -35,7 +35,7 @@ class BlockEncoder {
     BlockEncoder(const BlockEncoder&) = delete;
     BlockEncoder& operator=(const BlockEncoder&) = delete;
 
-    // nullopt behind the last block. Throws what encoding a block threw.
+    // nullopt after the last block. Throws what encoding a block threw.
     std::optional<EncodedBlock> next();
 
   private:

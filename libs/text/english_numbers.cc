@@ -21,7 +21,7 @@ enum class Kind {
     ten,         // twenty to ninety
     multiplier,  // a power of ten: hundred, thousand, ...
     ahead,       // a sign: minus
-    behind,      // a currency: dollars
+    unit,        // a currency: dollars
     percent,
     per,
     conjunction,  // and
@@ -87,7 +87,7 @@ Words make_words() {
         {"pound", "£"}, {"euro", "€"}, {"dollar", "$"}, {"cent", "¢"}};
     for (const auto& [name, symbol] : kCurrencies)
         for (const char* plural : {"", "s"})
-            words[std::string(name) + plural] = {Kind::behind, 0, "", symbol};
+            words[std::string(name) + plural] = {Kind::unit, 0, "", symbol};
     words["percent"] = {Kind::percent, 0, "", "%"};
     words["per"] = {Kind::per, 0, "", "%"};
     words["and"] = {Kind::conjunction, 0, ""};
@@ -132,8 +132,8 @@ class NumberReader {
     std::string read(const std::vector<std::string_view>& words);
 
   private:
-    // A number that may go on: whole, to be added to and multiplied, or digits and points that
-    // others are only put behind.
+    // A number that may continue: whole, to be added to and multiplied, or digits and points that
+    // others are appended to.
     struct Value {
         std::string digits;
         bool whole;
@@ -142,7 +142,7 @@ class NumberReader {
     void numeric(std::string_view word);
     void small(const Word& word);
     void multiplier(const Word& word);
-    void behind(std::string_view text, const Word& word);
+    void unit(std::string_view text, const Word& word);
     void special(std::string_view text, const Word& word);
 
     Value joined(const Word& word) const;
@@ -172,7 +172,7 @@ void NumberReader::write_value(std::string_view suffix) {
     if (value_) write(value_->digits + std::string(suffix));
 }
 
-// Digits behind what there is; a whole zero gives way to them.
+// Appends digits to the value; a whole zero is replaced by them.
 void NumberReader::append(const std::string& digits) {
     const bool nothing = !value_ || (value_->whole && value_->digits == "0");
     value_ = Value{(nothing ? "" : value_->digits) + digits, false};
@@ -191,7 +191,7 @@ void NumberReader::numeric(std::string_view word) {
     value_ = whole ? Value{*whole, true} : Value{std::string(digits), false};
 }
 
-// What there is with one to nineteen, or twenty to ninety, added or put behind.
+// The value with one to nineteen, or twenty to ninety, added or appended.
 NumberReader::Value NumberReader::joined(const Word& word) const {
     const std::string digits = std::to_string(word.value);
     if (!value_) return {digits, true};
@@ -233,9 +233,9 @@ void NumberReader::multiplier(const Word& word) {
 }
 
 // Currencies and percent, which only a number makes symbols of.
-void NumberReader::behind(std::string_view text, const Word& word) {
+void NumberReader::unit(std::string_view text, const Word& word) {
     if (!value_) return write(text);
-    if (word.kind == Kind::behind) {
+    if (word.kind == Kind::unit) {
         prefix_ = word.symbol;
         return write_value();
     }
@@ -300,10 +300,10 @@ std::string NumberReader::read(const std::vector<std::string_view>& words) {
                 else
                     write(text);
                 break;
-            case Kind::behind:
+            case Kind::unit:
             case Kind::percent:
             case Kind::per:
-                behind(text, word);
+                unit(text, word);
                 break;
             case Kind::conjunction:
             case Kind::repeat:

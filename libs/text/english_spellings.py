@@ -5,7 +5,7 @@ Run from the repository's root, with openai-whisper installed:
     python libs/text/english_spellings.py
 
 A word of the list is its beginning, the letters that differ, and its ending: the table has a row for
-each pair of differing letters, and words of one beginning stand together.
+each pair of differing letters, and words of one beginning are together.
 """
 import collections
 import json
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH = 90
 HEADER = """\
 // Made by english_spellings.py: do not edit. Each row: British letters, American letters, and the
-// words that hold them, BEGINNING~ENDING,ENDING,... with the letters where ~ stands.
+// words that hold them, BEGINNING~ENDING,ENDING,... with the letters in place of ~.
 // Source of the word list: openai/whisper, whisper/normalizers/english.json (MIT, Copyright (c)
 // 2022 OpenAI), after https://www.tysto.com/uk-us-spelling-list.html. Its slips are kept, so that
 // texts come out alike ("archeology</span>"); an entry with spaces inside, which no word equals,

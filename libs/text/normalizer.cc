@@ -11,7 +11,7 @@
 namespace hark {
 namespace {
 
-// Python's re.sub(OPEN[^CLOSE]*CLOSE, "") without its quadratic time where nothing closes.
+// Python's re.sub(OPEN[^CLOSE]*CLOSE, "") without its quadratic time if nothing closes.
 std::string remove_enclosed(std::string_view text, const char* open, const char* close,
                             bool also_empty) {
     std::string out;
@@ -138,7 +138,7 @@ std::vector<Replacement> contraction_steps() {
         {"shoulda", "should have"}, {"ma'am", "madam"},
     };
     for (const auto& [word, with] : kWords) add_word(word, with);
-    // Titles keep the space that stood behind their period, and gain one.
+    // Titles keep the space after their period, and gain one.
     const std::pair<const char*, const char*> kTitles[] = {
         {"mr", "mister"},       {"mrs", "missus"},         {"st", "saint"},
         {"dr", "doctor"},       {"prof", "professor"},     {"capt", "captain"},

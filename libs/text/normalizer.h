@@ -12,10 +12,10 @@ struct BasicNormalizerOptions {
     bool split_letters = false;      // every grapheme a word, for scripts without spaces
 };
 
-// For any language: lower case, without what stands in brackets, symbols and punctuation as spaces.
+// For any language: lower case, without text in brackets, symbols and punctuation as spaces.
 std::string normalize_basic(std::string_view text, const BasicNormalizerOptions& options = {});
 
-// For English: besides, contractions and titles spelt out, numbers in digits, American spellings.
+// For English: also contractions and titles spelt out, numbers in digits, American spellings.
 std::string normalize_english(std::string_view text);
 
 }  // namespace hark

@@ -1,4 +1,4 @@
-// Pairs of tokens that merge, to be looked up millions of times a second.
+// Pairs of tokens that merge, to be looked up millions of times per second.
 #pragma once
 
 #include <bit>

@@ -50,7 +50,7 @@ void Regex::for_each_match(std::string_view text,
                                       reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
                                       PCRE2_NO_UTF_CHECK, match.get(), nullptr);
         if (found == PCRE2_ERROR_NOMATCH) return;
-        require(found > 0, "a pattern fails behind byte ", at, ": ", message_of(found));
+        require(found > 0, "a pattern fails after byte ", at, ": ", message_of(found));
         const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(match.get());
         for (size_t i = 0; i < groups.size(); ++i)
             groups[i] = static_cast<int>(i) < found && ends[2 * i] != PCRE2_UNSET

@@ -14,7 +14,7 @@ namespace hark {
 #define HARK_RE_SPACES                                                       \
     "\\x{9}-\\x{d}\\x{1c}-\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}" \
     "\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
-// \b ahead of and behind a word. Spelt out: which marks are part of a word differs between Python
+// \b before and after a word. Spelt out: which marks are part of a word differs between Python
 // and versions of PCRE2.
 #define HARK_RE_BEGIN "(?<![\\p{L}\\p{N}_])"
 #define HARK_RE_END "(?![\\p{L}\\p{N}_])"
@@ -31,11 +31,11 @@ class Regex {
     // re.sub: every match from left to right, none overlapping, replaced. `text` is valid UTF-8,
     // and the pattern never matches nothing.
     std::string replace(std::string_view text, const Replace& replacement) const;
-    // `replacement` is literal but for \1 to \9.
+    // `replacement` is literal except for \1 to \9.
     std::string replace(std::string_view text, std::string_view replacement) const;
     // re.fullmatch: whether the pattern takes all of the text.
     bool matches(std::string_view text) const;
-    // re.split: what stands between the matches.
+    // re.split: the text between the matches.
     std::vector<std::string_view> split(std::string_view text) const;
 
   private:

@@ -64,7 +64,7 @@ class SentencepieceTokenizer : public Tokenizer {
         std::vector<int> found_;
     };
 
-    // The library drops the space that it put in front of a text, so it must see where one begins.
+    // The library drops the space that it put before a text, so it must see where one begins.
     class Decoding : public Decoder {
       public:
         explicit Decoding(const SentencePieceProcessor& processor) : processor_(processor) {}

@@ -12,7 +12,7 @@
 
 namespace hark {
 
-// A tokenizer from a model file's bytes. A text is encoded whole: what stands at its end may change
+// A tokenizer from a model file's bytes. A text is encoded whole: its end may change
 // the ids at its beginning. Invalid UTF-8 is seen as U+FFFD. Throws Error beginning with `where`
 // where the bytes are no such model.
 std::unique_ptr<Tokenizer> load_sentencepiece(std::string_view model, const std::string& where);

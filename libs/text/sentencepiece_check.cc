@@ -69,9 +69,9 @@ uint32_t number_at(std::string_view bytes, size_t i) {
     return value;
 }
 
-// A number of bytes, a double array of so many bytes, strings that each end in a zero byte. A step
-// goes from a unit to the one at its index ^ its offset ^ a byte of the text, and to the value of a
-// leaf, which is a place among the strings.
+// A number of bytes, a double array of that many bytes, strings that each end in a zero byte. A
+// step goes from a unit to the one at its index ^ its offset ^ a byte of the text, and to the value
+// of a leaf, which is a place among the strings.
 bool is_sound_table(std::string_view table) {
     if (table.empty()) return true;
     if (table.size() < 4) return false;

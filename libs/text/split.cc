@@ -60,7 +60,7 @@ const Block& block_of(char32_t code_point) {
     return *block;
 }
 
-// The class of what begins at `at`; moves `at` behind it.
+// The class of what begins at `at`; moves `at` past it.
 inline CharClass next_class(std::string_view text, size_t& at) {
     const auto lead = static_cast<unsigned char>(text[at]);
     if (lead < 0x80) return ++at, kAscii[lead];
@@ -77,7 +77,7 @@ size_t contraction_at(std::string_view text, size_t at) {
     return two ? 3 : 0;
 }
 
-// The code point that ends the text before `end`, U+FFFD where none does; moves `end` to its start.
+// The code point that ends the text before `end`, U+FFFD if none does; moves `end` to its start.
 char32_t previous_code_point(std::string_view text, size_t& end) {
     size_t begin = end - 1;
     while (begin > 0 && end - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80)
@@ -106,7 +106,7 @@ size_t word_end(std::string_view text, size_t at) {
     size_t end = at;
     CharClass run = next_class(text, end);
     if (run != CharClass::space || (text[at] == ' ' && end < text.size())) {
-        // A word with the one space in front of it, if there is one.
+        // A word with the one space before it, if there is one.
         const CharClass first = run == CharClass::space ? next_class(text, end) : run;
         if (first != CharClass::space) {
             for (size_t next = end; next < text.size(); end = next)
@@ -115,7 +115,7 @@ size_t word_end(std::string_view text, size_t at) {
         }
     }
     // White space: all of it at the end of the text, else without the last, which belongs to the
-    // word behind it or, where it cannot, is a word of its own.
+    // next word or, if it cannot, is a word of its own.
     size_t last = at;
     for (size_t next = end = at; next < text.size(); end = next) {
         if (next_class(text, next) != CharClass::space) return last > at ? last : end;
@@ -134,24 +134,24 @@ std::vector<std::string_view> split_words(std::string_view text) {
     return words;
 }
 
-// A word has white space at its front only, and beyond that characters of one class, but for the
+// A word has white space at its front only, and beyond that characters of one class, except for the
 // contractions. So it ends wherever a character that is no white space is followed by one of
 // another class, unless the first is an apostrophe. What looks further than its own end is white
-// space in front of a word, which such a place is not, and an apostrophe.
+// space before a word, which such a place is not, and an apostrophe.
 size_t last_word_cut(std::string_view text) {
     if (text.empty()) return 0;
     size_t at = text.size();
     // The last bytes may be the beginning of a code point, so the search begins at an ASCII one or
     // one that is whole.
-    char32_t behind = previous_code_point(text, at);
+    char32_t after = previous_code_point(text, at);
     while (at > 0) {
         size_t before = at;
         const char32_t code_point = previous_code_point(text, before);
         const CharClass here = class_of(code_point);
         if (here != CharClass::space && code_point != '\'' && code_point != 0xFFFD &&
-            behind != 0xFFFD && class_of(behind) != here)
+            after != 0xFFFD && class_of(after) != here)
             return at;
-        behind = code_point;
+        after = code_point;
         at = before;
     }
     return 0;

@@ -54,7 +54,7 @@ class TokenFile {
 };
 
 // Reads a token file from a stream, which need not seek. Throws Error where TokenFile does; that
-// the stream ends too early or goes on too long shows at its end.
+// the stream is too short or too long shows at its end.
 class TokenReader {
   public:
     explicit TokenReader(ByteReader& in);
@@ -70,7 +70,7 @@ class TokenReader {
     std::vector<char> bytes_;
 };
 
-// Writes a token file to a descriptor that can seek, from where it stands. Until finish() its
+// Writes a token file to a descriptor that can seek, from its offset on. Until finish() its
 // header is zeros, so that a file of a run that broke is not taken for whole.
 class TokenWriter {
   public:
@@ -86,7 +86,7 @@ class TokenWriter {
     int fd_;
     std::string name_;
     TokenHeader header_;
-    int64_t begin_;  // where the header stands
+    int64_t begin_;  // the header's offset
     ByteWriter out_;
     std::vector<char> bytes_;
 };

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a header can be put right behind what follows it: on a pipe it cannot, and where all is
-// appended not either.
+// Whether a header can be rewritten after the ids: on a pipe it cannot, nor if every write is
+// an append.
 bool can_patch(int fd) {
     struct stat info {};
     return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && ::lseek(fd, 0, SEEK_CUR) >= 0 &&
@@ -80,7 +80,7 @@ class ShardSink : public TokenSink {
         fs::create_directories(options_.directory, failed);
         require(fs::is_directory(options_.directory), options_.directory,
                 ": cannot make this directory: ", failed.message());
-        // Those of a longer run would stand behind the new ones and be read with them.
+        // Those of a longer run would follow the new ones and be read with them.
         for (const auto& entry : fs::directory_iterator(options_.directory))
             require(!is_shard(entry.path().filename().string()), entry.path().string(),
                     ": a shard of an earlier run; remove its shards, or choose another ",
@@ -126,7 +126,7 @@ class ShardSink : public TokenSink {
     int64_t filled_ = 0;  // of the shard that is being written
 };
 
-// A line a document.
+// A line per document.
 class IdsTextSink : public TokenSink {
   public:
     void write(std::span<const int32_t> ids) override {
@@ -199,7 +199,7 @@ void TokenOutputOptions::flags(Flags& flags) {
     flags.add("shard-tokens", shard_tokens, "N tokens a shard", 1, kMaxFileTokens);
     flags.add("shard-name", shard_name, "NAME of the shards");
     flags.add_name("val", val, "FILE for the tokens that are held out for validation");
-    flags.add("val-block", val_block, "N tokens a block of those", 1, kMaxFileTokens);
+    flags.add("val-block", val_block, "N tokens per block of those", 1, kMaxFileTokens);
     flags.add("val-every", val_every, "N blocks of which the last is held out", 2, 1'000'000);
 }
 

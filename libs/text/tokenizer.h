@@ -18,7 +18,7 @@ class Tokenizer {
     class Encoder {
       public:
         virtual ~Encoder() = default;
-        // Appends the ids of the next part of a text, which `begins` it or goes on with it. Parts
+        // Appends the ids of the next part of a text, which `begins` it or continues it. Parts
         // laid end to end have the ids of the whole where last_cut() cut them.
         virtual void encode(std::string_view part, std::vector<int32_t>& ids, bool begins) = 0;
     };
@@ -42,7 +42,7 @@ class Tokenizer {
     virtual int32_t vocab_size() const = 0;
     // The token between documents: <|endoftext|>, else </s>.
     virtual std::optional<int32_t> end_of_text() const = 0;
-    // Where a text that goes on can be cut, at the latest; 0 where it must not be cut.
+    // The last place where a text that continues can be cut; 0 if it must not be cut.
     virtual size_t last_cut(std::string_view text) const = 0;
     virtual std::unique_ptr<Encoder> encoder() const = 0;
     virtual std::unique_ptr<Decoder> decoder() const = 0;

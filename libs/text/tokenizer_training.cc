@@ -89,9 +89,9 @@ void train_pieces(const TrainingOptions& options, Texts& texts, const std::strin
 
 void TrainingOptions::flags(Flags& flags) {
     flags.add("train-vocab", vocab,
-              "N tokens: train a tokenizer of so many on the text instead, into --output-dir; of "
+              "N tokens: train a tokenizer of that many on the text instead, into --output-dir; of "
               "the kind "
-              "bytes, 256 of them are the bytes, and <|endoftext|> is one more behind them",
+              "bytes, 256 of them are the bytes, and <|endoftext|> is one more after them",
               0, 1'000'000);
     flags.add("train-kind", kind, {"bytes", "unigram", "bpe"},
               "what is trained: byte-level BPE, or a sentencepiece model");

@@ -20,10 +20,10 @@ struct TrainingOptions {
     void check() const;
 };
 
-// Reads all of `paths` and writes into `directory`, which is made where there is none: for the kind
-// `bytes` tokenizer.json, vocab.json, merges.txt and tokenizer_config.json, as transformers read
-// them; for the kinds of sentencepiece tokenizer.model. Throws Error where there is no text, or too
-// little for the vocabulary, and nothing is written.
+// Reads all of `paths` and writes into `directory`, which is made if it does not exist: for the
+// kind `bytes` tokenizer.json, vocab.json, merges.txt and tokenizer_config.json, as transformers
+// read them; for the kinds of sentencepiece tokenizer.model. Throws Error if there is no text, or
+// too little for the vocabulary, and nothing is written.
 void train_tokenizer(const TrainingOptions& options, const DocumentOptions& documents,
                      const std::vector<std::string>& paths, const std::string& directory,
                      Console& console);

@@ -18,9 +18,9 @@ struct Transcript {
 
 // The transcripts of lines as whisper-transcribe writes them with --format jsonl, or of any objects
 // with a `source` and a `text` (or an `error`): in the order in which each source first comes, the
-// texts of its lines joined. A space comes between where there is none, but beside scripts that are
-// written without spaces. What is wrong with a line goes to `problems`, beginning with `where` and
-// the line's number, and the others are read all the same.
+// texts of its lines joined. A space comes between if there is none, except next to scripts that
+// are written without spaces. What is wrong with a line goes to `problems`, beginning with `where`
+// and the line's number, and the others are read all the same.
 std::vector<Transcript> parse_transcripts(std::string_view lines, const std::string& where,
                                           std::vector<std::string>& problems);
 

@@ -19,14 +19,14 @@ std::string lower_case(std::string_view text);
 std::string nfkd(std::string_view text);
 std::string nfkc(std::string_view text);
 
-// The general category's first letter: L, M, N, P, S, Z or C (also where nothing is assigned).
+// The general category's first letter: L, M, N, P, S, Z or C (also if nothing is assigned).
 char category_class(char32_t code_point);
 bool is_nonspacing_mark(char32_t code_point);  // category Mn
 bool is_space(char32_t code_point);            // str.isspace()
 // The value of a decimal digit (category Nd) of any script, -1 for everything else.
 int digit_value(char32_t code_point);
 
-// str.split(): what stands between runs of white space; views into the text.
+// str.split(): the text between runs of white space; views into the text.
 std::vector<std::string_view> words_of(std::string_view text);
 // Extended grapheme clusters (UAX #29), laid end to end they are the text; views into it.
 std::vector<std::string_view> grapheme_clusters(std::string_view text);

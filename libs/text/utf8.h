@@ -33,7 +33,7 @@ size_t count_code_points(std::string_view text);
 // Appends one code point's bytes.
 void append_code_point(std::string& text, char32_t code_point);
 
-// The code point that begins at `at`, in valid UTF-8; moves `at` behind it.
+// The code point that begins at `at`, in valid UTF-8; moves `at` past it.
 char32_t next_code_point(std::string_view text, size_t& at);
 
 }  // namespace hark

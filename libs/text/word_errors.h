@@ -34,7 +34,7 @@ struct Comparison {
     ErrorCounts counts;
 };
 
-// Words are what stands between white space; characters are code points of the words with single
+// Words are separated by white space; characters are code points of the words with single
 // spaces between.
 Comparison compare_words(std::string_view reference, std::string_view hypothesis);
 

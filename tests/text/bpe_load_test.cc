@@ -166,7 +166,7 @@ TEST_F(BpeLoad, BrokenLlmcTokenizersAreNamed) {
     expect_refused(llmc_tokenizer(tokens, 2, 257), "among 257 tokens, found 257");
     expect_refused(llmc_tokenizer(tokens, 1, 0), "among 257 tokens, found 50256");
     tokens[7] = "a";
-    expect_refused(llmc_tokenizer(tokens, 2, 256), "token 97 stands twice");
+    expect_refused(llmc_tokenizer(tokens, 2, 256), "token 97 is there twice");
 }
 
 TEST_F(BpeLoad, OtherFilesAreNamed) {
