@@ -2,6 +2,7 @@
 # Checks the pages of docs/ and the READMEs, and prints FILE:LINE: what is wrong; exit 1 if anything is.
 #   - A table with measured figures has a source: [1] in the table or in the paragraph directly above it.
 #   - Each [n] is an entry "[n] ..." of the page's section "## Sources", and each entry is cited.
+#   - A link to a file of the tree leads to one.
 #   - A line has at most 120 columns, except in tables, code and Sources (URLs and commands are not cut).
 # Arguments are pages to check instead of all: tests/sources.sh docs/performance.md
 set -euo pipefail
@@ -10,9 +11,10 @@ cd "$(dirname "$0")/.."
 if [ $# -gt 0 ]; then
     pages=("$@")
 else
-    mapfile -t pages < <(git ls-files 'docs/*.md' '*README.md')
+    mapfile -t pages < <(git ls-files 'docs/*.md' '*README.md' | grep -v '^docs/style.md$')
 fi
 
+failed=0
 for page in "${pages[@]}"; do
     awk -v page="$page" '
         function report(line, text) { print page ":" line ": " text; failed = 1 }
@@ -58,5 +60,9 @@ for page in "${pages[@]}"; do
             for (n in source) if (!(n in cited)) report(source[n], "[" n "] is not cited")
             exit failed
         }' "$page" || failed=1
+    links="$(grep -oE '\]\([^)# ]+' "$page" | cut -c3- | grep -v '^http' || [ $? -eq 1 ])"
+    for link in $links; do
+        [ -e "$(dirname "$page")/$link" ] || { echo "$page: a link to $link, which is not there"; failed=1; }
+    done
 done
-exit "${failed:-0}"
+exit $failed
