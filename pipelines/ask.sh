@@ -1,31 +1,71 @@
 #!/usr/bin/env bash
-# Speech to prompt to answer.
+# Usage: hark ask [OPTION]... RECORDING QUESTION
+# Asks a language model about what is said in a recording.
 #
-#   usage: pipelines/ask.sh RECORDING [TEMPLATE [WHISPER-MODEL [GPT-MODEL]]]
-#          pipelines/ask.sh question.mp3 'Question: {} Answer:' ~/models/whisper-small/ demo
+# A QUESTION with {} in it is the whole prompt: {} stands for what is said.
+# Otherwise the prompt is what is said, the question, and "Answer:".
 #
-# {} in the template stands for what was said; without models, the demonstration models. The tools
-# on the PATH are taken, or those of this source tree's build/bin.
+# Options:
+#   -m, --model MODEL          language model: a name or a path
+#       --whisper-model MODEL  Whisper model that transcribes the recording
+#   -l, --language NAME        language that is spoken; default: detected
+#       --max-tokens N         length of the answer
+#       --show-pipe            print the pipe that would run, and run nothing
+#   -h, --help                 print this and exit
 #
-#   recording -> audio-decode -> mel -> whisper-transcribe -> template -> gpt-generate
-set -euo pipefail
-. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+# All options of gpt-generate are taken: see its --help.
+#
+# Examples:
+#   hark ask meeting.mp3 'What was decided?'
+#   hark ask talk.mp3 'Summary of this talk: {} In short:' --max-tokens 100
+#   hark ask talk.mp3 'Who speaks?' --whisper-model small --model gpt2-xl
+set -uo pipefail
+script="hark ask"
+here="$(dirname "${BASH_SOURCE[0]}")"
+. "$here/recordings.sh"
+. "$here/flags.sh"
+. "$here/help.sh"
 help_if_asked "$@"
-# No flags: the names of recording and models come in their order.
-[ $# -ge 1 ] && [ $# -le 4 ] && [[ "$1" != -* && "${3:-}" != -* && "${4:-}" != -* ]] || {
-    echo "usage: $0 RECORDING [TEMPLATE [WHISPER-MODEL [GPT-MODEL]]]" >&2
-    exit 2
+use_tools || exit
+
+words_given=() show_pipe="" generator=()
+parse() {
+    learn_flags gpt-generate
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --help | -h) show_help ;;
+            --whisper-model | --language | -l)
+                [ -n "${2:-}" ] || wrong "$1: expected a value" ;;&
+            --whisper-model) transcriber+=(--model "$2") && shift ;;
+            --language | -l) transcriber+=(--language "$2") && shift ;;
+            --show-pipe) show_pipe=yes ;;
+            --) shift && words_given+=("$@") && break ;;
+            -?*)
+                take_flag "$@" || { refuse_flag gpt-generate "$1"; exit; }
+                shift $((${#words[@]} - 1))
+                [ "$flag" != --prompt ] || wrong "--prompt: give the QUESTION as an argument"
+                generator+=("${words[@]}")
+                ;;
+            *) words_given+=("$1") ;;
+        esac
+        shift
+    done
+    [ ${#words_given[@]} -eq 2 ] ||
+        wrong "expected a recording and a question, got ${#words_given[@]} arguments"
 }
-template="${2:-}"
-[ -n "$template" ] || template='{}'
-[[ "$template" == *'{}'* ]] || {
-    echo "ask.sh: expected {} in the template, where what was said belongs; found '$template'" >&2
-    exit 2
+
+parse "$@"
+add_inputs "${words_given[0]}"
+prompt="${words_given[1]}"
+[[ "$prompt" == *'{}'* ]] || prompt=$'{}\n\nQuestion: '"$prompt"$'\nAnswer:'
+generator=(gpt-generate "${generator[@]}" --prompt "$prompt")
+check_pipe || exit
+[ -z "$show_pipe" ] || {
+    show_stages "$(pipe_of)" "tr '\\n' ' '" "$(quoted "${generator[@]}")"
+    exit
 }
-PATH="$PATH:$(cd "$(dirname "$0")/.." && pwd)/build/bin"
-command -v gpt-generate >/dev/null || {
-    echo "ask.sh: the tools are not built: run pipelines/demo.sh first" >&2
-    exit 1
-}
-audio-decode "$1" | mel | whisper-transcribe --model "${3:-demo}" | tr '\n' ' ' |
-    gpt-generate --model "${4:-demo}" --prompt "$template"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+# A recording that fails is not asked about.
+run_pipe > "$work/text" || exit
+tr '\n' ' ' < "$work/text" | "${generator[@]}"

@@ -1,158 +1,115 @@
 #!/usr/bin/env bash
-# Many recordings on a rented machine: one pipeline that keeps its GPU busy, and that can be killed
-# and run again at any time. For a folder at home, beside whose recordings the transcripts belong,
-# transcribe.sh is simpler.
+# Usage: hark batch [OPTION]... --output-dir DIR [FOLDER|FILE]...
+# Transcribes many recordings with one pipe, which keeps a GPU busy.
 #
-#   usage: pipelines/batch.sh --output DIR [OPTION]... [FOLDER|FILE]... [-- OPTION...]
-#          pipelines/batch.sh --output out --price 3.5 ~/lectures -- --model ~/models/large-v3/
-#          find /data -name '*.wav' | pipelines/batch.sh --output out --list - -- --model demo
+# FOLDER/a/b.mp3 becomes DIR/a/b.srt and DIR/a/b.txt, a FILE DIR/NAME.srt and
+# DIR/NAME.txt. Recordings that have their files are skipped: after a kill or
+# the loss of the machine the same command continues. Those that failed are in
+# DIR/failed.tsv, a line each: path, tab, error. They are skipped too until they
+# change, unless --retry is given.
 #
-#   --output DIR    where the transcripts go: FOLDER/a/b.mp3 becomes DIR/a/b.srt, a FILE DIR/NAME.srt
-#   --list FILE     reads more folders and files from FILE, a line each; - is standard input
-#   --format F,...  what to write, as whisper-transcribe has it [srt,text]
-#   --retry         tries again what failed in the run before
-#   --price DOLLARS that an hour of the machine costs: says how much audio a dollar transcribes
-#   --shard N       recordings that one audio-decode is given [200]
-#   --jobs N        recordings that it decodes at a time [its own choice]
-#   -- OPTION...    whisper-transcribe's; --batch 128 is 1.6 times as fast on a large GPU with large-v3
+# Options:
+#   -o, --output-dir DIR   where the transcripts are written
+#   -m, --model MODEL      Whisper model: a name or a path
+#   -f, --format F,...     text, srt, vtt, json, ...; default: srt,text
+#       --list FILE        read more folders and files from FILE, one per line;
+#                          - is standard input
+#       --retry            try again what failed before
+#       --price DOLLARS    per hour of the machine: prints what a dollar gives
+#       --shard N          recordings per audio-decode; default: 200
+#       --jobs N           recordings decoded at a time; default: audio-decode's
+#       --show-pipe        print the pipe that would run, and run nothing
+#   -h, --help             print this and exit
 #
-# A recording is finished when all its transcripts are there, none older than itself; each gets its
-# name only when it is whole. Finished ones are skipped, so after a kill or the loss of the machine
-# the same command goes on. Those that failed are in DIR/failed.tsv, a line each: the path, a tab,
-# the error; without --retry they are skipped until they change. SIGTERM, SIGINT or SIGHUP stops at
-# once. Recordings that differ in their ending alone keep it (a.mp3.srt, a.wav.srt); others that
-# would write the same file, and paths that have a tab or a newline or are not UTF-8, are refused.
-# The exit status is 0 where all are done, 1 where something failed, 2 where the command line was
-# wrong, 128 and the signal's number where one came.
+# All options of whisper-transcribe are taken, and those of audio-decode: see
+# their --help. On a large GPU --batch-size 128 is 1.6 times as fast with large-v3.
 #
-#   audio-decode SHARD, audio-decode SHARD, ... -> mel -> whisper-transcribe -> DIR/.hark -> DIR
+# Examples:
+#   hark batch -o out ~/lectures --model large-v3
+#   hark batch -o out ~/lectures --model large-v3 --price 3.5 --format vtt
+#   find /data -name '*.wav' | hark batch -o out --list - --model small
 set -uo pipefail
 export LC_ALL=C.UTF-8
-script=batch.sh
-. "$(dirname "${BASH_SOURCE[0]}")/recordings.sh"
-. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+script="hark batch"
+here="$(dirname "${BASH_SOURCE[0]}")"
+. "$here/recordings.sh"
+. "$here/flags.sh"
+. "$here/help.sh"
+help_if_asked "$@"
 
-say() { echo "$script: $*" >&2; }
-die() { say "$@"; exit 1; }
-wrong() { say "$*; try $0 --help"; exit 2; }
-
-output="" list="" formats=srt,text price="" shard=200 jobs="" retry="" inputs=() options=()
-endings=()                # of the transcripts: srt, txt
-recordings=()             # all that were asked for
-declare -A target=()      # of a recording: its transcripts' path without the format's ending
+output="" list="" formats=srt,text price="" shard=200 retry="" show_pipe=""
 declare -A state=()       # of a recording: there, transcribed, failed, or not set
 declare -A reason=()      # of one that failed
 todo=()                   # those without a state
-transcribed=0             # in this run,
+transcribed=0 broken=0    # in this run,
 hundredths=0              # of a second of audio
 next_word=60              # at which of its seconds it says how far it is
 pipeline="" stopped=""    # its process group; the exit status of a run that was stopped
 
 parse() {
+    learn_flags whisper-transcribe audio-decode
     while [ $# -gt 0 ]; do
         case "$1" in
-            --output | --list | --format | --price | --shard | --jobs)
+            --list | --price | --shard)
                 [ $# -ge 2 ] || wrong "$1: expected a value" ;;&
-            --output) output="$2" && shift ;;
             --list) list="$2" && shift ;;
-            --format) formats="$2" && shift ;;
             --price) price="$2" && shift ;;
             --shard) shard="$2" && shift ;;
-            --jobs) jobs="$2" && shift ;;
             --retry) retry=yes ;;
-            --) shift && options=("$@") && break ;;
+            --show-pipe) show_pipe=yes ;;
+            --) shift && add_inputs "$@" && break ;;
             --help | -h) show_help ;;
-            -*) wrong "'$1' is not one of its options; whisper-transcribe's go behind --" ;;
-            *) inputs+=("$1") ;;
+            -?*)
+                take_flag "$@" || { refuse_flag whisper-transcribe "$1"; exit; }
+                shift $((${#words[@]} - 1))
+                case "$flag" in
+                    --output-dir) [ -n "$value" ] || wrong "$flag: expected a folder"; output="$value" ;;
+                    --format) formats="$value" ;;
+                    --summary | --live) wrong "$flag: not an option of this command" ;;
+                    *) pass_flag ;;
+                esac
+                ;;
+            *) add_inputs "$1" ;;
         esac
         shift
     done
-    [ -n "$output" ] || wrong "expected --output DIR"
+    [ -n "$output" ] || wrong "--output-dir is required"
     [ ${#inputs[@]} -gt 0 ] || [ -n "$list" ] || wrong "expected a folder, a file or --list FILE"
-    [[ "$shard" =~ ^[1-9][0-9]{0,5}$ ]] || wrong "--shard: expected 1 or more, found '$shard'"
-    [[ "$jobs" =~ ^([1-9][0-9]{0,2})?$ ]] || wrong "--jobs: expected 1 or more, found '$jobs'"
+    [[ "$shard" =~ ^[1-9][0-9]{0,5}$ ]] || wrong "--shard: expected 1 or more, got '$shard'"
     [[ "$price" =~ ^([0-9]+\.?[0-9]*|\.[0-9]+)?$ && "$price" != [0.] && ! "$price" =~ ^0+\.?0*$ ]] ||
-        wrong "--price: expected dollars an hour, found '$price'"
-    local format
-    for format in ${formats//,/ }; do
-        case "$format" in
-            text) endings+=(txt) ;;
-            srt | vtt | ass | tsv | csv | json | jsonl) endings+=("$format") ;;
-            audacity) endings+=(audacity.txt) ;;
-            *) wrong "--format: expected text, srt, vtt, ass, tsv, csv, audacity, json or jsonl, found '$format'" ;;
-        esac
-    done
-    [ ${#endings[@]} -gt 0 ] || wrong "--format: expected at least one"
-}
-
-# add PATH NAME: a recording whose transcripts are called by NAME within the output folder.
-add() {
-    [[ "$1" != *[$'\t\n']* ]] || die "${1@Q}: expected a path without tab and newline"
-    [ -z "${target[$1]:-}" ] || return 0
-    target[$1]="$output/$2"
-    recordings+=("$1")
-}
-
-add_input() {
-    local input="$1" path
-    [[ "$input" != -* ]] || input="./$input"
-    if [ ! -d "$input" ]; then
-        add "$input" "${input##*/}"
-        return
-    fi
-    [[ "$input" == */ ]] || input="$input/"
-    while IFS= read -r -d '' path; do
-        add "$path" "${path#"$input"}"
-    done < <(find_recordings "$input")
+        wrong "--price: expected dollars per hour, got '$price'"
+    set_endings "$formats"
 }
 
 # All recordings, and what each one's transcripts are called.
 collect() {
-    local line path names=() bad
-    for line in "${inputs[@]}"; do
-        add_input "$line"
-    done
+    local line bad
     if [ -n "$list" ]; then
         [ "$list" != - ] || list=/dev/stdin
         [ -r "$list" ] || die "$list: cannot read this list"
         while IFS= read -r line || [ -n "$line" ]; do
-            [ -z "$line" ] || add_input "$line"
+            [ -z "$line" ] || inputs+=("$line")
         done < "$list"
     fi
-    [ ${#recordings[@]} -gt 0 ] || die "no recordings there"
+    add_recordings "$output" "${inputs[@]}"
+    [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]:0:1}"): found no recordings"
+    for line in "${recordings[@]}"; do
+        [[ "$line" != *[$'\t\n']* ]] || die "${line@Q}: expected a path without tab and newline"
+    done
     bad="$(printf '%s\n' "${recordings[@]}" | grep -axvm1 '.*')"
     [ -z "$bad" ] || die "$bad: expected a path in UTF-8"
-
-    local -A owner=([$output/failed.tsv]="the list of failures")
-    for path in "${recordings[@]}"; do names+=("${target[$path]}"); done
-    name_transcripts "${names[@]}"
-    for path in "${recordings[@]}"; do
-        target[$path]="${stems[${target[$path]}]}"
-        for line in "${endings[@]}"; do
-            line="${target[$path]}.$line"
-            [ -z "${owner[$line]:-}" ] || die "$path: would write $line, as would ${owner[$line]}"
-            owner[$line]="$path"
-        done
-    done
+    name_transcripts "$output/failed.tsv"
 }
 
 # One run at a time works on an output folder; what a killed one left half-written goes.
 lock() {
     mkdir -p "$output/.hark" || exit 1
     exec {lock}> "$output/.hark/lock" || exit 1
-    flock -n "$lock" || die "$output: another batch.sh is at work on it"
+    flock -n "$lock" || die "$output: another hark batch is writing there"
     rm -rf "$output"/.hark/work.*
     work="$(mktemp -d "$output/.hark/work.XXXXXX")" || exit 1
     trap 'rm -rf "$work"' EXIT
     mkfifo "$work/summary" || exit 1
-}
-
-finished() {
-    local ending file
-    for ending in "${endings[@]}"; do
-        file="${target[$1]}.$ending"
-        [ -f "$file" ] && ! [ "$file" -ot "$1" ] || return 1
-    done
 }
 
 # What the runs before have done with each recording.
@@ -179,12 +136,12 @@ list_todo() {
     done
 }
 
-# feed PATH...: the audio of all, a shard after another, so that the transcriber never waits for
-# the next one to begin. A recording that is broken is told of in the stream.
+# feed PATH...: the audio of all, one shard after the other, so that the transcriber never waits for
+# the next one to begin. The stream says which recording is broken.
 feed() {
     local at status=0
     for ((at = 1; at <= $#; at += shard)); do
-        audio-decode ${jobs:+--jobs "$jobs"} "${@:at:shard}"
+        audio-decode "${decode[@]}" "${@:at:shard}"
         status=$?
         [ "$status" -le 1 ] || return "$status"
     done
@@ -206,6 +163,7 @@ settle() {
         [ -n "${target[$path]:-}" ] || continue
         if [ -n "$error" ]; then
             state[$path]=failed reason[$path]="${error#"$path: "}"
+            broken=$((broken + 1))
             for ending in "${endings[@]}"; do rm -f "$work/$file.$ending"; done
         elif publish "$file" "$path"; then
             state[$path]=transcribed
@@ -215,7 +173,7 @@ settle() {
             stop 1
         fi
         [ "$SECONDS" -lt "$next_word" ] || {
-            say "$transcribed of ${#recordings[@]} transcribed in this run so far"
+            say "$((${#recordings[@]} - ${#todo[@]} + transcribed + broken)) of ${#recordings[@]} done"
             next_word=$((SECONDS + 60))
         }
     done
@@ -229,12 +187,13 @@ transcribe() {
     # shellcheck disable=SC2094
     exec {both}<> "$work/summary" {lines}< "$work/summary" {out}> "$work/summary" {both}>&-
     rm -f "$work/statuses"
+    : > "$work/messages"
     set -m
     {
         feed "$@" | mel --mels "$mels" | whisper-transcribe --format "$formats" \
-            --output-dir "$work" --summary /dev/stdout "${options[@]}"
+            --output-dir "$work" --summary /dev/stdout "${transcriber[@]}"
         echo "${PIPESTATUS[*]}" > "$work/statuses"
-    } < /dev/null >&"$out" {out}>&- {lines}<&- {lock}>&- &
+    } < /dev/null >&"$out" 2> "$work/messages" {out}>&- {lines}<&- {lock}>&- &
     pipeline=$!
     set +m
     exec {out}>&-
@@ -244,8 +203,18 @@ transcribe() {
     exec {lines}<&-
     wait "$pipeline" 2> /dev/null
     pipeline=""
+    show_new_messages
     statuses="exit statuses of audio-decode, mel, whisper-transcribe: $(cat "$work/statuses" \
         2> /dev/null || echo none)"
+}
+
+# What the tools have said, without the errors of recordings, which the report has.
+show_new_messages() {
+    local path
+    for path in "${!reason[@]}"; do
+        printf '\t\t\t\t%s\n\t\t\t\t%s: %s\n' "${reason[$path]}" "$path" "${reason[$path]}"
+    done > "$work/errors"
+    show_messages "$work/messages" "$work/errors"
 }
 
 # stop STATUS: ends the pipeline, and with it the run.
@@ -254,23 +223,23 @@ stop() {
     [ -z "$pipeline" ] || kill -TERM -- "-$pipeline" 2> /dev/null
 }
 
-# A pipeline that broke in the middle has told of everything before the break. The recording behind
-# it may be why: it gets a pipeline of its own, and fails if that breaks while a tenth of a second
-# of silence passes. So each round settles one at least.
+# A pipeline that broke in the middle has settled everything before the break. The next recording
+# may be why: it gets a pipeline of its own, and fails if that breaks while a tenth of a second of
+# silence passes. So each round settles one at least.
 transcribe_all() {
     local suspect
-    check_transcriber 1 --format "$formats" --output-dir "$work" "${options[@]}" || exit
+    check_pipe --format "$formats" --output-dir "$work" || exit
     while [ ${#todo[@]} -gt 0 ] && [ -z "$stopped" ]; do
         transcribe "${todo[@]}"
         list_todo
         [ ${#todo[@]} -gt 0 ] || break
         [ -z "$stopped" ] || break
         suspect="${todo[0]}"
-        say "the pipeline broke ($statuses); going on with $suspect alone"
+        say "the pipe broke ($statuses); next: $suspect alone"
         transcribe "$suspect"
         if [ -z "${state[$suspect]:-}${stopped}" ]; then
-            check_transcriber 1600 "${options[@]}" || { stopped=1; break; }
-            state[$suspect]=failed reason[$suspect]="broke the pipeline ($statuses)"
+            check_transcriber 1600 "${transcriber[@]}" || { stopped=1; break; }
+            state[$suspect]=failed reason[$suspect]="broke the pipe ($statuses)"
         fi
         list_todo
     done
@@ -283,32 +252,52 @@ write_failures() {
     done > "$work/failed.tsv" && mv -fT "$work/failed.tsv" "$output/failed.tsv"
 }
 
+# report SECONDS: of the whole run.
 report() {
     local path failed=0 there=0
     for path in "${recordings[@]}"; do
         case "${state[$path]:-}" in
-            failed) failed=$((failed + 1)) && echo "  failed: $path: ${reason[$path]}" >&2 ;;
+            failed) failed=$((failed + 1)) && say "failed: $path: ${reason[$path]}" ;;
             there) there=$((there + 1)) ;;
         esac
     done
     say "$transcribed transcribed, $there already there, $failed failed, ${#todo[@]} left"
     [ "$failed" -eq 0 ] || say "the failed ones are in $output/failed.tsv; --retry tries them again"
-    [ "$transcribed" -eq 0 ] || awk -v audio="${hundredths}e-2" -v wall="$1" -v price="${price:-0}" 'BEGIN {
-        printf "batch.sh: %.3g hours of audio in %.3g hours: %.3g an hour",
-            audio / 3600, wall / 3600, audio / wall
-        if (price > 0) printf ", %.3g a dollar", audio / wall / price
-        print "" }' >&2
+    [ "$transcribed" -eq 0 ] || say "$(speed "$1")"
     [ "$failed" -eq 0 ] || [ -n "$stopped" ] || stopped=1
 }
 
-parse "$@"
+# speed SECONDS: "5.3 min of audio in 13.5 s: 24 x real time, 6.8 h of audio per dollar"
+speed() {
+    awk -v audio="${hundredths}e-2" -v wall="$1" -v price="${price:-0}" '
+        function time(s) { return s < 120 ? sprintf("%.1f s", s) : s < 7200 ? sprintf("%.1f min", s / 60) : sprintf("%.1f h", s / 3600) }
+        BEGIN {
+            printf "%s of audio in %s: %.3g x real time", time(audio), time(wall), audio / wall
+            if (price > 0) printf ", %.3g h of audio per dollar", audio / wall / price
+        }'
+}
+
+# The whole pipe, as a shell reads it.
+show_batch() {
+    local at feeds=""
+    check_pipe || exit
+    for ((at = 0; at < ${#todo[@]}; at += shard)); do
+        feeds+="$(quoted audio-decode "${decode[@]}" "${todo[@]:at:shard}"); "
+    done
+    [ ${#todo[@]} -le "$shard" ] && feeds="${feeds%; }" || feeds="{ $feeds}"
+    show_stages "$feeds" "$(quoted mel --mels "$mels")" \
+        "$(quoted whisper-transcribe "${transcriber[@]}" --format "$formats" --output-dir "$output")"
+}
+
 use_tools || exit
+parse "$@"
 began=$EPOCHREALTIME
 output="${output%/}"
 [[ "$output" != -* ]] || output="./$output"
 collect
-lock
+[ -n "$show_pipe" ] || lock
 recall
+[ -z "$show_pipe" ] || { [ ${#todo[@]} -eq 0 ] || show_batch; exit; }
 trap 'stop 143' TERM
 trap 'stop 130' INT
 trap 'stop 129' HUP

@@ -1,7 +1,7 @@
 # Sourced by the scripts that show the comment at their own top as their help.
 # shellcheck shell=bash
 
-# help_if_asked ARGUMENT...: answers --help or -h, where it is the first argument, and ends the script.
+# help_if_asked ARGUMENT...: answers --help or -h, if it is the first argument, and ends the script.
 help_if_asked() {
     case "${1:-}" in
         --help | -h) show_help ;;

@@ -1,20 +1,26 @@
-# Sourced by transcribe.sh and batch.sh: where the tools are and whether they take what they are
-# given, which recordings there are, and what their transcripts are called. They set `script`, the
-# name that messages begin with.
+# Sourced by the commands that transcribe recordings: where the tools are and whether they take what
+# they are given, which recordings there are, and what their transcripts are called. The commands
+# set `script`, the name that messages begin with.
 # shellcheck shell=bash disable=SC2154
 
-# use_tools: the tools on the PATH are taken, or those of this source tree's build/bin.
+say() { echo "$script: $*" >&2; }
+die() { say "$@"; exit 1; }
+wrong() { say "$*; try $script --help"; exit 2; }
+
+# use_tools: the tools on the PATH are taken, or those of this installation or source tree.
 use_tools() {
-    PATH="$PATH:$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/bin"
+    local here
+    here="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+    PATH="$PATH:$here/build/bin:${here%/*}/bin"
     command -v whisper-transcribe > /dev/null && return
-    echo "$script: whisper-transcribe is not built: run pipelines/demo.sh first" >&2
+    say "whisper-transcribe is not installed; build it with pipelines/demo.sh"
     return 1
 }
 
-# check_transcriber SAMPLES OPTION...: that much silence goes through the pipeline, so that a wrong
-# flag, model or language ends a run before its first recording, not once for each. One sample asks
-# for no window, so nothing is computed. Sets `mels` to what the model takes, or says what is wrong
-# and returns whisper-transcribe's status.
+# check_transcriber SAMPLES OPTION...: that much silence goes through the pipe, so that a wrong flag,
+# model or language ends a run before its first recording. One sample makes no window, so nothing is
+# computed. Sets `mels` to what the model takes, or says what is wrong and returns
+# whisper-transcribe's status.
 check_transcriber() {
     local bytes=$(($1 * 2)) said status
     shift
@@ -29,7 +35,7 @@ check_transcriber() {
     return "$status"
 }
 
-# find_recordings FOLDER: the paths of those in it and in its folders, each with a NUL behind it. The
+# find_recordings FOLDER: the paths of those in it and in its folders, each followed by a NUL. The
 # folder may be a link.
 find_recordings() {
     find -H "$1" -type f ! -path '*/.hark*/*' -regextype posix-extended -iregex \
@@ -37,22 +43,145 @@ find_recordings() {
         -print0 | sort -z
 }
 
-# name_transcripts PATH...: sets stems[PATH], to which transcripts add .srt or .txt: the path
-# without its ending or, where that is not its own (a.mp3 beside a.wav), as it is.
-declare -A stems=()
+endings=()           # of the transcripts: srt, txt
+recordings=()        # all that were asked for, each once
+declare -A target=() # of a recording: the path of its transcripts without their ending
+
+# set_endings FORMAT,...: sets `endings` to what the files of these formats end in.
+set_endings() {
+    local format
+    endings=()
+    for format in ${1//,/ }; do
+        case "$format" in
+            text) endings+=(txt) ;;
+            srt | vtt | ass | tsv | csv | json | jsonl) endings+=("$format") ;;
+            audacity) endings+=(audacity.txt) ;;
+            *) wrong "--format: unknown format '$format'" \
+                "(expected text, srt, vtt, ass, tsv, csv, audacity, json or jsonl)" ;;
+        esac
+    done
+    [ ${#endings[@]} -gt 0 ] || wrong "--format: expected at least one format"
+}
+
+# add_recordings OUTPUT INPUT...: the recordings of files and folders. Their transcripts are within
+# the folder OUTPUT, or if that is empty next to each recording.
+add_recordings() {
+    local output="$1" input path
+    shift
+    for input in "$@"; do
+        [[ "$input" != -* ]] || input="./$input"
+        if [ -d "$input" ]; then
+            [[ "$input" == */ ]] || input="$input/"
+            while IFS= read -r -d '' path; do
+                add_recording "$path" "${output:+$output/${path#"$input"}}"
+            done < <(find_recordings "$input")
+        else
+            add_recording "$input" "${output:+$output/${input##*/}}"
+        fi
+    done
+}
+
+# add_recording PATH [NAME]: a recording whose transcripts are called by NAME, or if that is empty
+# by the recording's own.
+add_recording() {
+    [ -z "${target[$1]:-}" ] || return 0
+    target[$1]="${2:-$1}"
+    recordings+=("$1")
+}
+
+# name_transcripts [FILE]: sets `target` to what the transcripts add .srt or .txt to: a path without
+# its ending, or the whole path if another recording differs from it in the ending alone (a.mp3,
+# a.wav). Two recordings that would write the same file, or FILE, end the run.
 name_transcripts() {
-    local path stem
-    local -A users=() whole=()
-    for path in "$@"; do
-        stem="$path"
-        [[ "${path##*/}" != ?*.* ]] || stem="${path%.*}"
-        stems[$path]="$stem"
-        whole[$path]=1
+    local path stem file
+    local -A users=() whole=() owner=()
+    [ $# -eq 0 ] || owner[$1]="the list of failures"
+    for path in "${recordings[@]}"; do
+        set_stem "${target[$path]}"
+        whole[${target[$path]}]=1
         users[$stem]=$((${users[$stem]:-0} + 1))
     done
-    for path in "$@"; do
-        stem="${stems[$path]}"
-        [ "$stem" != "$path" ] || continue
-        [ "${users[$stem]}" -eq 1 ] && [ -z "${whole[$stem]:-}" ] || stems[$path]="$path"
+    for path in "${recordings[@]}"; do
+        set_stem "${target[$path]}"
+        [ "${users[$stem]}" -gt 1 ] || {
+            [ "$stem" != "${target[$path]}" ] && [ -n "${whole[$stem]:-}" ]
+        } || target[$path]="$stem"
+        for file in "${endings[@]}"; do
+            file="${target[$path]}.$file"
+            [ -z "${owner[$file]:-}" ] || die "$path: would write $file, as would ${owner[$file]}"
+            owner[$file]="$path"
+        done
     done
+}
+
+# set_stem PATH: sets `stem` to the path without its ending. A name that begins with its only dot
+# has none.
+set_stem() {
+    stem="$1"
+    [[ "${1##*/}" != ?*.* ]] || stem="${1%.*}"
+}
+
+# finished RECORDING: all its transcripts are there, none older than itself.
+finished() {
+    local ending file
+    for ending in "${endings[@]}"; do
+        file="${target[$1]}.$ending"
+        [ -f "$file" ] && ! [ "$file" -ot "$1" ] || return 1
+    done
+}
+
+# The pipe of transcribe.sh and ask.sh: `inputs` through audio-decode with the options `decode`, and
+# whisper-transcribe with the options `transcriber`.
+inputs=() decode=() transcriber=() quiet=()
+
+# add_inputs INPUT...: none looks like a flag.
+add_inputs() {
+    local input
+    for input in "$@"; do
+        [[ "$input" != -?* ]] || input="./$input"
+        inputs+=("$input")
+    done
+}
+
+# pass_flag: the flag that take_flag found goes to its tool.
+pass_flag() {
+    if [ "$owner" = audio-decode ]; then decode+=("${words[@]}"); else transcriber+=("${words[@]}"); fi
+}
+
+# check_pipe OPTION...: both tools take their options; sets `mels`.
+check_pipe() {
+    local said
+    said="$(audio-decode "${decode[@]}" /dev/null 2>&1 > /dev/null)"
+    [ $? -ne 2 ] || { echo "$said" >&2 && return 2; }
+    check_transcriber 1 "${transcriber[@]}" "$@"
+}
+
+# pipe_of OPTION...: the pipe, as a shell reads it.
+pipe_of() {
+    local mel=(mel)
+    [ "$mels" = 80 ] || mel+=(--mels "$mels")
+    show_stages "$(quoted audio-decode "${decode[@]}" "${quiet[@]}" "${inputs[@]}")" \
+        "$(quoted "${mel[@]}" "${quiet[@]}")" \
+        "$(quoted whisper-transcribe "${transcriber[@]}" "${quiet[@]}" "$@")"
+}
+
+# run_pipe OPTION...: runs it, with files in `work`. Returns the status of the last stage that failed.
+run_pipe() {
+    local status
+    : > "$work/messages"
+    : > "$work/summary"
+    audio-decode "${decode[@]}" "${quiet[@]}" "${inputs[@]}" 2>> "$work/messages" |
+        mel --mels "$mels" "${quiet[@]}" 2>> "$work/messages" |
+        whisper-transcribe "${transcriber[@]}" "${quiet[@]}" --summary "$work/summary" "$@"
+    status=$?
+    show_messages "$work/messages" "$work/summary"
+    return "$status"
+}
+
+# show_messages FILE SUMMARY: prints what the stages before the last one have said, which is in FILE,
+# without the errors of recordings: they travel in the stream, and the last stage has said them.
+show_messages() {
+    awk -F '\t' 'FILENAME == ARGV[1] { if ($5 != "") said[$5]; next }
+        { message = $0; sub(/^[a-z-]+: /, "", message) }
+        !(message in said)' "$2" "$1" >&2
 }

@@ -1,57 +1,156 @@
 #!/usr/bin/env bash
-# A folder of recordings in, a .srt and a .txt beside each out. For many on a rented GPU: batch.sh.
+# Usage: hark transcribe [OPTION]... RECORDING|FOLDER|-...
+# Writes down what is said in recordings: to standard output, or to files.
 #
-#   usage: pipelines/transcribe.sh FOLDER [WHISPER-TRANSCRIBE OPTION]...
-#          pipelines/transcribe.sh ~/lectures --model ~/models/whisper-small --language en
+# Files are written if a folder, several formats or --output-dir is given: they
+# are next to each recording, such as talk.srt and talk.txt. A recording that
+# has them already is skipped, so the same command continues a stopped run.
 #
-# Recordings that differ in their ending alone (a.mp3, a.wav) keep it: a.mp3.srt, a.wav.srt. One
-# that has both files already is skipped, so a run that was stopped goes on where it was. Those that
-# failed are listed at the end, and the exit status is then 1. The tools on the PATH are taken, or
-# those of this source tree's build/bin.
+# Options:
+#   -m, --model MODEL      Whisper model: a name or a path
+#   -l, --language NAME    language that is spoken; default: detected
+#   -f, --format F,...     text, srt, vtt, json, ...; default: text, for files
+#                          srt,text
+#   -o, --output-dir DIR   write files, there; the folders of a FOLDER are kept
+#       --overwrite        transcribe what has its files already again
+#       --show-pipe        print the pipes that would run, and run nothing
+#   -q, --quiet            print errors only
+#   -h, --help             print this and exit
 #
-#   each recording -> audio-decode -> mel -> whisper-transcribe -> NAME.srt, NAME.txt
+# All options of whisper-transcribe are taken, and those of audio-decode, such
+# as --start and --duration: see their --help.
+#
+# Examples:
+#   hark transcribe talk.mp3
+#   hark transcribe film.mkv --format srt --language en > film.srt
+#   hark transcribe lectures/ --model small
 set -uo pipefail
-script=transcribe.sh
-. "$(dirname "${BASH_SOURCE[0]}")/recordings.sh"
-. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+script="hark transcribe"
+here="$(dirname "${BASH_SOURCE[0]}")"
+. "$here/recordings.sh"
+. "$here/flags.sh"
+. "$here/help.sh"
 help_if_asked "$@"
-[ $# -ge 1 ] && [ "${1#-}" = "$1" ] || {
-    echo "usage: $0 FOLDER [WHISPER-TRANSCRIBE OPTION]..." >&2
-    exit 2
-}
-folder="$1"
-shift
-[ -d "$folder" ] || { echo "transcribe.sh: $folder: expected a folder" >&2; exit 1; }
 use_tools || exit
 
-shopt -s dotglob # a recording's name may begin with a dot
-work="$(mktemp -d "$folder/.hark.XXXXXX")" || exit 1
-trap 'rm -rf "$work"' EXIT
-check_transcriber 1 --format srt,text --output-dir "$work" "$@" || exit
+format="" output="" overwrite="" show_pipe=""
+parse() {
+    learn_flags whisper-transcribe audio-decode
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --help | -h) show_help ;;
+            --overwrite) overwrite=yes ;;
+            --show-pipe) show_pipe=yes ;;
+            --) shift && add_inputs "$@" && break ;;
+            -?*)
+                take_flag "$@" || { refuse_flag whisper-transcribe "$1"; exit; }
+                shift $((${#words[@]} - 1))
+                case "$flag" in
+                    --format) format="$value" ;;
+                    --output-dir) output="$value" ;;
+                    --summary | --live) wrong "$flag: not an option of this command" ;;
+                    --quiet) quiet=(--quiet) ;;
+                    *) pass_flag ;;
+                esac
+                ;;
+            *) add_inputs "$1" ;;
+        esac
+        shift
+    done
+    [ ${#inputs[@]} -gt 0 ] || wrong "expected a recording, a folder or - for standard input"
+}
 
-done_now=0 skipped=0 broken=()
-mapfile -d '' -t recordings < <(find_recordings "$folder")
-[ ${#recordings[@]} -gt 0 ] || { echo "transcribe.sh: $folder: found no recordings" >&2; exit 1; }
-name_transcripts "${recordings[@]}"
-for recording in "${recordings[@]}"; do
-    stem="${stems[$recording]}"
-    if [ -f "$stem.srt" ] && [ -f "$stem.txt" ]; then
-        skipped=$((skipped + 1))
-        continue
-    fi
-    rm -f "$work"/*
-    # The text last: both are there once it is.
-    if audio-decode "$recording" | mel --mels "$mels" |
-        whisper-transcribe --format srt,text --output-dir "$work" "$@" &&
-        mv -T "$work"/*.srt "$stem.srt" && mv -T "$work"/*.txt "$stem.txt"; then
-        done_now=$((done_now + 1))
+writes_files() {
+    local input
+    [ -z "$output" ] && [[ "$format" != *,* && "$format" != all ]] || return 0
+    for input in "${inputs[@]}"; do
+        [ ! -d "$input" ] || return 0
+    done
+    return 1
+}
+
+transcribe_to_stdout() {
+    local options=()
+    [ -z "$format" ] || options=(--format "$format")
+    [ ${#inputs[@]} -eq 1 ] || [[ "$format" =~ ^(|text|json|jsonl)$ ]] || wrong "--format $format:" \
+        "standard output holds one recording, got ${#inputs[@]}; give --output-dir DIR"
+    check_pipe "${options[@]}" || return
+    [ -z "$show_pipe" ] || { pipe_of "${options[@]}"; return; }
+    run_pipe "${options[@]}"
+}
+
+# publish RECORDING: its transcripts get their names.
+publish() {
+    local file stem
+    set_stem "${1##*/}"
+    for file in "$work/out"/* "$work/out"/.[!.]*; do
+        [ ! -e "$file" ] || mv -fT "$file" "${target[$1]}${file#"$work/out/$stem"}" || return 1
+    done
+}
+
+# transcribe_one RECORDING NUMBER: to files. Its work folder is on their file system, so that they
+# appear whole.
+transcribe_one() {
+    local folder="${target[$1]%/*}" began=$EPOCHREALTIME seconds
+    [[ "${target[$1]}" == */* ]] || folder=.
+    mkdir -p "$folder" || return 1
+    work="$(mktemp -d "$folder/.hark.XXXXXX")" || return 1
+    inputs=("$1")
+    run_pipe --format "$format" --output-dir "$work/out" && publish "$1" || return 1
+    seconds="$(awk -F '\t' 'NR == 2 { print $4 }' "$work/summary")"
+    [ ${#quiet[@]} -gt 0 ] || say "$2 of ${#recordings[@]}: $1 -> ${target[$1]##*/}.$(
+        IFS=,
+        echo "${endings[*]}"
+    ) ($(awk "BEGIN { printf \"%.1f s of audio in %.1f s\", $seconds, $EPOCHREALTIME - $began }"))"
+}
+
+transcribe_to_files() {
+    local recording number=0 done_now=0 skipped=0 broken=()
+    format="${format:-srt,text}" output="${output%/}"
+    set_endings "$format"
+    add_recordings "$output" "${inputs[@]}"
+    [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]}"): found no recordings"
+    name_transcripts
+    check_pipe --format "$format" --output-dir "$work" || return
+    for recording in "${recordings[@]}"; do
+        number=$((number + 1))
+        if [ -z "$overwrite" ] && finished "$recording"; then
+            skipped=$((skipped + 1))
+        elif [ -n "$show_pipe" ]; then
+            inputs=("$recording")
+            show_files "$recording"
+        elif transcribe_one "$recording" "$number"; then
+            done_now=$((done_now + 1))
+        else
+            broken+=("$recording")
+        fi
+        [ "$work" = "$first_work" ] || { rm -rf "$work" && work="$first_work"; }
+    done
+    [ -z "$show_pipe" ] || return 0
+    [ ${#quiet[@]} -gt 0 ] || say "$done_now transcribed, $skipped already there, ${#broken[@]} failed"
+    for recording in "${broken[@]}"; do say "failed: $recording"; done
+    [ ${#broken[@]} -eq 0 ]
+}
+
+# show_files RECORDING: the pipe that writes its files.
+show_files() {
+    local stem="${target[$1]}" folder=.
+    [[ "$stem" != */* ]] || folder="${stem%/*}"
+    if [[ "$format" != *,* ]]; then
+        printf '%s > %s\n' "$(pipe_of --format "$format")" "$(quoted "$stem.${endings[0]}")"
     else
-        broken+=("$recording")
+        pipe_of --format "$format" --output-dir "$folder"
     fi
-done
+}
 
-echo "transcribe.sh: $done_now transcribed, $skipped already there, ${#broken[@]} failed" >&2
-for recording in ${broken[@]+"${broken[@]}"}; do
-    echo "  failed: $recording" >&2
-done
-[ ${#broken[@]} -eq 0 ]
+parse "$@"
+work="$(mktemp -d)" first_work="$work"
+trap 'rm -rf "$work" "$first_work"' EXIT
+if writes_files; then
+    for input in "${inputs[@]}"; do
+        [ "$input" != - ] || wrong "-: files are named after recordings; give one format and no folder"
+    done
+    transcribe_to_files
+else
+    transcribe_to_stdout
+fi

@@ -21,7 +21,7 @@ for ((i = 0; i < 8; i++)); do
 done
 formats=text,srt,vtt,json
 batch() { # OUTPUT OPTION...
-    "$source/pipelines/batch.sh" --format "$formats" --output "$1" --retry "$recordings" -- \
+    "$source/pipelines/batch.sh" --format "$formats" --output-dir "$1" --retry "$recordings" \
         --model demo
 }
 # stage_of RUN STAGE: the process, RUN itself or one below it, whose program is STAGE; or nothing.

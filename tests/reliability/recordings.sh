@@ -54,7 +54,7 @@ for ((i = 0; i < 5; i++)); do
 done
 
 status=0
-"$source/pipelines/batch.sh" --output "$folder/out" "$recordings" -- "$@" 2> "$folder/errors" ||
+"$source/pipelines/batch.sh" --output-dir "$folder/out" "$recordings" "$@" 2> "$folder/errors" ||
     status=$?
 transcripts=$(find "$folder/out" -name '*.txt' | wc -l)
 subtitles=$(find "$folder/out" -name '*.srt' | wc -l)

@@ -1,0 +1,68 @@
+# Sourced by the commands that pass flags on to the tools of their pipe, and that print it.
+# shellcheck shell=bash disable=SC2034
+
+declare -A flag_owner=() # of a flag, --model or -m: the tool that has it
+declare -A flag_value=() # whether it takes a value: yes, or not set
+declare -A flag_name=()  # its long name: --model
+
+# learn_flags TOOL...: reads the flags of the tools from their help. A flag that several have is the
+# first tool's.
+learn_flags() {
+    local tool line name word
+    for tool in "$@"; do
+        while IFS= read -r line; do
+            [[ "$line" =~ ^\ {2,6}(-([a-zA-Z]),\ )?--(\[no-\])?([a-z0-9-]+)(\ [^ ]+)?(\ \ .*)?$ ]] || continue
+            name="--${BASH_REMATCH[4]}"
+            for word in "$name" ${BASH_REMATCH[2]:+"-${BASH_REMATCH[2]}"} \
+                ${BASH_REMATCH[3]:+"--no-${name#--}"}; do
+                [ -z "${flag_owner[$word]:-}" ] || continue
+                flag_owner[$word]="$tool"
+                flag_name[$word]="$name"
+                [[ "$word" != --no-* ]] || flag_name[$word]="$word"
+                [ -z "${BASH_REMATCH[5]}" ] || flag_value[$word]=yes
+            done
+        done < <("$tool" --help < /dev/null)
+    done
+}
+
+# take_flag ARGUMENT...: the first one is a flag: sets `flag`, its long name; `value`, what it was
+# given; `owner`, its tool; and `words`, the arguments that it takes. Returns 1 if no tool has it.
+take_flag() {
+    local word="$1"
+    value="" words=("$1")
+    if [[ "$word" == --*=* ]]; then
+        value="${word#*=}" word="${word%%=*}"
+    elif [[ "$word" == -[!-]?* && -n "${flag_value[${word:0:2}]:-}" ]]; then
+        value="${word:2}" word="${word:0:2}"
+    elif [ -n "${flag_value[$word]:-}" ]; then
+        [ $# -ge 2 ] || wrong "$word: expected a value"
+        value="$2" words=("$1" "$2")
+    fi
+    flag="${flag_name[$word]:-}" owner="${flag_owner[$word]:-}"
+    [ -n "$flag" ]
+}
+
+# refuse_flag TOOL FLAG: TOOL says what is wrong with the flag. Returns its exit status.
+refuse_flag() {
+    "$1" "$2" < /dev/null > /dev/null
+}
+
+# quoted WORD...: the words as a shell reads them.
+quoted() {
+    local word text=""
+    for word in "$@"; do
+        if [[ "$word" =~ ^[A-Za-z0-9_./:=,+@%-]+$ ]]; then
+            text+=" $word"
+        else
+            text+=" '${word//\'/\'\\\'\'}'"
+        fi
+    done
+    printf '%s' "${text# }"
+}
+
+# show_stages STAGE...: prints a pipe, whose stages are quoted, as one line.
+show_stages() {
+    local stage text=""
+    for stage in "$@"; do text+=" | $stage"; done
+    printf '%s\n' "${text# | }"
+}
