@@ -11,6 +11,7 @@
 
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "core/suggest.h"
 #include "core/version.h"
 
 namespace {
@@ -31,7 +32,8 @@ int become(const std::string& command, const std::vector<std::string>& arguments
         argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     ::execvp(program.c_str(), argv.data());
-    if (errno == ENOENT) return wrong("unknown command '" + command + "'");
+    if (errno == ENOENT)
+        return wrong("unknown command '" + command + "'" + did_you_mean(command, command_names()));
     std::cerr << "hark: " << command << ": cannot run " << program << ": " << std::strerror(errno)
               << "\n";
     return 1;

@@ -5,23 +5,20 @@ declare -A flag_owner=() # of a flag, --model or -m: the tool that has it
 declare -A flag_value=() # whether it takes a value: yes, or not set
 declare -A flag_name=()  # its long name: --model
 
-# learn_flags TOOL...: reads the flags of the tools from their help. A flag that several have is the
-# first tool's.
+# learn_flags TOOL...: reads the flags of the tools. A flag that several have is the first tool's.
 learn_flags() {
-    local tool line name word
+    local tool name letter metavar is_switch rest word
     for tool in "$@"; do
-        while IFS= read -r line; do
-            [[ "$line" =~ ^\ {2,6}(-([a-zA-Z]),\ )?--(\[no-\])?([a-z0-9-]+)(\ [^ ]+)?(\ \ .*)?$ ]] || continue
-            name="--${BASH_REMATCH[4]}"
-            for word in "$name" ${BASH_REMATCH[2]:+"-${BASH_REMATCH[2]}"} \
-                ${BASH_REMATCH[3]:+"--no-${name#--}"}; do
-                [ -z "${flag_owner[$word]:-}" ] || continue
-                flag_owner[$word]="$tool"
-                flag_name[$word]="$name"
-                [[ "$word" != --no-* ]] || flag_name[$word]="$word"
-                [ -z "${BASH_REMATCH[5]}" ] || flag_value[$word]=yes
+        while IFS=$'\t' read -r name letter metavar is_switch rest; do
+            word="--no-$name"
+            [ "$is_switch" = - ] || [ -n "${flag_owner[$word]:-}" ] ||
+                flag_owner[$word]="$tool" flag_name[$word]="$word"
+            for word in "--$name" "-${letter#-}"; do
+                [ "$word" != - ] && [ -z "${flag_owner[$word]:-}" ] || continue
+                flag_owner[$word]="$tool" flag_name[$word]="--$name"
+                [ "$metavar" = - ] || flag_value[$word]=yes
             done
-        done < <("$tool" --help < /dev/null)
+        done < <("$tool" --help-as table < /dev/null)
     done
 }
 

@@ -70,6 +70,12 @@ std::string commands_help() {
     return text + kExamples;
 }
 
+std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    for (const NamedCommand& one : kCommands) names.push_back(one.name);
+    return names;
+}
+
 bool is_command_name(const std::string& word) {
     return !word.empty() && word[0] >= 'a' && word[0] <= 'z' &&
            word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;

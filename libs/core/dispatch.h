@@ -9,6 +9,9 @@ namespace hark {
 // One screen: each command with one line, and examples.
 std::string commands_help();
 
+// The names of the commands that it lists.
+std::vector<std::string> command_names();
+
 // Whether `word` can be a command's name: small letters, digits and dashes, a letter first.
 bool is_command_name(const std::string& word);
 

@@ -59,6 +59,37 @@ void write_commands(std::ostream& out, const ToolDescription& tool) {
             << wrapped(command.summary, width + 4) << "\n";
 }
 
+const char* name_of(Completes what) {
+    switch (what) {
+        case Completes::file:
+            return "file";
+        case Completes::directory:
+            return "directory";
+        case Completes::model:
+            return "model";
+        case Completes::nothing:
+            break;
+    }
+    return "nothing";
+}
+
+// A line for each flag: name, letter, metavar, "switch" if --no-NAME exists, what completes its
+// value, its choices with commas, and help; tabs between. No field is empty, since a shell's `read`
+// joins tabs: - stands for nothing.
+std::string flag_table(const ToolDescription& tool) {
+    std::string table;
+    const auto field = [](const std::string& text) { return (text.empty() ? "-" : text) + "\t"; };
+    for (const FlagInfo& flag : tool.flags) {
+        std::string choices;
+        for (const std::string& choice : flag.choices)
+            choices += (choices.empty() ? "" : ",") + choice;
+        table += field(flag.name) + field(flag.letter ? std::string(1, flag.letter) : "") +
+                 field(flag.metavar) + field(flag.is_switch ? "switch" : "") +
+                 field(name_of(flag.completes)) + field(choices) + flag.help + "\n";
+    }
+    return table;
+}
+
 }  // namespace
 
 std::string wrapped(const std::string& text, size_t indent, size_t columns) {
@@ -131,6 +162,7 @@ std::string help_as(const ToolDescription& tool, const std::string& form) {
         for (const FlagInfo& flag : tool.flags) names += flag.name + "\n";
         return names;
     }
+    if (form == "table") return flag_table(tool);
     throw UsageError(concat("--help-as: unknown form '", form, "'"));
 }
 

@@ -25,7 +25,7 @@ class BatchScript : public testing::Test {
         const fs::path path = folder_.path() / "tools" / name;
         write_text(path,
                    "#!/bin/bash\nPATH=\"${PATH#*:}\"\n"
-                   "[ \"$1\" != --help ] || exec \"${0##*/}\" --help\n" +
+                   "[ \"$1\" != --help-as ] || exec \"${0##*/}\" \"$@\"\n" +
                        text);
         fs::permissions(path, fs::perms::owner_all);
     }

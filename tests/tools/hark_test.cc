@@ -44,6 +44,7 @@ TEST(Hark, RefusesWhatIsNoCommand) {
         EXPECT_EQ(result.err.rfind("hark: ", 0), 0u) << result.err;
         expect_contains(result.err, "; try hark --help\n");
     }
+    expect_contains(hark("trancsribe").err, "did you mean 'transcribe'?");
 }
 
 TEST(Hark, RunsProgramsOnThePathWithItsOwnToolsFirst) {

@@ -121,8 +121,10 @@ TEST(Scripts, ShowTheirHelp) {
 
 TEST(Scripts, TakeTheToolsOnThePathBeforeThoseOfTheBuild) {
     Folder folder;
-    write_text(folder.path() / "gpt-generate",
-               "#!/bin/sh\n[ \"$1\" != --help ] || echo '  --model MODEL  a model'\necho \"$@\"\n");
+    write_text(
+        folder.path() / "gpt-generate",
+        "#!/bin/sh\n[ \"$1\" != --help-as ] || printf 'model\\tm\\tMODEL\\t-\\tmodel\\t-\\t\\n'\n"
+        "echo \"$@\"\n");
     fs::permissions(folder.path() / "gpt-generate", fs::perms::owner_all);
     const ProcessResult asked = run_shell("PATH='" + folder.path().string() + "':$PATH '" +
                                           (source_dir() / "pipelines/ask.sh").string() + "' '" +
