@@ -3,9 +3,10 @@
 //   stdin -> audio chunks -> LogMel -> Detector ----> probabilities -> regions -> stdout
 //                        \-> Silero, with --model --/
 //
-// Every chunk goes out as soon as it has come, unchanged but for the tensor `speech` and the name
-// of the detector: a region travels on the first chunk by whose end it is known, the last of them
-// on the recording's last chunk. A recording that broke is passed on with its error, as mel does.
+// Every chunk goes out as soon as it has come, unchanged except for the tensor `speech` and the
+// name of the detector: a region travels on the first chunk by whose end it is known, the last of
+// them on the recording's last chunk. A recording that broke is passed on with its error, as mel
+// does.
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ struct Options {
     }
 };
 
-// The built-in detector, which hears mel frames.
+// The built-in detector, which reads mel frames.
 struct MelDetector {
     static constexpr int kMels = 80;
     LogMel log_mel{kMels};
@@ -74,13 +75,13 @@ class Passage {
     // Adds the regions that are known now and were not before.
     void mark(Chunk& chunk) {
         const Tensor samples = chunk.values();
-        const std::span<const float> heard{samples.as<float>(),
-                                           static_cast<size_t>(samples.size())};
+        const std::span<const float> values{samples.as<float>(),
+                                            static_cast<size_t>(samples.size())};
         std::vector<float> probabilities;
         std::vector<Region> regions;
         std::visit(
             [&](auto& detector) {
-                detector.push(heard, probabilities);
+                detector.push(values, probabilities);
                 if (chunk.last) detector.finish(probabilities);
             },
             detector_);
@@ -94,7 +95,7 @@ class Passage {
         rest_.document = {};
     }
 
-    // The last chunk of a recording whose own will not come: what was heard is not lost.
+    // The last chunk of a recording whose own will not come: what was read is not lost.
     Chunk broken(const std::string& error) {
         Chunk chunk = rest_;
         chunk.document.add("samples", Tensor(nullptr, Dtype::f32, {0}));
@@ -107,7 +108,7 @@ class Passage {
   private:
     std::variant<MelDetector, Silero> detector_;
     RegionFinder finder_;
-    Chunk rest_;  // names the recording, and where it goes on
+    Chunk rest_;  // names the recording, and where it continues
 };
 
 void run(const Options& options, Console& console) {

@@ -24,7 +24,7 @@ using mel_frame::kBins;
 using mel_frame::kHop;
 using mel_frame::kWindow;
 
-// Slaney's mel scale: linear below 1000 Hz, where mel 15 stands, logarithmic above.
+// Slaney's mel scale: linear below 1000 Hz, which is mel 15, logarithmic above.
 // Source: Slaney, Auditory Toolbox, 1998; librosa.mel_to_hz.
 double mel_to_hz(double mel) {
     return mel < 15 ? 200.0 / 3 * mel : 1000 * std::exp(std::log(6.4) / 27 * (mel - 15));
@@ -77,12 +77,12 @@ typedef float LaneSamples __attribute__((vector_size(kLanes * sizeof(float))));
 // The log-mel of the windows at four places.
 HARK_CLONES
 void four_frames(const mel_frame::Tables& tables, const float* const* windows, float* const* out) {
-    const auto heard = [&](int n) __attribute__((always_inline)) {
+    const auto sample = [&](int n) __attribute__((always_inline)) {
         const LaneSamples samples = {windows[0][n], windows[1][n], windows[2][n], windows[3][n]};
         return __builtin_convertvector(samples, Lanes) * tables.window[n];
     };
     const auto pair = [&](int i) __attribute__((always_inline)) {
-        return mel_frame::Complex<Lanes>{heard(2 * i), heard(2 * i + 1)};
+        return mel_frame::Complex<Lanes>{sample(2 * i), sample(2 * i + 1)};
     };
     mel_frame::Complex<Lanes> a[mel_frame::kPoints], b[mel_frame::kPoints];
     const auto point = [&](int i) __attribute__((always_inline)) { return a[i]; };
@@ -158,7 +158,7 @@ void MelFrames::operator()(float* frames, const float* samples, int64_t count) c
     parallel_for(threads, groups, [&](int64_t group) {
         const float* windows[kLanes];
         float* out[kLanes];
-        for (int lane = 0; lane < kLanes; ++lane) {  // behind the last frame that one again
+        for (int lane = 0; lane < kLanes; ++lane) {  // after the last frame that one again
             const int64_t frame = std::min(group * kLanes + lane, count - 1);
             windows[lane] = samples + frame * kHop;
             out[lane] = frames + frame * n_mels();
@@ -209,7 +209,7 @@ void LogMel::compute(std::vector<float>& frames, int64_t count) {
 }
 
 void normalize_log_mel(std::span<float> frames) {
-    float top = -10;  // of the zeros behind the end
+    float top = -10;  // of the zeros after the end
     for (float x : frames) top = std::max(top, x);
     for (float& x : frames) x = (std::max(x, top - 8) + 4) / 4;
 }

@@ -27,12 +27,12 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t first = int64_t{blockIdx.x} * kFrames;
 
     for_each(mel_frame::kItems5, [&](int frame, int item) {
-        // Behind the last frame that one again: its threads have to meet the others.
+        // After the last frame that one again: its threads have to meet the others.
         const float* window = samples + min(first + frame, count - 1) * kHop;
         const auto pair = [&](int i) {
-            const float2 heard = reinterpret_cast<const float2*>(window)[i];
-            return mel_frame::Complex<double>{heard.x * tables->window[2 * i],
-                                              heard.y * tables->window[2 * i + 1]};
+            const float2 sample = reinterpret_cast<const float2*>(window)[i];
+            return mel_frame::Complex<double>{sample.x * tables->window[2 * i],
+                                              sample.y * tables->window[2 * i + 1]};
         };
         mel_frame::stage5<200, 1>(item, tables->roots, pair, a[frame]);
     });

@@ -11,16 +11,16 @@
 
 namespace hark {
 
-// Frames of a recording of so many samples that stand for its own time: floor(samples / 160).
+// Frames of a recording's own time: floor(samples / 160).
 int64_t content_frames(int64_t samples);
 
-// Frames that LogMel gives for so many samples: the content's and those past it whose window still
-// reaches back into the recording, which are two, or three where more than 121 samples follow the
-// last whole hop. (The window's first value is 0, so a sample there is not heard.)
+// Frames that LogMel gives for that many samples: the content's and those past it whose window
+// still reaches back into the recording, which are two, or three where more than 121 samples follow
+// the last whole hop. (The window's first value is 0, so a sample there does not count.)
 int64_t log_mel_frames(int64_t samples);
 
-// The filters' weights, (n_mels, 201) of the bins of a transform of 400 samples. Throws Error unless
-// n_mels is 80 or 128.
+// The filters' weights, (n_mels, 201) of the bins of a transform of 400 samples. Throws Error
+// unless n_mels is 80 or 128.
 std::vector<float> mel_filters(int n_mels);
 
 // The frames of windows that are there, on either device: what recordings side by side share.
@@ -52,7 +52,7 @@ struct CudaLogMel {
 
 // log10 of the mel power spectrum, clamped at 1e-10, not normalised, as openai-whisper's
 // log_mel_spectrogram(audio, n_mels, padding=480000) has it: 16 kHz samples, STFT of 400 samples
-// every 160, periodic Hann window, reflected at the start, zeros behind the end, Slaney mel filters
+// every 160, periodic Hann window, reflected at the start, zeros after the end, Slaney mel filters
 // from 0 to 8000 Hz with Slaney's area norm. Computed in double. The frames do not depend on how
 // the samples are cut into pushes, to the last bit.
 class LogMel {
@@ -78,11 +78,11 @@ class LogMel {
     std::vector<float> pending_;  // from the first sample of the next frame's window
     int64_t samples_ = 0;
     int64_t next_frame_ = 0;
-    bool begun_ = false;  // the reflected start stands in pending_
+    bool begun_ = false;  // the reflected start is in pending_
 };
 
 // Whisper's normalisation over a whole recording, in place: floor at the maximum less 8 (the zeros
-// behind the end included), then (x + 4) / 4. `frames` is what LogMel gave.
+// after the end included), then (x + 4) / 4. `frames` is what LogMel gave.
 void normalize_log_mel(std::span<float> frames);
 
 }  // namespace hark

@@ -142,7 +142,7 @@ inline constexpr int kItemsPower = kPoints / 2 + 1;
 template <class Real, class Bits>
 HARK_BOTH Real log10_of(const Real& x) {
     constexpr uint64_t kRootHalf = 0x3fe6a09e667f3bcd, kBias = uint64_t{1023} << 52;
-    constexpr uint64_t kTwo52 = 0x4330000000000000;  // the bits of 2^52: small integers stand below
+    constexpr uint64_t kTwo52 = 0x4330000000000000;  // the bits of 2^52: small integers are below
     constexpr double k2 = 0.86858896380650365;       // 2 / ln 10
     Bits bits;
     std::memcpy(&bits, &x, sizeof x);

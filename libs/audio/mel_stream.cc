@@ -10,9 +10,9 @@ namespace hark {
 namespace {
 
 constexpr int kFramesASecond = 100;
-constexpr int kReach = 2;  // frames past a sample's own hop whose windows hear it
+constexpr int kReach = 2;  // frames past a sample's own hop whose windows cover it
 
-// Copies the tensors that `from` carries, of whatever type, behind those of `to`.
+// Copies the tensors that `from` carries, of whatever type, after those of `to`.
 void pass_tensors(const Document& from, int64_t start, Document& to) {
     for (TensorEntry entry : from.header.tensors) {
         const std::byte* bytes = from.data->data();
@@ -63,7 +63,7 @@ void MelStream::push(const Chunk& audio, const Emit& emit) {
     const Tensor samples = audio.values();
     recording.log_mel.push({samples.as<float>(), static_cast<size_t>(samples.size())},
                            recording.frames);
-    // A chunk waits for a frame behind it, so that the last one is never empty.
+    // A chunk waits for a frame after it, so that the last one is never empty.
     while (complete(recording) > chunk_frames_) emit(take(recording, chunk_frames_, false));
     recording.frames.erase(recording.frames.begin(),
                            recording.frames.begin() + static_cast<ptrdiff_t>(recording.taken));

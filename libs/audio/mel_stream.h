@@ -23,8 +23,8 @@ struct MelOptions {
     void flags(Flags& flags);
 };
 
-// Several recordings at once, as their chunks come. What an audio document carries beside its
-// samples is passed on: its metadata with every mel chunk that hears some of its samples, its other
+// Several recordings at once, as their chunks come. What an audio document carries next to its
+// samples is passed on: its metadata with every mel chunk that overlaps its samples, its other
 // tensors with the first of these. The regions of speech of several audio documents that meet in
 // one mel chunk become one tensor.
 class MelStream {
@@ -42,7 +42,7 @@ class MelStream {
     void abandon(const std::string& error, const Emit& emit);
 
   private:
-    // The rest of an audio document, and the frames that its samples are heard in.
+    // The rest of an audio document, and the frames that overlap its samples.
     struct Extra {
         int64_t begin, end;
         Document document;

@@ -13,7 +13,7 @@ uint64_t little_endian(const unsigned char* bytes, size_t count) {
     return value;
 }
 
-// Signed values stand at the top of 32 bits, so that one scale serves all of them.
+// Signed values are at the top of 32 bits, so that one scale serves all of them.
 float top_of_32(uint64_t bits) {
     return static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(bits))) / 2147483648.0f;
 }

@@ -19,12 +19,12 @@ class ReadAhead {
     ReadAhead(std::vector<std::string> paths, const ReadOptions& options, int64_t chunk_samples,
               int jobs);
     // Ends the threads, each at its next chunk. One that waits for a pipe that nobody writes to
-    // cannot be ended: after two seconds it is left behind.
+    // cannot be ended: after two seconds it is abandoned.
     ~ReadAhead();
     ReadAhead(const ReadAhead&) = delete;
     ReadAhead& operator=(const ReadAhead&) = delete;
 
-    // The next chunk, input by input; nullopt behind the last.
+    // The next chunk, input by input; nullopt after the last.
     std::optional<Chunk> next();
 
   private:

@@ -7,7 +7,7 @@
 
 namespace hark {
 
-// Reads a seekable input from where it stands. Returns nullptr where libsndfile refuses it too.
+// Reads a seekable input from its offset on. Returns nullptr if libsndfile refuses it too.
 std::unique_ptr<Decoder> open_sndfile(Input& input);
 
 }  // namespace hark

@@ -11,7 +11,7 @@ sigset_t ending_signals();
 // Holds the signals back from this thread and all that it starts from now on: before others run.
 void hold_ending_signals();
 
-// Holds them back likewise, and waits for them on a thread of its own. Until on_ending_signal()
+// Holds them back too, and waits for them on a thread of its own. Until on_ending_signal()
 // they end the process as if nothing held them back. Called once.
 void watch_ending_signals();
 // Calls `end`, once and on that thread, when the first signal comes. The next one ends the process.

@@ -89,7 +89,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
         const std::string key = read_name(header);
         header.what = concat("key '", key, "'");
         require(values_.emplace(key, read_value(header)).second, name(), ": the key '", key,
-                "' stands twice");
+                "' is there twice");
     }
     read_tensors(header, tensors);
 }
@@ -129,7 +129,7 @@ struct Described {
     uint64_t begin = 0, end = 0;  // in the data
 };
 
-// A description as it stands in the header; its dimensions are turned around.
+// A description as the header has it; its dimensions are turned around.
 Described read_description(ByteCursor& header) {
     Described d;
     d.name = read_name(header);
@@ -181,10 +181,10 @@ void GgufFile::read_tensors(ByteCursor& header, uint64_t count) {
         require(d.end <= held, where, ": its ", d.end - d.begin, " bytes end at ", d.end,
                 " of the data, the file holds ", held, " (truncated?)");
         require(!before || before->end <= d.begin, where, ": begins at ", d.begin,
-                " of the data, where '", before ? before->name : "", "' lies to ",
+                " of the data, where '", before ? before->name : "", "' ends at ",
                 before ? before->end : 0);
         d.tensor.data = const_cast<std::byte*>(file_.data()) + begin + d.begin;
-        require(tensors_.emplace(d.name, d.tensor).second, where, ": stands twice");
+        require(tensors_.emplace(d.name, d.tensor).second, where, ": is there twice");
         before = &d;
     }
 }

@@ -15,7 +15,7 @@ namespace hark {
 // where it has looked, or, without a default, the ways on; or, of a directory without config.json,
 // what a model's directory holds and what this one does.
 std::filesystem::path find_model(const std::string& name, const std::string& kind);
-// The same for a NAME, which has no '/'; empty where there is none.
+// The same for a NAME, which has no '/'; empty if there is none.
 std::filesystem::path find_named_model(const std::string& name, const std::string& kind);
 // Throws Error: there is no NAME of any of these kinds, and where find_named_model() has looked.
 [[noreturn]] void fail_unnamed(const std::string& name, const std::vector<std::string>& kinds);

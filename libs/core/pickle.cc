@@ -234,10 +234,10 @@ class Machine {
     bool memo(uint8_t opcode) {
         switch (opcode) {
             case kBinPut:
-                remember(in_.number<uint8_t>());
+                memorize(in_.number<uint8_t>());
                 return true;
             case kLongBinPut:
-                remember(in_.number<uint32_t>());
+                memorize(in_.number<uint32_t>());
                 return true;
             case kBinGet:
                 recall(in_.number<uint8_t>());
@@ -249,7 +249,7 @@ class Machine {
                 return false;
         }
     }
-    void remember(uint32_t place) {
+    void memorize(uint32_t place) {
         const uint32_t item = pop();
         stack_.push_back(item);
         memo_[place] = item;

@@ -37,7 +37,7 @@ class Pickle {
 
     const PickleValue& root() const { return values_[root_]; }
     const PickleValue& operator[](uint32_t item) const { return values_[item]; }
-    // The value of a text key in a dict; nullptr where there is none.
+    // The value of a text key in a dict; nullptr if there is none.
     const PickleValue* find(const PickleValue& dict, std::string_view key) const;
 
   private:

@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50,
                    kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr size_t kEndBytes = 22, kLocatorBytes = 20, kMaxComment = 65535;
-constexpr uint32_t kIn64 = 0xffffffff;  // the number stands in a zip64 field
+constexpr uint32_t kIn64 = 0xffffffff;  // the number is in a zip64 field
 constexpr uint16_t kEncrypted = 1;
 
 struct Directory {

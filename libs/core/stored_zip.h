@@ -1,4 +1,4 @@
-// Zip archives whose members lie in them as they are, as torch.save writes them.
+// Zip archives whose members are stored uncompressed, as torch.save writes them.
 // Source: PKWARE's APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3 (zip64).
 #pragma once
 

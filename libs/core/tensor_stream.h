@@ -20,7 +20,7 @@ struct Document {
     // Throws Error where the document lacks the tensor.
     Tensor tensor(const std::string& name) const;
     const TensorEntry* find(const std::string& name) const;
-    // Adds a tensor behind the others; its values are copied.
+    // Adds a tensor after the others; its values are copied.
     void add(const std::string& name, const Tensor& tensor);
 };
 

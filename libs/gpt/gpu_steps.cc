@@ -164,7 +164,7 @@ Choice GpuSteps::next() {
         cuda_ops().synchronize(ctx_);  // throws what has failed there
         require(arrived(serial_, choice), "the GPU has chosen no token");
     }
-    require(choice.token >= 0, "the model's logits are no numbers");
+    require(choice.token >= 0, "all logits of the model are NaN");
     serial_ = later(serial_, 1);
     ++taken_;
     return choice;

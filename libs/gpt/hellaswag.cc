@@ -141,7 +141,7 @@ HellaSwag::HellaSwag(std::string_view bytes, const std::string& where, int64_t n
                 " positions, the model's, found ", examples_.back().longest());
     }
     require(numbers.at() == bytes.size(), where, ": its header counts ", count,
-            " examples, which end behind ", numbers.at(), " bytes; found ", bytes.size());
+            " examples, which end after ", numbers.at(), " bytes; found ", bytes.size());
 }
 
 std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, Ranks& tensor,

@@ -51,7 +51,7 @@ inline void check_matrix(const char* op, const Matrix& w) {
     if (scaled)
         check_tensor(op, "the weights' scales", w.scales, Dtype::f32, {values.dim(0)});
     else
-        require(!w.scales, op, ": expected scales beside int8 weights alone, found ", w.scales);
+        require(!w.scales, op, ": expected scales with int8 weights alone, found ", w.scales);
 }
 
 // A cache of keys or of values.

@@ -10,7 +10,7 @@ void check(const Tensor& out, const Tensor& q, const Tensor& heard, const Matrix
            const Tensor& kv_bias, int64_t heads, const Ragged& rows) {
     constexpr const char* kOp = "folded_attention";
     require(is_float(q.dtype), kOp, ": expected q in f32, f16 or bf16, found ", q);
-    check_tensor(kOp, "heard", heard, q.dtype, {-1, -1, -1});
+    check_tensor(kOp, "encoder output", heard, q.dtype, {-1, -1, -1});
     const int64_t c = heard.dim(2);
     require(heads > 0 && c % heads == 0, kOp, ": expected heads that divide ", c, ", found ",
             heads);

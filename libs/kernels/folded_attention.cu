@@ -325,8 +325,8 @@ void check(const Tensor& out, const Tensor& q, const Tensor& heard, const Matrix
            int64_t heads) {
     constexpr const char* kOp = "folded_attention";
     require(can_fold(q.dtype, kv.values.dtype, heard.dim(2), heads, heard.dim(1)), kOp,
-            ": expected q, heard and weights that can_fold() takes, found ", q, ", ", heard, ", ",
-            kv.values, " and ", heads, " heads");
+            ": expected q, encoder output and weights that can_fold() takes, found ", q, ", ",
+            heard, ", ", kv.values, " and ", heads, " heads");
     for (const Tensor* tensor : {&out, &q, &heard, &kv.values})
         require(reinterpret_cast<uintptr_t>(tensor->data) % 16 == 0, kOp,
                 ": expected tensors aligned to 16 bytes, found ", *tensor, " that is not");

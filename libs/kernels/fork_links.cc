@@ -59,7 +59,7 @@ class SocketLinks : public Links {
   private:
     int at(int rank) const { return sockets_[static_cast<size_t>(rank)]; }
     [[noreturn]] static void gone(int rank) {
-        fail("rank ", rank, " has ended, and the run cannot go on without it");
+        fail("rank ", rank, " has ended, and the run cannot continue without it");
     }
     static size_t moved(int peer, ssize_t count) {
         if (count >= 0) return static_cast<size_t>(count);

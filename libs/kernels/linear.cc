@@ -22,7 +22,7 @@ void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& th
             " and ", y);
     check_epilogue(kOp, y, n, then);
     if (with.norm.weight) {
-        require(y.data != x.data, kOp, ": expected a y that is not x beside a norm");
+        require(y.data != x.data, kOp, ": expected a y that is not x with a norm");
         check_tensor(kOp, "the norm's weight", with.norm.weight, Dtype::f32, {k});
         check_tensor(kOp, "the norm's bias", with.norm.bias, Dtype::f32, {k});
     }

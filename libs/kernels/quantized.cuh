@@ -27,7 +27,7 @@ __device__ inline Pack<float, kBlockPack> load_blocks(const uint8_t* row, int64_
 // Beside quantised weights activations are f16, aligned to 16 bytes: what --dtype auto computes in.
 inline void check_half(const char* op, const Tensor& tensor) {
     require(tensor.dtype == Dtype::f16 && reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0, op,
-            ": beside quantised weights expected f16 activations aligned to 16 bytes, found ",
+            ": with quantised weights expected f16 activations aligned to 16 bytes, found ",
             tensor);
 }
 

@@ -55,7 +55,7 @@ Problem problem_of(const char* op, const Tensor& out, const Tensor& lse, const T
         const bool begins = t == 0 || end[t - 1] == t;
         require(begins ? first[t] == t && end[t] > t && end[t] <= rows
                        : first[t] == first[t - 1] && end[t] == end[t - 1],
-                op, ": expected sequences one behind another, found row ", t, " in the rows ",
+                op, ": expected sequences one after another, found row ", t, " in the rows ",
                 first[t], " to ", end[t], " of ", rows);
     }
     return {qkv.as<float>(), out.as<float>(), lse.as<float>(), end,

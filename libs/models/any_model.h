@@ -20,11 +20,11 @@ struct AnyModel {
     TensorSource& tensors() const { return whisper ? whisper->tensors() : gpt->tensors(); }
 };
 
-// Opens what lies at `path`. Throws Error: what its config.json calls itself, or why it is neither.
+// Opens the model at `path`. Throws Error: what its config.json calls itself, or why it is neither.
 AnyModel open_any_model(const std::filesystem::path& path);
 
-// Where --model NAME finds a model, whichever kind it is (core/models.h). Throws Error where there
-// is none, UsageError where there is one of each.
+// Where --model NAME finds a model, whichever kind it is (core/models.h). Throws Error if there
+// is none, UsageError if there is one of each.
 std::filesystem::path find_any_model(const std::string& name);
 
 }  // namespace hark::models

@@ -1,4 +1,4 @@
-// What there is to say of a model.
+// A model's description.
 #pragma once
 
 #include <nlohmann/json.hpp>

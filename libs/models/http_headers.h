@@ -25,9 +25,9 @@ struct RemoteFile {
 // The headers of the latest answer.
 class HttpHeaders {
   public:
-    // Takes a line as it comes; a status line begins another answer.
+    // Takes the next line; a status line begins another answer.
     void add(std::string_view line);
-    // The value of a header, its name in small letters; empty where there is none.
+    // The value of a header, its name in small letters; empty if there is none.
     std::string get(const std::string& name) const;
     // Whether this answer tells of a file that is elsewhere: it has X-Linked-ETag.
     bool tell_of_linked_file() const { return !get("x-linked-etag").empty(); }
@@ -38,7 +38,7 @@ class HttpHeaders {
 
 // A file by an answer's headers. Hugging Face and its mirrors tell size and SHA-256 of a large file
 // in the answer that redirects to it (X-Linked-Size, X-Linked-ETag), and git's name for a small one
-// as its ETag beside X-Repo-Commit; other ETags name a version and no hash. Throws Error that
+// as its ETag next to X-Repo-Commit; other ETags name a version and no hash. Throws Error that
 // begins with `url` where no size is told. Source: huggingface.co/docs/hub, and huggingface_hub's
 // file_download.py, get_hf_file_metadata.
 RemoteFile file_of(const HttpHeaders& headers, const std::string& url);

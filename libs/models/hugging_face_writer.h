@@ -9,7 +9,7 @@
 namespace hark::models {
 
 // The tokenizer of a Whisper model: its own, or where `vocab` is not empty that of a directory or
-// of a tiktoken rank file. Throws Error where there is none.
+// of a tiktoken rank file. Throws Error if there is none.
 whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file, const std::string& vocab);
 
 // Writes model.safetensors in f32, f16 or bf16, the configuration and the tokenizer. Those of a

@@ -27,7 +27,7 @@ bool ends_as_a_model(const std::string& name) {
     return name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".gguf");
 }
 
-// Of models that lie elsewhere.
+// Of models in other folders.
 void add_defaults(std::vector<InstalledModel>& models) {
     for (const char* kind : kKinds) {
         const fs::path link = link_to_default(kind);
@@ -117,8 +117,8 @@ void choose_model(const std::string& kind, const fs::path& path) {
             ": expected a link or nothing, found something else");
     // The link itself stands for what it is a link to.
     const bool itself = fs::is_symlink(path) && path.filename() == link.filename();
-    const bool beside = !itself && fs::equivalent(path.parent_path(), folder, failed);
-    const fs::path target = beside ? path.filename() : fs::canonical(path);
+    const bool neighbour = !itself && fs::equivalent(path.parent_path(), folder, failed);
+    const fs::path target = neighbour ? path.filename() : fs::canonical(path);
     // A link cannot be made in another's place, but be renamed there.
     const fs::path fresh = folder / concat(".", kind, "-default.", ::getpid());
     fs::remove(fresh, failed);

@@ -21,7 +21,7 @@ std::vector<InstalledModel> installed_models();
 // Makes a model the one that tools of its kind ("whisper", "gpt") take without --model. Throws
 // Error where the link cannot be made.
 void choose_model(const std::string& kind, const std::filesystem::path& path);
-// The model chosen so, without links on its way; empty where there is none.
+// The model chosen so, with links resolved; empty if there is none.
 std::filesystem::path chosen_model(const std::string& kind);
 
 // The table of `hark-model list`: its heading, and a model's line. Throw Error where it does not

@@ -13,24 +13,24 @@
 namespace hark::models {
 namespace {
 
-struct Heard {
+struct Spectrum {
     whisper::MelRecording mel;
     std::string error;
 };
 
 // What a pipe of audio-decode and mel would bring of a file.
-Heard hear(const std::string& path, int64_t n_mels) {
-    Heard heard;
+Spectrum spectrum_of(const std::string& path, int64_t n_mels) {
+    Spectrum spectrum;
     AudioChunks chunks(path, "1", ReadOptions{}, ChunkOptions{}.length(kSampleRate));
     MelOptions options;
     options.mels = std::to_string(n_mels);
     MelStream stream(options);
     while (const std::optional<Chunk> chunk = chunks.next())
         stream.push(*chunk, [&](const Chunk& mel) {
-            heard.mel.add(mel, n_mels);
-            if (!mel.error.empty()) heard.error = mel.error;
+            spectrum.mel.add(mel, n_mels);
+            if (!mel.error.empty()) spectrum.error = mel.error;
         });
-    return heard;
+    return spectrum;
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
     Transcriber transcriber(ctx, model, tokenizer, {}, listener);
     for (const std::string& path : paths) {
         while (!transcriber.has_room()) transcriber.advance();
-        Heard heard = hear(path, model.config.n_mels);
-        transcriber.add({.source = path}, heard.error, std::move(heard.mel));
+        Spectrum spectrum = spectrum_of(path, model.config.n_mels);
+        transcriber.add({.source = path}, spectrum.error, std::move(spectrum.mel));
     }
     while (!transcriber.idle()) transcriber.advance();
     return transcripts;
@@ -112,7 +112,7 @@ std::string first_difference(const Comparison& comparison) {
         };
         const std::string where = place.edit != Edit::insertion ? concat("word ", word)
                                   : word == 0                   ? "before word 1"
-                                                                : concat("behind word ", word);
+                                                                : concat("after word ", word);
         return concat(where, ": expected ", quoted(place.reference), ", found ",
                       quoted(place.hypothesis));
     }

@@ -29,7 +29,7 @@ std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
 struct TranscriptCheck {
     std::vector<std::string> lines;  // "a.wav: as expected", or its first difference; then the rate
     std::vector<std::string> problems;  // recordings that broke or have no reference
-    std::optional<double> percent;      // of wrong words; nullopt where nothing was compared
+    std::optional<double> percent;      // of wrong words; nullopt if nothing was compared
     std::string rate;                   // the last line: "word error rate 3.1% of 5000 words"
 };
 // Compares the words of each reference with its recording's, after Whisper's normaliser for
@@ -37,7 +37,8 @@ struct TranscriptCheck {
 TranscriptCheck check_transcripts(const std::vector<Transcript>& references,
                                   const std::vector<Transcript>& transcripts);
 
-// "word 3: expected 'ask', found 'asked'", of the first place where they differ; empty where none.
+// "word 3: expected 'ask', found 'asked'", of the first place where they differ; empty if there is
+// none.
 std::string first_difference(const Comparison& comparison);
 
 }  // namespace hark::models

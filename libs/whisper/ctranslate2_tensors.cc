@@ -37,7 +37,7 @@ Ctranslate2Variables::Ctranslate2Variables(const std::filesystem::path& path) : 
         const std::string alias = read_name(in, name());
         aliases_[alias] = read_name(in, name());
     }
-    require(in.left() == 0, name(), ": ", in.left(), " bytes behind what its header announces");
+    require(in.left() == 0, name(), ": ", in.left(), " bytes after what its header announces");
 }
 
 void Ctranslate2Variables::read_header(ByteCursor& in) {

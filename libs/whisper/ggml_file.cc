@@ -96,7 +96,7 @@ void GgmlFile::read_tensor(ByteCursor& in) {
             block.values, " values, found ", place.view);
     require(!is_quantized(place.view.dtype) || block_version_ == kBlockVersion, where,
             ": expected quantised blocks of version ", kBlockVersion, ", found version ",
-            block_version_, ": quantise the model anew");
+            block_version_, ": quantise the model again");
     // Counted in blocks, which take 2 bytes at least, so that nothing overflows.
     int64_t blocks = lengths[0] / block.values;
     for (int i = 1; i < rank; ++i) {

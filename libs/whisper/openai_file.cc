@@ -60,7 +60,7 @@ class OpenaiFile : public ModelFile {
         std::error_code failed;
         require(std::filesystem::exists(beside, failed), path_.string(),
                 ": the format carries no vocabulary: expected openai-whisper's ", name,
-                " beside it, or --vocab; found neither");
+                " next to it, or --tokenizer; found neither");
         return load_vocabulary(beside, config_.n_vocab);
     }
 

@@ -127,7 +127,7 @@ SpecialTokens find_special_tokens(const Bpe& bpe, const std::string& generation_
         require(!special.languages.empty(), where, ": expected language tokens, found none");
     }
     require(special.eot < special.timestamp_begin && special.sot < special.timestamp_begin, where,
-            ": expected the timestamps behind all other tokens, found <|0.00|> at ",
+            ": expected the timestamps after all other tokens, found <|0.00|> at ",
             special.timestamp_begin);
     return special;
 }

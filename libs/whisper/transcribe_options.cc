@@ -51,12 +51,12 @@ void TranscribeOptions::flags(Flags& flags) {
     flags.add("language", language,
               "CODE|NAME language spoken (de, German, ...), or auto: detect it");
     flags.add("language-windows", language_windows,
-              "N windows of 30 s that detection listens to: the first that is sure enough decides, "
+              "N windows of 30 s that detection reads: the first that is sure enough decides, "
               "else most of them",
               1, 1000);
     flags.add("language-threshold", language_threshold,
               "P probability from which a window is sure of its language", 0, 1);
-    flags.add_switch("multilingual", multilingual, "detect the language of every window anew");
+    flags.add_switch("multilingual", multilingual, "detect the language of every window");
     flags.add(
         "temperature", temperature,
         "T,T,... temperatures of sampling: a window that fails a threshold is decoded again at "
@@ -252,12 +252,11 @@ std::string TranscribeOptions::language_for(const Tokenizer& tokenizer,
             loop.carry_initial_prompt ? "and the carried prompt " : "", "take ", fixed);
     const bool known = tokenizer.special().multilingual;
     const std::string code = language_code(language);
-    require(known || code == "auto" || code == "en", "the model knows English only: --language ",
-            language, " cannot be had");
-    require(known || task == "transcribe",
-            "the model knows English only: --task translate cannot be had");
+    require(known || code == "auto" || code == "en",
+            "this model is English-only: it has no --language ", language);
+    require(known || task == "transcribe", "this model is English-only: it cannot translate");
     require(known || (!multilingual && language_windows == 1),
-            "the model knows English only: there is no language to detect");
+            "this model is English-only: it cannot detect languages");
     if (!known) return "en";
     if (code == "auto") return "";
     tokenizer.language_token(code);

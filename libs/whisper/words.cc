@@ -100,9 +100,9 @@ void reconcile(Segment& segment, double median) {
 void WordOptions::flags(Flags& flags) {
     flags.add_switch("word-timestamps", timestamps,
                      "give json and jsonl each word's time and probability, and subtitles their "
-                     "words' times; windows then begin behind the last word");
+                     "words' times; windows then begin after the last word");
     flags.add("prepend-punctuations", prepended,
-              "MARKS with --word-timestamps: punctuation that belongs to the word behind it");
+              "MARKS with --word-timestamps: punctuation that belongs to the word after it");
     flags.add("append-punctuations", appended,
               "MARKS with --word-timestamps: punctuation that belongs to the word before it");
     flags.add("hallucination-silence-threshold", hallucination_silence,

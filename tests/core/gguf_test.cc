@@ -166,10 +166,10 @@ TEST_F(Gguf, BrokenFilesAreNamed) {
          [](GgufWriter& f) {
              f.key("x", 9, GgufWriter::number(9u) + GgufWriter::number<uint64_t>(0));
          }},
-        {"the key 'u8' stands twice", [](GgufWriter& f) { f.key("u8", 0, "1"); }},
+        {"the key 'u8' is there twice", [](GgufWriter& f) { f.key("u8", 0, "1"); }},
         {"expected at most 65535 bytes, found 70000",
          [](GgufWriter& f) { f.key(std::string(70000, 'k'), 0, "1"); }},
-        {"tensor 'a.weight': stands twice",
+        {"tensor 'a.weight': is there twice",
          [](GgufWriter& f) { f.tensor("a.weight", {1}, 0, floats({1})); }},
         {"tensor 'x': expected 1 to 4 dimensions, found 0",
          [](GgufWriter& f) { f.tensor("x", {}, 0, floats({1})); }},
@@ -199,7 +199,7 @@ TEST_F(Gguf, BrokenFilesAreNamed) {
          [](GgufWriter& f) { f.describe("x", {1}, 0, 1024); }},
         {"tensor 'x': its 8589934592 bytes end at ",
          [](GgufWriter& f) { f.tensor("x", {kHuge}, 0, ""); }},
-        {"of the data, where 'b.weight' lies to 100",
+        {"of the data, where 'b.weight' ends at 100",
          [](GgufWriter& f) { f.describe("x", {1}, 0, 64); }},
     };
     expect_refused("GGML" + small_file().bytes().substr(4), "which begins with GGUF");

@@ -129,7 +129,7 @@ TEST(HellaSwag, BrokenFilesAreNamed) {
     expect_refused(header(-1), "expected 1 example or more, found -1");
     for (size_t left = 1024; left < good.size(); ++left)
         expect_refused(good.substr(0, left), "found the file's end");
-    expect_refused(good + "ab", "its header counts 1 examples, which end behind 1058 bytes");
+    expect_refused(good + "ab", "its header counts 1 examples, which end after 1058 bytes");
     expect_refused(header(2) + good.substr(1024), "example 1: expected the number that begins");
     expect_refused(small_with(0, 65534), "begins an example: expected 65535, found 65534");
     expect_refused(small_with(1, 36), "its contents take 34 bytes, but it says 36");

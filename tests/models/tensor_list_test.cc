@@ -121,7 +121,7 @@ TEST(Verify, TheFirstDifference) {
     EXPECT_EQ(first_difference(compare_words("a b c", "a c")),
               "word 2: expected 'b', found nothing");
     EXPECT_EQ(first_difference(compare_words("a b", "a b c")),
-              "behind word 2: expected nothing, found 'c'");
+              "after word 2: expected nothing, found 'c'");
     EXPECT_EQ(first_difference(compare_words("b", "a b")),
               "before word 1: expected nothing, found 'a'");
 }

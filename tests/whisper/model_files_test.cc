@@ -132,7 +132,7 @@ TEST_F(WrittenFiles, OpenaisFileWithItsVocabularyBesideIt) {
     const auto model = open_model(path_ / "demo.pt");
     expect_same_shape(model->config(), load_config(demo()));
     expect_same(*model, demo(), kBits);
-    EXPECT_NE(error_of(path_ / "demo.pt").find("multilingual.tiktoken beside it, or --vocab"),
+    EXPECT_NE(error_of(path_ / "demo.pt").find("multilingual.tiktoken next to it, or --tokenizer"),
               std::string::npos)
         << error_of(path_ / "demo.pt");
     write_ranks(path_ / "multilingual.tiktoken");
