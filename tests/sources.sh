@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 if [ $# -gt 0 ]; then
     pages=("$@")
 else
-    mapfile -t pages < <(git ls-files 'docs/*.md' '*README.md' | grep -v '^docs/style.md$')
+    mapfile -t pages < <(find README.md {samples,models}/README.md docs -name '*.md' ! -path docs/style.md | sort)
 fi
 
 failed=0

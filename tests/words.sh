@@ -10,8 +10,8 @@ trap 'rm -rf "$work"' EXIT
 if [ $# -gt 0 ]; then
     files=("$@")
 else
-    mapfile -t files < <(git ls-files apps libs docs pipelines presets cmake README.md CMakeLists.txt samples/README.md models/README.md \
-        bench/README.md | grep -vE '\.(png|gz|bin)$|^docs/style\.md$')
+    mapfile -t files < <(find apps libs docs pipelines presets cmake README.md CMakeLists.txt {samples,models}/README.md \
+        -type f ! -name '*.png' ! -path docs/style.md | sort)
 fi
 
 # Two files with a line for each line of the tree: its place, and the text that is checked.
