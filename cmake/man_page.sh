@@ -40,7 +40,7 @@ helps | awk -v name="$name" -v version="$version" '
     section == "command" && !/^ / { print $0 == "" ? ".PP" : roff($0); next }
     /^Options:$/ { print ".SH OPTIONS"; section = "options"; next }
     section == "usage" { print $0 == "" ? ".PP" : roff($0); next }
-    # A flag, its argument in capitals, then the help, which goes on in the lines below.
+    # A flag, its argument in capitals, then the help, which continues in the lines below.
     /^  --/ {
         line = substr($0, 3)
         match(line, /^--[a-z-]+( [A-Z][A-Z|,.:]*)?/)

@@ -157,7 +157,7 @@ publish() {
 }
 
 # Takes whisper-transcribe's summary from stdin, a line as each recording ends.
-settle() {
+read_results() {
     local path file length error ending
     while IFS=$'\t' read -r path _ file length error; do
         [ -n "${target[$path]:-}" ] || continue
@@ -198,8 +198,8 @@ transcribe() {
     set +m
     exec {out}>&-
     [ -z "$stopped" ] || kill -TERM -- "-$pipeline"
-    settle <&"$lines"
-    settle <&"$lines"  # what is left where a signal ended the first
+    read_results <&"$lines"
+    read_results <&"$lines"  # what is left where a signal ended the first
     exec {lines}<&-
     wait "$pipeline" 2> /dev/null
     pipeline=""
@@ -223,9 +223,9 @@ stop() {
     [ -z "$pipeline" ] || kill -TERM -- "-$pipeline" 2> /dev/null
 }
 
-# A pipeline that broke in the middle has settled everything before the break. The next recording
+# A pipeline that broke in the middle has decided everything before the break. The next recording
 # may be why: it gets a pipeline of its own, and fails if that breaks while a tenth of a second of
-# silence passes. So each round settles one at least.
+# silence passes. So each round decides one at least.
 transcribe_all() {
     local suspect
     check_pipe --format "$formats" --output-dir "$work" || exit

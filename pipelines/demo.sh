@@ -26,6 +26,6 @@ echo "# $recording"
 ffmpeg -v error -nostdin -i "$recording" -f wav - | mel | whisper-transcribe --model demo |
     tee build/demo-transcript.txt
 echo
-echo "# gpt-generate goes on:"
+echo "# gpt-generate continues:"
 tr '\n' ' ' < build/demo-transcript.txt | gpt-generate --model demo --max-tokens 60 --seed 1
 echo

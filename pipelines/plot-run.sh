@@ -6,7 +6,7 @@
 #          gpt-train ... | tee -a run.tsv | pipelines/plot-run.sh - run.png
 #
 # RUN.tsv is what gpt-train writes to stdout, - stands for stdin. The parts of a run that was broken
-# off, one behind the other, make one curve: a step that is there twice counts as it stood last.
+# off, one after the other, make one curve: of a step that is there twice the last line counts.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 help_if_asked "$@"
@@ -92,7 +92,7 @@ plot '$work/steps' using 1:5 axes x1y2 with lines lw 1 dt 2 lc rgb '#2ca02c' tit
      '' using 1:2 with lines lw 1 lc rgb '#aec7e8' title 'training loss', \
      '' using 1:3 with lines lw 2 lc rgb '#1f4e9c' title 'smoothed'$validation
 PLOT
-# Beside its name first, so that who looks at it while a run goes on sees a whole picture.
+# Under a temporary name first, so that a viewer sees a whole picture during a run.
 trap 'rm -rf "$work" "$out.unfinished"' EXIT
 cp "$work/out.png" "$out.unfinished"
 mv "$out.unfinished" "$out"

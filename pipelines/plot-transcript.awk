@@ -72,7 +72,7 @@ function colour(probability) {
 }
 
 # Gives the words of a strip their rows, and writes its table `words.N`: start, end, probability,
-# where the text stands, its row, its colour, the text.
+# where the text is, its row, its colour, the text.
 function place(s,   w, half, middle, row, taken) {
     rows[s] = 1
     for (w = 1; w <= words; ++w) {
@@ -109,7 +109,7 @@ function heading(   loudest, share, summary) {
     printf "set lmargin at screen %.6f\n", left / width
     printf "set rmargin at screen %.6f\n", 1 - right / width
     print "set palette defined (0 '#00000a', 0.3 '#3b0f70', 0.55 '#b5367a', 0.8 '#fb8861', 1 '#fcfdbf')"
-    # The model hears nothing that is 8 below the loudest. Silence is dark.
+    # The model sees nothing that is 8 below the loudest. Silence is dark.
     loudest = ENVIRON["loudest"] > -2 ? ENVIRON["loudest"] : -2
     printf "set cbrange [%g:%g]\n", loudest - 8, loudest
     print "set cblabel 'log10 of power' offset 0.6"
@@ -127,7 +127,7 @@ function heading(   loudest, share, summary) {
     print "set label 7 'less' at " at_pixel(width - 114, 50) " tc rgb " red
 }
 
-# The next plot, so many pixels high; `at` is where it begins. Its name stands left of it.
+# The next plot, `pixels` high; `at` is where it begins. Its name is left of it.
 function area(pixels, name) {
     print "set label 8 " quoted(name) " at " at_pixel(18, at + pixels / 2) " center rotate by 90"
     printf "set tmargin at screen %.6f\n", 1 - at / height
@@ -208,7 +208,7 @@ BEGIN {
 }
 FILENAME ~ /\/strips$/ {
     split($0, field, " ")
-    if (field[1] >= seconds) next # frames behind the end
+    if (field[1] >= seconds) next # frames after the end
     begin[++strips] = field[1]; data[strips] = field[2]; frames[strips] = field[3]
     next
 }

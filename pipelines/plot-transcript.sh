@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Draws what the tools make of a recording: its mel spectrogram, where speech is, the words that
-# were heard and how sure the model is of each.
+# were said and how probable each is.
 #
 #   usage: pipelines/plot-transcript.sh RECORDING [OUT.png] [WHISPER-TRANSCRIBE OPTION]...
 #          pipelines/plot-transcript.sh talk.mp3 talk.png --model ~/models/whisper-small/
 #
-# Without OUT.png the picture is called after the recording and lies in the current folder. It is
+# Without OUT.png the picture is named after the recording and is in the current folder. It is
 # 1600 pixels wide and has a strip for every 20 s. The tools on the PATH are taken, or those of this
 # source tree's build/bin.
 #

@@ -69,7 +69,7 @@ class PartFile {
         writer_.write(bytes);
         writer_.flush();
     }
-    void settle() {
+    void flush() {
         const bool flushed = ::fsync(fd_) == 0;
         require(flushed, name_, ": cannot flush to the disk: ", std::strerror(errno));
     }
@@ -97,7 +97,7 @@ void Downloader::persist(const std::function<void()>& attempt,
             if (!reached_) throw;
             failures = done() >= before + kAdvance ? 1 : failures + 1;
             require(failures < patience_.attempts, error.what(), "; given up after ", failures,
-                    " attempts that brought nothing, the same command goes on from here");
+                    " attempts that brought nothing, the same command continues from here");
         }
         std::this_thread::sleep_for(patience_.pause * (1 << (failures - 1)));
     }
@@ -110,7 +110,7 @@ void Downloader::transfer(const std::string& url, const RemoteFile& remote, cons
     // Without a hash to check the whole by, parts of two versions must not meet.
     const bool resumable = remote.has_hash() || !remote.if_range.empty();
     if (at > remote.bytes || !resumable) file.begin_at(at = 0);
-    if (at == remote.bytes) return file.settle();
+    if (at == remote.bytes) return file.flush();
     check_room(part.parent_path(), remote.bytes - at);
     const auto begin = [&](uint64_t offset) { file.begin_at(at = offset); };
     const auto take = [&](std::string_view bytes) {
@@ -123,7 +123,7 @@ void Downloader::transfer(const std::string& url, const RemoteFile& remote, cons
     http_.get(url, at, remote.has_hash() ? "" : remote.if_range, begin, take);
     if (at < remote.bytes)
         throw TransferError(concat(url, ": expected ", remote.bytes, " bytes, found ", at));
-    file.settle();
+    file.flush();
 }
 
 bool Downloader::fetch(const std::string& url, const fs::path& directory, const std::string& name) {
@@ -145,7 +145,7 @@ bool Downloader::fetch(const std::string& url, const fs::path& directory, const 
     const auto attempt = [&] {
         try {
             transfer(url, remote, part);
-        } catch (const ChangedFile&) {  // begin anew
+        } catch (const ChangedFile&) {  // begin again
             remote = http_.ask(url);
             fs::remove(part, failed);
             write_file(version, remote.version);

@@ -15,7 +15,7 @@ namespace hark::models {
 struct Patience {
     int64_t stall_seconds = 60;             // that bring nothing
     int attempts = 6;                       // in a row that brought less than 1 MiB
-    std::chrono::milliseconds pause{1000};  // behind the first of them; doubled each time
+    std::chrono::milliseconds pause{1000};  // after the first of them; doubled each time
 };
 
 class Downloader {
@@ -33,9 +33,9 @@ class Downloader {
     // asked for by that name, and what has come is not kept where it has none. Returns false where
     // the answer is 404.
     //
-    // Failures that may pass are tried again, but for the first contact: whoever has no network is
-    // to know at once. Throws Error naming the URL or the file: what the server says, a full disk,
-    // another size or hash than promised, which removes what has come.
+    // Failures that may pass are tried again, except for the first contact: whoever has no network
+    // is to know at once. Throws Error naming the URL or the file: what the server says, a full
+    // disk, another size or hash than promised, which removes what has come.
     bool fetch(const std::string& url, const std::filesystem::path& directory,
                const std::string& name);
     // The names of the files that came, now or before, without a hash to check them by.
@@ -53,7 +53,7 @@ class Downloader {
     bool reached_ = false;  // a server has answered
 };
 
-// What fetch() keeps beside a file: "model.safetensors.version".
+// What fetch() keeps next to a file: "model.safetensors.version".
 std::filesystem::path version_file(const std::filesystem::path& file);
 
 }  // namespace hark::models

@@ -36,7 +36,7 @@ size_t on_body(char* data, size_t, size_t size, void* user) {
     }
 }
 
-// What is sent besides libcurl's own headers: one line, or nothing.
+// What is sent in addition to libcurl's own headers: one line, or nothing.
 class HeaderList {
   public:
     explicit HeaderList(const std::string& line)
