@@ -44,7 +44,10 @@ void run(const Options& options, Console& console) {
                     static_cast<int>(options.jobs));
     while (std::optional<Chunk> chunk = input.next()) {
         // The channels of one file break together: it is named once.
-        if (!chunk->error.empty() && chunk->channel == "0") console.error(chunk->error);
+        if (chunk->channel == "0") {
+            if (!chunk->error.empty()) console.error(chunk->error);
+            if (!chunk->warning.empty()) console.warning(chunk->warning);
+        }
         write_chunk(out, std::move(*chunk));
         out.flush();
     }

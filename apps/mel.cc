@@ -19,6 +19,7 @@ using namespace hark;
 
 struct Options {
     MelOptions mel;
+    ReadOptions read;
     std::string raw = "no";
     int64_t rate = kSampleRate, channels = 1;
     std::string device = "auto";
@@ -30,6 +31,8 @@ struct Options {
                   "FORMAT of PCM without a header on stdin; no: it is an audio stream or file");
         flags.add("rate", rate, "HZ sample rate of that PCM", kMinRate, kMaxRate);
         flags.add("channels", channels, "N channels of that PCM, interleaved", 1, kMaxChannels);
+        flags.add_switch("allow-truncated", read.allow_truncated,
+                         "warn of a file that lacks a part, instead of failing");
         flags.add(
             "device", device,
             "DEVICE to compute on: auto, cpu, cuda or cuda:N, the same bytes on each; auto is "
@@ -53,15 +56,15 @@ struct Options {
     }
 };
 
-// A tensor stream begins with the length of a JSON object that is less than 4 GiB.
+// A tensor stream begins with the length of a JSON object, less than 4 GiB. One that was cut may
+// end after that length.
 bool is_tensor_stream(std::string_view head) {
-    return head.size() > 8 && head.substr(4, 4) == std::string_view("\0\0\0\0", 4) &&
-           head[8] == '{';
+    return head.size() >= 8 && head.substr(4, 4) == std::string_view("\0\0\0\0", 4) &&
+           (head.size() == 8 || head[8] == '{');
 }
 
 std::unique_ptr<Decoder> open_raw(const Options& options, Input& input) {
-    require(!input.peek(1).empty(), input.name(),
-            ": expected raw PCM, found not one byte; the stage before has failed");
+    input.require_content("raw PCM");
     RawFormat format;
     format.format = options.raw == "f32le" ? PcmFormat::f32 : PcmFormat::s16;
     format.rate = static_cast<int>(options.rate);
@@ -77,17 +80,18 @@ void run_file(std::unique_ptr<Input> in, const Options& options, Console& consol
     // A mel chunk waits for a piece that hears what is behind it, so that is a short one.
     const double seconds = options.mel.chunk.seconds;
     const int64_t piece = ChunkOptions{seconds == 0 ? 30 : seconds}.length(kSampleRate) / 10;
-    AudioChunks chunks(std::move(in), "1", ReadOptions{}, piece, open);
+    AudioChunks chunks(std::move(in), "1", options.read, piece, open);
     while (std::optional<Chunk> chunk = chunks.next()) {
         const bool nothing = chunk->start == 0 && chunk->length() == 0;
         if (nothing && !chunk->error.empty()) throw Error(chunk->error);
         if (!chunk->error.empty()) console.error(chunk->error);
+        if (!chunk->warning.empty()) console.warning(chunk->warning);
         stream.push(*chunk, emit);
     }
 }
 
 void run_stream(ByteReader& in, MelStream& stream, const MelStream::Emit& emit) {
-    RecordingReader reader(in, "audio", "it has been through mel already");
+    RecordingReader reader(in, "audio", "mel reads what audio-decode writes");
     try {
         while (std::optional<Chunk> chunk = reader.next()) stream.push(*chunk, emit);
     } catch (const Error& failure) {

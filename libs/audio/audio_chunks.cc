@@ -38,6 +38,8 @@ void ReadOptions::flags(Flags& flags) {
               0, 1000);
     flags.add_switch("split-channels", split_channels,
                      "make a recording of each channel instead of mixing them");
+    flags.add_switch("allow-truncated", allow_truncated,
+                     "warn of a recording that lacks a part, instead of failing");
 }
 
 AudioChunks::AudioChunks(std::string path, std::string id, const ReadOptions& options,
@@ -107,11 +109,22 @@ void AudioChunks::decode() {
         }
     } catch (const Error& failure) {
         cut(fresh);
-        fail(input_->name(), ": ", failure.what());
+        fail(input_->name(), ": at ", static_cast<double>(came_) / kSampleRate,
+             " s: ", failure.what());
     }
     cut(fresh);
     ended_ = !more;
-    require(!ended_ || skip_ == 0, input_->name(), ": expected a recording longer than --start ",
+    if (ended_) check_whole();
+}
+
+void AudioChunks::check_whole() {
+    const std::string loss = decoder_->loss();
+    if (!loss.empty()) {
+        const std::string message = concat(input_->name(), ": ", loss);
+        require(options_.allow_truncated, message);
+        warning_ = message;
+    }
+    require(skip_ == 0, input_->name(), ": expected a recording longer than --start ",
             options_.start, " s, found ",
             static_cast<double>(in_samples(options_.start) - skip_) / kSampleRate, " s");
 }
@@ -123,6 +136,7 @@ void AudioChunks::cut(Channels& fresh) {
     const int64_t from = std::min(skip_, came), taken = std::min(left_, came - from);
     skip_ -= from;
     done_ += taken;
+    came_ += came;
     if (left_ != kEndless) left_ -= taken;
     for (size_t c = 0; c < fresh.size(); ++c)
         samples_[c].insert(samples_[c].end(), fresh[c].begin() + from,
@@ -150,6 +164,7 @@ void AudioChunks::emit(size_t channel, size_t samples, bool last) {
     chunk.start = emitted_;
     chunk.last = last;
     if (last) chunk.error = error_;
+    if (last) chunk.warning = warning_;
     chunk.document.add("samples", Tensor(from.data(), Dtype::f32, {static_cast<int64_t>(samples)}));
     from.erase(from.begin(), from.begin() + static_cast<ptrdiff_t>(samples));
     ready_.push_back(std::move(chunk));

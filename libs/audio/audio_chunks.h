@@ -30,6 +30,7 @@ struct ReadOptions {
     std::optional<double> duration;  // seconds
     int64_t track = 0;               // among the audio tracks, from 0
     bool split_channels = false;     // a recording of each channel
+    bool allow_truncated = false;    // a loss is a warning instead of an error
 
     void flags(Flags& flags);
 };
@@ -48,13 +49,15 @@ class AudioChunks {
     AudioChunks(std::unique_ptr<Input> input, std::string id, const ReadOptions& options,
                 int64_t chunk_samples, Open open = nullptr);
 
-    // The next chunk, or nullopt behind the last. Does not throw where the input cannot be opened
-    // or breaks: the last chunk of each of its recordings then carries the error.
+    // The next chunk, or nullopt after the last. Does not throw if the input cannot be opened,
+    // breaks or lacks a part: the last chunk of each of its recordings then carries the error or
+    // warning.
     std::optional<Chunk> next();
 
   private:
     void advance();
     void decode();
+    void check_whole();
     void end();
     void cut(Channels& fresh);
     void emit(size_t channel, size_t samples, bool last);
@@ -71,9 +74,10 @@ class AudioChunks {
     Channels samples_ = Channels(1);  // not yet in a chunk
     int64_t skip_, left_;             // samples before the part that is wanted, and of it
     int64_t done_ = 0;                // samples of it that have come
+    int64_t came_ = 0;                // samples decoded, skipped ones too
     int64_t emitted_ = 0;             // samples in chunks; every channel is as far
     std::deque<Chunk> ready_;
-    std::string error_;
+    std::string error_, warning_;
     bool ended_ = false;
 };
 

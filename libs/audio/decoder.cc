@@ -46,8 +46,7 @@ bool streams(Input& input) {
 }  // namespace
 
 std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
-    require(!input.peek(1).empty(), input.name(), ": expected audio, found not one byte",
-            input.seekable() ? "" : "; the stage before has failed");
+    input.require_content("audio");
     std::unique_ptr<Decoder> decoder = open_wav(input);
     if (decoder) {
         require(track == 0, input.name(), ": expected audio track ", track,

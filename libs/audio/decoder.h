@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "audio/input.h"
@@ -19,9 +20,11 @@ struct AudioBlock {
 class Decoder {
   public:
     virtual ~Decoder() = default;
-    // The next block, or false at the end of a recording that is whole. Throws Error naming the
-    // input where it breaks; the blocks before that have been given.
+    // Reads the next block; false at the end. Throws Error naming the input if it cannot be read.
     virtual bool next(AudioBlock& block) = 0;
+    // What was lost of the recording up to here: "ends at 13.3 of 26.7 s" or "3.2 s are missing at
+    // 12.0 s"; empty if nothing was. The end is checked once next() has returned false.
+    virtual std::string loss() const { return ""; }
 };
 
 inline constexpr int kMinRate = 1000, kMaxRate = 768000;  // Hz that are believed

@@ -6,7 +6,7 @@
 namespace hark {
 
 std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
-    require(!input.peek(1).empty(), input.name(), ": expected audio, found not one byte");
+    input.require_content("audio");
     std::unique_ptr<Decoder> decoder = open_wav(input);
     require(decoder != nullptr && track == 0, input.name(),
             ": expected a WAV file with PCM: this build reads nothing else");

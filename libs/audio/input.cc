@@ -30,14 +30,14 @@ Input::~Input() {
 }
 
 void Input::examine() {
-    struct stat info {};
+    struct stat info{};
     seekable_ = ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
     if (seekable_) base_ = std::max<int64_t>(0, ::lseek(fd_, 0, SEEK_CUR));
     reader_ = ByteReader(fd_, name_);
 }
 
 int64_t Input::size() const {
-    struct stat info {};
+    struct stat info{};
     require(seekable_ && ::fstat(fd_, &info) == 0, name_, ": the size is not known");
     return std::max<int64_t>(0, info.st_size - base_);
 }
@@ -46,6 +46,12 @@ std::string_view Input::peek(size_t bytes) {
     const std::string_view ahead = reader_.peek(bytes);
     peeked_ = std::max(peeked_, ahead.size());
     return ahead;
+}
+
+void Input::require_content(const char* expected) {
+    if (!peek(1).empty()) return;
+    if (seekable_) fail(name_, ": the file is empty (expected ", expected, ")");
+    fail(name_, ": no data (expected ", expected, "); the stage before has failed");
 }
 
 size_t Input::read_some(void* to, size_t bytes) {

@@ -25,6 +25,8 @@ class Input {
 
     // The next bytes without taking them: up to `bytes`, fewer at the end.
     std::string_view peek(size_t bytes);
+    // Throws Error unless there is at least one byte. `expected` is what it should hold: "audio".
+    void require_content(const char* expected);
     // Whatever has come, at least one byte unless the input has ended.
     size_t read_some(void* to, size_t bytes);
     // Fills up to `bytes`; fewer only at the end.

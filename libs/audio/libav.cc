@@ -7,11 +7,17 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <mutex>
-#include <type_traits>
+#include <utility>
 
+#include "audio/coverage.h"
+#include "audio/declared_length.h"
+#include "audio/libav_frame.h"
 #include "core/error.h"
 
 namespace hark {
@@ -20,8 +26,10 @@ namespace {
 constexpr int kBufferBytes = 1 << 16;
 // Noise looks a little like MP3 to libav: what it finds with less than this score is refused.
 constexpr int kMinScore = 5;
-// A container that promises more than was there by this has been cut.
-constexpr double kCutSeconds = 1, kCutFraction = 0.02;
+// avformat's placeholders for a length that a pipe cannot know: AVI's frames, RealMedia's seconds.
+constexpr int64_t kUnknownAviFrames = 0x40000000;
+constexpr double kUnknownRmSeconds = 3600;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 std::string error_text(int code) {
     char text[AV_ERROR_MAX_STRING_SIZE] = "";
@@ -29,58 +37,12 @@ std::string error_text(int code) {
     return text;
 }
 
-// Sample values of a frame, planar or interleaved, times a power of two.
-template <class T>
-void append_interleaved(const AVFrame& frame, double scale, std::vector<float>& out) {
-    const bool planar = av_sample_fmt_is_planar(static_cast<AVSampleFormat>(frame.format));
-    const size_t channels = static_cast<size_t>(frame.ch_layout.nb_channels);
-    const size_t frames = static_cast<size_t>(frame.nb_samples), had = out.size();
-    out.resize(had + frames * channels);
-    // What one plane holds goes to every so many places.
-    const size_t planes = planar ? channels : 1, count = frames * channels / planes;
-    for (size_t c = 0; c < planes; ++c) {
-        const T* from = reinterpret_cast<const T*>(frame.extended_data[c]);
-        float* to = out.data() + had + c;
-        constexpr bool kSmall = sizeof(T) <= 4;  // a float scales it without rounding twice
-        using Real = std::conditional_t<kSmall, float, double>;
-        const Real factor = static_cast<Real>(scale);
-        const auto value = [&](size_t i) {
-            return static_cast<float>(static_cast<Real>(from[i]) * factor);
-        };
-        if (planes == 1)
-            for (size_t i = 0; i < count; ++i) to[i] = value(i);
-        else
-            for (size_t i = 0; i < count; ++i) to[planes * i] = value(i);
-    }
-}
-
-void append_frame(const AVFrame& frame, std::vector<float>& out) {
-    const size_t had = out.size();
-    switch (av_get_packed_sample_fmt(static_cast<AVSampleFormat>(frame.format))) {
-        case AV_SAMPLE_FMT_U8:
-            append_interleaved<uint8_t>(frame, 1.0 / 128, out);
-            for (size_t i = had; i < out.size(); ++i) out[i] -= 1;
-            return;
-        case AV_SAMPLE_FMT_S16:
-            return append_interleaved<int16_t>(frame, 1.0 / 32768, out);
-        case AV_SAMPLE_FMT_S32:
-            return append_interleaved<int32_t>(frame, 1.0 / (1ll << 31), out);
-        case AV_SAMPLE_FMT_S64:
-            return append_interleaved<int64_t>(frame, 0.5 / (1ll << 62), out);
-        case AV_SAMPLE_FMT_FLT:
-            return append_interleaved<float>(frame, 1, out);
-        case AV_SAMPLE_FMT_DBL:
-            return append_interleaved<double>(frame, 1, out);
-        default:
-            fail("no such sample format");
-    }
-}
-
 class LibavDecoder : public Decoder {
   public:
     LibavDecoder(Input& input, int track);
     ~LibavDecoder() override { release(); }
     bool next(AudioBlock& block) override;
+    std::string loss() const override;
 
   private:
     static int read(void* self, uint8_t* to, int bytes);
@@ -91,8 +53,11 @@ class LibavDecoder : public Decoder {
     void release();
     bool receive(AudioBlock& block);
     void send_packet();
-    void note_end(const AVPacket& packet);
-    void check_whole() const;
+    void decode_packet();
+    bool is_container(const char* name) const;
+    double seconds(int64_t time, const AVStream& stream) const;
+    double declared_end() const;
+    double found_end() const;
 
     Input& input_;
     std::exception_ptr read_failure_;  // thrown by Input inside libav's callback
@@ -102,11 +67,16 @@ class LibavDecoder : public Decoder {
     AVPacket* packet_ = nullptr;
     AVFrame* frame_ = nullptr;
     int stream_ = -1;
-    bool draining_ = false;
-    int broken_ = 0;  // libav's error where reading broke
+    double declared_ = 0;  // seconds, by our own look at the header; 0 if unknown
+    bool draining_ = false, ended_ = false;
+    int broken_ = 0;  // libav's error that ended reading
     int64_t packets_ = 0, bad_packets_ = 0;
-    double end_ = 0;      // seconds: where the last packet ends
-    double decoded_ = 0;  // seconds
+    int64_t retried_at_ = -1;   // byte of the input at which libav asked to be called again
+    double longest_frame_ = 0;  // seconds
+    double packet_seconds_ = 0;
+    double packet_at_ = kNone;    // timestamp of the newest packet, in seconds
+    double last_packet_end_ = 0;  // seconds, of all streams
+    Coverage coverage_;
 };
 
 LibavDecoder::LibavDecoder(Input& input, int track) : input_(input) {
@@ -161,6 +131,7 @@ void LibavDecoder::open(int track) {
         io_ = avio_alloc_context(buffer, kBufferBytes, 0, this, read, nullptr,
                                  input_.seekable() ? seek : nullptr);
     require(packet_ && frame_ && io_, input_.name(), ": out of memory");
+    declared_ = declared_seconds(input_);
     open_container();
     choose_stream(track);
     const AVStream& stream = *format_->streams[stream_];
@@ -202,17 +173,32 @@ void LibavDecoder::choose_stream(int track) {
             " without an audio track");
     require(stream_ >= 0, input_.name(), ": expected audio track ", track, ", found ", found,
             found == 1 ? " track" : " tracks", " (counted from 0)");
-    // Matroska tells the length of all tracks together, so there the others are followed too.
-    if (std::strstr(format_->iformat->name, "matroska")) return;
+    const bool alone = format_->nb_streams == 1;
+    const char* const kCounted[] = {"matroska", "flac"};
+    for (const char* name : kCounted)
+        if (alone && is_container(name)) coverage_.begin_at_zero();
+    // A length of all streams together can only be checked against all of them.
+    if (!is_container("mp4") && !is_container("avi")) return;
     for (unsigned i = 0; i < format_->nb_streams; ++i)
         if (static_cast<int>(i) != stream_) format_->streams[i]->discard = AVDISCARD_ALL;
+}
+
+bool LibavDecoder::is_container(const char* name) const {
+    return std::strstr(format_->iformat->name, name) != nullptr;
+}
+
+double LibavDecoder::seconds(int64_t time, const AVStream& stream) const {
+    return time == AV_NOPTS_VALUE ? kNone : static_cast<double>(time) * av_q2d(stream.time_base);
 }
 
 bool LibavDecoder::next(AudioBlock& block) {
     block.samples.clear();
     while (!receive(block)) {
         if (draining_) {
-            check_whole();
+            if (read_failure_) std::rethrow_exception(read_failure_);
+            require(bad_packets_ == 0 || coverage_.decoded() > 0, input_.name(),
+                    ": nothing of it can be decoded");
+            ended_ = true;
             return false;
         }
         send_packet();
@@ -220,12 +206,13 @@ bool LibavDecoder::next(AudioBlock& block) {
     return true;
 }
 
-// Takes one frame from the decoder; false where it wants a packet or has ended.
+// Takes one frame from the decoder; false if it needs a packet or has ended.
 bool LibavDecoder::receive(AudioBlock& block) {
     const int code = avcodec_receive_frame(codec_, frame_);
     if (code == AVERROR(EAGAIN) || code == AVERROR_EOF) return false;
-    if (code < 0) {  // a damaged packet: the decoder goes on with the next
+    if (code < 0) {  // a damaged packet: the decoder continues with the next
         ++bad_packets_;
+        coverage_.add_damage(packet_at_, packet_seconds_);
         return false;
     }
     const AVChannelLayout& layout = frame_->ch_layout;
@@ -236,57 +223,98 @@ bool LibavDecoder::receive(AudioBlock& block) {
                 block.channels <= kMaxChannels,
             input_.name(), ": found ", block.channels, " channels at ", block.rate, " Hz");
     append_frame(*frame_, block.samples);
-    decoded_ += static_cast<double>(frame_->nb_samples) / block.rate;
+    const double length = static_cast<double>(frame_->nb_samples) / block.rate;
+    longest_frame_ = std::max(longest_frame_, length);
+    coverage_.add_frame(seconds(frame_->pts, *format_->streams[stream_]), length);
     av_frame_unref(frame_);
     return true;
 }
 
 void LibavDecoder::send_packet() {
     const int code = av_read_frame(format_, packet_);
+    if (code == AVERROR(EAGAIN)) {  // MPEG-TS looks for its next packet 64 KiB at a time
+        const int64_t before = std::exchange(retried_at_, input_.position());
+        if (before != retried_at_) return;
+    }
     if (code < 0) {
         if (code != AVERROR_EOF) broken_ = code;
         draining_ = true;
         avcodec_send_packet(codec_, nullptr);
         return;
     }
-    note_end(*packet_);
-    if (packet_->stream_index == stream_) {
-        ++packets_;
-        if (avcodec_send_packet(codec_, packet_) < 0) ++bad_packets_;
-    }
+    const AVStream& stream = *format_->streams[packet_->stream_index];
+    const double end = seconds(packet_->pts, stream) + seconds(packet_->duration, stream);
+    if (end > last_packet_end_) last_packet_end_ = end;
+    if (packet_->stream_index == stream_) decode_packet();
     av_packet_unref(packet_);
 }
 
-void LibavDecoder::note_end(const AVPacket& packet) {
-    const AVStream& stream = *format_->streams[packet.stream_index];
-    if (packet.pts == AV_NOPTS_VALUE) return;
-    const double end = static_cast<double>(packet.pts + packet.duration) * av_q2d(stream.time_base);
-    end_ = std::max(end_, end);
+void LibavDecoder::decode_packet() {
+    ++packets_;
+    const AVStream& stream = *format_->streams[stream_];
+    packet_at_ = seconds(packet_->pts, stream);
+    packet_seconds_ = packet_->duration > 0 ? seconds(packet_->duration, stream) : longest_frame_;
+    if (packet_->flags & AV_PKT_FLAG_CORRUPT) coverage_.add_damage(packet_at_, packet_seconds_);
+    size_t bytes = 0;
+    const uint8_t* skip = av_packet_get_side_data(packet_, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
+    uint32_t padding = 0;  // samples that the decoder drops at the end, little-endian
+    for (size_t i = 8; skip && bytes >= 8 && i-- > 4;) padding = padding << 8 | skip[i];
+    if (avcodec_send_packet(codec_, packet_) < 0) {
+        ++bad_packets_;
+        coverage_.add_damage(packet_at_, packet_seconds_);
+    }
+    coverage_.set_padding(
+        codec_->sample_rate > 0 ? static_cast<double>(padding) / codec_->sample_rate : 0);
 }
 
-// libav ends many a file that was cut without a word, so what the container promises is compared
-// with what was there: only for those that tell the length, not where libav has estimated it.
-void LibavDecoder::check_whole() const {
-    if (read_failure_) std::rethrow_exception(read_failure_);
-    const std::string& name = input_.name();
-    require(broken_ == 0, name, ": reading broke after ", decoded_, " s: ", error_text(broken_));
-    require(bad_packets_ == 0 || decoded_ > 0, name, ": nothing of it can be decoded");
-    require(bad_packets_ <= 2 || bad_packets_ * 10 <= packets_, name, ": damaged: ", bad_packets_,
-            " of ", packets_, " packets cannot be decoded");
-    const char* container = format_->iformat->name;
+// Where the recording ends by what its container states, in its timestamps; 0 if it states nothing
+// exactly. Ogg and MPEG streams state nothing: libav takes their length from the last timestamp.
+double LibavDecoder::declared_end() const {
+    if (declared_ > 0) return declared_;
     const AVStream& stream = *format_->streams[stream_];
-    double promised = 0;
-    if (std::strstr(container, "matroska")) {
-        if (format_->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE &&
-            format_->duration != AV_NOPTS_VALUE)
-            promised = static_cast<double>(format_->duration) / AV_TIME_BASE;
-    } else if (std::strstr(container, "mp4") || std::strcmp(container, "flac") == 0) {
-        if (stream.duration != AV_NOPTS_VALUE)
-            promised = static_cast<double>(stream.duration) * av_q2d(stream.time_base);
+    if (is_container("ogg") || is_container("mpeg")) return 0;
+    if (is_container("avi") || is_container("caf")) {
+        const bool known = stream.nb_frames > 0 && stream.nb_frames < kUnknownAviFrames;
+        const double end = known ? seconds(stream.nb_frames, stream) : 0;
+        // CAF's packet table counts whole packets, and the last one may not be full.
+        const bool table = is_container("caf") && stream.duration != AV_NOPTS_VALUE &&
+                           format_->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE;
+        return table ? std::max(0.0, end - longest_frame_) : end;
     }
-    const double found = std::max(end_, decoded_);
-    require(promised - found <= kCutSeconds + kCutFraction * promised, name,
-            ": the input ends too soon: expected ", promised, " s, found ", found, " s");
+    if (const AVDictionaryEntry* tag = av_dict_get(stream.metadata, "DURATION", nullptr, 0)) {
+        int hours = 0, minutes = 0;  // of this Matroska track
+        double rest = 0;
+        if (std::sscanf(tag->value, "%d:%d:%lf", &hours, &minutes, &rest) == 3)
+            return hours * 3600 + minutes * 60 + rest;
+    }
+    if (format_->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE) return 0;
+    double end = seconds(stream.duration, stream);
+    if (is_container("mp4") && stream.start_time > 0) end += seconds(stream.start_time, stream);
+    if (std::isnan(end) && format_->duration != AV_NOPTS_VALUE)
+        end = static_cast<double>(format_->duration) / AV_TIME_BASE;
+    if (is_container("rm") && end == kUnknownRmSeconds) return 0;
+    return end > 0 ? end : 0;
+}
+
+// The end that is compared with it: of this stream, or of any if the length is that of all.
+double LibavDecoder::found_end() const {
+    const bool of_stream = is_container("mp4") || is_container("avi") || format_->nb_streams == 1 ||
+                           av_dict_get(format_->streams[stream_]->metadata, "DURATION", nullptr, 0);
+    // WMA's decoder gives a frame the timestamp of the packet after it.
+    const bool early =
+        codec_->codec_id == AV_CODEC_ID_WMAV1 || codec_->codec_id == AV_CODEC_ID_WMAV2;
+    const double end = coverage_.end() - (early ? longest_frame_ : 0);
+    return of_stream ? end : std::max(end, last_packet_end_);
+}
+
+std::string LibavDecoder::loss() const {
+    std::string text = coverage_.loss(ended_ ? declared_end() : 0, found_end());
+    const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+    if (broken_ != 0)
+        add(concat("cannot be read after ", coverage_.end(), " s: ", error_text(broken_)));
+    if (bad_packets_ > 2 && bad_packets_ * 10 > packets_)
+        add(concat("damaged: ", bad_packets_, " of ", packets_, " packets cannot be decoded"));
+    return text;
 }
 
 }  // namespace

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "audio/coverage.h"
 #include "core/error.h"
 
 namespace hark {
 
 RawDecoder::RawDecoder(Input& input, const RawFormat& format, int64_t bytes)
-    : input_(input), format_(format), promised_(bytes), bytes_(size_t{1} << 16) {
+    : input_(input),
+      format_(format),
+      frame_(pcm_bytes(format.format) * static_cast<size_t>(format.channels)),
+      declared_(bytes),
+      bytes_(size_t{1} << 16) {
     require(format.rate >= kMinRate && format.rate <= kMaxRate, input.name(), ": expected ",
             kMinRate, " to ", kMaxRate, " samples a second, found ", format.rate);
     require(format.channels >= 1 && format.channels <= kMaxChannels, input.name(),
@@ -16,25 +21,18 @@ RawDecoder::RawDecoder(Input& input, const RawFormat& format, int64_t bytes)
 }
 
 bool RawDecoder::next(AudioBlock& block) {
-    const size_t frame = pcm_bytes(format_.format) * static_cast<size_t>(format_.channels);
     for (;;) {
         size_t room = bytes_.size() - held_;
-        if (promised_ >= 0)
+        if (declared_ >= 0)
             room = static_cast<size_t>(
-                std::min<int64_t>(static_cast<int64_t>(room), promised_ - taken_));
-        // Whatever has come, so that live input goes on at once.
+                std::min<int64_t>(static_cast<int64_t>(room), declared_ - taken_));
+        // Takes what has arrived, so that live input passes at once.
         const size_t got = room == 0 ? 0 : input_.read_some(bytes_.data() + held_, room);
         taken_ += static_cast<int64_t>(got);
         held_ += got;
-        if (got == 0) {
-            require(promised_ < 0 || taken_ == promised_, input_.name(),
-                    ": the input ends too soon: expected ", promised_, " bytes of samples, found ",
-                    taken_);
-            require(held_ == 0, input_.name(), ": the input ends inside a sample: ", held_,
-                    " bytes are left of ", frame);
-            return false;
-        }
-        const size_t frames = held_ / frame;
+        ended_ = got == 0;
+        if (ended_) return false;
+        const size_t frames = held_ / frame_;
         if (frames == 0) continue;
         block.rate = format_.rate;
         block.channels = format_.channels;
@@ -42,10 +40,20 @@ bool RawDecoder::next(AudioBlock& block) {
         block.samples.clear();
         append_pcm(format_.format, bytes_.data(), frames * static_cast<size_t>(format_.channels),
                    block.samples);
-        held_ -= frames * frame;
-        std::memmove(bytes_.data(), bytes_.data() + frames * frame, held_);
+        held_ -= frames * frame_;
+        std::memmove(bytes_.data(), bytes_.data() + frames * frame_, held_);
         return true;
     }
+}
+
+std::string RawDecoder::loss() const {
+    const auto seconds = [&](int64_t bytes) {
+        return static_cast<double>(bytes) / static_cast<double>(frame_) / format_.rate;
+    };
+    if (!ended_) return "";
+    if (taken_ < declared_) return ends_at(seconds(taken_), seconds(declared_));
+    if (held_ == 0 || declared_ >= 0) return "";
+    return concat("ends inside a sample (got ", held_, " of ", frame_, " bytes)");
 }
 
 }  // namespace hark

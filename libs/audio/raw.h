@@ -16,20 +16,24 @@ struct RawFormat {
     uint64_t layout = 0;
 };
 
-// Reads PCM from where the input stands. `bytes` is how many a header promises, or -1 where nobody
-// knows: then all until the end. Throws Error where the input ends before them, or inside a frame.
+// Reads PCM from the input's position on. `bytes` is the length that a header declares, or -1 if it
+// is unknown: then the input is read to its end. An input that ends earlier, or inside a frame, is
+// a loss().
 class RawDecoder : public Decoder {
   public:
     RawDecoder(Input& input, const RawFormat& format, int64_t bytes = -1);
     bool next(AudioBlock& block) override;
+    std::string loss() const override;
 
   private:
     Input& input_;
     RawFormat format_;
-    int64_t promised_;
+    size_t frame_;      // bytes
+    int64_t declared_;  // bytes
     int64_t taken_ = 0;
+    bool ended_ = false;
     std::vector<unsigned char> bytes_;
-    size_t held_ = 0;  // bytes of a frame that has not come whole
+    size_t held_ = 0;  // bytes of an incomplete frame
 };
 
 }  // namespace hark

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 extern "C" {
 #include <libavutil/channel_layout.h>
@@ -13,7 +12,6 @@ extern "C" {
 
 #include "audio/libav.h"
 #include "core/error.h"
-#include "core/finite.h"
 #include "core/recordings.h"
 
 namespace hark {
@@ -94,10 +92,8 @@ void Resampler::Impl::convert(const float* in, int frames, Channels& out) {
     const uint8_t* input = reinterpret_cast<const uint8_t*>(in);
     const int got = swr_convert(swr, planes, most, in ? &input : nullptr, frames);
     require(got >= 0, "cannot resample");
-    for (std::vector<float>& channel : out) {
-        channel.resize(had + static_cast<size_t>(got));
-        require(all_finite(std::span(channel).subspan(had)), "a sample is not finite");
-    }
+    for (std::vector<float>& channel : out) channel.resize(had + static_cast<size_t>(got));
+    finish_samples(out, had);
 }
 
 void Resampler::push(const AudioBlock& block, Channels& out) {

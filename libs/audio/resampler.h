@@ -21,7 +21,8 @@ class Resampler {
     ~Resampler();
 
     bool takes(const AudioBlock& block) const;
-    // Appends what comes of the block to each of `out`. Throws Error where a sample is not finite.
+    // Appends the block's samples to each of `out`, clipped to [-1, 32767/32768] as ffmpeg's 16-bit
+    // path does. Throws Error at the first sample that is not finite; those before it are appended.
     void push(const AudioBlock& block, Channels& out);
     // Appends what the filter still holds.
     void finish(Channels& out);
@@ -32,5 +33,9 @@ class Resampler {
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
+
+// Clips and checks the samples from `had` on of every channel. From the first that is not finite on
+// they are removed from all channels, and Error is thrown.
+void finish_samples(Channels& out, size_t had);
 
 }  // namespace hark

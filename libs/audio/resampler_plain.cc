@@ -1,6 +1,4 @@
 // Where libav is left out: 16 kHz alone, channels mixed by their mean.
-#include <cmath>
-
 #include "audio/resampler.h"
 #include "core/error.h"
 #include "core/recordings.h"
@@ -30,16 +28,17 @@ bool Resampler::takes(const AudioBlock& block) const {
 void Resampler::push(const AudioBlock& block, Channels& out) {
     const size_t in = static_cast<size_t>(impl_->in_channels);
     out.resize(static_cast<size_t>(impl_->out_channels));
+    const size_t had = out[0].size();
     for (size_t at = 0; at + in <= block.samples.size(); at += in) {
         float sum = 0;
         for (size_t c = 0; c < in; ++c) {
             const float sample = block.samples[at + c];
-            require(std::isfinite(sample), "a sample is not finite");
             if (out.size() == in) out[c].push_back(sample);
             sum += sample / static_cast<float>(in);
         }
         if (out.size() != in) out[0].push_back(sum);
     }
+    finish_samples(out, had);
 }
 
 void Resampler::finish(Channels& out) { out.resize(static_cast<size_t>(impl_->out_channels)); }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "audio/coverage.h"
 #include "core/error.h"
 
 namespace hark {
@@ -93,13 +94,26 @@ class SndfileDecoder : public Decoder {
         require(sf_error(file_) == SF_ERR_NO_ERROR, source_.input.name(),
                 ": reading broke: ", sf_strerror(file_));
         block.samples.resize(static_cast<size_t>(std::max<sf_count_t>(0, got) * info_.channels));
-        return got > 0;
+        frames_ += std::max<sf_count_t>(0, got);
+        ended_ = got <= 0;
+        return !ended_;
+    }
+
+    std::string loss() const override {
+        const auto seconds = [&](sf_count_t frames) {
+            return static_cast<double>(frames) / info_.samplerate;
+        };
+        const bool cut =
+            ended_ && info_.frames < SF_COUNT_MAX && seconds(info_.frames - frames_) > kMaxMissing;
+        return cut ? ends_at(seconds(frames_), seconds(info_.frames)) : "";
     }
 
   private:
     Source source_;
     SF_INFO info_{};
     SNDFILE* file_ = nullptr;
+    sf_count_t frames_ = 0;  // read
+    bool ended_ = false;
 };
 
 }  // namespace

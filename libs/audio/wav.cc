@@ -9,7 +9,11 @@ namespace hark {
 namespace {
 
 constexpr size_t kMaxHeader = size_t{1} << 20;  // bytes before the data that are looked through
-constexpr uint64_t kUnknownFrom = 0x7ffff000;   // sox writes a little less than 2 GiB to a pipe
+// Sizes that stand for an unknown one: sox and arecord write about 2 GiB to a pipe, ffmpeg about 4.
+constexpr bool is_placeholder(uint64_t size) {
+    return size == 0 || (size >= 0x7ffff000 && size <= 0x80000000) ||
+           (size >= 0xfffff000 && size <= 0xffffffff);
+}
 constexpr uint64_t kLargestTrusted = uint64_t{1} << 48;
 
 uint64_t integer(std::string_view bytes, size_t at, size_t count) {
@@ -69,7 +73,7 @@ std::unique_ptr<Decoder> open_wav(Input& input) {
             if (!format) return nullptr;
             if (size == 0xffffffff && long_size != 0) {
                 size = long_size;
-            } else if (size >= kUnknownFrom &&
+            } else if (is_placeholder(size) &&
                        !(input.seekable() && static_cast<int64_t>(at + size) <= input.size())) {
                 size = 0;
             }

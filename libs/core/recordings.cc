@@ -54,7 +54,7 @@ std::optional<Chunk> RecordingReader::next() {
 
 Chunk RecordingReader::parse(Document document) const {
     Chunk chunk;
-    const std::string& where = document.where;
+    const std::string where = document.where;
     const std::string version = text_of(document, "hark");
     require(version == "1", where, ": expected version 1 of the stream, found '", version, "'");
     chunk.kind = text_of(document, "kind");

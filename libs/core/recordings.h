@@ -21,8 +21,9 @@ struct Chunk {
     std::string source;  // the recording's name
     int64_t start = 0;   // index of the first sample or frame within the recording
     bool last = false;
-    std::string error;  // on the last chunk of a recording that broke: what broke
-    Document document;  // with the tensor, and everything that is passed on
+    std::string error;    // on the last chunk of a recording that broke: what broke
+    std::string warning;  // on the last chunk: what the tool says of it; not part of the stream
+    Document document;    // with the tensor, and everything that is passed on
 
     // The tensor that the kind demands: `samples` f32 (n), or `log_mel` f32 (n_mels, frames).
     Tensor values() const { return document.tensor(kind == "audio" ? "samples" : "log_mel"); }

@@ -109,7 +109,7 @@ TEST(Decoder, SaysWhatIsNotAudio) {
     const std::string path = directory.path() / "file.mp3";
     std::string bytes;
     test::write_text(path, "");
-    EXPECT_NE(read_whole(path).error.find(path + ": expected audio, found not one byte"),
+    EXPECT_NE(read_whole(path).error.find(path + ": the file is empty (expected audio)"),
               std::string::npos);
     for (int i = 0; i < 5000; ++i) bytes += "some words of a text\n";
     test::write_text(path, bytes);
@@ -148,6 +148,33 @@ TEST(Decoder, NamesFilesThatWereCut) {
         test::write_text(path, bytes.substr(0, bytes.size() / 2));
         EXPECT_NE(read_whole(path).error.find(path), std::string::npos) << name;
     }
+}
+
+// The middle of a FLAC file zeroed: its frames have numbers, so the gap is seen.
+TEST(Decoder, NamesAGapInside) {
+    const test::TemporaryDirectory directory;
+    std::string bytes = test::read_text(sample("family.flac"));
+    for (size_t i = bytes.size() * 2 / 5; i < bytes.size() * 3 / 5; ++i) bytes[i] = 0;
+    const std::string path = directory.path() / "zeroed.flac";
+    test::write_text(path, bytes);
+    const test::Whole got = read_whole(path), whole = read_whole(sample("family.flac"));
+    EXPECT_NE(got.error.find(" s are missing at "), std::string::npos) << got.error;
+    EXPECT_LT(got.values.size(), whole.values.size() - 8000);
+    EXPECT_GT(got.values.size(), whole.values.size() / 4);
+}
+
+// Only what was asked for can be missing.
+TEST(Decoder, ChecksThePartThatIsRead) {
+    const test::TemporaryDirectory directory;
+    const std::string path = directory.path() / "half.mp3";
+    test::write_text(path, test::read_text(sample("story.mp3")).substr(0, 80270));
+    ReadOptions options;
+    options.duration = 10;
+    EXPECT_EQ(read_whole(path, options).error, "");
+    options.start = 5;
+    EXPECT_EQ(read_whole(path, options).error, path + ": ends at 13.3 of 26.7 s");
+    options.start = 20;
+    EXPECT_EQ(read_whole(path, options).error, path + ": ends at 13.3 of 26.7 s");
 }
 
 TEST(Decoder, NamesAnMp4WithItsIndexInFrontThatWasCut) {

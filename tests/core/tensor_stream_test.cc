@@ -129,6 +129,11 @@ TEST(Recordings, WhatIsWrongIsSaid) {
     expect(chunk_bytes("a", 0, 3, false), "ends before the last document of 'a'");
     expect(chunk_bytes("a", 0, 3, false) + chunk_bytes("a", 4, 3, true),
            "goes on at 4, expected 3");
+    for (const size_t bytes : {4u, 8u, 20u})  // cut, and nothing else
+        EXPECT_EQ(chunks_in(chunk_bytes("a", 0, 3, true).substr(0, bytes)).find("do this"),
+                  std::string::npos);
+    expect(std::string("no tensor stream at all"), "do this");
+    expect(std::string("\x1e\0\0\0\0\0\0\0", 8) + "no JSON", "do this");
     expect(chunk_bytes("a", 1, 3, true), "goes on at 1, expected 0");
     expect(chunk_bytes("a", 0, 3, true, {{"kind", "mel"}}), "expected audio, found mel; do this");
     expect(chunk_bytes("a", 0, 3, true), "expected mel, found audio; do this", "mel");
@@ -136,7 +141,8 @@ TEST(Recordings, WhatIsWrongIsSaid) {
     expect(chunk_bytes("a", 0, 3, true, {{"sample_rate", "8000"}}), "'8000'");
     expect(chunk_bytes("a", 0, 3, true, {{"start", "-1"}}), "expected a whole number");
     expect(chunk_bytes("a", 0, 3, false, {{"error", "x"}}), "only on a recording's last");
-    expect(chunk_bytes("a", 0, 3, true, {}, std::numeric_limits<float>::infinity()), "not finite");
+    expect(chunk_bytes("a", 0, 3, true, {}, std::numeric_limits<float>::infinity()),
+           "stdin: document 1: a value is not finite");
 
     Document wrong_rank;
     wrong_rank.header.metadata = {{"hark", "1"},  {"kind", "audio"},        {"recording", "a"},

@@ -172,6 +172,65 @@ TEST(AudioDecode, OneBadFileOfThreeLeavesTheOthers) {
     EXPECT_EQ(decode({"--split-channels", missing}).exit_code, 1);
 }
 
+// The Info header of this MP3 states 26.7 s.
+TEST(AudioDecode, HalfARecordingIsAnErrorUnlessAllowed) {
+    const TemporaryDirectory directory;
+    const std::string half = directory.path() / "half.mp3", good = sample("hat.wav");
+    write_text(half, read_text(sample("story.mp3")).substr(0, 80270));
+    const ProcessResult file = decode({half, good}), pipe = decode({"-"}, read_text(half));
+    EXPECT_EQ(file.exit_code, 1);
+    EXPECT_EQ(file.err, "audio-decode: " + half + ": ends at 13.3 of 26.7 s\n");
+    EXPECT_EQ(recordings_of(file).at("1").error, half + ": ends at 13.3 of 26.7 s");
+    EXPECT_GT(recordings_of(file).at("1").values.size(), 13u * 16000);
+    EXPECT_EQ(recordings_of(file).at("2").error, "");
+    EXPECT_EQ(pipe.exit_code, 1);
+    EXPECT_EQ(pipe.err, "audio-decode: stdin: ends at 13.3 of 26.7 s\n");
+    const ProcessResult allowed = decode({"--allow-truncated", half, good});
+    EXPECT_EQ(allowed.exit_code, 0);
+    expect_contains(allowed.err, half + ": ends at 13.3 of 26.7 s");
+    EXPECT_EQ(recordings_of(allowed).at("1").error, "");
+    EXPECT_TRUE(recordings_of(allowed).at("1").values == recordings_of(file).at("1").values);
+    EXPECT_EQ(decode({"--allow-truncated", "--quiet", half}).err, "");
+}
+
+TEST(AudioDecode, ASampleThatIsNoNumberLeavesTheOtherRecordings) {
+    const TemporaryDirectory directory;
+    const std::string bad = directory.path() / "nan.wav", good = sample("hat.wav");
+    std::string data;
+    for (int i = 0; i < 40000; ++i)
+        data += little_endian(i == 24000 ? 0x7fc00000 : 0x3dcccccd, 4);  // 0.1
+    write_text(bad, wav_file(3, 4, 16000, 1, data));
+    const ProcessResult result = decode({good, bad, good});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.err,
+              "audio-decode: " + bad + ": at 1.5 s: a sample is not finite (NaN or infinity)\n");
+    const auto recordings = recordings_of(result);
+    EXPECT_EQ(recordings.at("2").values.size(), 24000u);
+    EXPECT_TRUE(recordings.at("1").values == recordings.at("3").values);
+    EXPECT_EQ(recordings.at("3").error, "");
+}
+
+TEST(AudioDecode, AnEmptyFileIsCalledEmpty) {
+    const TemporaryDirectory directory;
+    const std::string empty = directory.path() / "empty.wav";
+    write_text(empty, "");
+    EXPECT_EQ(decode({empty}).err,
+              "audio-decode: " + empty + ": the file is empty (expected audio)\n");
+    EXPECT_EQ(run_shell("audio-decode - < '" + empty + "'").err,
+              "audio-decode: stdin: the file is empty (expected audio)\n");
+}
+
+// A few of what tests/reliability/truncation.py makes by the thousand.
+TEST(AudioDecode, DamagedRecordingsAreNamedAndWholeOnesAreNot) {
+    if (kSanitized) GTEST_SKIP() << "the release build runs it";
+    if (!has("ffmpeg") || !has("python3")) GTEST_SKIP() << "needs ffmpeg and python3";
+    const ProcessResult result =
+        run_shell("python3 '" + (source_dir() / "tests/reliability/truncation.py").string() +
+                  "' --count 29 --tool \"$(command -v audio-decode)\"");
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    expect_contains(result.out, "0 silent losses in 29 damaged recordings");
+}
+
 TEST(AudioDecode, FirstDocumentComesBeforeTheEndOfTheInput) {
     const TemporaryDirectory directory;
     const std::string folder = directory.path();
@@ -282,7 +341,7 @@ TEST(AudioDecode, HelpAndVersionGoToStdout) {
 TEST(AudioDecode, EmptyStdinIsAnErrorOfThatRecording) {
     const ProcessResult result = decode({"-", sample("hat.wav")});
     EXPECT_EQ(result.exit_code, 1);
-    expect_contains(result.err, "stdin: expected audio, found not one byte");
+    expect_contains(result.err, "stdin: no data (expected audio); the stage before has failed");
     EXPECT_EQ(recordings_of(result).size(), 2u);
 }
 

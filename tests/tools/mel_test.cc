@@ -226,11 +226,11 @@ TEST(Mel, OtherInputIsAnErrorThatSaysWhatWasExpected) {
     std::string nan = f32({0.0f, std::nanf(""), 0.0f});
     const std::string json = "{\"x\":1}";
     const std::vector<std::tuple<std::vector<std::string>, std::string, std::string>> cases = {
-        {{}, "", "found not one byte"},
-        {{"--raw", "s16le"}, "", "found not one byte"},
+        {{}, "", "no data (expected audio); the stage before has failed"},
+        {{"--raw", "s16le"}, "", "no data (expected raw PCM); the stage before has failed"},
         {{}, noise, "expected audio"},
         {{}, "just some words\n", "expected audio"},
-        {{}, mel_stream, "it has been through mel already"},
+        {{}, mel_stream, "expected audio, found mel; mel reads what audio-decode writes"},
         {{}, little_endian(json.size(), 8) + json, "document 1"},
         {{}, little_endian(2 << 20, 8) + "{" + std::string(100, ' '), "document 1"},
         {{"--raw", "f32le"}, nan, "not finite"},
@@ -252,10 +252,30 @@ TEST(Mel, AFileThatBreaksKeepsWhatCame) {
           {{"--raw", "s16le"}, s16(samples).substr(0, 2 * 560000 + 1)}}) {
         const ProcessResult result = mel(arguments, input);
         EXPECT_EQ(result.exit_code, 1);
-        expect_contains(result.err, "the input ends ");
+        expect_contains(result.err, "stdin: ends ");
         const Whole got = recordings_of(result).at("1");
-        expect_contains(got.error, "the input ends ");
+        expect_contains(got.error, "stdin: ends ");
         EXPECT_EQ(got.last.at("content_frames"), "3500");
+    }
+}
+
+TEST(Mel, AFileThatEndsTooSoonMayBeAllowed) {
+    const std::string half = read_text(sample("story.mp3")).substr(0, 80270);
+    const ProcessResult result = mel({}, half), allowed = mel({"--allow-truncated"}, half);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.err, "mel: stdin: ends at 13.3 of 26.7 s\n");
+    EXPECT_EQ(allowed.exit_code, 0);
+    expect_contains(allowed.err, "stdin: ends at 13.3 of 26.7 s");
+    EXPECT_TRUE(recordings_of(allowed).at("1").values == recordings_of(result).at("1").values);
+}
+
+TEST(Mel, AStreamThatWasCutInItsFirstHeaderIsCalledCut) {
+    const std::string stream = audio_document("a", 0, speech(1, 1), true);
+    for (const size_t bytes : {8u, 9u, 10u, 100u}) {
+        const ProcessResult result = mel({}, stream.substr(0, bytes));
+        EXPECT_EQ(result.exit_code, 1);
+        EXPECT_EQ(result.err, "mel: stdin: document 1: the stream ends inside the header\n")
+            << bytes;
     }
 }
 

@@ -1,0 +1,48 @@
+// How much of a recording has been decoded: by timestamps, and by the length that it declares.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace hark {
+
+inline constexpr double kMaxMissing = 0.1;  // seconds that may be missing without an error
+
+// All times are in seconds. A gap is where a frame's timestamp is later than the end of the frame
+// before it.
+class Coverage {
+  public:
+    // Counts from 0 on; without it from the first packet on, since a track may begin late.
+    void begin_at_zero() { end_ = begin_ = 0; }
+    // A packet of `seconds` at `at` (NaN if unknown) was not decoded or was incomplete: the next
+    // gap counts, however short it is.
+    void add_damage(double at, double seconds);
+    // A frame of `seconds` was decoded; `at` is its timestamp, NaN if it has none.
+    void add_frame(double at, double seconds);
+    // What the container tells the decoder to leave out after the last frame.
+    void set_padding(double seconds) { padding_ = seconds; }
+
+    double end() const { return std::isnan(end_) ? 0 : end_ + padding_; }
+    double decoded() const { return decoded_; }
+    // What is missing, as "ends at 13.3 of 26.7 s" or "3.2 s are missing at 12.0 s"; empty if that
+    // is at most kMaxMissing. `declared` is where the recording ends, 0 if nothing says so, and
+    // `found` the end that is compared with it.
+    std::string loss(double declared, double found) const;
+
+  private:
+    double begin_ = std::numeric_limits<double>::quiet_NaN();  // expected timestamp, first frame
+    double end_ = begin_;                                      // of the last frame
+    double decoded_ = 0, padding_ = 0;
+    double gaps_ = 0, first_gap_ = 0;  // total length, and where the first one is
+    int gap_count_ = 0;
+    double steps_ = 0;  // total of steps in the timestamps that are too short for a gap
+    double first_damage_ = begin_;
+    bool damaged_ = false;   // since the last frame
+    double damage_end_ = 0;  // of the newest such packet
+};
+
+// "ends at 13.3 of 26.7 s", with as many digits as show the difference.
+std::string ends_at(double found, double declared);
+
+}  // namespace hark
