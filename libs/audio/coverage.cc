@@ -46,7 +46,7 @@ std::string Coverage::loss(double declared, double found) const {
     double inside = gaps_ + steps_;
     if (damaged_) inside += std::max(0.0, damage_end_ - end_ - short_by);  // the last packets
     // A damaged timestamp may lie years ahead.
-    if (declared > 0) inside = std::min(inside, std::max(0.0, declared - decoded_));
+    if (declared > 0 && inside > declared) inside = std::max(0.0, declared - decoded_);
     if (inside + short_by <= kMaxMissing) return "";
     std::string text;
     if (short_by > kMaxMissing || short_by > inside) text = ends_at(found, declared);

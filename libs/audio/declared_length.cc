@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "audio/wav.h"
+
 namespace hark {
 namespace {
 
@@ -111,6 +113,7 @@ double declared_seconds(Input& input) {
     const std::string_view head = input.peek(4);
     if (head.size() < 4) return 0;
     if (head == "\x30\x26\xb2\x75"sv) return asf_seconds(input);
+    if (head == "RIFF"sv || head == "RF64"sv || head == "BW64"sv) return wav_seconds(input);
     if (head == "riff"sv) return w64_seconds(input);
     if (head.substr(0, 3) == "ID3" || parse_mp3_header(big_endian(head, 0, 4)).rate != 0)
         return mp3_seconds(input);

@@ -12,6 +12,7 @@ namespace hark {
 //   Source: Microsoft, Advanced Systems Format Specification, 2004, section 3.2.
 // - W64: the size of its data, which libav replaces by the size of the file.
 //   Source: Sonic Foundry, Wave 64 file format.
+// - WAV: see wav_seconds(). libav estimates ADPCM's from its bits.
 double declared_seconds(Input& input);
 
 }  // namespace hark

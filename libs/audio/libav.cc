@@ -272,7 +272,7 @@ void LibavDecoder::decode_packet() {
 double LibavDecoder::declared_end() const {
     if (declared_ > 0) return declared_;
     const AVStream& stream = *format_->streams[stream_];
-    if (is_container("ogg") || is_container("mpeg")) return 0;
+    if (is_container("ogg") || is_container("mpeg") || is_container("wav")) return 0;
     if (is_container("avi") || is_container("caf")) {
         const bool known = stream.nb_frames > 0 && stream.nb_frames < kUnknownAviFrames;
         const double end = known ? seconds(stream.nb_frames, stream) : 0;

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <optional>
+#include <string>
 
 #include "audio/raw.h"
 
@@ -32,7 +33,53 @@ std::optional<PcmFormat> pcm_format(uint64_t tag, size_t bytes) {
     return std::nullopt;
 }
 
-// What a `fmt ` chunk says; nothing where it is not PCM or contradicts itself.
+// The chunks in front of the samples.
+struct WavHeader {
+    std::string format;      // the `fmt ` chunk
+    uint64_t bytes = 0;      // of the samples; 0 if unknown
+    uint64_t fact = 0;       // samples per channel, 0 if unknown
+    size_t data_offset = 0;  // bytes
+};
+
+// Returns nothing, and takes nothing from the input, if this is no RIFF, RF64 or BW64 with samples.
+std::optional<WavHeader> read_header(Input& input) {
+    std::string_view head = input.peek(12);
+    if (head.size() < 12 || head.substr(8, 4) != "WAVE") return std::nullopt;
+    const std::string_view form = head.substr(0, 4);
+    if (form != "RIFF" && form != "RF64" && form != "BW64") return std::nullopt;
+    WavHeader header;
+    uint64_t long_size = 0;  // of the samples, from RF64's ds64 chunk
+    for (size_t at = 12; at < kMaxHeader;) {
+        head = input.peek(at + 8);
+        if (head.size() < at + 8) return std::nullopt;
+        const std::string id(head.substr(at, 4));
+        uint64_t size = integer(head, at + 4, 4);
+        at += 8;
+        if (id == "data") {
+            const int64_t end = static_cast<int64_t>(at + size);
+            if (size == 0xffffffff && long_size != 0) {
+                size = long_size;
+            } else if (is_placeholder(size) && !(input.seekable() && end <= input.size())) {
+                size = 0;
+            }
+            header.bytes = size < kLargestTrusted ? size : 0;
+            header.data_offset = at;
+            return header;
+        }
+        if (at > kMaxHeader || size > kMaxHeader - at) return std::nullopt;
+        if (id == "fmt " || id == "ds64" || id == "fact") {
+            head = input.peek(at + size);
+            if (head.size() < at + size) return std::nullopt;
+            if (id == "fmt ") header.format = head.substr(at, size);
+            if (id == "ds64" && size >= 16) long_size = integer(head, at + 8, 8);
+            if (id == "fact" && size >= 4) header.fact = integer(head, at, 4);
+        }
+        at += size + size % 2;
+    }
+    return std::nullopt;
+}
+
+// Reads a `fmt ` chunk; returns nothing if it is not PCM or contradicts itself.
 std::optional<RawFormat> parse_format(std::string_view chunk) {
     if (chunk.size() < 16) return std::nullopt;
     uint64_t tag = integer(chunk, 0, 2);
@@ -57,42 +104,30 @@ std::optional<RawFormat> parse_format(std::string_view chunk) {
 }  // namespace
 
 std::unique_ptr<Decoder> open_wav(Input& input) {
-    std::string_view head = input.peek(12);
-    if (head.size() < 12 || head.substr(8, 4) != "WAVE") return nullptr;
-    const std::string_view form = head.substr(0, 4);
-    if (form != "RIFF" && form != "RF64" && form != "BW64") return nullptr;
-    std::optional<RawFormat> format;
-    uint64_t long_size = 0;  // of the data, from RF64's ds64 chunk
-    for (size_t at = 12; at < kMaxHeader;) {
-        head = input.peek(at + 8);
-        if (head.size() < at + 8) return nullptr;
-        const std::string id(head.substr(at, 4));
-        uint64_t size = integer(head, at + 4, 4);
-        at += 8;
-        if (id == "data") {
-            if (!format) return nullptr;
-            if (size == 0xffffffff && long_size != 0) {
-                size = long_size;
-            } else if (is_placeholder(size) &&
-                       !(input.seekable() && static_cast<int64_t>(at + size) <= input.size())) {
-                size = 0;
-            }
-            std::string skipped(at, '\0');
-            input.read(skipped.data(), skipped.size());
-            const bool known = size != 0 && size < kLargestTrusted;
-            return std::make_unique<RawDecoder>(input, *format,
-                                                known ? static_cast<int64_t>(size) : -1);
-        }
-        if (at > kMaxHeader || size > kMaxHeader - at) return nullptr;
-        if (id == "fmt " || id == "ds64") {
-            head = input.peek(at + size);
-            if (head.size() < at + size) return nullptr;
-            if (id == "fmt ") format = parse_format(head.substr(at, size));
-            if (id == "ds64" && size >= 16) long_size = integer(head, at + 8, 8);
-        }
-        at += size + size % 2;
-    }
-    return nullptr;
+    const std::optional<WavHeader> header = read_header(input);
+    const std::optional<RawFormat> format = header ? parse_format(header->format) : std::nullopt;
+    if (!format) return nullptr;
+    std::string skipped(header->data_offset, '\0');
+    input.read(skipped.data(), skipped.size());
+    return std::make_unique<RawDecoder>(
+        input, *format, header->bytes != 0 ? static_cast<int64_t>(header->bytes) : -1);
+}
+
+double wav_seconds(Input& input) {
+    const std::optional<WavHeader> header = read_header(input);
+    if (!header || header->format.size() < 16) return 0;
+    const std::string& format = header->format;
+    const uint64_t tag = integer(format, 0, 2), rate = integer(format, 4, 4);
+    const uint64_t align = integer(format, 12, 2);
+    if (rate == 0 || align == 0) return 0;
+    double samples = 0;
+    if (tag == 6 || tag == 7)  // A-law, mu-law
+        samples = static_cast<double>(header->bytes / align);
+    else if ((tag == 2 || tag == 0x11) && format.size() >= 20)  // ADPCM: whole blocks
+        samples = static_cast<double>(header->bytes / align * integer(format, 18, 2));
+    else if (header->bytes != 0 && header->fact != 0xffffffff)
+        samples = static_cast<double>(header->fact);
+    return samples / static_cast<double>(rate);
 }
 
 }  // namespace hark

@@ -14,4 +14,8 @@ namespace hark {
 // Source: Microsoft, Multimedia Programming Interface, 1991; mmreg.h; EBU Tech 3306 (RF64).
 std::unique_ptr<Decoder> open_wav(Input& input);
 
+// The length that the header declares of other codecs, in seconds; 0 if it is unknown. A-law,
+// mu-law and ADPCM by the size of their data, all others by the `fact` chunk.
+double wav_seconds(Input& input);
+
 }  // namespace hark
