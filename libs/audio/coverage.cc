@@ -29,7 +29,7 @@ void Coverage::add_damage(double at, double seconds) {
 void Coverage::add_frame(double at, double seconds) {
     if (std::isnan(end_)) end_ = begin_ = std::isnan(at) ? 0 : at;
     const double step = at - end_;
-    if (damaged_ ? step > 0 : step >= kMaxMissing) {
+    if (damaged_ && !counted_ ? step > 0 : step >= kMaxMissing) {
         if (gap_count_++ == 0) first_gap_ = end_ - begin_;
         gaps_ += step;
     } else if (std::abs(step) >= kMinStep) {
@@ -41,9 +41,14 @@ void Coverage::add_frame(double at, double seconds) {
     damaged_ = false;
 }
 
+double Coverage::end() const {
+    if (std::isnan(end_)) return 0;
+    return (counted_ ? begin_ + decoded_ + gaps_ : end_) + padding_;
+}
+
 std::string Coverage::loss(double declared, double found) const {
     const double short_by = declared > 0 ? std::max(0.0, declared - found) : 0;
-    double inside = gaps_ + steps_;
+    double inside = gaps_ + (counted_ ? 0 : steps_);
     if (damaged_) inside += std::max(0.0, damage_end_ - end_ - short_by);  // the last packets
     // A damaged timestamp may lie years ahead.
     if (declared > 0 && inside > declared) inside = std::max(0.0, declared - decoded_);

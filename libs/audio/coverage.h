@@ -13,6 +13,9 @@ inline constexpr double kMaxMissing = 0.1;  // seconds that may be missing witho
 // before it.
 class Coverage {
   public:
+    // libav has counted the timestamps packet by packet: a packet that was not decoded leaves no
+    // gap, and the end is that of what was decoded.
+    void set_counted() { counted_ = true; }
     // Counts from 0 on; without it from the first packet on, since a track may begin late.
     void begin_at_zero() { end_ = begin_ = 0; }
     // A packet of `seconds` at `at` (NaN if unknown) was not decoded or was incomplete: the next
@@ -23,7 +26,7 @@ class Coverage {
     // What the container tells the decoder to leave out after the last frame.
     void set_padding(double seconds) { padding_ = seconds; }
 
-    double end() const { return std::isnan(end_) ? 0 : end_ + padding_; }
+    double end() const;
     double decoded() const { return decoded_; }
     // What is missing, as "ends at 13.3 of 26.7 s" or "3.2 s are missing at 12.0 s"; empty if that
     // is at most kMaxMissing. `declared` is where the recording ends, 0 if nothing says so, and
@@ -38,6 +41,7 @@ class Coverage {
     int gap_count_ = 0;
     double steps_ = 0;  // total of steps in the timestamps that are too short for a gap
     double first_damage_ = begin_;
+    bool counted_ = false;
     bool damaged_ = false;   // since the last frame
     double damage_end_ = 0;  // of the newest such packet
 };

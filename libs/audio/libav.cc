@@ -173,6 +173,8 @@ void LibavDecoder::choose_stream(int track) {
             " without an audio track");
     require(stream_ >= 0, input_.name(), ": expected audio track ", track, ", found ", found,
             found == 1 ? " track" : " tracks", " (counted from 0)");
+    if ((format_->iformat->flags & AVFMT_GENERIC_INDEX) && !is_container("ogg"))
+        coverage_.set_counted();
     const bool alone = format_->nb_streams == 1;
     const char* const kCounted[] = {"matroska", "flac"};
     for (const char* name : kCounted)

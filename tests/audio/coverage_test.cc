@@ -82,6 +82,22 @@ TEST(Coverage, ManyShortGapsAreALoss) {
     EXPECT_EQ(damaged.loss(0, 0), "0.3 s are missing in 99 places, first at 0.0 s");
 }
 
+// Each file of several MP3 files in one begins with a packet that holds no sound.
+TEST(Coverage, CountedTimestampsTellNoGap) {
+    Coverage several, declared;
+    several.set_counted();
+    declared.set_counted();
+    for (int i = 0; i < 100; ++i) {
+        several.add_damage(i * 0.046, 0.026);
+        several.add_frame(i * 0.046 + 0.026, 0.02);
+        declared.add_damage(i * 0.046, 0.026);
+        declared.add_frame(i * 0.046 + 0.026, 0.02);
+    }
+    EXPECT_EQ(several.loss(0, several.end()), "");
+    EXPECT_EQ(several.loss(1, several.end()), "");
+    EXPECT_EQ(declared.loss(4.6, declared.end()), "ends at 2.0 of 4.6 s; damaged at 0.0 s");
+}
+
 TEST(Coverage, TheLastPacketsMayBeDamaged) {
     Coverage coverage;
     add_frames(coverage, 0, 2);
