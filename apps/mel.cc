@@ -77,7 +77,7 @@ void run_file(std::unique_ptr<Input> in, const Options& options, Console& consol
               MelStream& stream, const MelStream::Emit& emit) {
     AudioChunks::Open open;
     if (options.raw != "no") open = [&](Input& input) { return open_raw(options, input); };
-    // A mel chunk waits for a piece that hears what is behind it, so that is a short one.
+    // A mel chunk waits for a piece after it, so that is a short one.
     const double seconds = options.mel.chunk.seconds;
     const int64_t piece = ChunkOptions{seconds == 0 ? 30 : seconds}.length(kSampleRate) / 10;
     AudioChunks chunks(std::move(in), "1", options.read, piece, open);
@@ -95,7 +95,7 @@ void run_stream(ByteReader& in, MelStream& stream, const MelStream::Emit& emit) 
     try {
         while (std::optional<Chunk> chunk = reader.next()) stream.push(*chunk, emit);
     } catch (const Error& failure) {
-        // What has come is not lost: it goes on with the error before this tool fails.
+        // What has come is not lost: it is passed on with the error before this tool fails.
         stream.abandon(failure.what(), emit);
         throw;
     }

@@ -130,7 +130,7 @@ void AudioChunks::check_whole() {
 }
 
 // Moves the wanted part of the fresh samples on, and makes the chunks that are full. A chunk waits
-// for a sample behind it, so that the last one is never empty without need.
+// for a sample after it, so that the last one is never empty without need.
 void AudioChunks::cut(Channels& fresh) {
     const int64_t came = static_cast<int64_t>(fresh[0].size());
     const int64_t from = std::min(skip_, came), taken = std::min(left_, came - from);

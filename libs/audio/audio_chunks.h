@@ -20,7 +20,7 @@ struct ChunkOptions {
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError unless seconds is a multiple of 0.01
-    // Samples or frames of each document, at so many a second; as good as endless for 0.
+    // Samples or frames of each document, at `rate` per second; as good as endless for 0.
     int64_t length(int64_t a_second) const;
 };
 

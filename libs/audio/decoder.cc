@@ -18,7 +18,7 @@ uint64_t big_endian(std::string_view bytes, size_t at, size_t count) {
     return value;
 }
 
-// Whether the index of an MP4 stands before its data, so that it can be decoded as it comes.
+// Whether the index of an MP4 is before its data, so that it can be decoded from a pipe.
 bool index_comes_first(Input& input) {
     for (size_t at = 0; at < kMaxBoxes;) {
         const std::string_view head = input.peek(at + 8);

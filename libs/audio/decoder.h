@@ -1,4 +1,4 @@
-// What every reader of audio gives: samples as they stand in the file, block by block.
+// What every reader of audio gives: samples as the file has them, block by block.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ inline constexpr int kMaxChannels = 64;
 
 // Finds out what `input` is and opens it: PCM in WAV by our own reader; everything else by libav,
 // and by libsndfile what libav refuses. `track` counts the audio tracks of a container from 0.
-// A pipe is decoded as it comes where the format allows that, and kept in an unlinked file first
+// A pipe is decoded while it is read if the format allows that, and kept in an unlinked file first
 // where its reader must seek. `input` must outlive the decoder. Throws Error naming the input.
 std::unique_ptr<Decoder> open_decoder(Input& input, int track);
 

@@ -13,7 +13,7 @@ class Input {
   public:
     // "-" is standard input. Throws Error naming the file where it cannot be opened.
     explicit Input(const std::string& path);
-    // Reads an open descriptor from where it stands; the caller closes it.
+    // Reads an open descriptor from its offset on; the caller closes it.
     Input(int fd, std::string name);
     ~Input();
     Input(const Input&) = delete;

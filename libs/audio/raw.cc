@@ -15,7 +15,7 @@ RawDecoder::RawDecoder(Input& input, const RawFormat& format, int64_t bytes)
       declared_(bytes),
       bytes_(size_t{1} << 16) {
     require(format.rate >= kMinRate && format.rate <= kMaxRate, input.name(), ": expected ",
-            kMinRate, " to ", kMaxRate, " samples a second, found ", format.rate);
+            kMinRate, " to ", kMaxRate, " samples per second, found ", format.rate);
     require(format.channels >= 1 && format.channels <= kMaxChannels, input.name(),
             ": expected 1 to ", kMaxChannels, " channels, found ", format.channels);
 }

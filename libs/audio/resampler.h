@@ -11,7 +11,7 @@ namespace hark {
 // Samples of each channel that goes out: one after a downmix, all of them otherwise.
 using Channels = std::vector<std::vector<float>>;
 
-// The build picks what stands behind it: libswresample, or, without libav, code that takes 16 kHz
+// The build picks its implementation: libswresample, or, without libav, code that takes 16 kHz
 // alone and mixes channels by their mean.
 class Resampler {
   public:

@@ -11,7 +11,7 @@ struct Resampler::Impl {
 
 Resampler::Resampler(const AudioBlock& like, bool split_channels)
     : impl_(std::make_unique<Impl>()) {
-    require(like.rate == kSampleRate, "expected ", kSampleRate, " samples a second, found ",
+    require(like.rate == kSampleRate, "expected ", kSampleRate, " samples per second, found ",
             like.rate, ": this build cannot resample");
     impl_->in_channels = like.channels;
     impl_->out_channels = split_channels ? like.channels : 1;

@@ -105,7 +105,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.str
     }
     temporary_ = hidden_beside(target_);
     fd_ = ::mkstemp(temporary_.data());
-    require(fd_ >= 0, target_, ": cannot write beside it: ", std::strerror(errno));
+    require(fd_ >= 0, target_, ": cannot write next to it: ", std::strerror(errno));
     // mkstemp makes it private; the finished file gets the permissions that open() would give.
     const mode_t mask = ::umask(0);
     ::umask(mask);
@@ -130,7 +130,7 @@ void AtomicFile::commit() {
         fd_ = -1;
         return;
     }
-    // errno is read behind the call, which the order of a call's arguments would not promise.
+    // errno is read after the call, which the order of a call's arguments would not promise.
     const bool flushed = ::fsync(fd_) == 0;
     require(flushed, target_, ": cannot flush to the disk: ", std::strerror(errno));
     const bool renamed = ::rename(temporary_.c_str(), target_.c_str()) == 0;

@@ -40,7 +40,7 @@ std::string first_bytes(const std::filesystem::path& path, size_t most);
 std::string as_hex(std::string_view bytes);
 
 // A file that appears under its name only once it is whole: commit() flushes it to the disk and
-// renames it; without commit() the temporary file beside the target is removed.
+// renames it; without commit() the temporary file next to the target is removed.
 class AtomicFile {
   public:
     explicit AtomicFile(const std::filesystem::path& target);
@@ -58,15 +58,15 @@ class AtomicFile {
     int fd_ = -1;
 };
 
-// For mkstemp() and mkdtemp(): a name beside the target's that no listing shows, as what is written
-// there stays if the process is ended.
+// For mkstemp() and mkdtemp(): a name next to the target's that no listing shows, as what is
+// written there stays if the process is ended.
 std::string hidden_beside(const std::filesystem::path& target);
 
 // Writes a whole file, which appears when it is there. Throws Error naming it.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 // A new temporary file without a name, open for reading and writing; the caller closes it. Throws
-// Error where none can be made.
+// Error if none can be made.
 int make_unlinked_file();
 
 // An unlinked temporary file that holds what is left of `fd` to read, positioned at its start:

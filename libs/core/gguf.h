@@ -19,14 +19,14 @@ inline constexpr std::string_view kGgufMagic = "GGUF";  // a file's first bytes
 // A mapped file. Everything thrown is an Error that begins with the file's name.
 class GgufFile {
   public:
-    // Checks counts, lengths and places against the file's size, that no name stands twice and no
+    // Checks counts, lengths and places against the file's size, that no name is there twice and no
     // tensors overlap, before anything is taken by them. Throws also for types of tensors that hark
     // does not compute with (ggml_dtype).
     explicit GgufFile(const std::filesystem::path& path);
 
     const std::string& name() const { return file_.name(); }
 
-    // Values of keys; they throw where there is none, or of another kind, or out of range. Views
+    // Values of keys; they throw if there is none, or of another kind, or out of range. Views
     // live as long as this does.
     bool has(const std::string& key) const { return values_.contains(key); }
     std::string_view text(const std::string& key) const;

@@ -84,9 +84,9 @@ void RecordingReader::follow(const Chunk& chunk) {
     const std::string& where = chunk.document.where;
     Progress& progress = open_[chunk.recording];
     require(chunk.start == progress.next_start, where, ": recording '", chunk.recording,
-            "' goes on at ", chunk.start, ", expected ", progress.next_start);
+            "' continues at ", chunk.start, ", expected ", progress.next_start);
     require(chunk.error.empty() || chunk.last, where,
-            ": an error may stand only on a recording's last document");
+            ": an error is allowed only on a recording's last document");
     if (chunk.kind == "mel") {
         const int64_t n_mels = chunk.values().dim(0);
         require(progress.n_mels == 0 || progress.n_mels == n_mels, where, ": expected ",
@@ -104,14 +104,14 @@ std::optional<std::vector<Region>> speech_of(const Document& document) {
     require(tensor.dtype == Dtype::i64 && tensor.rank == 2 && tensor.dim(1) == 2, document.where,
             ": expected speech i64 (k, 2), found ", tensor);
     std::vector<Region> regions;
-    int64_t behind = 0;
+    int64_t end = 0;
     for (int64_t i = 0; i < tensor.dim(0); ++i) {
-        int64_t row[2];  // copied: a document's tensors stand at any offset
+        int64_t row[2];  // copied: a document's tensors are at any offset
         std::memcpy(row, static_cast<const std::byte*>(tensor.data) + i * sizeof row, sizeof row);
-        require(row[0] >= behind && row[1] > row[0], document.where,
+        require(row[0] >= end && row[1] > row[0], document.where,
                 ": expected regions of speech sorted, disjoint and not empty, found [", row[0],
-                ", ", row[1], ") behind sample ", behind);
-        behind = row[1];
+                ", ", row[1], ") after sample ", end);
+        end = row[1];
         regions.push_back({row[0], row[1]});
     }
     return regions;

@@ -19,7 +19,7 @@ namespace hark {
 
 using Metadata = std::map<std::string, std::string>;
 
-// One tensor of a header: [begin, end) counts bytes from the first byte behind the header.
+// One tensor of a header: [begin, end) counts bytes from the first byte after the header.
 struct TensorEntry {
     std::string name;
     std::string dtype;  // as written: "F32", also types that hark does not compute with ("F64")
@@ -38,7 +38,7 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& where);
 
 // The length field, the JSON padded with spaces to a multiple of 8 bytes. Offsets of `tensors`
-// are taken as they stand.
+// are taken unchanged.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
 // The tensor of an entry whose data begins at `data`. Throws Error where the dtype is not one that
@@ -58,7 +58,7 @@ class SafetensorsFile {
 
     const Metadata& metadata() const { return header_.metadata; }
     const std::vector<TensorEntry>& entries() const { return header_.tensors; }
-    // nullptr where there is none of that name.
+    // nullptr if there is none of that name.
     const TensorEntry* find(const std::string& name) const;
     Tensor tensor(const TensorEntry& entry) const;
     // Lets the tensor's pages go once its values have been taken.

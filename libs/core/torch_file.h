@@ -22,7 +22,7 @@ class TorchFile {
     // what it holds that no file of tensors does.
     explicit TorchFile(const std::filesystem::path& path);
 
-    // The whole numbers of the dictionary `key` in the outermost one. Throws Error where there is
+    // The whole numbers of the dictionary `key` in the outermost one. Throws Error if there is
     // no such dictionary, or something else in it.
     std::map<std::string, int64_t> numbers(const std::string& key) const;
     // The tensors of the dictionary `key`, by their names; `begin` and `end` count from the file's
@@ -30,7 +30,7 @@ class TorchFile {
     // across another one.
     std::map<std::string, TensorEntry> tensors(const std::string& key) const;
 
-    // The values lie in the file. Throws Error for a dtype that hark does not compute with.
+    // The values are in the file. Throws Error for a dtype that hark does not compute with.
     Tensor tensor(const TensorEntry& entry) const;
     // Lets the tensor's pages go once its values have been taken.
     void forget(const TensorEntry& entry) const {

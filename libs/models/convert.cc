@@ -44,7 +44,7 @@ class FreshDirectory {
         fs::create_directories(fs::absolute(target_).parent_path(), failed);
         std::string name = path_.string();
         const bool made = ::mkdtemp(name.data()) != nullptr;
-        require(made, target_.string(), ": cannot make a folder beside it");
+        require(made, target_.string(), ": cannot make a folder next to it");
         path_ = name;
         fs::permissions(path_, fs::perms(0755), failed);
     }

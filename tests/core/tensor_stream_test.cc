@@ -128,13 +128,13 @@ TEST(Recordings, WhatIsWrongIsSaid) {
     expect("", "nothing came on stdin");
     expect(chunk_bytes("a", 0, 3, false), "ends before the last document of 'a'");
     expect(chunk_bytes("a", 0, 3, false) + chunk_bytes("a", 4, 3, true),
-           "goes on at 4, expected 3");
+           "continues at 4, expected 3");
     for (const size_t bytes : {4u, 8u, 20u})  // cut, and nothing else
         EXPECT_EQ(chunks_in(chunk_bytes("a", 0, 3, true).substr(0, bytes)).find("do this"),
                   std::string::npos);
     expect(std::string("no tensor stream at all"), "do this");
     expect(std::string("\x1e\0\0\0\0\0\0\0", 8) + "no JSON", "do this");
-    expect(chunk_bytes("a", 1, 3, true), "goes on at 1, expected 0");
+    expect(chunk_bytes("a", 1, 3, true), "continues at 1, expected 0");
     expect(chunk_bytes("a", 0, 3, true, {{"kind", "mel"}}), "expected audio, found mel; do this");
     expect(chunk_bytes("a", 0, 3, true), "expected mel, found audio; do this", "mel");
     expect(chunk_bytes("a", 0, 3, true, {{"hark", "2"}}), "expected version 1");

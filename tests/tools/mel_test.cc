@@ -206,7 +206,7 @@ TEST(Mel, AStreamThatEndsTooSoonIsAnErrorAndNothingIsLost) {
          100},
         {audio_document("a", 0, samples, false), "ends before the last document of 'a'", 300},
         {audio_document("a", 0, samples, false) + audio_document("a", 7, samples, true),
-         "goes on at 7, expected 48000", 300},
+         "continues at 7, expected 48000", 300},
     };
     for (const Case& c : cases) {
         const ProcessResult result = mel({}, c.stream);
