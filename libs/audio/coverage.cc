@@ -50,7 +50,7 @@ std::string Coverage::loss(double declared, double found) const {
     const double short_by = declared > 0 ? std::max(0.0, declared - found) : 0;
     double inside = gaps_ + (counted_ ? 0 : steps_);
     if (damaged_) inside += std::max(0.0, damage_end_ - end_ - short_by);  // the last packets
-    // A damaged timestamp may lie years ahead.
+    // A damaged timestamp may be years ahead.
     if (declared > 0 && inside > declared) inside = std::max(0.0, declared - decoded_);
     if (inside + short_by <= kMaxMissing) return "";
     std::string text;

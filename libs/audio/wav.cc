@@ -33,7 +33,7 @@ std::optional<PcmFormat> pcm_format(uint64_t tag, size_t bytes) {
     return std::nullopt;
 }
 
-// The chunks in front of the samples.
+// The chunks before the samples.
 struct WavHeader {
     std::string format;      // the `fmt ` chunk
     uint64_t bytes = 0;      // of the samples; 0 if unknown
