@@ -1,7 +1,6 @@
 #include "core/files.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,64 +18,62 @@ namespace {
 
 constexpr const char* kTemporary = "/var/tmp/hark.XXXXXX";
 
-}  // namespace
-
-MappedFile::MappedFile(const std::filesystem::path& path) : name_(path.string()) {
-    const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
-    require(fd >= 0, name_, ": cannot open: ", std::strerror(errno));
-    struct stat info {};
-    const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    if (regular && info.st_size > 0) {
-        size_ = static_cast<size_t>(info.st_size);
-        void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (mapped != MAP_FAILED) data_ = static_cast<std::byte*>(mapped);
-    }
-    ::close(fd);
-    require(regular, name_, ": expected a regular file");
-    require(size_ > 0, name_, ": the file is empty");
-    require(data_ != nullptr, name_, ": cannot map ", size_, " bytes: ", std::strerror(errno));
+const char* name_of_kind(mode_t mode) {
+    if (S_ISDIR(mode)) return "a folder";
+    if (S_ISFIFO(mode)) return "a pipe";
+    return S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-MappedFile::~MappedFile() {
-    if (data_) ::munmap(data_, size_);
-}
-
-void MappedFile::forget(size_t offset, size_t bytes) const {
-    const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    const size_t begin = (offset + page - 1) / page * page;
-    const size_t end = (offset + bytes) / page * page;
-    if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
-}
-
-std::string read_file(const std::filesystem::path& path, size_t limit) {
-    const std::string name = path.string();
-    const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-    require(fd >= 0, name, ": cannot open: ", std::strerror(errno));
+std::string read_to_end(int fd, const std::string& name, size_t limit) {
     std::string text;
     std::vector<char> piece(size_t{1} << 16);
+    ByteReader reader(fd, name);
+    while (size_t got = reader.read_some(piece.data(), piece.size())) {
+        text.append(piece.data(), got);
+        require(text.size() <= limit, name, ": too large (expected at most ", limit, " bytes)");
+    }
+    return text;
+}
+
+}  // namespace
+
+OpenFile::OpenFile(const std::filesystem::path& path) {
+    // O_NONBLOCK: opening a pipe that nobody writes to must not wait.
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    require(fd_ >= 0, path.string(), ": cannot open: ", std::strerror(errno));
+    struct stat info {};
+    const bool regular = ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
+    if (!regular) ::close(fd_);
+    require(regular, path.string(), ": not a regular file (got ", name_of_kind(info.st_mode), ")");
+    bytes_ = static_cast<size_t>(info.st_size);
+}
+
+OpenFile::~OpenFile() { ::close(fd_); }
+
+std::string read_file(const std::filesystem::path& path, size_t limit) {
+    const OpenFile file(path);
+    return read_to_end(file.fd(), path.string(), limit);
+}
+
+std::string read_file_or_pipe(const std::filesystem::path& path, size_t limit) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    require(fd >= 0, path.string(), ": cannot open: ", std::strerror(errno));
     try {
-        ByteReader reader(fd, name);
-        while (size_t got = reader.read_some(piece.data(), piece.size())) {
-            text.append(piece.data(), got);
-            require(text.size() <= limit, name, ": larger than the ", limit, " bytes expected");
-        }
+        std::string text = read_to_end(fd, path.string(), limit);
+        ::close(fd);
+        return text;
     } catch (...) {
         ::close(fd);
         throw;
     }
-    ::close(fd);
-    return text;
 }
 
 std::string first_bytes(const std::filesystem::path& path, size_t most) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    require(fd >= 0, path.string(), ": cannot open: ", std::strerror(errno));
+    const OpenFile file(path);
     std::string bytes(most, '\0');
-    const ssize_t got = ::pread(fd, bytes.data(), most, 0);
-    const int failed = errno;
-    ::close(fd);
-    require(got >= 0 || failed == ESPIPE, path.string(), ": cannot read: ", std::strerror(failed));
-    bytes.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    const ssize_t got = ::pread(file.fd(), bytes.data(), most, 0);
+    require(got >= 0, path.string(), ": cannot read: ", std::strerror(errno));
+    bytes.resize(static_cast<size_t>(got));
     return bytes;
 }
 
@@ -85,10 +82,6 @@ std::string as_hex(std::string_view bytes) {
     std::string text = "the bytes";
     for (const unsigned char byte : bytes) text += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
     return bytes.empty() ? "nothing" : text;
-}
-
-std::string hidden_beside(const std::filesystem::path& target) {
-    return (target.parent_path() / concat(".", target.filename().string(), ".XXXXXX")).string();
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.string()) {
@@ -103,19 +96,14 @@ AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.str
         require(fd_ >= 0, target_, ": cannot open: ", std::strerror(errno));
         return;
     }
-    temporary_ = hidden_beside(target_);
-    fd_ = ::mkstemp(temporary_.data());
-    require(fd_ >= 0, target_, ": cannot write next to it: ", std::strerror(errno));
-    // mkstemp makes it private; the finished file gets the permissions that open() would give.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    ::fchmod(fd_, 0666 & ~mask);
+    temporary_.emplace(target_, [this](const std::string& name) {
+        fd_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        return fd_ >= 0;
+    });
 }
 
 AtomicFile::~AtomicFile() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    if (fd_ >= 0) ::close(fd_);
 }
 
 void AtomicFile::write(std::string_view text) {
@@ -125,16 +113,12 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::commit() {
-    if (temporary_.empty()) {
-        ::close(fd_);
-        fd_ = -1;
-        return;
+    if (temporary_) {
+        // A statement of its own: errno is read after the call.
+        const bool flushed = ::fsync(fd_) == 0;
+        require(flushed, target_, ": cannot flush to the disk: ", std::strerror(errno));
+        temporary_->commit();
     }
-    // errno is read after the call, which the order of a call's arguments would not promise.
-    const bool flushed = ::fsync(fd_) == 0;
-    require(flushed, target_, ": cannot flush to the disk: ", std::strerror(errno));
-    const bool renamed = ::rename(temporary_.c_str(), target_.c_str()) == 0;
-    require(renamed, target_, ": cannot rename the finished file: ", std::strerror(errno));
     ::close(fd_);
     fd_ = -1;
 }

@@ -1,46 +1,47 @@
-// Whole files: mapped for reading, written so that no half of one ever has its final name.
+// Whole files: read at once, and written so that no half of one ever has its final name.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/temporary_path.h"
+
 namespace hark {
 
-// A file mapped for reading. Throws Error naming the file where it cannot be opened or mapped.
-class MappedFile {
+// A regular file that is open for reading. Throws Error naming the file, also for a folder, a pipe
+// or a device: opening one never waits.
+class OpenFile {
   public:
-    explicit MappedFile(const std::filesystem::path& path);
-    ~MappedFile();
-    MappedFile(const MappedFile&) = delete;
-    MappedFile& operator=(const MappedFile&) = delete;
+    explicit OpenFile(const std::filesystem::path& path);
+    ~OpenFile();
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
 
-    const std::byte* data() const { return data_; }
-    size_t size() const { return size_; }
-    std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
-    const std::string& name() const { return name_; }
-    // Lets the pages of [offset, offset + bytes) go; they are read again where they are used again.
-    void forget(size_t offset, size_t bytes) const;
+    int fd() const { return fd_; }
+    size_t bytes() const { return bytes_; }
 
   private:
-    std::byte* data_ = nullptr;
-    size_t size_ = 0;
-    std::string name_;
+    int fd_ = -1;
+    size_t bytes_ = 0;
 };
 
-// The file's content. Throws Error naming the file, also where it is larger than `limit` bytes.
+// Returns a regular file's content. Throws Error naming the file, also if it is larger than `limit`
+// bytes.
 std::string read_file(const std::filesystem::path& path, size_t limit = size_t{256} << 20);
+// The same, but a pipe is read to its end: for a file that the user names and that holds no model.
+std::string read_file_or_pipe(const std::filesystem::path& path, size_t limit = size_t{256} << 20);
 
-// The file's first bytes, `most` of them or as many as it has: by these kinds of files are told.
-// None of a pipe, whose bytes can be read but once. Throws Error naming the file where it cannot be
-// read.
+// Returns a regular file's first bytes: at most `most`. They tell the kinds of model files apart.
+// Throws Error naming the file.
 std::string first_bytes(const std::filesystem::path& path, size_t most);
 // "the bytes 50 4b 03 04", or "nothing" of none: for messages.
 std::string as_hex(std::string_view bytes);
 
-// A file that appears under its name only once it is whole: commit() flushes it to the disk and
-// renames it; without commit() the temporary file next to the target is removed.
+// A file that appears under its name once it is whole: commit() flushes it to the disk and renames
+// it. Without commit() the temporary file next to the target is removed (TemporaryPath).
 class AtomicFile {
   public:
     explicit AtomicFile(const std::filesystem::path& target);
@@ -54,13 +55,10 @@ class AtomicFile {
     void commit();
 
   private:
-    std::string target_, temporary_;
+    std::string target_;
+    std::optional<TemporaryPath> temporary_;  // none for a device or a pipe
     int fd_ = -1;
 };
-
-// For mkstemp() and mkdtemp(): a name next to the target's that no listing shows, as what is
-// written there stays if the process is ended.
-std::string hidden_beside(const std::filesystem::path& target);
 
 // Writes a whole file, which appears when it is there. Throws Error naming it.
 void write_file(const std::filesystem::path& path, std::string_view text);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/byte_cursor.h"
-#include "core/files.h"
+#include "core/mapped_file.h"
 #include "core/tensor.h"
 
 namespace hark {

@@ -72,8 +72,8 @@ fs::path user_models() {
 }
 
 std::vector<fs::path> model_folders() {
-    std::vector<fs::path> folders = {executable_directory() / "../share/hark/models",
-                                     fs::path(HARK_SOURCE_MODELS)};
+    const fs::path installed = executable_directory() / "../share/hark/models";
+    std::vector<fs::path> folders = {installed.lexically_normal(), fs::path(HARK_SOURCE_MODELS)};
     if (const fs::path own = user_models(); !own.empty()) folders.insert(folders.begin(), own);
     return folders;
 }
@@ -116,7 +116,7 @@ void fail_unnamed(const std::string& name, const std::vector<std::string>& kinds
     for (const std::string& kind : kinds)
         names += concat(&kind == &kinds.back() ? " or '" : ", '", kind, "-", name, "'");
     for (const fs::path& root : model_folders())
-        looked += (looked.empty() ? "" : ", ") + root.lexically_normal().string();
+        looked += (looked.empty() ? "" : ", ") + root.string();
     fail("no model ", names, " under ", looked, "; a path must contain '/'");
 }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files.h"
+#include "core/mapped_file.h"
 #include "core/io.h"
 #include "core/tensor.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/files.h"
 #include "core/half.h"
 #include "core/json.h"
 

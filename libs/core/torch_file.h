@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files.h"
+#include "core/mapped_file.h"
 #include "core/pickle.h"
 #include "core/safetensors.h"
 #include "core/stored_zip.h"

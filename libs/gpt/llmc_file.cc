@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/io.h"
 
 namespace hark::gpt {

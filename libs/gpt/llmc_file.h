@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/files.h"
+#include "core/mapped_file.h"
 #include "gpt/model_file.h"
 #include "gpt/parameters.h"
 

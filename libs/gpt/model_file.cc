@@ -1,6 +1,7 @@
 #include "gpt/model_file.h"
 
 #include "core/error.h"
+#include "core/files.h"
 #include "gpt/gguf_model.h"
 #include "gpt/llmc_file.h"
 

@@ -164,7 +164,7 @@ std::optional<fs::path> RunFolder::newest() const {
 RunState RunFolder::load(Trainer& trainer, const RunState& expected) const {
     const fs::path folder = newest().value();
     const std::string where = (folder / kTraining).string();
-    const nlohmann::json root = parse_json(read_file(folder / kTraining), where);
+    const nlohmann::json root = parse_json(read_file(folder / kTraining, size_t{1} << 20), where);
     const auto text = [&](const char* key) {
         require(root.contains(key) && root[key].is_string(), where, ": expected a string '", key,
                 "'");

@@ -1,7 +1,5 @@
 #include "models/convert.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "core/error.h"
@@ -32,39 +30,6 @@ std::string format_of(const ConvertOptions& options, const fs::path& to) {
                       "; --format ggml writes a file, --format hf a directory");
     return ending == ".bin" ? "ggml" : "hf";
 }
-
-// A directory that gets its name when it is whole, or else is removed.
-class FreshDirectory {
-  public:
-    explicit FreshDirectory(const fs::path& target)
-        : target_(target.has_filename() ? target : target.parent_path()),
-          path_(hidden_beside(target_)) {
-        gpt::check_target(target_, true);
-        std::error_code failed;
-        fs::create_directories(fs::absolute(target_).parent_path(), failed);
-        std::string name = path_.string();
-        const bool made = ::mkdtemp(name.data()) != nullptr;
-        require(made, target_.string(), ": cannot make a folder next to it");
-        path_ = name;
-        fs::permissions(path_, fs::perms(0755), failed);
-    }
-    ~FreshDirectory() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    FreshDirectory(const FreshDirectory&) = delete;
-
-    const fs::path& path() const { return path_; }
-    void commit() {
-        std::error_code failed;
-        fs::rename(path_, target_, failed);
-        require(!failed, target_.string(),
-                ": cannot rename the finished folder: ", failed.message());
-    }
-
-  private:
-    fs::path target_, path_;
-};
 
 }  // namespace
 
@@ -101,7 +66,10 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
         write_ggml(*model.whisper, options.vocab, dtype, to, warn);
         return;
     }
-    FreshDirectory directory(to);
+    gpt::check_target(to, true);
+    std::error_code failed;
+    fs::create_directories(fs::absolute(to).parent_path(), failed);
+    AtomicDirectory directory(to);
     write_hugging_face_model(model, from, options.vocab, dtype, directory.path());
     if (!fs::exists(directory.path() / "tokenizer.json") &&
         !fs::exists(directory.path() / "vocab.json"))

@@ -5,7 +5,7 @@
 
 #include "core/byte_cursor.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/mapped_file.h"
 #include "core/safetensors.h"
 #include "speech/silero.h"
 

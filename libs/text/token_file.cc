@@ -85,6 +85,7 @@ int32_t TokenFile::operator[](size_t i) const {
 void TokenFile::copy(size_t first, size_t count, int32_t* to) const {
     const size_t width = static_cast<size_t>(header_.id_bytes);
     widen(file_.data() + kTokenHeaderBytes + first * width, header_.id_bytes, count, to);
+    file_.check();
 }
 
 void TokenFile::check_vocabulary(int32_t vocab_size) const {

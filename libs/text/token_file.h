@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files.h"
+#include "core/mapped_file.h"
 #include "core/io.h"
 
 namespace hark {

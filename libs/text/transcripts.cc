@@ -95,7 +95,7 @@ std::vector<Transcript> parse_transcripts(std::string_view lines, const std::str
 
 std::vector<Transcript> read_references(const std::string& path) {
     std::vector<std::string> problems;
-    std::vector<Transcript> references = parse_transcripts(read_file(path), path, problems);
+    std::vector<Transcript> references = parse_transcripts(read_file_or_pipe(path), path, problems);
     require(problems.empty(), problems.empty() ? "" : problems.front());
     require(!references.empty(), path, ": expected a line of JSON for each recording, found none");
     for (const Transcript& reference : references)

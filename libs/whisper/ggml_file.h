@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/byte_cursor.h"
-#include "core/files.h"
+#include "core/mapped_file.h"
 #include "whisper/model_file.h"
 
 namespace hark::whisper {

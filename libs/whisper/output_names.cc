@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "text/utf8.h"
 
 namespace hark::whisper {
@@ -24,8 +23,7 @@ std::string shortened(const std::string& text, size_t bytes) {
 
 }  // namespace
 
-OutputNames::OutputNames(size_t longest_ending)
-    : most_(kMostBytes - hidden_beside("").size() - longest_ending) {}
+OutputNames::OutputNames(size_t longest_ending) : most_(kMostBytes - longest_ending) {}
 
 std::string OutputNames::add(const RecordingInfo& info) {
     std::string name = std::filesystem::path(info.source).stem().string();

@@ -5,8 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
+
 #include "core/error.h"
 #include "core/io.h"
+#include "core/mapped_file.h"
 #include "core/models.h"
 #include "support/process.h"
 
@@ -59,10 +63,10 @@ TEST(AtomicFile, LeavesDevicesPipesAndLinksWhatTheyAre) {
     test::write_text(directory.path() / "target", "before");
     std::filesystem::create_symlink("target", link);
     AtomicFile file(link);
-    file.write("behind");
+    file.write("after");
     file.commit();
     EXPECT_TRUE(std::filesystem::is_symlink(link));
-    EXPECT_EQ(test::read_text(directory.path() / "target"), "behind");
+    EXPECT_EQ(test::read_text(directory.path() / "target"), "after");
 }
 
 TEST(ReadFile, NamesWhatFailed) {
@@ -81,11 +85,77 @@ TEST(FirstBytes, AreThoseThatThereAre) {
     EXPECT_EQ(first_bytes(directory.path() / "x", 9), "0123");
     EXPECT_THROW(first_bytes(directory.path() / "none", 4), Error);
     EXPECT_THROW(first_bytes(directory.path(), 4), Error);
-    int fds[2];
-    ASSERT_EQ(::pipe(fds), 0);
-    EXPECT_EQ(first_bytes(concat("/proc/self/fd/", fds[0]), 4), "");
-    ::close(fds[0]);
-    ::close(fds[1]);
+}
+
+TEST(AtomicFile, ALongNameIsWritten) {
+    test::TemporaryDirectory directory;
+    const std::filesystem::path target = directory.path() / std::string(255, 'n');
+    write_file(target, "text");
+    EXPECT_EQ(test::read_text(target), "text");
+}
+
+TEST(AtomicFile, RespectsTheUmask) {
+    test::TemporaryDirectory directory;
+    const mode_t before = ::umask(027);
+    write_file(directory.path() / "file", "");
+    AtomicDirectory(directory.path() / "folder").commit();
+    ::umask(before);
+    struct stat info {};
+    ASSERT_EQ(::stat((directory.path() / "file").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0640u);
+    ASSERT_EQ(::stat((directory.path() / "folder").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0750u);
+}
+
+// A process that a signal ends in the middle leaves nothing.
+TEST(TemporaryPathDeathTest, ASignalRemovesWhatIsNotWhole) {
+    test::TemporaryDirectory directory;
+    const std::filesystem::path at = directory.path();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+        const auto write_and_end = [&] {
+            AtomicFile done(at / "done");
+            done.commit();
+            AtomicFile file(at / "file");
+            file.write("half");
+            AtomicDirectory folder(at / "folder");
+            write_file(folder.path() / "whole", "text");
+            AtomicFile inside(folder.path() / "half");
+            std::raise(signal);
+        };
+        EXPECT_EXIT(write_and_end(), testing::KilledBySignal(signal), "");
+        EXPECT_TRUE(std::filesystem::exists(at / "done"));
+        EXPECT_EQ(entries_in(at), 1u);
+    }
+}
+
+TEST(MappedFileDeathTest, AFileThatBecomesShorterIsNamed) {
+    test::TemporaryDirectory directory;
+    const std::filesystem::path path = directory.path() / "file";
+    test::write_text(path, std::string(100'000, 'x'));
+    const MappedFile file(path);
+    std::filesystem::resize_file(path, 50'000);
+    EXPECT_EQ(file.data()[0], std::byte{'x'});
+    EXPECT_EXIT(std::_Exit(static_cast<int>(file.data()[99'999])), testing::ExitedWithCode(1),
+                "file: became shorter while it was read");
+    // The rest of the last page reads as zeros.
+    EXPECT_EQ(file.data()[50'001], std::byte{0});
+    EXPECT_THROW(file.check(), Error);
+    EXPECT_THROW(file.forget(0, 4096), Error);
+    // Another file of the same name is not this one.
+    test::write_text(directory.path() / "other", "short");
+    std::filesystem::rename(directory.path() / "other", path);
+    file.check();
+}
+
+TEST(MappedFile, APipeOrADeviceIsRefusedAtOnce) {
+    test::TemporaryDirectory directory;
+    const std::filesystem::path pipe = directory.path() / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_THROW(MappedFile{pipe}, Error);
+    EXPECT_THROW(read_file(pipe), Error);
+    EXPECT_THROW(first_bytes(pipe, 4), Error);
+    EXPECT_THROW(read_file("/dev/zero"), Error);
+    EXPECT_THROW(read_file_or_pipe("/dev/zero", 1 << 20), Error);
 }
 
 TEST(Spool, HoldsWhatWasReadAndTheRest) {

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/tensor_stream.h"
 #include "gpt/generate.h"
 #include "kernels/distribution.h"

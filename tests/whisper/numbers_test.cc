@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/files.h"
 #include "core/tensor_source.h"
 #include "kernels/ragged.h"
 #include "support/formula_weights.h"
