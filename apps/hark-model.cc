@@ -57,10 +57,11 @@ void run_get(const GetOptions& options, Console& console) {
         progress.show(concat(file, ": ", megabytes(done), " of ", megabytes(bytes)));
     });
     const fs::path path = get_model(model, options.from, own_models(), downloader);
-    if (const auto& files = downloader.unchecked(); !files.empty())
-        console.warning(concat(options.from, ": tells no hash of ", files.front(),
-                               files.size() > 1 ? concat(" and ", files.size() - 1, " more") : "",
-                               ": the content is unchecked; hark-model verify reads every value"));
+    std::string unchecked;
+    for (const std::string& file : downloader.unchecked())
+        unchecked += concat(unchecked.empty() ? "" : ", ", file);
+    if (!unchecked.empty())
+        console.warning(concat(unchecked, ": the server gave no checksum; not verified"));
     std::cout << path.string() << "\n";
 }
 

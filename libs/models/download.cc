@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kAdvance = 1 << 20;  // an attempt that brings this much was worth it
+constexpr uint64_t kAdvance = 1 << 20;  // an attempt that brings this much counts as no failure
 
 uint64_t size_or_0(const fs::path& file) {
     std::error_code failed;
@@ -29,26 +29,31 @@ void check_room(const fs::path& directory, uint64_t needed) {
     std::error_code failed;
     const fs::space_info space = fs::space(directory, failed);
     require(failed || space.available >= needed, directory.string(), ": ", needed,
-            " bytes are to come, the disk has room for ", space.available);
+            " bytes are needed, the disk has room for ", space.available);
 }
 
-void check_hash(const char* kind, const std::string& expected, const std::string& found,
-                const std::string& url, const fs::path& file) {
-    if (expected.empty() || expected == found) return;
-    std::error_code ignored;
-    fs::remove(file, ignored);
-    fail(url, ": expected content of ", kind, " ", expected, ", found ", found,
-         "; what has come is removed");
-}
-
-// Checks a whole file against what the server has promised.
-void check_content(const RemoteFile& remote, const std::string& url, const fs::path& file) {
-    if (!remote.sha256.empty()) check_hash("SHA-256", remote.sha256, sha256_of(file), url, file);
+// Returns how a whole file differs from what the server promised; empty if it does not.
+std::string difference_from(const RemoteFile& remote, const fs::path& file) {
+    const auto compare = [](const char* kind, const std::string& expected,
+                            const std::string& got) -> std::string {
+        return expected == got
+                   ? ""
+                   : concat("wrong ", kind, " (got ", got, ", expected ", expected, ")");
+    };
+    if (!remote.sha256.empty()) return compare("SHA-256", remote.sha256, sha256_of(file));
     if (!remote.git_blob.empty())
-        check_hash("git's name", remote.git_blob, git_blob_of(file), url, file);
+        return compare("git object name", remote.git_blob, git_blob_of(file));
+    return "";
 }
 
-// A file that is written piece by piece and kept as it is where that ends early.
+// The version file's text: a part belongs to one URL and one version of the file there.
+std::string origin_of(const std::string& url, const RemoteFile& remote) {
+    return concat(url, "\n", remote.version, "\n");
+}
+
+constexpr size_t kMaxOrigin = size_t{1} << 16;
+
+// A file that is written piece by piece. What was written stays if the transfer ends early.
 class PartFile {
   public:
     explicit PartFile(const fs::path& path)
@@ -63,7 +68,7 @@ class PartFile {
     void begin_at(uint64_t offset) {
         const auto at = static_cast<off_t>(offset);
         require(::ftruncate(fd_, at) == 0 && ::lseek(fd_, at, SEEK_SET) == at, name_,
-                ": cannot write from byte ", offset, " on");
+                ": cannot write at byte ", offset);
     }
     void write(std::string_view bytes) {
         writer_.write(bytes);
@@ -84,7 +89,7 @@ class PartFile {
 
 fs::path version_file(const fs::path& file) { return file.string() + ".version"; }
 
-// Calls `attempt` until it succeeds; `done` says how many bytes there are.
+// Calls `attempt` until it succeeds. `done` returns how many bytes there are.
 void Downloader::persist(const std::function<void()>& attempt,
                          const std::function<uint64_t()>& done) {
     for (int failures = 0;;) {
@@ -96,10 +101,11 @@ void Downloader::persist(const std::function<void()>& attempt,
         } catch (const TransferError& error) {
             if (!reached_) throw;
             failures = done() >= before + kAdvance ? 1 : failures + 1;
-            require(failures < patience_.attempts, error.what(), "; given up after ", failures,
-                    " attempts that brought nothing, the same command continues from here");
+            require(failures < policy_.attempts, error.what(), "; gave up after ", failures,
+                    failures == 1 ? " attempt" : " attempts",
+                    " that brought nothing. Run the same command again to continue");
         }
-        std::this_thread::sleep_for(patience_.pause * (1 << (failures - 1)));
+        std::this_thread::sleep_for(policy_.pause * (1 << (failures - 1)));
     }
 }
 
@@ -107,22 +113,24 @@ void Downloader::transfer(const std::string& url, const RemoteFile& remote, cons
     const std::string name = part.stem().string();
     PartFile file(part);
     uint64_t at = size_or_0(part);
-    // Without a hash to check the whole by, parts of two versions must not meet.
+    // Without a hash for the whole file, parts of two versions must not be joined.
     const bool resumable = remote.has_hash() || !remote.if_range.empty();
     if (at > remote.bytes || !resumable) file.begin_at(at = 0);
     if (at == remote.bytes) return file.flush();
     check_room(part.parent_path(), remote.bytes - at);
     const auto begin = [&](uint64_t offset) { file.begin_at(at = offset); };
     const auto take = [&](std::string_view bytes) {
-        require(bytes.size() <= remote.bytes - at, url, ": expected ", remote.bytes,
-                " bytes, found more");
+        require(bytes.size() <= remote.bytes - at, url,
+                ": the server sent too much (got more than the ", remote.bytes,
+                " bytes that it stated)");
         file.write(bytes);
         report_(name, at += bytes.size(), remote.bytes);
     };
-    // A hash's file may come from another address, which knows it by another tag.
+    // A file with a hash may come from another address, which has another tag for it.
     http_.get(url, at, remote.has_hash() ? "" : remote.if_range, begin, take);
     if (at < remote.bytes)
-        throw TransferError(concat(url, ": expected ", remote.bytes, " bytes, found ", at));
+        throw TransferError(concat(url, ": the file ended early (got ", at, " bytes, expected ",
+                                   remote.bytes, ")"));
     file.flush();
 }
 
@@ -130,30 +138,41 @@ bool Downloader::fetch(const std::string& url, const fs::path& directory, const 
     RemoteFile remote;
     persist([&] { remote = http_.ask(url); }, [] { return uint64_t{0}; });
     if (!remote.found) return false;
-    if (!remote.has_hash()) unchecked_.push_back(name);
 
     const fs::path whole = directory / name, part = whole.string() + ".part";
     const fs::path version = version_file(whole);
     std::error_code failed;
-    const std::string known = fs::exists(version, failed) ? read_file(version) : "";
-    const bool same = !remote.version.empty() && known == remote.version;
-    if (same && size_or_0(whole) == remote.bytes) return true;
-    if (!same) {
-        fs::remove(part, failed);
-        write_file(version, remote.version);
+    const bool known = fs::is_regular_file(fs::symlink_status(version, failed)) &&
+                       fs::file_size(version, failed) <= kMaxOrigin;
+    const bool same =
+        known && !remote.version.empty() && read_file(version) == origin_of(url, remote);
+    const bool there = same && size_or_0(whole) == remote.bytes;
+    if (there && difference_from(remote, whole).empty()) {
+        if (!remote.has_hash()) unchecked_.push_back(name);
+        return true;
     }
+    const auto begin_anew = [&] {
+        fs::remove(part, failed);
+        write_file(version, origin_of(url, remote));
+    };
+    fs::remove(whole, failed);
+    if (!same) begin_anew();
     const auto attempt = [&] {
         try {
             transfer(url, remote, part);
-        } catch (const ChangedFile&) {  // begin again
+        } catch (const ChangedFile&) {
             remote = http_.ask(url);
-            fs::remove(part, failed);
-            write_file(version, remote.version);
+            begin_anew();
             throw;
         }
     };
     persist(attempt, [&] { return size_or_0(part); });
-    check_content(remote, url, part);
+    const std::string difference = difference_from(remote, part);
+    if (!difference.empty()) {
+        fs::remove(part, failed);
+        fail(url, ": ", difference, "; the file is removed");
+    }
+    if (!remote.has_hash()) unchecked_.push_back(name);
     fs::rename(part, whole);
     return true;
 }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "core/error.h"
 #include "models/any_model.h"
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
-// Not every repository has all of them; whether the model lacks one is seen when it is opened.
+// Not every repository has all of them. Opening the model shows whether one is missing.
 constexpr const char* kSmallFiles[] = {"generation_config.json",
                                        "preprocessor_config.json",
                                        "tokenizer.json",
@@ -27,7 +28,7 @@ constexpr const char* kSmallFiles[] = {"generation_config.json",
                                        "added_tokens.json",
                                        "special_tokens_map.json"};
 
-// The directory that a model comes to before it gets its name: nobody else's while this lives.
+// The folder in which a model's files are collected. A lock keeps other processes out.
 class PartDirectory {
   public:
     explicit PartDirectory(const fs::path& path) : path_(path) {
@@ -39,17 +40,32 @@ class PartDirectory {
         const int why = errno;
         if (!locked && fd_ >= 0) ::close(fd_);
         require(locked || why != EWOULDBLOCK, path.string(),
-                ": another hark-model fetches this model right now");
+                ": another hark-model is fetching this model");
         require(locked, path.string(), ": cannot use the folder: ", std::strerror(why));
     }
     ~PartDirectory() {
         std::error_code not_empty;
-        fs::remove(path_, not_empty);  // nothing has come
+        fs::remove(path_, not_empty);
         ::close(fd_);
     }
     PartDirectory(const PartDirectory&) = delete;
 
-    // Leaves nothing but `files` and gives the directory its final name.
+    // Removes all but `files` and their version files: what another server left is not installed.
+    void keep_only(const std::vector<std::string>& files) const {
+        std::set<fs::path> kept;
+        for (const std::string& file : files) {
+            kept.insert(path_ / file);
+            kept.insert(version_file(path_ / file));
+        }
+        std::vector<fs::path> others;
+        for (const fs::directory_entry& entry : fs::directory_iterator(path_))
+            if (!kept.count(entry.path())) others.push_back(entry.path());
+        for (const fs::path& other : others) fs::remove_all(other);
+    }
+    void remove(const std::vector<std::string>& files) const {
+        for (const std::string& file : files) fs::remove(path_ / file);
+    }
+    // Removes the version files and gives the folder its final name.
     void finish(const std::vector<std::string>& files, const fs::path& target) {
         for (const std::string& file : files) fs::remove(version_file(path_ / file));
         std::error_code failed;
@@ -68,7 +84,7 @@ class PartDirectory {
 std::string trimmed(std::string server) {
     while (server.ends_with('/')) server.pop_back();
     require_usage(server.starts_with("http://") || server.starts_with("https://"),
-                  "--from: expected http://... or https://..., found '", server, "'");
+                  "--from: not a URL (got '", server, "', expected http://... or https://...)");
     return server;
 }
 
@@ -82,15 +98,25 @@ std::vector<std::string> fetch_files(const std::string& base, const fs::path& di
         return found;
     };
     const auto need = [&](const std::string& name) {
-        require(fetch(name), base, name, ": expected the file, found HTTP status 404");
+        require(fetch(name), base, name, ": the server does not have this file (HTTP status 404)");
     };
     need("config.json");
     for (const char* name : kSmallFiles) fetch(name);
     if (fetch(kWeights)) return files;
-    require(fetch(kIndex), base, kWeights, ": expected the weights there or in ", kIndex,
-            ", found HTTP status 404 for both");
+    require(fetch(kIndex), base, kWeights, ": the server has neither this file nor ", kIndex,
+            " (HTTP status 404)");
     for (const std::string& shard : safetensors_shards(directory / kIndex)) need(shard);
     return files;
+}
+
+void check_opens(const PublishedModel& model, const fs::path& folder, const std::string& base) {
+    const AnyModel opened = open_any_model(folder);
+    require(std::string(opened.kind()) == model.kind, base, ": wrong kind of model (got ",
+            opened.kind(), ", expected ", model.kind, ")");
+    if (opened.whisper)
+        opened.whisper->tokenizer();
+    else
+        opened.gpt->tokenizer();
 }
 
 }  // namespace
@@ -138,13 +164,13 @@ fs::path get_model(const PublishedModel& model, const std::string& server, const
     if (fs::exists(fs::symlink_status(target, failed))) return target;
     PartDirectory directory(part);
     const std::vector<std::string> files = fetch_files(base, part, downloader);
-    const AnyModel opened = open_any_model(part);
-    require(std::string(opened.kind()) == model.kind, base, ": expected a model of kind ",
-            model.kind, ", found ", opened.kind());
-    if (opened.whisper)
-        opened.whisper->tokenizer();
-    else
-        opened.gpt->tokenizer();
+    directory.keep_only(files);
+    try {
+        check_opens(model, part, base);
+    } catch (...) {
+        directory.remove(downloader.unchecked());  // the next run fetches them again
+        throw;
+    }
     directory.finish(files, target);
     return target;
 }

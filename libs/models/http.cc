@@ -75,13 +75,13 @@ bool may_pass(CURLcode code) {
 bool may_pass(long status) { return status == 408 || status == 429 || status >= 500; }
 
 const char* meaning_of(long status) {
-    if (status == 401 || status == 403) return " (no such model, or not for everybody)";
-    return status == 404 ? " (no such file)" : "";
+    if (status == 401 || status == 403) return ": no such model, or not public";
+    return status == 404 ? ": no such file" : "";
 }
 
 [[noreturn]] void fail_with(long status, const std::string& url) {
     const std::string message =
-        concat(url, ": expected the file, found HTTP status ", status, meaning_of(status));
+        concat(url, ": the server refused (HTTP status ", status, meaning_of(status), ")");
     if (may_pass(status)) throw TransferError(message);
     throw Error(message);
 }
@@ -161,14 +161,14 @@ RemoteFile HttpClient::ask(const std::string& url) {
         const std::string next = impl_->redirect();
         if (!next.empty() && !transfer.headers.tell_of_linked_file()) {
             require(next.starts_with("https://") || !url.starts_with("https://"), url,
-                    ": expected to be led on to https, found ", next);
+                    ": the server redirects from https to ", next);
             at = next;
             continue;
         }
         if (next.empty() && status != 200) fail_with(status, url);
         return file_of(transfer.headers, url);
     }
-    fail(url, ": led on more than ", kMaxRedirects, " times");
+    fail(url, ": more than ", kMaxRedirects, " redirects");
 }
 
 void HttpClient::get(const std::string& url, uint64_t offset, const std::string& if_range,
@@ -184,13 +184,15 @@ void HttpClient::get(const std::string& url, uint64_t offset, const std::string&
             const bool by_tag = if_range.starts_with('"');
             const std::string now = transfer.headers.get(by_tag ? "etag" : "last-modified");
             if (!now.empty() && !now.starts_with("W/") && now != if_range)
-                throw ChangedFile(concat(url, ": expected version ", if_range, ", found ", now));
+                throw ChangedFile(concat(url, ": the file has changed (got version ", now,
+                                         ", expected ", if_range, ")"));
         }
         if (status == 200) return begin(0);
         if (status != 206) fail_with(status, url);
         const std::string range = transfer.headers.get("content-range");
-        require(begin_of_part(range) == offset, url, ": expected the bytes from ", offset,
-                " on, found Content-Range '", range, "'");
+        require(begin_of_part(range) == offset, url,
+                ": wrong part of the file (got Content-Range '", range,
+                "', expected one from byte ", offset, ")");
         begin(offset);
     };
     transfer.body = [&](std::string_view bytes) {

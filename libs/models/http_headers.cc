@@ -54,8 +54,8 @@ RemoteFile file_of(const HttpHeaders& headers, const std::string& url) {
     const bool linked = headers.tell_of_linked_file();
     const std::string size = headers.get(linked ? "x-linked-size" : "content-length");
     const std::optional<uint64_t> bytes = number(size);
-    require(bytes.has_value(), url, ": expected its size in the answer's ",
-            linked ? "X-Linked-Size" : "Content-Length", ", found '", size, "'");
+    require(bytes.has_value(), url, ": the server stated no size (got ",
+            linked ? "X-Linked-Size" : "Content-Length", " '", size, "')");
     const std::string tag = headers.get(linked ? "x-linked-etag" : "etag");
     const std::string modified = headers.get("last-modified");
     RemoteFile file{.found = true, .bytes = *bytes, .version = unquoted(tag)};

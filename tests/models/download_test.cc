@@ -25,8 +25,8 @@ std::string some_bytes(size_t n, uint32_t state = 1) {
 class Download : public ::testing::Test {
   protected:
     bool fetch(const HttpServer& server, const std::string& path = "/file") {
-        const Patience patience{2, kAttempts, std::chrono::milliseconds(1)};
-        Downloader downloader(patience, [&](const std::string& name, uint64_t done, uint64_t all) {
+        const RetryPolicy policy{2, kAttempts, std::chrono::milliseconds(1)};
+        Downloader downloader(policy, [&](const std::string& name, uint64_t done, uint64_t all) {
             EXPECT_EQ(name, "file");
             EXPECT_LE(done, all);
         });
@@ -120,7 +120,7 @@ TEST_F(Download, AttemptsAreBoundedAndAnotherRunGoesOn) {
         return response;
     });
     const std::string message = fails(server);
-    expect_part(message, "given up after 3 attempts");
+    expect_part(message, "gave up after 3 attempts");
     expect_part(message, "/file");
     EXPECT_EQ(server.requests().size(), 1u + kAttempts);
     EXPECT_FALSE(has("file"));
@@ -229,6 +229,42 @@ TEST_F(Download, WithNeitherItIsFetchedAnewEachTime) {
     }
 }
 
+// Both servers give the file the same tag.
+TEST_F(Download, APartOfAnotherServerIsNotContinued) {
+    const std::string poison = some_bytes(content_.size(), 7);
+    const HttpServer first([&](const HttpRequest& r) {
+        HttpResponse response = tagged(in_parts(r, poison));
+        response.cut = 10'000;
+        return response;
+    });
+    expect_part(fails(first), "gave up after");
+    EXPECT_EQ(part(), poison.substr(0, 30'000));
+    const HttpServer second([&](const HttpRequest& r) { return tagged(in_parts(r, content_)); });
+    EXPECT_TRUE(fetch(second));
+    EXPECT_EQ(whole(), content_);
+    EXPECT_EQ(second.requests().back(), (HttpRequest{"GET", "/file", ""}));
+}
+
+TEST_F(Download, AWholeFileOfAnotherServerIsFetchedAgain) {
+    const std::string poison = some_bytes(content_.size(), 7);
+    const HttpServer first([&](const HttpRequest& r) { return tagged(in_parts(r, poison)); });
+    EXPECT_TRUE(fetch(first));
+    const HttpServer second([&](const HttpRequest& r) { return tagged(in_parts(r, content_)); });
+    EXPECT_TRUE(fetch(second));
+    EXPECT_EQ(whole(), content_);
+}
+
+TEST_F(Download, AWholeFileIsCheckedAgainstTheHashOfNow) {
+    const std::string hash = sha256(content_);
+    const HttpServer server([&](const HttpRequest& r) {
+        return r.path == "/file" ? linked(content_, hash) : in_parts(r, content_);
+    });
+    EXPECT_TRUE(fetch(server));
+    test::write_text(directory_.path() / "file", some_bytes(content_.size(), 7));
+    EXPECT_TRUE(fetch(server));
+    EXPECT_EQ(whole(), content_);
+}
+
 TEST_F(Download, FilesWithoutAHashAreNamed) {
     const std::string hash = sha256(content_);
     const HttpServer server([&](const HttpRequest& r) {
@@ -252,14 +288,14 @@ TEST_F(Download, WithoutAnETagNothingIsKept) {
 }
 
 TEST_F(Download, APartThatBeginsElsewhereIsRefused) {
-    test::write_text(directory_.path() / "file.part", content_.substr(0, 1000));
-    test::write_text(directory_.path() / "file.version", "v1");
     const HttpServer server([&](const HttpRequest& r) {
         HttpResponse response = tagged(in_parts(r, content_));
         response.headers["Content-Range"] = "bytes 999-299999/300000";
         return response;
     });
-    expect_part(fails(server), "expected the bytes from 1000 on, found Content-Range 'bytes 999-");
+    test::write_text(directory_.path() / "file.part", content_.substr(0, 1000));
+    test::write_text(directory_.path() / "file.version", server.url() + "/file\nv1\n");
+    expect_part(fails(server), "wrong part of the file (got Content-Range 'bytes 999-");
 }
 
 TEST_F(Download, ARedirectIsFollowedAndItsHashIsChecked) {
@@ -281,7 +317,7 @@ TEST_F(Download, AnotherHashThanPromisedRemovesWhatHasCome) {
         return r.path == "/file" ? linked(content_, hash) : in_parts(r, content_);
     });
     const std::string message = fails(server);
-    expect_part(message, "expected content of SHA-256 " + hash + ", found " + sha256(content_));
+    expect_part(message, "wrong SHA-256 (got " + sha256(content_) + ", expected " + hash + ")");
     EXPECT_FALSE(has("file"));
     EXPECT_FALSE(has("file.part"));
 }
@@ -298,7 +334,7 @@ TEST_F(Download, ASmallFileOfHuggingFaceIsCheckedByGitsName) {
     EXPECT_EQ(whole(), body);
     std::filesystem::remove(directory_.path() / "file");
     body = "hellO\n";
-    expect_part(fails(server), "expected content of git's name ce013625");
+    expect_part(fails(server), "expected ce013625");
 }
 
 TEST_F(Download, MoreThanPromisedIsRefused) {
@@ -307,7 +343,7 @@ TEST_F(Download, MoreThanPromisedIsRefused) {
         if (r.method == "HEAD") response.headers["Content-Length"] = "1000";
         return response;
     });
-    expect_part(fails(server), "expected 1000 bytes, found more");
+    expect_part(fails(server), "got more than the 1000 bytes");
     EXPECT_FALSE(has("file"));
 }
 
@@ -317,7 +353,7 @@ TEST_F(Download, LessThanPromisedIsTriedAgain) {
         if (r.method == "HEAD") response.headers["Content-Length"] = "400000";
         return response;
     });
-    expect_part(fails(server), "expected 400000 bytes, found 300000");
+    expect_part(fails(server), "got 300000 bytes, expected 400000");
     EXPECT_FALSE(has("file"));
 }
 
@@ -327,7 +363,7 @@ TEST_F(Download, MoreThanTheDiskHoldsIsRefusedBeforeItComes) {
         response.headers["Content-Length"] = "4000000000000000000";
         return response;
     });
-    expect_part(fails(server), "4000000000000000000 bytes are to come, the disk has room for ");
+    expect_part(fails(server), "4000000000000000000 bytes are needed, the disk has room for ");
     EXPECT_EQ(server.requests().size(), 1u);
 }
 
@@ -337,8 +373,8 @@ TEST_F(Download, AServerThatFailsForAWhile) {
         if (++requests == 3) return HttpResponse{503};
         return tagged(in_parts(r, content_));
     });
-    const Patience patience{2, kAttempts, std::chrono::milliseconds(1)};
-    Downloader downloader(patience, [](const std::string&, uint64_t, uint64_t) {});
+    const RetryPolicy policy{2, kAttempts, std::chrono::milliseconds(1)};
+    Downloader downloader(policy, [](const std::string&, uint64_t, uint64_t) {});
     EXPECT_TRUE(downloader.fetch(server.url() + "/a", directory_.path(), "a"));
     EXPECT_TRUE(downloader.fetch(server.url() + "/file", directory_.path(), "file"));
     EXPECT_EQ(whole(), content_);
@@ -347,8 +383,7 @@ TEST_F(Download, AServerThatFailsForAWhile) {
 TEST_F(Download, OtherAnswersAreNamed) {
     for (const int status : {401, 403, 410, 500}) {
         const HttpServer server([&](const HttpRequest&) { return HttpResponse{status}; });
-        expect_part(fails(server),
-                    "expected the file, found HTTP status " + std::to_string(status));
+        expect_part(fails(server), "the server refused (HTTP status " + std::to_string(status));
         EXPECT_EQ(server.requests().size(), 1u);
     }
 }
@@ -359,7 +394,7 @@ TEST_F(Download, RedirectsHaveAnEnd) {
         response.headers["Location"] = "/file";
         return response;
     });
-    expect_part(fails(server), "led on more than 10 times");
+    expect_part(fails(server), "more than 10 redirects");
 }
 
 TEST_F(Download, NoSizeIsRefused) {
@@ -368,7 +403,7 @@ TEST_F(Download, NoSizeIsRefused) {
         response.headers["Content-Length"] = "";
         return response;
     });
-    expect_part(fails(server), "expected its size in the answer's Content-Length, found ''");
+    expect_part(fails(server), "the server stated no size (got Content-Length '')");
 }
 
 TEST_F(Download, NobodyAtHomeIsToldAtOnce) {
@@ -377,8 +412,8 @@ TEST_F(Download, NobodyAtHomeIsToldAtOnce) {
         const HttpServer server([](const HttpRequest&) { return HttpResponse{}; });
         url = server.url();
     }
-    const Patience patience{2, kAttempts, std::chrono::milliseconds(60'000)};
-    Downloader downloader(patience, [](const std::string&, uint64_t, uint64_t) {});
+    const RetryPolicy policy{2, kAttempts, std::chrono::milliseconds(60'000)};
+    Downloader downloader(policy, [](const std::string&, uint64_t, uint64_t) {});
     try {
         downloader.fetch(url + "/file", directory_.path(), "file");
         FAIL() << "expected an Error";
@@ -401,7 +436,7 @@ TEST_F(Download, AServerThatFallsSilentIsLeft) {
         downloader.fetch(server.url() + "/file", directory_.path(), "file");
         FAIL() << "expected an Error";
     } catch (const Error& error) {
-        expect_part(error.what(), "given up after 1 attempts");
+        expect_part(error.what(), "gave up after 1 attempt");
     }
 }
 

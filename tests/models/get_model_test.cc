@@ -119,7 +119,7 @@ TEST_F(GetModel, WhatIsBrokenOffHasNoNameAndGoesOn) {
         if (broken && r.path.starts_with("/stored/")) response.cut = 1'000'000;
         return response;
     });
-    EXPECT_NE(fails("tiny", server.url()).find("given up"), std::string::npos);
+    EXPECT_NE(fails("tiny", server.url()).find("gave up"), std::string::npos);
     EXPECT_EQ(names_in(home_.path()), std::vector<std::string>{".whisper-tiny.part"});
     broken = false;
     get("tiny", server.url());
@@ -130,6 +130,53 @@ TEST_F(GetModel, WhatIsBrokenOffHasNoNameAndGoesOn) {
     for (const HttpRequest& r : server.requests())
         configs += r.method == "GET" && r.path == kWhisper + "config.json";
     EXPECT_EQ(configs, 1);
+}
+
+// What a server without hashes left in the part folder: whole files with other content under the
+// very tags of the official server, and a file that the official server does not have.
+TEST_F(GetModel, WhatAnotherServerLeftIsNotInstalled) {
+    const fs::path part = home_.path() / ".whisper-tiny.part";
+    fs::create_directories(part);
+    const HttpServer first([&](const HttpRequest& r) {
+        const std::string name = fs::path(r.path).filename();
+        if (name == "tokenizer_config.json") return in_parts(r, "{}");
+        std::string body = test::read_text(whisper_ / name);
+        body[body.size() / 2] ^= 1;
+        HttpResponse response = in_parts(r, body);
+        const bool weights = name == "model.safetensors";
+        response.headers["ETag"] =
+            "\"" + (weights ? sha256_of(whisper_ / name) : git_blob_of(whisper_ / name)) + "\"";
+        return response;
+    });
+    ASSERT_FALSE(fs::exists(whisper_ / "tokenizer_config.json"));
+    Downloader downloader({2, 2, std::chrono::milliseconds(1)},
+                          [](const std::string&, uint64_t, uint64_t) {});
+    for (const char* name : {"config.json", "model.safetensors", "tokenizer_config.json"})
+        ASSERT_TRUE(downloader.fetch(first.url() + kWhisper + name, part, name));
+    EXPECT_EQ(downloader.unchecked().size(), 3u);
+    const HttpServer official([&](const HttpRequest& r) { return hub(r, kWhisper, whisper_); });
+    const fs::path path = get("tiny", official.url());
+    EXPECT_EQ(names_in(path), names_in(whisper_));
+    for (const std::string& name : names_in(path))
+        EXPECT_EQ(test::read_text(path / name), test::read_text(whisper_ / name)) << name;
+}
+
+// Without hashes a wrong file shows when the model is opened.
+TEST_F(GetModel, AnUncheckedFileOfAModelThatDoesNotOpenIsFetchedAgain) {
+    bool mended = false;
+    const HttpServer server([&](const HttpRequest& r) {
+        HttpResponse response = hub(r, kWhisper, whisper_);
+        if (response.status == 404) return response;
+        const std::string name = fs::path(r.path).filename();
+        std::string body = test::read_text(whisper_ / name);
+        if (name == "config.json" && !mended) body[0] = '[';
+        response = in_parts(r, body);
+        response.headers["ETag"] = "\"v1\"";
+        return response;
+    });
+    EXPECT_NE(fails("tiny", server.url()).find("config.json"), std::string::npos);
+    mended = true;
+    EXPECT_EQ(names_in(get("tiny", server.url())), names_in(whisper_));
 }
 
 TEST_F(GetModel, AModelThatDoesNotOpenHasNoName) {
@@ -143,7 +190,7 @@ TEST_F(GetModel, AModelThatDoesNotOpenHasNoName) {
 
 TEST_F(GetModel, AnotherKindOfModelIsRefused) {
     const HttpServer server([&](const HttpRequest& r) { return hub(r, kWhisper, gpt_); });
-    EXPECT_NE(fails("tiny", server.url()).find("expected a model of kind whisper, found gpt"),
+    EXPECT_NE(fails("tiny", server.url()).find("wrong kind of model (got gpt, expected whisper)"),
               std::string::npos);
     EXPECT_FALSE(fs::exists(home_.path() / "whisper-tiny"));
 }
@@ -151,7 +198,8 @@ TEST_F(GetModel, AnotherKindOfModelIsRefused) {
 TEST_F(GetModel, AMirrorThatLacksItIsNamed) {
     const HttpServer server([](const HttpRequest&) { return HttpResponse{404}; });
     const std::string url = server.url() + kWhisper + "config.json";
-    EXPECT_EQ(fails("tiny", server.url()), url + ": expected the file, found HTTP status 404");
+    EXPECT_EQ(fails("tiny", server.url()),
+              url + ": the server does not have this file (HTTP status 404)");
     EXPECT_TRUE(names_in(home_.path()).empty());
 }
 
@@ -159,7 +207,7 @@ TEST_F(GetModel, NamesThatAreNotPublished) {
     EXPECT_THROW(published_model("huge"), UsageError);
     EXPECT_THROW(published_model("gpt-tiny"), UsageError);
     EXPECT_STREQ(published_model("turbo").repository, "openai/whisper-large-v3-turbo");
-    EXPECT_NE(fails("tiny", "ftp://x").find("--from: expected http"), std::string::npos);
+    EXPECT_NE(fails("tiny", "ftp://x").find("--from: not a URL"), std::string::npos);
 }
 
 }  // namespace

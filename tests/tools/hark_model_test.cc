@@ -1,5 +1,6 @@
 // hark-model's contract, on the real binary; the demonstration models stand in for published ones.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -58,8 +59,9 @@ TEST_F(HarkModel, AModelIsFetchedChosenListedAndTranscribes) {
     const ProcessResult got = hark_model("get tiny --from " + server.url());
     EXPECT_EQ(got.exit_code, 0) << got.err;
     EXPECT_EQ(got.out, (models() / "whisper-tiny").string() + "\n");
-    EXPECT_NE(got.err.find(server.url() + ": tells no hash of config.json and "), std::string::npos)
+    EXPECT_EQ(got.err.rfind("hark-model get: config.json, generation_config.json, ", 0), 0u)
         << got.err;
+    EXPECT_TRUE(got.err.ends_with(": the server gave no checksum; not verified\n")) << got.err;
     EXPECT_EQ(hark_model("get tiny --from " + server.url()).err, "");  // is there already
     EXPECT_EQ(listed("whisper-tiny").front(), ' ');
 
@@ -154,7 +156,7 @@ TEST_F(HarkModel, TwoAtOnceDoNotMeet) {
     fs::create_directories(models() / ".whisper-tiny.part");
     expect_fails(shell("flock '" + (models() / ".whisper-tiny.part").string() +
                        "' hark-model get tiny --from " + server.url()),
-                 1, "another hark-model fetches this model right now");
+                 1, "another hark-model is fetching this model");
 }
 
 TEST_F(HarkModel, WrongCommandLines) {
@@ -164,7 +166,7 @@ TEST_F(HarkModel, WrongCommandLines) {
     expect_fails(hark_model("get"), 2, "expected the NAME of a model, found 0 arguments");
     expect_fails(hark_model("get tiny base"), 2, "found 2 arguments");
     expect_fails(hark_model("get huge"), 2, "no published model 'huge': expected one of tiny, ");
-    expect_fails(hark_model("get tiny --from file:///tmp"), 2, "--from: expected http");
+    expect_fails(hark_model("get tiny --from file:///tmp"), 2, "--from: not a URL");
     expect_fails(hark_model("list all"), 2, "expected nothing but flags behind list, found 'all'");
     expect_fails(shell("unset HOME; hark-model get tiny"), 1, "expected $HOME");
     const ProcessResult nobody = hark_model("get tiny --from http://127.0.0.1:9");
@@ -269,6 +271,46 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
                  "expected a model, found a link to nothing");
     expect_fails(hark_model("info whisper-default"), 1,
                  "expected a model, found a link to nothing");
+}
+
+// SIGXFSZ ends the process in the middle of the weights.
+TEST_F(HarkModel, ASignalLeavesNothingOfAConversion) {
+    for (const std::string target : {"folder", "file.bin"}) {
+        const ProcessResult ended = shell(
+            "cd \"$HOME\"; (ulimit -f 1000; exec hark-model convert "
+            "whisper-demo " +
+            target + ")");
+        EXPECT_NE(ended.exit_code, 0);
+        EXPECT_TRUE(fs::is_empty(home_.path())) << shell("find \"$HOME\"").out;
+    }
+}
+
+TEST_F(HarkModel, NewFoldersRespectTheUmask) {
+    const ProcessResult modes = shell(
+        "umask 077; cd \"$HOME\"; hark-model convert whisper-demo folder && hark-model use "
+        "./folder > /dev/null && find . -type d -o -type f | xargs stat -c %a | sort -u");
+    EXPECT_EQ(modes.out, "600\n700\n") << modes.err;
+}
+
+TEST_F(HarkModel, APipeIsNoModelFile) {
+    const std::string home = home_.path().string();
+    for (const std::string file :
+         {"config.json", "generation_config.json", "tokenizer.json", "model.safetensors"}) {
+        fs::remove_all(home_.path() / "model");
+        fs::copy(kDemo, home_.path() / "model", fs::copy_options::recursive);
+        fs::remove(home_.path() / "model" / file);
+        ASSERT_EQ(::mkfifo((home_.path() / "model" / file).c_str(), 0600), 0);
+        const ProcessResult opened =
+            shell("timeout 20 hark-model verify '" + home + "/model' --reference x y");
+        EXPECT_EQ(opened.exit_code, 1) << file;
+        EXPECT_EQ(opened.out, "");
+    }
+    fs::remove(home_.path() / "model/config.json");
+    fs::create_symlink("/dev/zero", home_.path() / "model/config.json");
+    expect_fails(hark_model("info '" + home + "/model'"), 1,
+                 "config.json: not a regular file (got a device)");
+    ASSERT_EQ(::mkfifo((home_.path() / "pipe.bin").c_str(), 0600), 0);
+    expect_fails(shell("timeout 20 hark-model info '" + home + "/pipe.bin'"), 1, "pipe.bin");
 }
 
 // Whoever puts a model where the link to the default would stand has chosen it.
