@@ -95,10 +95,11 @@ TEST(Readme, EveryCommandRuns) {
                       "} > out.d/$line\n";
     const ProcessResult run = run_shell(script);
     ASSERT_EQ(run.exit_code, 0) << run.err;
-    for (const Block& block : blocks)
-        if (!block.output.empty())
-            EXPECT_EQ(read_text(folder.path() / "out.d" / std::to_string(block.line)), block.output)
-                << "README.md:" << block.line;
+    for (const Block& block : blocks) {
+        if (block.output.empty()) continue;
+        EXPECT_EQ(read_text(folder.path() / "out.d" / std::to_string(block.line)), block.output)
+            << "README.md:" << block.line;
+    }
 }
 
 TEST(Readme, WhatIsNotRunIsListed) {
