@@ -9,60 +9,82 @@
 #include <cstring>
 #include <iostream>
 
+#include "core/complete.h"
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "core/program_output.h"
 #include "core/suggest.h"
 #include "core/version.h"
 
 namespace {
 
 using namespace hark;
+using Words = std::vector<std::string>;
 
-int wrong(const std::string& message) {
-    std::cerr << "hark: " << message << "; try hark --help\n";
-    return 2;
+std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    for (const CommandInfo& command : hark_description().commands) names.push_back(command.name);
+    return names;
 }
 
-// Becomes the program of `command` with `arguments`; returns only if that fails.
-int become(const std::string& command, const std::vector<std::string>& arguments) {
-    use_own_tools();
-    const std::string program = program_of(command);
+// Becomes a program; returns only if that fails. `command` is what the user calls it.
+[[noreturn]] void become(const std::string& program, Words arguments, const std::string& command) {
     std::vector<char*> argv = {const_cast<char*>(program.c_str())};
-    for (const std::string& argument : arguments)
-        argv.push_back(const_cast<char*>(argument.c_str()));
+    for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     ::execvp(program.c_str(), argv.data());
-    if (errno == ENOENT)
-        return wrong("unknown command '" + command + "'" + did_you_mean(command, command_names()));
-    std::cerr << "hark: " << command << ": cannot run " << program << ": " << std::strerror(errno)
-              << "\n";
-    return 1;
+    const int why = errno;
+    require_usage(why != ENOENT, "unknown command '", command, "'",
+                  did_you_mean(command, command_names()));
+    fail(command, ": cannot run ", program, ": ", std::strerror(why));
 }
 
-int show(const std::string& text) {
-    std::cout << text;
-    std::cout.flush();
-    if (std::cout.good()) return 0;
-    std::cerr << "hark: cannot write to stdout\n";
-    return 1;
+// Runs the command that the words begin with: "plot run" is plot-run if there is such a script.
+// Returns a text to print, if it is not a program that prints it.
+std::string run(const Words& words) {
+    size_t taken = 1;
+    std::string script = script_of(words[0]);
+    if (words.size() > 1 && !script.empty()) {
+        const std::string longer = script_of(words[0] + "-" + words[1]);
+        if (!longer.empty()) script = longer, taken = 2;
+    }
+    const Words arguments(words.begin() + static_cast<std::ptrdiff_t>(taken), words.end());
+    if (!script.empty() && arguments.size() == 2 && arguments[0] == "--help-as")
+        return script_help_as(script, arguments[1]);
+    require_usage(is_command_name(words[0]), "expected a command first, got '", words[0], "'");
+    become(script.empty() ? "hark-" + words[0] : script, arguments, words[0]);
+}
+
+std::string answer(Words words) {
+    if (!words.empty() && words[0] == "--complete")
+        return complete({words.begin() + 1, words.end()}, program_output);
+    const bool help = !words.empty() && words[0] == "help";
+    if (help) words.erase(words.begin());
+    const std::string first = words.empty() ? "--help" : words[0];
+    if (first == "--help" || first == "-h") return help_text(hark_description(), false);
+    if (first == "--help-all") return help_text(hark_description(), true);
+    if (first == "--version") return concat("hark ", kVersion, "\n");
+    if (first == "--help-as" && words.size() == 2) return help_as(hark_description(), words[1]);
+    // A completion asks what may follow `hark help COMMAND`.
+    if (help && std::find(words.begin(), words.end(), "--help-as") == words.end())
+        words.push_back("--help");
+    return run(words);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::vector<std::string> words(argv + 1, argv + argc);
-    const auto is = [&](size_t i, std::initializer_list<const char*> choices) {
-        return words.size() > i &&
-               std::find(choices.begin(), choices.end(), words[i]) != choices.end();
-    };
-    if (words.empty() || is(0, {"--help", "-h"}) || (is(0, {"help"}) && words.size() == 1))
-        return show(commands_help());
-    if (is(0, {"--version"})) return show(concat("hark ", kVersion, "\n"));
-    if (is(0, {"help"})) {
-        if (words.size() > 2) return wrong("help: expected one command, got " + words[2] + " too");
-        words = {words[1], "--help"};
+    try {
+        use_own_tools();
+        std::cout << answer({argv + 1, argv + argc});
+        std::cout.flush();
+        require(std::cout.good(), "cannot write to stdout");
+    } catch (const UsageError& wrong) {
+        std::cerr << "hark: " << wrong.what() << "; try hark --help\n";
+        return 2;
+    } catch (const std::exception& failure) {
+        std::cerr << "hark: " << failure.what() << "\n";
+        return 1;
     }
-    if (!is_command_name(words[0]))
-        return wrong("expected a command first, got '" + words[0] + "'");
-    return become(words[0], {words.begin() + 1, words.end()});
+    return 0;
 }

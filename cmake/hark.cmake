@@ -23,19 +23,19 @@ function(hark_library name)
     target_link_libraries(hark_${name} PUBLIC hark_options ${ARG_LIBS} PRIVATE ${ARG_PRIVATE_LIBS})
 endfunction()
 
-# hark_tool(NAME LIBS...): apps/NAME.cc -> bin/NAME, and its man page from its own --help
+# hark_tool(NAME LIBS... SCRIPTS...): apps/NAME.cc -> bin/NAME, and its man pages, which it makes
+# itself, from SCRIPTS too.
 function(hark_tool name)
-    cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+    cmake_parse_arguments(ARG "" "" "LIBS;SCRIPTS" ${ARGN})
     add_executable(${name} ${name}.cc)
     target_link_libraries(${name} PRIVATE ${ARG_LIBS})
     install(TARGETS ${name} RUNTIME)
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/man)
     set(page ${CMAKE_BINARY_DIR}/man/${name}.1)
     add_custom_command(OUTPUT ${page}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
-        COMMAND ${CMAKE_SOURCE_DIR}/cmake/man_page.sh $<TARGET_FILE:${name}> > ${page}
-        DEPENDS ${name} ${CMAKE_SOURCE_DIR}/cmake/man_page.sh VERBATIM)
+        COMMAND ${CMAKE_SOURCE_DIR}/cmake/man_pages.sh $<TARGET_FILE:${name}> ${CMAKE_BINARY_DIR}/man
+        DEPENDS ${name} ${CMAKE_SOURCE_DIR}/cmake/man_pages.sh ${ARG_SCRIPTS} VERBATIM)
     add_custom_target(${name}-man ALL DEPENDS ${page})
-    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endfunction()
 
 # hark_test(FILE LIBS...): linear_test.cc in tests/kernels -> tests kernels.Suite.Case

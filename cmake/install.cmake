@@ -1,4 +1,5 @@
-# What is installed next to the tools: the commands of `hark`, models, presets and documents.
+# What is installed next to the tools: the commands of `hark`, man pages, completions, models,
+# presets and documents.
 
 foreach(command transcribe live ask batch train plot plot-transcript plot-run)
     if(EXISTS ${CMAKE_SOURCE_DIR}/pipelines/${command}.sh)
@@ -12,3 +13,13 @@ install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/models)
 install(DIRECTORY presets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/presets)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES completions/_hark DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+# bash and fish look for a file of the command's name.
+foreach(tool hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-tokenize
+        gpt-train hark-model)
+    install(FILES completions/hark.bash RENAME ${tool}
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES completions/hark.fish RENAME ${tool}.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endforeach()

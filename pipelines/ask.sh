@@ -8,12 +8,12 @@
 # Options:
 #   -m, --model MODEL          language model: a name or a path
 #       --whisper-model MODEL  Whisper model that transcribes the recording
-#   -l, --language NAME        language that is spoken; default: detected
+#   -l, --language NAME        language that is spoken [detected]
 #       --max-tokens N         length of the answer
 #       --show-pipe            print the pipe that would run, and run nothing
 #   -h, --help                 print this and exit
 #
-# All options of gpt-generate are taken: see its --help.
+# Also all options of: gpt-generate.
 #
 # Examples:
 #   hark ask meeting.mp3 'What was decided?'

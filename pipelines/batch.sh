@@ -11,18 +11,18 @@
 # Options:
 #   -o, --output-dir DIR   where the transcripts are written
 #   -m, --model MODEL      Whisper model: a name or a path
-#   -f, --format F,...     text, srt, vtt, json, ...; default: srt,text
+#   -f, --format F,...     text, srt, vtt, json, ... [srt,text]
 #       --list FILE        read more folders and files from FILE, one per line;
 #                          - is standard input
 #       --retry            try again what failed before
 #       --price DOLLARS    per hour of the machine: prints what a dollar gives
-#       --shard N          recordings per audio-decode; default: 200
-#       --jobs N           recordings decoded at a time; default: audio-decode's
+#       --shard N          recordings per audio-decode [200]
+#       --jobs N           recordings decoded at a time [audio-decode's]
 #       --show-pipe        print the pipe that would run, and run nothing
 #   -h, --help             print this and exit
 #
-# All options of whisper-transcribe are taken, and those of audio-decode: see
-# their --help. On a large GPU --batch-size 128 is 1.6 times as fast with large-v3.
+# Also all options of: whisper-transcribe, audio-decode.
+# On a large GPU --batch-size 128 is 1.6 times as fast with large-v3.
 #
 # Examples:
 #   hark batch -o out ~/lectures --model large-v3
@@ -157,7 +157,7 @@ publish() {
 }
 
 # Takes whisper-transcribe's summary from stdin, a line as each recording ends.
-read_results() {
+take_results() {
     local path file length error ending
     while IFS=$'\t' read -r path _ file length error; do
         [ -n "${target[$path]:-}" ] || continue
@@ -198,8 +198,8 @@ transcribe() {
     set +m
     exec {out}>&-
     [ -z "$stopped" ] || kill -TERM -- "-$pipeline"
-    read_results <&"$lines"
-    read_results <&"$lines"  # what is left where a signal ended the first
+    take_results <&"$lines"
+    take_results <&"$lines" # what is left if a signal ended the first
     exec {lines}<&-
     wait "$pipeline" 2> /dev/null
     pipeline=""
@@ -223,9 +223,9 @@ stop() {
     [ -z "$pipeline" ] || kill -TERM -- "-$pipeline" 2> /dev/null
 }
 
-# A pipeline that broke in the middle has decided everything before the break. The next recording
+# A pipeline that broke in the middle has finished everything before the break. The next recording
 # may be why: it gets a pipeline of its own, and fails if that breaks while a tenth of a second of
-# silence passes. So each round decides one at least.
+# silence passes. So each round finishes one at least.
 transcribe_all() {
     local suspect
     check_pipe --format "$formats" --output-dir "$work" || exit

@@ -7,14 +7,14 @@
 #
 # Options:
 #   -m, --model MODEL      Whisper model: a name or a path
-#   -l, --language NAME    language that is spoken; default: detected
-#   -f, --format F         text, or jsonl for what is not final too; default: text
-#       --microphone NAME  as ffmpeg names it; default: the system's
-#       --sound-system S   alsa, pulse or avfoundation; default: this system's
+#   -l, --language NAME    language that is spoken [detected]
+#   -f, --format F         text, or jsonl for what is not final too [text]
+#       --microphone NAME  as ffmpeg names it [the system's]
+#       --sound-system S   alsa, pulse or avfoundation [this system's]
 #       --show-pipe        print the pipe that would run, and run nothing
 #   -h, --help             print this and exit
 #
-# All options of whisper-transcribe --live are taken: see its --help.
+# Also all options of: whisper-transcribe.
 #
 # Examples:
 #   hark live

@@ -5,7 +5,8 @@ hark_packages="g++ cmake ninja-build pkg-config libdnnl-dev libavformat-dev liba
 libswresample-dev libavutil-dev libsndfile1-dev libboost-program-options-dev nlohmann-json3-dev
 zlib1g-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev libcurl4-openssl-dev libssl-dev
 ca-certificates"
-hark_test_packages="libgtest-dev libbenchmark-dev ffmpeg gnuplot-nox libopenmpi-dev openmpi-bin"
+hark_test_packages="libgtest-dev libbenchmark-dev ffmpeg gnuplot-nox groff-base zsh fish libopenmpi-dev
+openmpi-bin"
 
 # install_packages PACKAGE...: a no-op where all are there; needs root or sudo where they are not.
 install_packages() {

@@ -1,28 +1,34 @@
 #!/usr/bin/env bash
-# Draws the loss curve of a training run: the loss of each step, a smoothed one, the validations,
-# and the learning rate on an axis of its own.
+# Usage: hark plot run RUN.tsv|- OUT.png
+# Draws the loss curve of a training run: the loss of each step, a smoothed one,
+# the validations, and the learning rate on an axis of its own.
 #
-#   usage: pipelines/plot-run.sh RUN.tsv OUT.png
-#          gpt-train ... | tee -a run.tsv | pipelines/plot-run.sh - run.png
+# RUN.tsv is what gpt-train writes to stdout; - is standard input. The parts of a
+# run that was broken off, one after the other, make one curve: of a step that is
+# there twice the last line counts.
 #
-# RUN.tsv is what gpt-train writes to stdout, - stands for stdin. The parts of a run that was broken
-# off, one after the other, make one curve: of a step that is there twice the last line counts.
+# Options:
+#   -h, --help  print this and exit
+#
+# Examples:
+#   hark plot run run.tsv run.png
+#   gpt-train ... | tee -a run.tsv | hark plot run - run.png
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 help_if_asked "$@"
 [ $# -eq 2 ] && [[ "$1" == - || "$1" != -* ]] && [[ "$2" != -* ]] || {
-    echo "usage: $0 RUN.tsv OUT.png" >&2
+    echo "hark plot run: expected RUN.tsv and OUT.png; try hark plot run --help" >&2
     exit 2
 }
 command -v gnuplot >/dev/null || {
-    echo "plot-run.sh: gnuplot is missing: on Debian, apt-get install gnuplot-nox" >&2
+    echo "hark plot run: gnuplot is missing: on Debian, apt-get install gnuplot-nox" >&2
     exit 1
 }
 name="$1" out="$2"
 [ "$name" != - ] || name=stdin
 if [ "$1" != - ]; then
     [ -f "$1" ] && [ -r "$1" ] || {
-        echo "plot-run.sh: $1: cannot read this file" >&2
+        echo "hark plot run: $1: cannot read this file" >&2
         exit 1
     }
     exec <"$1"
@@ -34,7 +40,7 @@ trap 'rm -rf "$work"' EXIT
 # fiftieth of the run around the step, over less near the ends.
 name="$name" awk -F '\t' '
     function bad(found, where) {
-        print "plot-run.sh: " ENVIRON["name"] ": " where found > "/dev/stderr"
+        print "hark plot run: " ENVIRON["name"] ": " where found > "/dev/stderr"
         failed = 1
         exit 1
     }

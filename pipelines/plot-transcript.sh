@@ -1,37 +1,59 @@
 #!/usr/bin/env bash
-# Draws what the tools make of a recording: its mel spectrogram, where speech is, the words that
-# were said and how probable each is.
+# Usage: hark plot transcript [OPTION]... RECORDING [OUT.png]
+# Draws a recording: its mel spectrogram, where speech is, and the words that
+# were said, with how probable each is.
 #
-#   usage: pipelines/plot-transcript.sh RECORDING [OUT.png] [WHISPER-TRANSCRIBE OPTION]...
-#          pipelines/plot-transcript.sh talk.mp3 talk.png --model ~/models/whisper-small/
+# Without OUT.png the picture is named after the recording and is in the current
+# folder. It is 1600 pixels wide and has a strip for every 20 s.
 #
-# Without OUT.png the picture is named after the recording and is in the current folder. It is
-# 1600 pixels wide and has a strip for every 20 s. The tools on the PATH are taken, or those of this
-# source tree's build/bin.
+# Options:
+#   -m, --model MODEL      Whisper model: a name or a path
+#   -h, --help             print this and exit
 #
+# Also all options of: whisper-transcribe.
+#
+# Examples:
+#   hark plot transcript talk.mp3
+#   hark plot transcript talk.mp3 picture.png --model small
+#   hark plot transcript talk.mp3 --language German --vad
+set -euo pipefail
 #   recording -> audio-decode -> vad -> mel ----------------> regions of speech, spectrogram
 #                           \--> mel -> whisper-transcribe -> words
-set -euo pipefail
-script=plot-transcript.sh
-. "$(dirname "${BASH_SOURCE[0]}")/help.sh"
+script="hark plot transcript"
+here="$(dirname "${BASH_SOURCE[0]}")"
+. "$here/recordings.sh"
+. "$here/flags.sh"
+. "$here/help.sh"
 help_if_asked "$@"
-[ $# -ge 1 ] && [[ "$1" != -* ]] || {
-    echo "usage: $0 RECORDING [OUT.png] [WHISPER-TRANSCRIBE OPTION]..." >&2
-    exit 2
-}
-fail() { echo "$script: $1" >&2 && exit 1; }
-command -v gnuplot > /dev/null || fail "gnuplot is missing: on Debian, apt-get install gnuplot-nox"
-. "$(dirname "${BASH_SOURCE[0]}")/recordings.sh"
 use_tools || exit
-recording="$1" name="${1##*/}"
-shift
-[ -f "$recording" ] && [ -r "$recording" ] || fail "$recording: cannot read this recording"
-out="${name%.*}.png"
-[ $# -eq 0 ] || [[ "$1" == -* ]] || { out="$1" && shift; }
-[[ "$out" != -* ]] || out="./$out"
-[ ! -d "$out" ] || fail "$out: expected a file for the picture, found a folder"
-[ -d "$(dirname "$out")" ] || fail "$out: there is no such folder to write to"
-check_transcriber 1 --word-timestamps --format json "$@" || exit
+
+parse() {
+    learn_flags whisper-transcribe
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --help | -h) show_help ;;
+            --) shift && add_inputs "$@" && break ;;
+            -?*)
+                take_flag "$@" || { refuse_flag whisper-transcribe "$1" || exit; }
+                shift $((${#words[@]} - 1))
+                transcriber+=("${words[@]}")
+                ;;
+            *) add_inputs "$1" ;;
+        esac
+        shift
+    done
+    [ ${#inputs[@]} -eq 1 ] || [ ${#inputs[@]} -eq 2 ] ||
+        wrong "expected a recording, and maybe a picture, got ${#inputs[@]} arguments"
+}
+
+parse "$@"
+command -v gnuplot > /dev/null || die "gnuplot is missing: on Debian, apt-get install gnuplot-nox"
+recording="${inputs[0]}" name="${inputs[0]##*/}"
+[ -f "$recording" ] && [ -r "$recording" ] || die "$recording: cannot read this recording"
+out="${inputs[1]:-${name%.*}.png}"
+[ ! -d "$out" ] || die "$out: expected a file for the picture, found a folder"
+[ -d "$(dirname "$out")" ] || die "$out: there is no such folder to write to"
+check_transcriber 1 --word-timestamps --format json "${transcriber[@]}" || exit
 
 strip=20    # seconds
 longest=600 # seconds: the picture of more would be too tall to look at
@@ -71,11 +93,11 @@ read_mel() {
 audio-decode "$recording" > "$work/audio"
 vad < "$work/audio" | mel --mels "$mels" --chunk "$strip" > "$work/mel"
 read_mel
-[ "$seconds" != 0.00 ] || fail "$recording: expected sound, found none"
+[ "$seconds" != 0.00 ] || die "$recording: expected sound, found none"
 [ "${seconds%.*}" -lt "$longest" ] ||
-    fail "$recording: expected less than $longest seconds, found $seconds: cut it first (ffmpeg -ss START -t SECONDS)"
+    die "$recording: expected less than $longest seconds, found $seconds: cut it first (ffmpeg -ss START -t SECONDS)"
 mel --mels "$mels" < "$work/audio" |
-    whisper-transcribe --word-timestamps --format json "$@" > "$work/json"
+    whisper-transcribe --word-timestamps --format json "${transcriber[@]}" > "$work/json"
 
 # The greatest value of the spectrogram.
 loudest="$(while read -r _ data frames; do

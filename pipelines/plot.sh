@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Usage: hark plot transcript|run [ARGUMENT]...
+# Usage: hark plot COMMAND [OPTION]... ARGUMENT...
 # Draws a picture: of a recording's transcript, or of a training run.
 #
-#   transcript   spectrogram, speech and words of a recording
-#   run          loss and learning rate of each step of gpt-train
+# Commands:
+#   transcript  spectrogram, speech and words of a recording
+#   run         loss and learning rate of each step of gpt-train
 #
 # Options:
-#   -h, --help   print this and exit; after transcript or run: what it takes
+#   -h, --help  print this and exit; after a command: what it takes
 #
 # Examples:
 #   hark plot transcript talk.mp3 talk.png --model small
@@ -18,8 +19,10 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 help_if_asked "$@"
 case "${1:-}" in
     transcript | run) ;;
-    "") echo "hark plot: expected transcript or run; try hark plot --help" >&2 && exit 2 ;;
-    *) echo "hark plot: expected transcript or run, got '$1'; try hark plot --help" >&2 && exit 2 ;;
+    *)
+        echo "hark plot: expected transcript or run, got '${1:-}'; try hark plot --help" >&2
+        exit 2
+        ;;
 esac
 script="$here/plot-$1"
 [ -x "$script" ] || script="$script.sh"

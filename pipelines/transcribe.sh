@@ -8,17 +8,15 @@
 #
 # Options:
 #   -m, --model MODEL      Whisper model: a name or a path
-#   -l, --language NAME    language that is spoken; default: detected
-#   -f, --format F,...     text, srt, vtt, json, ...; default: text, for files
-#                          srt,text
+#   -l, --language NAME    language that is spoken [detected]
+#   -f, --format F,...     text, srt, vtt, json, ... [text; for files srt,text]
 #   -o, --output-dir DIR   write files, there; the folders of a FOLDER are kept
 #       --overwrite        transcribe what has its files already again
 #       --show-pipe        print the pipes that would run, and run nothing
 #   -q, --quiet            print errors only
 #   -h, --help             print this and exit
 #
-# All options of whisper-transcribe are taken, and those of audio-decode, such
-# as --start and --duration: see their --help.
+# Also all options of: whisper-transcribe, audio-decode.
 #
 # Examples:
 #   hark transcribe talk.mp3

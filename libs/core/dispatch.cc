@@ -4,20 +4,19 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <sstream>
 
 #include "core/error.h"
+#include "core/help_forms.h"
+#include "core/program_output.h"
 
 namespace hark {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct NamedCommand {
-    const char* name;
-    const char* summary;
-};
-
-constexpr NamedCommand kCommands[] = {
+const CommandInfo kCommands[] = {
     {"transcribe", "recordings to text, subtitles or tables"},
     {"live", "the microphone to text, while you speak"},
     {"ask", "a question about a recording, answered by a language model"},
@@ -25,18 +24,24 @@ constexpr NamedCommand kCommands[] = {
     {"train", "a text to a tokenizer and a small language model"},
     {"plot", "a picture of a transcript or of a training run"},
     {"model", "get, list, choose, remove, convert and verify models"},
+    {"help", "describe a command"},
 };
 
-constexpr const char* kExamples = R"(
-Examples:
-  hark model get small && hark model use small
-  hark transcribe talk.mp3
-  hark transcribe lectures/ --format srt --language en
-
-hark help COMMAND describes a command; --show-pipe prints the pipe that it runs.
-The tools of such a pipe have man pages: audio-decode, vad, mel,
-whisper-transcribe, whisper-eval, gpt-generate, gpt-tokenize and gpt-train.
-)";
+constexpr ToolHelp kHelp = {
+    .name = "hark",
+    .summary = "Speech to text to language model, as small Unix tools.",
+    .description =
+        "A command is a program: libexec/hark/COMMAND of the installation, else\n"
+        "hark-COMMAND on the PATH, which begins with hark's own folder. Most commands run\n"
+        "a pipe of tools (audio-decode, vad, mel, whisper-transcribe, gpt-generate), which\n"
+        "--show-pipe prints.",
+    .examples =
+        "# get a model for speech, and make it the default\n"
+        "hark model get small && hark model use small\n"
+        "# a recording to text\n"
+        "hark transcribe talk.mp3\n"
+        "# subtitles for a folder of recordings\n"
+        "hark transcribe lectures/ --format srt --language en"};
 
 fs::path own_folder() {
     std::error_code failed;
@@ -48,32 +53,21 @@ bool can_run(const fs::path& path) {
     return fs::is_regular_file(path, failed) && ::access(path.c_str(), X_OK) == 0;
 }
 
+// Whether the source tree's script of this name is a command: "plot", "plot-run".
 bool is_listed(const std::string& command) {
-    for (const NamedCommand& one : kCommands)
-        if (command == one.name) return true;
+    for (const CommandInfo& one : kCommands)
+        if (command == one.name || command.starts_with(one.name + "-")) return true;
     return false;
 }
 
 }  // namespace
 
-std::string commands_help() {
-    std::string text =
-        "Usage: hark COMMAND [OPTION]... [ARGUMENT]...\n"
-        "Speech to text to language model, as small Unix tools.\n"
-        "\n"
-        "Commands:\n";
-    for (const NamedCommand& one : kCommands) {
-        std::string name = one.name;
-        name.resize(12, ' ');
-        text += concat("  ", name, one.summary, "\n");
-    }
-    return text + kExamples;
-}
-
-std::vector<std::string> command_names() {
-    std::vector<std::string> names;
-    for (const NamedCommand& one : kCommands) names.push_back(one.name);
-    return names;
+ToolDescription hark_description() {
+    ToolDescription tool{kHelp, "", "", {}, {}};
+    for (const CommandInfo& command : kCommands)
+        if (command.name == "model" || command.name == "help" || !script_of(command.name).empty())
+            tool.commands.push_back(command);
+    return tool;
 }
 
 bool is_command_name(const std::string& word) {
@@ -81,12 +75,28 @@ bool is_command_name(const std::string& word) {
            word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
 }
 
-std::string program_of(const std::string& command) {
+std::string script_of(const std::string& command) {
+    if (!is_command_name(command)) return "";
     const fs::path installed = own_folder() / "../libexec/hark" / command;
     if (can_run(installed)) return installed.string();
     const fs::path script = fs::path(HARK_SOURCE_PIPELINES) / (command + ".sh");
-    if (is_listed(command) && can_run(script)) return script.string();
-    return "hark-" + command;
+    return is_listed(command) && can_run(script) ? script.string() : "";
+}
+
+std::string script_help_as(const std::string& script, const std::string& form) {
+    ScriptHelp help = parse_help(program_output({script, "--help"}));
+    if (form != "table") return help_as(help.tool, form);
+    // A flag that a tool has too is described by the tool.
+    std::string table, tools;
+    std::set<std::string> names;
+    for (const std::string& tool : help.passes_to) {
+        std::istringstream lines(program_output({tool, "--help-as", "table"}));
+        for (std::string line; std::getline(lines, line);)
+            if (!line.starts_with("-\t") && names.insert(line.substr(0, line.find('\t'))).second)
+                tools += line + "\n";
+    }
+    std::erase_if(help.tool.flags, [&](const FlagInfo& flag) { return names.contains(flag.name); });
+    return flag_table(help.tool) + tools;
 }
 
 void use_own_tools() {

@@ -4,20 +4,23 @@
 #include <string>
 #include <vector>
 
+#include "core/help.h"
+
 namespace hark {
 
-// One screen: each command with one line, and examples.
-std::string commands_help();
-
-// The names of the commands that it lists.
-std::vector<std::string> command_names();
+// hark itself, with its commands.
+ToolDescription hark_description();
 
 // Whether `word` can be a command's name: small letters, digits and dashes, a letter first.
 bool is_command_name(const std::string& word);
 
-// The path of the command's program: libexec/hark/COMMAND of the installation, or the script of
-// the source tree. Otherwise its name, hark-COMMAND, to be found on the PATH.
-std::string program_of(const std::string& command);
+// The script of a command: libexec/hark/COMMAND of the installation, or that of the source tree.
+// Empty if there is none.
+std::string script_of(const std::string& command);
+
+// What --help-as FORM gives for a script, from its --help. The table has the flags of the tools
+// that it passes flags to as well.
+std::string script_help_as(const std::string& script, const std::string& form);
 
 // Puts the folder of this executable first on the PATH.
 void use_own_tools();

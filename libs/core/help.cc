@@ -4,23 +4,12 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/help_forms.h"
 
 namespace hark {
 namespace {
 
 constexpr size_t kFlagColumn = 2, kMaxHelpColumn = 30;
-
-std::string help_of(const FlagInfo& flag, bool all) {
-    std::string text = flag.help;
-    if (!flag.choices.empty()) {
-        text += ":";
-        for (const std::string& choice : flag.choices)
-            text += (&choice == &flag.choices.front() ? " " : ", ") + choice;
-    }
-    if (!flag.shown_default.empty()) text += " [" + flag.shown_default + "]";
-    if (all && !flag.details.empty()) text += ". " + flag.details;
-    return text;
-}
 
 // The flags of one section that are shown.
 std::vector<const FlagInfo*> shown_in(const ToolDescription& tool, const std::string& section,
@@ -32,7 +21,7 @@ std::vector<const FlagInfo*> shown_in(const ToolDescription& tool, const std::st
 }
 
 void write_flag(std::ostream& out, const FlagInfo& flag, size_t column, bool all) {
-    const std::string usage = flag_usage(flag), help = help_of(flag, all);
+    const std::string usage = flag_usage(flag), help = flag_help(flag, all);
     out << std::string(kFlagColumn, ' ') << usage;
     const size_t used = kFlagColumn + usage.size();
     if (used + 2 > column)
@@ -59,38 +48,19 @@ void write_commands(std::ostream& out, const ToolDescription& tool) {
             << wrapped(command.summary, width + 4) << "\n";
 }
 
-const char* name_of(Completes what) {
-    switch (what) {
-        case Completes::file:
-            return "file";
-        case Completes::directory:
-            return "directory";
-        case Completes::model:
-            return "model";
-        case Completes::nothing:
-            break;
-    }
-    return "nothing";
-}
-
-// A line for each flag: name, letter, metavar, "switch" if --no-NAME exists, what completes its
-// value, its choices with commas, and help; tabs between. No field is empty, since a shell's `read`
-// joins tabs: - stands for nothing.
-std::string flag_table(const ToolDescription& tool) {
-    std::string table;
-    const auto field = [](const std::string& text) { return (text.empty() ? "-" : text) + "\t"; };
-    for (const FlagInfo& flag : tool.flags) {
-        std::string choices;
-        for (const std::string& choice : flag.choices)
-            choices += (choices.empty() ? "" : ",") + choice;
-        table += field(flag.name) + field(flag.letter ? std::string(1, flag.letter) : "") +
-                 field(flag.metavar) + field(flag.is_switch ? "switch" : "") +
-                 field(name_of(flag.completes)) + field(choices) + flag.help + "\n";
-    }
-    return table;
-}
-
 }  // namespace
+
+std::string flag_help(const FlagInfo& flag, bool all) {
+    std::string text = flag.help;
+    if (!flag.choices.empty()) {
+        text += ":";
+        for (const std::string& choice : flag.choices)
+            text += (&choice == &flag.choices.front() ? " " : ", ") + choice;
+    }
+    if (!flag.shown_default.empty()) text += " [" + flag.shown_default + "]";
+    if (all && !flag.details.empty()) text += ". " + flag.details;
+    return text;
+}
 
 std::string wrapped(const std::string& text, size_t indent, size_t columns) {
     std::istringstream words(text);
@@ -153,17 +123,6 @@ std::string help_text(const ToolDescription& tool, bool with_all) {
     else if (!with_all && hidden)
         out << "\n" << tool.help.name << " --help-all shows all options.\n";
     return out.str();
-}
-
-std::string help_as(const ToolDescription& tool, const std::string& form) {
-    if (form == "names") {
-        std::string names;
-        for (const CommandInfo& command : tool.commands) names += command.name + "\n";
-        for (const FlagInfo& flag : tool.flags) names += flag.name + "\n";
-        return names;
-    }
-    if (form == "table") return flag_table(tool);
-    throw UsageError(concat("--help-as: unknown form '", form, "'"));
 }
 
 }  // namespace hark

@@ -36,8 +36,8 @@ TEST(Hark, ShowsItsCommandsOnOneScreen) {
 }
 
 TEST(Hark, RefusesWhatIsNoCommand) {
-    for (const char* wrong : {"trans", "../transcribe", "--modle", "''", "recordings.sh", "demo",
-                              "help trans", "help ask live"}) {
+    for (const char* wrong :
+         {"trans", "../transcribe", "--modle", "''", "recordings.sh", "demo", "help trans"}) {
         const ProcessResult result = hark(wrong);
         EXPECT_EQ(result.exit_code, 2) << wrong;
         EXPECT_EQ(result.out, "");
@@ -274,13 +274,28 @@ TEST(HarkInstall, IsWhole) {
         run_shell("cmake --install '" HARK_BUILD_DIR "' --prefix '" + prefix + "'");
     ASSERT_EQ(installed.exit_code, 0) << installed.err;
     const std::set<std::string> names = folder.names();
-    for (const char* name :
-         {"bin/hark", "bin/whisper-transcribe", "libexec/hark/transcribe", "libexec/hark/live",
-          "libexec/hark/ask", "libexec/hark/batch", "libexec/hark/plot",
-          "libexec/hark/plot-transcript", "libexec/hark/plot-run", "share/doc/hark/README.md",
-          "share/doc/hark/LICENSE", "share/doc/hark/docs/formats.md",
-          "share/hark/models/whisper-demo/config.json",
-          "share/hark/presets/gpt-train/quick-test.conf", "share/man/man1/mel.1"})
+    for (const char* name : {"bin/hark",
+                             "bin/whisper-transcribe",
+                             "libexec/hark/transcribe",
+                             "libexec/hark/live",
+                             "libexec/hark/ask",
+                             "libexec/hark/batch",
+                             "libexec/hark/plot",
+                             "libexec/hark/plot-transcript",
+                             "libexec/hark/plot-run",
+                             "share/doc/hark/README.md",
+                             "share/doc/hark/LICENSE",
+                             "share/doc/hark/docs/formats.md",
+                             "share/hark/models/whisper-demo/config.json",
+                             "share/hark/presets/gpt-train/quick-test.conf",
+                             "share/man/man1/mel.1",
+                             "share/man/man1/hark.1",
+                             "share/man/man1/hark-transcribe.1",
+                             "share/man/man1/hark-plot-run.1",
+                             "share/man/man1/hark-model-get.1",
+                             "share/bash-completion/completions/mel",
+                             "share/zsh/site-functions/_hark",
+                             "share/fish/vendor_completions.d/hark.fish"})
         EXPECT_TRUE(names.contains(std::string("a prefix/") + name)) << name;
     fs::create_directory(folder.path() / "home");
     const auto hark = [&](const std::string& arguments) {

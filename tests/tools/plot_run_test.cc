@@ -97,7 +97,7 @@ TEST(PlotRun, SaysWhichPackageIsMissing) {
         run_shell("PATH='" + bare.path().string() + "' /bin/bash '" +
                   (source_dir() / "pipelines/plot-run.sh").string() + "' - out.png");
     expect_fails(result, 1, "gnuplot-nox");
-    expect_fails(plot(""), 2, "usage");
-    expect_fails(plot("a b c"), 2, "usage");
-    expect_fails(plot("--steps b"), 2, "usage");
+    expect_fails(plot(""), 2, "try hark plot run --help");
+    expect_fails(plot("a b c"), 2, "try hark plot run --help");
+    expect_fails(plot("--steps b"), 2, "try hark plot run --help");
 }

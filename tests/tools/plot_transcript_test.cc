@@ -111,7 +111,7 @@ TEST(PlotTranscript, NamesWhatItCannotDraw) {
     ASSERT_EQ(
         run_shell("ffmpeg -v error -f lavfi -i anullsrc=r=16000:cl=mono -t 600 " + hours).exit_code,
         0);
-    expect_fails(plot("none.wav " + to + kDemo), 1, "plot-transcript.sh: none.wav: cannot read");
+    expect_fails(plot("none.wav " + to + kDemo), 1, "hark plot transcript: none.wav: cannot read");
     expect_fails(plot("'" + folder.path().string() + "' " + to + kDemo), 1, "cannot read");
     expect_fails(plot(text + to + kDemo), 1, "text.wav");
     expect_fails(plot(hours + to + kDemo), 1, "less than 600 seconds, found 600.00");
@@ -129,6 +129,6 @@ TEST(PlotTranscript, SaysWhichPackageIsMissing) {
     expect_fails(
         run_shell("PATH='" + bare.path().string() + "' /bin/bash " + script() + "a.wav out.png"), 1,
         "gnuplot-nox");
-    expect_fails(plot(""), 2, "usage");
-    expect_fails(plot("--model demo"), 2, "usage");
+    expect_fails(plot(""), 2, "try hark plot transcript --help");
+    expect_fails(plot("--model demo"), 2, "try hark plot transcript --help");
 }

@@ -1,0 +1,92 @@
+#include "core/help_forms.h"
+
+#include <sstream>
+
+#include "core/error.h"
+
+namespace hark {
+namespace {
+
+// "whisper-model" if the variable says which kind of model.
+std::string completion_of(const FlagInfo& flag) {
+    switch (flag.completes) {
+        case Completes::file:
+            return "file";
+        case Completes::directory:
+            return "directory";
+        case Completes::model:
+            if (flag.variable.find("WHISPER") != std::string::npos) return "whisper-model";
+            return flag.variable.find("GPT") != std::string::npos ? "gpt-model" : "model";
+        case Completes::nothing:
+            break;
+    }
+    return "-";
+}
+
+std::string table_line(const FlagInfo& flag, const std::string& completes) {
+    const auto field = [](const std::string& text) { return (text.empty() ? "-" : text) + "\t"; };
+    std::string choices;
+    for (const std::string& choice : flag.choices) choices += (choices.empty() ? "" : ",") + choice;
+    return field(flag.name) + field(flag.letter ? std::string(1, flag.letter) : "") +
+           field(flag.metavar) + field(flag.is_switch ? "switch" : "") + field(completes) +
+           field(choices) +
+           (flag.help.empty() ? "-" : flag.help) + "\n";
+}
+
+std::string commands_of(const ToolDescription& tool) {
+    std::string lines;
+    for (const CommandInfo& command : tool.commands)
+        lines += command.name + "\t" + command.summary + "\n";
+    return lines;
+}
+
+}  // namespace
+
+std::string flag_table(const ToolDescription& tool) {
+    std::string table;
+    for (const FlagInfo& flag : tool.flags) table += table_line(flag, completion_of(flag));
+    if (tool.positional.empty()) return table;
+    FlagInfo arguments;
+    arguments.name = "-";
+    arguments.metavar = tool.positional;
+    arguments.help = tool.positional_help;
+    const bool model = tool.positional.find("MODEL") != std::string::npos;
+    return table + table_line(arguments, model ? "model" : "file");
+}
+
+std::string markdown_section(const ToolDescription& tool) {
+    std::ostringstream out;
+    out << "### " << tool.help.name << "\n\n"
+        << wrapped(tool.help.summary, 0, 118) << "\n\n    " << tool.help.name
+        << (tool.commands.empty() ? " [OPTION]..." : " COMMAND [OPTION]...")
+        << (tool.positional.empty() ? "" : " ") << tool.positional << "\n";
+    for (const CommandInfo& command : tool.commands)
+        out << (&command == &tool.commands.front() ? "\n" : "") << "- `" << command.name
+            << "`: " << command.summary << "\n";
+    std::string section;
+    for (const FlagInfo& flag : tool.flags) {
+        if (flag.section == kGeneralSection) continue;
+        if (flag.section != section) out << "\n" << flag.section << ":\n\n";
+        section = flag.section;
+        std::string usage = flag_usage(flag);
+        usage.erase(0, usage.find_first_not_of(' '));
+        out << "- " << wrapped(concat("`", usage, "`: ", flag_help(flag, true)), 2, 118) << "\n";
+    }
+    return out.str() + "\n";
+}
+
+std::string help_as(const ToolDescription& tool, const std::string& form) {
+    if (form == "names") {
+        std::string names;
+        for (const CommandInfo& command : tool.commands) names += command.name + "\n";
+        for (const FlagInfo& flag : tool.flags) names += flag.name + "\n";
+        return names;
+    }
+    if (form == "commands") return commands_of(tool);
+    if (form == "table") return flag_table(tool);
+    if (form == "man") return man_page(tool);
+    if (form == "markdown") return markdown_section(tool);
+    throw UsageError(concat("--help-as: unknown form '", form, "'"));
+}
+
+}  // namespace hark
