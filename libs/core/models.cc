@@ -2,41 +2,46 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "core/error.h"
+#include "core/published_models.h"
+#include "core/settings.h"
+#include "core/suggest.h"
 
 namespace hark {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path executable_directory() {
+const std::vector<std::string> kKinds = {"whisper", "gpt"};
+
+fs::path executable_folder() {
     std::error_code failed;
     return fs::read_symlink("/proc/self/exe", failed).parent_path();
 }
 
-bool directory_exists(const fs::path& path) {
+bool is_folder(const fs::path& path) {
     std::error_code failed;
     return fs::is_directory(path, failed);
 }
 
-bool file_exists(const fs::path& path) {
+bool is_file(const fs::path& path) {
     std::error_code failed;
     return fs::is_regular_file(path, failed);
 }
 
-// The names that a model in one file may have.
-std::vector<std::string> file_names(const std::string& name, const std::string& kind) {
-    if (kind == "whisper") return {name, "whisper-" + name, name + ".pt", "ggml-" + name + ".bin"};
-    return {name, "gpt-" + name, name + ".gguf"};
+bool has_config(const fs::path& folder) {
+    std::error_code failed;
+    return fs::exists(folder / "config.json", failed);
 }
 
 // "config.txt, notes, ...", in order.
-std::string some_names(const fs::path& directory) {
+std::string some_names(const fs::path& folder) {
     constexpr size_t kShown = 6;
     std::vector<std::string> names;
     std::error_code failed;
-    for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
          entry.increment(failed))
         names.push_back(entry->path().filename().string());
     std::sort(names.begin(), names.end());
@@ -46,78 +51,207 @@ std::string some_names(const fs::path& directory) {
     return names.size() > kShown ? text + ", ..." : text;
 }
 
-// A link must lead to something.
-void check_link(const fs::path& path, const char* advice) {
+void check_link(const fs::path& path) {
     std::error_code failed;
     require(!fs::is_symlink(path, failed) || fs::exists(path, failed), path.string(),
-            ": expected a model, found a link to nothing", advice);
+            ": a link to a file that does not exist; choose a model with hark model use MODEL");
 }
 
-// `path`, once it looks like a model: a file's reader looks further.
-fs::path checked(const fs::path& path, const std::string& kind) {
+// Returns `path` if it looks like a model. The reader of a file checks more.
+fs::path checked(const fs::path& path) {
+    check_link(path);
     std::error_code failed;
-    if (file_exists(path) || fs::exists(path / "config.json", failed)) return path;
+    require(fs::exists(path, failed), path.string(), ": no such file or folder");
+    if (is_file(path) || has_config(path)) return path;
+    require(is_folder(path), path.string(), ": neither a file nor a folder");
     const std::string names = some_names(path);
-    fail(path.string(), ": expected a model's directory as Hugging Face publishes it ",
-         "(config.json, model.safetensors, tokenizer.json or vocab.json and merges.txt",
-         kind == "whisper" ? ", generation_config.json" : "", "), found no config.json but ",
-         names.empty() ? "an empty directory" : names);
+    fail(path.string(), ": a folder without config.json is no model (it holds ",
+         names.empty() ? "nothing" : names, ")");
+}
+
+bool begins_as_path(const std::string& model) {
+    for (const char* begin : {"/", "./", "../", "~"})
+        if (model.starts_with(begin)) return true;
+    return false;
+}
+
+fs::path without_tilde(const std::string& model) {
+    const char* const home = std::getenv("HOME");
+    const bool own = model == "~" || model.starts_with("~/");
+    return own && home ? fs::path(home + model.substr(1)) : fs::path(model);
+}
+
+bool exists(const std::string& model) {
+    std::error_code failed;
+    return fs::exists(fs::symlink_status(model, failed));
+}
+
+// A path that only exists may hide an installed model.
+fs::path checked_path(const std::string& model, const std::vector<std::string>& kinds) {
+    try {
+        return checked(without_tilde(model));
+    } catch (const Error& why) {
+        if (begins_as_path(model)) throw;
+        for (const std::string& kind : kinds)
+            if (const fs::path hidden = find_installed_model(model, kind); !hidden.empty())
+                fail(why.what(), "; the installed model is ", hidden.string());
+        throw;
+    }
+}
+
+// The names that a model in one file may have.
+std::vector<std::string> file_names(const std::string& name, const std::string& kind) {
+    if (kind == "whisper") return {name, "whisper-" + name, name + ".pt", "ggml-" + name + ".bin"};
+    return {name, "gpt-" + name, name + ".gguf"};
+}
+
+bool contains(const std::vector<std::string>& kinds, const std::string& kind) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+// Installed and published names of these kinds, with and without the kind.
+std::vector<std::string> known_names(const std::vector<std::string>& kinds) {
+    std::set<std::string> names;
+    const auto add = [&](const std::string& name) {
+        for (const std::string& kind : kKinds) {
+            if (!name.starts_with(kind + "-")) continue;
+            if (contains(kinds, kind)) names.insert({name, name.substr(kind.size() + 1)});
+            return;
+        }
+        names.insert(name);
+    };
+    for (const InstalledModel& model : installed_models()) add(model.name);
+    for (const PublishedModel& model : published_models()) add(concat(model.kind, "-", model.name));
+    return {names.begin(), names.end()};
+}
+
+bool is_installed(const std::string& name, const std::vector<std::string>& kinds) {
+    return std::any_of(kinds.begin(), kinds.end(), [&](const std::string& kind) {
+        return !find_installed_model(name, kind).empty();
+    });
+}
+
+// "run: hark model get NAME" if a model of these kinds is published under that name.
+std::string download_advice(const std::string& name, const std::vector<std::string>& kinds) {
+    const PublishedModel* const model = find_published_model(name);
+    if (!model || is_installed(name, kinds)) return "";
+    return contains(kinds, model->kind)
+               ? concat("run: ", download_command(*model))
+               : concat("'", model->name, "' is a model of another kind (", model->kind, ")");
+}
+
+// What to do for a name that is not installed.
+std::string advice(const std::string& name, const std::vector<std::string>& kinds) {
+    if (const std::string direct = download_advice(name, kinds); !direct.empty()) return direct;
+    const std::string near = nearest(name, known_names(kinds));
+    if (near.empty()) return "run hark model list, or hark model get --list for those to download";
+    const std::string command = download_advice(near, kinds);
+    return concat("did you mean '", near, "'?", command.empty() ? "" : " ", command);
+}
+
+[[noreturn]] void fail_not_found(const std::string& name, const std::vector<std::string>& kinds) {
+    fail("no model '", name, "': no file or folder ./", name,
+         " exists, and no model of this name is installed; ", advice(name, kinds));
+}
+
+fs::path default_model(const std::string& kind) {
+    const fs::path chosen = user_models().empty() ? fs::path() : default_link(kind);
+    check_link(chosen);
+    std::error_code failed;
+    if (chosen.empty() || !fs::exists(chosen, failed)) {
+        const PublishedModel* const first =
+            find_published_model(kind == "whisper" ? "small" : "gpt2");
+        fail("no model is set; run: ", download_command(*first),
+             "; or give --model MODEL (--model ", "demo is a small one for a trial",
+             kind == "whisper" ? ": it knows synthetic voices only)" : ")");
+    }
+    return checked(chosen);
+}
+
+// The entries of one folder; those of OWNER/ if it is no model itself.
+void list_folder(const fs::path& folder, const std::string& owner,
+                 std::vector<InstalledModel>& models) {
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+        const std::string name = entry->path().filename().string();
+        std::error_code gone;
+        const bool is_link = entry->is_symlink(gone), folder_too = is_folder(entry->path());
+        if (name.starts_with('.') || (!folder_too && !is_file(entry->path()))) continue;
+        if (is_link && (name == "whisper-default" || name == "gpt-default")) continue;
+        const bool with_ending =
+            name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".gguf");
+        if (owner.empty() && folder_too && !has_config(entry->path())) {
+            const size_t before = models.size();
+            list_folder(entry->path(), name + "/", models);
+            if (models.size() > before) continue;
+        }
+        if (owner.empty() || has_config(entry->path()))
+            models.push_back({owner + name, entry->path(), folder_too || with_ending});
+    }
 }
 
 }  // namespace
 
 fs::path user_models() {
-    const char* home = std::getenv("HOME");
-    return home && *home ? fs::path(home) / ".local/share/hark/models" : fs::path();
+    const fs::path data = data_home();
+    return data.empty() ? data : data / "hark/models";
 }
 
+fs::path default_link(const std::string& kind) { return user_models() / (kind + "-default"); }
+
 std::vector<fs::path> model_folders() {
-    const fs::path installed = executable_directory() / "../share/hark/models";
+    const fs::path installed = executable_folder() / "../share/hark/models";
     std::vector<fs::path> folders = {installed.lexically_normal(), fs::path(HARK_SOURCE_MODELS)};
     if (const fs::path own = user_models(); !own.empty()) folders.insert(folders.begin(), own);
     return folders;
 }
 
-fs::path find_model(const std::string& name, const std::string& kind) {
-    if (name.empty()) {
-        const fs::path chosen = user_models() / (kind + "-default");
-        check_link(chosen, "; choose one with hark-model use NAME");
-        require(directory_exists(chosen) || file_exists(chosen),
-                "no model chosen: give --model NAME or PATH, fetch one with "
-                "hark-model get NAME and choose it with hark-model use NAME, or give --model demo "
-                "(a small demonstration model",
-                kind == "whisper" ? ", synthetic voices only)" : ")");
-        return checked(chosen, kind);
+std::vector<InstalledModel> installed_models() {
+    std::vector<InstalledModel> models;
+    std::set<std::string> names;
+    for (const fs::path& folder : model_folders()) {
+        std::vector<InstalledModel> here;
+        list_folder(folder, "", here);
+        std::sort(here.begin(), here.end(),
+                  [](const auto& a, const auto& b) { return a.name < b.name; });
+        for (const InstalledModel& model : here)
+            if (names.insert(model.name).second) models.push_back(model);
     }
-    if (name.find('/') != std::string::npos) {
-        require(directory_exists(name) || file_exists(name), name,
-                ": expected a model's directory or file, found none");
-        return checked(name, kind);
-    }
-    const fs::path found = find_named_model(name, kind);
-    if (found.empty()) fail_unnamed(name, {kind});
-    return found;
+    return models;
 }
 
-fs::path find_named_model(const std::string& name, const std::string& kind) {
+fs::path find_installed_model(const std::string& name, const std::string& kind) {
     for (const fs::path& root : model_folders()) {
         for (const std::string& candidate : {name, kind + "-" + name}) {
-            check_link(root / candidate, "");
-            if (directory_exists(root / candidate)) return checked(root / candidate, kind);
+            check_link(root / candidate);
+            if (is_folder(root / candidate)) return checked(root / candidate);
         }
         for (const std::string& candidate : file_names(name, kind))
-            if (file_exists(root / candidate)) return root / candidate;
+            if (is_file(root / candidate)) return root / candidate;
     }
     return {};
 }
 
-void fail_unnamed(const std::string& name, const std::vector<std::string>& kinds) {
-    std::string names = concat("'", name, "'"), looked;
-    for (const std::string& kind : kinds)
-        names += concat(&kind == &kinds.back() ? " or '" : ", '", kind, "-", name, "'");
-    for (const fs::path& root : model_folders())
-        looked += (looked.empty() ? "" : ", ") + root.string();
-    fail("no model ", names, " under ", looked, "; a path must contain '/'");
+fs::path find_model(const std::string& model, const std::string& kind) {
+    if (model.empty()) return default_model(kind);
+    if (begins_as_path(model) || exists(model)) return checked_path(model, {kind});
+    const fs::path found = find_installed_model(model, kind);
+    if (found.empty()) fail_not_found(model, {kind});
+    return found;
+}
+
+std::vector<fs::path> find_models(const std::string& model) {
+    if (begins_as_path(model) || exists(model)) return {checked_path(model, kKinds)};
+    std::vector<fs::path> found;
+    for (const std::string& kind : kKinds) {
+        const fs::path path = find_installed_model(model, kind);
+        std::error_code failed;
+        if (!path.empty() && (found.empty() || !fs::equivalent(path, found.front(), failed)))
+            found.push_back(path);
+    }
+    if (found.empty()) fail_not_found(model, kKinds);
+    return found;
 }
 
 }  // namespace hark

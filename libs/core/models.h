@@ -1,4 +1,4 @@
-// Where --model NAME finds a model.
+// How --model MODEL finds a model.
 #pragma once
 
 #include <filesystem>
@@ -7,22 +7,34 @@
 
 namespace hark {
 
-// `name` is a path where it contains '/', of a directory or a file. Otherwise the directories NAME
-// and `KIND-NAME` (kind "whisper" or "gpt"), then files of these names, NAME.pt and
-// ggml-NAME.bin (Whisper) or NAME.gguf (GPT), are looked for under ~/.local/share/hark/models,
-// <executable>/../share/hark/models and the source tree's models. An empty name means the default
-// that the user has set: the link `KIND-default` in the first of these. Throws Error that lists
-// where it has looked, or, without a default, the ways on; or, of a directory without config.json,
-// what a model's directory holds and what this one does.
-std::filesystem::path find_model(const std::string& name, const std::string& kind);
-// The same for a NAME, which has no '/'; empty if there is none.
-std::filesystem::path find_named_model(const std::string& name, const std::string& kind);
-// Throws Error: there is no NAME of any of these kinds, and where find_named_model() has looked.
-[[noreturn]] void fail_unnamed(const std::string& name, const std::vector<std::string>& kinds);
+// MODEL is a path if it begins with `/`, `./`, `../` or `~`, or if it exists. Otherwise it is the
+// name of an installed model (find_installed_model). An empty MODEL is the default that the user
+// has set, the link `KIND-default` in user_models(). `kind` is "whisper" or "gpt". Throws Error
+// with both readings, the nearest name and the command that gets the model.
+std::filesystem::path find_model(const std::string& model, const std::string& kind);
+// The same for a tool that takes a model of any kind: one path, or one of each kind.
+std::vector<std::filesystem::path> find_models(const std::string& model);
 
-// The folders that a NAME is looked for in, in their order.
+// Looks in model_folders() for the folders NAME and KIND-NAME and for files of these names; of
+// Whisper also for NAME.pt and ggml-NAME.bin, of GPT for NAME.gguf. NAME may be OWNER/NAME. Returns
+// an empty path if there is none.
+std::filesystem::path find_installed_model(const std::string& name, const std::string& kind);
+
+struct InstalledModel {
+    std::string name;  // that --model takes
+    std::filesystem::path path;
+    bool certain = true;  // a folder, or a file with a model's ending; others may be anything
+};
+
+// Returns what model_folders() hold, sorted by folder, then name. Hidden files, links to the
+// defaults and names that an earlier folder has are left out.
+std::vector<InstalledModel> installed_models();
+
+// The folders in which a NAME is looked for, in their order.
 std::vector<std::filesystem::path> model_folders();
-// The first of them, ~/.local/share/hark/models; empty where $HOME is.
+// The first of them, data_home()/hark/models; empty if data_home() is.
 std::filesystem::path user_models();
+// user_models()/KIND-default.
+std::filesystem::path default_link(const std::string& kind);
 
 }  // namespace hark

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a file's first bytes say it is, or a directory's config.json; empty where they say nothing.
+// The type in a folder's config.json, or by a file's first bytes; empty if they do not say it.
 std::string model_type(const fs::path& path) {
     std::error_code failed;
     if (!fs::is_directory(path, failed)) {
@@ -32,7 +32,7 @@ std::string model_type(const fs::path& path) {
 AnyModel open_any_model(const fs::path& path) {
     const std::string type = model_type(path);
     require(type.empty() || type == "whisper" || type == "gpt2", path.string(),
-            ": expected a model of type whisper or gpt2, found ", type);
+            ": unknown type of model (got ", type, ", expected whisper or gpt2)");
     AnyModel model;
     std::string not_whisper;
     if (type != "gpt2") try {
@@ -47,18 +47,15 @@ AnyModel open_any_model(const fs::path& path) {
         return model;
     } catch (const Error& why) {
         if (type == "gpt2" || not_whisper == why.what()) throw;
-        fail("no Whisper model: ", not_whisper, "; and no GPT-2: ", why.what());
+        fail("not a Whisper model (", not_whisper, ") and not a GPT-2 model (", why.what(), ")");
     }
 }
 
 fs::path find_any_model(const std::string& name) {
-    require_usage(!name.empty(), "expected a model's name or path, found an empty word");
-    if (name.find('/') != std::string::npos) return find_model(name, "whisper");
-    const fs::path whisper = find_named_model(name, "whisper"), gpt = find_named_model(name, "gpt");
-    if (whisper.empty() && gpt.empty()) fail_unnamed(name, {"whisper", "gpt"});
-    require_usage(whisper.empty() || gpt.empty() || fs::equivalent(whisper, gpt),
-                  "there are whisper-", name, " and gpt-", name, ": expected one of these names");
-    return whisper.empty() ? gpt : whisper;
+    const std::vector<fs::path> found = find_models(name);
+    require(found.size() == 1, "'", name, "' is the name of two models; give ",
+            found.front().filename().string(), " or ", found.back().filename().string());
+    return found.front();
 }
 
 }  // namespace hark::models

@@ -10,7 +10,7 @@
 
 namespace hark::models {
 
-// One of the two is there.
+// Exactly one of the two is set.
 struct AnyModel {
     std::unique_ptr<whisper::ModelFile> whisper;
     std::unique_ptr<gpt::ModelFile> gpt;
@@ -20,11 +20,10 @@ struct AnyModel {
     TensorSource& tensors() const { return whisper ? whisper->tensors() : gpt->tensors(); }
 };
 
-// Opens the model at `path`. Throws Error: what its config.json calls itself, or why it is neither.
+// Opens the model at `path`. Throws Error with the type in its config.json, or why it is neither.
 AnyModel open_any_model(const std::filesystem::path& path);
 
-// Where --model NAME finds a model, whichever kind it is (core/models.h). Throws Error if there
-// is none, UsageError if there is one of each.
+// find_models() for a command that takes one model. Throws Error if there is one of each kind.
 std::filesystem::path find_any_model(const std::string& name);
 
 }  // namespace hark::models

@@ -1,4 +1,4 @@
-// A model's description.
+// Descriptions of models.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,20 +7,23 @@
 
 namespace hark::models {
 
-// Format, shape, number of parameters, the types that they are stored in, the bytes that weights
-// take in memory at each --dtype, vocabulary; of Whisper alignment heads and languages:
-// docs/formats.md has the keys. `auto` is the CPU's. Reads values of f32 and bf16 matrices alone,
-// which auto keeps in f16 where that holds them. Throws Error where a tensor is missing or has
+// Invalid UTF-8 in a name is replaced in JSON.
+inline constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+
+// Returns a model's format, shape, number of parameters, their types, the bytes that the weights
+// take at each --dtype, and the vocabulary; of Whisper the alignment heads and languages too. The
+// keys are in docs/formats.md. `auto` is the CPU's. Of f32 and bf16 matrices the values are read:
+// auto keeps them in f16 if that type holds them. Throws Error if a tensor is missing or has
 // another shape than the config says.
 nlohmann::ordered_json describe_model(const AnyModel& model);
 
 // "15.4 MB"
 std::string megabytes(uint64_t bytes);
 
-// "4 + 4 layers of 384", as a list of models has it.
+// "4 + 4 layers of 384", for a list of models.
 std::string shape_of(const AnyModel& model);
 
-// The same to read: a line a key, the values one below the other.
+// The description as text: a line for each key, the values in one column.
 std::string as_text(const nlohmann::ordered_json& description);
 
 }  // namespace hark::models

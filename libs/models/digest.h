@@ -1,4 +1,4 @@
-// Hashes by which a file that was fetched is known.
+// Hashes of a file's content.
 #pragma once
 
 #include <filesystem>
@@ -6,11 +6,11 @@
 
 namespace hark::models {
 
-// SHA-256 of the file's content as 64 hexadecimal digits. Throws Error naming the file.
+// Returns the SHA-256 of the content as 64 hexadecimal digits. Throws Error naming the file.
 std::string sha256_of(const std::filesystem::path& file);
 
-// The name that git gives the content, as 40 hexadecimal digits: SHA-1 of "blob SIZE\0" and the
-// content. Source: Pro Git, 10.2 "Git Objects".
+// Returns git's object name of the content as 40 hexadecimal digits: the SHA-1 of "blob SIZE\0" and
+// the content. Source: Pro Git, 10.2 "Git Objects".
 std::string git_blob_of(const std::filesystem::path& file);
 
 }  // namespace hark::models

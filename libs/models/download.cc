@@ -25,13 +25,6 @@ uint64_t size_or_0(const fs::path& file) {
     return failed ? 0 : bytes;
 }
 
-void check_room(const fs::path& directory, uint64_t needed) {
-    std::error_code failed;
-    const fs::space_info space = fs::space(directory, failed);
-    require(failed || space.available >= needed, directory.string(), ": ", needed,
-            " bytes are needed, the disk has room for ", space.available);
-}
-
 // Returns how a whole file differs from what the server promised; empty if it does not.
 std::string difference_from(const RemoteFile& remote, const fs::path& file) {
     const auto compare = [](const char* kind, const std::string& expected,
@@ -87,6 +80,13 @@ class PartFile {
 
 }  // namespace
 
+void check_room(const fs::path& directory, uint64_t needed) {
+    std::error_code failed;
+    const fs::space_info space = fs::space(directory, failed);
+    require(failed || space.available >= needed, directory.string(), ": ", needed,
+            " bytes are needed, the disk has room for ", space.available);
+}
+
 fs::path version_file(const fs::path& file) { return file.string() + ".version"; }
 
 // Calls `attempt` until it succeeds. `done` returns how many bytes there are.
@@ -134,11 +134,25 @@ void Downloader::transfer(const std::string& url, const RemoteFile& remote, cons
     file.flush();
 }
 
-bool Downloader::fetch(const std::string& url, const fs::path& directory, const std::string& name) {
+RemoteFile Downloader::ask(const std::string& url) {
     RemoteFile remote;
     persist([&] { remote = http_.ask(url); }, [] { return uint64_t{0}; });
-    if (!remote.found) return false;
+    return remote;
+}
 
+void Downloader::add_unchecked(const std::string& name, const RemoteFile& remote) {
+    if (!remote.has_hash() && std::count(unchecked_.begin(), unchecked_.end(), name) == 0)
+        unchecked_.push_back(name);
+}
+
+bool Downloader::fetch(const std::string& url, const fs::path& directory, const std::string& name) {
+    const RemoteFile remote = ask(url);
+    if (remote.found) fetch(url, remote, directory, name);
+    return remote.found;
+}
+
+void Downloader::fetch(const std::string& url, RemoteFile remote, const fs::path& directory,
+                       const std::string& name) {
     const fs::path whole = directory / name, part = whole.string() + ".part";
     const fs::path version = version_file(whole);
     std::error_code failed;
@@ -147,10 +161,7 @@ bool Downloader::fetch(const std::string& url, const fs::path& directory, const 
     const bool same =
         known && !remote.version.empty() && read_file(version) == origin_of(url, remote);
     const bool there = same && size_or_0(whole) == remote.bytes;
-    if (there && difference_from(remote, whole).empty()) {
-        if (!remote.has_hash()) unchecked_.push_back(name);
-        return true;
-    }
+    if (there && difference_from(remote, whole).empty()) return add_unchecked(name, remote);
     const auto begin_anew = [&] {
         fs::remove(part, failed);
         write_file(version, origin_of(url, remote));
@@ -172,9 +183,8 @@ bool Downloader::fetch(const std::string& url, const fs::path& directory, const 
         fs::remove(part, failed);
         fail(url, ": ", difference, "; the file is removed");
     }
-    if (!remote.has_hash()) unchecked_.push_back(name);
+    add_unchecked(name, remote);
     fs::rename(part, whole);
-    return true;
 }
 
 }  // namespace hark::models

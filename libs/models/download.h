@@ -37,6 +37,11 @@ class Downloader {
     // says, a full disk, another size or hash than stated, which removes the data.
     bool fetch(const std::string& url, const std::filesystem::path& directory,
                const std::string& name);
+    // The same for a file that ask() has found.
+    void fetch(const std::string& url, RemoteFile remote, const std::filesystem::path& directory,
+               const std::string& name);
+    // Asks what the server says of a file.
+    RemoteFile ask(const std::string& url);
     // The names of the files for which the server gave no hash.
     const std::vector<std::string>& unchecked() const { return unchecked_; }
 
@@ -48,9 +53,14 @@ class Downloader {
     RetryPolicy policy_;
     Report report_;
     HttpClient http_;
+    void add_unchecked(const std::string& name, const RemoteFile& remote);
+
     std::vector<std::string> unchecked_;
     bool reached_ = false;  // any server has answered
 };
+
+// Throws Error if the disk of `directory` has no room for that many bytes.
+void check_room(const std::filesystem::path& directory, uint64_t needed);
 
 // The file that fetch() keeps next to one: "model.safetensors.version".
 std::filesystem::path version_file(const std::filesystem::path& file);

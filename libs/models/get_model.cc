@@ -4,11 +4,13 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
 
 #include "core/error.h"
+#include "core/suggest.h"
 #include "models/any_model.h"
 
 namespace hark::models {
@@ -40,7 +42,7 @@ class PartDirectory {
         const int why = errno;
         if (!locked && fd_ >= 0) ::close(fd_);
         require(locked || why != EWOULDBLOCK, path.string(),
-                ": another hark-model is fetching this model");
+                ": another hark-model is downloading this model");
         require(locked, path.string(), ": cannot use the folder: ", std::strerror(why));
     }
     ~PartDirectory() {
@@ -88,25 +90,50 @@ std::string trimmed(std::string server) {
     return server;
 }
 
-// Fetches all files of a model and returns their names.
-std::vector<std::string> fetch_files(const std::string& base, const fs::path& directory,
-                                     Downloader& downloader) {
-    std::vector<std::string> files;
-    const auto fetch = [&](const std::string& name) {
-        const bool found = downloader.fetch(base + name, directory, name);
-        if (found) files.push_back(name);
-        return found;
+struct ListedFile {
+    std::string name;
+    RemoteFile remote;
+};
+
+// Asks the server for all files of a model. The index of weights in parts is downloaded for it.
+std::vector<ListedFile> list_files(const std::string& base, const fs::path& folder,
+                                   Downloader& downloader) {
+    std::vector<ListedFile> files;
+    const auto ask = [&](const std::string& name) {
+        const RemoteFile remote = downloader.ask(base + name);
+        if (remote.found) files.push_back({name, remote});
+        return remote.found;
     };
     const auto need = [&](const std::string& name) {
-        require(fetch(name), base, name, ": the server does not have this file (HTTP status 404)");
+        require(ask(name), base, name, ": the server does not have this file (HTTP status 404)");
     };
     need("config.json");
-    for (const char* name : kSmallFiles) fetch(name);
-    if (fetch(kWeights)) return files;
-    require(fetch(kIndex), base, kWeights, ": the server has neither this file nor ", kIndex,
+    for (const char* name : kSmallFiles) ask(name);
+    if (ask(kWeights)) return files;
+    require(ask(kIndex), base, kWeights, ": the server has neither this file nor ", kIndex,
             " (HTTP status 404)");
-    for (const std::string& shard : safetensors_shards(directory / kIndex)) need(shard);
+    downloader.fetch(base + kIndex, files.back().remote, folder, kIndex);
+    for (const std::string& shard : safetensors_shards(folder / kIndex)) need(shard);
     return files;
+}
+
+uint64_t size_or_0(const fs::path& file) {
+    std::error_code failed;
+    const auto bytes = fs::file_size(file, failed);
+    return failed ? 0 : bytes;
+}
+
+// Says how much there is to download, and checks that the disk has room for the rest.
+void check_sizes(const std::vector<ListedFile>& files, const fs::path& folder,
+                 const SizeReport& report_size) {
+    uint64_t bytes = 0, there = 0;
+    for (const ListedFile& file : files) {
+        bytes += file.remote.bytes;
+        there += std::min(file.remote.bytes, size_or_0(folder / file.name) +
+                                                 size_or_0(folder / (file.name + ".part")));
+    }
+    report_size(files.size(), bytes);
+    check_room(folder, bytes - there);
 }
 
 void check_opens(const PublishedModel& model, const fs::path& folder, const std::string& base) {
@@ -121,57 +148,41 @@ void check_opens(const PublishedModel& model, const fs::path& folder, const std:
 
 }  // namespace
 
-const std::vector<PublishedModel>& published_models() {
-    static const std::vector<PublishedModel> models = {
-        {"whisper", "tiny", "openai/whisper-tiny"},
-        {"whisper", "tiny.en", "openai/whisper-tiny.en"},
-        {"whisper", "base", "openai/whisper-base"},
-        {"whisper", "base.en", "openai/whisper-base.en"},
-        {"whisper", "small", "openai/whisper-small"},
-        {"whisper", "small.en", "openai/whisper-small.en"},
-        {"whisper", "medium", "openai/whisper-medium"},
-        {"whisper", "medium.en", "openai/whisper-medium.en"},
-        {"whisper", "large-v1", "openai/whisper-large"},
-        {"whisper", "large-v2", "openai/whisper-large-v2"},
-        {"whisper", "large-v3", "openai/whisper-large-v3"},
-        {"whisper", "turbo", "openai/whisper-large-v3-turbo"},
-        {"whisper", "distil-small.en", "distil-whisper/distil-small.en"},
-        {"whisper", "distil-medium.en", "distil-whisper/distil-medium.en"},
-        {"whisper", "distil-large-v2", "distil-whisper/distil-large-v2"},
-        {"whisper", "distil-large-v3", "distil-whisper/distil-large-v3"},
-        {"gpt", "gpt2", "openai-community/gpt2"},
-        {"gpt", "gpt2-medium", "openai-community/gpt2-medium"},
-        {"gpt", "gpt2-large", "openai-community/gpt2-large"},
-        {"gpt", "gpt2-xl", "openai-community/gpt2-xl"}};
-    return models;
+const PublishedModel& published_model(const std::string& name) {
+    if (const PublishedModel* const model = find_published_model(name)) return *model;
+    std::vector<std::string> names;
+    for (const PublishedModel& model : published_models()) names.push_back(model.name);
+    throw UsageError(concat("no published model '", name, "'", did_you_mean(name, names),
+                            "; hark model get --list shows all"));
 }
 
-const PublishedModel& published_model(const std::string& name) {
-    std::string names;
-    for (const PublishedModel& model : published_models()) {
-        if (name == model.name || name == concat(model.kind, "-", model.name)) return model;
-        names += concat(names.empty() ? "" : ", ", model.name);
-    }
-    throw UsageError(concat("no published model '", name, "': expected one of ", names));
+fs::path part_folder(const fs::path& folder, const std::string& name) {
+    return folder / concat(".", name, ".part");
 }
 
 fs::path get_model(const PublishedModel& model, const std::string& server, const fs::path& folder,
-                   Downloader& downloader) {
+                   Downloader& downloader, const SizeReport& report_size) {
     const std::string base = concat(trimmed(server), "/", model.repository, "/resolve/main/");
     const std::string name = concat(model.kind, "-", model.name);
-    const fs::path target = folder / name, part = folder / concat(".", name, ".part");
+    const fs::path target = folder / name, part = part_folder(folder, name);
     std::error_code failed;
     if (fs::exists(fs::symlink_status(target, failed))) return target;
     PartDirectory directory(part);
-    const std::vector<std::string> files = fetch_files(base, part, downloader);
-    directory.keep_only(files);
+    const std::vector<ListedFile> files = list_files(base, part, downloader);
+    check_sizes(files, part, report_size);
+    std::vector<std::string> names;
+    for (const ListedFile& file : files) {
+        downloader.fetch(base + file.name, file.remote, part, file.name);
+        names.push_back(file.name);
+    }
+    directory.keep_only(names);
     try {
         check_opens(model, part, base);
     } catch (...) {
-        directory.remove(downloader.unchecked());  // the next run fetches them again
+        directory.remove(downloader.unchecked());  // the next run downloads them again
         throw;
     }
-    directory.finish(files, target);
+    directory.finish(names, target);
     return target;
 }
 

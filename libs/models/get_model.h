@@ -1,32 +1,32 @@
-// The published models, and how one comes to a folder.
+// Downloads of published models (core/published_models.h).
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
-#include <vector>
 
+#include "core/published_models.h"
 #include "models/download.h"
 
 namespace hark::models {
 
 inline constexpr const char* kHuggingFace = "https://huggingface.co";
 
-struct PublishedModel {
-    const char* kind;        // "whisper" or "gpt"
-    const char* name;        // "tiny.en", which is installed as whisper-tiny.en
-    const char* repository;  // on Hugging Face: "openai/whisper-tiny.en"
-};
-
-const std::vector<PublishedModel>& published_models();
-// The one of this name, with or without its kind before it ("whisper-tiny.en"). Throws UsageError
-// that lists all of them.
+// find_published_model(). Throws UsageError with the nearest name if there is none.
 const PublishedModel& published_model(const std::string& name);
 
-// Fetches a model's files from SERVER/REPOSITORY/resolve/main/ into FOLDER/KIND-NAME, which appears
-// when all of them are there, whole, and open as a model. What has come of one that is broken off
-// waits in FOLDER/.KIND-NAME.part. Returns where the model is, at once where it is there already.
-// Throws Error as Downloader does, also where somebody else fetches the same model right now.
+// Called before the first byte is downloaded.
+using SizeReport = std::function<void(size_t files, uint64_t bytes)>;
+
+// Downloads a model's files from SERVER/REPOSITORY/resolve/main/ to FOLDER/KIND-NAME, which appears
+// once all are there, whole, and open as a model. An incomplete download is in part_folder(). An
+// installed model is returned at once. Throws Error as Downloader does, and if the disk is too
+// small or another process is downloading the same model.
 std::filesystem::path get_model(const PublishedModel& model, const std::string& server,
-                                const std::filesystem::path& folder, Downloader& downloader);
+                                const std::filesystem::path& folder, Downloader& downloader,
+                                const SizeReport& report_size);
+
+// FOLDER/.NAME.part
+std::filesystem::path part_folder(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace hark::models

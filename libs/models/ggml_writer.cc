@@ -123,7 +123,7 @@ std::vector<Dtype> ggml_file_dtypes() {
     return dtypes;
 }
 
-void write_ggml(whisper::ModelFile& model, const std::string& vocab, Dtype dtype,
+void write_ggml(whisper::ModelFile& model, const std::string& tokenizer_path, Dtype dtype,
                 const std::filesystem::path& path,
                 const std::function<void(const std::string&)>& warn) {
     const Config& config = model.config();
@@ -133,7 +133,7 @@ void write_ggml(whisper::ModelFile& model, const std::string& vocab, Dtype dtype
             config.n_text_mlp);
     if (config.alignment_heads != whisper::default_alignment_heads(config))
         warn("the model's own alignment heads are lost: ggml files have none");
-    const Tokenizer tokenizer = whisper_tokenizer(model, vocab);
+    const Tokenizer tokenizer = whisper_tokenizer(model, tokenizer_path);
     const std::vector<std::string> tokens = text_tokens(tokenizer);
     check_specials(tokenizer, tokens, config.n_vocab);
     AtomicFile file(path);

@@ -1,4 +1,4 @@
-// A Whisper model as a file in whisper.cpp's format (whisper/ggml_file.h has the layout).
+// Whisper models as files in whisper.cpp's format (layout: whisper/ggml_file.h).
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,15 @@
 
 namespace hark::models {
 
-// The types that the matrices of such a file may be in.
+// The types for the matrices of such a file.
 std::vector<Dtype> ggml_file_dtypes();
 
-// Matrices are in `dtype`; in f16 and in blocks, vectors and positions are f32, and in blocks the
-// convolutions are f16, as whisper.cpp has them. `vocab` as whisper_tokenizer() takes it. The file
-// appears when it is whole. Throws Error where the special tokens are not where whisper.cpp
-// looks for them, or a row is not in whole blocks.
-// Source: whisper.cpp models/convert-pt-to-ggml.py, examples/common-ggml.cpp.
-void write_ggml(whisper::ModelFile& model, const std::string& vocab, Dtype dtype,
+// Matrices are in `dtype`. In f16 and in quantised files vectors and positions are f32; in
+// quantised files the convolutions are f16, as whisper.cpp has them. `tokenizer_path` as for
+// whisper_tokenizer(). The file appears once it is whole. Throws Error if the special tokens are
+// not at whisper.cpp's ids, or a row is not a whole number of blocks. Source: whisper.cpp
+// models/convert-pt-to-ggml.py, examples/common-ggml.cpp.
+void write_ggml(whisper::ModelFile& model, const std::string& tokenizer_path, Dtype dtype,
                 const std::filesystem::path& path,
                 const std::function<void(const std::string&)>& warn);
 

@@ -13,7 +13,7 @@ namespace {
 constexpr long kMaxRedirects = 10;
 constexpr long kConnectSeconds = 30;
 
-// A transfer's callbacks: libcurl is C, so what they throw waits here.
+// The callbacks' data. libcurl is C: an exception is kept here until the transfer ends.
 struct Transfer {
     HttpHeaders headers;  // of the latest answer
     std::function<void(std::string_view)> body;
@@ -36,7 +36,7 @@ size_t on_body(char* data, size_t, size_t size, void* user) {
     }
 }
 
-// What is sent in addition to libcurl's own headers: one line, or nothing.
+// A header that is sent in addition to libcurl's own, or none.
 class HeaderList {
   public:
     explicit HeaderList(const std::string& line)
@@ -93,7 +93,7 @@ struct HttpClient::Impl {
     int64_t stall_seconds = 0;
     char message[CURL_ERROR_SIZE] = "";
 
-    // Readies the handle for a URL; what it keeps are connections.
+    // Prepares the handle for a URL. Open connections are kept.
     void ready(const std::string& url, Transfer& transfer) {
         curl_easy_reset(curl);
         message[0] = '\0';
@@ -106,7 +106,7 @@ struct HttpClient::Impl {
         set(CURLOPT_USERAGENT, concat("hark-model/", kVersion).c_str());
         set(CURLOPT_NOSIGNAL, 1L);
         set(CURLOPT_PROTOCOLS_STR, "http,https");
-        // What was asked for over HTTPS never comes over HTTP.
+        // HTTPS is never redirected to HTTP.
         set(CURLOPT_REDIR_PROTOCOLS_STR, url.starts_with("http://") ? "http,https" : "https");
         if (const char* trusted = std::getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, trusted);
         set(CURLOPT_MAXREDIRS, kMaxRedirects);

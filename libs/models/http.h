@@ -1,4 +1,4 @@
-// HTTP and HTTPS: what a server says of a file, and its bytes.
+// HTTP and HTTPS: what a server says about a file, and the file's bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace hark::models {
 
-// A transfer failed in a way that may pass: tried again it may succeed.
+// A failure that may pass: another attempt may succeed.
 class TransferError : public Error {
   public:
     using Error::Error;
 };
 
-// The file is no longer what it was when the server was asked.
+// The file has changed since the server was asked.
 class ChangedFile : public TransferError {
   public:
     using TransferError::TransferError;
@@ -26,21 +26,20 @@ class ChangedFile : public TransferError {
 
 class HttpClient {
   public:
-    // Whom HTTPS trusts is the system's choice, or that of $SSL_CERT_FILE, as the curl command has
-    // it. A transfer that brings nothing for `stall_seconds` is given up.
+    // HTTPS trusts the system's certificates, or those in $SSL_CERT_FILE, as the curl command does.
+    // A transfer without a byte for `stall_seconds` fails.
     explicit HttpClient(int64_t stall_seconds);
     ~HttpClient();
     HttpClient(const HttpClient&) = delete;
 
-    // What the server says of a file (http_headers.h), from the headers alone. Throws Error naming
-    // the URL where the answer is another than 200 or 404 or tells no size, TransferError where it
-    // may be another one later.
+    // Returns what the headers say about a file (http_headers.h). Throws Error naming the URL if
+    // the status is neither 200 nor 404 or no size is stated; TransferError if that may pass.
     RemoteFile ask(const std::string& url);
 
-    // Gives a file's bytes from `offset` on to `take`. Before the first of them `begin` is told
-    // where they begin: at `offset`, or at 0 where the server does not give parts or, unless it is
-    // empty, the file is no longer what `if_range` says (RemoteFile). Throws as ask(), ChangedFile
-    // where the answer tells of another version than `if_range`, and what `begin` and `take` throw.
+    // Passes a file's bytes from `offset` to `take`. `begin` is called before with the offset of
+    // the first byte: `offset`, or 0 if the server gives no parts or the file is no longer the
+    // version `if_range` (RemoteFile; empty: any). Throws as ask(), ChangedFile if the answer is of
+    // another version than `if_range`, and what `begin` and `take` throw.
     void get(const std::string& url, uint64_t offset, const std::string& if_range,
              const std::function<void(uint64_t)>& begin,
              const std::function<void(std::string_view)>& take);

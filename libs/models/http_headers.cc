@@ -24,7 +24,7 @@ std::string unquoted(std::string tag) {
     return tag;
 }
 
-// A tag that is a hash of that many digits.
+// Returns the tag if it is a hash of `digits` digits, else an empty text.
 std::string hash_of(const std::string& tag, size_t digits) {
     const bool hash =
         tag.size() == digits && tag.find_first_not_of("0123456789abcdef") == std::string::npos;

@@ -1,4 +1,4 @@
-// What the headers of an HTTP answer say of a file.
+// What the headers of an HTTP answer say about a file.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,12 @@
 namespace hark::models {
 
 struct RemoteFile {
-    bool found = false;  // false where the answer was 404
-    uint64_t bytes = 0;  // its size
-    std::string
-        version;         // its ETag without the quotes, or else when it was last modified, or empty
-    std::string sha256;  // of its content, or empty
-    std::string git_blob;  // what git calls its content, or empty
-    std::string
-        if_range;  // what asks for a part of this version alone (RFC 9110, 13.1.5), or empty
+    bool found = false;    // false where the answer was 404
+    uint64_t bytes = 0;    // its size
+    std::string version;   // its ETag without quotes, else its Last-Modified, or empty
+    std::string sha256;    // of the content, or empty
+    std::string git_blob;  // git's object name of the content, or empty
+    std::string if_range;  // for a part of this version alone (RFC 9110, 13.1.5), or empty
 
     bool has_hash() const { return !sha256.empty() || !git_blob.empty(); }
 };
@@ -25,25 +23,25 @@ struct RemoteFile {
 // The headers of the latest answer.
 class HttpHeaders {
   public:
-    // Takes the next line; a status line begins another answer.
+    // Adds one line; a status line begins another answer.
     void add(std::string_view line);
-    // The value of a header, its name in small letters; empty if there is none.
+    // Returns the value of a header, by its name in lower case; empty if there is none.
     std::string get(const std::string& name) const;
-    // Whether this answer tells of a file that is elsewhere: it has X-Linked-ETag.
+    // Whether the file is at another address: the answer has X-Linked-ETag.
     bool tell_of_linked_file() const { return !get("x-linked-etag").empty(); }
 
   private:
     std::map<std::string, std::string> values_;
 };
 
-// A file by an answer's headers. Hugging Face and its mirrors tell size and SHA-256 of a large file
-// in the answer that redirects to it (X-Linked-Size, X-Linked-ETag), and git's name for a small one
-// as its ETag next to X-Repo-Commit; other ETags name a version and no hash. Throws Error that
-// begins with `url` where no size is told. Source: huggingface.co/docs/hub, and huggingface_hub's
-// file_download.py, get_hf_file_metadata.
+// Returns what an answer's headers say. Hugging Face and its mirrors state size and SHA-256 of a
+// large file in the answer that redirects to it (X-Linked-Size, X-Linked-ETag), and git's object
+// name of a small one as its ETag next to X-Repo-Commit. Other ETags are no hashes. Throws Error
+// that begins with `url` if no size is stated. Source: huggingface.co/docs/hub, and
+// huggingface_hub's file_download.py, get_hf_file_metadata.
 RemoteFile file_of(const HttpHeaders& headers, const std::string& url);
 
-// Where the part of a Content-Range "bytes 100-199/200" begins; nullopt where it does not say so.
+// Returns 100 for the Content-Range "bytes 100-199/200"; nullopt for another form.
 std::optional<uint64_t> begin_of_part(std::string_view content_range);
 
 }  // namespace hark::models

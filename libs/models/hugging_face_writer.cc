@@ -45,11 +45,11 @@ void write_weights(const AnyModel& model, Dtype dtype, const fs::path& path) {
     out.commit();
 }
 
-// The files of a directory of the same format; its config says another type.
+// Copies the files of a folder of the same format, with another type in its config.
 void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
     const fs::path config = from / gpt::kConfigFile;
     auto root = nlohmann::ordered_json::parse(read_file(config, size_t{1} << 20), nullptr, false);
-    require(root.is_object(), config.string(), ": expected a JSON object");
+    require(root.is_object(), config.string(), ": not a JSON object");
     root.erase("dtype");  // the same key in newer files
     root["torch_dtype"] = whisper::torch_name(dtype);
     write_file(to / gpt::kConfigFile, root.dump(2) + "\n");
@@ -61,9 +61,9 @@ void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
     copy(kPreprocessorConfig);
 }
 
-void write_whisper(const whisper::ModelFile& file, const std::string& vocab, Dtype dtype,
+void write_whisper(const whisper::ModelFile& file, const std::string& tokenizer_path, Dtype dtype,
                    const fs::path& directory) {
-    const whisper::Tokenizer tokenizer = whisper_tokenizer(file, vocab);
+    const whisper::Tokenizer tokenizer = whisper_tokenizer(file, tokenizer_path);
     const whisper::Config& config = file.config();
     write_file(directory / gpt::kConfigFile,
                whisper::format_config(config, tokenizer.special(), dtype));
@@ -72,31 +72,34 @@ void write_whisper(const whisper::ModelFile& file, const std::string& vocab, Dty
     write_hugging_face(tokenizer.bpe(), "WhisperTokenizer", directory);
 }
 
-void write_gpt(const gpt::ModelFile& file, const std::string& vocab, Dtype dtype,
+void write_gpt(const gpt::ModelFile& file, const std::string& tokenizer_path, Dtype dtype,
                const fs::path& directory) {
     write_file(directory / gpt::kConfigFile, gpt::format_config(file.config(), dtype));
-    const Bpe bpe = vocab.empty() ? file.tokenizer() : Bpe::load(vocab);
-    require(bpe.vocab_size() <= file.config().n_vocab, vocab, ": expected a vocabulary of at most ",
-            file.config().n_vocab, " tokens, as many as the model has, found ", bpe.vocab_size());
+    const Bpe bpe = tokenizer_path.empty() ? file.tokenizer() : Bpe::load(tokenizer_path);
+    require(bpe.vocab_size() <= file.config().n_vocab, tokenizer_path,
+            ": too many tokens for the model (got ", bpe.vocab_size(), ", expected at most ",
+            file.config().n_vocab, ")");
     write_hugging_face(bpe, "GPT2TokenizerFast", directory);
 }
 
 }  // namespace
 
-whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file, const std::string& vocab) {
-    return vocab.empty() ? file.tokenizer()
-                         : whisper::load_vocabulary(vocab, file.config().n_vocab);
+whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file,
+                                     const std::string& tokenizer_path) {
+    return tokenizer_path.empty() ? file.tokenizer()
+                                  : whisper::load_vocabulary(tokenizer_path, file.config().n_vocab);
 }
 
-void write_hugging_face_model(const AnyModel& model, const fs::path& from, const std::string& vocab,
-                              Dtype dtype, const fs::path& directory) {
+void write_hugging_face_model(const AnyModel& model, const fs::path& from,
+                              const std::string& tokenizer_path, Dtype dtype,
+                              const fs::path& directory) {
     const bool same = std::string(model.format()) == "Hugging Face";
-    if (same && vocab.empty())
+    if (same && tokenizer_path.empty())
         copy_description(from, dtype, directory);
     else if (model.whisper)
-        write_whisper(*model.whisper, vocab, dtype, directory);
+        write_whisper(*model.whisper, tokenizer_path, dtype, directory);
     else
-        write_gpt(*model.gpt, vocab, dtype, directory);
+        write_gpt(*model.gpt, tokenizer_path, dtype, directory);
     write_weights(model, dtype, directory / "model.safetensors");
 }
 

@@ -1,4 +1,4 @@
-// A model as a directory that Hugging Face's transformers reads.
+// Models as folders that Hugging Face's transformers reads.
 #pragma once
 
 #include <filesystem>
@@ -8,15 +8,16 @@
 
 namespace hark::models {
 
-// The tokenizer of a Whisper model: its own, or where `vocab` is not empty that of a directory or
-// of a tiktoken rank file. Throws Error if there is none.
-whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file, const std::string& vocab);
+// Returns a Whisper model's own tokenizer, or that of the folder or tiktoken rank file
+// `tokenizer_path` if that is not empty. Throws Error if there is none.
+whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file,
+                                     const std::string& tokenizer_path);
 
-// Writes model.safetensors in f32, f16 or bf16, the configuration and the tokenizer. Those of a
-// directory of the same format are its own with another type; of others they are made from what
-// their files tell. `from`: where the model was opened.
+// Writes model.safetensors in f32, f16 or bf16, the configuration and the tokenizer. A model in the
+// same format keeps its files, with another type in config.json; for others they are made from the
+// model. `from` is the model's path.
 void write_hugging_face_model(const AnyModel& model, const std::filesystem::path& from,
-                              const std::string& vocab, Dtype dtype,
+                              const std::string& tokenizer_path, Dtype dtype,
                               const std::filesystem::path& directory);
 
 }  // namespace hark::models

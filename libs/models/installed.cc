@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
 
 #include "core/error.h"
-#include "core/models.h"
+#include "models/any_model.h"
 #include "models/describe.h"
+#include "models/get_model.h"
 
 namespace hark::models {
 namespace {
@@ -17,33 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKinds[] = {"whisper", "gpt"};
 
-fs::path link_to_default(const std::string& kind) { return user_models() / (kind + "-default"); }
-
-bool is_default(const std::string& name) {
-    return name == "whisper-default" || name == "gpt-default";
-}
-
-bool ends_as_a_model(const std::string& name) {
-    return name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".gguf");
-}
-
-// Of models in other folders.
-void add_defaults(std::vector<InstalledModel>& models) {
-    for (const char* kind : kKinds) {
-        const fs::path link = link_to_default(kind);
-        std::error_code failed;
-        if (!fs::is_symlink(link, failed)) continue;
-        const fs::path chosen = fs::canonical(link, failed);
-        const bool listed =
-            std::any_of(models.begin(), models.end(), [&](const InstalledModel& model) {
-                std::error_code ignored;
-                return fs::canonical(model.path, ignored) == chosen;
-            });
-        if (!listed) models.push_back({link.filename(), failed ? link : chosen});
-    }
-}
-
-// A directory's, of the files in it.
+// Of a folder the sum of its files.
 uint64_t bytes_on_disk(const fs::path& path) {
     if (!fs::is_directory(path)) return fs::file_size(path);
     uint64_t bytes = 0;
@@ -54,56 +28,102 @@ uint64_t bytes_on_disk(const fs::path& path) {
     return bytes;
 }
 
-std::string table_line(const char* mark, const std::string& name, const char* kind,
-                       const char* format, const std::string& shape, const std::string& size,
+std::string table_line(const char* mark, const std::string& name, const std::string& kind,
+                       const std::string& format, const std::string& shape, const std::string& size,
                        const std::string& path) {
     char columns[512];
     std::snprintf(columns, sizeof columns, "%s %-24s %-8s %-13s %-24s %12s  ", mark, name.c_str(),
-                  kind, format, shape.c_str(), size.c_str());
+                  kind.c_str(), format.c_str(), shape.c_str(), size.c_str());
     return columns + path + "\n";
+}
+
+// The entries of the user's folder that NAME may mean.
+std::vector<fs::path> own_entries(const std::string& name) {
+    std::vector<fs::path> found;
+    for (const std::string& entry : {name, "whisper-" + name, "gpt-" + name, name + ".pt",
+                                     "ggml-" + name + ".bin", name + ".gguf"}) {
+        std::error_code failed;
+        const fs::path path = user_models() / entry, part = part_folder(user_models(), entry);
+        if (fs::exists(fs::symlink_status(path, failed)))
+            found.push_back(path);
+        else if (fs::is_directory(part, failed))
+            found.push_back(part);
+    }
+    return found;
+}
+
+// Whether `name` can only mean an entry of the folder: NAME or OWNER/NAME.
+bool is_plain(const std::string& name) {
+    const fs::path path = name;
+    const auto parts = std::distance(path.begin(), path.end());
+    return !name.empty() && parts <= 2 && path.is_relative() &&
+           std::none_of(path.begin(), path.end(), [](const fs::path& part) {
+               return part.empty() || part.string().starts_with('.') || part == "~";
+           });
+}
+
+// Renamed first, so that no half of a model has its name.
+void remove_entry(const fs::path& path) {
+    std::error_code failed;
+    if (fs::is_symlink(path, failed) || fs::is_regular_file(path, failed)) {
+        fs::remove(path, failed);
+        require(!failed, path.string(), ": cannot remove: ", failed.message());
+        return;
+    }
+    const fs::path going = path.parent_path() / concat(".", path.filename().string(), ".removed");
+    fs::remove_all(going, failed);
+    fs::rename(path, going, failed);
+    if (!failed) fs::remove_all(going, failed);
+    require(!failed, path.string(), ": cannot remove: ", failed.message());
+    const fs::path owner = path.parent_path();
+    if (owner != user_models()) fs::remove(owner, failed);  // OWNER/ stays if it holds more
 }
 
 }  // namespace
 
-std::vector<InstalledModel> installed_models() {
-    std::vector<InstalledModel> models;
-    std::set<std::string> names;
-    for (const fs::path& folder : model_folders()) {
-        const auto first = static_cast<ptrdiff_t>(models.size());
+std::vector<InstalledModel> installed_and_defaults() {
+    std::vector<InstalledModel> models = installed_models();
+    for (const char* kind : kKinds) {
+        if (user_models().empty()) continue;
+        const fs::path link = default_link(kind);
         std::error_code failed;
-        for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
-             entry.increment(failed)) {
-            const std::string name = entry->path().filename().string();
-            std::error_code gone;
-            const bool is_folder = fs::is_directory(entry->path(), gone);
-            if (!is_folder && !fs::is_regular_file(entry->path(), gone)) continue;
-            if (name.starts_with('.')) continue;
-            if (is_default(name) && entry->is_symlink(gone)) continue;
-            if (names.insert(name).second)
-                models.push_back({name, entry->path(), is_folder || ends_as_a_model(name)});
-        }
-        std::sort(models.begin() + first, models.end(),
-                  [](const auto& a, const auto& b) { return a.name < b.name; });
+        if (!fs::is_symlink(link, failed)) continue;
+        const fs::path chosen = fs::canonical(link, failed);
+        const bool listed =
+            std::any_of(models.begin(), models.end(), [&](const InstalledModel& model) {
+                std::error_code ignored;
+                return fs::canonical(model.path, ignored) == chosen;
+            });
+        if (!listed) models.push_back({link.filename(), failed ? link : chosen});
     }
-    if (!user_models().empty()) add_defaults(models);
     return models;
 }
 
-std::string heading_of_models() {
-    return table_line(" ", "NAME", "KIND", "FORMAT", "SHAPE", "SIZE", "PATH");
+nlohmann::ordered_json describe_installed(const InstalledModel& installed) {
+    const AnyModel model = open_any_model(installed.path);
+    return {{"name", installed.name},
+            {"kind", model.kind()},
+            {"format", model.format()},
+            {"shape", shape_of(model)},
+            {"bytes", bytes_on_disk(installed.path)},
+            {"path", installed.path.lexically_normal().string()},
+            {"default", fs::canonical(installed.path) == chosen_model(model.kind())}};
 }
 
-std::string line_of(const InstalledModel& installed) {
-    const AnyModel model = open_any_model(installed.path);
-    const bool chosen = fs::canonical(installed.path) == chosen_model(model.kind());
-    return table_line(chosen ? "*" : " ", installed.name, model.kind(), model.format(),
-                      shape_of(model), megabytes(bytes_on_disk(installed.path)),
-                      installed.path.lexically_normal().string());
+std::string table_of(const nlohmann::ordered_json& models) {
+    std::string table = table_line(" ", "NAME", "KIND", "FORMAT", "SHAPE", "SIZE", "PATH");
+    for (const nlohmann::ordered_json& model : models) {
+        const auto text = [&](const char* key) { return model[key].get<std::string>(); };
+        table += table_line(model["default"].get<bool>() ? "*" : " ", text("name"), text("kind"),
+                            text("format"), text("shape"),
+                            megabytes(model["bytes"].get<uint64_t>()), text("path"));
+    }
+    return table;
 }
 
 fs::path own_models() {
     const fs::path folder = user_models();
-    require(!folder.empty(), "expected $HOME, under which models are kept, found none");
+    require(!folder.empty(), "no folder for models: neither XDG_DATA_HOME nor HOME is set");
     std::error_code failed;
     fs::create_directories(folder, failed);
     require(!failed, folder.string(), ": cannot make the folder: ", failed.message());
@@ -111,15 +131,15 @@ fs::path own_models() {
 }
 
 void choose_model(const std::string& kind, const fs::path& path) {
-    const fs::path folder = own_models(), link = link_to_default(kind);
+    const fs::path folder = own_models(), link = default_link(kind);
     std::error_code failed;
     require(!fs::exists(fs::symlink_status(link, failed)) || fs::is_symlink(link), link.string(),
-            ": expected a link or nothing, found something else");
-    // The link itself stands for what it is a link to.
+            ": not a link, so it is not replaced; move this model to another name");
+    // The default itself is replaced by what it leads to.
     const bool itself = fs::is_symlink(path) && path.filename() == link.filename();
-    const bool neighbour = !itself && fs::equivalent(path.parent_path(), folder, failed);
-    const fs::path target = neighbour ? path.filename() : fs::canonical(path);
-    // A link cannot be made in another's place, but be renamed there.
+    const bool inside = !itself && fs::equivalent(path.parent_path(), folder, failed);
+    const fs::path target = inside ? path.filename() : fs::canonical(path);
+    // A link cannot be made under an existing name, but it can be renamed to one.
     const fs::path fresh = folder / concat(".", kind, "-default.", ::getpid());
     fs::remove(fresh, failed);
     fs::create_symlink(target, fresh, failed);
@@ -134,8 +154,38 @@ void choose_model(const std::string& kind, const fs::path& path) {
 fs::path chosen_model(const std::string& kind) {
     std::error_code failed;
     const fs::path path =
-        user_models().empty() ? fs::path() : fs::canonical(link_to_default(kind), failed);
+        user_models().empty() ? fs::path() : fs::canonical(default_link(kind), failed);
     return failed ? fs::path() : path;
+}
+
+RemovedModel remove_model(const std::string& name) {
+    const fs::path folder = own_models();
+    require(is_plain(name), name, ": not a name in ", folder.string(),
+            "; only models there are removed");
+    const std::vector<fs::path> found = own_entries(name);
+    if (found.empty()) {
+        const std::vector<fs::path> elsewhere = find_models(name);
+        fail(elsewhere.front().string(), ": not in ", folder.string(),
+             "; only models there are removed");
+    }
+    std::string names;
+    for (const fs::path& path : found)
+        names += (names.empty() ? "" : " or ") + path.filename().string();
+    require(found.size() == 1, "'", name, "' is the name of ", found.size(), " models; give ",
+            names);
+    RemovedModel removed = {found.front(), {}};
+    for (const char* kind : kKinds) {
+        std::error_code failed;
+        const fs::path link = default_link(kind);
+        if (fs::equivalent(link, removed.path, failed) && fs::is_symlink(link))
+            removed.defaults.push_back(kind);
+    }
+    remove_entry(removed.path);
+    for (const std::string& kind : removed.defaults) {
+        std::error_code gone;
+        fs::remove(default_link(kind), gone);
+    }
+    return removed;
 }
 
 }  // namespace hark::models

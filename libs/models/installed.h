@@ -1,35 +1,38 @@
-// The models that go by a name.
+// The installed models: their list, the defaults, and removal.
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/models.h"
+
 namespace hark::models {
 
-struct InstalledModel {
-    std::string name;  // of its directory or file, which --model takes
-    std::filesystem::path path;
-    bool certain = true;  // a directory, or a file with a model's ending: others may be anything
-};
-
-// What the folders that --model looks through hold (core/models.h), sorted by folder, then name;
-// without hidden files, and what a name earlier in the list hides. The links to a default come
-// last, where what they lead to is not in the list.
-std::vector<InstalledModel> installed_models();
+// installed_models(), and then the defaults that are elsewhere, under the names of their links.
+std::vector<InstalledModel> installed_and_defaults();
+// Returns name, kind, format, shape, bytes, path and default of a model. Throws Error if it does
+// not open.
+nlohmann::ordered_json describe_installed(const InstalledModel& installed);
+// An array of such descriptions as a table.
+std::string table_of(const nlohmann::ordered_json& models);
 
 // Makes a model the one that tools of its kind ("whisper", "gpt") take without --model. Throws
-// Error where the link cannot be made.
+// Error if the link cannot be made.
 void choose_model(const std::string& kind, const std::filesystem::path& path);
-// The model chosen so, with links resolved; empty if there is none.
+// Returns the canonical path of the default; empty if there is none.
 std::filesystem::path chosen_model(const std::string& kind);
 
-// The table of `hark-model list`: its heading, and a model's line. Throw Error where it does not
-// open.
-std::string heading_of_models();
-std::string line_of(const InstalledModel& installed);
+struct RemovedModel {
+    std::filesystem::path path;
+    std::vector<std::string> defaults;  // kinds whose default it was
+};
+// Removes the model NAME or KIND-NAME from user_models(), and its incomplete download. Throws Error
+// if it is elsewhere, is not there or cannot be removed.
+RemovedModel remove_model(const std::string& name);
 
-// The folder of the user's own models, made where it is missing. Throws Error without a $HOME.
+// Returns user_models(), which is made if it does not exist. Throws Error without a home folder.
 std::filesystem::path own_models();
 
 }  // namespace hark::models

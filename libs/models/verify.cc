@@ -90,14 +90,13 @@ TranscriptCheck check_transcripts(const std::vector<Transcript>& references,
     }
     for (const Transcript* extra : pairs.extra)
         check.problems.push_back(
-            extra->error.empty() ? extra->name() + ": expected a reference of this name, found none"
-                                 : extra->error);
+            extra->error.empty() ? extra->name() + ": no reference of this name" : extra->error);
     if (pairs.extra.size() == transcripts.size()) return check;
     const std::optional<double> rate = sum.word_rate();
     check.percent = 100 * rate.value_or(1);
     check.rate = rate ? concat("word error rate ", std::round(*check.percent * 100) / 100, "% of ",
                                sum.reference_words(), " words")
-                      : concat("expected no word, found ", sum.words.insertions);
+                      : concat(sum.words.insertions, " words, expected none");
     check.lines.push_back(check.rate);
     return check;
 }

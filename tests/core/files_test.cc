@@ -11,7 +11,6 @@
 #include "core/error.h"
 #include "core/io.h"
 #include "core/mapped_file.h"
-#include "core/models.h"
 #include "support/process.h"
 
 namespace hark {
@@ -171,84 +170,6 @@ TEST(Spool, HoldsWhatWasReadAndTheRest) {
     EXPECT_STREQ(text, "read rest");
     ::close(spool);
     ::close(fds[0]);
-}
-
-TEST(Models, TheDemoModelIsFoundByNameAndByKind) {
-    const std::filesystem::path whisper = find_model("demo", "whisper");
-    EXPECT_EQ(whisper.filename(), "whisper-demo");
-    EXPECT_EQ(find_model("whisper-demo", "whisper"), whisper);
-    EXPECT_EQ(find_model("demo", "gpt").filename(), "gpt-demo");
-    EXPECT_THROW(find_model("none", "whisper"), Error);
-    EXPECT_THROW(find_model("./none", "whisper"), Error);
-}
-
-TEST(Models, AWhisperModelMayBeAFile) {
-    test::TemporaryDirectory home;
-    ::setenv("HOME", home.path().c_str(), 1);
-    const std::filesystem::path models = home.path() / ".local/share/hark/models";
-    std::filesystem::create_directories(models / "whisper-both");
-    test::write_text(models / "whisper-both/config.json", "{}");
-    for (const char* name : {"tiny.pt", "ggml-base.bin", "both.pt"})
-        test::write_text(models / name, "x");
-    EXPECT_EQ(find_model("tiny", "whisper"), models / "tiny.pt");
-    EXPECT_EQ(find_model("tiny.pt", "whisper"), models / "tiny.pt");
-    EXPECT_EQ(find_model("base", "whisper"), models / "ggml-base.bin");
-    EXPECT_EQ(find_model("both", "whisper"), models / "whisper-both");
-    EXPECT_EQ(find_model((models / "tiny.pt").string(), "whisper"), models / "tiny.pt");
-    EXPECT_THROW(find_model("tiny", "gpt"), Error);
-    std::filesystem::create_symlink("tiny.pt", models / "whisper-default");
-    EXPECT_EQ(find_model("", "whisper"), models / "whisper-default");
-}
-
-TEST(Models, ADirectoryThatHoldsNoModelSaysWhatItHolds) {
-    test::TemporaryDirectory directory;
-    const auto message = [&](const std::string& kind) {
-        try {
-            find_model(directory.path().string(), kind);
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("no error");
-    };
-    const std::string where = directory.path().string() + ": expected a model's directory";
-    EXPECT_EQ(message("gpt").rfind(where, 0), 0u) << message("gpt");
-    EXPECT_NE(message("gpt").find("found no config.json but an empty directory"),
-              std::string::npos);
-    EXPECT_EQ(message("gpt").find("generation_config.json"), std::string::npos);
-    for (const char* name : {"g", "f", "e", "d", "c", "b", "a"})
-        test::write_text(directory.path() / name, "");
-    EXPECT_NE(message("whisper").find("config.json, model.safetensors, tokenizer.json or "
-                                      "vocab.json and merges.txt, generation_config.json"),
-              std::string::npos)
-        << message("whisper");
-    EXPECT_TRUE(message("whisper").ends_with("found no config.json but a, b, c, d, e, f, ..."))
-        << message("whisper");
-}
-
-TEST(Models, APathIsAFilesToo) {
-    test::TemporaryDirectory directory;
-    test::write_text(directory.path() / "a", "");
-    EXPECT_EQ(find_model((directory.path() / "a").string(), "gpt"), directory.path() / "a");
-    EXPECT_THROW(find_model((directory.path() / "b").string(), "gpt"), Error);
-    EXPECT_THROW(find_model("/dev/null", "gpt"), Error);
-}
-
-TEST(Models, WithoutANameTheUsersDefaultOrTheWaysOn) {
-    test::TemporaryDirectory home;
-    ::setenv("HOME", home.path().c_str(), 1);
-    try {
-        find_model("", "whisper");
-        FAIL() << "a demonstration model was taken silently";
-    } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("--model demo"), std::string::npos);
-        EXPECT_NE(std::string(error.what()).find("--model NAME"), std::string::npos);
-    }
-    const std::filesystem::path models = home.path() / ".local/share/hark/models";
-    std::filesystem::create_directories(models / "whisper-mine");
-    test::write_text(models / "whisper-mine/config.json", "{}");
-    std::filesystem::create_directory_symlink("whisper-mine", models / "whisper-default");
-    EXPECT_EQ(find_model("", "whisper"), models / "whisper-default");
-    EXPECT_EQ(find_model("mine", "whisper"), models / "whisper-mine");
 }
 
 }  // namespace

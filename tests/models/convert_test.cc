@@ -28,7 +28,7 @@ class Convert : public ::testing::Test {
     fs::path convert(const fs::path& from, const std::string& to, const std::string& format,
                      const std::string& dtype) {
         const fs::path path = directory_.path() / to;
-        convert_model(from, path, {format, dtype, vocab_},
+        convert_model(from, path, {format, dtype, tokenizer_},
                       [&](const std::string& warning) { warnings_.push_back(warning); });
         return path;
     }
@@ -49,7 +49,7 @@ class Convert : public ::testing::Test {
     }
 
     test::TemporaryDirectory directory_;
-    std::string vocab_;
+    std::string tokenizer_;
     std::vector<std::string> warnings_;
 };
 
@@ -83,10 +83,10 @@ void expect_same_vocabulary(const whisper::Tokenizer& a, const whisper::Tokenize
 }
 
 TEST_F(Convert, ToOtherTypesOfHuggingFace) {
-    expect_tensors(kWhisper, convert(kWhisper, "f32", "hf", "f32"), kSame);
+    expect_tensors(kWhisper, convert(kWhisper, "f32", "safetensors", "f32"), kSame);
     // The demonstration models are f16: their own bytes come back.
-    expect_tensors(kWhisper, convert(kWhisper, "f16", "hf", "f16"), kSame);
-    const fs::path bf16 = convert(kWhisper, "bf16", "hf", "bf16");
+    expect_tensors(kWhisper, convert(kWhisper, "f16", "safetensors", "f16"), kSame);
+    const fs::path bf16 = convert(kWhisper, "bf16", "safetensors", "bf16");
     expect_tensors(kWhisper, bf16, [](const ModelTensor&, std::vector<float> values) {
         for (float& value : values) value = to_float(to_bf16(value));
         return values;
@@ -101,11 +101,11 @@ TEST_F(Convert, ToOtherTypesOfHuggingFace) {
 }
 
 TEST_F(Convert, AGptModel) {
-    const fs::path path = convert(kGpt, "gpt/", "hf", "f32");
+    const fs::path path = convert(kGpt, "gpt/", "safetensors", "f32");
     expect_tensors(kGpt, path, kSame);
     EXPECT_EQ(gpt::open_model(path)->tokenizer().encode(kText),
               gpt::open_model(kGpt)->tokenizer().encode(kText));
-    EXPECT_NE(fails(kGpt, "gpt.bin", "ggml", "f16").find("--format ggml is for Whisper models"),
+    EXPECT_NE(fails(kGpt, "gpt.bin", "ggml", "f16").find("a GPT model cannot be written as ggml"),
               std::string::npos);
 }
 
@@ -118,7 +118,7 @@ TEST_F(Convert, ToGgmlAndBack) {
     expect_same_vocabulary(original->tokenizer(), model.whisper->tokenizer());
 
     // From a file of another format the configuration and the tokenizer are made anew.
-    const fs::path back = convert(ggml, "back", "hf", "f16");
+    const fs::path back = convert(ggml, "back", "safetensors", "f16");
     expect_tensors(kWhisper, back, kSame);
     const auto again = whisper::open_model(back);
     expect_same_vocabulary(original->tokenizer(), again->tokenizer());
@@ -172,21 +172,21 @@ TEST_F(Convert, TheModelsOwnAlignmentHeadsAreMissed) {
 }
 
 TEST_F(Convert, AVocabularyFromElsewhere) {
-    vocab_ = kWhisper;
+    tokenizer_ = kWhisper;
     const fs::path ggml = convert(kWhisper, "a.bin", "ggml", "f16");
-    const fs::path back = convert(ggml, "back", "hf", "f16");
+    const fs::path back = convert(ggml, "back", "safetensors", "f16");
     expect_same_vocabulary(whisper::open_model(kWhisper)->tokenizer(),
                            whisper::open_model(back)->tokenizer());
-    vocab_ = directory_.path() / "none";
-    EXPECT_NE(fails(ggml, "other", "hf", "f16").find("none"), std::string::npos);
+    tokenizer_ = directory_.path() / "none";
+    EXPECT_NE(fails(ggml, "other", "safetensors", "f16").find("none"), std::string::npos);
     EXPECT_FALSE(fs::exists(directory_.path() / "other"));
 }
 
 TEST_F(Convert, WhatCannotBeWrittenLeavesNothing) {
-    EXPECT_THROW(convert(kWhisper, "x", "hf", "q8_0"), UsageError);
+    EXPECT_THROW(convert(kWhisper, "x", "safetensors", "q8_0"), UsageError);
     EXPECT_THROW(convert(kWhisper, "x", "ggml", "bf16"), UsageError);
     test::write_text(directory_.path() / "there", "");
-    EXPECT_NE(fails(kWhisper, "there", "hf", "f16").find("expected a new or empty folder"),
+    EXPECT_NE(fails(kWhisper, "there", "safetensors", "f16").find("expected a new or empty folder"),
               std::string::npos);
     // 100,000 is beyond f16.
     fs::copy(kGpt, directory_.path() / "from", fs::copy_options::recursive);
@@ -208,7 +208,7 @@ TEST_F(Convert, WhatCannotBeWrittenLeavesNothing) {
     }
     test::write_text(directory_.path() / "from/model.safetensors",
                      format_safetensors_header(header) + data);
-    EXPECT_EQ(fails(directory_.path() / "from", "large", "hf", "f16"),
+    EXPECT_EQ(fails(directory_.path() / "from", "large", "safetensors", "f16"),
               (directory_.path() / "from/model.safetensors").string() +
                   ": ln_f.bias: expected values that f16 can hold, found 100000");
     std::vector<std::string> names = left();
@@ -234,8 +234,8 @@ void expect_memory(const fs::path& path, const std::string& stored) {
 
 TEST_F(Convert, MemoryIsWhatLoadingTakes) {
     expect_memory(kWhisper, "f16");
-    expect_memory(convert(kWhisper, "f32", "hf", "f32"), "f32");  // whose values f16 holds
-    expect_memory(convert(kWhisper, "bf16", "hf", "bf16"), "bf16");
+    expect_memory(convert(kWhisper, "f32", "safetensors", "f32"), "f32");  // whose values f16 holds
+    expect_memory(convert(kWhisper, "bf16", "safetensors", "bf16"), "bf16");
     expect_memory(convert(kWhisper, "q5.bin", "", "q5_0"), "q5_0");
     expect_memory(test::source_dir() / "tests/golden/model_files/ctranslate2", "int8");
 }

@@ -43,7 +43,11 @@ class GetModel : public ::testing::Test {
     fs::path get(const std::string& name, const std::string& server) {
         Downloader downloader({2, 2, std::chrono::milliseconds(1)},
                               [](const std::string&, uint64_t, uint64_t) {});
-        return get_model(published_model(name), server, home_.path(), downloader);
+        return get_model(published_model(name), server, home_.path(), downloader,
+                         [&](size_t files, uint64_t bytes) {
+                             files_ = files;
+                             bytes_ = bytes;
+                         });
     }
     std::string fails(const std::string& name, const std::string& server) {
         try {
@@ -62,6 +66,8 @@ class GetModel : public ::testing::Test {
     }
 
     test::TemporaryDirectory home_, source_;
+    size_t files_ = 0;
+    uint64_t bytes_ = 0;
     const fs::path whisper_ = test::source_dir() / "models/whisper-demo";
     const fs::path gpt_ = test::source_dir() / "models/gpt-demo";
 };
@@ -74,7 +80,11 @@ TEST_F(GetModel, AWhisperModelFileByFile) {
     EXPECT_EQ(names_in(path), names_in(whisper_));
     for (const std::string& name : names_in(path))
         EXPECT_EQ(test::read_text(path / name), test::read_text(whisper_ / name)) << name;
-    // What is there is not fetched again.
+    uint64_t bytes = 0;
+    for (const std::string& name : names_in(path)) bytes += fs::file_size(path / name);
+    EXPECT_EQ(files_, names_in(path).size());
+    EXPECT_EQ(bytes_, bytes);
+    // An installed model is not downloaded again.
     const size_t requests = server.requests().size();
     EXPECT_EQ(get("whisper-tiny", server.url()), path);
     EXPECT_EQ(server.requests().size(), requests);
@@ -195,6 +205,18 @@ TEST_F(GetModel, AnotherKindOfModelIsRefused) {
     EXPECT_FALSE(fs::exists(home_.path() / "whisper-tiny"));
 }
 
+TEST_F(GetModel, ADiskThatIsTooSmallIsKnownBeforeTheFirstByte) {
+    const HttpServer server([&](const HttpRequest& r) {
+        HttpResponse response = hub(r, kWhisper, whisper_);
+        if (!response.headers["X-Linked-Size"].empty())
+            response.headers["X-Linked-Size"] = "4000000000000000000";
+        return response;
+    });
+    EXPECT_NE(fails("tiny", server.url()).find("the disk has room for"), std::string::npos);
+    for (const HttpRequest& r : server.requests()) EXPECT_EQ(r.method, "HEAD");
+    EXPECT_TRUE(names_in(home_.path()).empty());
+}
+
 TEST_F(GetModel, AMirrorThatLacksItIsNamed) {
     const HttpServer server([](const HttpRequest&) { return HttpResponse{404}; });
     const std::string url = server.url() + kWhisper + "config.json";
@@ -207,6 +229,7 @@ TEST_F(GetModel, NamesThatAreNotPublished) {
     EXPECT_THROW(published_model("huge"), UsageError);
     EXPECT_THROW(published_model("gpt-tiny"), UsageError);
     EXPECT_STREQ(published_model("turbo").repository, "openai/whisper-large-v3-turbo");
+    EXPECT_EQ(&published_model("openai/whisper-tiny"), &published_model("whisper-tiny"));
     EXPECT_NE(fails("tiny", "ftp://x").find("--from: not a URL"), std::string::npos);
 }
 

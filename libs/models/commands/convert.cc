@@ -1,0 +1,55 @@
+#include "models/convert.h"
+
+#include "models/commands/commands.h"
+
+namespace hark::models {
+namespace {
+
+struct Options {
+    std::vector<std::string> names;
+    ConvertOptions convert;
+    void flags(Flags& flags) {
+        flags.positional("MODEL OUTPUT", names, "a name or a path, and the new path to write to");
+        flags.add("to", convert.format, {"safetensors", "ggml"}, "FORMAT format of the output")
+            .essential()
+            .details(
+                "Without it ggml if OUTPUT ends in .bin, else safetensors. safetensors is a "
+                "folder as Hugging Face's transformers reads it; ggml is a file as "
+                "whisper.cpp reads it, for Whisper alone.");
+        flags.add("type", convert.type, "TYPE type of the matrices in the output")
+            .essential()
+            .details("f32, f16 or bf16; for ggml f32, f16, q4_0, q4_1, q5_0, q5_1 or q8_0.");
+        flags
+            .add_name("tokenizer", convert.tokenizer,
+                      "PATH tokenizer for a model whose file has none")
+            .details("A tiktoken rank file, or a folder with Hugging Face's tokenizer files.")
+            .completes(Completes::file);
+    }
+};
+
+void run(const Options& options, Console& console) {
+    require_usage(options.names.size() == 2, "MODEL and OUTPUT are required (got ",
+                  options.names.size(), options.names.size() == 1 ? " argument)" : " arguments)");
+    require_usage(!options.names[0].empty() && !options.names[1].empty(),
+                  "MODEL or OUTPUT is empty");
+    convert_model(find_any_model(options.names[0]), options.names[1], options.convert,
+                  [&](const std::string& warning) { console.warning(warning); });
+}
+
+}  // namespace
+
+int convert_command(int argc, char** argv) {
+    const ToolHelp help = {.name = "hark-model convert",
+                           .summary = "Writes a model in another format or type.",
+                           .description = "OUTPUT must be new. It appears once it is whole.",
+                           .examples =
+                               "# 8-bit weights for whisper.cpp: a quarter of the size\n"
+                               "hark model convert small small-q8.bin --type q8_0\n"
+                               "# a model of whisper.cpp as a folder for transformers\n"
+                               "hark model convert ./ggml-base.bin base --to safetensors\n"
+                               "# half the size of a model that was trained in f32\n"
+                               "hark model convert ./run run-f16 --type f16"};
+    return tool_main<Options>(help, argc, argv, run);
+}
+
+}  // namespace hark::models

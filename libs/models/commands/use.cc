@@ -1,0 +1,44 @@
+#include <iostream>
+
+#include "core/models.h"
+#include "models/any_model.h"
+#include "models/commands/commands.h"
+#include "models/installed.h"
+
+namespace hark::models {
+namespace {
+
+struct Options {
+    std::vector<std::string> names;
+    void flags(Flags& flags) { flags.positional("MODEL", names, kModelHelp); }
+};
+
+void run(const Options& options, Console&) {
+    for (const std::filesystem::path& path : find_models(only_model(options.names))) {
+        const AnyModel model = open_any_model(path);
+        choose_model(model.kind(), path);
+        std::cout << model.kind() << ": " << std::filesystem::canonical(path).string() << "\n";
+    }
+}
+
+}  // namespace
+
+int use_command(int argc, char** argv) {
+    const ToolHelp help = {
+        .name = "hark-model use",
+        .summary = "Makes a model the default of its kind: tools take it without --model.",
+        .description = "A name that a Whisper and a GPT model have sets both defaults.",
+        .examples =
+            "# whisper-transcribe takes whisper-small from now on\n"
+            "hark model use small\n"
+            "# a model of your own\n"
+            "hark model use ./run\n"
+            "# the demonstration models, one of each kind\n"
+            "hark model use demo",
+        .files =
+            "~/.local/share/hark/models/whisper-default  link to Whisper's default\n"
+            "~/.local/share/hark/models/gpt-default  link to GPT's default"};
+    return tool_main<Options>(help, argc, argv, run);
+}
+
+}  // namespace hark::models

@@ -1,0 +1,152 @@
+// How --model MODEL is read.
+#include "core/models.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "core/error.h"
+#include "support/process.h"
+
+namespace hark {
+namespace {
+
+namespace fs = std::filesystem;
+
+// With a home and a working folder of its own.
+class Models : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        ::setenv("HOME", home_.path().c_str(), 1);
+        ::unsetenv("XDG_DATA_HOME");
+        before_ = fs::current_path();
+        fs::current_path(work_.path());
+    }
+    void TearDown() override { fs::current_path(before_); }
+    static std::string fails(const std::string& model, const std::string& kind = "whisper") {
+        try {
+            return "found " + find_model(model, kind).string();
+        } catch (const Error& error) {
+            return error.what();
+        }
+    }
+    static void make_model(const fs::path& folder) {
+        fs::create_directories(folder);
+        test::write_text(folder / "config.json", "{}");
+    }
+
+    test::TemporaryDirectory home_, work_;
+    const fs::path models_ = home_.path() / ".local/share/hark/models";
+    fs::path before_;
+};
+
+void expect_part(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
+}
+
+TEST_F(Models, TheDemoModelIsFoundByNameAndByKind) {
+    const fs::path whisper = find_model("demo", "whisper");
+    EXPECT_EQ(whisper.filename(), "whisper-demo");
+    EXPECT_EQ(find_model("whisper-demo", "whisper"), whisper);
+    EXPECT_EQ(find_model("demo", "gpt").filename(), "gpt-demo");
+    EXPECT_EQ(find_models("demo"), (std::vector<fs::path>{whisper, find_model("demo", "gpt")}));
+    EXPECT_EQ(find_models("whisper-demo"), std::vector<fs::path>{whisper});
+}
+
+TEST_F(Models, AWhisperModelMayBeAFile) {
+    make_model(models_ / "whisper-both");
+    for (const char* name : {"tiny.pt", "ggml-base.bin", "both.pt"})
+        test::write_text(models_ / name, "x");
+    EXPECT_EQ(find_model("tiny", "whisper"), models_ / "tiny.pt");
+    EXPECT_EQ(find_model("tiny.pt", "whisper"), models_ / "tiny.pt");
+    EXPECT_EQ(find_model("base", "whisper"), models_ / "ggml-base.bin");
+    EXPECT_EQ(find_model("both", "whisper"), models_ / "whisper-both");
+    EXPECT_EQ(find_model((models_ / "tiny.pt").string(), "whisper"), models_ / "tiny.pt");
+    EXPECT_THROW(find_model("tiny", "gpt"), Error);
+    fs::create_symlink("tiny.pt", models_ / "whisper-default");
+    EXPECT_EQ(find_model("", "whisper"), models_ / "whisper-default");
+}
+
+TEST_F(Models, WhatExistsOrLooksLikeAPathIsOne) {
+    make_model("run");
+    make_model(home_.path() / "own");
+    test::write_text("file.bin", "x");
+    EXPECT_EQ(find_model("run", "gpt"), "run");
+    EXPECT_EQ(find_model("run/", "gpt"), "run/");
+    EXPECT_EQ(find_model("./run", "gpt"), "./run");
+    EXPECT_EQ(find_model("file.bin", "whisper"), "file.bin");
+    EXPECT_EQ(find_model("~/own", "whisper"), home_.path() / "own");
+    EXPECT_EQ(fails("./none"), "./none: no such file or folder");
+    EXPECT_EQ(fails("~/none"), (home_.path() / "none").string() + ": no such file or folder");
+    EXPECT_EQ(fails("/dev/null"), "/dev/null: neither a file nor a folder");
+    EXPECT_EQ(find_models("run"), std::vector<fs::path>{"run"});
+}
+
+TEST_F(Models, APathHidesAnInstalledModelAndSaysSo) {
+    fs::create_directories("demo");
+    expect_part(fails("demo"),
+                "demo: a folder without config.json is no model (it holds nothing); "
+                "the installed model is ");
+    expect_part(fails("demo"), "whisper-demo");
+}
+
+TEST_F(Models, AModelOfAnOwner) {
+    make_model(models_ / "openai/whisper-new");
+    EXPECT_EQ(find_model("openai/whisper-new", "whisper"), models_ / "openai/whisper-new");
+    std::vector<std::string> names;
+    for (const InstalledModel& model : installed_models()) names.push_back(model.name);
+    EXPECT_EQ(names.front(), "openai/whisper-new");
+    expect_part(fails("openai/whisper-ne"), "did you mean 'openai/whisper-new'?");
+}
+
+TEST_F(Models, AnErrorHasBothReadingsAndTheWayOn) {
+    EXPECT_EQ(fails("small"),
+              "no model 'small': no file or folder ./small exists, and no model of "
+              "this name is installed; run: hark model get small (967 MB)");
+    expect_part(fails("whisper-small"), "; run: hark model get small (967 MB)");
+    expect_part(fails("openai/whisper-small"), "; run: hark model get small (967 MB)");
+    expect_part(fails("smal"), "; did you mean 'small'? run: hark model get small (967 MB)");
+    expect_part(fails("dem"), "; did you mean 'demo'?");
+    expect_part(fails("gpt2"), "; 'gpt2' is a model of another kind (gpt)");
+    expect_part(fails("gpt2", "gpt"), "; run: hark model get gpt2 (548 MB)");
+    expect_part(fails("xylophone"), "; run hark model list, or hark model get --list");
+    make_model(models_ / "whisper-small");
+    expect_part(fails("smal"), "; did you mean 'small'?");
+    EXPECT_EQ(fails("smal").find("hark model get"), std::string::npos);
+}
+
+TEST_F(Models, AFolderThatHoldsNoModelSaysWhatItHolds) {
+    fs::create_directories("x");
+    for (const char* name : {"g", "f", "e", "d", "c", "b", "a"})
+        test::write_text(fs::path("x") / name, "");
+    EXPECT_EQ(fails("./x"),
+              "./x: a folder without config.json is no model (it holds a, b, c, d, e, f, ...)");
+}
+
+TEST_F(Models, WithoutANameTheUsersDefaultOrTheWayOn) {
+    expect_part(fails(""), "no model is set; run: hark model get small (967 MB)");
+    expect_part(fails("", "gpt"), "no model is set; run: hark model get gpt2 (548 MB)");
+    make_model(models_ / "whisper-mine");
+    fs::create_directory_symlink("whisper-mine", models_ / "whisper-default");
+    EXPECT_EQ(find_model("", "whisper"), models_ / "whisper-default");
+    EXPECT_EQ(find_model("mine", "whisper"), models_ / "whisper-mine");
+    fs::remove_all(models_ / "whisper-mine");
+    expect_part(fails(""), "whisper-default: a link to a file that does not exist");
+}
+
+TEST_F(Models, XdgDataHomeIsObeyed) {
+    make_model(work_.path() / "data/hark/models/whisper-mine");
+    ::setenv("XDG_DATA_HOME", (work_.path() / "data").c_str(), 1);
+    EXPECT_EQ(find_model("mine", "whisper"), work_.path() / "data/hark/models/whisper-mine");
+    ::setenv("XDG_DATA_HOME", "relative", 1);  // ignored, as the XDG specification says
+    EXPECT_EQ(user_models(), models_);
+}
+
+TEST_F(Models, FoldersHaveNoDots) {
+    for (const fs::path& folder : model_folders())
+        EXPECT_EQ(folder, folder.lexically_normal()) << folder;
+}
+
+}  // namespace
+}  // namespace hark
