@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# On a machine with a network: does an official model, fetched by hark-model, understand a person?
+# Downloads an official model and compares its transcript of a recording with openai-whisper's. Needs a network.
 #
 #   usage: pipelines/verify-official.sh [--from URL] [--audio FILE --text TEXT] [NAME]
 #
 #   NAME            the model [tiny.en]
-#   --from URL      a mirror of Hugging Face to fetch it from
-#   --audio FILE    another recording than openai-whisper's jfk.flac, which is fetched from its
-#   --text TEXT     repository, and what is said in it
+#   --from URL      a mirror of Hugging Face to download it from
+#   --audio FILE    a recording, and its text; without them jfk.flac of openai-whisper's
+#   --text TEXT     repository, which is downloaded
 #
-# The words are compared with openai-whisper's, where python3 has it, or else with what is known to
-# be said. The exit status is 0 where they are the same.
+# The words are compared with openai-whisper's if python3 has it, else with the known text. The exit
+# status is 0 if they are the same.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 model="" audio="" text="" from=()
@@ -19,20 +19,20 @@ published='And so my fellow Americans ask not what your country can do for you a
 wrong() { echo "verify-official.sh: $*; try $0 --help" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case "$1" in
-        --from | --audio | --text) [ $# -ge 2 ] || wrong "$1: expected a value" ;;&
+        --from | --audio | --text) [ $# -ge 2 ] || wrong "$1 needs a value" ;;&
         --from) from=(--from "$2") && shift ;;
         --audio) audio="$2" && shift ;;
         --text) text="$2" && shift ;;
         --help | -h) show_help ;;
-        -*) wrong "'$1' is not one of its options" ;;
-        gpt*) wrong "'$1' is no Whisper model" ;;
-        *) [ -z "$model" ] || wrong "expected one NAME, found $model and $1"; model="$1" ;;
+        -*) wrong "unknown option '$1'" ;;
+        gpt*) wrong "'$1' is not a Whisper model" ;;
+        *) [ -z "$model" ] || wrong "more than one NAME (got $model and $1)"; model="$1" ;;
     esac
     shift
 done
-[ "${audio:+given}" = "${text:+given}" ] || wrong "expected --audio and --text together"
+[ "${audio:+given}" = "${text:+given}" ] || wrong "--audio and --text need each other"
 model="${model:-tiny.en}"
-[ -z "$audio" ] || [ -f "$audio" ] || wrong "$audio: there is no such recording"
+[ -z "$audio" ] || [ -f "$audio" ] || wrong "$audio: no such file"
 PATH="$PATH:$(cd "$(dirname "$0")/.." && pwd)/build/bin"
 command -v hark-model >/dev/null || {
     echo "verify-official.sh: the tools are not built: run pipelines/demo.sh first" >&2
@@ -45,10 +45,10 @@ folder="$(hark-model get "$model" "${from[@]}")"
 if [ -z "$audio" ]; then
     audio="$work/jfk.flac"
     curl -fsSL --retry 3 "$recording" -o "$audio" || {
-        echo "verify-official.sh: cannot fetch $recording; --audio FILE --text TEXT needs no other" >&2
+        echo "verify-official.sh: cannot download $recording; give --audio FILE --text TEXT instead" >&2
         exit 1
     }
-    text="$published" who="what is known to be said"
+    text="$published" who="the known text"
     if python3 -c 'import whisper' 2>/dev/null; then
         who="openai-whisper"
         text="$(python3 -c '
