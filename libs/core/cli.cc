@@ -74,6 +74,17 @@ std::string printable(std::string_view text) {
     return shown;
 }
 
+std::string shell_word(const std::string& text) {
+    const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+        return c >= 0x80 || std::isalnum(c) ||
+               std::string("_-./,:+@%=").find(c) != std::string::npos;
+    });
+    if (plain) return text;
+    std::string quoted = "'";
+    for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return quoted + "'";
+}
+
 void Console::say(const std::string& message) {
     std::fprintf(stderr, "%s: %s\n", tool_.c_str(), printable(message).c_str());
 }

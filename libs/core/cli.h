@@ -56,7 +56,8 @@ class Flags {
     // `none` unsets a value that has a default.
     Flag add(const char* name, std::optional<double>& value, const char* help, double min,
              double max);
-    // A list given as one argument, separated by commas.
+    // A list given as one argument, separated by commas. `none` empties a list of numbers that has
+    // a default.
     Flag add(const char* name, std::vector<double>& value, const char* help, double min,
              double max);
     Flag add(const char* name, std::vector<std::string>& value, const char* help);
@@ -84,6 +85,9 @@ class Flags {
 // Returns `text` with control bytes and bytes that are not UTF-8 escaped, and the middle of a long
 // text left out: for messages on a terminal.
 std::string printable(std::string_view text);
+
+// Returns `text` as one word of a shell's command line, quoted if it needs to be.
+std::string shell_word(const std::string& text);
 
 // What a running tool says on stderr. A run that reported an error ends with exit status 1.
 class Console {

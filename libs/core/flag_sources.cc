@@ -58,6 +58,20 @@ std::string in_capitals(std::string text) {
     return text;
 }
 
+// Returns the arguments, with `--name=` as two of them: Boost refuses an empty text after `=`.
+std::vector<std::string> split_empty_values(int argc, char** argv) {
+    std::vector<std::string> words;
+    bool flags = true;  // until `--`
+    for (std::string word : std::span(argv, static_cast<size_t>(argc)).subspan(1)) {
+        flags = flags && word != "--";
+        const bool empty = flags && word.starts_with("--") && word.find('=') == word.size() - 1;
+        if (empty) word.pop_back();
+        words.push_back(word);
+        if (empty) words.emplace_back();
+    }
+    return words;
+}
+
 }  // namespace
 
 Flags::Impl::Entry* Flags::Impl::find(const std::string& name) {
@@ -137,7 +151,7 @@ Flags::Impl::Values Flags::Impl::read_command_line(int argc, char** argv) {
     Values values;
     std::vector<std::string> arguments;
     try {
-        po::command_line_parser parser(argc, argv);
+        po::command_line_parser parser(split_empty_values(argc, argv));
         // No abbreviations: a misspelt or shortened flag is an error, never a guess.
         parser.options(known).positional(positions).style(po::command_line_style::unix_style &
                                                           ~po::command_line_style::allow_guessing);

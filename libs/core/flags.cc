@@ -135,12 +135,15 @@ Flag Flags::add(const char* name, std::optional<double>& value, const char* help
 
 Flag Flags::add(const char* name, std::vector<double>& value, const char* help, double min,
                 double max) {
+    const bool has_default = !value.empty();
     return impl_->add(name, joined(value, ",", number_text), help,
                       [=, &value](const std::string& text) {
                           std::vector<double> numbers;
-                          for (const std::string& part : split_commas(text))
-                              numbers.push_back(parse_number(part, min, max));
-                          require(!numbers.empty(), "expected at least one number");
+                          const bool none = has_default && text == "none";
+                          if (!none)
+                              for (const std::string& part : split_commas(text))
+                                  numbers.push_back(parse_number(part, min, max));
+                          require(none || !numbers.empty(), "expected at least one number");
                           value = numbers;
                       });
 }

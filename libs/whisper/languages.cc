@@ -48,6 +48,23 @@ constexpr Language kAliases[] = {
 
 }  // namespace
 
+std::vector<std::string> language_names(const std::string& code) {
+    std::vector<std::string> names = {code};
+    const auto add = [&](std::string_view name) {
+        names.emplace_back(name);
+        bool begins = true;  // of a word
+        for (char& c : names.back()) {
+            if (begins && c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+            begins = c == ' ';
+        }
+    };
+    for (const Language& language : kLanguages)
+        if (language.code == code) add(language.name);
+    for (const Language& language : kAliases)
+        if (language.code == code) add(language.name);
+    return names;
+}
+
 std::vector<std::string> language_codes() {
     std::vector<std::string> codes;
     for (const Language& language : kLanguages) codes.emplace_back(language.code);

@@ -36,34 +36,37 @@ void check_live(const TranscribeOptions& options, const OutputOptions& output) {
     const auto excludes = [](bool given, const char* flag, const char* why) {
         require_usage(!given, "--live: ", flag, " ", why);
     };
-    const char* kAtOnce = "is for recordings that are there as a whole";
-    const char* kSubtitles = "shapes subtitles, and there are none";
+    const char* kWhole = "needs whole recordings";
+    const char* kSubtitles = "is for subtitles, which --live does not write";
+    const char* kNoEffect = "has no effect";
     for (const std::string& format : output.formats)
         require_usage(format == "jsonl" || format == "text",
-                      "--live: expected --format jsonl or text, found '", format, "'");
-    require_usage(output.formats.size() == 1, "--live: expected one --format, found ",
+                      "--live: expected --format jsonl or text, got '", format, "'");
+    require_usage(output.formats.size() == 1, "--live: expected one --format, got ",
                   output.formats.size());
     const SubtitleLayout& layout = output.layout;
     excludes(layout.max_line_width > 0, "--max-line-width", kSubtitles);
     excludes(layout.max_line_count > 0, "--max-line-count", kSubtitles);
     excludes(layout.max_words_per_line > 0, "--max-words-per-line", kSubtitles);
     excludes(layout.highlight_words, "--highlight-words", kSubtitles);
-    excludes(!output.directory.empty(), "--output-dir", kAtOnce);
-    excludes(!output.summary.empty(), "--summary", kAtOnce);
-    excludes(!options.clips.empty(), "--clip", kAtOnce);
-    excludes(options.batch != 0, "--batch", kAtOnce);
-    excludes(options.windows != standard.windows, "--windows independent", kAtOnce);
-    excludes(options.language_windows != 1, "--language-windows", kAtOnce);
+    excludes(!output.directory.empty(), "--output-dir", kWhole);
+    excludes(!output.summary.empty(), "--summary", kWhole);
+    excludes(!options.clips.empty(), "--clip", kWhole);
+    excludes(options.batch_size != 0, "--batch-size", kWhole);
+    excludes(options.windows != standard.windows, "--windows independent", kWhole);
+    excludes(options.language_windows != 1, "--language-windows", kWhole);
     excludes(options.language_threshold != standard.language_threshold, "--language-threshold",
-             "is for --language-windows, and there are none");
-    excludes(options.vad, "--vad", "finds speech seconds after it is spoken");
-    excludes(options.no_timestamps, "--no-timestamps", "leaves no segments to end");
-    excludes(!options.prefix.empty(), "--prefix", "would begin every hearing of the same sound");
-    excludes(!options.draft_model.empty(), "--draft-model", "is not used");
-    excludes(options.draft_tokens != standard.draft_tokens, "--draft-tokens", "is not used");
+             "needs --language-windows");
+    excludes(options.vad, "--vad", "finds speech only seconds after it was spoken");
+    excludes(options.task == "detect", "--task detect", kWhole);
+    excludes(!options.timestamps, "--no-timestamps", "would leave no segment to end");
+    excludes(!options.prefix.empty(), "--prefix", "would begin each attempt at the same sound");
+    excludes(!options.draft_model.empty(), "--draft-model", kNoEffect);
+    excludes(options.draft_tokens != standard.draft_tokens, "--draft-tokens", kNoEffect);
     excludes(options.words.hallucination_silence.has_value(), "--hallucination-silence-threshold",
-             "is not used");
-    excludes(options.words.timestamps, "--word-timestamps", "says nothing more: words have times");
+             kNoEffect);
+    excludes(options.words.timestamps, "--word-timestamps",
+             "has no effect: words always have times");
 }
 
 LiveSession::LiveSession(Context& ctx, const Model& model, const Tokenizer& tokenizer,
@@ -85,8 +88,8 @@ int64_t LiveSession::Recording::begin() const {
 void LiveSession::add(const Chunk& chunk) {
     const std::string& where = chunk.document.where;
     require(!speech_of(chunk.document), where,
-            ": the stream has been through vad, whose regions come seconds after the speech; "
-            "--live needs one that has not");
+            ": the stream has been through vad, which finds speech only seconds after it was "
+            "spoken; leave out vad with --live");
     if (!now_) {
         now_.emplace();
         now_->id = chunk.recording;
@@ -95,7 +98,7 @@ void LiveSession::add(const Chunk& chunk) {
         if (!loop_options_.carry_initial_prompt) now_->said = loop_options_.initial_prompt;
     }
     require(now_->id == chunk.recording, where, ": recording '", chunk.recording,
-            "' comes before '", now_->id, "' has ended; --live takes one after another");
+            "' starts before '", now_->id, "' has ended; --live takes one at a time");
     const int64_t before = now_->end();
     now_->mel.add(chunk, window_.dim(2));
     warn_of(chunk, now_->end() - before);
@@ -107,9 +110,8 @@ void LiveSession::add(const Chunk& chunk) {
 void LiveSession::warn_of(const Chunk& chunk, int64_t frames) {
     if (warned_ || chunk.last || frames <= kLongChunk || !listener_.warn) return;
     warned_ = true;
-    listener_.warn(concat(chunk.document.where, ": the sound comes in pieces of ",
-                          seconds_of(frames),
-                          " s, and the words come as late; mel --chunk 1 makes them short"));
+    listener_.warn(concat(chunk.document.where, ": chunks of ", seconds_of(frames),
+                          " s delay the text as long; use mel --chunk 1"));
 }
 
 bool LiveSession::has_room() const {
@@ -172,7 +174,7 @@ std::optional<std::vector<LiveWord>> LiveSession::words_until(int64_t end, bool 
 }
 
 std::optional<DecodingResult> LiveSession::decode(bool must) {
-    const size_t attempts = must ? options_.temperature.size() : 1;
+    const size_t attempts = must ? options_.temperatures().size() : 1;
     DecodingResult result;
     for (size_t attempt = 0; attempt < attempts; ++attempt) {
         result = decode_at(attempt);
@@ -186,7 +188,7 @@ DecodingResult LiveSession::decode_at(size_t attempt) {
     WindowTask task;
     task.prompt = prompt_behind(loop_options_, now_->said);
     task.language = now_->info.language;
-    task.temperature = options_.temperature[attempt];
+    task.temperature = options_.temperatures()[attempt];
     task.seed = options_.window_seed(now_->begin(), attempt);
     decoder_.start({&task, 1});
     for (;;)
@@ -217,7 +219,7 @@ void LiveSession::give_out() {
         if (listener_.final) listener_.final(now.info, segment);
     }
     const std::string left = now.text.take_left();
-    if (!left.empty() && !options_.no_previous_text) {
+    if (!left.empty() && options_.previous_text) {
         const std::vector<int32_t> tokens = tokenizer_.encode(left);
         now.said.insert(now.said.end(), tokens.begin(), tokens.end());
         const ptrdiff_t most = kPromptTokens;

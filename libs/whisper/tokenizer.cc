@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/suggest.h"
 #include "text/bpe_builder.h"
 #include "text/regex.h"
 #include "text/utf8.h"
@@ -168,10 +169,15 @@ std::vector<int32_t> Tokenizer::sot_sequence(const std::string& language, Task t
 int32_t Tokenizer::language_token(const std::string& language) const {
     const auto found = special_.languages.find(language);
     if (found != special_.languages.end()) return found->second;
-    std::string known;
-    for (const auto& [code, id] : special_.languages) known += (known.empty() ? "" : " ") + code;
-    fail("the model does not know the language '", language,
-         "'; it knows: ", known.empty() ? "en" : known);
+    std::string codes;
+    std::vector<std::string> known;
+    for (const auto& [code, id] : special_.languages) {
+        codes += (codes.empty() ? "" : " ") + code;
+        for (const std::string& name : language_names(code)) known.push_back(name);
+    }
+    const std::string hint = did_you_mean(language, known);
+    fail("this model does not know the language '", language, "'",
+         hint.empty() ? concat("; it knows ", codes.empty() ? "en" : codes) : hint);
 }
 
 std::vector<int32_t> Tokenizer::non_speech_tokens() const {

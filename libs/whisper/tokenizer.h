@@ -56,7 +56,8 @@ class Tokenizer {
 
     // <|startoftranscript|>, and for a multilingual model the language and the task.
     std::vector<int32_t> sot_sequence(const std::string& language, Task task) const;
-    // The language's token; throws Error that lists the model's languages.
+    // The language's token; throws Error that names the nearest of the model's languages, or all
+    // codes if none is near.
     int32_t language_token(const std::string& language) const;
 
     // Tokens that never stand for speech: brackets, notes, dashes, and the first of " -" and " '".

@@ -7,6 +7,7 @@
 #include "kernels/gpu_limits.h"
 #include "kernels/parallel.h"
 #include "kernels/transfer.h"
+#include "whisper/language_detection.h"
 
 namespace hark::whisper {
 namespace {
@@ -30,29 +31,29 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
     const int64_t rows =
         std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size);
     // Where the number is left open it is one for which keys and values are kept.
-    const Keep keep = keep_of(options.batch, options.beam_size);
+    const Keep keep = keep_of(options.batch_size, options.beam_size);
     int64_t window = window_bytes(model, rows, keep, ctx.device);
     if (draft) window += window_bytes(*draft, 1, Keep::key_values, ctx.device);
     if (!ctx.on_cuda()) {
-        if (options.batch > 0) return options.batch;
+        if (options.batch_size > 0) return options.batch_size;
         return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
     }
     // A fifth is left for what is computed on the way.
     const auto free = static_cast<int64_t>(cuda_ops().free_memory(ctx));
     const int64_t fit = free / 5 * 4 / window;
-    require(fit > 0 && fit >= options.batch, "out of GPU memory: a --batch of ",
-            std::max<int64_t>(options.batch, 1), " needs ",
-            (std::max<int64_t>(options.batch, 1) * window) >> 20,
+    require(fit > 0 && fit >= options.batch_size, "out of GPU memory: --batch-size ",
+            std::max<int64_t>(options.batch_size, 1), " needs ",
+            (std::max<int64_t>(options.batch_size, 1) * window) >> 20,
             " MiB for what is kept of its windows, found ", free >> 20, " MiB free",
-            memory_advice(options.batch, fit));
-    return options.batch > 0 ? options.batch : std::min(fit, kMostWindowsOnGpu);
+            memory_advice(options.batch_size, fit));
+    return options.batch_size > 0 ? options.batch_size : std::min(fit, kMostWindowsOnGpu);
 }
 
 }  // namespace
 
 std::string memory_advice(int64_t windows, int64_t most) {
     const bool other_kind = windows > kFewWindows && most <= kFewWindows;
-    if (most > 0 && !other_kind) return concat("; give --batch ", most, " or less");
+    if (most > 0 && !other_kind) return concat("; use --batch-size ", most, " or less");
     return "; a smaller model takes less, or --dtype int8";
 }
 
@@ -62,6 +63,7 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       model_(model),
       tokenizer_(tokenizer),
       options_(options),
+      temperatures_(options.temperatures()),
       listener_(std::move(listener)),
       decoder_(ctx, model, tokenizer, options.decoding(tokenizer),
                batch_of(ctx, options, model, draft), draft),
@@ -126,7 +128,9 @@ bool Transcriber::claim(int64_t slot) {
         std::optional<Transcription::Work> work = recording->next();
         if (!work) continue;
         if (recording->info.language.empty())
-            recording->info.language = detect_language(slot, recording->mel());
+            recording->info.language =
+                detect_language(decoder_, slot, recording->mel(), windows_.slice(0, 1), options_)
+                    .code;
         busy_[static_cast<size_t>(slot)] = {recording.get(), std::move(*work),
                                             recording->info.language, 0};
         return true;
@@ -165,38 +169,16 @@ WindowTask Transcriber::task_of(int64_t slot) const {
     task.slot = slot;
     task.prompt = busy.work.prompt;
     task.language = busy.language;
-    task.temperature = options_.temperature[busy.attempt];
+    task.temperature = temperatures_[busy.attempt];
     task.seed = options_.window_seed(busy.work.seek, busy.attempt);
     return task;
-}
-
-// The first window is heard as the reference hears it, with silence behind the recording's end.
-// Several: source faster-whisper 1.2.1, transcribe.py, detect_language.
-std::string Transcriber::detect_language(int64_t slot, const MelRecording& mel) {
-    std::vector<std::pair<std::string, int64_t>> votes;  // in the order they were heard
-    for (int64_t i = 0; i < options_.language_windows; ++i) {
-        const int64_t seek = i * kWindowFrames;
-        if (i > 0 && seek >= mel.content_frames()) break;
-        mel.listening_window(seek, window(0));
-        decoder_.encode({&slot, 1}, windows_.slice(0, 1), WindowDecoder::Purpose::detect_language);
-        double probability = 0;
-        const std::string language = decoder_.likeliest_language(slot, &probability);
-        if (probability > options_.language_threshold) return language;
-        auto vote = std::find_if(votes.begin(), votes.end(),
-                                 [&](const auto& other) { return other.first == language; });
-        if (vote == votes.end()) vote = votes.insert(votes.end(), {language, 0});
-        ++vote->second;
-    }
-    return std::max_element(votes.begin(), votes.end(),
-                            [](const auto& a, const auto& b) { return a.second < b.second; })
-        ->first;
 }
 
 void Transcriber::finish(int64_t slot, const DecodingResult& result) {
     Busy& busy = busy_[static_cast<size_t>(slot)];
     const Attempt attempt{busy.work.seek, result, rejection(result, options_.thresholds)};
     if (listener_.attempt) listener_.attempt(attempt);
-    if (attempt.rejection != Rejection::none && busy.attempt + 1 < options_.temperature.size()) {
+    if (attempt.rejection != Rejection::none && busy.attempt + 1 < temperatures_.size()) {
         ++busy.attempt;
         waiting_.push_back(slot);
         return;

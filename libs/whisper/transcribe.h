@@ -69,7 +69,6 @@ class Transcriber {
     std::span<float> window(int64_t i) const;  // of windows_
     void start_waiting();
     WindowTask task_of(int64_t slot) const;
-    std::string detect_language(int64_t slot, const MelRecording& mel);
     void finish(int64_t slot, const DecodingResult& result);
     // `moved_on`: a window has ended, so that there is progress to tell of.
     void give_out(bool moved_on);
@@ -78,6 +77,7 @@ class Transcriber {
     const Model& model_;
     const Tokenizer& tokenizer_;
     TranscribeOptions options_;
+    std::vector<double> temperatures_;  // of the attempts at a window
     Listener listener_;
     WindowDecoder decoder_;
     LoopOptions loop_options_;

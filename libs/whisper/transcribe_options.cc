@@ -31,9 +31,9 @@ std::vector<int32_t> parse_suppressed(const std::string& list, const Tokenizer* 
         } catch (const std::exception&) {
         }
         require_usage(read == part.size() && id >= -1 && id < INT32_MAX,
-                      "--suppress-tokens: expected token ids, or -1 for those that are no speech, "
-                      "found '",
-                      part, "'");
+                      "--suppress-tokens: expected token ids, or -1 for those that are not "
+                      "speech (got '",
+                      part, "')");
         if (!tokenizer) continue;
         if (id >= 0) ids.push_back(static_cast<int32_t>(id));
         if (id >= 0) continue;
@@ -46,131 +46,173 @@ std::vector<int32_t> parse_suppressed(const std::string& list, const Tokenizer* 
 }  // namespace
 
 void TranscribeOptions::flags(Flags& flags) {
-    flags.add("task", task, {"transcribe", "translate"},
-              "TASK write down what is said, or its English translation");
-    flags.add("language", language,
-              "CODE|NAME language spoken (de, German, ...), or auto: detect it");
-    flags.add("language-windows", language_windows,
-              "N windows of 30 s that detection reads: the first that is sure enough decides, "
-              "else most of them",
-              1, 1000);
-    flags.add("language-threshold", language_threshold,
-              "P probability from which a window is sure of its language", 0, 1);
-    flags.add_switch("multilingual", multilingual, "detect the language of every window");
-    flags.add(
-        "temperature", temperature,
-        "T,T,... temperatures of sampling: a window that fails a threshold is decoded again at "
-        "the next one",
-        0, 100);
-    flags.add("beam-size", beam_size, "N beams at temperature 0; 1: greedy", 1, 64);
-    flags.add("patience", patience,
-              "F times the beams is how many sequences must have ended before the search does",
-              0.01, 100);
-    flags.add("length-penalty", length_penalty,
-              "ALPHA ranks candidates by the length penalty of Wu et al. (0 to 1), not by their "
-              "mean log probability",
-              0, 1);
-    flags.add("best-of", best_of, "N candidates sampled at temperatures above 0", 1, 64);
-    flags.add("seed", seed, "N seed of the random numbers used above temperature 0", 0, INT64_MAX);
-    flags.add("repetition-penalty", repetition_penalty,
-              "R makes tokens of a window's text so far less likely; 1: does not", 0.01, 100);
-    flags.add("no-repeat-ngram", no_repeat_ngram,
-              "N tokens in a row never come twice in a window; 0: they may", 0, 448);
-    flags.add("suppress-tokens", suppress_tokens,
-              "ID,ID,... tokens never written, special tokens too; -1 stands for all that are no "
-              "speech, such as brackets and notes; empty: none, not even special tokens");
-    flags.add("suppress-regex", suppress_regex,
-              "PATTERN tokens whose text matches it whole are never written");
-    flags.add_switch(
-        "vad", vad,
-        "transcribe only what is speech by the built-in detector; a stream through the "
-        "vad tool says so itself");
-    flags.add("windows", windows, {"sequential", "independent"},
-              "MODE sequential: each window after the one before, as the reference does; "
-              "independent: cut at pauses, decoded side by side, without the text before");
-    flags.add_switch("no-timestamps", no_timestamps,
-                     "decode without timestamp tokens: a segment is a whole window");
-    flags.add(
-        "clip", clips,
-        "START,END,... seconds: transcribe only these parts, in this order; a last START without "
-        "END goes to the recording's end",
-        0, 1e9);
-    flags.add("initial-prompt", initial_prompt,
-              "TEXT that the model takes to come before the first window: names, spelling, style");
-    flags.add_switch("carry-initial-prompt", carry_initial_prompt,
-                     "put the initial prompt before every window");
-    flags.add("hotwords", hotwords, "TEXT words to expect, put before every window's prompt");
-    flags.add("sample-len", sample_len,
-              "N tokens per window at most; 0: half of the model's context (224)", 0,
-              kMaxTextContext);
-    flags.add("max-initial-timestamp", max_initial_timestamp,
-              "SECONDS latest start of a window's first segment; none or 0: any", 0, 30);
-    flags.add("prefix", prefix, "TEXT that the speech of every window begins with; not written");
-    flags.add_switch("no-previous-text", no_previous_text,
-                     "do not prompt a window with the text before it");
-    flags.add("compression-ratio-threshold", thresholds.compression_ratio,
-              "RATIO a window whose text compresses better than this repeats itself: it has "
-              "failed; none: it has not",
-              0, 1e9);
-    flags.add("max-repeats", thresholds.max_repeats,
-              "N a window that says the same words more often than this in a row has failed, and "
-              "its text prompts no other; 0: it has not",
-              0, 224);
-    flags.add("logprob-threshold", thresholds.logprob,
-              "P a window whose mean log probability per token is below this has failed; none: it "
-              "has not",
-              -1e9, 0);
-    flags.add("no-speech-threshold", thresholds.no_speech,
-              "P a window that is below --logprob-threshold is not decoded again but taken for "
-              "silence if its probability of no speech is above this; none: it is not",
-              0, 1);
+    input_flags(flags);
+    flags.section("Language");
+    language_flags(flags);
+    flags.section("Decoding");
+    search_flags(flags);
+    token_flags(flags);
+    prompt_flags(flags);
+    flags.section("Windows");
+    window_flags(flags);
+    flags.section("Thresholds");
+    threshold_flags(flags);
     words.flags(flags);
-    flags.add_name(
-        "draft-model", draft_model,
-        "NAME smaller model with the same vocabulary that guesses tokens; the text stays the "
-        "model's own");
-    flags.add("draft-tokens", draft_tokens, "N tokens that the draft model guesses at a time", 1,
+}
+
+void TranscribeOptions::language_flags(Flags& flags) {
+    flags.add("language,l", language, "CODE|NAME spoken language (de, German), or auto")
+        .essential()
+        .details("auto uses the first 30 s of each recording");
+    flags.add("task", task, {"transcribe", "translate", "detect"}, "TASK to do")
+        .essential()
+        .details(
+            "translate writes English. detect writes each recording's language and its "
+            "probability, and no text");
+    flags
+        .add("language-windows", language_windows, "N windows of 30 s to detect the language in", 1,
+             1000)
+        .details(
+            "The first window above --language-threshold decides, or else the language of most "
+            "windows");
+    flags.add("language-threshold", language_threshold,
+              "P probability above which one window decides on the language", 0, 1);
+    flags.add_switch("multilingual", multilingual, "detect the language of each window");
+}
+
+void TranscribeOptions::search_flags(Flags& flags) {
+    flags.add("temperature", temperature, "T sampling temperature; 0: the likeliest tokens", 0,
+              100);
+    flags
+        .add("fallback-temperatures", fallback_temperatures,
+             "T,T,... for windows that fail a threshold, in turn; or none", 0, 100)
+        .details(
+            "Temperatures that are not above --temperature are left out. If all fail, the last "
+            "text is kept");
+    flags.add("beam-size", beam_size, "N beams at temperature 0; 1: greedy", 1, 64).essential();
+    flags.add("patience", patience, "F times --beam-size finished sequences end the search", 0.01,
+              100);
+    flags.add("length-penalty", length_penalty, "ALPHA length penalty that ranks candidates", 0, 1)
+        .details("From 0 to 1 (Wu et al.). Without it, their mean log probability ranks them");
+    flags.add("best-of", best_of, "N candidates sampled above temperature 0", 1, 64);
+    flags.add("seed", seed, "N seed of the random numbers above temperature 0", 0, INT64_MAX);
+    flags.add_name("draft-model", draft_model, "MODEL smaller model that proposes tokens")
+        .completes(Completes::model)
+        .details(
+            "It needs the same vocabulary. The text does not change: the model keeps the tokens "
+            "that it would have chosen itself");
+    flags.add("draft-tokens", draft_tokens, "N tokens that the draft model proposes at once", 1,
               kFewQueries - 1);
-    flags.add("batch", batch,
-              "N windows of different recordings decoded side by side; 0: as many as memory "
-              "allows, up to 8, on a GPU up to 32; more than 32 there keep less of a window and "
-              "sum in another order",
-              0, 1024);
+}
+
+void TranscribeOptions::token_flags(Flags& flags) {
+    flags.add_switch("timestamps", timestamps, "predict timestamps; else a segment is a window");
+    flags
+        .add("max-initial-timestamp", max_initial_timestamp,
+             "SECONDS latest start of a window's first segment; or none", 0, 30)
+        .details("0 means none too");
+    flags.add("sample-len", sample_len, "N tokens per window at most; 0: half the model's context",
+              0, kMaxTextContext);
+    flags
+        .add("suppress-tokens", suppress_tokens,
+             "ID,ID,... tokens never written; -1: brackets, notes, ...")
+        .details(
+            "-1 stands for all tokens that are not speech. Special tokens are never written "
+            "either, unless the list is empty");
+    flags.add("suppress-regex", suppress_regex, "PATTERN that matches tokens never written")
+        .details("A regular expression (PCRE2) that matches a token's whole text");
+    flags.add("repetition-penalty", repetition_penalty,
+              "R above 1: tokens of a window's text get less likely", 0.01, 100);
+    flags.add("no-repeat-ngram", no_repeat_ngram,
+              "N tokens in a row never come twice in a window; 0: off", 0, 448);
+}
+
+void TranscribeOptions::prompt_flags(Flags& flags) {
+    flags.add("initial-prompt,p", initial_prompt, "TEXT before the first window: names, spelling")
+        .essential()
+        .details("The model takes it for the text before the recording");
+    flags.add_switch("carry-initial-prompt", carry_initial_prompt,
+                     "put the initial prompt before each window");
+    flags.add_switch("previous-text", previous_text, "prompt each window with the text before it");
+    flags.add("hotwords", hotwords, "TEXT words to expect, before each window's prompt");
+    flags.add("prefix", prefix, "TEXT that each window's speech begins with; not written");
+}
+
+void TranscribeOptions::input_flags(Flags& flags) {
+    flags.add("clip", clips, "START,END,... seconds to transcribe, in this order", 0, 1e9)
+        .essential()
+        .details("A last START without END means up to the recording's end");
+    flags.add_switch("vad", vad, "transcribe only speech (built-in detector)")
+        .essential()
+        .details("A stream that has been through the vad tool needs no flag");
+}
+
+void TranscribeOptions::window_flags(Flags& flags) {
+    flags.add("windows", windows, {"sequential", "independent"}, "MODE of cutting into windows")
+        .details(
+            "sequential: each window begins where the last segment before it ends, as in "
+            "openai-whisper. independent: recordings are cut at pauses, and windows are decoded "
+            "in parallel, without the text before them");
+    flags
+        .add("batch-size", batch_size, "N windows decoded in parallel; 0: as memory allows", 0,
+             1024)
+        .details(
+            "0 means up to 8 on a CPU and 32 on a GPU. Above 32 on a GPU, a window takes less "
+            "memory and rounds differently");
+}
+
+void TranscribeOptions::threshold_flags(Flags& flags) {
+    flags
+        .add("compression-ratio-threshold", thresholds.compression_ratio,
+             "RATIO of zlib above which a window's text fails; or none", 0, 1e9)
+        .details("Such a text repeats itself");
+    flags
+        .add("logprob-threshold", thresholds.logprob,
+             "P mean log probability per token below which a text fails", -1e9, 0)
+        .details("`none`: no text fails by it");
+    flags
+        .add("no-speech-threshold", thresholds.no_speech,
+             "P of no speech above which a failed window is silence", 0, 1)
+        .details(
+            "It holds for windows that fail --logprob-threshold; they are not decoded again. "
+            "`none`: no window is silence");
+    flags
+        .add("max-repeats", thresholds.max_repeats,
+             "N times in a row that the same words may come; 0: any", 0, 224)
+        .details("A window that repeats more fails, and its text prompts no other window");
+}
+
+std::vector<double> TranscribeOptions::temperatures() const {
+    std::vector<double> all = {temperature};
+    for (const double fallback : fallback_temperatures)
+        if (fallback > temperature) all.push_back(fallback);
+    return all;
 }
 
 bool TranscribeOptions::samples() const {
-    return *std::max_element(temperature.begin(), temperature.end()) > 0;
+    const std::vector<double> all = temperatures();
+    return *std::max_element(all.begin(), all.end()) > 0;
 }
 
 void TranscribeOptions::check() const {
+    const TranscribeOptions standard;
+    check_search(standard);
     require_usage(!carry_initial_prompt || !strip(initial_prompt).empty(),
                   "--carry-initial-prompt: needs --initial-prompt");
-    require_usage(samples() || best_of == TranscribeOptions().best_of,
-                  "--best-of: candidates are sampled above temperature 0 only");
-    require_usage(samples() || seed == 0, "--seed: nothing is drawn at temperature 0");
-    require_usage(!length_penalty || beam_size > 1 || samples(),
-                  "--length-penalty: ranks beams or samples, and there are none");
-    require_usage(draft_tokens == TranscribeOptions().draft_tokens || !draft_model.empty(),
-                  "--draft-tokens: needs --draft-model");
-    require_usage(
-        language_threshold == TranscribeOptions().language_threshold || language_windows > 1,
-        "--language-threshold: needs --language-windows above 1");
-    require_usage(patience == 1 || beam_size > 1, "--patience: needs --beam-size above 1");
-    require_usage(beam_size == 1 || temperature.front() == 0,
-                  "--beam-size: beams are searched at temperature 0, the first temperature is ",
-                  temperature.front());
-    require_usage(draft_model.empty() || (beam_size == 1 && temperature.front() == 0),
-                  "--draft-model: guesses for greedy decoding only (--beam-size 1, temperature 0)");
-    require_usage(!multilingual || language == "auto",
-                  "--multilingual: detects the language, --language ", language, " names it");
+    require_usage(language_threshold == standard.language_threshold || language_windows > 1,
+                  "--language-threshold: needs --language-windows above 1");
+    require_usage(!multilingual || language == "auto", "--multilingual: contradicts --language ",
+                  language, "; leave one out");
     require_usage(language_windows == 1 || language == "auto",
-                  "--language-windows: nothing is to be detected with --language ", language);
-    require_usage(windows == "sequential" || !carry_initial_prompt,
-                  "--windows independent: every window begins with the initial prompt, "
-                  "--carry-initial-prompt says nothing more");
-    require_usage(windows == "sequential" || !no_previous_text,
-                  "--windows independent: takes no previous text, --no-previous-text says nothing "
-                  "more");
+                  "--language-windows: contradicts --language ", language, "; leave one out");
+    const bool independent = windows == "independent";
+    require_usage(!independent || !carry_initial_prompt,
+                  "--carry-initial-prompt: has no effect with --windows independent, where each "
+                  "window begins with the initial prompt");
+    require_usage(!independent || previous_text,
+                  "--no-previous-text: has no effect with --windows independent, where windows "
+                  "have no previous text");
+    if (task == "detect") check_detect();
     words.check();
     parse_suppressed(suppress_tokens, nullptr);
     try {
@@ -178,6 +220,33 @@ void TranscribeOptions::check() const {
     } catch (const Error& error) {
         throw UsageError(concat("--suppress-regex: ", error.what()));
     }
+}
+
+void TranscribeOptions::check_search(const TranscribeOptions& standard) const {
+    require_usage(samples() || best_of == standard.best_of,
+                  "--best-of: samples above temperature 0, and no temperature is");
+    require_usage(samples() || seed == 0,
+                  "--seed: has an effect above temperature 0, and no temperature is");
+    require_usage(!length_penalty || beam_size > 1 || samples(),
+                  "--length-penalty: needs --beam-size above 1 or a temperature above 0");
+    require_usage(patience == 1 || beam_size > 1, "--patience: needs --beam-size above 1");
+    require_usage(beam_size == 1 || temperature == 0, "--beam-size: needs --temperature 0 (got ",
+                  temperature, ")");
+    require_usage(draft_tokens == standard.draft_tokens || !draft_model.empty(),
+                  "--draft-tokens: needs --draft-model");
+    require_usage(draft_model.empty() || (beam_size == 1 && temperature == 0),
+                  "--draft-model: needs --beam-size 1 and --temperature 0");
+}
+
+void TranscribeOptions::check_detect() const {
+    const auto excludes = [](bool given, const char* flag) {
+        require_usage(!given, "--task detect: writes no text; leave out ", flag);
+    };
+    require_usage(language == "auto", "--task detect: contradicts --language ", language,
+                  "; leave one out");
+    excludes(multilingual, "--multilingual");
+    excludes(words.timestamps, "--word-timestamps");
+    excludes(!draft_model.empty(), "--draft-model");
 }
 
 Route TranscribeOptions::route(MelRecording& mel, LoopOptions loop) const {
@@ -210,7 +279,7 @@ Route TranscribeOptions::route(MelRecording& mel, LoopOptions loop) const {
 DecodingOptions TranscribeOptions::decoding(const Tokenizer& tokenizer) const {
     DecodingOptions options;
     options.task = task == "translate" ? Task::translate : Task::transcribe;
-    options.timestamps = !no_timestamps;
+    options.timestamps = timestamps;
     options.best_of = samples() ? best_of : 1;
     options.beam_size = beam_size;
     options.patience = patience;
@@ -236,7 +305,7 @@ LoopOptions TranscribeOptions::loop(const Tokenizer& tokenizer, size_t max_promp
     options.hotwords = encoded(tokenizer, hotwords);
     options.max_prompt = max_prompt;
     options.carry_initial_prompt = carry_initial_prompt;
-    options.previous_text = !no_previous_text;
+    options.previous_text = previous_text;
     options.clips = clips;
     options.thresholds = thresholds;
     options.hallucination_silence = words.hallucination_silence;
@@ -247,15 +316,16 @@ std::string TranscribeOptions::language_for(const Tokenizer& tokenizer,
                                             const LoopOptions& loop) const {
     const size_t fixed =
         loop.hotwords.size() + (loop.carry_initial_prompt ? loop.initial_prompt.size() : 0);
-    require(loop.hotwords.empty() || fixed <= loop.max_prompt, "--hotwords: a prompt holds ",
-            loop.max_prompt, " tokens, the hotwords ",
-            loop.carry_initial_prompt ? "and the carried prompt " : "", "take ", fixed);
+    require(loop.hotwords.empty() || fixed <= loop.max_prompt, "--hotwords",
+            loop.carry_initial_prompt ? " and the carried --initial-prompt" : "",
+            ": too long for a prompt (got ", fixed, " tokens, expected ", loop.max_prompt,
+            " at most)");
     const bool known = tokenizer.special().multilingual;
     const std::string code = language_code(language);
-    require(known || code == "auto" || code == "en",
-            "this model is English-only: it has no --language ", language);
-    require(known || task == "transcribe", "this model is English-only: it cannot translate");
-    require(known || (!multilingual && language_windows == 1),
+    require(known || code == "auto" || code == "en", "--language ", language,
+            ": this model is English-only");
+    require(known || task != "translate", "this model is English-only: it cannot translate");
+    require(known || (!multilingual && language_windows == 1 && task != "detect"),
             "this model is English-only: it cannot detect languages");
     if (!known) return "en";
     if (code == "auto") return "";

@@ -19,7 +19,8 @@ struct TranscribeOptions {
     int64_t language_windows = 1;
     double language_threshold = 0.5;
     bool multilingual = false;
-    std::vector<double> temperature = {0, 0.2, 0.4, 0.6, 0.8, 1};
+    double temperature = 0;
+    std::vector<double> fallback_temperatures = {0.2, 0.4, 0.6, 0.8, 1};
     int64_t beam_size = 1;
     double patience = 1;
     std::optional<double> length_penalty;
@@ -30,24 +31,27 @@ struct TranscribeOptions {
     std::string suppress_tokens = "-1";
     int64_t sample_len = 0;
     std::optional<double> max_initial_timestamp = 1.0;  // seconds
-    bool no_timestamps = false;
+    bool timestamps = true;
     std::vector<double> clips;
     std::string initial_prompt;
     bool carry_initial_prompt = false;
     std::string hotwords;
     std::string prefix;
-    bool no_previous_text = false;
+    bool previous_text = true;
     Thresholds thresholds;
     WordOptions words;
     std::string draft_model;
     int64_t draft_tokens = 4;
-    int64_t batch = 0;
+    int64_t batch_size = 0;
     bool vad = false;
     std::string windows = "sequential";
     std::string suppress_regex;
 
+    // The first flags belong to the section that is being registered.
     void flags(Flags& flags);
-    void check() const;    // throws UsageError
+    void check() const;  // throws UsageError
+    // Of the attempts at a window, in turn.
+    std::vector<double> temperatures() const;
     bool samples() const;  // whether a temperature is above 0
 
     // What the decoder and the loop make of them. Throw Error where the model cannot do it.
@@ -60,6 +64,17 @@ struct TranscribeOptions {
     uint64_t window_seed(int64_t seek, size_t attempt) const;
     // The way through a recording, which is cut down to its speech where speech is looked for.
     Route route(MelRecording& mel, LoopOptions loop) const;
+
+  private:
+    void input_flags(Flags& flags);
+    void language_flags(Flags& flags);
+    void search_flags(Flags& flags);
+    void token_flags(Flags& flags);
+    void prompt_flags(Flags& flags);
+    void window_flags(Flags& flags);
+    void threshold_flags(Flags& flags);
+    void check_search(const TranscribeOptions& standard) const;
+    void check_detect() const;
 };
 
 }  // namespace hark::whisper

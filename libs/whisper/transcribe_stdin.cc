@@ -2,15 +2,18 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
 #include "core/ending_signal.h"
 #include "core/models.h"
 #include "core/progress.h"
+#include "whisper/language_detection.h"
 #include "whisper/live_output.h"
 #include "whisper/live_session.h"
 #include "whisper/recording_feed.h"
+#include "whisper/stage_times.h"
 #include "whisper/transcribe.h"
 
 namespace hark::whisper {
@@ -56,7 +59,8 @@ void transcribe_all(RecordingFeed& feed, const RunOptions& options, Transcriber&
 }
 
 // The progress line leaves the terminal before anything else is written there.
-Transcriber::Listener listener_of(TranscriptOutput& output, Progress& progress, Console& console) {
+Transcriber::Listener listener_of(TranscriptOutput& output, Progress& progress, StageTimes& times,
+                                  Console& console) {
     Transcriber::Listener listener;
     listener.begin = [&](const RecordingInfo& info) {
         progress.above([&] { output.begin(info); });
@@ -71,12 +75,13 @@ Transcriber::Listener listener_of(TranscriptOutput& output, Progress& progress, 
     listener.end = [&](const Transcription& recording) {
         progress.above([&] {
             report(recording.info, output.end(recording.text(), recording.error), console);
+            times.say(recording.info.source, console);
         });
     };
     return listener;
 }
 
-LiveSession::Listener listener_of(LiveOutput& output, Console& console) {
+LiveSession::Listener listener_of(LiveOutput& output, StageTimes& times, Console& console) {
     return {
         [&](const RecordingInfo& info, const LivePartial& partial) {
             output.partial(info, partial);
@@ -85,27 +90,62 @@ LiveSession::Listener listener_of(LiveOutput& output, Console& console) {
         [&](const RecordingInfo& info, const std::string& error) {
             output.end(info, error);
             report(info, error, console);
+            times.say(info.source, console);
         },
         [&](const std::string& warning) { console.warning(warning); }};
 }
 
 // Ctrl-C ends the sound: what has come becomes final.
 void transcribe_live_stdin(Context& ctx, const Model& model, const Tokenizer& tokenizer,
-                           const RunOptions& options, Console& console) {
+                           const RunOptions& options, StageTimes& times, Console& console) {
     LiveOutput output(options.output.formats.front());
-    LiveSession session(ctx, model, tokenizer, options.transcribe, listener_of(output, console));
+    LiveSession session(ctx, model, tokenizer, options.transcribe,
+                        listener_of(output, times, console));
     LiveFeed feed(STDIN_FILENO, "stdin");
     on_ending_signal(feed.stopper());
     transcribe_live(feed, session);
 }
 
+void check_detect(const OutputOptions& output) {
+    for (const std::string& format : output.formats)
+        require_usage(format == "text" || format == "jsonl",
+                      "--task detect: expected --format text or jsonl, got '", format, "'");
+    require_usage(output.directory.empty(),
+                  "--task detect: writes to stdout; leave out --output-dir");
+    require_usage(output.summary.empty(), "--task detect: leave out --summary");
+}
+
+// Recordings one after another. What was decoded of a broken recording counts.
+void detect_all(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+                const RunOptions& options, StageTimes& times, Console& console) {
+    LanguageDetector detector(ctx, model, tokenizer, options.transcribe);
+    RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels, 1);
+    ByteWriter out(STDOUT_FILENO, "stdout");
+    while (std::optional<Arrived> one = feed.next(true)) {
+        const RecordingInfo info = {one->source, one->channel, "", 0};
+        const std::optional<DetectedLanguage> language = detector.detect(std::move(one->mel));
+        if (language) out.write(language_line(info, *language, options.output.formats.front()));
+        out.flush();
+        const char* const silent = language ? "" : "no speech to detect a language in";
+        report(info, one->error.empty() ? silent : one->error, console);
+        times.say(one->source, console);
+    }
+    feed.check();
+}
+
+// Of the stages: with --verbose their sums for each recording, with --trace each of them too.
+void time_stages(Context& ctx, StageTimes& times, Console& console) {
+    if (!console.verbose && !console.tracing) return;
+    ctx.on_stage = [&](const std::string& name, const std::string& shape, double ms) {
+        times.add(name, ms);
+        console.trace(name, shape, ms);
+    };
+}
+
 // `windows` becomes the number of windows side by side once it is known.
 void transcribe_all(const RunOptions& options, Console& console, int64_t& windows) {
     Context ctx = options.compute.context(console);
-    if (console.verbose)
-        ctx.on_stage = [&](const std::string& name, const std::string& shape, double ms) {
-            console.stage(name, shape, ms);
-        };
+    const auto started = std::chrono::steady_clock::now();
     const Precision precision = precision_of(options.compute.dtype, ctx.device);
     const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
     const Model model = read_model(*file, precision, ctx.arena.source(), ctx.threads);
@@ -116,11 +156,18 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
     const Tokenizer tokenizer = options.vocab.empty()
                                     ? file->tokenizer()
                                     : load_vocabulary(options.vocab, file->config().n_vocab);
-    if (options.live) return transcribe_live_stdin(ctx, model, tokenizer, options, console);
+    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - started;
+    console.stage("model", options.model, ms.count());
+    StageTimes times;
+    time_stages(ctx, times, console);
+    if (options.live) return transcribe_live_stdin(ctx, model, tokenizer, options, times, console);
+    if (options.transcribe.task == "detect")
+        return detect_all(ctx, model, tokenizer, options, times, console);
     TranscriptOutput output(options.output);
     Progress progress(console);
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe,
-                            listener_of(output, progress, console), draft ? &*draft : nullptr);
+                            listener_of(output, progress, times, console),
+                            draft ? &*draft : nullptr);
     windows = transcriber.slots();
 
     RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels, static_cast<size_t>(windows));
@@ -130,6 +177,7 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
 }  // namespace
 
 void RunOptions::flags(Flags& flags) {
+    flags.section("Input");
     flags.add_name(
         "model", model,
         "NAME|PATH `demo`, or another model by its name; with a '/' in it, a directory of "
@@ -140,6 +188,11 @@ void RunOptions::flags(Flags& flags) {
     flags.add_switch("live", live,
                      "transcribe the sound as it comes (mel --chunk 1): as jsonl, lines of what "
                      "is heard so far and of what is final");
+    flags.reject_arguments([](const std::string& file) {
+        const std::string word = shell_word(file);
+        return concat("reads a mel stream, not files; type: audio-decode ", word,
+                      " | mel | whisper-transcribe, or: hark transcribe ", word);
+    });
     transcribe.flags(flags);
     output.flags(flags);
     compute.flags(flags);
@@ -152,6 +205,7 @@ void RunOptions::check() {
         transcribe.words.timestamps = true;  // live words have times
     }
     transcribe.check();
+    if (transcribe.task == "detect") check_detect(output);
     output.check(transcribe.words.timestamps);
 }
 

@@ -98,17 +98,21 @@ void reconcile(Segment& segment, double median) {
 }  // namespace
 
 void WordOptions::flags(Flags& flags) {
-    flags.add_switch("word-timestamps", timestamps,
-                     "give json and jsonl each word's time and probability, and subtitles their "
-                     "words' times; windows then begin after the last word");
-    flags.add("prepend-punctuations", prepended,
-              "MARKS with --word-timestamps: punctuation that belongs to the word after it");
-    flags.add("append-punctuations", appended,
-              "MARKS with --word-timestamps: punctuation that belongs to the word before it");
-    flags.add("hallucination-silence-threshold", hallucination_silence,
-              "SECONDS with --word-timestamps: skip silence longer than this around text that "
-              "looks invented",
-              0, 1e9);
+    flags.section("Output");
+    flags.add_switch("word-timestamps", timestamps, "give words their times and probabilities")
+        .essential()
+        .details(
+            "In json, jsonl and subtitles. A window then begins after the last word of the one "
+            "before");
+    flags.section("Words");
+    flags.add("prepend-punctuations", prepended, "MARKS that belong to the word after them")
+        .details("Needs --word-timestamps");
+    flags.add("append-punctuations", appended, "MARKS that belong to the word before them")
+        .details("Needs --word-timestamps");
+    flags
+        .add("hallucination-silence-threshold", hallucination_silence,
+             "SECONDS of silence around invented text to skip", 0, 1e9)
+        .details("Needs --word-timestamps. Words of odd length or low probability tell such text");
 }
 
 void WordOptions::check() const {

@@ -36,6 +36,6 @@ run default
 run max_repeats --max-repeats 3
 run vad --vad
 run vad_max_repeats --vad --max-repeats 3
-run greedy --temperature 0
-run greedy_max_repeats --temperature 0 --max-repeats 3
+run greedy --fallback-temperatures none
+run greedy_max_repeats --fallback-temperatures none --max-repeats 3
 python3 "$here/loops.py" table . default max_repeats vad vad_max_repeats greedy greedy_max_repeats

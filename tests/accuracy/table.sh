@@ -23,7 +23,7 @@ run() { # NAME FLAGS...
     shift
     if [ ! -s "$name.seconds" ]; then
         begin=$(date +%s)
-        whisper-transcribe --model "$model" --language en --temperature 0 --format jsonl \
+        whisper-transcribe --model "$model" --language en --fallback-temperatures none --format jsonl \
             --threads "${THREADS:-1}" "$@" < "$scratch/mel" > "$name.jsonl"
         echo $(($(date +%s) - begin)) > "$name.seconds"
     fi

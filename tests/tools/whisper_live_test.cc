@@ -177,8 +177,9 @@ TEST(Live, WhatNeedsTheWholeRecordingIsRefusedByName) {
                              "--output-dir d",
                              "--summary s",
                              "--clip 1",
-                             "--batch 2",
+                             "--batch-size 2",
                              "--windows independent",
+                             "--task detect",
                              "--language-windows 2",
                              "--vad",
                              "--no-timestamps",
@@ -214,9 +215,9 @@ TEST(Live, LongPiecesOfSoundAreWarnedOfOnce) {
         "whisper-transcribe --model demo --live --format text",
         "");
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    const size_t at = result.err.find("pieces of 30 s");
+    const size_t at = result.err.find("chunks of 30 s");
     EXPECT_NE(at, std::string::npos) << result.err;
-    EXPECT_EQ(result.err.find("pieces of", at + 1), std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find("chunks of", at + 1), std::string::npos) << result.err;
     EXPECT_NE(result.err.find("mel --chunk 1"), std::string::npos) << result.err;
 }
 

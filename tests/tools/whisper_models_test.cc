@@ -14,7 +14,8 @@ const std::string& mel() {
 }
 
 ProcessResult transcribe(const std::string& model, std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--model", model, "--threads", "1", "--temperature", "0"});
+    arguments.insert(arguments.end(),
+                     {"--model", model, "--threads", "1", "--fallback-temperatures", "none"});
     return run_tool("whisper-transcribe", arguments, mel());
 }
 

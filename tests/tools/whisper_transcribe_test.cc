@@ -54,7 +54,7 @@ TEST(Pipeline, EveryContainerIsTranscribed) {
     }
     ASSERT_GE(texts.size(), 30u);
     const ProcessResult result =
-        transcribe({"--format", "json", "--temperature", "0"}, mel_of(names));
+        transcribe({"--format", "json", "--fallback-temperatures", "none"}, mel_of(names));
     ASSERT_EQ(result.exit_code, 0) << result.err;
     std::map<std::string, std::string> heard;
     std::istringstream objects(result.out);
@@ -139,13 +139,15 @@ TEST(WhisperTranscribe, SubtitlesOfSeveralNeedADirectory) {
 
 TEST(WhisperTranscribe, SameInputSameBytes) {
     const std::string mel = mel_of("roi.wav telephone.wav");
-    const std::vector<std::string> arguments = {"--format", "jsonl",  "--temperature",
-                                                "0.7",      "--seed", "3"};
+    const std::vector<std::string> arguments = {
+        "--format", "jsonl", "--temperature", "0.7", "--fallback-temperatures", "none",
+        "--seed",   "3"};
     const ProcessResult a = transcribe(arguments, mel), b = transcribe(arguments, mel);
     EXPECT_EQ(a.out, b.out);
     EXPECT_FALSE(a.out.empty());
-    const ProcessResult other =
-        transcribe({"--format", "jsonl", "--temperature", "0.7", "--seed", "4"}, mel);
+    const ProcessResult other = transcribe({"--format", "jsonl", "--temperature", "0.7",
+                                            "--fallback-temperatures", "none", "--seed", "4"},
+                                           mel);
     EXPECT_NE(a.out, other.out);
 }
 
@@ -205,7 +207,27 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"AbbreviatedFlag", {"--mod", "demo"}, "x", 2, "--mod"},
         WrongCall{"EmptyModel", {"--model", ""}, "x", 2, "--model: expected a name"},
         WrongCall{"EmptyVocabulary", {"--model", "demo", "--vocab", ""}, "x", 2, "--vocab"},
-        WrongCall{"UnexpectedArgument", {"--model", "demo", "a.wav"}, "x", 2, "takes no files"},
+        WrongCall{"AFile",
+                  {"talk.mp3"},
+                  "x",
+                  2,
+                  "type: audio-decode talk.mp3 | mel | whisper-transcribe, or: hark transcribe "
+                  "talk.mp3"},
+        WrongCall{"AFileWithASpace",
+                  {"Bob's talk.mp3"},
+                  "x",
+                  2,
+                  "audio-decode 'Bob'\\''s talk.mp3' | mel"},
+        WrongCall{"DetectionAsSubtitles",
+                  {"--model", "demo", "--task", "detect", "--format", "srt"},
+                  "x",
+                  2,
+                  "expected --format text or jsonl"},
+        WrongCall{"DetectionOfAKnownLanguage",
+                  {"--model", "demo", "--task", "detect", "--language", "de"},
+                  "x",
+                  2,
+                  "--task detect: contradicts --language de"},
         WrongCall{"UnknownFormat", {"--model", "demo", "--format", "doc"}, "x", 2, "'doc'"},
         WrongCall{"TwoFormatsOnStdout",
                   {"--model", "demo", "--format", "srt,vtt"},
@@ -275,6 +297,9 @@ TEST(WhisperTranscribe, TerminalsAndClosedPipes) {
     const ProcessResult terminal =
         run_shell("script -qec 'whisper-transcribe --model demo' /dev/null < /dev/null; true");
     EXPECT_NE(terminal.out.find("stdin is a terminal"), std::string::npos) << terminal.out;
+    EXPECT_NE(terminal.out.find("audio-decode talk.mp3 | mel | whisper-transcribe"),
+              std::string::npos)
+        << terminal.out;
     const ProcessResult closed = run_shell(
         "{ whisper-transcribe --model demo --threads 1 --format jsonl; echo $? >&2; } | true",
         sea() + sea());
@@ -294,6 +319,53 @@ TEST(WhisperTranscribe, HelpAndVersionGoToStdout) {
     }
 }
 
+TEST(WhisperTranscribe, DetectsLanguagesWithoutTranscribing) {
+    const std::string mel = mel_of("vater.wav sea.wav maison.wav nacht.wav");
+    const ProcessResult text = transcribe({"--task", "detect"}, mel);
+    EXPECT_EQ(text.exit_code, 0) << text.err;
+    std::istringstream lines(text.out);
+    const ProcessResult jsonl = transcribe({"--task", "detect", "--format", "jsonl"}, mel);
+    std::istringstream objects(jsonl.out);
+    const std::pair<std::string, std::string> kSpoken[] = {
+        {"vater.wav", "de"}, {"sea.wav", "en"}, {"maison.wav", "fr"}, {"nacht.wav", "de"}};
+    for (const auto& [source, language] : kSpoken) {
+        std::string code, probability, name, line;
+        lines >> code >> probability >> name;
+        EXPECT_EQ(code, language);
+        EXPECT_EQ(name, source);
+        std::getline(objects, line);
+        const json object = json::parse(line);
+        EXPECT_EQ(object["source"], source);
+        EXPECT_EQ(object["language"], language);
+        EXPECT_GT(object["probability"].get<double>(), 0.5);
+        EXPECT_NEAR(object["probability"].get<double>(), std::stod(probability), 1e-4);
+        EXPECT_FALSE(object.contains("text"));
+    }
+    // One without speech is named, and the next one is done.
+    const ProcessResult silent =
+        transcribe({"--task", "detect", "--vad"}, mel_of("silence.wav sea.wav"));
+    EXPECT_EQ(silent.exit_code, 1);
+    EXPECT_NE(silent.err.find("silence.wav: no speech to detect a language in"), std::string::npos)
+        << silent.err;
+    EXPECT_EQ(silent.out.substr(0, 3), "en\t");
+}
+
+TEST(WhisperTranscribe, OptionsThatOpenaiWhisperHas) {
+    const std::string text = "He lived with his mother in a small house by the sea.\n";
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"--word-timestamps", "--prepend-punctuations=", "--append-punctuations="},
+             {"--compression-ratio-threshold", "none", "--logprob-threshold", "none",
+              "--no-speech-threshold", "none"},
+             {"--temperature", "0", "--fallback-temperatures", "none"},
+             {"--max-initial-timestamp", "none", "--suppress-tokens", ""},
+             {"--clip", "0,3,3,2,2.9"}}) {
+        const ProcessResult result = transcribe(arguments, sea());
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        EXPECT_EQ(result.out.rfind("He lived with", 0), 0u) << arguments[0] << result.out;
+    }
+    EXPECT_EQ(transcribe({"--sample-len", "4"}, sea()).out, "He lived with\n");
+}
+
 TEST(WhisperTranscribe, LanguagesGoByTheirNamesToo) {
     const std::string wanted = transcribe({"--format", "jsonl", "--language", "de"}, sea()).out;
     EXPECT_NE(wanted.find("\"language\":\"de\""), std::string::npos) << wanted;
@@ -301,7 +373,11 @@ TEST(WhisperTranscribe, LanguagesGoByTheirNamesToo) {
         EXPECT_EQ(transcribe({"--format", "jsonl", "--language", name}, sea()).out, wanted) << name;
     const ProcessResult unknown = transcribe({"--language", "Klingon"}, sea());
     EXPECT_EQ(unknown.exit_code, 1);
-    EXPECT_NE(unknown.err.find("'Klingon'; it knows: af am ar"), std::string::npos) << unknown.err;
+    EXPECT_NE(unknown.err.find("'Klingon'; it knows af am ar"), std::string::npos) << unknown.err;
+    const ProcessResult misspelt = transcribe({"--language", "Germn"}, sea());
+    EXPECT_EQ(misspelt.exit_code, 1);
+    EXPECT_NE(misspelt.err.find("'Germn'; did you mean 'German'?"), std::string::npos)
+        << misspelt.err;
 }
 
 TEST(WhisperTranscribe, AClipBehindTheEndIsNamed) {
@@ -322,8 +398,13 @@ TEST(WhisperTranscribe, AClipBehindTheEndIsNamed) {
 }
 
 TEST(WhisperTranscribe, VerboseNamesStagesAndQuietLeavesErrors) {
-    EXPECT_NE(transcribe({"--verbose"}, sea()).err.find("encoder f32 (1, 3000, 80)"),
-              std::string::npos);
+    const std::string stages = transcribe({"--verbose"}, sea()).err;
+    for (const char* stage : {"model demo ", "sea.wav: encoder (2 calls) ", "sea.wav: decoder ("})
+        EXPECT_NE(stages.find(stage), std::string::npos) << stage << "in " << stages;
+    EXPECT_LT(std::count(stages.begin(), stages.end(), '\n'), 8) << stages;
+    const std::string steps = transcribe({"--trace"}, sea()).err;
+    EXPECT_NE(steps.find("encoder f32 (1, 3000, 80)"), std::string::npos) << steps;
+    EXPECT_GT(std::count(steps.begin(), steps.end(), '\n'), 15) << steps;
     EXPECT_EQ(transcribe({}, sea()).err, "");
     EXPECT_NE(transcribe({"--quiet"}, "garbage..").err, "");
 }

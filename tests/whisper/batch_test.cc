@@ -22,7 +22,7 @@ const std::vector<MelRecording>& mels() {
 }
 
 void expect_alone_equals_together(TranscribeOptions options, const std::string& dtype) {
-    options.batch = 1;
+    options.batch_size = 1;
     std::vector<Outcome> alone;
     for (const MelRecording& mel : mels()) alone.push_back(run_all({mel}, options, dtype).at(0));
 
@@ -32,7 +32,7 @@ void expect_alone_equals_together(TranscribeOptions options, const std::string& 
     for (const int64_t batch : {7, 3}) {
         std::vector<MelRecording> shuffled;
         for (size_t i : order) shuffled.push_back(mels()[i]);
-        options.batch = batch;
+        options.batch_size = batch;
         const std::vector<Outcome> together = run_all(shuffled, options, dtype);
         ASSERT_EQ(together.size(), order.size());
         for (size_t i = 0; i < order.size(); ++i) {
@@ -49,20 +49,20 @@ TEST(Batch, BeamsWithWordsEqualAlone) {
     TranscribeOptions options;
     options.beam_size = 3;
     options.words.timestamps = true;
-    options.temperature = {0};
+    options.fallback_temperatures = {};
     expect_alone_equals_together(options, "f32");
 }
 
 TEST(Batch, WithoutPreviousTextInInt8EqualsAlone) {
     TranscribeOptions options;
-    options.no_previous_text = true;
+    options.previous_text = false;
     expect_alone_equals_together(options, "int8");
 }
 
 // The draft is the same model in int8: most of its guesses are right, some are not.
 TEST(Draft, TheTextIsTheModelsOwn) {
     TranscribeOptions options;
-    options.temperature = {0};
+    options.fallback_temperatures = {};
     const std::vector<Outcome> plain = run_all(mels(), options, "f32");
     for (const int64_t tokens : {3, 7}) {
         options.draft_tokens = tokens;

@@ -114,7 +114,7 @@ TEST_F(OnGpu, SamplesTranscribeToTheCpusTextInF16) {
     }
     ASSERT_GT(names.size(), 10u);
     TranscribeOptions options;
-    options.temperature = {0};
+    options.fallback_temperatures = {};
     const std::vector<Outcome> cpu = run_all(mels, options, "f32");
     const std::vector<Outcome> gpu = run_all(mels, options, "cuda:f16");
     for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(gpu[i].text, cpu[i].text) << names[i];
@@ -136,8 +136,8 @@ TEST_F(OnGpu, QuantizedModelsTranscribeTheReferencesText) {
         for (const int64_t batch : {1, 40})  // keys and values kept, and the encoder's output
             for (const int64_t beams : {1, 3}) {
                 TranscribeOptions options;
-                options.temperature = {0};
-                options.batch = batch;
+                options.fallback_temperatures = {};
+                options.batch_size = batch;
                 options.beam_size = beams;
                 const std::string text = text_of(ctx, model, tokenizer, options, mel);
                 SCOPED_TRACE(concat(name_of(dtype), ", batch ", batch, ", ", beams, " beams"));
@@ -159,14 +159,14 @@ TEST_F(OnGpu, RowsDoNotDependOnTheirNeighbours) {
     for (const std::string name :
          {"cuda:f16", "cuda:int8", "cuda:f32", "beams", "penalty", "folded"}) {
         TranscribeOptions options;
-        options.batch = name == "folded" ? 40 : 1;
+        options.batch_size = name == "folded" ? 40 : 1;
         options.words.timestamps = name == "folded" || name == "beams";
         if (name == "beams") options.beam_size = 3;
         if (name == "penalty") options.repetition_penalty = 1.3, options.no_repeat_ngram = 3;
         const std::string model = name.starts_with("cuda") ? name : "cuda:f16";
         std::vector<Outcome> alone;
         for (const MelRecording& mel : mels) alone.push_back(run_all({mel}, options, model).at(0));
-        if (name != "folded") options.batch = 7;
+        if (name != "folded") options.batch_size = 7;
         const std::vector<Outcome> together = run_all(reversed, options, model);
         ASSERT_EQ(together.size(), alone.size());
         for (size_t i = 0; i < alone.size(); ++i) {
@@ -183,7 +183,7 @@ TEST_F(OnGpu, WhatMemoryHeldBeforeDoesNotMatter) {
     for (size_t i = 0; i < 8; ++i) mels.push_back(mel_of(samples_of(all()["recordings"][i])));
     for (const int64_t batch : {4, 40}) {  // keys and values kept, and the encoder's output
         TranscribeOptions options;
-        options.batch = batch;
+        options.batch_size = batch;
         const std::vector<Outcome> before = run_all(mels, options, "cuda:f16");
         Context& ctx = demo("cuda:f16").ctx;
         const std::vector<uint8_t> ones(size_t{1} << 30, 0xff);
@@ -210,7 +210,7 @@ TEST_F(OnGpu, ADraftModelChangesNothing) {
     std::vector<MelRecording> mels;
     for (size_t i = 0; i < 8; ++i) mels.push_back(mel_of(samples_of(all()["recordings"][i])));
     TranscribeOptions options;
-    options.temperature = {0};
+    options.fallback_temperatures = {};
     const std::vector<Outcome> plain = run_all(mels, options, "cuda:f16");
     for (const int64_t tokens : {3, 7}) {
         options.draft_tokens = tokens;

@@ -92,7 +92,7 @@ TEST_F(GgmlFileTest, EveryTypeTranscribes) {
         EXPECT_EQ(model.decoder.token_embedding.values.dtype, dtype);
         EXPECT_EQ(model.encoder.blocks[0].attn.qkv.weight.values.dtype, dtype);
         TranscribeOptions options;
-        options.temperature = {0};
+        options.fallback_temperatures = {};
         EXPECT_EQ(text_of(ctx, model, file->tokenizer(), options, mel),
                   entry["text"].get<std::string>())
             << name_of(dtype);

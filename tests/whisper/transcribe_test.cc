@@ -125,17 +125,17 @@ TEST(TranscribeOptions, WhatCannotBeHonouredIsRefused) {
     using O = TranscribeOptions;
     expect_usage_error([](O& o) { o.patience = 2; });
     expect_usage_error([](O& o) { o.suppress_regex = "("; });
-    expect_usage_error([](O& o) { o.temperature = {0}, o.best_of = 3; });
-    expect_usage_error([](O& o) { o.temperature = {0}, o.seed = 3; });
-    expect_usage_error([](O& o) { o.temperature = {0}, o.length_penalty = 0.5; });
-    expect_usage_error([](O& o) { o.temperature = {0.5}, o.beam_size = 5; });
+    expect_usage_error([](O& o) { o.fallback_temperatures = {}, o.best_of = 3; });
+    expect_usage_error([](O& o) { o.fallback_temperatures = {}, o.seed = 3; });
+    expect_usage_error([](O& o) { o.fallback_temperatures = {}, o.length_penalty = 0.5; });
+    expect_usage_error([](O& o) { o.temperature = 0.5, o.beam_size = 5; });
     expect_usage_error([](O& o) { o.draft_tokens = 2; });
     expect_usage_error([](O& o) { o.draft_model = "x", o.beam_size = 5; });
     expect_usage_error([](O& o) { o.multilingual = true, o.language = "de"; });
     expect_usage_error([](O& o) { o.language_windows = 3, o.language = "de"; });
     expect_usage_error([](O& o) { o.language_threshold = 0.9; });
     expect_usage_error([](O& o) { o.carry_initial_prompt = true, o.initial_prompt = " "; });
-    expect_usage_error([](O& o) { o.windows = "independent", o.no_previous_text = true; });
+    expect_usage_error([](O& o) { o.windows = "independent", o.previous_text = false; });
     expect_usage_error([](O& o) { o.suppress_tokens = "1,x"; });
     expect_usage_error([](O& o) { o.words.hallucination_silence = 1; });
 }
@@ -166,7 +166,7 @@ TEST(Transcribe, TooLongAPrefixOrTooManyHotwordsAreErrors) {
 TEST(Transcribe, PrefixHotwordsAndPatternsChangeTheText) {
     const MelRecording mel = mel_of(samples_of(all()["recordings"][9]));
     TranscribeOptions options;
-    options.temperature = {0};
+    options.fallback_temperatures = {};
     const std::string plain = run_all({mel}, options, "auto").at(0).text;
     options.suppress_regex = "\\s?[Tt]he";
     const std::string without = run_all({mel}, options, "auto").at(0).text;
@@ -182,7 +182,7 @@ TEST(Transcribe, PrefixHotwordsAndPatternsChangeTheText) {
 
 TEST(Transcribe, LanguagesOfSeveralWindowsAndOfEach) {
     TranscribeOptions options;
-    options.temperature = {0};
+    options.fallback_temperatures = {};
     options.language_windows = 4;
     options.language_threshold = 1;
     const MelRecording mel = mel_of(samples_of(all()["recordings"][30]));

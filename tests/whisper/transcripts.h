@@ -39,7 +39,8 @@ inline Demo& demo(const std::string& name) {
 
 inline TranscribeOptions options_of(const json& given, std::vector<double> temperature) {
     TranscribeOptions options;
-    options.temperature = std::move(temperature);
+    options.temperature = temperature.at(0);
+    options.fallback_temperatures.assign(temperature.begin() + 1, temperature.end());
     const auto number = [](const json& value) {
         return value.is_null() ? std::nullopt : std::optional(value.get<double>());
     };
@@ -67,9 +68,9 @@ inline TranscribeOptions options_of(const json& given, std::vector<double> tempe
         else if (key == "carry_initial_prompt")
             options.carry_initial_prompt = value.get<bool>();
         else if (key == "without_timestamps")
-            options.no_timestamps = value.get<bool>();
+            options.timestamps = !value.get<bool>();
         else if (key == "condition_on_previous_text")
-            options.no_previous_text = !value.get<bool>();
+            options.previous_text = value.get<bool>();
         else if (key == "beam_size")
             options.beam_size = value.get<int64_t>();
         else if (key == "patience")

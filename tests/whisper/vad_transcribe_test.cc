@@ -81,7 +81,7 @@ Words said_in(const std::string& clip) {
 std::vector<Words> right_words(const Mixed& recording, bool vad) {
     TranscribeOptions options;
     options.language = "en";
-    options.temperature = {0};
+    options.fallback_temperatures = {};
     options.words.timestamps = true;
     options.vad = vad;
     const Outcome ours = run_all({mel_of(recording.samples)}, options, "auto").at(0);
@@ -168,7 +168,7 @@ TEST(VadTranscribe, IndependentWindowsHearEverything) {
     for (const bool vad : {false, true}) {
         options.vad = vad;
         for (const int64_t batch : {1, 4}) {
-            options.batch = batch;
+            options.batch_size = batch;
             const Outcome ours = run_all({mel_of(recording.samples)}, options, "auto").at(0);
             ASSERT_GE(ours.segments.size(), 5u);
             std::string text;

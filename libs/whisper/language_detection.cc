@@ -1,0 +1,70 @@
+#include "whisper/language_detection.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/error.h"
+#include "whisper/config.h"
+#include "whisper/strings.h"
+#include "whisper/transcript_json.h"
+
+namespace hark::whisper {
+
+DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const MelRecording& mel,
+                                 const Tensor& window, const TranscribeOptions& options) {
+    struct Vote {
+        DetectedLanguage language;  // its highest probability
+        int64_t windows = 0;
+    };
+    std::vector<Vote> votes;  // in the order in which languages were first detected
+    for (int64_t i = 0; i < options.language_windows; ++i) {
+        const int64_t seek = i * kWindowFrames;
+        if (i > 0 && seek >= mel.content_frames()) break;
+        mel.listening_window(seek, {window.as<float>(), static_cast<size_t>(window.size())});
+        decoder.encode({&slot, 1}, window, WindowDecoder::Purpose::detect_language);
+        DetectedLanguage language;
+        language.code = decoder.likeliest_language(slot, &language.probability);
+        if (language.probability > options.language_threshold) return language;
+        auto vote = std::find_if(votes.begin(), votes.end(), [&](const Vote& other) {
+            return other.language.code == language.code;
+        });
+        if (vote == votes.end()) vote = votes.insert(votes.end(), {language, 0});
+        ++vote->windows;
+        vote->language.probability = std::max(vote->language.probability, language.probability);
+    }
+    return std::max_element(votes.begin(), votes.end(),
+                            [](const Vote& a, const Vote& b) { return a.windows < b.windows; })
+        ->language;
+}
+
+LanguageDetector::LanguageDetector(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+                                   const TranscribeOptions& options)
+    : options_(options),
+      decoder_(ctx, model, tokenizer, options.decoding(tokenizer), 1),
+      loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
+      memory_(ctx.host_arena.source()),
+      window_(memory_.tensor(Dtype::f32, {1, kWindowFrames, model.config.n_mels})) {
+    options_.language_for(tokenizer, loop_options_);  // checks
+}
+
+std::optional<DetectedLanguage> LanguageDetector::detect(MelRecording mel) {
+    options_.route(mel, loop_options_);  // leaves the speech, if only that is asked for
+    if (mel.content_frames() == 0) return std::nullopt;
+    return detect_language(decoder_, 0, mel, window_, options_);
+}
+
+std::string language_line(const RecordingInfo& info, const DetectedLanguage& language,
+                          const std::string& format) {
+    if (format == "jsonl") {
+        Json json = to_json(info);
+        json["language"] = language.code;
+        json["probability"] = language.probability;
+        return dump(json);
+    }
+    char probability[16];
+    std::snprintf(probability, sizeof probability, "%.4f", language.probability);
+    return concat(language.code, "\t", probability, "\t", one_line(info.source),
+                  info.channel == "0" ? "" : " (channel " + info.channel + ")", "\n");
+}
+
+}  // namespace hark::whisper

@@ -1,0 +1,49 @@
+// Detects which language a recording is in.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "whisper/decoding.h"
+#include "whisper/formats.h"
+#include "whisper/mel_recording.h"
+#include "whisper/transcribe_options.h"
+
+namespace hark::whisper {
+
+struct DetectedLanguage {
+    std::string code;
+    double probability = 0;  // in the window that decided
+};
+
+// Detects the language of a recording from the windows that the options ask for. The decoder's
+// `slot` must not be decoding; `window` (1, 3000, n_mels) is overwritten. Source of the first
+// window: openai/whisper transcribe.py; of several: faster-whisper 1.2.1, transcribe.py,
+// detect_language.
+DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const MelRecording& mel,
+                                 const Tensor& window, const TranscribeOptions& options);
+
+// Detects the languages of recordings without transcribing them.
+class LanguageDetector {
+  public:
+    // Holds references: context, model and tokenizer must outlive it. Throws Error if the model
+    // knows English only.
+    LanguageDetector(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+                     const TranscribeOptions& options);
+
+    // nullopt if there is no sound, or with --vad no speech.
+    std::optional<DetectedLanguage> detect(MelRecording mel);
+
+  private:
+    TranscribeOptions options_;
+    WindowDecoder decoder_;
+    LoopOptions loop_options_;
+    Arena memory_;
+    Tensor window_;  // (1, 3000, n_mels)
+};
+
+// The line for a recording. `format`: text (code, probability and source between tabs) or jsonl.
+std::string language_line(const RecordingInfo& info, const DetectedLanguage& language,
+                          const std::string& format);
+
+}  // namespace hark::whisper
