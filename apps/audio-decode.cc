@@ -2,7 +2,8 @@
 //
 //   file -> Input -> Decoder (WAV, libav, libsndfile) -> Resampler -> chunks -> stdout
 //
-// Each thread of ReadAhead runs that chain for one file; here the chunks are written in order.
+// Each thread of ReadAhead runs that chain for one file. The main thread writes the chunks in
+// order.
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,18 +23,22 @@ struct Options {
 
     void flags(Flags& flags) {
         flags.positional("FILE...", files, "audio or video files; - is standard input");
-        flags.add("jobs", jobs, "N files to decode at a time", 1, 256);
         read.flags(flags);
+        flags.section("Output");
         chunk.flags(flags);
+        flags.section("Computing");
+        flags.add("jobs", jobs, "N files to decode at once", 1, 256);
     }
 
     void check() const {
-        require_usage(!files.empty(), "expected at least one FILE; - reads standard input");
+        require_usage(!files.empty(), "no FILE is given; - reads standard input");
         const int64_t standard_inputs = std::count(files.begin(), files.end(), "-");
-        require_usage(standard_inputs <= 1, "expected - at most once");
+        require_usage(standard_inputs <= 1, "- is given ", standard_inputs,
+                      " times; once is enough");
         chunk.check();
         require_not_terminal("an audio stream");
-        if (standard_inputs > 0) require_piped_stdin("an audio file");
+        if (standard_inputs > 0)
+            require_piped_stdin("an audio file", "ffmpeg -i URL -f wav - | audio-decode -");
     }
 };
 
@@ -43,7 +48,7 @@ void run(const Options& options, Console& console) {
     ReadAhead input(options.files, options.read, options.chunk.length(kSampleRate),
                     static_cast<int>(options.jobs));
     while (std::optional<Chunk> chunk = input.next()) {
-        // The channels of one file break together: it is named once.
+        // All channels of a file break together: it is named once.
         if (chunk->channel == "0") {
             if (!chunk->error.empty()) console.error(chunk->error);
             if (!chunk->warning.empty()) console.warning(chunk->warning);
@@ -53,11 +58,21 @@ void run(const Options& options, Console& console) {
     }
 }
 
+constexpr hark::ToolHelp kHelp = {
+    .name = "audio-decode",
+    .summary = "Decodes audio and video files to an audio stream, mono at 16 kHz.",
+    .description =
+        "Reads every format that FFmpeg's libraries and libsndfile read, video too. A pipe\n"
+        "is decoded while it is read, if the format allows that. A file that cannot be\n"
+        "read, or lacks a part, is named, the others are decoded, and the exit status is 1.",
+    .examples = R"(# Two recordings as text
+audio-decode talk.mp3 film.mkv | mel | whisper-transcribe
+# Half a minute from 1:30 on
+audio-decode --start 90 --duration 30 talk.mp3 | mel | whisper-transcribe
+# What another program downloads
+curl -s https://example.org/talk.mp3 | audio-decode - | mel | whisper-transcribe
+)"};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-    return hark::tool_main(
-        {.name = "audio-decode",
-         .summary = "Decodes audio and video files to an audio stream, mono at 16 kHz."},
-        argc, argv, run);
-}
+int main(int argc, char** argv) { return hark::tool_main(kHelp, argc, argv, run); }

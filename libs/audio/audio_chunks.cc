@@ -16,30 +16,46 @@ int64_t in_samples(double seconds) { return std::llround(seconds * kSampleRate);
 }  // namespace
 
 void ChunkOptions::flags(Flags& flags) {
-    flags.add("chunk", seconds,
-              "SECONDS of sound in each document of the stream; 0 writes one document a recording",
-              0, 86400);
+    flags
+        .add("chunk", seconds, "SECONDS of sound per document; 0 = one document per recording", 0,
+             86400)
+        .details("A multiple of 0.01. The next stage gets a document as soon as it is complete.");
 }
 
 void ChunkOptions::check() const {
     require_usage(std::abs(seconds * 100 - std::round(seconds * 100)) < 1e-6,
-                  "--chunk: expected a multiple of 0.01 s, found ", seconds);
+                  "--chunk: not a multiple of 0.01 s (got ", seconds, ")");
 }
 
-int64_t ChunkOptions::length(int64_t a_second) const {
+int64_t ChunkOptions::length(int64_t per_second) const {
     if (seconds == 0) return kEndless;
-    return std::llround(seconds * 100) * (a_second / 100);
+    return std::llround(seconds * 100) * (per_second / 100);
 }
 
 void ReadOptions::flags(Flags& flags) {
-    flags.add("start", start, "SECONDS into each file at which to begin", 0, 1e7);
-    flags.add("duration", duration, "SECONDS to decode from there on; without it, all", 0, 1e7);
-    flags.add("track", track, "N which audio track to take of a file with several, counted from 0",
-              0, 1000);
-    flags.add_switch("split-channels", split_channels,
-                     "make a recording of each channel instead of mixing them");
-    flags.add_switch("allow-truncated", allow_truncated,
-                     "warn of a recording that lacks a part, instead of failing");
+    flags.section("Input");
+    flags.add("start", start, "SECONDS into each file at which to begin", 0, 1e7).essential();
+    flags.add("duration", duration, "SECONDS to decode from there; without it, all", 0, 1e7)
+        .essential();
+    flags.add("track", track, "N audio track of a file with several, counted from 0", 0, 1000)
+        .essential();
+    flags
+        .add_switch("split-channels", split_channels,
+                    "write each channel as a recording instead of mixing them")
+        .essential();
+    truncation_flag(flags);
+}
+
+void ReadOptions::truncation_flag(Flags& flags) {
+    flags
+        .add_switch("allow-truncated", allow_truncated,
+                    "only warn if a part of a recording is missing")
+        .essential()
+        .details(
+            "The length that a file states, and its timestamps, are compared with what was "
+            "decoded. "
+            "If more than 0.1 s is missing, the recording is named and the exit status is 1. What "
+            "was decoded is written in both cases.");
 }
 
 AudioChunks::AudioChunks(std::string path, std::string id, const ReadOptions& options,
@@ -85,8 +101,8 @@ void AudioChunks::advance() {
     if (ended_) end();
 }
 
-// Takes one block. What is skipped is decoded all the same: a seek lands elsewhere in half of the
-// formats, and decoding is hundreds of times faster than the recording runs.
+// Decodes one block. Skipped parts are decoded too: in half of the formats a seek is not exact, and
+// decoding is hundreds of times faster than real time.
 void AudioChunks::decode() {
     Channels fresh(samples_.size());
     const bool more = left_ > 0 && decoder_->next(block_);
@@ -109,7 +125,7 @@ void AudioChunks::decode() {
         }
     } catch (const Error& failure) {
         cut(fresh);
-        fail(input_->name(), ": at ", static_cast<double>(came_) / kSampleRate,
+        fail(input_->name(), ": at ", static_cast<double>(decoded_) / kSampleRate,
              " s: ", failure.what());
     }
     cut(fresh);
@@ -124,19 +140,19 @@ void AudioChunks::check_whole() {
         require(options_.allow_truncated, message);
         warning_ = message;
     }
-    require(skip_ == 0, input_->name(), ": expected a recording longer than --start ",
-            options_.start, " s, found ",
-            static_cast<double>(in_samples(options_.start) - skip_) / kSampleRate, " s");
+    require(skip_ == 0, input_->name(), ": --start is after its end (got ", options_.start,
+            " s, the recording has ",
+            static_cast<double>(in_samples(options_.start) - skip_) / kSampleRate, " s)");
 }
 
-// Moves the wanted part of the fresh samples on, and makes the chunks that are full. A chunk waits
-// for a sample after it, so that the last one is never empty without need.
+// Keeps the wanted part of the fresh samples, and emits the chunks that are full. A full chunk is
+// emitted after the next sample has come, so that the last chunk is not empty.
 void AudioChunks::cut(Channels& fresh) {
-    const int64_t came = static_cast<int64_t>(fresh[0].size());
-    const int64_t from = std::min(skip_, came), taken = std::min(left_, came - from);
+    const int64_t count = static_cast<int64_t>(fresh[0].size());
+    const int64_t from = std::min(skip_, count), taken = std::min(left_, count - from);
     skip_ -= from;
     done_ += taken;
-    came_ += came;
+    decoded_ += count;
     if (left_ != kEndless) left_ -= taken;
     for (size_t c = 0; c < fresh.size(); ++c)
         samples_[c].insert(samples_[c].end(), fresh[c].begin() + from,

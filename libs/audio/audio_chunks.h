@@ -20,32 +20,33 @@ struct ChunkOptions {
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError unless seconds is a multiple of 0.01
-    // Samples or frames of each document, at `rate` per second; as good as endless for 0.
-    int64_t length(int64_t a_second) const;
+    // Samples or frames of each document, at `per_second`; the largest number for 0 seconds.
+    int64_t length(int64_t per_second) const;
 };
 
-// The flags that say which part of an input is read.
+// The flags that say which part of an input is read, and what happens if it is incomplete.
 struct ReadOptions {
     double start = 0;                // seconds
     std::optional<double> duration;  // seconds
     int64_t track = 0;               // among the audio tracks, from 0
-    bool split_channels = false;     // a recording of each channel
-    bool allow_truncated = false;    // a loss is a warning instead of an error
+    bool split_channels = false;     // makes a recording of each channel
+    bool allow_truncated = false;    // makes a loss a warning instead of an error
 
     void flags(Flags& flags);
+    void truncation_flag(Flags& flags);  // --allow-truncated alone
 };
 
-// Reads an input, 16 kHz, in chunks of `chunk_samples`. With split_channels the chunks of the
+// Reads an input as chunks of `chunk_samples` at 16 kHz. With split_channels the chunks of the
 // channels alternate, so that memory does not grow with the recording.
 class AudioChunks {
   public:
     using Open = std::function<std::unique_ptr<Decoder>(Input&)>;
 
-    // Opens on the first next(). `id` names the recording; each channel's is ID.CHANNEL with
-    // split_channels. `open` says how; without it the first bytes do.
+    // Opens the input at the first next(). `id` is the recording's, or ID.CHANNEL each channel's
+    // with split_channels. `open` opens it; without it, the first bytes choose the decoder.
     AudioChunks(std::string path, std::string id, const ReadOptions& options, int64_t chunk_samples,
                 Open open = nullptr);
-    // The same of an input that is open.
+    // The same for an open input.
     AudioChunks(std::unique_ptr<Input> input, std::string id, const ReadOptions& options,
                 int64_t chunk_samples, Open open = nullptr);
 
@@ -72,10 +73,10 @@ class AudioChunks {
     std::unique_ptr<Resampler> resampler_;
     AudioBlock block_;
     Channels samples_ = Channels(1);  // not yet in a chunk
-    int64_t skip_, left_;             // samples before the part that is wanted, and of it
-    int64_t done_ = 0;                // samples of it that have come
-    int64_t came_ = 0;                // samples decoded, skipped ones too
-    int64_t emitted_ = 0;             // samples in chunks; every channel is as far
+    int64_t skip_, left_;             // samples before the wanted part, and of it
+    int64_t done_ = 0;                // decoded samples of the wanted part
+    int64_t decoded_ = 0;             // all decoded samples
+    int64_t emitted_ = 0;             // samples in chunks, the same for every channel
     std::deque<Chunk> ready_;
     std::string error_, warning_;
     bool ended_ = false;

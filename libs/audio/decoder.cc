@@ -1,4 +1,4 @@
-// Which reader takes an input, by its first bytes.
+// Chooses the reader of an input by its first bytes.
 #include "audio/decoder.h"
 
 #include "audio/libav.h"
@@ -18,7 +18,7 @@ uint64_t big_endian(std::string_view bytes, size_t at, size_t count) {
     return value;
 }
 
-// Whether the index of an MP4 is before its data, so that it can be decoded from a pipe.
+// Whether an MP4's index is before its data: then a pipe can be decoded while it is read.
 bool index_comes_first(Input& input) {
     for (size_t at = 0; at < kMaxBoxes;) {
         const std::string_view head = input.peek(at + 8);
@@ -32,7 +32,7 @@ bool index_comes_first(Input& input) {
     return false;
 }
 
-// Formats that libav reads from a pipe from its first byte to the last.
+// Whether libav reads this format from a pipe without seeking.
 bool streams(Input& input) {
     const std::string head(input.peek(12));
     const auto begins = [&](std::string_view magic) { return head.rfind(magic, 0) == 0; };
@@ -49,8 +49,8 @@ std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
     input.require_content("audio");
     std::unique_ptr<Decoder> decoder = open_wav(input);
     if (decoder) {
-        require(track == 0, input.name(), ": expected audio track ", track,
-                ", found 1 track (counted from 0)");
+        require(track == 0, input.name(), ": no audio track ", track,
+                " (got 1 track, counted from 0)");
         return decoder;
     }
     if (!input.seekable() && !streams(input)) input.spool();

@@ -1,4 +1,4 @@
-// What every reader of audio gives: samples as the file has them, block by block.
+// The interface of all readers of audio: samples at the file's own rate, block by block.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace hark {
 struct AudioBlock {
     int rate = 0;  // Hz
     int channels = 0;
-    uint64_t layout = 0;  // a bit a loudspeaker, in WAVE_FORMAT_EXTENSIBLE's order; 0 if unknown
+    uint64_t layout = 0;  // one bit per loudspeaker, as in WAVE_FORMAT_EXTENSIBLE; 0 if unknown
     std::vector<float> samples;  // interleaved, full scale at 1
 };
 
@@ -22,18 +22,18 @@ class Decoder {
     virtual ~Decoder() = default;
     // Reads the next block; false at the end. Throws Error naming the input if it cannot be read.
     virtual bool next(AudioBlock& block) = 0;
-    // What was lost of the recording up to here: "ends at 13.3 of 26.7 s" or "3.2 s are missing at
-    // 12.0 s"; empty if nothing was. The end is checked once next() has returned false.
+    // Returns what is missing up to here, as "ends at 13.3 of 26.7 s" or "3.2 s are missing at 12.0
+    // s"; empty if nothing is. The end is checked after next() has returned false.
     virtual std::string loss() const { return ""; }
 };
 
-inline constexpr int kMinRate = 1000, kMaxRate = 768000;  // Hz that are believed
+inline constexpr int kMinRate = 1000, kMaxRate = 768000;  // Hz; others are refused as damage
 inline constexpr int kMaxChannels = 64;
 
-// Finds out what `input` is and opens it: PCM in WAV by our own reader; everything else by libav,
-// and by libsndfile what libav refuses. `track` counts the audio tracks of a container from 0.
-// A pipe is decoded while it is read if the format allows that, and kept in an unlinked file first
-// where its reader must seek. `input` must outlive the decoder. Throws Error naming the input.
+// Opens the decoder for `input`: our own reader for PCM in WAV, libav for everything else,
+// libsndfile if libav refuses it. `track` counts a container's audio tracks from 0. A pipe is
+// decoded while it is read if the format allows that; otherwise it is first copied to an unlinked
+// file. `input` must outlive the decoder. Throws Error naming the input.
 std::unique_ptr<Decoder> open_decoder(Input& input, int track);
 
 }  // namespace hark

@@ -1,4 +1,4 @@
-// Where libav is left out: PCM in WAV alone.
+// The build without libav: PCM in WAV only.
 #include "audio/decoder.h"
 #include "audio/wav.h"
 #include "core/error.h"
@@ -9,7 +9,7 @@ std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
     input.require_content("audio");
     std::unique_ptr<Decoder> decoder = open_wav(input);
     require(decoder != nullptr && track == 0, input.name(),
-            ": expected a WAV file with PCM: this build reads nothing else");
+            ": this build reads PCM in WAV files only");
     return decoder;
 }
 

@@ -1,4 +1,4 @@
-// What every resampler does with the samples that it gives.
+// Checks and clips the output of every resampler.
 #include <algorithm>
 #include <span>
 

@@ -50,7 +50,7 @@ std::string_view Input::peek(size_t bytes) {
 
 void Input::require_content(const char* expected) {
     if (!peek(1).empty()) return;
-    if (seekable_) fail(name_, ": the file is empty (expected ", expected, ")");
+    if (seekable_ || owned_) fail(name_, ": the file is empty (expected ", expected, ")");
     fail(name_, ": no data (expected ", expected, "); the stage before has failed");
 }
 
@@ -69,12 +69,12 @@ size_t Input::read(void* to, size_t bytes) {
 void Input::seek(int64_t position) {
     require(seekable_ && position >= 0 && ::lseek(fd_, base_ + position, SEEK_SET) >= 0, name_,
             ": cannot seek to byte ", position);
-    reader_ = ByteReader(fd_, name_);  // forgets what it has read ahead
+    reader_ = ByteReader(fd_, name_);  // drops what was read ahead
     position_ = position;
 }
 
 void Input::spool() {
-    require(!seekable_ && position_ == 0, name_, ": cannot be kept: bytes of it are gone");
+    require(!seekable_ && position_ == 0, name_, ": cannot be copied: part of it has been read");
     const int kept = spool_to_unlinked_file(fd_, reader_.peek(peeked_));
     if (owned_) ::close(fd_);
     fd_ = kept;

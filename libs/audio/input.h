@@ -11,9 +11,9 @@ namespace hark {
 
 class Input {
   public:
-    // "-" is standard input. Throws Error naming the file where it cannot be opened.
+    // "-" is standard input. Throws Error naming the file if it cannot be opened.
     explicit Input(const std::string& path);
-    // Reads an open descriptor from its offset on; the caller closes it.
+    // Reads an open descriptor from its position on; the caller closes it.
     Input(int fd, std::string name);
     ~Input();
     Input(const Input&) = delete;
@@ -21,22 +21,22 @@ class Input {
 
     const std::string& name() const { return name_; }
     bool seekable() const { return seekable_; }
-    int64_t size() const;  // bytes from the beginning, of what is seekable
+    int64_t size() const;  // bytes from the beginning; the input must be seekable
 
-    // The next bytes without taking them: up to `bytes`, fewer at the end.
+    // Returns the next bytes without consuming them: up to `bytes`, fewer at the end.
     std::string_view peek(size_t bytes);
     // Throws Error unless there is at least one byte. `expected` is what it should hold: "audio".
     void require_content(const char* expected);
-    // Whatever has come, at least one byte unless the input has ended.
+    // Reads what has arrived: at least one byte unless the input has ended.
     size_t read_some(void* to, size_t bytes);
-    // Fills up to `bytes`; fewer only at the end.
+    // Reads `bytes`; fewer only at the end.
     size_t read(void* to, size_t bytes);
     int64_t position() const { return position_; }  // bytes from the beginning
-    // For what reads on by itself, such as a tensor stream.
+    // The reader itself, for a tensor stream.
     ByteReader& reader() { return reader_; }
-    void seek(int64_t position);  // of what is seekable
+    void seek(int64_t position);  // the input must be seekable
 
-    // Copies a pipe that nothing has been taken from to an unlinked file, which is seekable.
+    // Copies a pipe to an unlinked file, which is seekable. Nothing may have been read before.
     void spool();
 
   private:

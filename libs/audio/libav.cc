@@ -24,7 +24,7 @@ namespace hark {
 namespace {
 
 constexpr int kBufferBytes = 1 << 16;
-// Noise looks a little like MP3 to libav: what it finds with less than this score is refused.
+// libav takes noise for MP3 with a low score.
 constexpr int kMinScore = 5;
 // avformat's placeholders for a length that a pipe cannot know: AVI's frames, RealMedia's seconds.
 constexpr int64_t kUnknownAviFrames = 0x40000000;
@@ -150,13 +150,13 @@ void LibavDecoder::open_container() {
     format_ = avformat_alloc_context();
     require(format_ != nullptr, input_.name(), ": out of memory");
     format_->pb = io_;
-    // A playlist may name anything: no protocol is allowed to follow it.
+    // A playlist may name any file or URL: no protocol may open it.
     AVDictionary* options = nullptr;
     av_dict_set(&options, "protocol_whitelist", "none", 0);
     int code = avformat_open_input(&format_, input_.name().c_str(), nullptr, &options);
     av_dict_free(&options);
     require(code >= 0 && format_->probe_score >= kMinScore, input_.name(),
-            ": expected audio, found nothing that can be read as such",
+            ": this is no audio in a format that hark reads",
             code < 0 ? " (" + error_text(code) + ")" : "");
     code = avformat_find_stream_info(format_, nullptr);
     require(code >= 0, input_.name(), ": cannot read ", format_->iformat->long_name, ": ",
@@ -169,10 +169,9 @@ void LibavDecoder::choose_stream(int track) {
         const bool audio = format_->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
         if (audio && found++ == track) stream_ = static_cast<int>(i);
     }
-    require(found > 0, input_.name(), ": expected audio, found ", format_->iformat->long_name,
-            " without an audio track");
-    require(stream_ >= 0, input_.name(), ": expected audio track ", track, ", found ", found,
-            found == 1 ? " track" : " tracks", " (counted from 0)");
+    require(found > 0, input_.name(), ": no audio track (got ", format_->iformat->long_name, ")");
+    require(stream_ >= 0, input_.name(), ": no audio track ", track, " (got ", found,
+            found == 1 ? " track" : " tracks", ", counted from 0)");
     if ((format_->iformat->flags & AVFMT_GENERIC_INDEX) && !is_container("ogg"))
         coverage_.set_counted();
     const bool alone = format_->nb_streams == 1;
@@ -223,7 +222,8 @@ bool LibavDecoder::receive(AudioBlock& block) {
     block.layout = layout.order == AV_CHANNEL_ORDER_NATIVE ? layout.u.mask : 0;
     require(block.rate >= kMinRate && block.rate <= kMaxRate && block.channels >= 1 &&
                 block.channels <= kMaxChannels,
-            input_.name(), ": found ", block.channels, " channels at ", block.rate, " Hz");
+            input_.name(), ": unlikely format (got ", block.channels, " channels at ", block.rate,
+            " Hz); the file may be damaged");
     append_frame(*frame_, block.samples);
     const double length = static_cast<double>(frame_->nb_samples) / block.rate;
     longest_frame_ = std::max(longest_frame_, length);

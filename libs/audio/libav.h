@@ -1,4 +1,4 @@
-// Everything that libavformat and libavcodec read, sound inside video too.
+// Audio in everything that libavformat and libavcodec read, video too.
 #pragma once
 
 #include <memory>
@@ -7,11 +7,11 @@
 
 namespace hark {
 
-// Throws Error naming the input where libav finds no container, no such track or no codec.
-// What names other files (playlists) cannot open them.
+// Throws Error naming the input if libav finds no container, no such track or no codec. A playlist
+// cannot open the files that it names.
 std::unique_ptr<Decoder> open_libav(Input& input, int track);
 
-// What libav and swresample would print on stderr is said in our errors instead.
+// Turns off libav's messages on stderr: hark reports errors itself.
 void silence_libav();
 
 }  // namespace hark

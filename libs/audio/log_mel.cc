@@ -56,7 +56,8 @@ void make_filters(int n_mels, mel_frame::Tables& tables) {
 }
 
 std::unique_ptr<const mel_frame::Tables> make_tables(int n_mels) {
-    require(n_mels == 80 || n_mels == 128, "expected 80 or 128 mels, found ", n_mels);
+    require(n_mels == 80 || n_mels == 128, "wrong number of mels (got ", n_mels,
+            ", expected 80 or 128)");
     auto tables = std::make_unique<mel_frame::Tables>();
     tables->n_mels = n_mels;
     for (int n = 0; n < kWindow; ++n) {

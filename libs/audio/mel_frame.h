@@ -2,7 +2,7 @@
 // threads (log_mel.cu) run this one source in double, without fused multiply-adds, so that both
 // give the same bits.
 //
-// 400 windowed real samples are taken as 200 complex ones, even and odd side by side; their DFT is
+// 400 windowed real samples are read as 200 complex ones (even, odd). Their DFT is
 // three stages of radix 5, 5 and 8 in Stockham's order, which needs no bit reversal.
 // Source: Cooley and Tukey 1965; for the packing: Press et al., Numerical Recipes, 12.3.
 #pragma once
@@ -25,17 +25,17 @@ struct Root {
     double re, im;
 };
 
-// Flat, so that it is copied to a GPU as it is.
+// No pointers, so that it can be copied to a GPU.
 struct Tables {
     double window[kWindow];
     Root roots[kWindow];  // exp(-2 pi i k / 400)
     int32_t n_mels;
     // Filter m: weights[offset[m]] to weights[offset[m + 1]], for the bins from begin[m] on.
     int32_t begin[kMostMels], offset[kMostMels + 1];
-    double weights[2 * kBins];  // a bin is in two triangles at most
+    double weights[2 * kBins];  // a bin is in at most two triangles
 };
 
-// Real is double, or a vector of doubles that are of as many frames.
+// Real is double, or a vector of doubles, one per frame.
 template <class Real>
 struct Complex {
     Real re, im;
@@ -137,7 +137,7 @@ HARK_BOTH void power_of(int k, const Complex<Real>* z, const Root& root, Real* p
 }
 inline constexpr int kItemsPower = kPoints / 2 + 1;
 
-// log10 of x > 0 to about 1e-15; Bits is uint64_t, or a vector of as many as Real has. The
+// log10 of x > 0 to about 1e-15. Bits is uint64_t, or a vector as long as Real. The
 // logarithm of a mantissa within [sqrt 1/2, sqrt 2) is 2 artanh((m - 1) / (m + 1)), as its series.
 template <class Real, class Bits>
 HARK_BOTH Real log10_of(const Real& x) {
@@ -163,7 +163,7 @@ HARK_BOTH Real log10_of(const Real& x) {
     return (e - (4503599627370496.0 + 1023)) * 0.30102999566398120 + s * sum;
 }
 
-// log10 of what filter m gathers of the power, at least kLeast.
+// log10 of the power in filter m, at least kLeast.
 template <class Real, class Bits>
 HARK_BOTH Real log_mel_of(int m, const Tables& tables, const Real* power) {
     const int begin = tables.offset[m], end = tables.offset[m + 1];

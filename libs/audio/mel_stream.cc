@@ -9,15 +9,15 @@
 namespace hark {
 namespace {
 
-constexpr int kFramesASecond = 100;
-constexpr int kReach = 2;  // frames past a sample's own hop whose windows cover it
+constexpr int kFramesPerSecond = 100;
+constexpr int kReach = 2;  // frames after a sample's own hop whose windows cover it
 
-// Copies the tensors that `from` carries, of whatever type, after those of `to`.
+// Appends the tensors of `from`, of any type, to those of `to`.
 void pass_tensors(const Document& from, int64_t start, Document& to) {
     for (TensorEntry entry : from.header.tensors) {
         const std::byte* bytes = from.data->data();
         to.data->insert(to.data->end(), bytes + entry.begin, bytes + entry.end);
-        // Two audio documents may meet in one mel document.
+        // One mel document may take tensors of two audio documents.
         if (to.find(entry.name)) entry.name = concat(entry.name, "@", start);
         entry.end = to.header.data_bytes + (entry.end - entry.begin);
         entry.begin = std::exchange(to.header.data_bytes, entry.end);
@@ -28,12 +28,15 @@ void pass_tensors(const Document& from, int64_t start, Document& to) {
 }  // namespace
 
 void MelOptions::flags(Flags& flags) {
-    flags.add(
-        "mels", mels, {"80", "128"},
-        "N mel bands, as many as the model takes: 128 for large-v3 and turbo, 80 for all others");
-    flags.add_switch("normalize", normalize,
-                     "normalise each recording as Whisper does, and keep it whole, one document; "
-                     "without it whisper-transcribe does so");
+    flags.section("Output");
+    flags
+        .add("mels", mels, {"80", "128"},
+             "N mel bands: 128 for large-v3 and turbo, 80 for all others")
+        .essential();
+    flags
+        .add_switch("normalize", normalize,
+                    "normalise each recording as Whisper does, in one document")
+        .details("Without it whisper-transcribe normalises them.");
     chunk.flags(flags);
 }
 
@@ -42,7 +45,7 @@ MelStream::MelStream(const MelOptions& options, Context* ctx)
       n_mels_(compute_->n_mels()),
       normalize_(options.normalize),
       chunk_frames_(options.normalize ? std::numeric_limits<int64_t>::max()
-                                      : options.chunk.length(kFramesASecond)) {}
+                                      : options.chunk.length(kFramesPerSecond)) {}
 
 void MelStream::push(const Chunk& audio, const Emit& emit) {
     std::optional<std::vector<Region>> speech = speech_of(audio.document);

@@ -1,4 +1,4 @@
-// From the chunks of audio recordings to the chunks of their log-mel spectra.
+// Turns the chunks of audio recordings into chunks of their log-mel spectra.
 #pragma once
 
 #include <deque>
@@ -17,26 +17,24 @@ namespace hark {
 
 struct MelOptions {
     std::string mels = "80";
-    bool normalize = false;  // one document a recording, as Whisper's own front end gives it
+    bool normalize = false;  // one document per recording, as in openai-whisper
     ChunkOptions chunk;
 
     void flags(Flags& flags);
 };
 
-// Several recordings at once, as their chunks come. What an audio document carries next to its
-// samples is passed on: its metadata with every mel chunk that overlaps its samples, its other
-// tensors with the first of these. The regions of speech of several audio documents that meet in
-// one mel chunk become one tensor.
+// Takes the chunks of several recordings in any order. An audio document's metadata is passed on
+// with every mel chunk that overlaps its samples, its other tensors with the first of them. Regions
+// of speech of several audio documents in one mel chunk become one tensor.
 class MelStream {
   public:
     using Emit = std::function<void(Chunk)>;
 
-    // Computes on one thread of the CPU, or where and with what `ctx` says, which must outlive
-    // this.
+    // Computes on one CPU thread, or on the device and threads of `ctx`, which must outlive this.
     explicit MelStream(const MelOptions& options, Context* ctx = nullptr);
 
-    // Takes an audio chunk and emits the mel chunks that it completes; a recording's last one
-    // holds `content_frames`, and the `error` that the audio's carried.
+    // Takes an audio chunk and emits the mel chunks that it completes. A recording's last one has
+    // `content_frames`, and the `error` of the last audio chunk.
     void push(const Chunk& audio, const Emit& emit);
     // Ends every recording that is still open with an error.
     void abandon(const std::string& error, const Emit& emit);

@@ -14,10 +14,12 @@ RawDecoder::RawDecoder(Input& input, const RawFormat& format, int64_t bytes)
       frame_(pcm_bytes(format.format) * static_cast<size_t>(format.channels)),
       declared_(bytes),
       bytes_(size_t{1} << 16) {
-    require(format.rate >= kMinRate && format.rate <= kMaxRate, input.name(), ": expected ",
-            kMinRate, " to ", kMaxRate, " samples per second, found ", format.rate);
+    require(format.rate >= kMinRate && format.rate <= kMaxRate, input.name(),
+            ": sample rate out of range (got ", format.rate, " Hz, expected ", kMinRate, " to ",
+            kMaxRate, ")");
     require(format.channels >= 1 && format.channels <= kMaxChannels, input.name(),
-            ": expected 1 to ", kMaxChannels, " channels, found ", format.channels);
+            ": too many or no channels (got ", format.channels, ", expected 1 to ", kMaxChannels,
+            ")");
 }
 
 bool RawDecoder::next(AudioBlock& block) {

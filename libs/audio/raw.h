@@ -1,4 +1,4 @@
-// PCM without a container, or from inside one.
+// PCM without a container, or inside one.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kAheadSamples = 4 * 30 * kSampleRate;  // that an input may hold before it waits
-constexpr std::chrono::seconds kPatience{2};  // at the end, for threads that are not waiting
+constexpr int64_t kAheadSamples = 4 * 30 * kSampleRate;  // per input
+constexpr std::chrono::seconds kEndTimeout{2};
 
 }  // namespace
 
@@ -48,13 +48,13 @@ ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
     for (int i = 0; i < jobs; ++i) threads_.emplace_back([shared = shared_] { shared->work(); });
 }
 
-// A thread that still decodes while the process ends would use what exit() has taken down.
+// A thread that decodes during exit() would use destroyed objects.
 ReadAhead::~ReadAhead() {
     std::unique_lock lock(shared_->mutex);
     shared_->stopped = true;
     shared_->changed.notify_all();
     const bool ended =
-        shared_->changed.wait_for(lock, kPatience, [&] { return shared_->working == 0; });
+        shared_->changed.wait_for(lock, kEndTimeout, [&] { return shared_->working == 0; });
     lock.unlock();
     for (std::thread& thread : threads_) {
         if (ended)
@@ -88,7 +88,7 @@ void ReadAhead::Shared::decode_inputs() {
     }
 }
 
-// False where nobody wants the chunk any more.
+// Returns false if the reader has stopped.
 bool ReadAhead::Shared::put(Queue& queue, Chunk chunk) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return stopped || queue.samples < kAheadSamples; });

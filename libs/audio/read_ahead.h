@@ -1,4 +1,4 @@
-// Several inputs decoded side by side, given in their order.
+// Decodes several inputs at once and returns their chunks in order.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ namespace hark {
 
 class ReadAhead {
   public:
-    // Starts `jobs` threads, each of which takes the next input that nobody has begun. One that is
-    // ahead of the reader waits once it holds a few chunks, so memory is bounded by the jobs.
-    // The recordings' ids are the inputs' numbers, from 1.
+    // Starts `jobs` threads. Each takes the next input that no other has begun, and waits if it
+    // holds a few chunks that are not read yet, so memory is bounded by the jobs. The recordings'
+    // ids are the inputs' numbers, from 1.
     ReadAhead(std::vector<std::string> paths, const ReadOptions& options, int64_t chunk_samples,
               int jobs);
-    // Ends the threads, each at its next chunk. One that waits for a pipe that nobody writes to
-    // cannot be ended: after two seconds it is abandoned.
+    // Ends each thread at its next chunk. A thread that waits for a silent pipe cannot be ended: it
+    // is abandoned after two seconds.
     ~ReadAhead();
     ReadAhead(const ReadAhead&) = delete;
     ReadAhead& operator=(const ReadAhead&) = delete;
 
-    // The next chunk, input by input; nullopt after the last.
+    // Returns the next chunk, input by input; nullopt after the last.
     std::optional<Chunk> next();
 
   private:

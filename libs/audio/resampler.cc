@@ -1,4 +1,4 @@
-// libswresample, with the settings that the ffmpeg command uses.
+// libswresample with the settings of the ffmpeg command.
 #include "audio/resampler.h"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ extern "C" {
 namespace hark {
 namespace {
 
-constexpr int64_t kStep = 1 << 14;  // frames handed over at once
+constexpr int64_t kStep = 1 << 14;  // frames per call
 
-// The loudspeakers, or how many channels there are where nobody says which they are.
+// Returns the loudspeakers, or only the number of channels if the loudspeakers are unknown.
 AVChannelLayout layout_of(const AudioBlock& like) {
     AVChannelLayout layout{};
     if (like.layout == 0 || av_channel_layout_from_mask(&layout, like.layout) < 0 ||
@@ -54,7 +54,7 @@ Resampler::Resampler(const AudioBlock& like, bool split_channels)
     AVChannelLayout in = layout_of(like);
     if (!split_channels && in.order == AV_CHANNEL_ORDER_UNSPEC) s.mean = true;
     bool opened = !s.mean && s.open(in, split_channels ? in : mono);
-    if (!opened && !split_channels) {  // also loudspeakers that swresample has no weights for
+    if (!opened && !split_channels) {  // swresample has no weights for some loudspeakers
         s.mean = true;
         opened = s.open(mono, mono);
     }
@@ -79,7 +79,7 @@ bool Resampler::Impl::open(AVChannelLayout in, AVChannelLayout out) {
     return code >= 0 && swr_init(swr) >= 0;
 }
 
-// in == nullptr empties the filter.
+// Converts `in`, or empties the filter if that is null.
 void Resampler::Impl::convert(const float* in, int frames, Channels& out) {
     const int most = swr_get_out_samples(swr, frames);
     require(most >= 0, "cannot resample");

@@ -1,4 +1,4 @@
-// From a recording's own rate and channels to 16 kHz.
+// Resamples from a recording's own rate and channels to 16 kHz.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,14 @@
 
 namespace hark {
 
-// Samples of each channel that goes out: one after a downmix, all of them otherwise.
+// Samples per output channel: one channel after a downmix.
 using Channels = std::vector<std::vector<float>>;
 
-// The build picks its implementation: libswresample, or, without libav, code that takes 16 kHz
-// alone and mixes channels by their mean.
+// Uses libswresample. The build without libav takes 16 kHz only and mixes channels by their mean.
 class Resampler {
   public:
-    // For blocks of `like`'s rate, channels and layout. The downmix to mono has the level of
-    // ffmpeg's 16-bit path: the weights of the loudspeakers add up to 1.
+    // Takes blocks of `like`'s rate, channels and layout. The downmix to mono has the level of
+    // ffmpeg's 16-bit path: the loudspeakers' weights add up to 1.
     Resampler(const AudioBlock& like, bool split_channels);
     ~Resampler();
 
@@ -24,10 +23,10 @@ class Resampler {
     // Appends the block's samples to each of `out`, clipped to [-1, 32767/32768] as ffmpeg's 16-bit
     // path does. Throws Error at the first sample that is not finite; those before it are appended.
     void push(const AudioBlock& block, Channels& out);
-    // Appends what the filter still holds.
+    // Appends the samples that are still in the filter.
     void finish(Channels& out);
 
-    int channels() const;  // that go out
+    int channels() const;  // of the output
 
   private:
     struct Impl;

@@ -1,4 +1,4 @@
-// Where libav is left out: 16 kHz alone, channels mixed by their mean.
+// The build without libav: 16 kHz only, channels mixed by their mean.
 #include "audio/resampler.h"
 #include "core/error.h"
 #include "core/recordings.h"
@@ -11,8 +11,8 @@ struct Resampler::Impl {
 
 Resampler::Resampler(const AudioBlock& like, bool split_channels)
     : impl_(std::make_unique<Impl>()) {
-    require(like.rate == kSampleRate, "expected ", kSampleRate, " samples per second, found ",
-            like.rate, ": this build cannot resample");
+    require(like.rate == kSampleRate, "this build cannot resample (got ", like.rate,
+            " Hz, expected ", kSampleRate, ")");
     impl_->in_channels = like.channels;
     impl_->out_channels = split_channels ? like.channels : 1;
 }

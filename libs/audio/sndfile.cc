@@ -13,10 +13,9 @@
 namespace hark {
 namespace {
 
-constexpr sf_count_t kFrames = 1 << 14;  // read at once
+constexpr sf_count_t kFrames = 1 << 14;  // per read
 
-// What libsndfile reads from. No exception may cross its C frames: one is kept here until the call
-// into the library has returned.
+// libsndfile's input. An exception may not cross C code: it is kept here until the library returns.
 struct Source {
     Input& input;
     std::exception_ptr failure;
@@ -26,7 +25,7 @@ struct Source {
     }
 };
 
-// Runs a callback's work; what it throws is kept, and `failed` tells libsndfile.
+// Runs a callback. Keeps what it throws, and returns `failed` to libsndfile.
 template <class Action>
 sf_count_t guarded(void* user, sf_count_t failed, Action action) {
     Source& source = *static_cast<Source*>(user);
@@ -49,7 +48,7 @@ sf_count_t input_seek(sf_count_t offset, int whence, void* user) {
         try {
             input.seek(offset);
         } catch (const Error&) {
-            return -1;  // a wrong header leads the library anywhere: no failure of the input
+            return -1;  // a damaged header asks for any position: not a failure of the input
         }
         return offset;
     });
@@ -73,14 +72,14 @@ class SndfileDecoder : public Decoder {
     SndfileDecoder(const SndfileDecoder&) = delete;
     SndfileDecoder& operator=(const SndfileDecoder&) = delete;
 
-    // Whether libsndfile knows the format. Throws what broke the input.
+    // Returns whether libsndfile knows the format. Throws the input's failure.
     bool open() {
         source_.rethrow();
         if (!file_) return false;
         require(info_.samplerate >= kMinRate && info_.samplerate <= kMaxRate &&
                     info_.channels >= 1 && info_.channels <= kMaxChannels,
-                source_.input.name(), ": found ", info_.channels, " channels at ", info_.samplerate,
-                " Hz");
+                source_.input.name(), ": unlikely format (got ", info_.channels, " channels at ",
+                info_.samplerate, " Hz); the file may be damaged");
         return true;
     }
 
@@ -92,7 +91,7 @@ class SndfileDecoder : public Decoder {
         const sf_count_t got = sf_readf_float(file_, block.samples.data(), kFrames);
         source_.rethrow();
         require(sf_error(file_) == SF_ERR_NO_ERROR, source_.input.name(),
-                ": reading broke: ", sf_strerror(file_));
+                ": cannot be read: ", sf_strerror(file_));
         block.samples.resize(static_cast<size_t>(std::max<sf_count_t>(0, got) * info_.channels));
         frames_ += std::max<sf_count_t>(0, got);
         ended_ = got <= 0;

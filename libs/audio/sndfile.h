@@ -1,4 +1,4 @@
-// What libsndfile reads and libav does not.
+// Audio in formats that libsndfile reads and libav does not.
 #pragma once
 
 #include <memory>

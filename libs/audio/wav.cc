@@ -9,8 +9,8 @@
 namespace hark {
 namespace {
 
-constexpr size_t kMaxHeader = size_t{1} << 20;  // bytes before the data that are looked through
-// Sizes that stand for an unknown one: sox and arecord write about 2 GiB to a pipe, ffmpeg about 4.
+constexpr size_t kMaxHeader = size_t{1} << 20;  // bytes before the data
+// Sizes that mean "unknown": sox and arecord write about 2 GiB to a pipe, ffmpeg about 4.
 constexpr bool is_placeholder(uint64_t size) {
     return size == 0 || (size >= 0x7ffff000 && size <= 0x80000000) ||
            (size >= 0xfffff000 && size <= 0xffffffff);

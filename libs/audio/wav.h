@@ -1,4 +1,4 @@
-// WAV files, also those whose header could not know their length.
+// WAV files, also those written to a pipe, without a length.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace hark {
 // Opens PCM in RIFF, RF64 or BW64: 8 to 32 bits, float, double, WAVE_FORMAT_EXTENSIBLE; chunks
 // before the data are skipped. A data size of 0 or near 2 or 4 GiB, as ffmpeg and sox write to a
 // pipe, means all until the end; any other is the declared length.
-// Returns nullptr, with nothing taken from the input, where it is not that: other codecs too.
+// Returns nullptr and consumes nothing for other files and codecs.
 // Source: Microsoft, Multimedia Programming Interface, 1991; mmreg.h; EBU Tech 3306 (RF64).
 std::unique_ptr<Decoder> open_wav(Input& input);
 

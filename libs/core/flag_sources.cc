@@ -117,6 +117,13 @@ ToolDescription Flags::Impl::describe(const ToolHelp& help) const {
 }
 
 void Flags::Impl::fail_unknown(const std::string& given) const {
+    for (const char* dashes : {"-", "--"}) {
+        std::error_code failed;
+        const std::string file = dashes + given;
+        if (!positional_name.empty() && std::filesystem::exists(file, failed))
+            throw UsageError(
+                concat("unknown option '", file, "'; for the file of that name write ./", file));
+    }
     std::string plain = given;
     std::replace(plain.begin(), plain.end(), '_', '-');
     const std::vector<std::string> known = names();

@@ -11,8 +11,7 @@ namespace {
 std::string text_of(const Document& document, const char* key, const char* fallback = nullptr) {
     const auto found = document.header.metadata.find(key);
     if (found != document.header.metadata.end()) return found->second;
-    require(fallback != nullptr, document.where, ": expected '", key,
-            "' in __metadata__, found none");
+    require(fallback != nullptr, document.where, ": no '", key, "' in __metadata__");
     return fallback;
 }
 
@@ -20,7 +19,7 @@ int64_t index_of(const Document& document, const char* key) {
     const std::string text = text_of(document, key);
     const bool digits = !text.empty() && text.size() <= 15 &&
                         text.find_first_not_of("0123456789") == std::string::npos;
-    require(digits, document.where, ": '", key, "': expected a whole number, found '", text, "'");
+    require(digits, document.where, ": '", key, "' is no whole number (got '", text, "')");
     return std::stoll(text);
 }
 
@@ -34,13 +33,13 @@ std::optional<Chunk> RecordingReader::next() {
     try {
         document = stream_.next();
     } catch (const Error& failure) {
-        // What comes first may be no tensor stream at all.
+        // The first bytes may be no tensor stream at all.
         if (any_ || !stream_.foreign()) throw;
         fail(failure.what(), "; ", hint_);
     }
     if (!document) {
-        require(any_, "nothing came on stdin: expected ", kind_,
-                " documents; the stage before has failed");
+        require(any_, "stdin: no data (expected ", kind_,
+                " documents); the stage before has failed");
         if (!open_.empty())
             fail(open_.begin()->second.where, ": the stream ends before the last document of '",
                  open_.begin()->first, "'");
@@ -56,13 +55,14 @@ Chunk RecordingReader::parse(Document document) const {
     Chunk chunk;
     const std::string where = document.where;
     const std::string version = text_of(document, "hark");
-    require(version == "1", where, ": expected version 1 of the stream, found '", version, "'");
+    require(version == "1", where, ": unknown version of the stream (got '", version,
+            "', expected 1)");
     chunk.kind = text_of(document, "kind");
-    require(chunk.kind == kind_, where, ": expected ", kind_, ", found ", chunk.kind,
-            chunk.kind == "audio" || chunk.kind == "mel" ? "; " + hint_ : "");
+    require(chunk.kind == kind_, where, ": wrong kind of stream (got ", chunk.kind, ", expected ",
+            kind_, ")", chunk.kind == "audio" || chunk.kind == "mel" ? "; " + hint_ : "");
     const std::string rate = text_of(document, "sample_rate");
-    require(rate == std::to_string(kSampleRate), where, ": expected a sample rate of ", kSampleRate,
-            " Hz, found '", rate, "'");
+    require(rate == std::to_string(kSampleRate), where, ": wrong sample rate (got '", rate,
+            "', expected ", kSampleRate, " Hz)");
     chunk.recording = text_of(document, "recording");
     chunk.channel = text_of(document, "channel", "0");
     chunk.source = text_of(document, "source", chunk.recording.c_str());
@@ -73,8 +73,9 @@ Chunk RecordingReader::parse(Document document) const {
 
     const Tensor values = chunk.values();
     const int rank = chunk.kind == "audio" ? 1 : 2;
-    require(values.dtype == Dtype::f32 && values.rank == rank, where, ": expected ",
-            rank == 1 ? "samples f32 (n)" : "log_mel f32 (n_mels, frames)", ", found ", values);
+    require(values.dtype == Dtype::f32 && values.rank == rank, where, ": wrong tensor (got ",
+            values, ", expected ", rank == 1 ? "samples f32 (n)" : "log_mel f32 (n_mels, frames)",
+            ")");
     require(all_finite({values.as<float>(), static_cast<size_t>(values.size())}), where,
             ": a value is not finite");
     return chunk;
@@ -84,13 +85,13 @@ void RecordingReader::follow(const Chunk& chunk) {
     const std::string& where = chunk.document.where;
     Progress& progress = open_[chunk.recording];
     require(chunk.start == progress.next_start, where, ": recording '", chunk.recording,
-            "' continues at ", chunk.start, ", expected ", progress.next_start);
+            "' has a gap (got a chunk at ", chunk.start, ", expected ", progress.next_start, ")");
     require(chunk.error.empty() || chunk.last, where,
-            ": an error is allowed only on a recording's last document");
+            ": only a recording's last document may have an error");
     if (chunk.kind == "mel") {
         const int64_t n_mels = chunk.values().dim(0);
-        require(progress.n_mels == 0 || progress.n_mels == n_mels, where, ": expected ",
-                progress.n_mels, " mels as before, found ", n_mels);
+        require(progress.n_mels == 0 || progress.n_mels == n_mels, where,
+                ": the number of mels changes (got ", n_mels, ", expected ", progress.n_mels, ")");
         progress.n_mels = n_mels;
     }
     progress.next_start += chunk.length();
@@ -102,15 +103,15 @@ std::optional<std::vector<Region>> speech_of(const Document& document) {
     if (!document.find("speech")) return std::nullopt;
     const Tensor tensor = document.tensor("speech");
     require(tensor.dtype == Dtype::i64 && tensor.rank == 2 && tensor.dim(1) == 2, document.where,
-            ": expected speech i64 (k, 2), found ", tensor);
+            ": wrong tensor speech (got ", tensor, ", expected i64 (k, 2))");
     std::vector<Region> regions;
     int64_t end = 0;
     for (int64_t i = 0; i < tensor.dim(0); ++i) {
-        int64_t row[2];  // copied: a document's tensors are at any offset
+        int64_t row[2];  // copied: a document's tensors have any alignment
         std::memcpy(row, static_cast<const std::byte*>(tensor.data) + i * sizeof row, sizeof row);
         require(row[0] >= end && row[1] > row[0], document.where,
-                ": expected regions of speech sorted, disjoint and not empty, found [", row[0],
-                ", ", row[1], ") after sample ", end);
+                ": regions of speech are empty, overlap or are not sorted (got [", row[0], ", ",
+                row[1], ") after sample ", end, ")");
         end = row[1];
         regions.push_back({row[0], row[1]});
     }

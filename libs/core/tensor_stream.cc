@@ -21,7 +21,7 @@ const TensorEntry* Document::find(const std::string& name) const {
 
 Tensor Document::tensor(const std::string& name) const {
     const TensorEntry* entry = find(name);
-    require(entry != nullptr, where, ": expected a tensor '", name, "', found none");
+    require(entry != nullptr, where, ": no tensor '", name, "'");
     return tensor_of(*entry, data->data() + entry->begin, where);
 }
 
@@ -50,11 +50,11 @@ std::optional<Document> TensorStreamReader::next() {
     foreign_ = true;
     uint64_t length = 0;
     for (int i = 7; i >= 0; --i) length = length << 8 | field[i];
-    require(length <= kMaxStreamHeader, where, ": expected a tensor stream, found a header of ",
-            length, " bytes (at most ", kMaxStreamHeader, ")");
+    require(length <= kMaxStreamHeader, where, ": this is no tensor stream (got a header of ",
+            length, " bytes, expected at most ", kMaxStreamHeader, ")");
     std::string json(static_cast<size_t>(length), '\0');
     const size_t came = in_.read(json.data(), json.size());
-    // The first byte already tells a stream that was cut from another kind of input.
+    // The first byte tells another kind of input from a stream that was cut.
     foreign_ = came > 0 && json[0] != '{';
     require(came == length || foreign_, where, ": the stream ends inside the header");
     foreign_ = true;
@@ -65,14 +65,14 @@ std::optional<Document> TensorStreamReader::next() {
     document.data = std::make_shared<std::vector<std::byte>>();
     std::vector<std::byte>& data = *document.data;
     while (data.size() < total) {
-        // Doubling keeps the memory within twice what has arrived.
+        // Doubling keeps the memory below twice the bytes that have arrived.
         const size_t have = data.size();
         const size_t step =
             static_cast<size_t>(std::min<uint64_t>(total - have, std::max(kReadStep, have)));
         data.resize(have + step);
         const size_t read = in_.read(data.data() + have, step);
-        require(read == step, where, ": the stream ends inside the document: expected ", total,
-                " bytes of data, found ", have + read);
+        require(read == step, where, ": the stream ends inside the document (got ", have + read,
+                " bytes of data, expected ", total, ")");
     }
     ++count_;
     return document;

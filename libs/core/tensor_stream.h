@@ -17,7 +17,7 @@ struct Document {
     std::shared_ptr<std::vector<std::byte>> data;
     std::string where;  // "stdin: document 3", for messages
 
-    // Throws Error where the document lacks the tensor.
+    // Throws Error if the document has no such tensor.
     Tensor tensor(const std::string& name) const;
     const TensorEntry* find(const std::string& name) const;
     // Adds a tensor after the others; its values are copied.
@@ -28,11 +28,11 @@ class TensorStreamReader {
   public:
     explicit TensorStreamReader(ByteReader& in) : in_(in) {}
 
-    // nullopt at the end of the stream. Throws Error naming the document: a header over 1 MiB or
-    // not JSON, wrong offsets, a stream that ends inside a document. Memory grows only with the
-    // bytes that have arrived, whatever a header promises.
+    // Returns nullopt at the end of the stream. Throws Error naming the document: a header over 1
+    // MiB or not JSON, wrong offsets, a stream that ends inside a document. Memory grows only with
+    // the bytes that have arrived, whatever a header promises.
     std::optional<Document> next();
-    // Whether what has been read last does not even begin as a document does.
+    // Whether the bytes that were read last do not begin as a document does.
     bool foreign() const { return foreign_; }
 
   private:

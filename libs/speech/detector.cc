@@ -9,14 +9,14 @@
 namespace hark {
 namespace {
 
-using Row = std::vector<float>;  // a value a frame
+using Row = std::vector<float>;  // one value per frame
 
-// Hz between which mel bands are taken together.
+// Hz: limits of the groups of mel bands.
 constexpr double kEdges[] = {80,   200,  320,  440,  560,  700,  850,  1000, 1200, 1400, 1650,
                              1900, 2200, 2550, 2950, 3400, 3900, 4500, 5200, 6000, 7000};
 constexpr size_t kBands = std::size(kEdges) - 1;
 
-constexpr int64_t kBlock = 200;      // frames given at a time
+constexpr int64_t kBlock = 200;      // frames per emission
 constexpr int64_t kReach = 200;      // frames before and after that a probability covers
 constexpr int64_t kSmooth = 1;       // frames on each side, of what is measured
 constexpr int64_t kFloorSmooth = 4;  // of the noise floor
@@ -118,7 +118,8 @@ struct Detector::Measures {
 };
 
 Detector::Detector(int n_mels) : n_mels_(static_cast<size_t>(n_mels)), bands_(kBands) {
-    require(n_mels == 80 || n_mels == 128, "expected 80 or 128 mels, found ", n_mels);
+    require(n_mels == 80 || n_mels == 128, "wrong number of mels (got ", n_mels,
+            ", expected 80 or 128)");
     const std::vector<double> centres = mel_centres(n_mels);
     for (size_t m = 0; m < n_mels_; ++m)
         for (size_t b = 0; b < kBands; ++b)
@@ -128,38 +129,38 @@ Detector::Detector(int n_mels) : n_mels_(static_cast<size_t>(n_mels)), bands_(kB
 int64_t Detector::frames() const { return first_ + static_cast<int64_t>(power_.size() / n_mels_); }
 
 void Detector::push(std::span<const float> frames, std::vector<float>& probabilities) {
-    const size_t piece = n_mels_ * kBlock;  // so that a long recording is not kept whole
+    const size_t piece = n_mels_ * kBlock;  // a long recording is not kept whole
     while (!frames.empty()) {
         const auto part = frames.first(std::min(frames.size(), piece));
         frames = frames.subspan(part.size());
         for (float x : part) power_.push_back(std::pow(10.0f, x));
-        while (this->frames() >= given_ + kBlock + kReach) give(given_ + kBlock, probabilities);
+        while (this->frames() >= emitted_ + kBlock + kReach) emit(emitted_ + kBlock, probabilities);
     }
 }
 
 void Detector::finish(std::vector<float>& probabilities) {
-    while (given_ < frames()) give(std::min(given_ + kBlock, frames()), probabilities);
+    while (emitted_ < frames()) emit(std::min(emitted_ + kBlock, frames()), probabilities);
     power_.clear();
-    first_ = given_ = 0;
+    first_ = emitted_ = 0;
 }
 
-void Detector::give(int64_t end, std::vector<float>& probabilities) {
-    const int64_t begin = std::max(given_ - kReach, int64_t{0});
+void Detector::emit(int64_t end, std::vector<float>& probabilities) {
+    const int64_t begin = std::max(emitted_ - kReach, int64_t{0});
     const Measures m = measure(begin, std::min(end + kReach, frames()));
     const Row change[] = {mean_around(m.change, kShort), mean_around(m.change, kLong)};
     const Row width[] = {mean_around(m.width, kShort), mean_around(m.width, kLong)};
-    for (int64_t t = given_ - begin; t < end - begin; ++t) {
+    for (int64_t t = emitted_ - begin; t < end - begin; ++t) {
         const double p =
             kChangeGate(change[0][t], change[1][t]) * kWidthGate(width[0][t], width[1][t]);
         probabilities.push_back(static_cast<float>(p));
     }
-    given_ = end;
-    const int64_t keep = std::max(given_ - kReach, int64_t{0});
+    emitted_ = end;
+    const int64_t keep = std::max(emitted_ - kReach, int64_t{0});
     power_.erase(power_.begin(), power_.begin() + (keep - first_) * static_cast<int64_t>(n_mels_));
     first_ = keep;
 }
 
-// Of the frames [begin, end), which have come and are not yet forgotten.
+// Measures the frames [begin, end), which are in power_.
 Detector::Measures Detector::measure(int64_t begin, int64_t end) const {
     const size_t n = static_cast<size_t>(end - begin);
     const float* power = power_.data() + static_cast<size_t>(begin - first_) * n_mels_;

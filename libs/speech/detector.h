@@ -12,7 +12,7 @@ namespace hark {
 
 // Reads log-mel frames as Whisper's front end makes them: log10 of the mel power, at least -10, not
 // normalised, 80 or 128 bands, a frame each 160 samples at 16 kHz. docs/speech.md explains the
-// measures and says what it finds and where it fails.
+// measures, what the detector finds and where it fails.
 //
 // A frame's probability is the product of two logistic functions, each of one measure's means over
 // 0.2 s and over 0.8 s around the frame:
@@ -27,33 +27,34 @@ namespace hark {
 // et al. 2004) and the modulation spectrum of speech (Greenberg and Kingsbury 1997) for the change.
 class Detector {
   public:
-    static constexpr int64_t kStep = 160;  // samples that a probability stands for
+    static constexpr int64_t kStep = 160;  // samples per probability
 
     // Throws Error unless n_mels is 80 or 128.
     explicit Detector(int n_mels);
 
-    // Takes the recording's next frames, n_mels values each, low frequencies first, and appends the
-    // probabilities of the frames whose surroundings are now known, 4 s later at most. The cuts
-    // between pushes do not matter, to the last bit.
+    // Takes the recording's next frames, n_mels values each, low frequencies first. Appends the
+    // probabilities of the frames that are now complete, at most 4 s later. How the frames are cut
+    // into pushes does not change a bit.
     void push(std::span<const float> frames, std::vector<float>& probabilities);
-    // Ends the recording: one probability for each frame of it has been given.
+    // Ends the recording: appends the probabilities of its last frames.
     void finish(std::vector<float>& probabilities);
 
   private:
     struct Measures;
 
-    void give(int64_t end, std::vector<float>& probabilities);
-    int64_t frames() const;  // that have come
+    void emit(int64_t end, std::vector<float>& probabilities);
+    int64_t frames() const;  // received
     Measures measure(int64_t begin, int64_t end) const;
 
     size_t n_mels_;
     std::vector<std::vector<size_t>> bands_;  // the mel bands of each of the 20
     std::vector<float> power_;                // (frames, n_mels), from frame first_ on
     int64_t first_ = 0;
-    int64_t given_ = 0;  // frames
+    int64_t emitted_ = 0;  // frames
 };
 
-// The regions of speech in a recording of `samples` samples, from all its frames (frames, n_mels).
+// Returns the regions of speech in a recording of `samples` samples, from its frames (frames,
+// n_mels).
 std::vector<Region> speech_in_log_mel(std::span<const float> frames, int n_mels, int64_t samples,
                                       const RegionOptions& options);
 

@@ -9,20 +9,26 @@ namespace hark {
 namespace {
 
 constexpr double kHysteresis = 0.15, kLeastExit = 0.01;
-constexpr int64_t kCutPause = 98 * kSampleRate / 1000;  // a pause fit for a cut is longer
+constexpr int64_t kCutPause = 98 * kSampleRate / 1000;  // a longer pause allows a cut
 
 int64_t in_samples(double seconds) { return std::llround(seconds * kSampleRate); }
 
 }  // namespace
 
 void RegionOptions::flags(Flags& flags) {
-    flags.add("threshold", threshold, "P at which speech begins; it ends 0.15 below", 0.01, 1);
-    flags.add("min-speech", min_speech, "SECONDS of speech; shorter runs are dropped", 0, 3600);
-    flags.add("min-silence", min_silence, "SECONDS of silence that end a region", 0, 3600);
-    flags.add("max-speech", max_speech,
-              "SECONDS of a region at most; a longer one is cut at its last pause", 1,
-              std::numeric_limits<double>::infinity());
-    flags.add("pad", pad, "SECONDS added before and after each region", 0, 60);
+    flags.section("Regions");
+    flags.add("threshold", threshold, "P probability at which speech begins", 0.01, 1)
+        .essential()
+        .details("Speech ends 0.15 below it.");
+    flags.add("min-speech", min_speech, "SECONDS of speech; shorter runs are dropped", 0, 3600)
+        .essential();
+    flags.add("min-silence", min_silence, "SECONDS of silence that end a region", 0, 3600)
+        .essential();
+    flags
+        .add("max-speech", max_speech, "SECONDS of a region at most", 1,
+             std::numeric_limits<double>::infinity())
+        .details("A longer region is cut at its last pause.");
+    flags.add("pad", pad, "SECONDS added before and after each region", 0, 60).essential();
 }
 
 RegionFinder::RegionFinder(const RegionOptions& options, int64_t step)
@@ -71,14 +77,14 @@ void RegionFinder::step(double probability, std::vector<Region>& regions) {
 
 // A run that has become too long ends at its last pause, and the rest is the next one.
 RegionFinder::Cut RegionFinder::cut_long_run(std::vector<Region>& regions) {
-    const bool goes_on = cut_end_ != 0 && cut_begin_ >= cut_end_;
+    const bool continues = cut_end_ != 0 && cut_begin_ >= cut_end_;
     const int64_t next = cut_begin_;
     found({begin_, cut_end_ != 0 ? cut_end_ : now_}, regions);
     end_run();
-    if (!goes_on) return Cut::ends;
+    if (!continues) return Cut::ends;
     speaking_ = true;
     begin_ = next;
-    return Cut::goes_on;
+    return Cut::continues;
 }
 
 void RegionFinder::end_run() {
@@ -86,7 +92,7 @@ void RegionFinder::end_run() {
     pause_ = cut_end_ = cut_begin_ = 0;
 }
 
-// A run is known: the end of the one before it can be told.
+// A new run decides the end of the one before it.
 void RegionFinder::found(Region run, std::vector<Region>& regions) {
     int64_t begin = std::max(run.begin - pad_, int64_t{0});
     if (waiting_) {
@@ -122,8 +128,8 @@ TimeMap::TimeMap(std::span<const Region> regions, int64_t frames) {
     int64_t end = 0;  // the end of the region before
     for (const Region& region : regions) {
         require(region.begin >= end && region.end >= region.begin,
-                "expected regions of speech sorted and disjoint, found [", region.begin, ", ",
-                region.end, ") after one that ends at ", end);
+                "regions of speech overlap or are not sorted (got [", region.begin, ", ",
+                region.end, ") after one that ends at ", end, ")");
         end = region.end;
         int64_t begin = region.begin / kFrame * kFrame;
         const int64_t end =

@@ -1,4 +1,4 @@
-// Regions of speech, and the time line that is left when everything else is cut away.
+// Regions of speech, and the time line of a recording without the rest.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hark {
 
-// How probabilities become regions; seconds.
+// How probabilities become regions. Times are in seconds.
 struct RegionOptions {
     double threshold = 0.5;    // speech begins at this probability and ends 0.15 below it
     double min_speech = 0.1;   // shorter runs are dropped
@@ -28,7 +28,7 @@ struct RegionOptions {
 // than twice the pad share the pause between them.
 class RegionFinder {
   public:
-    // `step`: samples that a probability stands for.
+    // `step`: samples per probability.
     RegionFinder(const RegionOptions& options, int64_t step);
 
     // Appends the regions that can no longer change: sorted, disjoint, not empty.
@@ -37,7 +37,7 @@ class RegionFinder {
     void finish(int64_t samples, std::vector<Region>& regions);
 
   private:
-    enum class Cut { no, goes_on, ends };
+    enum class Cut { no, continues, ends };
 
     void step(double probability, std::vector<Region>& regions);
     Cut cut_long_run(std::vector<Region>& regions);
@@ -51,21 +51,21 @@ class RegionFinder {
 
     bool speaking_ = false;
     int64_t begin_ = 0;  // of the run
-    // As in the reference, 0 for none: where the pause began that may end the run, the last pause
-    // fit for a cut, and where speech continued after it.
+    // As in the reference, 0 for none: begin of the pause that may end the run, the last pause
+    // that allows a cut, and where speech continued after it.
     int64_t pause_ = 0, cut_end_ = 0, cut_begin_ = 0;
 
     bool waiting_ = false;  // last_ is found; its end depends on what follows
     Region last_;           // its begin is padded already
 };
 
-// The regions of a recording whose probabilities are all there.
+// Returns the regions of a recording from all its probabilities.
 std::vector<Region> find_regions(std::span<const float> probabilities, int64_t step,
                                  int64_t samples, const RegionOptions& options);
 
-// Speech laid end to end: a packed time line without the rest, cut on whole mel frames of 160
-// samples, and the way back. All positions are samples; every sample of a kept frame maps there
-// and back without loss.
+// Maps times between a recording and its packed time line: its speech end to end, cut at whole mel
+// frames of 160 samples. All positions are samples. Every sample of a kept frame maps there and
+// back exactly.
 class TimeMap {
   public:
     static constexpr int64_t kFrame = 160;
@@ -76,21 +76,21 @@ class TimeMap {
     };
 
     // Widens sorted regions to whole frames, joins those that then touch, and clips them to the
-    // recording's `frames`. Throws Error where the regions are not sorted and disjoint.
+    // recording's `frames`. Throws Error unless the regions are sorted and disjoint.
     TimeMap(std::span<const Region> regions, int64_t frames);
 
     const std::vector<Piece>& pieces() const { return pieces_; }
     int64_t length() const { return length_; }  // of the packed time line
 
-    // Of a time on the packed line, the time in the recording. On the boundary of two pieces a
-    // start belongs to the piece after it and an end to the one before it. Clamped to the first
-    // and the last piece; without pieces, 0.
+    // Returns the time in the recording of a time on the packed line. On the boundary of two pieces
+    // a start belongs to the piece after it and an end to the one before it. Clamped to the first
+    // and the last piece; 0 without pieces.
     int64_t start_in_recording(int64_t packed) const;
     int64_t end_in_recording(int64_t packed) const;
     double start_in_recording_s(double packed) const { return in_recording_s(packed, false); }
     double end_in_recording_s(double packed) const { return in_recording_s(packed, true); }
 
-    // The place of a recording's time on the packed line; between pieces, their boundary.
+    // Returns the packed time of a time in the recording; between two pieces, their boundary.
     int64_t in_packed(int64_t recording) const;
     // Whether the recording's sample is kept.
     bool keeps(int64_t recording) const;

@@ -14,12 +14,12 @@ namespace hark {
 
 // The network. Source: snakers4/silero-vad, src/silero_vad/tinygrad_model.py.
 struct SileroModel {
-    static constexpr int64_t kStep = 512;    // samples that a probability stands for
+    static constexpr int64_t kStep = 512;    // samples per probability
     static constexpr int64_t kContext = 64;  // samples read before them
     static constexpr int64_t kHidden = 128;  // of the LSTM
     static constexpr int64_t kBins = 129;    // of the spectrum
     static constexpr int64_t kWindow = 256;  // samples of a spectrum
-    static constexpr int64_t kSpectra = 4;   // a step has, every 128 samples
+    static constexpr int64_t kSpectra = 4;   // per step, every 128 samples
 
     Weights memory;
     Matrix basis;                        // (2 * kBins, kWindow): cosines, then sines
@@ -32,20 +32,20 @@ struct SileroModel {
 };
 
 // Reads silero_vad_16k.safetensors as snakers4/silero-vad publishes it, or the ggml file that
-// whisper.cpp's convert-silero-vad-to-ggml.py makes. Throws Error naming the file, what was
-// expected and what was found: another format or architecture, a tensor that is missing, twice
-// there, cut short, of another shape or type, or with a value that is not finite.
+// whisper.cpp's convert-silero-vad-to-ggml.py makes. Throws Error naming the file if its
+// format or architecture is another one, or a tensor is missing, twice in it, cut short, of another
+// shape or type, or has a value that is not finite.
 std::shared_ptr<const SileroModel> load_silero(const std::filesystem::path& path);
 
-// The probabilities of speech in one recording, as its samples come.
+// Computes the probabilities of speech in one recording.
 class Silero {
   public:
     explicit Silero(std::shared_ptr<const SileroModel> model);
 
-    // Appends the probability of each 512 samples that are now complete. The cuts between pushes
-    // do not matter, to the last bit.
+    // Appends the probability of each 512 samples that are now complete. How the samples are cut
+    // into pushes does not change a bit.
     void push(std::span<const float> samples, std::vector<float>& probabilities);
-    // Ends the recording: the rest is padded with zeros, if there is any.
+    // Ends the recording: a rest of samples is padded with zeros.
     void finish(std::vector<float>& probabilities);
 
   private:

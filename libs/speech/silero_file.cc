@@ -1,4 +1,4 @@
-// The files that Silero VAD's weights are published in.
+// Reads the two formats in which Silero VAD's weights are published.
 #include <cstring>
 #include <map>
 #include <string>
@@ -65,16 +65,16 @@ class Found {
   public:
     explicit Found(std::string file) : file_(std::move(file)) {}
 
-    // Takes one where it is wanted; `data` is aligned for its dtype.
+    // Takes a tensor if it is wanted. `data` is aligned for its dtype.
     void add(const std::string& name, const std::vector<int64_t>& shape, Dtype dtype,
              const void* data) {
         const Wanted* wanted = wanted_named(name);
-        require(wanted != nullptr, file_, ": expected the weights of Silero VAD, found a tensor '",
-                name, "'");
+        require(wanted != nullptr, file_, ": no weights of Silero VAD at 16 kHz (got a tensor '",
+                name, "')");
         require(without_ones(shape) == without_ones(wanted->shape), file_, ": '", name,
-                "': expected ", text_of(wanted->shape), ", found ", text_of(shape));
+                "': wrong shape (got ", text_of(shape), ", expected ", text_of(wanted->shape), ")");
         require(dtype == Dtype::f32 || dtype == Dtype::f16, file_, ": '", name,
-                "': expected F32 or F16, found ", safetensors_name(dtype));
+                "': wrong type (got ", safetensors_name(dtype), ", expected F32 or F16)");
         Tensor tensor;
         tensor.data = const_cast<void*>(data);
         tensor.dtype = dtype;
@@ -110,8 +110,8 @@ class Found {
   private:
     Tensor of(const std::string& name) const {
         const auto found = tensors_.find(name);
-        require(found != tensors_.end(), "expected the weights of Silero VAD, found no '", name,
-                "'");
+        require(found != tensors_.end(), "no weights of Silero VAD at 16 kHz (no tensor '", name,
+                "')");
         return found->second;
     }
 
@@ -127,10 +127,10 @@ void read_ggml_header(ByteCursor& in) {
     expect("magic", kGgmlMagic);
     in.what = "the model's type";
     const std::string_view type = in.take(in.number<uint32_t>(0, kMaxName));
-    require(type == "silero-16k", in.place(), ": expected a ggml file of silero-16k, found '", type,
-            "'");
+    require(type == "silero-16k", in.place(), ": wrong model (got '", type,
+            "', expected silero-16k)");
     in.what = "the version";
-    in.take(3 * sizeof(uint32_t));  // the shapes say what is read
+    in.take(3 * sizeof(uint32_t));  // the shapes tell the sizes
     expect("window", SileroModel::kStep);
     expect("context", SileroModel::kContext);
     constexpr uint32_t kLayers[4][2] = {{129, 128}, {128, 64}, {64, 64}, {64, 128}};
@@ -160,7 +160,7 @@ std::shared_ptr<const SileroModel> load_ggml(const MappedFile& file) {
         for (auto n = shape.rbegin(); n != shape.rend(); ++n) *n = in.number<uint32_t>();
         const std::string name(in.take(length));
         in.what = "'" + name + "'";
-        require(type <= 1, in.place(), ": expected type 0 or 1, found ", type);
+        require(type <= 1, in.place(), ": wrong type (got ", type, ", expected 0 or 1)");
         uint64_t bytes = type == 0 ? 4 : 2;
         for (int64_t n : shape) {
             bytes *= static_cast<uint64_t>(n);

@@ -102,13 +102,13 @@ TEST(TensorStream, AHugeHeaderIsRefusedUnread) {
     bytes[3] = 1;  // 16 MiB
     EXPECT_NE(documents_in(bytes).find("a header of 16777216 bytes"), std::string::npos);
     bytes[7] = '\x7f';
-    EXPECT_NE(documents_in(bytes).find("expected a tensor stream"), std::string::npos);
+    EXPECT_NE(documents_in(bytes).find("this is no tensor stream"), std::string::npos);
 }
 
 TEST(TensorStream, APromiseOfMuchDataTakesNoMemory) {
     SafetensorsHeader header;
     header.tensors.push_back({"samples", "F32", {int64_t{1} << 40}, 0, uint64_t{1} << 42});
-    EXPECT_NE(documents_in(format_safetensors_header(header) + "abc").find("found 3"),
+    EXPECT_NE(documents_in(format_safetensors_header(header) + "abc").find("got 3 bytes"),
               std::string::npos);
 }
 
@@ -125,22 +125,24 @@ TEST(Recordings, WhatIsWrongIsSaid) {
         const std::string error = chunks_in(bytes, kind);
         EXPECT_NE(error.find(part), std::string::npos) << "found: " << error;
     };
-    expect("", "nothing came on stdin");
+    expect("", "stdin: no data (expected audio documents); the stage before has failed");
     expect(chunk_bytes("a", 0, 3, false), "ends before the last document of 'a'");
     expect(chunk_bytes("a", 0, 3, false) + chunk_bytes("a", 4, 3, true),
-           "continues at 4, expected 3");
+           "has a gap (got a chunk at 4, expected 3)");
     for (const size_t bytes : {4u, 8u, 20u})  // cut, and nothing else
         EXPECT_EQ(chunks_in(chunk_bytes("a", 0, 3, true).substr(0, bytes)).find("do this"),
                   std::string::npos);
     expect(std::string("no tensor stream at all"), "do this");
     expect(std::string("\x1e\0\0\0\0\0\0\0", 8) + "no JSON", "do this");
-    expect(chunk_bytes("a", 1, 3, true), "continues at 1, expected 0");
-    expect(chunk_bytes("a", 0, 3, true, {{"kind", "mel"}}), "expected audio, found mel; do this");
-    expect(chunk_bytes("a", 0, 3, true), "expected mel, found audio; do this", "mel");
-    expect(chunk_bytes("a", 0, 3, true, {{"hark", "2"}}), "expected version 1");
+    expect(chunk_bytes("a", 1, 3, true), "has a gap (got a chunk at 1, expected 0)");
+    expect(chunk_bytes("a", 0, 3, true, {{"kind", "mel"}}), "(got mel, expected audio); do this");
+    expect(chunk_bytes("a", 0, 3, true), "(got audio, expected mel); do this", "mel");
+    expect(chunk_bytes("a", 0, 3, true, {{"hark", "2"}}), "(got '2', expected 1)");
     expect(chunk_bytes("a", 0, 3, true, {{"sample_rate", "8000"}}), "'8000'");
-    expect(chunk_bytes("a", 0, 3, true, {{"start", "-1"}}), "expected a whole number");
-    expect(chunk_bytes("a", 0, 3, false, {{"error", "x"}}), "only on a recording's last");
+    expect(chunk_bytes("a", 0, 3, true, {{"start", "-1"}}),
+           "'start' is no whole number (got '-1')");
+    expect(chunk_bytes("a", 0, 3, false, {{"error", "x"}}),
+           "only a recording's last document may have an error");
     expect(chunk_bytes("a", 0, 3, true, {}, std::numeric_limits<float>::infinity()),
            "stdin: document 1: a value is not finite");
 
@@ -150,8 +152,8 @@ TEST(Recordings, WhatIsWrongIsSaid) {
     const Document no_tensor = wrong_rank;
     float values[4] = {};
     wrong_rank.add("samples", Tensor(values, Dtype::f32, {2, 2}));
-    expect(bytes_of(wrong_rank), "expected samples f32 (n), found f32 (2, 2)");
-    expect(bytes_of(no_tensor), "expected a tensor 'samples'");
+    expect(bytes_of(wrong_rank), "(got f32 (2, 2), expected samples f32 (n))");
+    expect(bytes_of(no_tensor), "no tensor 'samples'");
 }
 
 TEST(Recordings, WriteChunkIsReadBack) {

@@ -137,7 +137,7 @@ TEST(SileroFile, ReadsWhatTheConverterWrites) {
 TEST(SileroFile, RefusesWhatIsNotSileroAt16kHz) {
     GgmlFile file;
     file.type = "silero-8k";
-    expect_refused(file, "expected a ggml file of silero-16k, found 'silero-8k'");
+    expect_refused(file, "wrong model (got 'silero-8k', expected silero-16k)");
     for (size_t i = 3; i < file.header.size(); ++i) {
         file = {};
         ++file.header[i];
@@ -151,20 +151,20 @@ TEST(SileroFile, RefusesTensorsThatDoNotFit) {
     GgmlFile file;
     file.entries[4].shape = {3, 63, 64};
     expect_refused(file,
-                   "'_model.encoder.2.reparam_conv.weight': expected (64, 64, 3), found "
-                   "(64, 63, 3)");
+                   "'_model.encoder.2.reparam_conv.weight': wrong shape (got (64, 63, 3), expected "
+                   "(64, 64, 3))");
     file = {};
     file.entries[4].name = "_model.encoder.9";
-    expect_refused(file, "found a tensor '_model.encoder.9'");
+    expect_refused(file, "got a tensor '_model.encoder.9'");
     file = {};
     file.entries.pop_back();
-    expect_refused(file, "found no 'stft_conv.weight'");
+    expect_refused(file, "no tensor 'stft_conv.weight'");
     file = {};
     file.entries.push_back(file.entries[1]);
     expect_refused(file, "is there twice");
     file = {};
     file.entries[1].type = 7;
-    expect_refused(file, "expected type 0 or 1, found 7");
+    expect_refused(file, "wrong type (got 7, expected 0 or 1)");
     file = {};
     file.value = std::string("\0\0\xc0\x7f", 4);
     expect_refused(file, "not a finite number");

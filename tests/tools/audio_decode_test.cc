@@ -125,7 +125,7 @@ TEST(AudioDecode, StartAndDuration) {
     EXPECT_TRUE(std::equal(part.values.begin(), part.values.end(), whole.values.begin() + 40000));
     const ProcessResult none = decode({"--track", "3", sample("news.mp4")});
     EXPECT_EQ(none.exit_code, 1);
-    expect_contains(none.err, "expected audio track 3, found 1 track");
+    expect_contains(none.err, "no audio track 3 (got 1 track, counted from 0)");
 }
 
 TEST(AudioDecode, TheTrackThatIsAskedFor) {
@@ -218,6 +218,8 @@ TEST(AudioDecode, AnEmptyFileIsCalledEmpty) {
               "audio-decode: " + empty + ": the file is empty (expected audio)\n");
     EXPECT_EQ(run_shell("audio-decode - < '" + empty + "'").err,
               "audio-decode: stdin: the file is empty (expected audio)\n");
+    EXPECT_EQ(decode({"/dev/null"}).err,
+              "audio-decode: /dev/null: the file is empty (expected audio)\n");
 }
 
 // A few of what tests/reliability/truncation.py makes by the thousand.
@@ -325,17 +327,29 @@ TEST(AudioDecode, WrongCommandLinesExitWith2) {
         EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     }
     expect_contains(decode({}).err, "- reads standard input");
+    // A file whose name looks like a flag.
+    const TemporaryDirectory directory;
+    write_text(directory.path() / "-dash.wav", read_text(file));
+    const std::string folder = "cd '" + directory.path().string() + "' && audio-decode ";
+    const ProcessResult dash = run_shell(folder + "*.wav");
+    EXPECT_EQ(dash.exit_code, 2);
+    expect_contains(dash.err, "for the file of that name write ./-dash.wav");
+    for (const char* good : {"./*.wav", "-- *.wav"})
+        EXPECT_EQ(run_shell(folder + good).exit_code, 0) << good;
 }
 
 TEST(AudioDecode, HelpAndVersionGoToStdout) {
     const ProcessResult help = decode({"--help"}), version = decode({"--version"});
     EXPECT_EQ(help.exit_code, 0);
+    const ProcessResult all = decode({"--help-all"});
+    expect_contains(help.out, "Examples:");
+    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 45);
     EXPECT_EQ(version.exit_code, 0);
     EXPECT_EQ(help.err + version.err, "");
     expect_contains(version.out, "audio-decode (hark) ");
     for (const char* flag : {"--jobs", "--start", "--duration", "--track", "--split-channels",
                              "--chunk", "--quiet", "FILE..."})
-        expect_contains(help.out, flag);
+        expect_contains(all.out, flag);
 }
 
 TEST(AudioDecode, EmptyStdinIsAnErrorOfThatRecording) {

@@ -84,7 +84,7 @@ TEST_F(BatchScript, WritesWhatIsMissingAndListsWhatFails) {
     expect_contains(folder_.text("out/a folder/two 'quoted'.txt"), kKey);
     expect_contains(folder_.text("out/a folder/sea.jsonl"), "\"source\":\"in/a folder/sea.wav\"");
     const std::string failed = folder_.text("out/failed.tsv");
-    EXPECT_EQ(failed.rfind("in/bad.mp3\texpected audio, ", 0), 0u) << failed;
+    EXPECT_EQ(failed.rfind("in/bad.mp3\tthis is no audio ", 0), 0u) << failed;
     EXPECT_EQ(std::count(failed.begin(), failed.end(), '\n'), 1) << failed;
 
     // Nothing to do: no tool runs, and the failure is told of again.

@@ -83,7 +83,7 @@ TEST(Mel, AStreamAFileAndRawPcmGiveTheSame) {
         {{"--raw", "s16le"}, s16(samples)},
         {{"--threads", "3"}, wav},
         {{"--device", "cpu", "--threads", "1"}, audio_stream("1", samples, 480000)},
-        {{"--raw", "f32le", "--rate", "16000", "--channels", "1"}, f32(samples)},
+        {{"--raw", "f32le", "--sample-rate", "16000", "--channels", "1"}, f32(samples)},
     };
     for (const auto& [arguments, input] : ways) {
         const ProcessResult result = mel(arguments, input);
@@ -140,7 +140,7 @@ TEST(Mel, ReadsWhatFfmpegWritesToAPipe) {
     const ProcessResult wav = run_shell(from + "-f wav - | mel");
     ASSERT_EQ(wav.exit_code, 0) << wav.err;
     const ProcessResult raw =
-        run_shell(from + "-f s16le - | mel --raw s16le --rate 22050 --channels 1");
+        run_shell(from + "-f s16le - | mel --raw s16le --sample-rate 22050 --channels 1");
     EXPECT_TRUE(recordings_of(wav).at("1").values == recordings_of(raw).at("1").values);
     for (const char* format : {"-c:a pcm_f32le -f wav", "-rf64 always -f wav", "-f w64", "-f flac",
                                "-f ogg", "-f mp3", "-f adts", "-f matroska", "-f au", "-f aiff"}) {
@@ -206,7 +206,7 @@ TEST(Mel, AStreamThatEndsTooSoonIsAnErrorAndNothingIsLost) {
          100},
         {audio_document("a", 0, samples, false), "ends before the last document of 'a'", 300},
         {audio_document("a", 0, samples, false) + audio_document("a", 7, samples, true),
-         "continues at 7, expected 48000", 300},
+         "has a gap (got a chunk at 7, expected 48000)", 300},
     };
     for (const Case& c : cases) {
         const ProcessResult result = mel({}, c.stream);
@@ -228,9 +228,9 @@ TEST(Mel, OtherInputIsAnErrorThatSaysWhatWasExpected) {
     const std::vector<std::tuple<std::vector<std::string>, std::string, std::string>> cases = {
         {{}, "", "no data (expected audio); the stage before has failed"},
         {{"--raw", "s16le"}, "", "no data (expected raw PCM); the stage before has failed"},
-        {{}, noise, "expected audio"},
-        {{}, "just some words\n", "expected audio"},
-        {{}, mel_stream, "expected audio, found mel; mel reads what audio-decode writes"},
+        {{}, noise, "this is no audio"},
+        {{}, "just some words\n", "this is no audio"},
+        {{}, mel_stream, "(got mel, expected audio); mel reads what audio-decode writes"},
         {{}, little_endian(json.size(), 8) + json, "document 1"},
         {{}, little_endian(2 << 20, 8) + "{" + std::string(100, ' '), "document 1"},
         {{"--raw", "f32le"}, nan, "not finite"},
@@ -287,11 +287,11 @@ TEST(Mel, WrongCommandLinesExitWith2) {
                                                {"--chunk", "-1"},
                                                {"--chunk", "0.001"},
                                                {"--raw", "s24le"},
-                                               {"--rate", "8000"},
+                                               {"--sample-rate", "8000"},
                                                {"--device", "gpu"},
                                                {"--threads", "-1"},
                                                {"--channels", "2"},
-                                               {"--raw", "s16le", "--rate", "10"},
+                                               {"--raw", "s16le", "--sample-rate", "10"},
                                                {"file.wav"}}) {
         const ProcessResult result = mel(arguments, audio_stream("1", {}, 1));
         EXPECT_EQ(result.exit_code, 2) << result.err;
@@ -304,12 +304,15 @@ TEST(Mel, WrongCommandLinesExitWith2) {
 TEST(Mel, HelpAndVersionGoToStdout) {
     const ProcessResult help = mel({"--help"}, ""), version = mel({"--version"}, "");
     EXPECT_EQ(help.exit_code, 0);
+    const ProcessResult all = mel({"--help-all"}, "");
+    expect_contains(help.out, "Examples:");
+    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 45);
     EXPECT_EQ(version.exit_code, 0);
     EXPECT_EQ(help.err + version.err, "");
     expect_contains(version.out, "mel (hark) ");
-    for (const char* flag : {"--mels", "--normalize", "--chunk", "--raw", "--rate", "--channels",
-                             "--device", "--threads"})
-        expect_contains(help.out, flag);
+    for (const char* flag : {"--mels", "--normalize", "--chunk", "--raw", "--sample-rate",
+                             "--channels", "--device", "--threads"})
+        expect_contains(all.out, flag);
 }
 
 TEST(Mel, AGpuGivesTheSameBytesAndNeverASilentCpu) {

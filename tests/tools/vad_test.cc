@@ -1,6 +1,8 @@
 // vad's contract, on the real binary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "speech/detector.h"
 #include "speech/sounds.h"
@@ -145,9 +147,9 @@ TEST(Vad, ARecordingWithoutSamplesHasNoSpeech) {
 TEST(Vad, WhatIsNoAudioStreamIsAnError) {
     const std::string audio = stream(documents("a", recording(1, 3), 16000));
     const std::vector<std::pair<std::string, std::string>> cases = {
-        {"", "nothing came on stdin"},
-        {run_tool("mel", {}, audio).out, "expected audio, found mel; vad comes before mel"},
-        {vad({}, audio).out, "it has been through vad"},
+        {"", "stdin: no data (expected audio documents)"},
+        {run_tool("mel", {}, audio).out, "(got mel, expected audio); vad comes before mel"},
+        {vad({}, audio).out, "this stream has been through vad already"},
         {"just some words, no stream", "document 1"},
         {audio.substr(0, audio.size() - 10), "the stream ends inside the document"},
         {audio.substr(0, audio.size() / 2), "stream ends"},
@@ -216,9 +218,12 @@ TEST(Vad, SileroFindsJfksSentences) {
 TEST(Vad, HelpAndVersionGoToStdout) {
     const ProcessResult help = vad({"--help"}, ""), version = vad({"--version"}, "");
     EXPECT_EQ(help.exit_code, 0);
+    const ProcessResult all = vad({"--help-all"}, "");
+    expect_contains(help.out, "Examples:");
+    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 45);
     EXPECT_EQ(version.exit_code, 0);
     EXPECT_EQ(help.err + version.err, "");
     expect_contains(version.out, "vad (hark) ");
     for (const char* flag : {"--model", "--threshold", "--min-speech", "--min-silence", "--pad"})
-        expect_contains(help.out, flag);
+        expect_contains(all.out, flag);
 }

@@ -258,7 +258,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"AnotherModel", {"--model", "gpt-demo"}, "x", 1, "whisper"},
         WrongCall{"UnknownLanguage", {"--model", "demo", "--language", "xx"}, "x", 1, "'xx'"},
         WrongCall{"Cuda", {"--model", "demo", "--device", "cuda"}, "x", 1, "GPU"},
-        WrongCall{"NothingOnStdin", {"--model", "demo"}, "", 1, "nothing came on stdin"},
+        WrongCall{"NothingOnStdin", {"--model", "demo"}, "", 1, "stdin: no data"},
         WrongCall{"Garbage", {"--model", "demo"}, std::string(100, 'g'), 1, "document 1"}),
     [](const auto& info) { return std::string(info.param.name); });
 
