@@ -65,8 +65,8 @@ fs::path checked(const fs::path& path) {
     if (is_file(path) || has_config(path)) return path;
     require(is_folder(path), path.string(), ": neither a file nor a folder");
     const std::string names = some_names(path);
-    fail(path.string(), ": a folder without config.json is no model (it holds ",
-         names.empty() ? "nothing" : names, ")");
+    fail(path.string(), ": no model in this folder (got ", names.empty() ? "nothing" : names,
+         ", expected config.json, model.safetensors and tokenizer.json)");
 }
 
 bool begins_as_path(const std::string& model) {

@@ -86,8 +86,8 @@ TEST_F(Models, WhatExistsOrLooksLikeAPathIsOne) {
 TEST_F(Models, APathHidesAnInstalledModelAndSaysSo) {
     fs::create_directories("demo");
     expect_part(fails("demo"),
-                "demo: a folder without config.json is no model (it holds nothing); "
-                "the installed model is ");
+                "demo: no model in this folder (got nothing, expected config.json, "
+                "model.safetensors and tokenizer.json); the installed model is ");
     expect_part(fails("demo"), "whisper-demo");
 }
 
@@ -121,7 +121,8 @@ TEST_F(Models, AFolderThatHoldsNoModelSaysWhatItHolds) {
     for (const char* name : {"g", "f", "e", "d", "c", "b", "a"})
         test::write_text(fs::path("x") / name, "");
     EXPECT_EQ(fails("./x"),
-              "./x: a folder without config.json is no model (it holds a, b, c, d, e, f, ...)");
+              "./x: no model in this folder (got a, b, c, d, e, f, ..., expected config.json, "
+              "model.safetensors and tokenizer.json)");
 }
 
 TEST_F(Models, WithoutANameTheUsersDefaultOrTheWayOn) {

@@ -262,7 +262,7 @@ TEST(GptGenerate, MissingModelExits1) {
     expect_contains(path.err, "./nowhere");
     const ProcessResult name = run_tool("gpt-generate", {"--model", "no-such-model"}, "x");
     EXPECT_EQ(name.exit_code, 1);
-    expect_contains(name.err, "gpt-no-such-model");
+    expect_contains(name.err, "no model 'no-such-model'");
     const TemporaryDirectory home;
     const ProcessResult none = run_shell("HOME=" + home.path().string() + " gpt-generate", "x");
     EXPECT_EQ(none.exit_code, 1);
@@ -286,9 +286,8 @@ TEST(GptGenerate, BrokenModelsExit1AndNameTheFile) {
         expect_contains(result.err, message);
     };
     expect_failure("config.json", "",
-                   "expected a model's directory as Hugging Face publishes it (config.json, "
-                   "model.safetensors, tokenizer.json or vocab.json and merges.txt), found no "
-                   "config.json but model.safetensors, tokenizer.json");
+                   "no model in this folder (got model.safetensors, tokenizer.json, expected "
+                   "config.json, model.safetensors and tokenizer.json)");
     expect_failure("config.json", "garbage", "config.json: expected a JSON object");
     expect_failure("tokenizer.json", "", "expected tokenizer.json, or vocab.json and merges.txt");
     expect_failure("tokenizer.json", "[]", "tokenizer.json: expected a JSON object, found array");

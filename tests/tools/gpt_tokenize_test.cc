@@ -334,7 +334,7 @@ TEST(GptTokenize, WrongCommandLines) {
     expect_fails(run_tool("gpt-tokenize", {"--train-vocab", "255", "--output-dir", "d"}, "x"), 2,
                  "256");
     expect_fails(run_shell("HOME=/none gpt-tokenize", "x"), 1,
-                 "no model chosen: give --model NAME");
+                 "no model is set; run: hark model get gpt2");
     expect_fails(run_tool("gpt-tokenize", {"--model", "none-such"}, "x"), 1,
                  "no model 'none-such'");
     const ProcessResult terminal =
