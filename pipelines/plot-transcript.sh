@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Usage: hark plot transcript [OPTION]... RECORDING [OUT.png]
-# Draws a recording: its mel spectrogram, where speech is, and the words that
-# were said, with how probable each is.
+# Draws the transcript of a recording: spectrogram, speech, sentences, and how
+# probable each word is.
 #
 # Without OUT.png the picture is named after the recording and is in the current
-# folder. It is 1600 pixels wide and has a strip for every 20 s.
+# folder. It is 1600 pixels wide and has a strip for every 20 s. Words with a
+# probability below 0.7 have a dashed line, those below 0.4 a solid one.
 #
 # Options:
 #   -m, --model MODEL      Whisper model: a name or a path

@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 install_packages $hark_packages $hark_test_packages
 jobs="$(nproc)"
 
-cmake --preset cpu -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON  # pipelines/demo.sh leaves them out
+# pipelines/demo.sh leaves out tests, and CUDA if there is no GPU.
+cmake --preset cpu -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON -DHARK_CUDA=AUTO
 cmake --build --preset cpu -j "$jobs"
 cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON
 cmake --build --preset cpu-asan -j "$jobs"

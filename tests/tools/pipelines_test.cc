@@ -115,7 +115,7 @@ TEST(Scripts, ShowTheirHelp) {
         std::string command = "Usage: hark " + name;
         std::replace(command.begin(), command.end(), '-', ' ');
         EXPECT_TRUE(shown.out.starts_with(command) ||
-                    shown.out.find("usage: pipelines/" + name) != std::string::npos)
+                    shown.out.find("sage: pipelines/" + name) != std::string::npos)
             << shown.out;
         EXPECT_EQ(shown.err, "") << name;
     }
