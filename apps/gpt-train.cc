@@ -161,9 +161,11 @@ class Run {
             save();  // before a line that nobody may be reading any more
         else
             judge(metrics);
-        if (::isatty(STDOUT_FILENO) == 0)  // else the lines of the table show how far it is
-            progress_.show(
-                concat("step ", state_.step, " of ", options_.steps, ", ", metrics.progress()));
+        ProgressReport report;
+        report.done = static_cast<double>(state_.step);
+        report.total = static_cast<double>(options_.steps);
+        report.note = metrics.progress();
+        if (ranks_.first()) progress_.show(report);
         if (events_) events_->add(metrics.step, metrics.scalars());
         write(metrics.line());
         if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
@@ -264,8 +266,10 @@ class Run {
     void write(const std::string& line) {
         if (!ranks_.first() || signal_ == SIGPIPE) return;
         try {
-            out_.write(line);
-            out_.flush();
+            progress_.above([&] {
+                out_.write(line);
+                out_.flush();
+            });
         } catch (const Error&) {
             pollfd closed = {STDOUT_FILENO, POLLOUT, 0};
             if (::poll(&closed, 1, 0) != 1 || (closed.revents & POLLERR) == 0) throw;

@@ -191,7 +191,7 @@ transcribe() {
     set -m
     {
         feed "$@" | mel --mels "$mels" | whisper-transcribe --format "$formats" \
-            --output-dir "$work" --summary /dev/stdout "${transcriber[@]}"
+            --output-dir "$work" --overwrite --summary /dev/stdout "${transcriber[@]}"
         echo "${PIPESTATUS[*]}" > "$work/statuses"
     } < /dev/null >&"$out" 2> "$work/messages" {out}>&- {lines}<&- {lock}>&- &
     pipeline=$!

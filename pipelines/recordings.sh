@@ -54,10 +54,11 @@ set_endings() {
     for format in ${1//,/ }; do
         case "$format" in
             text) endings+=(txt) ;;
-            srt | vtt | ass | tsv | csv | json | jsonl) endings+=("$format") ;;
+            srt | vtt | ass | lrc | tsv | csv | md | json | jsonl) endings+=("$format") ;;
             audacity) endings+=(audacity.txt) ;;
+            all) set_endings text,srt,vtt,ass,lrc,tsv,csv,audacity,md,json,jsonl && return ;;
             *) wrong "--format: unknown format '$format'" \
-                "(expected text, srt, vtt, ass, tsv, csv, audacity, json or jsonl)" ;;
+                "(expected text, srt, vtt, ass, lrc, tsv, csv, audacity, md, json, jsonl or all)" ;;
         esac
     done
     [ ${#endings[@]} -gt 0 ] || wrong "--format: expected at least one format"

@@ -86,7 +86,13 @@ std::string shell_word(const std::string& text) {
 }
 
 void Console::say(const std::string& message) {
-    std::fprintf(stderr, "%s: %s\n", tool_.c_str(), printable(message).c_str());
+    const auto write = [&] {
+        std::fprintf(stderr, "%s: %s\n", tool_.c_str(), printable(message).c_str());
+    };
+    if (around_message)
+        around_message(write);
+    else
+        write();
 }
 
 void Console::error(const std::string& message) {

@@ -109,6 +109,8 @@ class Console {
 
     bool quiet = false, verbose = false, tracing = false;
     std::string progress = "auto", color = "auto";
+    // Calls what writes a message; unset: messages are written as they are.
+    std::function<void(const std::function<void()>& write)> around_message;
 
   private:
     void say(const std::string& message);

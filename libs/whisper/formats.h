@@ -1,11 +1,12 @@
-// Transcripts as text, srt, vtt, ass, tsv, csv, Audacity's labels, json and jsonl.
+// Transcripts as text, subtitles, lyrics, tables, Audacity's labels, Markdown, json and jsonl.
 // Sources: openai/whisper utils.py, ResultWriter and its kinds; csv as whisper.cpp's
-// examples/cli (--output-csv) has its columns; ass as libass reads version 4.00+; the labels as
-// Audacity exports them.
+// examples/cli (--output-csv) has its columns; ass as libass reads version 4.00+; lrc with the
+// word times of its "enhanced" form (A2); the labels as Audacity exports them.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,14 +37,28 @@ class TranscriptWriter {
     virtual bool joins_recordings() const { return true; }
 };
 
-// The names: text, srt, vtt, ass, tsv, csv, audacity, json, jsonl.
+// Below these a word's probability is low, or middling: TextLayout::confidence marks both.
+inline constexpr double kLowProbability = 0.4, kHighProbability = 0.7;
+
+// How lines of text are written.
+struct TextLayout {
+    bool times = false;       // before each line: "[00:00.000 --> 00:02.560] "
+    bool confidence = false;  // mark words of low probability with a terminal's colours
+};
+
+// A line of text without a line end; `words` may be empty.
+std::string text_line(double start, double end, const std::string& text,
+                      std::span<const Word> words, const TextLayout& layout);
+
+// The names of all formats, as --format takes them.
 const std::vector<std::string>& transcript_formats();
 // The file name's ending: ".txt", ".srt", ...; of audacity ".audacity.txt".
 std::string transcript_extension(const std::string& format);
-// The layout is that of srt, vtt and ass.
+// `subtitles` is the layout of srt, vtt and ass.
 std::unique_ptr<TranscriptWriter> make_transcript_writer(const std::string& format,
                                                          TranscriptWriter::Write write,
-                                                         const SubtitleLayout& layout = {});
+                                                         const SubtitleLayout& subtitles = {},
+                                                         const TextLayout& text = {});
 
 // "01:02:03,450", or with `hours_always` false "02:03.450" below an hour.
 std::string format_time(double seconds, bool hours_always, char decimal_mark);

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "whisper/strings.h"
 #include "whisper/transcript_json.h"
 
 namespace hark::whisper {
@@ -19,8 +18,8 @@ Json to_json(const char* event, const RecordingInfo& info, const LiveSegment& se
 
 }  // namespace
 
-LiveOutput::LiveOutput(const std::string& format)
-    : events_(format == "jsonl"), stdout_(STDOUT_FILENO, "stdout") {}
+LiveOutput::LiveOutput(const std::string& format, const TextLayout& layout)
+    : events_(format == "jsonl"), layout_(layout), stdout_(STDOUT_FILENO, "stdout") {}
 
 void LiveOutput::write(const std::string& lines) {
     stdout_.write(lines);
@@ -35,7 +34,9 @@ void LiveOutput::partial(const RecordingInfo& info, const LivePartial& partial) 
 }
 
 void LiveOutput::final(const RecordingInfo& info, const LiveSegment& segment) {
-    if (!events_) return write(strip(one_line(segment.text)) + "\n");
+    if (!events_)
+        return write(text_line(segment.start, segment.end, segment.text, segment.words, layout_) +
+                     "\n");
     Json json = to_json("final", info, segment);
     json["language"] = info.language;
     json["words"] = to_json(segment.words);

@@ -1,4 +1,4 @@
-// A live transcription on stdout: text, a line a final segment, or jsonl, a line an event.
+// A live transcription on stdout: text, a line per final segment, or jsonl, a line per event.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace hark::whisper {
 // Every line is flushed as it comes.
 class LiveOutput {
   public:
-    // `format` is text or jsonl.
-    explicit LiveOutput(const std::string& format);
+    // `format` is text or jsonl; `layout` is that of text.
+    LiveOutput(const std::string& format, const TextLayout& layout);
 
     void partial(const RecordingInfo& info, const LivePartial& partial);
     void final(const RecordingInfo& info, const LiveSegment& segment);
@@ -24,6 +24,7 @@ class LiveOutput {
     void write(const std::string& lines);
 
     bool events_;
+    TextLayout layout_;
     ByteWriter stdout_;
 };
 

@@ -44,7 +44,7 @@ void check_live(const TranscribeOptions& options, const OutputOptions& output) {
                       "--live: expected --format jsonl or text, got '", format, "'");
     require_usage(output.formats.size() == 1, "--live: expected one --format, got ",
                   output.formats.size());
-    const SubtitleLayout& layout = output.layout;
+    const SubtitleLayout& layout = output.subtitles;
     excludes(layout.max_line_width > 0, "--max-line-width", kSubtitles);
     excludes(layout.max_line_count > 0, "--max-line-count", kSubtitles);
     excludes(layout.max_words_per_line > 0, "--max-words-per-line", kSubtitles);

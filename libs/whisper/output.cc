@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/suggest.h"
 
 namespace hark::whisper {
 
@@ -17,88 +18,127 @@ namespace fs = std::filesystem;
 
 namespace {
 
-size_t longest_ending(const std::vector<std::string>& formats) {
-    size_t most = 0;
-    for (const std::string& format : formats)
-        most = std::max(most, transcript_extension(format).size());
-    return most;
+std::vector<std::string> endings_of(const std::vector<std::string>& formats) {
+    std::vector<std::string> endings;
+    for (const std::string& format : formats) endings.push_back(transcript_extension(format));
+    return endings;
 }
 
-// "text, srt or vtt", of all there are.
-std::string format_names() {
-    const std::vector<std::string>& formats = transcript_formats();
-    std::string names = formats.front();
-    for (size_t i = 1; i < formats.size(); ++i)
-        names += (i + 1 < formats.size() ? ", " : " or ") + formats[i];
-    return names;
+bool any_of(const std::vector<std::string>& given, const std::vector<std::string>& wanted) {
+    return std::any_of(given.begin(), given.end(), [&](const std::string& one) {
+        return std::find(wanted.begin(), wanted.end(), one) != wanted.end();
+    });
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
 }
 
 }  // namespace
 
 void OutputOptions::flags(Flags& flags) {
-    flags.add(
-        "format", formats,
-        concat("FORMAT,... ", format_names(), "; without it text, with --live jsonl").c_str());
-    flags.add_name(
-        "output-dir", directory,
-        "DIR write a file for each recording and format there; without it one format goes to "
-        "stdout");
-    flags.add_name(
-        "summary", summary,
-        "FILE write a line for each recording there when it has ended: its seconds, and what "
-        "broke it if anything did");
-    flags.add(
-        "max-line-width", layout.max_line_width,
-        "N with --word-timestamps: columns of a line in srt, vtt and ass; wide characters take "
-        "two; 0: any number",
-        0, 10'000);
-    flags.add(
-        "max-line-count", layout.max_line_count,
-        "N with --max-line-width: lines of a cue, which may then join and cut segments; 0: any "
-        "number, of one segment",
-        0, 1000);
-    flags.add("max-words-per-line", layout.max_words_per_line,
-              "N with --word-timestamps: words of a cue in srt, vtt and ass; 0: any number", 0,
-              1000);
-    flags.add_switch("highlight-words", layout.highlight_words,
-                     "with --word-timestamps: underline each word in srt and vtt while it is "
-                     "spoken");
+    flags.section("Output");
+    flags
+        .add("format,f", formats,
+             concat("FORMAT,... ", joined(transcript_formats()), ", all").c_str())
+        .essential()
+        .details(
+            "The default is text, with --live jsonl. Several formats need --output-dir. The "
+            "manual describes each under `Transcripts`");
+    flags.add_name("output-dir,o", directory, "DIR to write a file per recording and format to")
+        .essential()
+        .completes(Completes::directory)
+        .details("Without it, one format is written to stdout");
+    flags.add("output-name", name_template, "TEMPLATE for names of files in --output-dir")
+        .details(
+            "Fields: {name} is the recording's file name, {stem} the same without ending, "
+            "{folder} its folder, {channel} the channel, {n} its number in the run. "
+            "`{folder}/{stem}` mirrors folders");
+    flags.add_switch("overwrite", overwrite, "replace files that exist in --output-dir")
+        .essential()
+        .details("Without it, a recording whose files exist is not transcribed, and fails");
+    flags.add_switch("times", text.times, "write each segment's start and end in text")
+        .essential()
+        .details("As openai-whisper prints them: [00:00.000 --> 00:02.560]");
+    flags.add_switch("confidence", text.confidence, "mark words of low probability on a terminal")
+        .details(
+            "With --word-timestamps, in text on stdout: below 0.7 underlined and yellow, below "
+            "0.4 underlined, bold and red. See --color");
+    flags.add_name("summary", summary, "FILE to write a table of recordings and errors to")
+        .completes(Completes::file)
+        .details("A line is written as soon as its recording has ended");
+    flags.section("Subtitles");
+    flags
+        .add("max-line-width", subtitles.max_line_width,
+             "N columns of a line in srt, vtt and ass; 0: no limit", 0, 10'000)
+        .details("Needs --word-timestamps. Wide characters take two columns");
+    flags.add("max-line-count", subtitles.max_line_count, "N lines of a cue; 0: no limit", 0, 1000)
+        .details("Needs --max-line-width. Cues may then join and cut segments");
+    flags
+        .add("max-words-per-line", subtitles.max_words_per_line,
+             "N words of a cue in srt, vtt and ass; 0: no limit", 0, 1000)
+        .details("Needs --word-timestamps");
+    flags
+        .add_switch("highlight-words", subtitles.highlight_words,
+                    "underline each word in srt and vtt while it is spoken")
+        .details("Needs --word-timestamps");
 }
 
 void OutputOptions::settle(const std::string& format) {
     if (formats.empty()) formats = {format};
+    const std::vector<std::string> given =
+        any_of(formats, {"all"}) ? transcript_formats() : std::move(formats);
+    formats.clear();
+    for (const std::string& one : given)
+        if (!any_of(formats, {one})) formats.push_back(one);
 }
 
 void OutputOptions::check(bool words) const {
     const std::vector<std::string>& known = transcript_formats();
     for (const std::string& format : formats)
-        require_usage(std::find(known.begin(), known.end(), format) != known.end(),
-                      "--format: expected ", format_names(), ", found '", format, "'");
-    require_usage(!directory.empty() || formats.size() == 1,
-                  "--format: several formats need --output-dir DIR");
-    check_layout(words);
+        require_usage(any_of(known, {format}), "--format: unknown format '", format, "'",
+                      did_you_mean(format, known), "; expected ", joined(known), " or all");
+    require_usage(!directory.empty() || formats.size() == 1, "--format: ", formats.size(),
+                  " formats need --output-dir DIR; stdout takes one");
+    check_subtitles(words);
+    check_text(words);
+    check_files();
 }
 
-void OutputOptions::check_layout(bool words) const {
-    const auto needs = [&](bool given, const char* flag, const std::vector<std::string>& shown_in,
-                           const char* names) {
+void OutputOptions::check_subtitles(bool words) const {
+    const auto needs = [&](bool given, const char* flag, const std::vector<std::string>& shown_in) {
         require_usage(words || !given, flag, ": needs --word-timestamps");
-        const bool shown = std::any_of(formats.begin(), formats.end(), [&](const std::string& f) {
-            return std::find(shown_in.begin(), shown_in.end(), f) != shown_in.end();
-        });
-        require_usage(shown || !given, flag, ": shapes ", names,
-                      ", and --format names none of them");
+        require_usage(!given || any_of(formats, shown_in), flag, ": is for ", joined(shown_in),
+                      " (got --format ", joined(formats), ")");
     };
-    const std::vector<std::string> subtitles = {"srt", "vtt", "ass"};
-    needs(layout.max_line_width > 0, "--max-line-width", subtitles, "srt, vtt and ass");
-    needs(layout.max_line_count > 0, "--max-line-count", subtitles, "srt, vtt and ass");
-    needs(layout.max_words_per_line > 0, "--max-words-per-line", subtitles, "srt, vtt and ass");
-    needs(layout.highlight_words, "--highlight-words", {"srt", "vtt"}, "srt and vtt");
-    require_usage(layout.max_line_count == 0 || layout.max_line_width > 0,
+    const std::vector<std::string> cues = {"srt", "vtt", "ass"};
+    needs(subtitles.max_line_width > 0, "--max-line-width", cues);
+    needs(subtitles.max_line_count > 0, "--max-line-count", cues);
+    needs(subtitles.max_words_per_line > 0, "--max-words-per-line", cues);
+    needs(subtitles.highlight_words, "--highlight-words", {"srt", "vtt"});
+    require_usage(subtitles.max_line_count == 0 || subtitles.max_line_width > 0,
                   "--max-line-count: needs --max-line-width, without which lines do not end");
-    require_usage(layout.max_line_count == 0 || layout.max_words_per_line == 0,
-                  "--max-words-per-line: says nothing where --max-line-width and "
-                  "--max-line-count fill the cues");
+    require_usage(subtitles.max_line_count == 0 || subtitles.max_words_per_line == 0,
+                  "--max-words-per-line: has no effect with --max-line-count, which fills cues");
+}
+
+void OutputOptions::check_text(bool words) const {
+    const bool is_text = any_of(formats, {"text"});
+    require_usage(is_text || !text.times, "--times: is for text (got --format ", joined(formats),
+                  ")");
+    require_usage((is_text && directory.empty()) || !text.confidence,
+                  "--confidence: is for text on stdout (got ",
+                  is_text ? "--output-dir" : concat("--format ", joined(formats)), ")");
+    require_usage(words || !text.confidence, "--confidence: needs --word-timestamps");
+}
+
+void OutputOptions::check_files() const {
+    check_name_template(name_template);
+    const bool named = name_template != OutputOptions().name_template;
+    require_usage(!directory.empty() || !named, "--output-name: needs --output-dir DIR");
+    require_usage(!directory.empty() || !overwrite, "--overwrite: needs --output-dir DIR");
 }
 
 Summary::Summary(const std::string& path)
@@ -127,8 +167,12 @@ void Summary::line(std::vector<std::string> fields) {
     out.flush();
 }
 
-TranscriptOutput::TranscriptOutput(const OutputOptions& options)
-    : options_(options), stdout_(STDOUT_FILENO, "stdout"), names_(longest_ending(options.formats)) {
+TranscriptOutput::TranscriptOutput(const OutputOptions& options,
+                                   std::function<void(const std::string&)> warn)
+    : options_(options),
+      warn_(std::move(warn)),
+      stdout_(STDOUT_FILENO, "stdout"),
+      names_(options.name_template, endings_of(options.formats)) {
     if (!options_.summary.empty()) summary_ = std::make_unique<Summary>(options_.summary);
     if (!options_.directory.empty()) {
         std::error_code failed;
@@ -143,42 +187,78 @@ TranscriptOutput::TranscriptOutput(const OutputOptions& options)
             stdout_.write(text);
             stdout_.flush();
         },
-        options_.layout));
+        options_.subtitles, options_.text));
+}
+
+fs::path TranscriptOutput::path_of(const std::string& path, const std::string& format) const {
+    return fs::path(options_.directory) / (path + transcript_extension(format));
+}
+
+void TranscriptOutput::refuse_existing(const std::string& path) const {
+    if (options_.overwrite) return;
+    for (const std::string& format : options_.formats) {
+        const fs::path file = path_of(path, format);
+        std::error_code unknown;  // then it is found out when the file is opened
+        require(!fs::is_regular_file(file, unknown), file.string(),
+                " exists; use --overwrite or another --output-dir");
+    }
+}
+
+std::string TranscriptOutput::plan(const RecordingInfo& info) {
+    Plan plan{"-", ""};
+    if (!options_.directory.empty()) {
+        try {
+            const OutputNames::Name name = names_.add(info);
+            plan.path = name.path;
+            refuse_existing(name.path);
+            if (!name.taken_by.empty() && warn_)
+                warn_(concat(info.source, ": written to ", name.path, ", because ", name.taken_by,
+                             " has the same name"));
+        } catch (const Error& failure) {
+            plan.failure = failure.what();
+        }
+    }
+    plans_.push_back(plan);
+    return plan.failure;
 }
 
 // Files that cannot be written fail their recording and no other. What breaks stdout ends the run.
 void TranscriptOutput::write(const std::function<void()>& step) {
     if (options_.directory.empty()) return step();
-    if (!failure_.empty()) return;
+    if (!now_.failure.empty()) return;
     try {
         step();
     } catch (const std::runtime_error& failure) {
-        failure_ = failure.what();
+        now_.failure = failure.what();
     }
 }
 
 void TranscriptOutput::open_files() {
     for (const std::string& format : options_.formats) {
-        files_.push_back(std::make_unique<AtomicFile>(fs::path(options_.directory) /
-                                                      (stem_ + transcript_extension(format))));
+        const fs::path target = path_of(now_.path, format);
+        std::error_code failed;
+        fs::create_directories(target.parent_path(), failed);
+        require(!failed, target.parent_path().string(),
+                ": cannot make this folder: ", failed.message());
+        files_.push_back(std::make_unique<AtomicFile>(target));
         AtomicFile* file = files_.back().get();
         writers_.push_back(make_transcript_writer(
-            format, [file](const std::string& text) { file->write(text); }, options_.layout));
+            format, [file](const std::string& text) { file->write(text); }, options_.subtitles,
+            options_.text));
     }
 }
 
 void TranscriptOutput::begin(const RecordingInfo& info) {
+    require(!plans_.empty(), "internal error: a recording begins that was not planned");
+    now_ = std::move(plans_.front());
+    plans_.pop_front();
     info_ = info;
-    failure_.clear();
-    if (options_.directory.empty()) {
+    if (options_.directory.empty())
         require(!first_ || writers_.front()->joins_recordings(), info.source, ": ",
                 options_.formats.front(), " on stdout holds one recording, and ",
                 first_.value_or(""), " is written already; use --output-dir DIR for several");
-        stem_ = "-";
-    } else {
-        stem_ = names_.add(info);
+    else
         write([&] { open_files(); });
-    }
     if (!first_) first_ = info.source;
     write([&] {
         for (const auto& writer : writers_) writer->begin(info);
@@ -194,14 +274,16 @@ void TranscriptOutput::segment(const Segment& segment) {
 std::string TranscriptOutput::end(const std::string& text, const std::string& error) {
     write([&] {
         for (const auto& writer : writers_) writer->end(text, error);
+        if (!files_.empty()) refuse_existing(now_.path);  // made by others meanwhile
         for (size_t i = 0; i < files_.size(); ++i)
             if (error.empty() || options_.formats[i].starts_with("json")) files_[i]->commit();
     });
     files_.clear();
     if (!options_.directory.empty()) writers_.clear();
-    const bool both = !error.empty() && !failure_.empty();
-    const std::string reason = error + (both ? "; " : "") + failure_;
-    if (summary_) summary_->add(info_, stem_, reason);
+    const bool both = !error.empty() && !now_.failure.empty() && error != now_.failure;
+    const std::string reason =
+        both ? error + "; " + now_.failure : (error.empty() ? now_.failure : error);
+    if (summary_) summary_->add(info_, now_.path, reason);
     return reason;
 }
 

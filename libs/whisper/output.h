@@ -1,6 +1,8 @@
-// Where transcripts go: one format on stdout, or a file a recording and format in a directory.
+// Where transcripts go: one format on stdout, or a file per recording and format in a directory.
 #pragma once
 
+#include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,21 +20,26 @@ namespace hark::whisper {
 struct OutputOptions {
     std::vector<std::string> formats;
     std::string directory;  // empty: stdout
-    std::string summary;    // a file with a line a recording; empty: none
-    SubtitleLayout layout;
+    std::string summary;    // a file with a line per recording; empty: none
+    SubtitleLayout subtitles;
+    TextLayout text;
+    std::string name_template = "{stem}";  // of files in the directory
+    bool overwrite = false;                // files that exist
 
     void flags(Flags& flags);
-    // The format where none is given.
+    // Sets `format` if none is given; replaces `all`.
     void settle(const std::string& format);
     // Throws UsageError; `words`: whether the segments will have them.
     void check(bool words) const;
 
   private:
-    void check_layout(bool words) const;
+    void check_subtitles(bool words) const;
+    void check_text(bool words) const;
+    void check_files() const;
 };
 
-// A table of the recordings that have ended, tab-separated under a heading; a line is in the file,
-// or through the pipe, as soon as its recording has ended.
+// A table of the recordings that have ended, tab-separated under a heading. A line is written as
+// soon as its recording has ended.
 class Summary {
   public:
     explicit Summary(const std::string& path);
@@ -52,9 +59,14 @@ class Summary {
 
 class TranscriptOutput {
   public:
-    // Makes the directory if there is none, and the summary.
-    explicit TranscriptOutput(const OutputOptions& options);
+    // Makes the directory if there is none, and the summary. `warn` takes what the user should
+    // know of names.
+    explicit TranscriptOutput(const OutputOptions& options,
+                              std::function<void(const std::string&)> warn = {});
 
+    // Plans the files of a recording, before it is transcribed: recordings begin in the order of
+    // plan(). Returns why its files cannot be written, or "".
+    std::string plan(const RecordingInfo& info);
     // Throws Error for a second recording on stdout in a format that holds one.
     void begin(const RecordingInfo& info);
     void segment(const Segment& segment);
@@ -63,19 +75,28 @@ class TranscriptOutput {
     std::string end(const std::string& text, const std::string& error);
 
   private:
+    // The files of a recording that has not begun.
+    struct Plan {
+        std::string path;     // relative to the directory, without ending
+        std::string failure;  // why they cannot be written
+    };
+    std::filesystem::path path_of(const std::string& path, const std::string& format) const;
+    void refuse_existing(const std::string& path) const;
     void open_files();
     void write(const std::function<void()>& step);
 
     OutputOptions options_;
+    std::function<void(const std::string&)> warn_;
     ByteWriter stdout_;
     std::unique_ptr<Summary> summary_;
     OutputNames names_;
-    RecordingInfo info_;   // of the recording that has begun
-    std::string stem_;     // of its files
-    std::string failure_;  // why its files cannot be written
+    std::deque<Plan> plans_;
+    // Of the recording that has begun. `now_.failure`: why its files cannot be written.
+    RecordingInfo info_;
+    Plan now_;
     std::vector<std::unique_ptr<TranscriptWriter>> writers_;
     std::vector<std::unique_ptr<AtomicFile>> files_;
-    std::optional<std::string> first_;  // the first recording of the run
+    std::optional<std::string> first_;  // source of the first recording of the run
 };
 
 }  // namespace hark::whisper

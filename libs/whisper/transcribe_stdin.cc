@@ -14,14 +14,15 @@
 #include "whisper/live_session.h"
 #include "whisper/recording_feed.h"
 #include "whisper/stage_times.h"
+#include "whisper/tally.h"
 #include "whisper/transcribe.h"
 
 namespace hark::whisper {
 namespace {
 
 // openai-whisper says nothing of a clip after the recording's end.
-void warn_of_clips_behind(const std::vector<double>& clips, const MelRecording& mel,
-                          const std::string& source, Console& console) {
+void warn_of_late_clips(const std::vector<double>& clips, const MelRecording& mel,
+                        const std::string& source, Console& console) {
     const double seconds = seconds_of(mel.content_frames());
     for (size_t i = 0; i < clips.size(); i += 2)
         if (clips[i] >= seconds)
@@ -36,31 +37,41 @@ void report(const RecordingInfo& info, const std::string& error, Console& consol
     console.error(named ? error : info.source + ": " + error);
 }
 
-// Recordings go from the stream to the transcriber as long as it has room, and out in their order.
-// While it is at work only those that have arrived are taken. What breaks the stream is thrown when
+// A recording whose files cannot be written is not transcribed.
+void add(Arrived recording, const RunOptions& options, Transcriber& transcriber,
+         TranscriptOutput& output, Tally& tally, Console& console) {
+    const RecordingInfo info = {recording.source, recording.channel, "",
+                                seconds_of(recording.mel.content_frames())};
+    const std::string failure = output.plan(info);
+    if (!failure.empty())
+        recording.mel = MelRecording();
+    else if (recording.error.empty())
+        warn_of_late_clips(options.transcribe.clips, recording.mel, recording.source, console);
+    tally.arrived(info);
+    transcriber.add(info, recording.error.empty() ? failure : recording.error,
+                    std::move(recording.mel));
+}
+
+// Reads recordings as long as the transcriber has room, and writes them in their order. While the
+// transcriber works, only those that have arrived are taken. What breaks the stream is thrown after
 // all that came before it is written.
 void transcribe_all(RecordingFeed& feed, const RunOptions& options, Transcriber& transcriber,
-                    Progress& progress, Console& console) {
+                    TranscriptOutput& output, Tally& tally, Console& console) {
     while (!feed.over() || !transcriber.idle()) {
         while (transcriber.has_room()) {
             std::optional<Arrived> one = feed.next(transcriber.idle());
             if (!one) break;
-            if (one->error.empty())
-                progress.above([&] {
-                    warn_of_clips_behind(options.transcribe.clips, one->mel, one->source, console);
-                });
-            const double seconds = seconds_of(one->mel.content_frames());
-            transcriber.add({one->source, one->channel, "", seconds}, one->error,
-                            std::move(one->mel));
+            if (feed.over()) tally.all_have_arrived();
+            add(std::move(*one), options, transcriber, output, tally, console);
         }
+        if (feed.over()) tally.all_have_arrived();
         transcriber.advance();
     }
     feed.check();
 }
 
-// The progress line leaves the terminal before anything else is written there.
-Transcriber::Listener listener_of(TranscriptOutput& output, Progress& progress, StageTimes& times,
-                                  Console& console) {
+Transcriber::Listener listener_of(TranscriptOutput& output, Progress& progress, Tally& tally,
+                                  StageTimes& times, Console& console) {
     Transcriber::Listener listener;
     listener.begin = [&](const RecordingInfo& info) {
         progress.above([&] { output.begin(info); });
@@ -69,14 +80,14 @@ Transcriber::Listener listener_of(TranscriptOutput& output, Progress& progress, 
         progress.above([&] { output.segment(segment); });
     };
     listener.progress = [&](const Transcription& recording) {
-        progress.show(
-            concat(recording.info.source, ": ", static_cast<int>(recording.progress() * 100), "%"));
+        tally.show(recording.done() ? 1 : recording.progress());
     };
     listener.end = [&](const Transcription& recording) {
-        progress.above([&] {
-            report(recording.info, output.end(recording.text(), recording.error), console);
-            times.say(recording.info.source, console);
-        });
+        std::string failure;
+        progress.above([&] { failure = output.end(recording.text(), recording.error); });
+        report(recording.info, failure, console);
+        times.say(recording.info.source, console);
+        tally.end_oldest();
     };
     return listener;
 }
@@ -95,10 +106,15 @@ LiveSession::Listener listener_of(LiveOutput& output, StageTimes& times, Console
         [&](const std::string& warning) { console.warning(warning); }};
 }
 
+// Words are marked if stdout takes colours.
+TextLayout text_layout(const OutputOptions& output, const Console& console) {
+    return {output.text.times, output.text.confidence && console.colors(STDOUT_FILENO)};
+}
+
 // Ctrl-C ends the sound: what has come becomes final.
 void transcribe_live_stdin(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                            const RunOptions& options, StageTimes& times, Console& console) {
-    LiveOutput output(options.output.formats.front());
+    LiveOutput output(options.output.formats.front(), text_layout(options.output, console));
     LiveSession session(ctx, model, tokenizer, options.transcribe,
                         listener_of(output, times, console));
     LiveFeed feed(STDIN_FILENO, "stdin");
@@ -153,9 +169,9 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
     if (!options.transcribe.draft_model.empty())
         draft = load_model(find_model(options.transcribe.draft_model, "whisper"), precision,
                            ctx.arena.source(), ctx.threads);
-    const Tokenizer tokenizer = options.vocab.empty()
+    const Tokenizer tokenizer = options.tokenizer.empty()
                                     ? file->tokenizer()
-                                    : load_vocabulary(options.vocab, file->config().n_vocab);
+                                    : load_vocabulary(options.tokenizer, file->config().n_vocab);
     const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - started;
     console.stage("model", options.model, ms.count());
     StageTimes times;
@@ -163,31 +179,40 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
     if (options.live) return transcribe_live_stdin(ctx, model, tokenizer, options, times, console);
     if (options.transcribe.task == "detect")
         return detect_all(ctx, model, tokenizer, options, times, console);
-    TranscriptOutput output(options.output);
+    OutputOptions output_options = options.output;
+    output_options.text = text_layout(options.output, console);
+    TranscriptOutput output(output_options,
+                            [&](const std::string& warning) { console.warning(warning); });
     Progress progress(console);
+    Tally tally(progress);
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe,
-                            listener_of(output, progress, times, console),
+                            listener_of(output, progress, tally, times, console),
                             draft ? &*draft : nullptr);
     windows = transcriber.slots();
 
     RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels, static_cast<size_t>(windows));
-    transcribe_all(feed, options, transcriber, progress, console);
+    transcribe_all(feed, options, transcriber, output, tally, console);
 }
 
 }  // namespace
 
 void RunOptions::flags(Flags& flags) {
     flags.section("Input");
-    flags.add_name(
-        "model", model,
-        "NAME|PATH `demo`, or another model by its name; with a '/' in it, a directory of "
-        "Hugging Face's or CTranslate2's, OpenAI's FILE.pt, or whisper.cpp's ggml-FILE.bin");
-    flags.add_name("vocab", vocab,
-                   "FILE|DIR vocabulary of a model whose file carries none: multilingual.tiktoken "
-                   "or gpt2.tiktoken, a tokenizer.json, or a directory that has one");
-    flags.add_switch("live", live,
-                     "transcribe the sound as it comes (mel --chunk 1): as jsonl, lines of what "
-                     "is heard so far and of what is final");
+    flags.add_name("model,m", model, "MODEL installed model by its name, or a path")
+        .essential()
+        .completes(Completes::model)
+        .variable("HARK_WHISPER_MODEL")
+        .details(
+            "A path begins with /, ./, ../ or ~, or exists: a directory of Hugging Face's or "
+            "CTranslate2's, OpenAI's FILE.pt, or whisper.cpp's ggml-FILE.bin");
+    flags.add_name("tokenizer", tokenizer, "PATH tokenizer of a model whose file has none")
+        .completes(Completes::file)
+        .details(
+            "multilingual.tiktoken, gpt2.tiktoken, tokenizer.json, or a directory that has "
+            "tokenizer.json");
+    flags.add_switch("live", live, "transcribe sound while it comes, as with mel --chunk 1")
+        .essential()
+        .details("As jsonl: lines of what may still change, and of what is final");
     flags.reject_arguments([](const std::string& file) {
         const std::string word = shell_word(file);
         return concat("reads a mel stream, not files; type: audio-decode ", word,

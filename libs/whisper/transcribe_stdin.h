@@ -10,7 +10,7 @@
 namespace hark::whisper {
 
 struct RunOptions {
-    std::string model, vocab;
+    std::string model, tokenizer;
     TranscribeOptions transcribe;
     OutputOptions output;
     ComputeOptions compute;

@@ -46,28 +46,31 @@ TEST(TranscriptFormats, FfprobeReadsEverySubtitle) {
         {"--word-timestamps", "--max-line-width", "16", "--highlight-words"},
         {"--word-timestamps", "--max-words-per-line", "1"},
     };
-    const std::map<std::string, std::pair<std::string, std::string>> marks = {
-        {".srt", {"subrip", " --> "}},
-        {".vtt", {"webvtt", " --> "}},
-        {".ass", {"ass", "\nDialogue: "}}};
+    struct Subtitle {
+        std::string ending, demuxer, codec, mark;  // the mark comes once per cue
+    };
+    const std::vector<Subtitle> kinds = {{".srt", "srt", "subrip", " --> "},
+                                         {".vtt", "webvtt", "webvtt", " --> "},
+                                         {".ass", "ass", "ass", "\nDialogue: "},
+                                         {".lrc", "lrc", "text", "]"}};
     std::set<size_t> numbers;
     for (const auto& options : runs) {
         TemporaryDirectory directory;
-        transcribe_into(directory.path(), mel, "srt,vtt,ass", options);
+        transcribe_into(directory.path(), mel, "srt,vtt,ass,lrc", options);
         for (const char* name : {"story", "silence", "nacht"})
-            for (const auto& [ending, mark] : marks) {
-                const fs::path path = directory.path() / (name + ending);
-                const size_t cues = count(read_text(path), mark.second);
+            for (const Subtitle& kind : kinds) {
+                const fs::path path = directory.path() / (name + kind.ending);
+                const size_t cues = count(read_text(path), kind.mark);
                 EXPECT_EQ(cues == 0, name == std::string("silence")) << path;
                 numbers.insert(cues);
                 // The format is named, since an empty SubRip file does not say what it is.
-                const ProcessResult probe = run_shell(
-                    "ffprobe -v error -f " + std::string(ending == ".srt" ? "srt" : mark.first) +
-                    " -count_packets -show_entries stream=codec_name,nb_read_packets -of "
-                    "default=noprint_wrappers=1 '" +
-                    path.string() + "'");
+                const ProcessResult probe =
+                    run_shell("ffprobe -v error -f " + kind.demuxer +
+                              " -count_packets -show_entries stream=codec_name,nb_read_packets -of "
+                              "default=noprint_wrappers=1 '" +
+                              path.string() + "'");
                 EXPECT_EQ(probe.err, "") << path;
-                EXPECT_EQ(probe.out, "codec_name=" + mark.first + "\nnb_read_packets=" +
+                EXPECT_EQ(probe.out, "codec_name=" + kind.codec + "\nnb_read_packets=" +
                                          (cues == 0 ? "N/A" : std::to_string(cues)) + "\n")
                     << path;
             }
@@ -141,6 +144,26 @@ std::vector<json> objects_of(const std::string& text) {
     std::istringstream in(text);
     while (in >> std::ws && in.good()) in >> objects.emplace_back();
     return objects;
+}
+
+TEST(TranscriptFormats, AllOfThemAreWritten) {
+    const TemporaryDirectory directory;
+    transcribe_into(directory.path(), mel_of("sea.wav"), "all", {});
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory.path())) {
+        names.insert(entry.path().filename().string());
+        EXPECT_NE(read_text(entry.path()).find("house by the sea"), std::string::npos) << entry;
+    }
+    EXPECT_EQ(names, (std::set<std::string>{"sea.ass", "sea.audacity.txt", "sea.csv", "sea.json",
+                                            "sea.jsonl", "sea.lrc", "sea.md", "sea.srt", "sea.tsv",
+                                            "sea.txt", "sea.vtt"}));
+    // The scripts know the same formats.
+    const ProcessResult listed = run_shell(
+        ". '" + (source_dir() / "pipelines/recordings.sh").string() +
+        "'; set_endings all; for ending in \"${endings[@]}\"; do echo sea.$ending; done | sort");
+    std::string expected;
+    for (const std::string& name : names) expected += name + "\n";
+    EXPECT_EQ(listed.out, expected) << listed.err;
 }
 
 TEST(TranscriptFormats, ObjectsHaveTheKeysThatAreDocumented) {

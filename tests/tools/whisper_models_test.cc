@@ -36,11 +36,11 @@ TEST(ModelFormats, OpenaisFileTakesAVocabulary) {
     const std::string expected = demo_says();
     ASSERT_NE(expected.find("his hat"), std::string::npos) << expected;
     for (const std::string& vocab : {ranks, demo, demo + "/tokenizer.json"}) {
-        result = transcribe(model, {"--vocab", vocab, "--dtype", "f32", "--format", "jsonl"});
+        result = transcribe(model, {"--tokenizer", vocab, "--dtype", "f32", "--format", "jsonl"});
         EXPECT_EQ(result.exit_code, 0) << result.err;
         EXPECT_EQ(result.out, expected) << vocab;
     }
-    result = transcribe(model, {"--vocab", model});
+    result = transcribe(model, {"--tokenizer", model});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.err.find("demo.pt: line 1"), std::string::npos) << result.err;
 }

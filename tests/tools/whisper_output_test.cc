@@ -55,15 +55,15 @@ TEST(WhisperOutput, LongNamesAndNamesWithNulAreWritten) {
 
 TEST(WhisperOutput, AFileThatCannotBeWrittenFailsItsRecordingAlone) {
     const TemporaryDirectory directory;
-    fs::create_directory(directory.path() / "sea-2.txt");
-    const ProcessResult result =
-        transcribe({"--output-dir", directory.path().string()}, sea() + sea() + sea());
+    fs::create_directory(directory.path() / "lea.txt");
+    const ProcessResult result = transcribe({"--output-dir", directory.path().string()},
+                                            sea() + sea("lea.wav") + sea("tea.wav"));
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_TRUE(result.err.starts_with(
-        "whisper-transcribe: sea.wav: " + (directory.path() / "sea-2.txt").string() + ": cannot "))
+        "whisper-transcribe: lea.wav: " + (directory.path() / "lea.txt").string() + ": cannot "))
         << result.err;
     EXPECT_EQ(read_text(directory.path() / "sea.txt"), kSea);
-    EXPECT_EQ(read_text(directory.path() / "sea-3.txt"), kSea);
+    EXPECT_EQ(read_text(directory.path() / "tea.txt"), kSea);
 }
 
 TEST(WhisperOutput, FoldersHaveThePermissionsThatTheUserWants) {
@@ -93,6 +93,73 @@ TEST(WhisperOutput, ARecordingWithoutTextLeavesNoLine) {
     result = transcribe(options, silent + sea() + silent + sea() + silent);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, text + "\n" + text);
+}
+
+TEST(WhisperOutput, NothingIsOverwrittenUnlessAskedFor) {
+    const TemporaryDirectory directory;
+    const std::vector<std::string> arguments = {"-o", directory.path().string(), "-f", "text,json"};
+    write_text(directory.path() / "sea.json", "mine");
+    ProcessResult result = transcribe(arguments, sea() + sea("lea.wav"));
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.err,
+              "whisper-transcribe: sea.wav: " + (directory.path() / "sea.json").string() +
+                  " exists; use --overwrite or another --output-dir\n");
+    EXPECT_EQ(read_text(directory.path() / "sea.json"), "mine");
+    EXPECT_EQ(names_in(directory.path()),
+              (std::set<std::string>{"sea.json", "lea.json", "lea.txt"}));
+    result = transcribe({"-o", directory.path().string(), "-f", "text,json", "--overwrite"},
+                        sea() + sea("lea.wav"));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(read_text(directory.path() / "sea.json"), "mine");
+}
+
+// Whatever way a recording would be cut into windows, it is not if its files exist.
+TEST(WhisperOutput, ARecordingWhoseFilesExistIsNotTranscribed) {
+    const TemporaryDirectory directory;
+    write_text(directory.path() / "sea.txt", "mine");
+    const std::string summary = (directory.path() / "summary").string();
+    for (const char* option : {"--vad", "--word-timestamps", "--windows=independent"}) {
+        const ProcessResult result = transcribe(
+            {"-o", directory.path().string(), option, "--verbose", "--summary", summary}, sea());
+        EXPECT_EQ(result.exit_code, 1);
+        EXPECT_EQ(result.err.find("encoder"), std::string::npos) << option << result.err;
+        EXPECT_NE(read_text(summary).find("\nsea.wav\t0\tsea\t2.89\t" + directory.path().string()),
+                  std::string::npos)
+            << read_text(summary);
+    }
+}
+
+TEST(WhisperOutput, NamesFollowTheTemplate) {
+    const TemporaryDirectory directory;
+    const fs::path in = directory.path() / "in", out = directory.path() / "out";
+    fs::create_directories(in / "a");
+    fs::create_directories(in / "b");
+    for (const char* name : {"a/talk.wav", "b/talk.wav"})
+        fs::copy(samples_dir() / "sea.wav", in / name);
+    const std::string mel =
+        run_shell("cd '" + in.string() +
+                  "' && audio-decode a/talk.wav b/talk.wav ../in/a/talk.wav | mel")
+            .out;
+    ProcessResult result =
+        transcribe({"-o", out.string(), "--output-name", "{folder}/{stem}"}, mel);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.err,
+              "whisper-transcribe: ../in/a/talk.wav: --output-name makes '../in/a/talk', which "
+              "leaves the folder of --output-dir; use another template\n");
+    EXPECT_EQ(read_text(out / "a/talk.txt"), kSea);
+    EXPECT_EQ(read_text(out / "b/talk.txt"), kSea);
+    EXPECT_EQ(names_in(out), (std::set<std::string>{"a", "b"}));
+    // One folder for all: who has which name is said.
+    result = transcribe({"-o", (out / "flat").string()}, mel);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err,
+              "whisper-transcribe: b/talk.wav: written to talk-2, because a/talk.wav has the same "
+              "name\n"
+              "whisper-transcribe: ../in/a/talk.wav: written to talk-3, because a/talk.wav has the "
+              "same name\n");
+    result = transcribe({"-o", out.string(), "--output-name", "{title}"}, mel);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.err.find("unknown field {title}"), std::string::npos) << result.err;
 }
 
 }  // namespace

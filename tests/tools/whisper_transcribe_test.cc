@@ -206,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"UnknownFlag", {"--modle", "demo"}, "x", 2, "--modle"},
         WrongCall{"AbbreviatedFlag", {"--mod", "demo"}, "x", 2, "--mod"},
         WrongCall{"EmptyModel", {"--model", ""}, "x", 2, "--model: expected a name"},
-        WrongCall{"EmptyVocabulary", {"--model", "demo", "--vocab", ""}, "x", 2, "--vocab"},
+        WrongCall{"EmptyVocabulary", {"--model", "demo", "--tokenizer", ""}, "x", 2, "--tokenizer"},
         WrongCall{"AFile",
                   {"talk.mp3"},
                   "x",

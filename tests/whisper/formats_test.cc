@@ -51,6 +51,61 @@ TEST(Formats, ASegmentOfControlCharactersIsNoLine) {
     }
 }
 
+TEST(Formats, TextWithTimes) {
+    std::string out;
+    auto writer = make_transcript_writer("text", [&](const std::string& text) { out += text; }, {},
+                                         {.times = true});
+    writer->begin({"a.wav", "0", "en"});
+    writer->segment(segment(0, 2.56, " One."));
+    writer->segment(segment(3661.02, 3662.3, " Two."));
+    EXPECT_EQ(out, "[00:00.000 --> 00:02.560] One.\n[01:01:01.020 --> 01:01:02.300] Two.\n");
+}
+
+TEST(Formats, TextMarksWordsOfLowProbability) {
+    const std::vector<Word> words = {
+        {" One", 0, 1, 0.9}, {" two\n,", 1, 2, 0.5}, {" three.", 2, 3, 0.39}, {" ", 3, 3, 0.1}};
+    EXPECT_EQ(text_line(0, 3, "", words, {.confidence = true}),
+              "One \033[4;33mtwo ,\033[0m \033[1;4;31mthree.\033[0m");
+    EXPECT_EQ(text_line(0, 3, " One two", words, {}), "One two");
+    EXPECT_EQ(text_line(0, 3, " One two", {}, {.confidence = true}), "One two");
+}
+
+TEST(Formats, Lrc) {
+    EXPECT_EQ(written("lrc"), "[00:00.00]One --> two.\n[61:01.02]Tab\there.\n");
+    std::string out;
+    auto writer = make_transcript_writer("lrc", [&](const std::string& text) { out += text; });
+    Segment timed = segment(0, 1.5, " One two");
+    timed.words = {{" One", 0.1, 0.5, 0.75}, {" two", 0.615, 1.4, 0.75}};
+    writer->segment(timed);
+    timed.words = {{"我", 60, 60.5, 0.75}, {"的", 60.5, 61, 0.75}};
+    writer->segment(timed);
+    EXPECT_EQ(out,
+              "[00:00.10]<00:00.10>One <00:00.62>two <00:01.40>\n"
+              "[01:00.00]<01:00.00>我<01:00.50>的 <01:01.00>\n");
+}
+
+TEST(Formats, MarkdownHasAHeadingPerRecordingAndParagraphsAtPauses) {
+    std::string out;
+    auto writer = make_transcript_writer("md", [&](const std::string& text) { out += text; });
+    writer->begin({"my_talk.mp3", "0", "en"});
+    writer->segment(segment(0, 1.5, " One *star*"));
+    writer->segment(segment(2, 3, " and <b>."));
+    writer->segment(segment(5.5, 6, " # Not a heading."));
+    writer->end("", "");
+    writer->begin({"silence.wav", "1", ""});
+    writer->end("", "");
+    writer->begin({"long.wav", "0", "en"});
+    const std::string sentence = std::string(598, 'x') + ".";
+    writer->segment(segment(3723.9, 3724, " " + sentence));
+    writer->segment(segment(3724, 3725, " End."));
+    writer->end("", "");
+    EXPECT_EQ(out,
+              "# my\\_talk.mp3\n\n**0:00** One \\*star\\* and \\<b\\>.\n\n"
+              "**0:05** \\# Not a heading.\n\n# silence.wav, channel 1\n\n# long.wav\n\n"
+              "**1:02:03** " +
+                  sentence + "\n\n**1:02:04** End.\n");
+}
+
 TEST(Formats, Srt) {
     EXPECT_EQ(written("srt"),
               "1\n00:00:00,000 --> 00:00:01,500\nOne -> two.\n\n"

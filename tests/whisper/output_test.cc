@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/error.h"
 #include "support/process.h"
 #include "text/utf8.h"
@@ -26,10 +28,15 @@ std::set<std::string> names_in(const fs::path& directory) {
     return names;
 }
 
+void plan_and_begin(TranscriptOutput& output, const RecordingInfo& info) {
+    output.plan(info);
+    output.begin(info);
+}
+
 // What broke the recording.
 std::string put(TranscriptOutput& output, const std::string& source,
                 const std::string& channel = "0") {
-    output.begin({source, channel, "en"});
+    plan_and_begin(output, {source, channel, "en"});
     output.segment(segment(" Hello."));
     return output.end(" Hello.", "");
 }
@@ -39,13 +46,13 @@ TEST(Output, WritesAFileARecordingAndFormatAndKeepsNamesApart) {
     OutputOptions options{{"text", "srt"}, (directory.path() / "made").string()};
     TranscriptOutput output(options);
     for (const char* source : {"x/a.wav", "y/a.mp3", "z/.."}) {
-        output.begin({source, "0", "en"});
+        plan_and_begin(output, {source, "0", "en"});
         output.segment(segment(" Hello."));
         output.end(" Hello.", "");
     }
-    output.begin({"s.wav", "1", "en"});
+    plan_and_begin(output, {"s.wav", "1", "en"});
     output.end("", "");
-    output.begin({"broken.wav", "0", "en"});
+    plan_and_begin(output, {"broken.wav", "0", "en"});
     output.segment(segment(" Half."));
     output.end(" Half.", "it broke");
     std::set<std::string> names;
@@ -62,15 +69,15 @@ TEST(Output, TheSummaryHasALineForEachRecordingThatHasEnded) {
     TranscriptOutput output({{"text"}, directory.path().string(), summary});
     std::string expected = "source\tchannel\tfile\tseconds\terror\n";
     EXPECT_EQ(test::read_text(summary), expected);
-    output.begin({"x/a.wav", "0", "en", 3.456});
+    plan_and_begin(output, {"x/a.wav", "0", "en", 3.456});
     EXPECT_EQ(test::read_text(summary), expected);
     output.end("", "");
     EXPECT_EQ(test::read_text(summary), expected += "x/a.wav\t0\ta\t3.46\t\n");
-    output.begin({"y/a\tb\n.wav", "1", "", 0});
+    plan_and_begin(output, {"y/a\tb\n.wav", "1", "", 0});
     output.end("", "no\r\naudio");
     EXPECT_EQ(test::read_text(summary), expected += "y/a b .wav\t1\ta b .1\t0.00\tno  audio\n");
     TranscriptOutput on_stdout({{"text"}, "", summary});
-    on_stdout.begin({"a.wav", "0", "en", 7200});
+    plan_and_begin(on_stdout, {"a.wav", "0", "en", 7200});
     on_stdout.end("", "");
     EXPECT_EQ(test::read_text(summary),
               "source\tchannel\tfile\tseconds\terror\na.wav\t0\t-\t7200.00\t\n");
@@ -79,10 +86,10 @@ TEST(Output, TheSummaryHasALineForEachRecordingThatHasEnded) {
 
 TEST(Output, ASecondRecordingOfSubtitlesOnStdoutIsAnError) {
     TranscriptOutput output({{"srt"}, ""});
-    output.begin({"a", "0", "en"});
+    plan_and_begin(output, {"a", "0", "en"});
     output.end("", "");
     try {
-        output.begin({"b", "0", "en"});
+        plan_and_begin(output, {"b", "0", "en"});
         FAIL();
     } catch (const Error& error) {
         EXPECT_STREQ(error.what(),
@@ -91,31 +98,151 @@ TEST(Output, ASecondRecordingOfSubtitlesOnStdoutIsAnError) {
     }
 }
 
-TEST(Output, ChecksItsOptions) {
-    EXPECT_THROW((OutputOptions{{"doc"}, ""}.check(false)), UsageError);
-    EXPECT_THROW((OutputOptions{{"srt", "vtt"}, ""}.check(false)), UsageError);
-    EXPECT_NO_THROW((OutputOptions{{"srt", "vtt"}, "d"}.check(false)));
-    const auto complaint = [](const std::string& format, const SubtitleLayout& layout, bool words) {
-        try {
-            OutputOptions{{format}, "", "", layout}.check(words);
-        } catch (const UsageError& error) {
-            return std::string(error.what());
-        }
-        return std::string();
-    };
+// What check() says of the options after settle(), or "".
+std::string complaint(OutputOptions options, bool words) {
+    options.settle("text");
+    try {
+        options.check(words);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+OutputOptions formatted(const std::string& format, const SubtitleLayout& subtitles) {
+    OutputOptions options{{format}};
+    options.subtitles = subtitles;
+    return options;
+}
+
+TEST(Output, ChecksItsFormats) {
+    EXPECT_EQ(complaint({}, false), "");
+    EXPECT_NE(complaint({{"doc"}}, false).find("unknown format 'doc'"), std::string::npos);
+    EXPECT_NE(complaint({{"jsn"}}, false).find("did you mean 'json'?"), std::string::npos);
+    EXPECT_NE(complaint({{"srt", "vtt"}}, false).find("2 formats need --output-dir"),
+              std::string::npos);
+    EXPECT_EQ(complaint({{"srt", "srt"}}, false), "");
+    EXPECT_EQ(complaint({{"srt", "vtt"}, "d"}, false), "");
+    OutputOptions all{{"srt", "all"}, "d"};
+    all.settle("text");
+    EXPECT_EQ(all.formats, transcript_formats());
+}
+
+TEST(Output, ChecksTheLayoutOfSubtitles) {
     for (const SubtitleLayout& layout :
          {SubtitleLayout{40}, SubtitleLayout{40, 2}, SubtitleLayout{0, 0, 5},
           SubtitleLayout{20, 0, 5}, SubtitleLayout{0, 0, 0, true}}) {
-        EXPECT_EQ(complaint("vtt", layout, true), "");
-        EXPECT_NE(complaint("vtt", layout, false).find("needs --word-timestamps"),
+        EXPECT_EQ(complaint(formatted("vtt", layout), true), "");
+        EXPECT_NE(complaint(formatted("vtt", layout), false).find("needs --word-timestamps"),
                   std::string::npos);
-        EXPECT_NE(complaint("tsv", layout, true).find("--format names none"), std::string::npos);
+        EXPECT_NE(complaint(formatted("tsv", layout), true).find("(got --format tsv)"),
+                  std::string::npos);
     }
-    EXPECT_EQ(complaint("ass", {40}, true), "");
-    EXPECT_NE(complaint("ass", {0, 0, 0, true}, true).find("srt and vtt"), std::string::npos);
-    EXPECT_NE(complaint("srt", {0, 2}, true).find("needs --max-line-width"), std::string::npos);
-    EXPECT_NE(complaint("srt", {40, 2, 5}, true).find("--max-words-per-line: says nothing"),
+    EXPECT_EQ(complaint(formatted("ass", {40}), true), "");
+    EXPECT_NE(complaint(formatted("ass", {0, 0, 0, true}), true).find("is for srt, vtt"),
               std::string::npos);
+    EXPECT_NE(complaint(formatted("srt", {0, 2}), true).find("needs --max-line-width"),
+              std::string::npos);
+    EXPECT_NE(complaint(formatted("srt", {40, 2, 5}), true).find("has no effect"),
+              std::string::npos);
+}
+
+TEST(Output, ChecksTextAndNames) {
+    OutputOptions options;
+    options.text = {true, true};
+    EXPECT_EQ(complaint(options, true), "");
+    EXPECT_NE(complaint(options, false).find("needs --word-timestamps"), std::string::npos);
+    options.directory = "d";
+    EXPECT_NE(complaint(options, true).find("text on stdout (got --output-dir)"),
+              std::string::npos);
+    options.text.confidence = false;
+    EXPECT_EQ(complaint(options, true), "");
+    options.formats = {"srt"};
+    EXPECT_NE(complaint(options, true).find("--times: is for text (got --format srt)"),
+              std::string::npos);
+
+    options = {};
+    options.overwrite = true;
+    EXPECT_NE(complaint(options, true).find("--overwrite: needs --output-dir"), std::string::npos);
+    options.directory = "d";
+    EXPECT_EQ(complaint(options, true), "");
+    for (const char* wrong : {"{title}", "{", "{stem", "", "/", "{folder}/", "..", "a/../{stem}",
+                              "{folder}/../{stem}", "{}"}) {
+        options.name_template = wrong;
+        EXPECT_TRUE(complaint(options, true).starts_with("--output-name: ")) << wrong;
+    }
+    for (const char* right : {"{n}", "{folder}/{stem}", "a/{name}", "..{stem}..", "/{stem}"}) {
+        options.name_template = right;
+        EXPECT_EQ(complaint(options, true), "") << right;
+    }
+    options.directory.clear();
+    EXPECT_NE(complaint(options, true).find("--output-name: needs --output-dir"),
+              std::string::npos);
+}
+
+TEST(OutputNames, FillsInItsFields) {
+    const auto named = [](const std::string& name_template, const std::string& source,
+                          const std::string& channel = "0") {
+        return OutputNames(name_template, {".txt"}).add({source, channel}).path;
+    };
+    EXPECT_EQ(named("{stem}", "a/b.c.mp3"), "b.c");
+    EXPECT_EQ(named("{name}", "a/b.c.mp3"), "b.c.mp3");
+    EXPECT_EQ(named("{folder}/{stem}", "a/b/c.mp3"), "a/b/c");
+    EXPECT_EQ(named("{folder}/{stem}", "/a//./b/c.mp3"), "a/b/c");
+    EXPECT_EQ(named("{folder}/{stem}", "c.mp3"), "c");
+    EXPECT_EQ(named("{n}-{stem}-{channel}", "c.mp3", "1"), "1-c-1");
+    EXPECT_EQ(named("x/{stem}", "c.mp3", "1"), "x/c.1");
+    EXPECT_EQ(named("{stem}", "c.mp3", "../1"), "c..._1");
+    EXPECT_EQ(named("{stem}", "a/.."), "recording");
+    EXPECT_EQ(named("{folder}/{n}", std::string(300, 'f') + "/x"), std::string(255, 'f') + "/1");
+    EXPECT_THROW(named("{folder}/{stem}", "../c.mp3"), Error);
+    EXPECT_THROW(named("{folder}/{stem}", "a/../../c.mp3"), Error);
+    EXPECT_EQ(named("{stem}", "../c.mp3"), "c");
+}
+
+TEST(OutputNames, NoTwoRecordingsShareAFile) {
+    OutputNames names("{stem}", {".txt", ".audacity.txt"});
+    EXPECT_EQ(names.add({"x/a.wav"}).taken_by, "");
+    const OutputNames::Name second = names.add({"y/a.mp3"});
+    EXPECT_EQ(second.path, "a-2");
+    EXPECT_EQ(second.taken_by, "x/a.wav");
+    EXPECT_EQ(names.add({"a-2.wav"}).taken_by, "y/a.mp3");
+    // Its text would be the labels of a.wav.
+    EXPECT_EQ(names.add({"a.audacity.wav"}).path, "a.audacity-2");
+}
+
+TEST(Output, ExistingFilesFailTheirRecordingBeforeItBegins) {
+    test::TemporaryDirectory directory;
+    OutputOptions options{{"text", "srt"}, directory.path().string()};
+    test::write_text(directory.path() / "a.srt", "old");
+    std::vector<std::string> warnings;
+    {
+        TranscriptOutput output(options,
+                                [&](const std::string& warning) { warnings.push_back(warning); });
+        const std::string failure = output.plan({"x/a.wav"});
+        EXPECT_EQ(failure, (directory.path() / "a.srt").string() +
+                               " exists; use --overwrite or another --output-dir");
+        EXPECT_EQ(output.plan({"y/a.wav"}), "");
+        output.begin({"x/a.wav"});
+        EXPECT_EQ(output.end("", failure), failure);
+        output.begin({"y/a.wav"});
+        EXPECT_EQ(output.end("", ""), "");
+        // A file that another program has made meanwhile stays, too.
+        EXPECT_EQ(output.plan({"b.wav"}), "");
+        output.begin({"b.wav"});
+        test::write_text(directory.path() / "b.txt", "another's");
+        EXPECT_NE(output.end("", "").find("b.txt exists"), std::string::npos);
+    }
+    EXPECT_EQ(names_in(directory.path()),
+              (std::set<std::string>{"a.srt", "a-2.srt", "a-2.txt", "b.txt"}));
+    EXPECT_EQ(test::read_text(directory.path() / "a.srt"), "old");
+    EXPECT_EQ(test::read_text(directory.path() / "b.txt"), "another's");
+    EXPECT_EQ(warnings, std::vector<std::string>{
+                            "y/a.wav: written to a-2, because x/a.wav has the same name"});
+    options.overwrite = true;
+    TranscriptOutput output(options);
+    EXPECT_EQ(put(output, "a.wav"), "");
+    EXPECT_NE(test::read_text(directory.path() / "a.srt"), "old");
 }
 
 TEST(Output, ANameOfAnyLengthAndBytesIsWritten) {
@@ -160,14 +287,15 @@ TEST(Output, AFileThatCannotBeWrittenFailsItsRecordingAlone) {
               std::string::npos)
         << test::read_text(summary);
     // The recording's own error stays.
-    output.begin({"b.wav", "0", "en"});
+    plan_and_begin(output, {"b.wav", "0", "en"});
     fs::create_directory(directory.path() / "out/b-2.json");
     const std::string both = output.end("", "it broke");
     EXPECT_TRUE(both.starts_with("it broke; ")) << both;
     // Nothing is left of what could not be finished.
     fs::remove_all(directory.path() / "out");
-    EXPECT_NE(put(output, "d.wav"), "");
-    fs::create_directory(directory.path() / "out");
+    test::write_text(directory.path() / "out", "no folder");
+    EXPECT_NE(put(output, "d.wav").find("out: cannot make this folder"), std::string::npos);
+    fs::remove(directory.path() / "out");
     EXPECT_EQ(put(output, "e.wav"), "");
     EXPECT_EQ(names_in(directory.path() / "out"), (std::set<std::string>{"e.json", "e.txt"}));
 }

@@ -58,7 +58,12 @@ void run(const Options& options, Console& console) {
     const fs::path folder = own_models();
     Progress progress(console);
     Downloader downloader({}, [&](const std::string& file, uint64_t done, uint64_t bytes) {
-        progress.show(concat(file, ": ", megabytes(done), " of ", megabytes(bytes)));
+        ProgressReport report;
+        report.name = file;
+        report.unit = ProgressReport::Unit::bytes;
+        report.done = static_cast<double>(done);
+        report.total = static_cast<double>(bytes);
+        progress.show(report);
     });
     const fs::path path =
         get_model(model, options.from, folder, downloader, [&](size_t files, uint64_t bytes) {
