@@ -185,6 +185,7 @@ Flags::Impl::Values Flags::Impl::read_command_line(int argc, char** argv) {
     } catch (const po::unknown_option& wrong) {
         std::string name = wrong.get_option_name();
         name.erase(0, name.find_first_not_of('-'));
+        require_usage(name.size() != 1, "unknown option '-", name, "'");
         fail_unknown(name);
     } catch (const po::error& wrong) {
         throw UsageError(wrong.what());

@@ -77,7 +77,8 @@ class Ctranslate2Folder : public ModelFile {
                     path.string()};
         }
         fail(path_.string(),
-             ": expected tokenizer.json, vocabulary.json, vocabulary.txt or --vocab; found none");
+             ": expected tokenizer.json, vocabulary.json, vocabulary.txt or --tokenizer; found "
+             "none");
     }
 
   private:

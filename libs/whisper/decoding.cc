@@ -68,15 +68,15 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
       caches_(model, windows * rows_a_window_ + (ctx.on_cuda() ? 1 : 0), windows,
               keep_of(windows, options.beam_size), ctx.arena.source()),
       groups_(static_cast<size_t>(windows)) {
-    require(beams_.max_finished > 0, "expected at least one finished sequence to wait for, found ",
-            options.beam_size, " beams with a patience of ", options.patience);
+    require(beams_.max_finished > 0, "a patience of ", options.patience, " is too low for ",
+            options.beam_size, " beams");
     // <|startofprev|>, the longest prompt, then <|startoftranscript|>, language, task, and
     // <|notimestamps|>: what is left is for the prefix, and a token to sample.
     const int64_t room = model.config.n_text_ctx - static_cast<int64_t>(max_prompt()) - 6;
-    require(std::ssize(options_.prefix) <= room, "--prefix: expected ", room,
-            " tokens at most, found ", options_.prefix.size());
+    require(std::ssize(options_.prefix) <= room, "--prefix: too long (got ", options_.prefix.size(),
+            " tokens, expected ", room, " at most)");
     require(rules_.suppressed.empty() || rules_.suppressed.back() < model.config.n_vocab,
-            "expected suppressed tokens below ", model.config.n_vocab, ", found ",
+            "--suppress-tokens: expected ids below ", model.config.n_vocab, ", got ",
             rules_.suppressed.back());
     // What depends on all of a row's text is left to the host.
     if (ctx.on_cuda() && rules_.repetition_penalty == 1 && rules_.no_repeat_ngram == 0)
@@ -136,8 +136,8 @@ void WindowDecoder::filter(const Row& row, std::span<float> logits) const {
 }
 
 void WindowDecoder::fail_without_token(const Row& row) {
-    fail("no token is left to sample at place ", row.sampled().size(),
-         " of a window: too much is suppressed (--suppress-tokens, --suppress-regex)");
+    fail("token ", row.sampled().size() + 1,
+         " of a window: all tokens are suppressed; relax --suppress-tokens or --suppress-regex");
 }
 
 void WindowDecoder::advance(Group& group) {

@@ -43,9 +43,8 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
     const int64_t fit = free / 5 * 4 / window;
     require(fit > 0 && fit >= options.batch_size, "out of GPU memory: --batch-size ",
             std::max<int64_t>(options.batch_size, 1), " needs ",
-            (std::max<int64_t>(options.batch_size, 1) * window) >> 20,
-            " MiB for what is kept of its windows, found ", free >> 20, " MiB free",
-            memory_advice(options.batch_size, fit));
+            (std::max<int64_t>(options.batch_size, 1) * window) >> 20, " MiB for KV caches, and ",
+            free >> 20, " MiB are free", memory_advice(options.batch_size, fit));
     return options.batch_size > 0 ? options.batch_size : std::min(fit, kMostWindowsOnGpu);
 }
 
@@ -54,7 +53,7 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
 std::string memory_advice(int64_t windows, int64_t most) {
     const bool other_kind = windows > kFewWindows && most <= kFewWindows;
     if (most > 0 && !other_kind) return concat("; use --batch-size ", most, " or less");
-    return "; a smaller model takes less, or --dtype int8";
+    return "; use a smaller model, or --dtype int8";
 }
 
 Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& tokenizer,

@@ -1,6 +1,7 @@
 #include "whisper/transcribe_options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "core/error.h"
@@ -230,6 +231,8 @@ void TranscribeOptions::check_search(const TranscribeOptions& standard) const {
     require_usage(!length_penalty || beam_size > 1 || samples(),
                   "--length-penalty: needs --beam-size above 1 or a temperature above 0");
     require_usage(patience == 1 || beam_size > 1, "--patience: needs --beam-size above 1");
+    require_usage(std::nearbyint(static_cast<double>(beam_size) * patience) >= 1,
+                  "--patience: ", patience, " is too low for --beam-size ", beam_size);
     require_usage(beam_size == 1 || temperature == 0, "--beam-size: needs --temperature 0 (got ",
                   temperature, ")");
     require_usage(draft_tokens == standard.draft_tokens || !draft_model.empty(),

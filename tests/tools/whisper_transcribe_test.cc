@@ -204,6 +204,12 @@ INSTANTIATE_TEST_SUITE_P(
     Contract, WhisperTranscribeWrong,
     testing::Values(
         WrongCall{"UnknownFlag", {"--modle", "demo"}, "x", 2, "--modle"},
+        WrongCall{"UnknownLetter", {"-x"}, "x", 2, "unknown option '-x'"},
+        WrongCall{"ImpatientBeams",
+                  {"--model", "demo", "--beam-size", "2", "--patience", "0.1"},
+                  "x",
+                  2,
+                  "--patience: 0.1 is too low for --beam-size 2"},
         WrongCall{"AbbreviatedFlag", {"--mod", "demo"}, "x", 2, "--mod"},
         WrongCall{"EmptyModel", {"--model", ""}, "x", 2, "--model: expected a name"},
         WrongCall{"EmptyVocabulary", {"--model", "demo", "--tokenizer", ""}, "x", 2, "--tokenizer"},
@@ -364,6 +370,13 @@ TEST(WhisperTranscribe, OptionsThatOpenaiWhisperHas) {
         EXPECT_EQ(result.out.rfind("He lived with", 0), 0u) << arguments[0] << result.out;
     }
     EXPECT_EQ(transcribe({"--sample-len", "4"}, sea()).out, "He lived with\n");
+}
+
+TEST(WhisperTranscribe, HelpFitsOneScreen) {
+    const ProcessResult help = run_tool("whisper-transcribe", {"--help"});
+    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 45) << help.out;
+    for (const char* section : {"Examples:", "Input:", "Language:", "Decoding:", "Output:"})
+        EXPECT_NE(help.out.find(section), std::string::npos) << section;
 }
 
 TEST(WhisperTranscribe, LanguagesGoByTheirNamesToo) {

@@ -140,6 +140,15 @@ TEST(TranscribeOptions, WhatCannotBeHonouredIsRefused) {
     expect_usage_error([](O& o) { o.words.hallucination_silence = 1; });
 }
 
+TEST(TranscribeOptions, FallsBackToHigherTemperaturesAlone) {
+    TranscribeOptions options;
+    EXPECT_EQ(options.temperatures(), (std::vector<double>{0, 0.2, 0.4, 0.6, 0.8, 1}));
+    options.temperature = 0.6;
+    EXPECT_EQ(options.temperatures(), (std::vector<double>{0.6, 0.8, 1}));
+    options.fallback_temperatures.clear();
+    EXPECT_EQ(options.temperatures(), (std::vector<double>{0.6}));
+}
+
 // Greedy and with beams alike: no token is left for the first place.
 TEST(Transcribe, SuppressingEverythingIsAnError) {
     Demo& d = demo("auto");
