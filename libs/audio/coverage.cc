@@ -28,6 +28,9 @@ void Coverage::add_damage(double at, double seconds) {
 
 void Coverage::add_frame(double at, double seconds) {
     if (std::isnan(end_)) end_ = begin_ = std::isnan(at) ? 0 : at;
+    const bool late =
+        !from_zero_ && !damaged_ && decoded_ <= kMaxMissing && at - end_ >= kMaxMissing;
+    if (late) end_ = begin_ = at;  // some tracks have an encoder's delay at 0 and begin later
     const double step = at - end_;
     if (damaged_ && !counted_ ? step > 0 : step >= kMaxMissing) {
         if (gap_count_++ == 0) first_gap_ = end_ - begin_;

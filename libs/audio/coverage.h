@@ -17,7 +17,10 @@ class Coverage {
     // gap, and the end is that of what was decoded.
     void set_counted() { counted_ = true; }
     // Counts from 0 on; without it from the first packet on, since a track may begin late.
-    void begin_at_zero() { end_ = begin_ = 0; }
+    void begin_at_zero() {
+        end_ = begin_ = 0;
+        from_zero_ = true;
+    }
     // A packet of `seconds` at `at` (NaN if unknown) was not decoded or was incomplete: the next
     // gap counts, however short it is.
     void add_damage(double at, double seconds);
@@ -41,7 +44,7 @@ class Coverage {
     int gap_count_ = 0;
     double steps_ = 0;  // total of steps in the timestamps that are too short for a gap
     double first_damage_ = begin_;
-    bool counted_ = false;
+    bool counted_ = false, from_zero_ = false;
     bool damaged_ = false;   // since the last frame
     double damage_end_ = 0;  // of the newest such packet
 };

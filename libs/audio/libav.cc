@@ -18,6 +18,7 @@ extern "C" {
 #include "audio/coverage.h"
 #include "audio/declared_length.h"
 #include "audio/libav_frame.h"
+#include "audio/libav_length.h"
 #include "core/error.h"
 
 namespace hark {
@@ -26,9 +27,6 @@ namespace {
 constexpr int kBufferBytes = 1 << 16;
 // libav takes noise for MP3 with a low score.
 constexpr int kMinScore = 5;
-// avformat's placeholders for a length that a pipe cannot know: AVI's frames, RealMedia's seconds.
-constexpr int64_t kUnknownAviFrames = 0x40000000;
-constexpr double kUnknownRmSeconds = 3600;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 std::string error_text(int code) {
@@ -54,9 +52,6 @@ class LibavDecoder : public Decoder {
     bool receive(AudioBlock& block);
     void send_packet();
     void decode_packet();
-    bool is_container(const char* name) const;
-    double seconds(int64_t time, const AVStream& stream) const;
-    double declared_end() const;
     double found_end() const;
 
     Input& input_;
@@ -74,8 +69,8 @@ class LibavDecoder : public Decoder {
     int64_t retried_at_ = -1;   // byte of the input at which libav asked to be called again
     double longest_frame_ = 0;  // seconds
     double packet_seconds_ = 0;
-    double packet_at_ = kNone;    // timestamp of the newest packet, in seconds
-    double last_packet_end_ = 0;  // seconds, of all streams
+    double packet_at_ = kNone;         // timestamp of the newest packet, in seconds
+    std::vector<double> stream_ends_;  // seconds: the last packet of each stream
     Coverage coverage_;
 };
 
@@ -172,24 +167,16 @@ void LibavDecoder::choose_stream(int track) {
     require(found > 0, input_.name(), ": no audio track (got ", format_->iformat->long_name, ")");
     require(stream_ >= 0, input_.name(), ": no audio track ", track, " (got ", found,
             found == 1 ? " track" : " tracks", ", counted from 0)");
-    if ((format_->iformat->flags & AVFMT_GENERIC_INDEX) && !is_container("ogg"))
+    if ((format_->iformat->flags & AVFMT_GENERIC_INDEX) && !is_container(*format_, "ogg"))
         coverage_.set_counted();
     const bool alone = format_->nb_streams == 1;
     const char* const kCounted[] = {"matroska", "flac"};
     for (const char* name : kCounted)
-        if (alone && is_container(name)) coverage_.begin_at_zero();
+        if (alone && is_container(*format_, name)) coverage_.begin_at_zero();
     // A length of all streams together can only be checked against all of them.
-    if (!is_container("mp4") && !is_container("avi")) return;
+    if (!is_container(*format_, "mp4")) return;
     for (unsigned i = 0; i < format_->nb_streams; ++i)
         if (static_cast<int>(i) != stream_) format_->streams[i]->discard = AVDISCARD_ALL;
-}
-
-bool LibavDecoder::is_container(const char* name) const {
-    return std::strstr(format_->iformat->name, name) != nullptr;
-}
-
-double LibavDecoder::seconds(int64_t time, const AVStream& stream) const {
-    return time == AV_NOPTS_VALUE ? kNone : static_cast<double>(time) * av_q2d(stream.time_base);
 }
 
 bool LibavDecoder::next(AudioBlock& block) {
@@ -227,7 +214,7 @@ bool LibavDecoder::receive(AudioBlock& block) {
     append_frame(*frame_, block.samples);
     const double length = static_cast<double>(frame_->nb_samples) / block.rate;
     longest_frame_ = std::max(longest_frame_, length);
-    coverage_.add_frame(seconds(frame_->pts, *format_->streams[stream_]), length);
+    coverage_.add_frame(seconds_of(frame_->pts, *format_->streams[stream_]), length);
     av_frame_unref(frame_);
     return true;
 }
@@ -239,14 +226,17 @@ void LibavDecoder::send_packet() {
         if (before != retried_at_) return;
     }
     if (code < 0) {
-        if (code != AVERROR_EOF) broken_ = code;
+        // GXF ends with EPERM.
+        if (code != AVERROR_EOF && code != AVERROR(EPERM)) broken_ = code;
         draining_ = true;
         avcodec_send_packet(codec_, nullptr);
         return;
     }
     const AVStream& stream = *format_->streams[packet_->stream_index];
-    const double end = seconds(packet_->pts, stream) + seconds(packet_->duration, stream);
-    if (end > last_packet_end_) last_packet_end_ = end;
+    const double end = seconds_of(packet_->pts, stream) + seconds_of(packet_->duration, stream);
+    stream_ends_.resize(std::max<size_t>(stream_ends_.size(), format_->nb_streams));
+    double& last_end = stream_ends_[static_cast<size_t>(packet_->stream_index)];
+    if (end > last_end) last_end = end;
     if (packet_->stream_index == stream_) decode_packet();
     av_packet_unref(packet_);
 }
@@ -254,8 +244,9 @@ void LibavDecoder::send_packet() {
 void LibavDecoder::decode_packet() {
     ++packets_;
     const AVStream& stream = *format_->streams[stream_];
-    packet_at_ = seconds(packet_->pts, stream);
-    packet_seconds_ = packet_->duration > 0 ? seconds(packet_->duration, stream) : longest_frame_;
+    packet_at_ = seconds_of(packet_->pts, stream);
+    packet_seconds_ =
+        packet_->duration > 0 ? seconds_of(packet_->duration, stream) : longest_frame_;
     if (packet_->flags & AV_PKT_FLAG_CORRUPT) coverage_.add_damage(packet_at_, packet_seconds_);
     size_t bytes = 0;
     const uint8_t* skip = av_packet_get_side_data(packet_, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
@@ -269,48 +260,21 @@ void LibavDecoder::decode_packet() {
         codec_->sample_rate > 0 ? static_cast<double>(padding) / codec_->sample_rate : 0);
 }
 
-// Where the recording ends by what its container states, in its timestamps; 0 if it states nothing
-// exactly. Ogg and MPEG streams state nothing: libav takes their length from the last timestamp.
-double LibavDecoder::declared_end() const {
-    if (declared_ > 0) return declared_;
-    const AVStream& stream = *format_->streams[stream_];
-    if (is_container("ogg") || is_container("mpeg") || is_container("wav")) return 0;
-    if (is_container("avi") || is_container("caf")) {
-        const bool known = stream.nb_frames > 0 && stream.nb_frames < kUnknownAviFrames;
-        const double end = known ? seconds(stream.nb_frames, stream) : 0;
-        // CAF's packet table counts whole packets, and the last one may not be full.
-        const bool table = is_container("caf") && stream.duration != AV_NOPTS_VALUE &&
-                           format_->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE;
-        return table ? std::max(0.0, end - longest_frame_) : end;
-    }
-    if (const AVDictionaryEntry* tag = av_dict_get(stream.metadata, "DURATION", nullptr, 0)) {
-        int hours = 0, minutes = 0;  // of this Matroska track
-        double rest = 0;
-        if (std::sscanf(tag->value, "%d:%d:%lf", &hours, &minutes, &rest) == 3)
-            return hours * 3600 + minutes * 60 + rest;
-    }
-    if (format_->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE) return 0;
-    double end = seconds(stream.duration, stream);
-    if (is_container("mp4") && stream.start_time > 0) end += seconds(stream.start_time, stream);
-    if (std::isnan(end) && format_->duration != AV_NOPTS_VALUE)
-        end = static_cast<double>(format_->duration) / AV_TIME_BASE;
-    if (is_container("rm") && end == kUnknownRmSeconds) return 0;
-    return end > 0 ? end : 0;
-}
-
 // The end that is compared with it: of this stream, or of any if the length is that of all.
 double LibavDecoder::found_end() const {
-    const bool of_stream = is_container("mp4") || is_container("avi") || format_->nb_streams == 1 ||
-                           av_dict_get(format_->streams[stream_]->metadata, "DURATION", nullptr, 0);
+    const bool of_stream = states_each_stream(*format_, stream_);
     // WMA's decoder gives a frame the timestamp of the packet after it.
     const bool early =
         codec_->codec_id == AV_CODEC_ID_WMAV1 || codec_->codec_id == AV_CODEC_ID_WMAV2;
     const double end = coverage_.end() - (early ? longest_frame_ : 0);
-    return of_stream ? end : std::max(end, last_packet_end_);
+    if (of_stream || stream_ends_.empty()) return end;
+    return std::max(end, *std::max_element(stream_ends_.begin(), stream_ends_.end()));
 }
 
 std::string LibavDecoder::loss() const {
-    std::string text = coverage_.loss(ended_ ? declared_end() : 0, found_end());
+    const double stated =
+        declared_ > 0 ? declared_ : stated_end(*format_, stream_, stream_ends_, longest_frame_);
+    std::string text = coverage_.loss(ended_ ? stated : 0, found_end());
     const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
     if (broken_ != 0)
         add(concat("cannot be read after ", coverage_.end(), " s: ", error_text(broken_)));

@@ -53,9 +53,12 @@ TEST(Coverage, NamesGapsWithTheirPlaces) {
 }
 
 TEST(Coverage, TheFirstFramesMayBeMissing) {
-    Coverage late, cut, damaged;
+    Coverage late, cut, damaged, primed;
     add_frames(late, 5, 10);
     EXPECT_EQ(late.loss(10, late.end()), "");
+    primed.add_frame(0, 0.02);  // as ffmpeg writes fragments of sound and pictures
+    add_frames(primed, 0.2, 10);
+    EXPECT_EQ(primed.loss(10, primed.end()), "");
     cut.begin_at_zero();
     add_frames(cut, 5, 10);
     EXPECT_EQ(cut.loss(10, cut.end()), "5.0 s are missing at 0.0 s");
