@@ -3,83 +3,18 @@
 //   files -> DocumentReaders -> blocks -> BlockEncoder (threads) -> ids -> TokenSink
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "core/models.h"
 #include "text/decode_tokens.h"
 #include "text/encode_blocks.h"
-#include "text/token_output.h"
-#include "text/tokenizer_training.h"
+#include "text/tokenize_options.h"
 
 using namespace hark;
 
 namespace {
 
-constexpr const char* kSummary = "Turns text into token files in llm.c's format, and back.";
-constexpr const char* kDescription =
-    R"(gpt-train reads these files; --decode writes their text again.
-A file, or all of stdin, is one document; --split-documents and --jsonl find several in it.
-In front of every document stands the end-of-text token; empty documents are left out. Ids take
-16 bits each, or 32 where the vocabulary has more than 65,536 tokens. --format ids writes them
-as text, a line a document and without end-of-text. Bytes that are no UTF-8 become U+FFFD.
-With --train-vocab it trains a tokenizer on the text instead.)";
-
-struct Options {
-    std::string model, vocab;
-    std::vector<std::string> files;
-    bool decode = false, no_eot = false;
-    int64_t jobs = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 64);
-    DocumentOptions documents;
-    TokenOutputOptions output;
-    TrainingOptions training;
-
-    void flags(Flags& flags) {
-        flags.positional("FILE...", files,
-                         "text, or with --decode token files; none or - is stdin");
-        flags.add_name(
-            "model", model,
-            "NAME|DIR|FILE the tokenizer of `demo`, or of another model by its name; with a '/' in "
-            "it, of the model in that directory or GGUF file");
-        flags.add_name(
-            "vocab", vocab,
-            "FILE|DIR a tokenizer alone: tokenizer.json or its directory, a tiktoken rank file "
-            "(with <|endoftext|> behind its ranks), llm.c's tokenizer.bin, a sentencepiece model");
-        flags.add_switch("decode", decode,
-                         "write the text of token files, or with --format ids of "
-                         "ids; <|endoftext|> between documents");
-        flags.add_switch("no-eot", no_eot, "no end-of-text token in front of documents");
-        documents.flags(flags);
-        output.flags(flags);
-        training.flags(flags);
-        flags.add("jobs", jobs, "N threads; the output does not depend on it", 1, 256);
-    }
-
-    void check() const {
-        const bool ids = output.format == "ids";
-        require_usage(model.empty() || vocab.empty(), "--model and --vocab exclude each other");
-        require_usage(!no_eot || !ids, "--no-eot: --format ids has no end-of-text tokens");
-        documents.check();
-        training.check();
-        if (std::count(files.begin(), files.end(), "-") > 1) throw UsageError("expected - once");
-        if (decode)
-            require_usage(!training.on() && !no_eot && !documents.split && !documents.jsonl &&
-                              output.directory.empty() && output.val.empty(),
-                          "--decode goes with --model, --vocab and --format only");
-        if (training.on()) {
-            require_usage(model.empty() && vocab.empty() && !ids && !no_eot && output.val.empty(),
-                          "--train-vocab makes a tokenizer and no tokens: leave out --model, "
-                          "--vocab, --format, --no-eot and --val");
-            require_usage(!output.directory.empty(), "--train-vocab needs --output-dir DIR");
-        }
-        if (!decode && !training.on()) output.check();
-        if (files.empty() || std::count(files.begin(), files.end(), "-") > 0)
-            require_piped_stdin(decode ? "tokens" : "text");
-    }
-};
-
-void decode(const Options& options, const Tokenizer& tokenizer, Console& console) {
+void decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Console& console) {
     ByteWriter out(STDOUT_FILENO, "stdout");
     TokenDecoder decoder(tokenizer, [&](std::string_view text) { out.write(text); });
     const auto files = options.files.empty() ? std::vector<std::string>{"-"} : options.files;
@@ -97,12 +32,12 @@ void decode(const Options& options, const Tokenizer& tokenizer, Console& console
     out.flush();
 }
 
-void encode(const Options& options, const Tokenizer& tokenizer, Console& console) {
-    EncodeBlocksOptions how{{}, options.documents.key, static_cast<int>(options.jobs)};
-    if (!options.no_eot && options.output.format != "ids") {
+void encode(const TokenizeOptions& options, const Tokenizer& tokenizer, Console& console) {
+    EncodeBlocksOptions how{{}, options.documents.key, options.thread_count()};
+    if (options.eot && options.output.format != "ids") {
         how.separator = tokenizer.end_of_text();
-        require(how.separator.has_value(), "the tokenizer has no end-of-text token: looked for ",
-                "<|endoftext|> and </s>; --no-eot does without");
+        require(how.separator.has_value(), "the tokenizer has no end-of-text token (expected ",
+                "<|endoftext|> or </s>); --no-eot writes none");
     }
     const auto begin = std::chrono::steady_clock::now();
     DocumentReaders documents(
@@ -130,21 +65,37 @@ void encode(const Options& options, const Tokenizer& tokenizer, Console& console
     console.stage("tokenize", concat(bytes, " bytes ", tokens, " tokens"), took.count());
 }
 
-void run(const Options& options, Console& console) {
+void run(const TokenizeOptions& options, Console& console) {
     options.check();
-    if (options.training.on())
+    if (options.training.on)
         return train_tokenizer(options.training, options.documents, options.files,
                                options.output.directory, console);
-    const std::filesystem::path path = options.vocab.empty() ? find_model(options.model, "gpt")
-                                                             : std::filesystem::path(options.vocab);
+    const std::filesystem::path path = options.tokenizer.empty()
+                                           ? find_model(options.model, "gpt")
+                                           : std::filesystem::path(options.tokenizer);
     const auto tokenizer = Tokenizer::load(path);
     options.decode ? decode(options, *tokenizer, console) : encode(options, *tokenizer, console);
 }
 
+constexpr ToolHelp kHelp = {
+    .name = "gpt-tokenize",
+    .summary = "Turns text into token files for gpt-train, and back. Trains tokenizers.",
+    .description =
+        R"(Token files are in llm.c's format: 16 bits per id, or 32 if the vocabulary has
+more than 65,536 tokens. A file, or all of stdin, is one document;
+--split-documents and --input-format jsonl find several in it. The end-of-text
+token is written before each document. Empty documents are left out. Bytes that
+are not UTF-8 become U+FFFD. A line of JSON has 64 MiB at most.
+--format ids writes the ids as text, one line per document, without end-of-text
+tokens.)",
+    .examples = R"(# Train a tokenizer of 4,096 tokens
+gpt-tokenize --train-tokenizer --vocab-size 4095 -o tok *.txt
+# Token files for gpt-train, every 40th block for validation
+gpt-tokenize --tokenizer tok --val-output val.bin *.txt > train.bin
+# Read a token file
+gpt-tokenize --tokenizer tok --decode train.bin | head)",
+};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-    return tool_main<Options>(
-        {.name = "gpt-tokenize", .summary = kSummary, .description = kDescription}, argc, argv,
-        run);
-}
+int main(int argc, char** argv) { return tool_main<TokenizeOptions>(kHelp, argc, argv, run); }

@@ -14,15 +14,6 @@ using namespace hark;
 
 namespace {
 
-constexpr const char* kSummary =
-    "Counts the word and character errors of transcripts against their references.";
-constexpr const char* kDescription =
-    "stdin and --reference FILE are lines of JSON with a `source` and a `text`, as\n"
-    "whisper-transcribe --format jsonl writes them; the texts of one source are joined. A source\n"
-    "is found by its name, or else by its file name without folder and ending, where that is\n"
-    "unique. A recording that is missing counts as all deleted. The rate of several recordings\n"
-    "is the sum of their errors / the sum of their words.";
-
 struct Options {
     std::string reference;
     std::string normalizer = "english", format = "text";
@@ -30,27 +21,37 @@ struct Options {
     BasicNormalizerOptions basic;
 
     void flags(Flags& flags) {
-        flags.add_name("reference", reference,
-                       "FILE what was said: lines of {\"source\", \"text\"}");
-        flags.add("normalize", normalizer, {"english", "basic", "none"},
-                  "Whisper's normaliser for English, the one for other languages, or none");
+        flags.section("Input");
+        flags.add_name("reference", reference, "FILE right texts: lines of {source, text}")
+            .essential()
+            .completes(Completes::file);
+        flags.section("Comparison");
+        flags
+            .add("normalizer", normalizer, {"english", "basic", "none"},
+                 "NAME normalizer of both texts")
+            .essential()
+            .details("english and basic are Whisper's; basic is for all other languages.");
         flags.add_switch("remove-diacritics", basic.remove_diacritics,
-                         "with --normalize basic: letters without their marks");
-        flags.add_switch("split-letters", basic.split_letters,
-                         "with --normalize basic: every letter is a word, for languages written "
-                         "without spaces");
-        flags.add("format", format, error_report_formats(), "of the report");
-        flags.add_switch("differences", differences,
-                         "the aligned words too (text: the lines that differ)");
+                         "basic: letters without their diacritics");
+        flags.add_switch("split-letters", basic.split_letters, "basic: each letter is a word")
+            .details("For languages that are written without spaces.");
+        flags.section("Output");
+        flags.add("format,f", format, error_report_formats(), "FORM format of the report")
+            .essential()
+            .own_variable();
+        flags.add_switch("differences", differences, "show the aligned words that differ")
+            .essential()
+            .details("With --format text the lines that differ, with jsonl all words.");
     }
 
     void check() const {
-        require_usage(!reference.empty(), "expected --reference FILE: what was said");
+        require_usage(!reference.empty(), "--reference FILE is required: the right texts");
         require_usage(normalizer == "basic" || (!basic.remove_diacritics && !basic.split_letters),
-                      "--remove-diacritics and --split-letters need --normalize basic");
+                      "--remove-diacritics and --split-letters need --normalizer basic");
         require_usage(!differences || format != "tsv",
-                      "--differences: expected --format text or jsonl, found tsv");
-        require_piped_stdin("transcripts as JSON lines (whisper-transcribe --format jsonl)");
+                      "--differences needs --format text or jsonl (got tsv)");
+        require_piped_stdin("transcripts as JSON lines",
+                            "whisper-transcribe --format jsonl | whisper-eval --reference FILE");
     }
 
     std::string normalize(const std::string& text) const {
@@ -60,10 +61,16 @@ struct Options {
     }
 };
 
+constexpr size_t kMaxInputBytes = size_t{1} << 30;
+
 std::string all_of(ByteReader& in) {
     std::string text;
     char piece[1 << 16];
-    while (const size_t got = in.read_some(piece, sizeof piece)) text.append(piece, got);
+    while (const size_t got = in.read_some(piece, sizeof piece)) {
+        text.append(piece, got);
+        require(text.size() <= kMaxInputBytes, in.name(), ": more than ", kMaxInputBytes >> 30,
+                " GiB of transcripts");
+    }
     return text;
 }
 
@@ -93,24 +100,39 @@ void run(const Options& options, Console& console) {
             std::chrono::steady_clock::now() - begin;
         const int64_t words = comparison.counts.reference_words();
         console.stage(reference.name(), concat(words, " words"), took.count());
-        // Of a recording in which nothing is said there are no segments to be written.
+        // A recording without speech has no segments, and so no transcript.
         if (!hypothesis && words > 0)
-            console.error(concat(reference.name(), ": expected a transcript, found none: its ",
-                                 words, " words count as deleted"));
+            console.error(concat(reference.name(), ": no transcript: its ", words,
+                                 " words count as deleted"));
         report->recording(reference.source, reference.channel, comparison);
         sum += comparison.counts;
     }
     report->total(sum, static_cast<int64_t>(references.size()));
     for (const Transcript* extra : pairs.extra)
-        console.error(extra->name() + ": expected a reference of this name, found none, or " +
-                      "several that could be meant: it is not counted");
+        console.error(extra->name() +
+                      ": no reference of this name, or several; the transcript is not counted");
     out.flush();
 }
 
+constexpr ToolHelp kHelp = {
+    .name = "whisper-eval",
+    .summary = "Counts word and character errors of transcripts, given the right texts.",
+    .description =
+        R"(stdin and --reference FILE are lines of JSON with a `source` and a `text`, as
+whisper-transcribe --format jsonl writes them. The texts of one source are
+joined. A source is found by its name, else by its file name without folder and
+ending, if that is unique. All words of a missing recording count as deleted.
+The rate of several recordings is the sum of their errors / the sum of their
+words.)",
+    .examples = R"(# Word error rate of a folder of recordings
+audio-decode talks/*.wav | mel | whisper-transcribe -m small -f jsonl |
+    whisper-eval --reference talks.jsonl
+# The words that differ
+whisper-eval --reference talks.jsonl --differences < small.jsonl
+# German, as a table for other programs
+whisper-eval --reference de.jsonl --normalizer basic -f tsv < small.jsonl)",
+};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-    return tool_main<Options>(
-        {.name = "whisper-eval", .summary = kSummary, .description = kDescription}, argc, argv,
-        run);
-}
+int main(int argc, char** argv) { return tool_main<Options>(kHelp, argc, argv, run); }

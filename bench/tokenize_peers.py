@@ -31,7 +31,7 @@ def timed(function):
 def hark(text_file, vocabulary):
     """Seconds from the first byte read to the last written, and tokens, as --verbose prints them."""
     tool = ROOT / "build" / "bin" / "gpt-tokenize"
-    done = subprocess.run([tool, "--jobs", "1", "--no-eot", "--verbose", "--vocab", vocabulary, text_file],
+    done = subprocess.run([tool, "--threads", "1", "--no-eot", "--verbose", "--tokenizer", vocabulary, text_file],
                           stdout=open("/dev/null", "wb"), stderr=subprocess.PIPE, text=True, check=True)
     tokens, ms = re.search(r"(\d+) tokens ([\d.]+) ms", done.stderr).groups()
     return float(ms) / 1000, int(tokens)

@@ -50,6 +50,9 @@ void* Arena::take(size_t bytes) {
     }
     void* memory = static_cast<std::byte*>(blocks_[block_].memory) + used_;
     used_ += bytes;
+    size_t all = used_;
+    for (size_t i = 0; i < block_; ++i) all += blocks_[i].bytes;
+    peak_ = std::max(peak_, all);
     return memory;
 }
 

@@ -44,6 +44,7 @@ class Arena {
     };
 
     size_t capacity() const;
+    size_t peak() const { return peak_; }  // the most bytes that were in use at a time
     const MemorySource& source() const { return source_; }
 
   private:
@@ -59,6 +60,7 @@ class Arena {
     std::vector<Block> blocks_;
     size_t block_ = 0;  // the block in use
     size_t used_ = 0;   // bytes taken from it
+    size_t peak_ = 0;
 };
 
 }  // namespace hark

@@ -9,20 +9,19 @@
 namespace hark::gpt {
 
 void GenerateOptions::flags(Flags& flags) {
-    flags.add("max-tokens", max_tokens, "N tokens to write at most for each prompt", 1, 1 << 30);
+    flags.section("Sampling");
+    flags.add("max-tokens", max_tokens, "N most tokens per answer", 1, 1 << 30).essential();
     sampler.flags(flags);
-    flags.add(
-        "seed", seed,
-        "N seed of the random draws: the same seed, the same text; of several prompts the I-th, "
-        "counted from 0, draws with N + I",
-        0, INT64_MAX);
-    flags.add_repeated("stop", stop,
-                       "STRING that ends the text, not part of it; may be given several times");
+    flags.add("seed", seed, "N seed of the random draws", 0, INT64_MAX)
+        .essential()
+        .details("The same seed gives the same text. Prompt I, counted from 0, draws with N + I.");
+    flags.add_repeated("stop", stop, "STRING text that ends an answer, and is not part of it")
+        .details("May be given several times.");
 }
 
 void GenerateOptions::check() const {
     for (const std::string& text : stop)
-        require_usage(!text.empty(), "--stop: expected a string, found an empty one");
+        require_usage(!text.empty(), "--stop: expected a string, got an empty text");
 }
 
 std::string StopFilter::push(std::string_view text) {

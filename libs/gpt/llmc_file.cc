@@ -129,7 +129,7 @@ LlmcFile::LlmcFile(const std::filesystem::path& path) : file_(path) {
 
 Bpe LlmcFile::tokenizer() const {
     fail(file_.name(),
-         ": llm.c's models carry no vocabulary: give one with --vocab FILE|DIR, as of ",
+         ": llm.c's models carry no tokenizer; give one with --tokenizer PATH, as of ",
          "GPT-2's a tiktoken rank file, llm.c's tokenizer.bin or a Hugging Face directory");
 }
 

@@ -19,7 +19,7 @@ class ModelFile {
     // Under the names of Hugging Face's checkpoints, without "transformer." in front; matrices as
     // stores_out_in() says. A matrix may be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
-    // Throws Error where the format carries no vocabulary, which names --vocab.
+    // Throws Error, which names --tokenizer, if the format carries no vocabulary.
     virtual Bpe tokenizer() const = 0;
 };
 

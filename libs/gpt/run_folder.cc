@@ -112,12 +112,12 @@ void RunFolder::claim() {
     lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     require(lock_ >= 0, lock, ": cannot open: ", std::strerror(errno));
     require(::flock(lock_, LOCK_EX | LOCK_NB) == 0, path_.string(),
-            ": another gpt-train is at work in this folder");
+            ": another gpt-train is running in this folder");
     for (const char* name : {kWeights, "model.safetensors.index.json", "pytorch_model.bin"})
         require(newest() || !fs::exists(fs::symlink_status(path_ / name)) ||
                     fs::is_symlink(path_ / name),
                 path_.string(), ": expected a folder for a new run, found a model's ", name,
-                "; give --out a folder of its own");
+                "; give --output-dir a folder of its own");
     for (const fs::directory_entry& entry : fs::directory_iterator(path_))
         if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path());
 }
@@ -190,9 +190,9 @@ RunState RunFolder::load(Trainer& trainer, const RunState& expected) const {
             state.step);
     const auto [begun_with, found] = differences(state.identity, expected.identity);
     require(state.identity == expected.identity, where, ": this run was begun with ", begun_with,
-            "; found ", found, ". Give the same, or another --out for a run of its own");
+            " (got ", found, "); give the same, or another --output-dir for a new run");
     require(state.data == expected.data, where, ": this run was begun on the tokens ", state.data,
-            "; found ", expected.data, ". Give the same, by the same names");
+            " (got ", expected.data, "); give the same files under the same names");
     SafetensorsDirectory source(folder, "transformer.");
     const ParameterLayout& layout = trainer.layout();
     trainer.fill(Values::parameters, [&](Tensor all) { layout.read(all, source); });

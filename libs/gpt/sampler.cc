@@ -56,23 +56,17 @@ double log_probability(std::span<const float> logits, int32_t token) {
 }
 
 void SamplerOptions::flags(Flags& flags) {
-    flags.add(
-        "temperature", temperature,
-        "T of sampling: less than 1 is surer, more is wilder; 0 always takes the most probable "
-        "token",
-        0, 100);
-    flags.add("top-k", top_k, "K most probable tokens are drawn from; 0: all of them", 0, 1 << 30);
-    flags.add("top-p", top_p,
-              "P draws from the fewest tokens that are together this probable; 1: "
-              "all",
-              1e-9, 1);
-    flags.add("min-p", min_p,
-              "P draws from tokens at least P times as probable as the most "
-              "probable; 0: all",
-              0, 1);
-    flags.add("repetition-penalty", repetition_penalty,
-              "R makes tokens of the prompt and of the text so far less likely; 1: does not", 0.01,
-              100);
+    flags.add("temperature", temperature, "T sampling temperature; 0: the likeliest token", 0, 100)
+        .essential()
+        .own_variable();
+    flags.add("top-k", top_k, "K draw from the K likeliest tokens; 0: from all", 0, 1 << 30);
+    flags.add("top-p", top_p, "P draw from the likeliest tokens of probability P", 1e-9, 1)
+        .details("The fewest tokens whose probabilities have the sum P; 1: all.");
+    flags.add("min-p", min_p, "P drop tokens below P times the likeliest; 0: none", 0, 1);
+    flags
+        .add("repetition-penalty", repetition_penalty, "R penalty of tokens that are in the text",
+             0.01, 100)
+        .details("Their logits are divided by R, or multiplied if negative; 1: no penalty.");
 }
 
 void filter(std::span<float> logits, std::span<const int32_t> history,

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "gpt/synthetic_tokens.h"
 
 namespace hark::gpt {
 
@@ -29,13 +30,13 @@ uint64_t Shuffle::operator[](uint64_t i) const {
 }
 
 TokenWindows::TokenWindows(const std::vector<std::string>& files, int64_t length, int64_t n_vocab,
-                           const char* advice)
+                           const Options& options)
     : length_(length) {
     require(length > 0, "expected windows of 1 token or more, found ", length);
     for (const std::string& name : files) {
-        File file = {std::make_unique<TokenFile>(name), windows_};
-        file.tokens->check_vocabulary(static_cast<int32_t>(n_vocab));
-        const uint64_t n = file.tokens->size();
+        File file = open(name, n_vocab, options);
+        const uint64_t n = file.tokens;
+        file.first = windows_;
         file.windows = n > 0 ? (n - 1) / static_cast<uint64_t>(length) : 0;
         windows_ += file.windows;
         tokens_ += n;
@@ -46,7 +47,19 @@ TokenWindows::TokenWindows(const std::vector<std::string>& files, int64_t length
     require(!files.empty(), "no token files");
     require(windows_ > 0, files[0], ": too few tokens (got ", tokens_, " in ", files.size(),
             files.size() == 1 ? " file" : " files", ", expected at least ", length + 1,
-            ": a sequence and the next token); ", advice);
+            ": a sequence and the next token); ", options.advice);
+}
+
+TokenWindows::File TokenWindows::open(const std::string& name, int64_t n_vocab,
+                                      const Options& options) {
+    if (name == kSynthetic)
+        return {[made = SyntheticTokens(options.seed, n_vocab, options.part)](
+                    size_t first, size_t count, int32_t* to) { made.copy(first, count, to); },
+                SyntheticTokens::kSize};
+    const auto file = std::make_shared<TokenFile>(name);
+    file->check_vocabulary(static_cast<int32_t>(n_vocab));
+    return {[file](size_t first, size_t count, int32_t* to) { file->copy(first, count, to); },
+            file->size()};
 }
 
 void TokenWindows::copy(uint64_t index, double shift, std::span<int32_t> to) const {
@@ -55,9 +68,9 @@ void TokenWindows::copy(uint64_t index, double shift, std::span<int32_t> to) con
                          [](uint64_t i, const File& file) { return i < file.first; });
     const File& file = *std::prev(after);
     const auto length = static_cast<uint64_t>(length_);
-    const uint64_t left = file.tokens->size() - 1 - file.windows * length;  // behind the last
+    const uint64_t left = file.tokens - 1 - file.windows * length;  // behind the last
     const auto moved = static_cast<uint64_t>(shift * static_cast<double>(left + 1));
-    file.tokens->copy((index - file.first) * length + std::min(moved, left), length + 1, to.data());
+    file.copy((index - file.first) * length + std::min(moved, left), length + 1, to.data());
 }
 
 void TrainingOrder::copy(uint64_t i, std::span<int32_t> to) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,10 +28,18 @@ class Shuffle {
 // Windows of `length` tokens and the token behind them, laid end to end in each file.
 class TokenWindows {
   public:
+    struct Options {
+        // Ends the error of files that are too short.
+        const char* advice = "use more text or a shorter sequence";
+        // Of SyntheticTokens, for a file of the name `synthetic`.
+        uint64_t seed = 0, part = 0;
+    };
     // Throws Error naming the file: as TokenFile does, for an id outside `n_vocab`, or if no file
-    // has a whole window; that error ends with `advice`.
+    // has a whole window.
+    TokenWindows(const std::vector<std::string>& files, int64_t length, int64_t n_vocab)
+        : TokenWindows(files, length, n_vocab, Options{}) {}
     TokenWindows(const std::vector<std::string>& files, int64_t length, int64_t n_vocab,
-                 const char* advice = "use more text or a shorter sequence");
+                 const Options& options);
 
     int64_t length() const { return length_; }
     uint64_t size() const { return windows_; }                       // windows
@@ -43,10 +52,13 @@ class TokenWindows {
 
   private:
     struct File {
-        std::unique_ptr<TokenFile> tokens;
+        std::function<void(size_t first, size_t count, int32_t* to)> copy;
+        uint64_t tokens = 0;
         uint64_t first = 0;  // window
         uint64_t windows = 0;
     };
+    static File open(const std::string& name, int64_t n_vocab, const Options& options);
+
     std::vector<File> files_;
     int64_t length_;
     uint64_t windows_ = 0, tokens_ = 0;

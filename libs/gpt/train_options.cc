@@ -5,6 +5,9 @@
 #include <limits>
 #include <sstream>
 
+#include "core/suggest.h"
+#include "gpt/synthetic_tokens.h"
+
 namespace hark::gpt {
 namespace {
 
@@ -21,80 +24,106 @@ constexpr Size kSizes[] = {
     {"gpt3-2.7B", 32, 2560, 32, 2048}, {"gpt3-6.7B", 32, 4096, 32, 2048},
 };
 
+const Size* size_named(const std::string& name) {
+    const auto* const found = std::find_if(std::begin(kSizes), std::end(kSizes),
+                                           [&](const Size& size) { return name == size.name; });
+    return found == std::end(kSizes) ? nullptr : found;
+}
+
 }  // namespace
 
 void ShapeOptions::flags(Flags& flags) {
-    flags.add(
-        "size", size,
-        "NAME shape of a new model: 124M, 355M, 774M, 1558M, gpt3-125M, gpt3-350M, gpt3-760M, "
-        "gpt3-1.3B, gpt3-2.7B, gpt3-6.7B");
-    flags.add("layers", layers, "N of a new model of any shape", 0, 1024);
-    flags.add("width", width, "C channels of a new model of any shape", 0, 1 << 16);
-    flags.add("heads", heads, "H attention heads, which divide the width", 0, 1024);
-    flags.add("context", context,
-              "N positions of a new model; 0: the size's, or the sequence length", 0, 1 << 20);
-    flags.add("vocab-size", vocab_size, "N tokens of a new model without --tokenizer", 0, 1 << 24);
+    flags.add("size", size, "NAME shape of a new model: 124M, 355M, 774M, 1558M ...")
+        .essential()
+        .details(
+            "GPT-2's 124M, 355M, 774M and 1558M, and gpt3-125M, gpt3-350M, gpt3-760M, "
+            "gpt3-1.3B, gpt3-2.7B and gpt3-6.7B.");
+    flags.add("layers", layers, "N layers of a new model without --size", 0, 1024);
+    flags.add("width", width, "C channels of a new model without --size", 0, 1 << 16);
+    flags.add("heads", heads, "H attention heads, a divisor of the width", 0, 1024);
+    flags.add("context", context, "N positions of a new model", 0, 1 << 20)
+        .details("0: those of the size, or the sequence length.");
+    flags.add("vocab-size", vocab_size, "N tokens of a new model without --tokenizer", 0, 1 << 24)
+        .own_variable();
+}
+
+void ShapeOptions::check(int64_t length) const {
+    std::vector<std::string> names;
+    std::string list;
+    for (const Size& known : kSizes) {
+        names.emplace_back(known.name);
+        list += concat(list.empty() ? "" : ", ", known.name);
+    }
+    require_usage(size.empty() || size_named(size) != nullptr, "--size: expected one of ", list,
+                  ", got '", size, "'", did_you_mean(size, names));
+    require_usage(size.empty() || (layers == 0 && width == 0 && heads == 0),
+                  "--size contradicts --layers, --width and --heads; leave one out");
+    require_usage(heads == 0 || width % heads == 0, "--heads: expected a divisor of --width ",
+                  width, ", got ", heads);
+    const int64_t most = context > 0 || size.empty() ? context : size_named(size)->context;
+    require_usage(most == 0 || length <= most, "--sequence-length: expected at most the model's ",
+                  "context of ", most, ", got ", length);
 }
 
 Config ShapeOptions::config(int64_t n_vocab, int64_t length) const {
     Config config;
     config.n_vocab = n_vocab;
-    if (!size.empty()) {
-        require_usage(layers == 0 && width == 0 && heads == 0,
-                      "--size and --layers, --width, --heads exclude each other");
-        const auto* const found = std::find_if(std::begin(kSizes), std::end(kSizes),
-                                               [&](const Size& s) { return size == s.name; });
-        std::string names;
-        for (const Size& s : kSizes) names += concat(names.empty() ? "" : ", ", s.name);
-        require_usage(found != std::end(kSizes), "--size: expected one of ", names, "; found '",
-                      size, "'");
-        config.n_layer = found->layers;
-        config.n_embd = found->width;
-        config.n_head = found->heads;
-        config.n_positions = context > 0 ? context : found->context;
+    if (const Size* const known = size_named(size)) {
+        config.n_layer = known->layers;
+        config.n_embd = known->width;
+        config.n_head = known->heads;
+        config.n_positions = context > 0 ? context : known->context;
     } else {
-        require_usage(layers > 0 && width > 0 && heads > 0,
-                      "a new model needs --size, or --layers, --width and --heads together");
-        require_usage(width % heads == 0, "--heads: expected a divisor of --width ", width,
-                      ", found ", heads);
+        require(layers > 0 && width > 0 && heads > 0,
+                "a new model needs --size, or --layers, --width and --heads");
         config.n_layer = layers;
         config.n_embd = width;
         config.n_head = heads;
         config.n_positions = context > 0 ? context : length;
-        require_usage(config.n_positions > 0, "expected --context or --length");
+        require(config.n_positions > 0,
+                "a new model without --size needs --context or --sequence-length");
     }
     config.n_inner = 4 * config.n_embd;
     return config;
 }
 
 void OptimizerOptions::flags(Flags& flags) {
-    flags.add("optimizer", optimizer, {"adamw", "muon"},
-              "NAME muon: for the matrices of the blocks, and AdamW for the rest");
-    flags.add("muon-momentum", muon_momentum, "B Muon's momentum", 0, 0.99999);
-    flags.add("rate", rate, "R largest learning rate", 0, 10);
-    flags.add("schedule", schedule, {"cosine", "linear", "constant", "wsd"},
-              "S what the learning rate does after its rise; wsd falls over the last fifth");
+    flags.section("Optimizer");
+    flags.add("learning-rate", learning_rate, "R largest learning rate", 0, 10).essential();
+    flags
+        .add("schedule", schedule, {"cosine", "linear", "constant", "wsd"},
+             "NAME schedule of the learning rate")
+        .details(
+            "Of the learning rate after its warmup. wsd is constant, then falls over the last "
+            "fifth of the steps.");
     flags.add("warmup", warmup, "N steps over which the learning rate rises", 0, 1 << 30);
-    flags.add("final-fraction", final_fraction,
-              "F of the learning rate at the end of cosine, linear and wsd", 0, 1);
-    flags.add("beta1", beta1, "B AdamW's first moment", 0, 0.99999);
-    flags.add("beta2", beta2, "B AdamW's second moment", 0, 0.99999);
-    flags.add("epsilon", epsilon, "E AdamW's", 1e-12, 1);
-    flags.add("weight-decay", weight_decay, "D of matrices; norms and biases do not decay", 0, 10);
-    flags.add("clip", clip, "N largest norm of a step's gradients; 0: any", 0, 1e9);
-    flags.add("skip-outliers", skip_outliers,
-              "Z standard deviations above the last 128 steps' from which a step's loss or norm "
-              "leaves the parameters as they are; 0: any",
-              0, 1e9);
+    flags.add("final-fraction", final_fraction, "F of the learning rate in the last step", 0, 1)
+        .details("For cosine, linear and wsd.");
+    flags.add("optimizer", optimizer, {"adamw", "muon"}, "NAME optimizer")
+        .details("muon is for the matrices of the blocks; all other parameters have AdamW.");
+    flags.add("muon-momentum", muon_momentum, "B momentum of Muon", 0, 0.99999);
+    flags.add("beta1", beta1, "B decay of AdamW's first moment", 0, 0.99999);
+    flags.add("beta2", beta2, "B decay of AdamW's second moment", 0, 0.99999);
+    flags.add("epsilon", epsilon, "E of AdamW", 1e-12, 1);
+    flags.add("weight-decay", weight_decay, "D of matrices; norms and biases have none", 0, 10);
+    flags.add("clip", clip, "N largest norm of a step's gradients; 0: no limit", 0, 1e9)
+        .own_variable();
+    flags
+        .add("skip-outliers", skip_outliers, "Z skip steps Z deviations above the mean; 0: none", 0,
+             1e9)
+        .details(
+            "Of the loss or the gradients' norm, over the last 128 steps. A skipped step "
+            "leaves the parameters as they are.");
 }
 
 double OptimizerOptions::rate_of(int64_t step, int64_t steps) const {
-    if (step <= warmup) return rate * static_cast<double>(step) / static_cast<double>(warmup);
-    const auto past = [&](int64_t begin) {  // how much of [begin, steps] is behind
+    if (step <= warmup)
+        return learning_rate * static_cast<double>(step) / static_cast<double>(warmup);
+    const auto past = [&](int64_t begin) {  // the part of [begin, steps] that is done
         return static_cast<double>(step - begin) /
                static_cast<double>(std::max<int64_t>(steps - begin, 1));
     };
-    const double low = rate * final_fraction;
+    const double rate = learning_rate, low = rate * final_fraction;
     if (schedule == "cosine") return low + (rate - low) * 0.5 * (1 + std::cos(M_PI * past(warmup)));
     if (schedule == "linear") return low + (rate - low) * (1 - past(warmup));
     const int64_t falls = std::max(warmup, steps - steps / 5);
@@ -103,87 +132,118 @@ double OptimizerOptions::rate_of(int64_t step, int64_t steps) const {
 }
 
 void TrainOptions::flags(Flags& flags) {
-    flags.add_repeated("train", train, "FILE tokens to train on; may be given several times");
-    flags.add_repeated("val", val, "FILE tokens held out; may be given several times");
-    flags.add_name(
-        "out", out,
-        "DIR of the run: its model and checkpoints; where it holds one, the run goes on");
-    flags.add_name(
-        "model", model,
-        "NAME|DIR|FILE to start from, a Hugging Face GPT-2 directory, llm.c's FILE.bin or "
-        "FILE.gguf; without it a new model");
-    flags.add_name(
-        "tokenizer", tokenizer,
-        "DIR whose tokenizer a new model takes, or one from FILE.bin or FILE.gguf, as gpt-tokenize "
-        "--train-vocab writes it");
+    flags.section("Data");
+    flags.add_repeated("train", train, "FILE token file to train on, or `synthetic`")
+        .essential()
+        .completes(Completes::file)
+        .details(
+            "May be given several times. `synthetic` makes tokens from --seed, without a "
+            "file: to test a machine. Without --tokenizer it has 50,257 tokens.");
+    flags.add_repeated("val", val, "FILE token file for validation, or `synthetic`")
+        .essential()
+        .completes(Completes::file)
+        .details("May be given several times.");
+    flags.add("batch-size", batch, "N sequences computed at once by each process", 1, 1 << 20)
+        .essential()
+        .own_variable()
+        .details("With --tensor-parallel by each group.");
+    flags.add("accumulate", accumulate, "N batches per step", 1, 1 << 20);
+    flags.add("sequence-length", length, "N tokens per sequence; 0: the context", 0, 1 << 20);
+    flags.add_switch("mask-documents", mask_documents, "attend only to the token's own document");
+    flags.section("Model");
     shape.flags(flags);
-    flags.add("steps", steps, "N of the whole run", 0, 1 << 30);
-    flags.add(
-        "batch", batch,
-        "N sequences computed side by side, by each process (each group of --tensor-parallel)", 1,
-        1 << 20);
-    flags.add("accumulate", accumulate, "N such batches a step", 1, 1 << 20);
-    flags.add("length", length, "N tokens of a sequence; 0: the model's context", 0, 1 << 20);
-    flags.add_switch("mask-documents", mask_documents,
-                     "a token sees none of the documents before its own");
-    optimizer.flags(flags);
-    flags.add(
-        "recompute", recompute, {"none", "gelu", "norms"},
-        "WHAT is computed again in the backward pass to save memory, each with the one before");
-    flags.add("seed", seed, "N of the new model and the order of the data", 0, INT64_MAX);
-    flags.add("val-every", val_every, "N steps from one validation to the next; 0: none", 0,
+    flags.add_name("tokenizer", tokenizer, "DIR tokenizer of a new model")
+        .essential()
+        .own_variable()
+        .completes(Completes::directory)
+        .details(
+            "As gpt-tokenize --train-tokenizer writes it. Also for a model from FILE.bin or "
+            "FILE.gguf.");
+    flags.add_name("model,m", model, "MODEL model to start from, instead of a new one")
+        .essential()
+        .own_variable()
+        .completes(Completes::model)
+        .details("A name, a Hugging Face folder, llm.c's FILE.bin or FILE.gguf.");
+    flags.section("Run");
+    flags
+        .add_name("output-dir,o", output_dir,
+                  "DIR folder of the run; its last checkpoint is resumed")
+        .essential()
+        .completes(Completes::directory);
+    flags.add("steps", steps, "N steps of the whole run", 0, 1 << 30).essential();
+    flags.add_switch("dry-run", dry_run, "print shape, memory and tokens; train nothing")
+        .essential()
+        .details(
+            "Nothing is written. The memory is that of the steps, without checkpoints and "
+            "samples.");
+    flags.add("save-every", save_every, "N steps between checkpoints; the last step has one", 1,
               1 << 30);
-    flags.add("val-tokens", val_tokens, "N tokens of a validation, at most", 1, INT64_MAX);
-    flags.add("save-every", save_every, "N steps from one checkpoint to the next; the end has one",
-              1, 1 << 30);
-    flags.add("keep", keep, "N newest checkpoints", 1, 1 << 20);
-    flags.add("sample-every", sample_every,
-              "N steps from one text in OUT/samples.txt to the next; 0: none", 0, 1 << 30);
-    flags.add("sample-tokens", sample_tokens, "N tokens of such a text, at most", 1, 1 << 20);
-    flags.add("sample-prompt", sample_prompt, "TEXT that it goes on from; without it a line's end");
-    flags.add_name("hellaswag", hellaswag,
-                   "FILE of questions in llm.c's format, answered with every validation");
-    flags.add_name("tensorboard", tensorboard, "DIR for an event file that TensorBoard shows");
-    flags.add_name("export-llmc", export_llmc,
-                   "FILE that the whole run's model is also written to, in llm.c's format");
-    flags.add_name("export-model", export_model,
-                   "DIR for the whole run's model alone, as transformers and gpt-generate read it");
-    flags.add("export-dtype", export_dtype, {"f32", "f16", "bf16"},
-              "TYPE of the values of --export-model and --export-llmc, which knows no f16");
-    flags.add("gpus", gpus,
-              "N GPUs of this machine that train one model, each by a process that is started here",
-              1, 64);
-    flags.add(
-        "tensor-parallel", tensor_parallel,
-        "N processes that share each layer of the model and compute the same sequences, for a "
-        "model that one GPU does not hold; N divides the processes, the heads and the MLP's "
-        "width; with --optimizer adamw alone",
-        1, 64);
-    compute.flags(
-        flags, {"auto", "f32", "bf16"},
-        "TYPE of matrices and activations; auto: bf16 on a GPU, f32 on the CPU, where bf16 takes "
-        "less memory and more time; parameters and gradients are f32");
+    flags.add("keep", keep, "N number of newest checkpoints to keep", 1, 1 << 20);
+    flags.add("seed", seed, "N seed of the new model and of the data's order", 0, INT64_MAX);
+    optimizer.flags(flags);
+    add_report_flags(flags);
+    compute.flags(flags, {"auto", "f32", "bf16"}, "TYPE matrices and activations",
+                  "auto: bf16 on a GPU, f32 on the CPU, where bf16 takes less memory and more "
+                  "time. Parameters and gradients are f32.");
+    flags.add("recompute", recompute, {"none", "gelu", "norms"}, "WHAT to compute again, not keep")
+        .details(
+            "In the backward pass, to save memory: GELU's output; norms: and the outputs of "
+            "the norms.");
+    flags.add("gpus", gpus, "N GPUs of this machine, one process each", 1, 64).essential();
+    flags.add("tensor-parallel", tensor_parallel, "N processes that share each layer", 1, 64)
+        .details(
+            "For a model that does not fit on one GPU. N divides the number of processes, "
+            "the heads and the MLP's width. Needs --optimizer adamw.");
+}
+
+// Validation, samples, and what the run writes besides checkpoints.
+void TrainOptions::add_report_flags(Flags& flags) {
+    flags.section("Reports");
+    flags.add("val-every", val_every, "N steps between validations; 0: none", 0, 1 << 30)
+        .own_variable();
+    flags.add("val-tokens", val_tokens, "N most tokens per validation", 1, INT64_MAX);
+    flags.add("sample-every", sample_every, "N steps between texts in DIR/samples.txt; 0: none", 0,
+              1 << 30);
+    flags.add("sample-tokens", sample_tokens, "N most tokens per text", 1, 1 << 20);
+    flags.add("sample-prompt", sample_prompt, "TEXT that each text continues [a line end]");
+    flags.add_name("hellaswag", hellaswag, "FILE questions, answered with each validation")
+        .completes(Completes::file)
+        .details("In llm.c's format.");
+    flags.add_name("tensorboard", tensorboard, "DIR for an event file of TensorBoard")
+        .completes(Completes::directory);
+    flags.add_name("export-model", export_model, "DIR for the final model alone")
+        .completes(Completes::directory)
+        .details("A Hugging Face folder, for transformers and gpt-generate.");
+    flags.add_name("export-llmc", export_llmc, "FILE for the final model in llm.c's format")
+        .completes(Completes::file);
+    flags.add("export-type", export_type, {"f32", "f16", "bf16"}, "TYPE of the exported values")
+        .details("llm.c's format has no f16.");
+}
+
+bool TrainOptions::is_synthetic() const {
+    return std::find(train.begin(), train.end(), kSynthetic) != train.end();
 }
 
 void TrainOptions::check() const {
-    require_usage(!train.empty(), "--train: expected a token file, found none");
-    require_usage(!out.empty(), "--out: expected a directory, found none");
-    require_usage(steps > 0, "--steps: expected 1 or more, found none");
-    require_usage(model.empty() || (!shape.given() && (tokenizer.empty() || from_file())),
-                  "--model has its own shape and, as a directory, its own tokenizer: leave out "
-                  "--size, --layers and --tokenizer");
+    require_usage(!train.empty(), "--train FILE is required, or --train synthetic");
+    require_usage(dry_run || !output_dir.empty(), "--output-dir DIR is required");
+    require_usage(steps > 0, "--steps N is required");
+    shape.check(length);
+    require_usage(model.empty() || !shape.given(),
+                  "--model has its own shape: --size, --layers and the like do not apply");
+    require_usage(model.empty() || tokenizer.empty() || from_file(),
+                  "--tokenizer: a --model that is no single file has its own tokenizer");
     require_usage(gpus == 1 || compute.device == "auto" || compute.device == "cuda",
-                  "--gpus: expected --device cuda or none, found ", compute.device);
+                  "--gpus needs --device cuda (got ", compute.device, ")");
     require_usage(gpus == 1 || gpus % tensor_parallel == 0,
-                  "--tensor-parallel: expected a divisor of --gpus ", gpus, ", found ",
+                  "--tensor-parallel: expected a divisor of --gpus ", gpus, ", got ",
                   tensor_parallel);
     require_usage(tensor_parallel == 1 || optimizer.optimizer != "muon",
-                  "--tensor-parallel: expected --optimizer adamw, found muon, which updates whole "
-                  "matrices");
-    require_usage(export_dtype != "f16" || export_llmc.empty(),
-                  "--export-dtype: expected f32 or bf16 with --export-llmc, found f16");
-    require_usage(optimizer.warmup <= steps, "--warmup: expected at most --steps ", steps,
-                  ", found ", optimizer.warmup);
+                  "--tensor-parallel needs --optimizer adamw: Muon updates whole matrices");
+    require_usage(export_type != "f16" || export_llmc.empty(),
+                  "--export-type: --export-llmc takes f32 or bf16 (got f16)");
+    require_usage(optimizer.warmup <= steps, "--warmup: expected at most --steps ", steps, ", got ",
+                  optimizer.warmup);
 }
 
 Recompute TrainOptions::recompute_level() const {
@@ -211,8 +271,8 @@ std::string TrainOptions::identity(Dtype matrices) const {
     text.precision(std::numeric_limits<double>::max_digits10 - 2);  // 0.1 stays 0.1
     text << o.optimizer;
     if (o.optimizer == "muon") text << " " << o.muon_momentum;
-    text << ", steps " << steps << ", " << sequences_a_step() << " sequences a step, length "
-         << length << ", seed " << seed << ", rate " << o.rate << " " << o.schedule << " "
+    text << ", steps " << steps << ", " << sequences_per_step() << " sequences a step, length "
+         << length << ", seed " << seed << ", rate " << o.learning_rate << " " << o.schedule << " "
          << o.final_fraction << " warmup " << o.warmup << ", betas " << o.beta1 << " " << o.beta2
          << ", epsilon " << o.epsilon << ", decay " << o.weight_decay << ", clip " << o.clip
          << ", outliers " << o.skip_outliers << ", documents " << (mask_documents ? "" : "not ")

@@ -9,10 +9,8 @@ namespace hark::gpt {
 void with_links(const TrainOptions& options, Console& console,
                 const std::function<void(std::unique_ptr<Links>)>& body) {
     const int launched = launched_processes();
-    require_usage(options.gpus == 1 || launched == 1,
-                  "--gpus starts a process for each GPU itself, "
-                  "and a launcher has started ",
-                  launched, ": leave out one of them");
+    require(options.gpus == 1 || launched == 1, "--gpus starts a process per GPU, but a launcher ",
+            "has started ", launched, "; leave one of them out");
     std::unique_ptr<Links> links;
     if (launched > 1) links = mpi_links();
     if (options.gpus > 1) {
@@ -41,10 +39,9 @@ Grid::Grid(Context& ctx, std::unique_ptr<Links> links, int64_t tensor)
     : all_(make_ranks(ctx, std::move(links))) {
     expect_agreement(*all_, concat("--tensor-parallel ", tensor));
     const auto size = static_cast<int>(tensor);
-    require_usage(all_->size() % size == 0,
-                  "--tensor-parallel: expected a divisor of the number of processes, ",
-                  all_->size(), ", found ", tensor,
-                  "; --gpus N, mpirun and srun start several (docs/training.md)");
+    require(all_->size() % size == 0, "--tensor-parallel: expected a divisor of the ", all_->size(),
+            all_->size() == 1 ? " process" : " processes", ", got ", tensor,
+            "; --gpus N, mpirun or srun starts several");
     if (size == 1) return;
     const int own = all_->rank(), row = own / size * size;
     std::vector<int> neighbours, peers;
@@ -63,8 +60,8 @@ void expect_agreement(Ranks& ranks, const std::string& facts) {
     first.resize(size);
     ranks.share(std::as_writable_bytes(std::span(first)), 0);
     const auto [expected, found] = differences(first, facts);
-    require(facts == first, "expected what rank 0 has found: ", expected, "; found ", found,
-            ". All ranks must be started alike and find the same files");
+    require(facts == first, "the processes differ (rank 0 has ", expected, "; this one has ", found,
+            "); start all of them with the same command and files");
 }
 
 }  // namespace hark::gpt

@@ -7,6 +7,8 @@
 namespace hark::gpt {
 namespace {
 
+constexpr int64_t kGpt2Vocabulary = 50257;
+
 // A run that goes on has its shape: what the options say of one must be it.
 void check_shape(const TrainOptions& options, const Config& c) {
     if (!options.shape.given()) return;
@@ -16,8 +18,8 @@ void check_shape(const TrainOptions& options, const Config& c) {
         return concat(c.n_layer, " layers, width ", c.n_embd, ", ", c.n_head, " heads, context ",
                       c.n_positions, ", ", c.n_vocab, " tokens");
     };
-    require(text(asked) == text(c), options.out, ": this run was begun with ", text(c), "; found ",
-            text(asked), ". Give the same, or another --out for a run of its own");
+    require(text(asked) == text(c), options.output_dir, ": this run was begun with ", text(c),
+            " (got ", text(asked), "); give the same, or another --output-dir for a new run");
 }
 
 }  // namespace
@@ -34,8 +36,10 @@ Start start_of(const TrainOptions& options, const RunFolder& folder) {
     } else {
         start.directory = options.tokenizer;
         int64_t n_vocab = options.shape.vocab_size;
-        require_usage(options.tokenizer.empty() != (n_vocab == 0),
-                      "a new model needs one of --tokenizer and --vocab-size");
+        if (options.is_synthetic() && options.tokenizer.empty() && n_vocab == 0)
+            n_vocab = kGpt2Vocabulary;
+        require(options.tokenizer.empty() != (n_vocab == 0),
+                "a new model needs either --tokenizer or --vocab-size");
         if (n_vocab == 0) n_vocab = Bpe::from_directory(start.directory).vocab_size();
         start.config = options.shape.config(n_vocab, options.length);
     }

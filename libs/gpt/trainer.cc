@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "gpt/block_muon.h"
+#include "gpt/train_memory.h"
 #include "kernels/transfer.h"
 
 namespace hark::gpt {
@@ -54,6 +55,10 @@ Trainer::Trainer(Context& ctx, Grid& grid, const Config& config, const TrainOpti
     for (Tensor* ids : batch_.all()) *ids = memory_.tensor(Dtype::i32, {rows});
     if (sharded_) side_.emplace(ctx);
     if (ctx.on_cuda()) recorded_.emplace(scratch_.emplace(ctx));
+    // One block for all activations: blocks that grow with the requests leave gaps.
+    Arena& arena = ctx.on_cuda() ? scratch_->context().arena : ctx.arena;
+    const Arena::Scope scope(arena);
+    arena.tensor(Dtype::u8, {train_memory(ctx, grid, config, options, matrices).activations});
 }
 
 void Trainer::parameters_are_of(int64_t step) {
@@ -73,7 +78,7 @@ void Trainer::add_gradients(uint64_t first) {
 }
 
 void Trainer::compute(Context& ctx) {
-    const auto targets = static_cast<float>(options_.sequences_a_step() * options_.length);
+    const auto targets = static_cast<float>(options_.sequences_per_step() * options_.length);
     const auto done = [&](int64_t block) {
         if (!beside_) return;
         for (size_t i = 0; i < segments_.size(); ++i)
@@ -117,10 +122,10 @@ double Trainer::sum_of_losses() {
 
 StepResult Trainer::step(int64_t step) {
     const OptimizerOptions& o = options_.optimizer;
-    const auto targets = static_cast<double>(options_.sequences_a_step() * options_.length);
+    const auto targets = static_cast<double>(options_.sequences_per_step() * options_.length);
     set_zero(ctx_, gradients_);
     StepResult result;
-    const auto first = static_cast<uint64_t>((step - 1) * options_.sequences_a_step());
+    const auto first = static_cast<uint64_t>((step - 1) * options_.sequences_per_step());
     const auto at_once = static_cast<uint64_t>(options_.batch * grid_.data().size());
     for (int64_t part = 0; part < options_.accumulate; ++part) {
         if (part > 0) result.loss += sum_of_losses() / targets;
@@ -136,10 +141,10 @@ StepResult Trainer::step(int64_t step) {
     result.norm = to_host(ctx_, clip_).as<float>()[0];
     if (!std::isfinite(result.loss) || !std::isfinite(result.norm))
         throw Diverged(concat(
-            "step ", step, ": expected a finite loss, found ", result.loss,
-            " and gradients of norm ", result.norm,
-            "; begin again from a checkpoint by --model, with a smaller --rate, a longer --warmup "
-            "or --skip-outliers, and another --out"));
+            "step ", step, ": the loss or the gradients are not finite (got a loss of ",
+            result.loss, " and a norm of ", result.norm,
+            "); start a new run from a checkpoint: --model CHECKPOINT/ and another --output-dir, "
+            "with a smaller --learning-rate, a longer --warmup or --skip-outliers"));
     const double loss = outliers_.losses.add(result.loss), norm = outliers_.norms.add(result.norm);
     result.skipped = !any && (loss > o.skip_outliers || norm > o.skip_outliers);
     if (!any && !result.skipped) update(step, static_cast<float>(result.rate));
@@ -264,14 +269,22 @@ double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
            static_cast<double>(count * static_cast<uint64_t>(options_.length));
 }
 
-double Trainer::flops_a_step() const {
+double Trainer::flops_per_step() const {
     const auto layers = static_cast<double>(config_.n_layer);
     const auto c = static_cast<double>(config_.n_embd);
     const double products = layers * (4 * c * c + 2 * c * static_cast<double>(config_.n_inner)) +
                             static_cast<double>(layout_.padded_vocab()) * c;
     const auto length = static_cast<double>(options_.length);
     return (6 * products + 6 * layers * c * length) * length *
-           static_cast<double>(options_.sequences_a_step());
+           static_cast<double>(options_.sequences_per_step());
+}
+
+size_t Trainer::activation_peak() const {
+    return scratch_ ? scratch_->context().arena.peak() : ctx_.arena.peak();
+}
+
+size_t Trainer::memory_bytes() const {
+    return memory_.capacity() + ctx_.arena.capacity() + (scratch_ ? scratch_->capacity() : 0);
 }
 
 }  // namespace hark::gpt

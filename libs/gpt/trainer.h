@@ -83,7 +83,12 @@ class Trainer {
 
     // Floating-point operations of a step on all ranks: 6 (12 L C^2 + V C) + 6 L C T a token, T the
     // length.
-    double flops_a_step() const;
+    double flops_per_step() const;
+
+    // Bytes that it and the context's arena have on the device.
+    size_t memory_bytes() const;
+    // The most bytes of activations and scratch at a time.
+    size_t activation_peak() const;
 
   private:
     Tensor parameters() const { return parameters_.slice(0, layout_.size()); }

@@ -109,8 +109,7 @@ class Pass {
     void head(const ModelTensors& w, const ModelTensors* g, Tensor normed, Tensor d, float scale,
               Tensor losses) const {
         const int64_t columns = w.lm_head.dim(0);
-        const int64_t at_once = ctx_.on_cuda() ? kLogitsAtOnceOnGpu : kLogitsAtOnce;
-        const int64_t most = std::clamp<int64_t>(at_once / columns, 1, rows_);
+        const int64_t most = logits_rows(ctx_, columns, rows_);
         for (int64_t begin = begin_; begin < end_; begin += most) {
             const Arena::Scope scope(ctx_.arena);
             const int64_t end = std::min(begin + most, end_);
@@ -171,6 +170,11 @@ class Pass {
 };
 
 }  // namespace
+
+int64_t logits_rows(const Context& ctx, int64_t columns, int64_t rows) {
+    const int64_t at_once = ctx.on_cuda() ? kLogitsAtOnceOnGpu : kLogitsAtOnce;
+    return std::clamp<int64_t>(at_once / columns, 1, rows);
+}
 
 void PackedRows::push(int32_t token, int32_t target) {
     position.push_back(static_cast<int32_t>(std::ssize(tokens) - std::ssize(end)));

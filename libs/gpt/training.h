@@ -50,6 +50,9 @@ enum class Recompute {
     norms,  // the outputs of both norms, 2C
 };
 
+// Rows whose logits, of `columns` tokens, are in memory at the same time.
+int64_t logits_rows(const Context& ctx, int64_t columns, int64_t rows);
+
 // losses (T) f32 of the batch's rows. For all of `tensor`'s ranks to call with the same batch, and
 // with the views of their own weights; `config` is the whole model's.
 void compute_losses(Context& ctx, Ranks& tensor, const Config& config, const ModelTensors& weights,

@@ -35,7 +35,7 @@ std::optional<int> gpu_index(const std::string& device) {
         const auto [stop, error] = std::from_chars(device.data() + 5, end, index);
         if (error != std::errc() || stop != end) index = -1;
     }
-    require_usage(index >= 0, "--device: expected auto, cpu, cuda or cuda:N, found '", device, "'");
+    require_usage(index >= 0, "--device: expected auto, cpu, cuda or cuda:N, got '", device, "'");
     return index;
 }
 
@@ -62,20 +62,20 @@ Context make_cpu_context(int64_t threads) {
 }
 
 void ComputeOptions::flags(Flags& flags) {
-    this->flags(
-        flags, {"auto", "f32", "f16", "bf16", "int8"},
-        "TYPE of the weights in memory; auto: as they are stored, quantised ones too, computing in "
-        "float32 on the CPU, a few rows of quantised ones in integers of 16 bits, and in f16 on a "
-        "GPU; int8 and bf16 trade accuracy for speed");
+    this->flags(flags, {"auto", "f32", "f16", "bf16", "int8"}, "TYPE weights in memory",
+                "auto: as they are stored, quantised ones too. The CPU then computes in float32, "
+                "with few rows of quantised weights in 16-bit integers, and a GPU in f16. int8 "
+                "and bf16 are faster and less exact.");
 }
 
 void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
-                           const char* dtype_help) {
-    flags.add(
-        "device", device,
-        "DEVICE to compute on: auto, cpu, cuda or cuda:N; auto takes a GPU where there is one");
-    flags.add("dtype", dtype, dtypes, dtype_help);
-    flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
+                           const char* dtype_help, const char* dtype_details) {
+    flags.section("Computing");
+    flags.add("device", device, "DEVICE auto, cpu, cuda or cuda:N")
+        .essential()
+        .details("auto uses a GPU if there is one.");
+    flags.add("dtype", dtype, dtypes, dtype_help).essential().details(dtype_details);
+    flags.add("threads,t", threads, "N CPU threads; 0: all cores", 0, 4096).essential();
 }
 
 Context ComputeOptions::context(Console& console) const {
@@ -92,7 +92,7 @@ Context ComputeOptions::context(Console& console) const {
 Context ComputeOptions::context_at(int place) const {
     gpu_index(device);  // checks
     require_usage(!device.starts_with("cuda:"),
-                  "--device: several processes take a GPU each: expected cuda, found ", device);
+                  "--device: several processes use one GPU each, expected cuda, got ", device);
     const int gpus = gpus_there();
     if (device == "cpu" || (device == "auto" && gpus == 0)) return make_cpu_context(threads);
     // A launcher may show each process the GPU that is its own, and no other.
@@ -112,7 +112,7 @@ Precision precision_of(const std::string& dtype, Device device) {
     if (dtype == "f16") return {Weights::f16, Dtype::f16};
     if (dtype == "bf16") return {Weights::bf16, Dtype::f16};
     if (dtype == "int8") return {Weights::int8, Dtype::f16};
-    throw UsageError(concat("--dtype: expected auto, f32, f16, bf16 or int8, found '", dtype, "'"));
+    throw UsageError(concat("--dtype: expected auto, f32, f16, bf16 or int8, got '", dtype, "'"));
 }
 
 }  // namespace hark

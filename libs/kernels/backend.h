@@ -26,7 +26,8 @@ struct ComputeOptions {
     // --device --dtype --threads
     void flags(Flags& flags);
     // The same, where --dtype takes other types.
-    void flags(Flags& flags, const std::vector<std::string>& dtypes, const char* dtype_help);
+    void flags(Flags& flags, const std::vector<std::string>& dtypes, const char* dtype_help,
+               const char* dtype_details);
     // Whether no flag has been given another value.
     bool is_standard() const { return device == "auto" && dtype == "auto" && threads == 0; }
     // The context that the flags ask for. `auto` takes the first GPU where there is one, or the CPU

@@ -29,6 +29,7 @@ class CaptureScratch {
     CaptureScratch& operator=(const CaptureScratch&) = delete;
 
     Context& context() { return ctx_; }
+    const Context& context() const { return ctx_; }
     // The scratch's address, while no work is taking from it. If a work has outgrown it, it is
     // allocated anew as one block, after waiting for the GPU.
     const void* begin();

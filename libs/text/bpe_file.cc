@@ -86,8 +86,7 @@ Bpe Bpe::parse_llmc(std::string_view bytes, const std::string& where) {
 std::string read_vocabulary(const std::filesystem::path& file) {
     const std::string begin = first_bytes(file, 4);
     require(!begins_with(begin, kLlmcModel), file.string(),
-            ": expected a vocabulary, found a model of llm.c's, which carries none: --vocab takes ",
-            "one");
+            ": llm.c's models carry no tokenizer; give one with --tokenizer PATH");
     return begin == kGgufMagic ? begin : read_file(file, kMaxTokenizerFile);
 }
 

@@ -28,14 +28,19 @@ std::string text_of_line(std::string_view line, const std::string& key, const st
 }  // namespace
 
 void DocumentOptions::flags(Flags& flags) {
-    flags.add_switch("split-documents", split,
-                     "<|endoftext|>, written out, ends a document; without it that is text");
-    flags.add_switch("jsonl", jsonl, "every line is a JSON object, its text a document");
-    flags.add("key", key, "NAME of that text in the object");
+    flags.section("Input");
+    flags.add("input-format", format, {"text", "jsonl"}, "FORM format of the input")
+        .essential()
+        .own_variable()
+        .details("jsonl: each line is an object, and its string --key a document.");
+    flags.add("key", key, "NAME of the text in an object of jsonl");
+    flags.add_switch("split-documents", split, "<|endoftext|> in the text ends a document");
 }
 
 void DocumentOptions::check() const {
-    require_usage(!split || !jsonl, "--split-documents and --jsonl exclude each other");
+    require_usage(!split || !jsonl(),
+                  "--split-documents and --input-format jsonl contradict each "
+                  "other; leave one out");
 }
 
 void read_json_lines(TextBlock& block, const std::string& key, std::vector<std::string>& problems) {
@@ -77,20 +82,20 @@ std::optional<TextBlock> DocumentReader::next() {
         fill(target);
         if (held_.empty()) return close();
         TextBlock block;
-        const size_t taken = options_.jsonl ? take_lines(block) : take_parts(block);
+        const size_t taken = options_.jsonl() ? take_lines(block) : take_parts(block);
         if (taken == 0) {  // nothing can be cut off yet
-            require(!options_.jsonl || held_.size() <= kMaxLineBytes, in_.name(), ": line ", line_,
-                    ": the line is longer than ", kMaxLineBytes >> 20, " MiB");
+            require(!options_.jsonl() || held_.size() <= kMaxLineBytes, in_.name(), ": line ",
+                    line_, ": the line is longer than ", kMaxLineBytes >> 20, " MiB");
             require(held_.size() <= kMaxUncutBytes, in_.name(), ": found no place to cut ",
                     kMaxUncutBytes >> 20, " MiB of text; split the file");
             target = std::min(2 * std::max(target, held_.size()),
-                              (options_.jsonl ? kMaxLineBytes : kMaxUncutBytes) + 1);
+                              (options_.jsonl() ? kMaxLineBytes : kMaxUncutBytes) + 1);
             continue;
         }
         block.text = std::move(held_);
         held_ = block.text.substr(taken);
         block.text.resize(taken);
-        if (options_.jsonl || !block.parts.empty()) return block;
+        if (options_.jsonl() || !block.parts.empty()) return block;
         target = block_bytes_;
     }
 }

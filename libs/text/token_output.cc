@@ -18,15 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a header can be rewritten after the ids: on a pipe it cannot, nor if every write is
-// an append.
+// Whether a header can be written after the ids that follow it: not on a pipe, nor with O_APPEND.
 bool can_patch(int fd) {
     struct stat info {};
     return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && ::lseek(fd, 0, SEEK_CUR) >= 0 &&
            (::fcntl(fd, F_GETFL) & O_APPEND) == 0;
 }
 
-// stdout. What cannot be patched there is gathered in a file without a name first.
+// stdout. If it cannot be patched, a file without a name takes all first.
 class StdoutSink : public TokenSink {
   public:
     explicit StdoutSink(int id_bytes)
@@ -71,7 +70,7 @@ class NamedFileSink : public TokenSink {
     TokenWriter writer_;
 };
 
-// DIRECTORY/NAME_000000.bin and on, each whole before it has its name.
+// DIRECTORY/NAME_000000.bin and so on; a file has its name once it is whole.
 class ShardSink : public TokenSink {
   public:
     ShardSink(const TokenOutputOptions& options, int id_bytes)
@@ -80,7 +79,7 @@ class ShardSink : public TokenSink {
         fs::create_directories(options_.directory, failed);
         require(fs::is_directory(options_.directory), options_.directory,
                 ": cannot make this directory: ", failed.message());
-        // Those of a longer run would follow the new ones and be read with them.
+        // The last shards of a longer run would be read together with the new ones.
         for (const auto& entry : fs::directory_iterator(options_.directory))
             require(!is_shard(entry.path().filename().string()), entry.path().string(),
                     ": a shard of an earlier run; remove its shards, or choose another ",
@@ -126,7 +125,7 @@ class ShardSink : public TokenSink {
     int64_t filled_ = 0;  // of the shard that is being written
 };
 
-// A line per document.
+// One line per document.
 class IdsTextSink : public TokenSink {
   public:
     void write(std::span<const int32_t> ids) override {
@@ -150,11 +149,11 @@ class IdsTextSink : public TokenSink {
     bool at_start_ = true;  // of a line
 };
 
-// Every val_every-th block of tokens goes to a file of its own.
-class HoldingOut : public TokenSink {
+// Writes every val_every-th block of tokens to a file of its own.
+class ValidationSplitSink : public TokenSink {
   public:
-    HoldingOut(std::unique_ptr<TokenSink> rest, const TokenOutputOptions& options, int id_bytes,
-               Console& console)
+    ValidationSplitSink(std::unique_ptr<TokenSink> rest, const TokenOutputOptions& options,
+                        int id_bytes, Console& console)
         : rest_(std::move(rest)),
           console_(console),
           held_out_(options.val, id_bytes),
@@ -176,7 +175,7 @@ class HoldingOut : public TokenSink {
         held_out_.finish();
         const int64_t before = block_ * (every_ - 1);
         if (at_ <= before)
-            console_.warning(concat("--val: nothing is held out (got ", at_,
+            console_.warning(concat("--val-output: nothing is held out (got ", at_,
                                     " tokens, the first held-out block begins after ", before,
                                     "); use more text, or a smaller --val-block or --val-every"));
     }
@@ -192,23 +191,31 @@ class HoldingOut : public TokenSink {
 }  // namespace
 
 void TokenOutputOptions::flags(Flags& flags) {
-    flags.add("format", format, {"tokens", "ids"},
-              "a token file in llm.c's format, or ids as text, a document a line");
-    flags.add_name("output-dir", directory,
-                   "DIR for shards NAME_000000.bin and on, or for the tokenizer that is trained");
-    flags.add("shard-tokens", shard_tokens, "N tokens a shard", 1, kMaxFileTokens);
+    flags.add("format,f", format, {"tokens", "ids"}, "FORM format of the output")
+        .essential()
+        .own_variable()
+        .details("tokens: a token file in llm.c's format; ids: text, one line per document.");
+    flags.add_name("output-dir,o", directory, "DIR folder for shards, or for the trained tokenizer")
+        .essential()
+        .completes(Completes::directory)
+        .details(
+            "The shards are NAME_000000.bin, NAME_000001.bin and so on. Without it one token "
+            "file is written to stdout.");
+    flags.add("shard-tokens", shard_tokens, "N tokens per shard", 1, kMaxFileTokens);
     flags.add("shard-name", shard_name, "NAME of the shards");
-    flags.add_name("val", val, "FILE for the tokens that are held out for validation");
-    flags.add("val-block", val_block, "N tokens per block of those", 1, kMaxFileTokens);
-    flags.add("val-every", val_every, "N blocks of which the last is held out", 2, 1'000'000);
+    flags.add_name("val-output", val, "FILE file for tokens held out for validation")
+        .essential()
+        .completes(Completes::file);
+    flags.add("val-block", val_block, "N tokens per held-out block", 1, kMaxFileTokens);
+    flags.add("val-every", val_every, "N hold out every N-th block", 2, 1'000'000).own_variable();
 }
 
 void TokenOutputOptions::check() const {
     require_usage(!shard_name.empty() && shard_name.find('/') == shard_name.npos,
-                  "--shard-name: expected a file's name, found '", shard_name, "'");
+                  "--shard-name: expected a file's name, got '", shard_name, "'");
     if (format == "ids") {
-        require_usage(directory.empty(), "--format ids and --output-dir exclude each other");
-        require_usage(val.empty(), "--format ids and --val exclude each other");
+        require_usage(directory.empty(), "--output-dir: --format ids is written to stdout");
+        require_usage(val.empty(), "--val-output: --format ids holds nothing out");
     } else if (directory.empty()) {
         require_not_terminal("a token file");
     }
@@ -224,7 +231,7 @@ std::unique_ptr<TokenSink> make_token_sink(const TokenOutputOptions& options, in
     else
         sink = std::make_unique<ShardSink>(options, id_bytes);
     if (options.val.empty()) return sink;
-    return std::make_unique<HoldingOut>(std::move(sink), options, id_bytes, console);
+    return std::make_unique<ValidationSplitSink>(std::move(sink), options, id_bytes, console);
 }
 
 }  // namespace hark

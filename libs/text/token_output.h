@@ -1,5 +1,5 @@
-// Where tokens go: a token file on stdout or by name, shards in a directory, ids as text; and a
-// part of them held out into a second file.
+// Writes tokens: to a token file, shards in a folder, or ids as text; and holds a part of them out
+// into a second file.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ namespace hark {
 class TokenSink {
   public:
     virtual ~TokenSink() = default;
-    // A document's ids, all or the next of them.
+    // Ids of the current document.
     virtual void write(std::span<const int32_t> ids) = 0;
     virtual void end_document() {}
-    // All is written; without it no file gets its name.
+    // Completes the files; without it none gets its name.
     virtual void finish() = 0;
 };
 
@@ -25,11 +25,11 @@ struct TokenOutputOptions {
     std::string directory;          // of shards; empty: one token file on stdout
     std::string shard_name = "tokens";
     int64_t shard_tokens = 100'000'000;  // llm.c's own
-    std::string val;                     // the file of what is held out; empty: nothing is
+    std::string val;                     // file of held-out tokens; empty: none are held out
     int64_t val_block = 2048, val_every = 40;
 
     void flags(Flags& flags);
-    // Throws UsageError where the options do not fit together.
+    // Throws UsageError if the options contradict each other.
     void check() const;
 };
 

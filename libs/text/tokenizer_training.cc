@@ -59,10 +59,10 @@ void train_bytes(const TrainingOptions& options, Texts& texts, const std::string
         any = true;
     }
     require(any, "no text to train a tokenizer on: all documents are empty");
-    const BpeVocabulary vocabulary = trainer.train(static_cast<int32_t>(options.vocab));
-    if (vocabulary.tokens.size() < static_cast<size_t>(options.vocab))
+    const BpeVocabulary vocabulary = trainer.train(static_cast<int32_t>(options.vocab_size));
+    if (vocabulary.tokens.size() < static_cast<size_t>(options.vocab_size))
         console.warning(concat("the text has pairs for ", vocabulary.tokens.size(),
-                               " tokens only, not ", options.vocab));
+                               " tokens only (expected ", options.vocab_size, ")"));
     write_hugging_face(vocabulary, directory);
 }
 
@@ -81,26 +81,28 @@ void train_pieces(const TrainingOptions& options, Texts& texts, const std::strin
         }
     };
     const std::string model =
-        train_sentencepiece({options.kind, static_cast<int32_t>(options.vocab)}, next);
+        train_sentencepiece({options.kind, static_cast<int32_t>(options.vocab_size)}, next);
     write_file(fs::path(directory) / "tokenizer.model", model);
 }
 
 }  // namespace
 
 void TrainingOptions::flags(Flags& flags) {
-    flags.add("train-vocab", vocab,
-              "N tokens: train a tokenizer of that many on the text instead, into --output-dir; of "
-              "the kind "
-              "bytes, 256 of them are the bytes, and <|endoftext|> is one more after them",
-              0, 1'000'000);
-    flags.add("train-kind", kind, {"bytes", "unigram", "bpe"},
-              "what is trained: byte-level BPE, or a sentencepiece model");
+    flags.add_switch("train-tokenizer", on, "train a tokenizer on the text, into --output-dir")
+        .essential();
+    flags.add("vocab-size", vocab_size, "N tokens of the trained tokenizer", 0, 1'000'000)
+        .essential()
+        .own_variable()
+        .details("Of the kind bytes, N counts the 256 bytes; <|endoftext|> is one more.");
+    flags.add("train-kind", kind, {"bytes", "unigram", "bpe"}, "KIND of the trained tokenizer")
+        .details("bytes: byte-level BPE, as GPT-2's; unigram, bpe: a sentencepiece model.");
 }
 
 void TrainingOptions::check() const {
-    if (on() && kind == "bytes")
-        require_usage(vocab >= 256, "--train-vocab: expected at least the 256 bytes, found ",
-                      vocab);
+    require_usage(on || vocab_size == 0, "--vocab-size needs --train-tokenizer");
+    require_usage(!on || vocab_size > 0, "--train-tokenizer needs --vocab-size N");
+    require_usage(!on || kind != "bytes" || vocab_size >= 256,
+                  "--vocab-size: expected at least the 256 bytes, got ", vocab_size);
 }
 
 void train_tokenizer(const TrainingOptions& options, const DocumentOptions& documents,

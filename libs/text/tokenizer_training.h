@@ -11,12 +11,12 @@
 namespace hark {
 
 struct TrainingOptions {
-    int64_t vocab = 0;  // 0: nothing is trained
+    bool on = false;
+    int64_t vocab_size = 0;
     std::string kind = "bytes";
 
     void flags(Flags& flags);
-    bool on() const { return vocab > 0; }
-    // Throws UsageError where the options do not fit together.
+    // Throws UsageError if the options contradict each other.
     void check() const;
 };
 

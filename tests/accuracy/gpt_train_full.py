@@ -66,10 +66,10 @@ def ours(args, folder, dtype):
     out = folder / f"run-{dtype}"
     result = subprocess.run(
         [f"{args.bin}/gpt-train", "--train", folder / "tokens.bin", "--model", f"{folder}/model/",
-         "--length", str(LENGTH), "--batch", str(BATCH), "--steps", str(STEPS), "--rate",
+         "--sequence-length", str(LENGTH), "--batch-size", str(BATCH), "--steps", str(STEPS), "--learning-rate",
          str(RATE), "--schedule", "constant", "--weight-decay", str(DECAY), "--clip", "1",
          "--beta1", str(BETAS[0]), "--beta2", str(BETAS[1]), "--save-every", "1", "--keep", "20",
-         "--device", args.device, "--dtype", dtype, "--out", out],
+         "--device", args.device, "--dtype", dtype, "--output-dir", out],
         check=True, capture_output=True, text=True)
     losses = [float(line.split("\t")[1]) for line in result.stdout.splitlines()[1:]]
     moment = load_file(out / "step-00000001" / "optimizer.safetensors")["m"].numpy()

@@ -38,11 +38,11 @@ row() { # NAME
     esac
     same=-
     if [ -s "$reference.seconds" ]; then
-        same=$(whisper-eval --reference "$reference.jsonl" --normalize none --format tsv \
+        same=$(whisper-eval --reference "$reference.jsonl" --normalizer none --format tsv \
             < "$1.jsonl" |
             awk -F'\t' 'NR > 1 && $1 != "total" && $9 == 0 { n++ } END { print n + 0 }')
     fi
-    whisper-eval --reference refs.jsonl --normalize english --format tsv < "$1.jsonl" |
+    whisper-eval --reference refs.jsonl --normalizer english --format tsv < "$1.jsonl" |
         awk -F'\t' -v OFS='\t' -v name="$1" -v same="$same" -v seconds="$(cat "$1.seconds")" '
             $1 == "total" { print name, $2, $3, $5, $6, $7, same, seconds }'
 }

@@ -150,7 +150,7 @@ TEST(OutlierWindow, TellsWhatStandsOut) {
 
 TEST(LearningRate, FollowsItsSchedule) {
     OptimizerOptions o;
-    o.rate = 1;
+    o.learning_rate = 1;
     o.warmup = 10;
     o.final_fraction = 0.1;
     const auto expect = [&](const char* schedule,

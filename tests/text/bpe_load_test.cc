@@ -172,6 +172,6 @@ TEST_F(BpeLoad, BrokenLlmcTokenizersAreNamed) {
 TEST_F(BpeLoad, OtherFilesAreNamed) {
     expect_refused("nothing of the kind\n", "found none of them");
     expect_refused(GgufWriter::number<int32_t>(20240326) + std::string(2000, ' '),
-                   "found a model of llm.c's, which carries none: --vocab takes one");
+                   "llm.c's models carry no tokenizer; give one with --tokenizer");
     EXPECT_THROW(Bpe::load(path() / "none"), Error);
 }

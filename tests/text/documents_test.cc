@@ -91,7 +91,7 @@ TEST(Documents, SeparatorsSplitAndEmptyOnesAreLeftOut) {
 }
 
 TEST(Documents, JsonLinesAndWhatIsWrongWithThem) {
-    const DocumentOptions jsonl{.jsonl = true};
+    const DocumentOptions jsonl{.format = "jsonl"};
     const std::string lines =
         "{\"text\": \"a\\nb <|endoftext|>\"}\n\n{\"text\": 3}\nnot\r\n"
         "{\"text\": \"\"}\n{\"id\": 1}\n{\"text\": \"caf\\u00e9\"}";
@@ -109,7 +109,7 @@ TEST(Documents, JsonLinesAndWhatIsWrongWithThem) {
 }
 
 TEST(Documents, ALineOfJsonHasABound) {
-    const DocumentOptions jsonl{.jsonl = true};
+    const DocumentOptions jsonl{.format = "jsonl"};
     const std::string line = "{\"text\": \"a\"}";
     std::string most = line + "\n" + line + std::string(kMaxLineBytes - line.size(), ' ');
     EXPECT_EQ(read_documents(most, jsonl, 100).documents, (Documents{"a", "a"}));

@@ -47,9 +47,9 @@ TEST(GptGenerate, GreedyTokensEqualTransformersInEveryExactDtype) {
     for (const char* dtype : {"auto", "f32"}) {
         for (int i : {0, 5, 11, 19}) {
             const json wanted = golden_case(i);
-            const ProcessResult result =
-                generate({"--temperature", "0", "--max-tokens", "200", "--jsonl", "--dtype", dtype},
-                         json{{"prompt", wanted["prompt"]}}.dump() + "\n");
+            const ProcessResult result = generate({"--temperature", "0", "--max-tokens", "200",
+                                                   "--input-format", "jsonl", "--dtype", dtype},
+                                                  json{{"prompt", wanted["prompt"]}}.dump() + "\n");
             ASSERT_EQ(result.exit_code, 0) << result.err;
             auto tokens = wanted["tokens"].get<std::vector<int>>();
             tokens.erase(std::find(tokens.begin(), tokens.end(), 4095), tokens.end());
@@ -71,12 +71,13 @@ TEST(GptGenerate, WritesOnlyTheContinuation) {
 }
 
 TEST(GptGenerate, LinesAreOneAnswerEach) {
-    const ProcessResult result =
-        generate(greedy_and({"--lines"}), "Once upon a time\n\nCHAPTER I.\nThe king\n");
+    const ProcessResult result = generate(greedy_and({"--input-format", "lines"}),
+                                          "Once upon a time\n\nCHAPTER I.\nThe king\n");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const std::vector<std::string> lines = lines_of(result.out);
     ASSERT_EQ(lines.size(), 4u) << result.out;
-    EXPECT_EQ(lines[0] + "\n", generate(greedy_and({"--lines"}), "Once upon a time\n").out);
+    EXPECT_EQ(lines[0] + "\n",
+              generate(greedy_and({"--input-format", "lines"}), "Once upon a time\n").out);
     EXPECT_EQ(lines[1], "");
     std::string flat = generate(kGreedy, "CHAPTER I.").out;
     flat.pop_back();
@@ -85,9 +86,34 @@ TEST(GptGenerate, LinesAreOneAnswerEach) {
     EXPECT_FALSE(lines[3].empty());
 }
 
+TEST(GptGenerate, AnyInputGivesAnyFormat) {
+    const std::string text = generate(kGreedy, "The king").out;
+    const ProcessResult object = generate(greedy_and({"--format", "jsonl"}), "The king\n");
+    EXPECT_EQ(object.exit_code, 0) << object.err;
+    EXPECT_EQ(json::parse(object.out)["text"].get<std::string>() + "\n", text);
+    const ProcessResult objects =
+        generate(greedy_and({"--input-format", "lines", "-f", "jsonl"}), "The king\n\n");
+    EXPECT_EQ(lines_of(objects.out).size(), 2u) << objects.out;
+    EXPECT_EQ(lines_of(objects.out)[0] + "\n", object.out);
+    const ProcessResult lines =
+        generate(greedy_and({"--input-format", "jsonl", "--format", "text"}),
+                 "{\"prompt\": \"The king\"}\n{\"error\": \"broken\"}\n");
+    EXPECT_EQ(lines.exit_code, 1);
+    EXPECT_EQ(lines.out,
+              generate(greedy_and({"--input-format", "lines"}), "The king\n").out + "\n");
+    expect_contains(lines.err, "broken");
+}
+
+TEST(GptGenerate, AnArgumentIsMeantAsThePrompt) {
+    const ProcessResult result = generate({"Once upon a time"}, "");
+    EXPECT_EQ(result.exit_code, 2);
+    expect_contains(result.err, "-p 'Once upon a time'");
+    EXPECT_EQ(generate(greedy_and({"-p", "The king"}), "").out, generate(kGreedy, "The king").out);
+}
+
 TEST(GptGenerate, JsonLinesCarryTheirSource) {
     const ProcessResult result = generate(
-        greedy_and({"--jsonl", "--logprobs"}),
+        greedy_and({"--input-format", "jsonl", "--logprobs"}),
         "{\"source\": \"a.wav\", \"start\": 0.5, \"end\": 2, \"text\": \" The king said\"}\n"
         "{\"prompt\": \"\", \"id\": 7}\n");
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -107,8 +133,8 @@ TEST(GptGenerate, JsonLinesCarryTheirSource) {
 }
 
 TEST(GptGenerate, OneBadLineOfThreeAndTheOthersAreDone) {
-    const ProcessResult result =
-        generate(greedy_and({"--jsonl"}), "{\"text\": \"a\"}\n{\"text\": }\n{\"text\": \"b\"}\n");
+    const ProcessResult result = generate(greedy_and({"--input-format", "jsonl"}),
+                                          "{\"text\": \"a\"}\n{\"text\": }\n{\"text\": \"b\"}\n");
     EXPECT_EQ(result.exit_code, 1);
     const std::vector<std::string> lines = lines_of(result.out);
     ASSERT_EQ(lines.size(), 3u);
@@ -119,8 +145,8 @@ TEST(GptGenerate, OneBadLineOfThreeAndTheOthersAreDone) {
 }
 
 TEST(GptGenerate, ErrorsOfTheStageBeforeArePassedOn) {
-    const ProcessResult result =
-        generate({"--jsonl"}, "{\"source\": \"b.wav\", \"error\": \"cannot read it\"}\n");
+    const ProcessResult result = generate(
+        {"--input-format", "jsonl"}, "{\"source\": \"b.wav\", \"error\": \"cannot read it\"}\n");
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(json::parse(result.out), (json{{"source", "b.wav"}, {"error", "cannot read it"}}));
     expect_contains(result.err, "cannot read it");
@@ -134,7 +160,7 @@ TEST(GptGenerate, EmptyPromptGivesNothing) {
         EXPECT_EQ(result.err, "");
     }
     EXPECT_EQ(generate({"--prompt", "Say {}"}, "").out, "");
-    EXPECT_EQ(generate({"--jsonl"}, "").out, "");
+    EXPECT_EQ(generate({"--input-format", "jsonl"}, "").out, "");
 }
 
 TEST(GptGenerate, SameSeedSameBytes) {
@@ -153,7 +179,8 @@ TEST(GptGenerate, StopStringsEndTheText) {
     ASSERT_NE(whole.find(" pleased"), std::string::npos) << whole;
     EXPECT_EQ(cut.out, whole.substr(0, whole.find(" pleased")) + "\n");
     const ProcessResult reason =
-        generate(greedy_and({"--stop", " pleased", "--jsonl"}), "{\"text\": \"Once upon a time\"}");
+        generate(greedy_and({"--stop", " pleased", "--input-format", "jsonl"}),
+                 "{\"text\": \"Once upon a time\"}");
     EXPECT_EQ(json::parse(reason.out)["finish_reason"], "stop");
 }
 
@@ -171,9 +198,9 @@ TEST(GptGenerate, ThatAPromptIsTooLongComesBeforeItsText) {
     std::string prompt;
     for (int i = 0; i < 600; ++i) prompt += " sea";
     // One pipe for both, so that the order can be seen.
-    for (const char* flag : {"", "--lines", "--jsonl", "--echo"}) {
+    for (const std::string flag : {"", "--input-format lines", "--input-format jsonl", "--echo"}) {
         const std::string input =
-            std::string(flag) == "--jsonl" ? json{{"text", prompt}}.dump() + "\n" : prompt + "\n";
+            flag.ends_with("jsonl") ? json{{"text", prompt}}.dump() + "\n" : prompt + "\n";
         const ProcessResult result = run_shell(
             "gpt-generate --model '" + kDemo + "' --threads 1 --max-tokens 3 " + flag + " 2>&1",
             input);
@@ -202,7 +229,7 @@ TEST(GptGenerate, FullContextSaysSo) {
     std::string prompt;
     for (int i = 0; i < 505; ++i) prompt += " the";
     const ProcessResult result =
-        generate({"--temperature", "0", "--repetition-penalty", "2", "--jsonl"},
+        generate({"--temperature", "0", "--repetition-penalty", "2", "--input-format", "jsonl"},
                  json{{"text", prompt}}.dump());
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(json::parse(result.out)["finish_reason"], "length");
@@ -222,11 +249,12 @@ TEST(GptGenerate, WrongCommandLinesExit2) {
         {"--top-k", "-1"},
         {"--max-tokens", "0"},
         {"--stop", ""},
-        {"--lines", "--jsonl"},
+        {"--input-format", "json"},
+        {"--format", "lines"},
         {"--logprobs"},
-        {"--echo", "--jsonl"},
-        {"--lines", "--prompt", "no place for the input"},
-        {"--jsonl", "--prompt", "nor here"},
+        {"--echo", "--input-format", "jsonl"},
+        {"--input-format", "lines", "--prompt", "no place for the input"},
+        {"--input-format", "jsonl", "--prompt", "nor here"},
         {"--dtype", "f64"},
         {"--device", "tpu"},
         {"--max-tokens"},
@@ -243,13 +271,13 @@ TEST(GptGenerate, WrongCommandLinesExit2) {
 }
 
 TEST(GptGenerate, HelpAndVersionOnStdout) {
-    const ProcessResult help = run_tool("gpt-generate", {"--help"});
+    const ProcessResult help = run_tool("gpt-generate", {"--help-all"});
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_EQ(help.err, "");
     for (const char* flag :
-         {"--model", "--prompt", "--lines", "--jsonl", "--echo", "--max-tokens", "--temperature",
-          "--top-k", "--top-p", "--min-p", "--repetition-penalty", "--seed", "--stop", "--logprobs",
-          "--device", "--dtype", "--threads"})
+         {"--model", "--prompt", "--input-format", "--format", "--echo", "--max-tokens",
+          "--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty", "--seed",
+          "--stop", "--logprobs", "--device", "--dtype", "--threads"})
         expect_contains(help.out, flag);
     const ProcessResult version = run_tool("gpt-generate", {"--version"});
     EXPECT_EQ(version.exit_code, 0);
@@ -341,7 +369,8 @@ TEST(GptGenerate, TextComesAsItIsMade) {
         "mkfifo_dir=$(mktemp -d); mkfifo $mkfifo_dir/in; "
         "(gpt-generate --model '" +
         kDemo +
-        "' --threads 1 --lines --temperature 0 --max-tokens 5 < $mkfifo_dir/in > $mkfifo_dir/out) "
+        "' --threads 1 --input-format lines --temperature 0 --max-tokens 5 < $mkfifo_dir/in > "
+        "$mkfifo_dir/out) "
         "& "
         "exec 3> $mkfifo_dir/in; echo 'The king' >&3; "
         "for i in $(seq 200); do [ -s $mkfifo_dir/out ] && grep -q . $mkfifo_dir/out && break; "
@@ -351,7 +380,7 @@ TEST(GptGenerate, TextComesAsItIsMade) {
 
 TEST(GptGenerate, AnEndlessLineIsRefused) {
     const ProcessResult result = run_shell("ulimit -v 4000000; gpt-generate --model '" + kDemo +
-                                           "' --threads 1 --jsonl < /dev/zero");
+                                           "' --threads 1 --input-format jsonl < /dev/zero");
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.out, "");
     expect_contains(result.err, "stdin: line 1: the line is longer than 64 MiB");

@@ -110,9 +110,9 @@ TEST(GptTokenize, FilesInOrderAndAnyNumberOfJobs) {
     const std::string a = directory.path() / "a", b = directory.path() / "b";
     write_text(a, long_text());
     write_text(b, "short");
-    const ProcessResult one = tokenize({a, b, "--jobs", "1"});
+    const ProcessResult one = tokenize({a, b, "--threads", "1"});
     EXPECT_EQ(one.exit_code, 0) << one.err;
-    EXPECT_EQ(tokenize({a, b, "--jobs", "7"}).out, one.out);
+    EXPECT_EQ(tokenize({a, b, "--threads", "7"}).out, one.out);
     EXPECT_EQ(ids_of(one.out), joined(ids_of(tokenize({a}).out), ids_of(tokenize({b}).out)));
     const ProcessResult broken = tokenize({b, a + "-none", b});
     expect_fails(broken, 1, "a-none: cannot open");
@@ -120,13 +120,15 @@ TEST(GptTokenize, FilesInOrderAndAnyNumberOfJobs) {
 }
 
 TEST(GptTokenize, JsonLines) {
-    const ProcessResult found =
-        tokenize({"--jsonl", "--format", "ids"}, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+    const ProcessResult found = tokenize({"--input-format", "jsonl", "--format", "ids"},
+                                         "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
     EXPECT_EQ(found.out,
               tokenize({"--format", "ids"}, "one").out + tokenize({"--format", "ids"}, "two").out);
-    EXPECT_EQ(tokenize({"--jsonl", "--key", "body", "--format", "ids"}, "{\"body\": \"one\"}").out,
+    EXPECT_EQ(tokenize({"--input-format", "jsonl", "--key", "body", "--format", "ids"},
+                       "{\"body\": \"one\"}")
+                  .out,
               tokenize({"--format", "ids"}, "one").out);
-    const ProcessResult broken = tokenize({"--jsonl"}, "{\"text\": \"one\"}\n{}\n");
+    const ProcessResult broken = tokenize({"--input-format", "jsonl"}, "{\"text\": \"one\"}\n{}\n");
     expect_fails(broken, 1, "stdin: line 2: expected a string named text, found none");
     EXPECT_EQ(ids_of(broken.out), ids_of(tokenize({}, "one").out));
 }
@@ -138,7 +140,8 @@ TEST(GptTokenize, ShardsAndWhatIsHeldOut) {
     const std::vector<int> all = ids_of(tokenize({}, text).out);
     ASSERT_GT(all.size(), 500'000u);
     const ProcessResult made = tokenize(
-        {"--output-dir", out, "--shard-tokens", "300000", "--shard-name", "x", "--val", val}, text);
+        {"--output-dir", out, "--shard-tokens", "300000", "--shard-name", "x", "--val-output", val},
+        text);
     EXPECT_EQ(made.exit_code, 0) << made.err;
     EXPECT_EQ(made.out, "");
     std::vector<int> train, held_out, wanted_train, wanted_val;
@@ -160,7 +163,7 @@ TEST(GptTokenize, ShardsAndWhatIsHeldOut) {
     EXPECT_EQ(tokenize({"--output-dir", out}, "text").exit_code, 0);
     EXPECT_EQ(tokenize({"--decode", out + "/tokens_000000.bin"}).out, "text");
     const ProcessResult rows =
-        tokenize({"--val", val, "--val-block", "1", "--val-every", "2"}, "one two three");
+        tokenize({"--val-output", val, "--val-block", "1", "--val-every", "2"}, "one two three");
     EXPECT_EQ(ids_of(rows.out).size() - ids_of(read_text(val)).size(), 0u);
 }
 
@@ -198,11 +201,11 @@ TEST(GptTokenize, AnEmptyFileAmongOthersIsAWarning) {
 TEST(GptTokenize, ALineOfJsonHasABound) {
     const ProcessResult endless =
         run_shell("ulimit -v 2000000; gpt-tokenize --model '" + kDemo +
-                  "/' --jobs 1 --jsonl < /dev/zero | cat; exit ${PIPESTATUS[0]}");
+                  "/' --threads 1 --input-format jsonl < /dev/zero | cat; exit ${PIPESTATUS[0]}");
     expect_fails(endless, 1, "stdin: line 1: the line is longer than 64 MiB");
     const ProcessResult second = run_shell(
         "{ echo '{\"text\": \"one\"}'; head -c 67108865 /dev/zero; } | gpt-tokenize --model '" +
-        kDemo + "/' --jsonl --format ids");
+        kDemo + "/' --input-format jsonl --format ids");
     expect_fails(second, 1, "stdin: line 2: the line is longer than 64 MiB");
     EXPECT_EQ(second.out, tokenize({"--format", "ids"}, "one").out);
 }
@@ -210,18 +213,19 @@ TEST(GptTokenize, ALineOfJsonHasABound) {
 TEST(GptTokenize, TooLittleTextToHoldOutIsSaid) {
     const TemporaryDirectory directory;
     const std::string val = directory.path() / "val.bin";
-    const ProcessResult none = tokenize({"--val", val}, "Once upon a time");
+    const ProcessResult none = tokenize({"--val-output", val}, "Once upon a time");
     EXPECT_EQ(none.exit_code, 0) << none.err;
     EXPECT_EQ(ids_of(read_text(val)).size(), 0u);
     const size_t tokens = ids_of(none.out).size();
-    EXPECT_NE(none.err.find("--val: nothing is held out (got " + std::to_string(tokens) +
+    EXPECT_NE(none.err.find("--val-output: nothing is held out (got " + std::to_string(tokens) +
                             " tokens, the first held-out block begins after 79872)"),
               std::string::npos)
         << none.err;
     EXPECT_NE(none.err.find("--val-block"), std::string::npos) << none.err;
     EXPECT_NE(none.err.find("--val-every"), std::string::npos) << none.err;
     EXPECT_EQ(
-        tokenize({"--val", val, "--val-block", "2", "--val-every", "2"}, "Once upon a time").err,
+        tokenize({"--val-output", val, "--val-block", "2", "--val-every", "2"}, "Once upon a time")
+            .err,
         "");
 }
 
@@ -263,14 +267,14 @@ TEST(GptTokenize, LargeVocabulariesTakeThirtyTwoBits) {
     const TemporaryDirectory directory;
     const std::string path = directory.path() / "ranks";
     write_text(path, ranks);
-    const ProcessResult made = run_tool("gpt-tokenize", {"--vocab", path}, "hi");
+    const ProcessResult made = run_tool("gpt-tokenize", {"--tokenizer", path}, "hi");
     EXPECT_EQ(made.exit_code, 0) << made.err;
     EXPECT_EQ(field(made.out, 0), 20240801);
     EXPECT_EQ(field(made.out, 1), 7);
     EXPECT_EQ(field(made.out, 2), 2);
     EXPECT_EQ(field(made.out, 256), 65'792);  // <|endoftext|>, behind the ranks
     EXPECT_EQ(field(made.out, 257), 256 + ('h' << 8 | 'i'));
-    EXPECT_EQ(run_tool("gpt-tokenize", {"--vocab", path, "--decode"}, made.out).out, "hi");
+    EXPECT_EQ(run_tool("gpt-tokenize", {"--tokenizer", path, "--decode"}, made.out).out, "hi");
 }
 
 TEST(GptTokenize, TrainedTokenizersOfEveryKind) {
@@ -279,28 +283,33 @@ TEST(GptTokenize, TrainedTokenizersOfEveryKind) {
         read_text(source_dir() / "docs/formats.md") + read_text(source_dir() / "README.md");
     for (const std::string kind : {"bytes", "unigram", "bpe"}) {
         const std::string out = directory.path() / kind;
-        const ProcessResult trained =
-            run_tool("gpt-tokenize",
-                     {"--train-vocab", "800", "--train-kind", kind, "--output-dir", out}, text);
+        const ProcessResult trained = run_tool(
+            "gpt-tokenize",
+            {"--train-tokenizer", "--vocab-size", "800", "--train-kind", kind, "--output-dir", out},
+            text);
         ASSERT_EQ(trained.exit_code, 0) << trained.err;
         EXPECT_EQ(trained.out, "");
-        const ProcessResult encoded = run_tool("gpt-tokenize", {"--vocab", out}, text);
+        const ProcessResult encoded = run_tool("gpt-tokenize", {"--tokenizer", out}, text);
         ASSERT_EQ(encoded.exit_code, 0) << encoded.err;
         EXPECT_LT(ids_of(encoded.out).size(), text.size() / 2);
-        EXPECT_EQ(run_tool("gpt-tokenize", {"--vocab", out, "--decode"}, encoded.out).out, text);
+        EXPECT_EQ(run_tool("gpt-tokenize", {"--tokenizer", out, "--decode"}, encoded.out).out,
+                  text);
     }
     const std::string bytes = directory.path() / "256";
-    ASSERT_EQ(
-        run_tool("gpt-tokenize", {"--train-vocab", "256", "--output-dir", bytes}, text).exit_code,
-        0);
-    EXPECT_EQ(ids_of(run_tool("gpt-tokenize", {"--vocab", bytes}, text).out).size(),
+    ASSERT_EQ(run_tool("gpt-tokenize",
+                       {"--train-tokenizer", "--vocab-size", "256", "--output-dir", bytes}, text)
+                  .exit_code,
+              0);
+    EXPECT_EQ(ids_of(run_tool("gpt-tokenize", {"--tokenizer", bytes}, text).out).size(),
               text.size() + 1);
     const ProcessResult few =
-        run_tool("gpt-tokenize", {"--train-vocab", "900", "--output-dir", bytes}, "only this");
+        run_tool("gpt-tokenize",
+                 {"--train-tokenizer", "--vocab-size", "900", "--output-dir", bytes}, "only this");
     EXPECT_EQ(few.exit_code, 0);
-    EXPECT_NE(few.err.find("tokens only, not 900"), std::string::npos) << few.err;
-    expect_fails(run_tool("gpt-tokenize", {"--train-vocab", "900", "--output-dir", bytes}, ""), 1,
-                 "no text on stdin");
+    EXPECT_NE(few.err.find("tokens only (expected 900)"), std::string::npos) << few.err;
+    expect_fails(run_tool("gpt-tokenize",
+                          {"--train-tokenizer", "--vocab-size", "900", "--output-dir", bytes}, ""),
+                 1, "no text on stdin");
 }
 
 TEST(GptTokenize, WithoutAnEndOfTextToken) {
@@ -310,29 +319,33 @@ TEST(GptTokenize, WithoutAnEndOfTextToken) {
         file.replace(at, 13, "<|other|>");
     const std::string path = directory.path() / "tokenizer.json";
     write_text(path, file);
-    expect_fails(run_tool("gpt-tokenize", {"--vocab", path}, "text"), 1,
-                 "looked for <|endoftext|> and </s>; --no-eot");
-    EXPECT_EQ(run_tool("gpt-tokenize", {"--vocab", path, "--no-eot"}, "text").out,
+    expect_fails(run_tool("gpt-tokenize", {"--tokenizer", path}, "text"), 1,
+                 "expected <|endoftext|> or </s>); --no-eot");
+    EXPECT_EQ(run_tool("gpt-tokenize", {"--tokenizer", path, "--no-eot"}, "text").out,
               tokenize({"--no-eot"}, "text").out);
 }
 
 TEST(GptTokenize, WrongCommandLines) {
     using Words = std::vector<std::string>;
-    for (const Words& words : {Words{"--vocab", "x"},
-                               {"--format", "ids", "--no-eot"},
-                               {"--format", "ids", "--val", "v"},
-                               {"--format", "ids", "--output-dir", "d"},
-                               {"--decode", "--no-eot"},
-                               {"--decode", "--jsonl"},
-                               {"--decode", "--output-dir", "d"},
-                               {"--jsonl", "--split-documents"},
-                               {"-", "-"},
-                               {"--shard-name", "a/b"},
-                               {"--train-vocab", "300", "--output-dir", "d"}})
+    for (const Words& words :
+         {Words{"--vocab-size", "300"},
+          {"--format", "ids", "--no-eot"},
+          {"--format", "ids", "--val-output", "v"},
+          {"--format", "ids", "--output-dir", "d"},
+          {"--decode", "--no-eot"},
+          {"--decode", "--input-format", "jsonl"},
+          {"--decode", "--output-dir", "d"},
+          {"--input-format", "jsonl", "--split-documents"},
+          {"-", "-"},
+          {"--shard-name", "a/b"},
+          {"--train-tokenizer", "--output-dir", "d"},
+          {"--train-tokenizer", "--vocab-size", "300", "--output-dir", "d", "--format", "ids"}})
         expect_fails(tokenize(words, "text"), 2, "try gpt-tokenize --help");
-    expect_fails(run_tool("gpt-tokenize", {"--train-vocab", "300"}, "x"), 2, "--output-dir");
-    expect_fails(run_tool("gpt-tokenize", {"--train-vocab", "255", "--output-dir", "d"}, "x"), 2,
-                 "256");
+    expect_fails(run_tool("gpt-tokenize", {"--train-tokenizer", "--vocab-size", "300"}, "x"), 2,
+                 "--output-dir");
+    expect_fails(run_tool("gpt-tokenize",
+                          {"--train-tokenizer", "--vocab-size", "255", "--output-dir", "d"}, "x"),
+                 2, "256");
     expect_fails(run_shell("HOME=/none gpt-tokenize", "x"), 1,
                  "no model is set; run: hark model get gpt2");
     expect_fails(run_tool("gpt-tokenize", {"--model", "none-such"}, "x"), 1,
@@ -340,6 +353,7 @@ TEST(GptTokenize, WrongCommandLines) {
     const ProcessResult terminal =
         run_shell("script -qec 'gpt-tokenize --model demo < /dev/null' /dev/null");
     EXPECT_EQ(terminal.exit_code, 2);
-    EXPECT_NE(terminal.out.find("stdout is a terminal, and a token file is binary"), std::string::npos)
+    EXPECT_NE(terminal.out.find("stdout is a terminal, and a token file is binary"),
+              std::string::npos)
         << terminal.out;
 }

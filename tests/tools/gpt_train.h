@@ -20,11 +20,11 @@ inline const fs::path& data() {
         for (int i = 0; text.size() < 60'000; ++i)
             text += "Line " + std::to_string(i * i % 997) + ", and the king said no.\n";
         write_text(folder.path() / "text", text);
-        const ProcessResult result =
-            run_shell("cd '" + folder.path().string() +
-                      "' && gpt-tokenize --train-vocab 256 --output-dir tok text && "
-                      "gpt-tokenize --vocab tok --val val.bin --val-block 256 --val-every 10 text "
-                      "> train.bin");
+        const ProcessResult result = run_shell(
+            "cd '" + folder.path().string() +
+            "' && gpt-tokenize --train-tokenizer --vocab-size 256 --output-dir tok text && "
+            "gpt-tokenize --tokenizer tok --val-output val.bin --val-block 256 --val-every 10 text "
+            "> train.bin");
         EXPECT_EQ(result.exit_code, 0) << result.err;
         return true;
     }();
@@ -33,26 +33,26 @@ inline const fs::path& data() {
 }
 
 inline const std::vector<std::string>& shape() {
-    static const std::vector<std::string> kShape = {"--tokenizer",  data() / "tok",
-                                                    "--layers",     "2",
-                                                    "--width",      "32",
-                                                    "--heads",      "2",
-                                                    "--length",     "32",
-                                                    "--batch",      "4",
-                                                    "--steps",      "20",
-                                                    "--rate",       "3e-3",
-                                                    "--warmup",     "5",
-                                                    "--val-every",  "10",
-                                                    "--save-every", "5",
-                                                    "--threads",    "1"};
+    static const std::vector<std::string> kShape = {"--tokenizer",       data() / "tok",
+                                                    "--layers",          "2",
+                                                    "--width",           "32",
+                                                    "--heads",           "2",
+                                                    "--sequence-length", "32",
+                                                    "--batch-size",      "4",
+                                                    "--steps",           "20",
+                                                    "--learning-rate",   "3e-3",
+                                                    "--warmup",          "5",
+                                                    "--val-every",       "10",
+                                                    "--save-every",      "5",
+                                                    "--threads",         "1"};
     return kShape;
 }
 
 // `more`: flags and their values, which replace those above.
 inline std::vector<std::string> arguments_for(const fs::path& out,
                                               const std::vector<std::string>& more = {}) {
-    std::vector<std::string> all = {
-        "--train", data() / "train.bin", "--val", data() / "val.bin", "--out", out};
+    std::vector<std::string> all = {"--train",          data() / "train.bin", "--val",
+                                    data() / "val.bin", "--output-dir",       out};
     all.insert(all.end(), shape().begin(), shape().end());
     for (size_t i = 0; i + 1 < more.size(); i += 2) {
         const auto found = std::find(all.begin(), all.end(), more[i]);

@@ -10,7 +10,7 @@ TEST(GptTrain, ModelsGoToADirectoryOfTheirOwn) {
     for (const std::string dtype : {"f32", "f16", "bf16"}) {
         const fs::path to = folder.path() / dtype;
         const ProcessResult exported =
-            train(folder.path() / "run", {"--export-model", to.string(), "--export-dtype", dtype});
+            train(folder.path() / "run", {"--export-model", to.string(), "--export-type", dtype});
         ASSERT_EQ(exported.exit_code, 0) << exported.err;
         EXPECT_TRUE(fs::exists(to / "tokenizer.json"));
         const auto bytes = fs::file_size(to / "model.safetensors"),
@@ -43,8 +43,8 @@ TEST(GptTrain, ModelsGoToADirectoryOfTheirOwn) {
         train(folder.path() / "another", {"--export-llmc", folder.path() / "file/model.bin"}), 1,
         "file/model.bin");
     expect_fails(train(folder.path() / "run",
-                       {"--export-llmc", folder.path() / "x", "--export-dtype", "f16"}),
-                 2, "--export-dtype");
+                       {"--export-llmc", folder.path() / "x", "--export-type", "f16"}),
+                 2, "--export-type");
 }
 
 TEST(GptTrain, ModelsGoToLlmcAndBack) {
@@ -55,7 +55,7 @@ TEST(GptTrain, ModelsGoToLlmcAndBack) {
     const auto exported = [&](const fs::path& to,
                               const std::string& dtype) {  // of a run that ended
         const ProcessResult result =
-            train(folder.path() / "run", {"--export-llmc", to.string(), "--export-dtype", dtype});
+            train(folder.path() / "run", {"--export-llmc", to.string(), "--export-type", dtype});
         EXPECT_EQ(result.exit_code, 0) << result.err;
     };
     exported(file, "f32");
@@ -66,13 +66,20 @@ TEST(GptTrain, ModelsGoToLlmcAndBack) {
     EXPECT_EQ(fs::file_size(half), 1024 + 2 * count);
 
     const auto from = [&](const std::string& model, const std::string& out) {
-        std::vector<std::string> all = {"--train",  data() / "train.bin",
-                                        "--val",    data() / "val.bin",
-                                        "--out",    folder.path() / out,
-                                        "--model",  model,
-                                        "--steps",  "1",
-                                        "--rate",   "0",
-                                        "--length", "32"};
+        std::vector<std::string> all = {"--train",
+                                        data() / "train.bin",
+                                        "--val",
+                                        data() / "val.bin",
+                                        "--output-dir",
+                                        folder.path() / out,
+                                        "--model",
+                                        model,
+                                        "--steps",
+                                        "1",
+                                        "--learning-rate",
+                                        "0",
+                                        "--sequence-length",
+                                        "32"};
         if (model.ends_with(".bin")) all.insert(all.end(), {"--tokenizer", data() / "tok"});
         return run_tool("gpt-train", all);
     };
@@ -122,14 +129,14 @@ TEST(GptGenerate, ModelsOfLlmcTakeAVocabulary) {
     const ProcessResult expected = generate(whole().out.string() + "/", {});
     ASSERT_EQ(expected.exit_code, 0) << expected.err;
     for (const fs::path& vocab : {data() / "tok", data() / "tok" / "tokenizer.json"}) {
-        const ProcessResult found = generate(file, {"--vocab", vocab});
+        const ProcessResult found = generate(file, {"--tokenizer", vocab});
         EXPECT_EQ(found.exit_code, 0) << found.err;
         EXPECT_EQ(found.out, expected.out);
     }
     expect_fails(generate(file, {}), 1,
-                 file.string() + ": llm.c's models carry no vocabulary: give one with --vocab");
+                 file.string() + ": llm.c's models carry no tokenizer; give one with --tokenizer");
     expect_fails(run_tool("gpt-tokenize", {"--model", file}, "the"), 1,
-                 "found a model of llm.c's, which carries none: --vocab takes one");
+                 "llm.c's models carry no tokenizer; give one with --tokenizer");
 }
 
 TEST(GptTrain, HellaSwagWithEveryValidation) {
@@ -219,35 +226,127 @@ TEST(GptTrain, SamplesOfWhatItWrites) {
     write_text(out / "samples.txt", first);  // as if killed between the checkpoint and the sample
     EXPECT_EQ(train(out, more).exit_code, 0);
     EXPECT_EQ(read_text(out / "samples.txt"), texts);
-    expect_fails(
-        run_tool("gpt-train", {"--train", data() / "train.bin", "--out", folder.path() / "other",
-                               "--vocab-size", "257", "--layers", "1", "--width", "8", "--heads",
-                               "1", "--length", "16", "--steps", "1", "--sample-every", "1"}),
-        1, "--sample-every: the run has no tokenizer");
+    expect_fails(run_tool("gpt-train",
+                          {"--train", data() / "train.bin", "--output-dir", folder.path() / "other",
+                           "--vocab-size", "257", "--layers", "1", "--width", "8", "--heads", "1",
+                           "--sequence-length", "16", "--steps", "1", "--sample-every", "1"}),
+                 1, "--sample-every: the run has no tokenizer");
 }
 
-TEST(GptTrain, PresetsAreTaken) {
+// A small preset runs; a large one is planned.
+TEST(GptTrain, PresetsStart) {
     const TemporaryDirectory folder;
-    int presets = 0;
-    for (const fs::directory_entry& entry :
-         fs::directory_iterator(source_dir() / "presets/gpt-train")) {
-        SCOPED_TRACE(entry.path());
-        ++presets;
-        expect_fails(run_tool("gpt-train", {"--config", entry.path()}), 2, "--train: expected");
-        // All flags and the shape make sense, so that the tokens are looked for.
-        expect_fails(
-            run_tool("gpt-train", {"--config", entry.path(), "--train", "none.bin", "--out",
-                                   folder.path() / "a", "--tokenizer", data() / "tok"}),
-            1, "none.bin");
+    const auto started = [&](const std::string& preset, std::vector<std::string> more) {
+        more.insert(more.begin(),
+                    {"--config", source_dir() / "presets/gpt-train" / (preset + ".conf"), "--train",
+                     "synthetic", "--val", "synthetic", "--output-dir", folder.path() / preset});
+        const ProcessResult result = run_tool("gpt-train", more);
+        EXPECT_EQ(result.exit_code, 0) << preset << ": " << result.err;
+        return result.out;
+    };
+    for (const char* preset : {"quick-test", "development"}) {
+        const std::vector<std::string> steps = steps_of(started(
+            preset, {"--steps", "2", "--warmup", "1", "--width", "24", "--vocab-size", "300",
+                     "--val-tokens", "64", "--accumulate", "1", "--batch-size", "2"}));
+        ASSERT_EQ(steps.size(), 2u) << preset;
+        EXPECT_NE(steps[0].find("\t0.001\t"), std::string::npos) << steps[0];  // the preset's rate
+        EXPECT_TRUE(fs::exists(folder.path() / preset / "step-00000002")) << preset;
     }
-    EXPECT_GE(presets, 4);
-    // The command line wins.
-    const ProcessResult result = run_tool(
-        "gpt-train", {"--config", source_dir() / "presets/gpt-train/quick-test.conf", "--train",
-                      data() / "train.bin", "--out", folder.path() / "b", "--tokenizer",
-                      data() / "tok", "--width", "16", "--steps", "2", "--warmup", "1"});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    const std::vector<std::string> steps = steps_of(result.out);
-    ASSERT_EQ(steps.size(), 2u);
-    EXPECT_NE(steps[0].find("\t0.001\t"), std::string::npos) << steps[0];  // the preset's rate
+    for (const char* preset : {"production", "distributed"}) {
+        const std::string plan = started(preset, {"--dry-run"});
+        EXPECT_NE(plan.find("shape        12 layers, width 768, 12 heads, context 1024, vocabulary "
+                            "50257\nparameters   124,439,808\n"),
+                  std::string::npos)
+            << plan;
+        EXPECT_FALSE(fs::exists(folder.path() / preset)) << preset;
+    }
+    size_t presets = 0;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(source_dir() / "presets/gpt-train"))
+        presets += entry.is_regular_file();
+    EXPECT_EQ(presets, 4u) << "each preset is in this test";
+}
+
+TEST(GptTrain, ADryRunPrintsAndWritesNothing) {
+    const TemporaryDirectory folder;
+    const fs::path out = folder.path() / "run";
+    std::vector<std::string> arguments = arguments_for(out);
+    arguments.push_back("--dry-run");
+    const ProcessResult planned = run_tool("gpt-train", arguments);
+    EXPECT_EQ(planned.exit_code, 0) << planned.err;
+    EXPECT_EQ(planned.err, "");
+    EXPECT_FALSE(fs::exists(out));
+    // 257 tokens, width 32, 2 layers, 32 positions.
+    for (const char* line :
+         {"shape        2 layers, width 32, 2 heads, context 32, vocabulary 257\n",
+          "parameters   34,720\n", "weights      0.1 MB (f32)\n", "gradients    0.1 MB\n",
+          "moments      0.3 MB\n", "\nactivations  ", "\ntotal        ",
+          "per step     128 tokens: 4 sequences of 32\n",
+          "all steps    2,560 tokens in 20 steps, "})
+        EXPECT_NE(planned.out.find(line), std::string::npos) << line << " not in " << planned.out;
+    // Without a file and without a folder for the run.
+    const ProcessResult synthetic = run_tool(
+        "gpt-train", {"--size", "124M", "--train", "synthetic", "--steps", "10", "--dry-run"});
+    EXPECT_EQ(synthetic.exit_code, 0) << synthetic.err;
+    EXPECT_NE(synthetic.out.find("81,920 tokens in 10 steps, 0.08 epochs of 1,048,576\n"),
+              std::string::npos)
+        << synthetic.out;
+}
+
+TEST(GptTrain, SyntheticTokensNeedNoFile) {
+    const TemporaryDirectory folder;
+    const auto run = [&](const char* name, const char* seed) {
+        const ProcessResult result = run_tool("gpt-train", {"--train",
+                                                            "synthetic",
+                                                            "--val",
+                                                            "synthetic",
+                                                            "--output-dir",
+                                                            folder.path() / name,
+                                                            "--vocab-size",
+                                                            "256",
+                                                            "--layers",
+                                                            "1",
+                                                            "--width",
+                                                            "32",
+                                                            "--heads",
+                                                            "2",
+                                                            "--sequence-length",
+                                                            "32",
+                                                            "--batch-size",
+                                                            "8",
+                                                            "--steps",
+                                                            "150",
+                                                            "--learning-rate",
+                                                            "1e-2",
+                                                            "--val-tokens",
+                                                            "2048",
+                                                            "--seed",
+                                                            seed,
+                                                            "--threads",
+                                                            "1"});
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return steps_of(result.out);
+    };
+    const std::vector<std::string> steps = run("a", "1");
+    ASSERT_EQ(steps.size(), 150u);
+    double step = 0, first = 0, last = 0, val = 0;
+    std::istringstream(steps.front()) >> step >> first;
+    std::istringstream(steps.back()) >> step >> last >> val;
+    EXPECT_NEAR(first, 5.55, 0.1);  // log 256
+    EXPECT_LT(last, 1.5);
+    EXPECT_NEAR(val, last, 0.2);  // other words in the same language
+    EXPECT_EQ(run("b", "1"), steps);
+    EXPECT_NE(run("c", "2"), steps);
+}
+
+TEST(Help, OfGptToolsFitsAScreen) {
+    for (const char* tool : {"gpt-generate", "gpt-tokenize", "gpt-train"}) {
+        const ProcessResult help = run_tool(tool, {"--help"});
+        EXPECT_EQ(help.exit_code, 0);
+        EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 45) << help.out;
+        EXPECT_NE(help.out.find("\nExamples:\n"), std::string::npos);
+        EXPECT_EQ(help.out.find("\nOptions:\n"), std::string::npos) << "a flag has no section";
+        std::istringstream lines(help.out);
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 79u) << line;
+    }
 }

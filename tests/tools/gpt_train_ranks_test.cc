@@ -12,8 +12,9 @@ std::string command(const fs::path& out, const std::string& more) {
     const std::string at = data().string();
     return concat("gpt-train --train '", at, "/train.bin' --val '", at, "/val.bin' --tokenizer '",
                   at,
-                  "/tok' --layers 2 --width 24 --heads 2 --length 32 --rate 3e-3 --warmup 5 "
-                  "--val-every 10 --threads 1 --device cpu --out '",
+                  "/tok' --layers 2 --width 24 --heads 2 --sequence-length 32 --learning-rate 3e-3 "
+                  "--warmup 5 "
+                  "--val-every 10 --threads 1 --device cpu --output-dir '",
                   out.string(), "' ", more);
 }
 
@@ -108,7 +109,7 @@ TEST(GptTrainRanks, HellaSwagIsShared) {
     for (const int ranks : {2, 3}) {
         const ProcessResult result =
             train(ranks, folder.path() / std::to_string(ranks),
-                  concat("--batch 2 --steps 20 --hellaswag '", file.string(), "'"));
+                  concat("--batch-size 2 --steps 20 --hellaswag '", file.string(), "'"));
         EXPECT_EQ(result.exit_code, 0) << result.err;
         EXPECT_EQ(count_of(result.out, "\t0.2500"), 2u) << result.out;
     }
@@ -122,13 +123,13 @@ TEST(GptTrainRanks, TwoAndThreeEqualOne) {
         const std::string more =
             "--steps 20 --save-every 10 --mask-documents --optimizer " + optimizer;
         const auto out = [&](const char* name) { return folder.path() / (optimizer + name); };
-        const ProcessResult one = train(1, out("1"), more + " --batch 12");
-        expect_near_end(train(2, out("2"), more + " --batch 6"), one, 20);
-        expect_near_end(train(3, out("3"), more + " --batch 2 --accumulate 2"), one, 20);
+        const ProcessResult one = train(1, out("1"), more + " --batch-size 12");
+        expect_near_end(train(2, out("2"), more + " --batch-size 6"), one, 20);
+        expect_near_end(train(3, out("3"), more + " --batch-size 2 --accumulate 2"), one, 20);
         // A checkpoint says nothing of the ranks that have made it.
         for (const char* name : {"2", "3"}) fs::remove_all(out(name) / "step-00000020");
-        expect_near_end(train(1, out("2"), more + " --batch 12"), one, 10);
-        expect_near_end(train(2, out("3"), more + " --batch 2 --accumulate 3"), one, 10);
+        expect_near_end(train(1, out("2"), more + " --batch-size 12"), one, 10);
+        expect_near_end(train(2, out("3"), more + " --batch-size 2 --accumulate 3"), one, 10);
     }
 }
 
@@ -137,10 +138,10 @@ TEST(GptTrainRanks, TwoAndThreeEqualOne) {
 TEST(GptTrainRanks, TwoEqualOneInBf16) {
     const TemporaryDirectory folder;
     const std::string more = "--steps 20 --dtype bf16 ";
-    const ProcessResult one = train(1, folder.path() / "1", more + "--batch 12");
-    const ProcessResult two = train(2, folder.path() / "2", more + "--batch 6");
+    const ProcessResult one = train(1, folder.path() / "1", more + "--batch-size 12");
+    const ProcessResult two = train(2, folder.path() / "2", more + "--batch-size 6");
     expect_near_end(two, one, 20, 5e-4);
-    const ProcessResult again = train(2, folder.path() / "again", more + "--batch 6");
+    const ProcessResult again = train(2, folder.path() / "again", more + "--batch-size 6");
     EXPECT_EQ(again.exit_code, 0) << again.err;
     expect_same_end(folder.path() / "2", folder.path() / "again", "step-00000020");
 }
@@ -155,9 +156,9 @@ TEST(GptTrainRanks, TensorParallelEqualsOne) {
         "--steps 10 --save-every 5 --sample-every 5 "
         "--sample-tokens 8 --hellaswag '",
         file.string(), "' ");
-    const std::string two = more + "--batch 4 --tensor-parallel 2",
-                      four = more + "--batch 1 --accumulate 2 --tensor-parallel 2",
-                      alone = more + "--batch 4";
+    const std::string two = more + "--batch-size 4 --tensor-parallel 2",
+                      four = more + "--batch-size 1 --accumulate 2 --tensor-parallel 2",
+                      alone = more + "--batch-size 4";
     const auto out = [&](const char* name) { return folder.path() / name; };
     const std::string exported = " --export-model '" + out("exported").string() + "'";
     const ProcessResult one = train(1, out("1"), alone);
@@ -191,9 +192,9 @@ TEST(GptTrainRanks, TensorParallelEqualsOne) {
 TEST(GptTrainRanks, TensorParallelEqualsOneInBf16) {
     const TemporaryDirectory folder;
     const std::string more = "--steps 20 --save-every 10 --dtype bf16 ",
-                      two = more + "--batch 2 --tensor-parallel 2";
+                      two = more + "--batch-size 2 --tensor-parallel 2";
     const fs::path out = folder.path() / "4", whole = folder.path() / "whole";
-    const ProcessResult one = train(1, folder.path() / "1", more + "--batch 4");
+    const ProcessResult one = train(1, folder.path() / "1", more + "--batch-size 4");
     expect_near_end(train(4, out, two), one, 20, 1e-3);
     fs::copy(out, whole, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     fs::remove_all(out / "step-00000020");
@@ -231,7 +232,7 @@ TEST(GptTrainRanks, TensorParallelDividesWhatItCuts) {
 
 TEST(GptTrainRanks, GoOnToTheSameBitsAfterOneIsKilled) {
     const TemporaryDirectory folder;
-    const std::string more = "--batch 4 --steps 1000 --save-every 20";
+    const std::string more = "--batch-size 4 --steps 1000 --save-every 20";
     const fs::path out = folder.path() / "run", whole = folder.path() / "whole";
     const ProcessResult all = train(2, whole, more);
     EXPECT_EQ(all.exit_code, 0) << all.err;
@@ -249,7 +250,7 @@ TEST(GptTrainRanks, GoOnToTheSameBitsAfterOneIsKilled) {
 
 TEST(GptTrainRanks, ASignalToOneSavesAndEndsAll) {
     const TemporaryDirectory folder;
-    const std::string more = "--batch 4 --steps 100000 --save-every 100000";
+    const std::string more = "--batch-size 4 --steps 100000 --save-every 100000";
     const ProcessResult ended = signalled(folder.path(), more, 1, "TERM");
     EXPECT_NE(ended.exit_code, 0);
     EXPECT_NE(ended.exit_code, 124) << "the ranks have not ended";
@@ -264,11 +265,12 @@ TEST(GptTrainRanks, ASignalToOneSavesAndEndsAll) {
 TEST(GptTrainRanks, ALossThatIsNoNumberIsSaidOnce) {
     const TemporaryDirectory folder;
     const ProcessResult result = run_shell(
-        mpirun(2) + concat("gpt-train --train '", data().string(),
-                           "/train.bin' --vocab-size 257 --layers 1 --width 16 --heads 2 --length "
-                           "16 --batch 2 --rate 10 --clip 0 --epsilon 1e-12 --weight-decay 10 "
-                           "--schedule constant --steps 400 --threads 1 --device cpu --out '",
-                           (folder.path() / "run").string(), "'"));
+        mpirun(2) +
+        concat("gpt-train --train '", data().string(),
+               "/train.bin' --vocab-size 257 --layers 1 --width 16 --heads 2 --sequence-length "
+               "16 --batch-size 2 --learning-rate 10 --clip 0 --epsilon 1e-12 --weight-decay 10 "
+               "--schedule constant --steps 400 --threads 1 --device cpu --output-dir '",
+               (folder.path() / "run").string(), "'"));
     EXPECT_EQ(result.exit_code, 1) << result.err;
     EXPECT_EQ(count_of(result.err, "expected a finite loss"), 1u) << result.err;
     EXPECT_EQ(checkpoints_of(folder.path() / "run").size(), 1u);
@@ -277,7 +279,7 @@ TEST(GptTrainRanks, ALossThatIsNoNumberIsSaidOnce) {
 TEST(GptTrainRanks, ErrorsNameTheRank) {
     const TemporaryDirectory folder;
     write_text(folder.path() / "model.safetensors", "weights");
-    const ProcessResult taken = train(2, folder.path(), "--batch 4 --steps 20");
+    const ProcessResult taken = train(2, folder.path(), "--batch-size 4 --steps 20");
     EXPECT_NE(taken.exit_code, 0);
     expect_has(taken.err, "gpt-train: rank 0: ");
     expect_has(taken.err, "found a model's model.safetensors");

@@ -140,6 +140,10 @@ TEST(GptTrain, ASignalAndAClosedPipeSaveFirst) {
                       "\" ] || cat <&3 > /dev/null; wait $trainer");
         EXPECT_EQ(ended.exit_code, 128 + (closed ? 13 : how[6] == 'H' ? 1 : 15)) << ended.err;
         ASSERT_EQ(checkpoints_of(out).size(), 1u);
+        const int step = std::stoi(checkpoints_of(out).front().substr(5));
+        const std::string saved =
+            "gpt-train: " + out.string() + ": checkpoint saved at step " + std::to_string(step);
+        EXPECT_EQ(ended.err.find(saved + "\n") == 0, !closed) << ended.err;
         const ProcessResult rest = train(out, {"--save-every", "1000"});
         EXPECT_EQ(rest.exit_code, 0) << rest.err;
         expect_same_end(whole().out, out);
@@ -170,7 +174,8 @@ TEST(GptTrain, AFileHasTheHeadingOnce) {
 
 TEST(GptTrain, TheMicroBatchChangesNoOrder) {
     const TemporaryDirectory folder;
-    const ProcessResult parts = train(folder.path() / "run", {"--batch", "2", "--accumulate", "2"});
+    const ProcessResult parts =
+        train(folder.path() / "run", {"--batch-size", "2", "--accumulate", "2"});
     EXPECT_EQ(parts.exit_code, 0) << parts.err;
     const std::vector<std::string> found = steps_of(parts.out), all = steps_of(whole().result.out);
     ASSERT_EQ(found.size(), all.size());
@@ -228,8 +233,8 @@ TEST(GptTrain, ARunGoesOnAsItWasBegunAlone) {
     const fs::path out = folder.path() / "run";
     fs::copy(whole().out, out, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     fs::remove_all(out / "step-00000020");
-    expect_fails(train(out, {"--rate", "1e-3"}), 1, "was begun with rate 0.003");
-    expect_fails(train(out, {"--dtype", "bf16"}), 1, "was begun with f32; found bf16. ");
+    expect_fails(train(out, {"--learning-rate", "1e-3"}), 1, "was begun with rate 0.003");
+    expect_fails(train(out, {"--dtype", "bf16"}), 1, "was begun with f32 (got bf16); ");
     expect_fails(train(out, {"--train", data() / "val.bin"}), 1, "train.bin:");
 }
 
@@ -246,7 +251,7 @@ TEST(GptTrain, AFolderIsOneRunsAlone) {
     fs::copy(whole().out, out, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     const ProcessResult both =
         run_shell("flock '" + (out / ".lock").string() + "' " + quoted(arguments_for(out)));
-    expect_fails(both, 1, "another gpt-train is at work");
+    expect_fails(both, 1, "another gpt-train is running");
     // Another shape than it was begun with.
     expect_fails(train(out, {"--width", "64"}), 1, "width 32");
     // Folders that are no checkpoints stay, and are not gone on from.
@@ -275,9 +280,9 @@ TEST(GptTrain, BadTokensAreNamed) {
     const std::string good = read_text(data() / "train.bin");
     const auto with = [&](const std::string& content) {
         write_text(bad, content);
-        return run_tool("gpt-train", {"--train", bad, "--out", folder.path() / "run",
+        return run_tool("gpt-train", {"--train", bad, "--output-dir", folder.path() / "run",
                                       "--vocab-size", "257", "--layers", "1", "--width", "8",
-                                      "--heads", "1", "--length", "16", "--steps", "1"});
+                                      "--heads", "1", "--sequence-length", "16", "--steps", "1"});
     };
     expect_fails(with("x" + good.substr(1)), 1, bad.string());
     expect_fails(with(good.substr(0, good.size() - 2)), 1, bad.string());
@@ -299,10 +304,10 @@ TEST(GptTrain, ALossThatIsNoNumberEndsTheRun) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";
     const ProcessResult result =
-        train(out, {"--rate", "10", "--clip", "0", "--warmup", "0", "--epsilon", "1e-12",
+        train(out, {"--learning-rate", "10", "--clip", "0", "--warmup", "0", "--epsilon", "1e-12",
                     "--weight-decay", "10", "--schedule", "constant", "--steps", "400",
                     "--save-every", "1"});
-    expect_fails(result, 1, "expected a finite loss");
+    expect_fails(result, 1, "the loss or the gradients are not finite");
     EXPECT_FALSE(checkpoints_of(out).empty());
 }
 
@@ -334,15 +339,17 @@ TEST(GptTrain, WrongCommandLines) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";
     expect_fails(run_tool("gpt-train", {}), 2, "--train");
-    expect_fails(run_tool("gpt-train", {"--train", "x", "--steps", "1"}), 2, "--out");
+    expect_fails(run_tool("gpt-train", {"--train", "x", "--steps", "1"}), 2,
+                 "--output-dir DIR is required");
     expect_fails(train(out, {"--steps", "0"}), 2, "--steps");
-    expect_fails(train(out, {"--size", "124M"}), 2, "exclude each other");
+    expect_fails(train(out, {"--size", "124M"}), 2, "--size contradicts --layers");
     expect_fails(train(out, {"--heads", "5"}), 2, "--heads");
     expect_fails(train(out, {"--model", "demo"}), 2, "--model");
     expect_fails(train(out, {"--warmup", "21"}), 2, "--warmup");
-    expect_fails(train(out, {"--context", "16"}), 2, "--length");
+    expect_fails(train(out, {"--context", "16"}), 2, "--sequence-length");
+    expect_fails(train(out, {"--size", "125M"}), 2, "did you mean '124M'");
     expect_fails(train(out, {"--schedule", "cosin"}), 2, "--schedule");
-    expect_fails(run_tool("gpt-train", {"--train", data() / "none.bin", "--out", out, "--model",
-                                        "demo", "--steps", "1"}),
+    expect_fails(run_tool("gpt-train", {"--train", data() / "none.bin", "--output-dir", out,
+                                        "--model", "demo", "--steps", "1"}),
                  1, "none.bin");
 }

@@ -1,0 +1,69 @@
+#include "gpt/generate_options.h"
+
+namespace hark::gpt {
+
+void GenerateToolOptions::flags(Flags& flags) {
+    flags.reject_arguments([](const std::string& first) {
+        return concat("takes no arguments (got '", first, "'); give the prompt with -p '", first,
+                      "'");
+    });
+    flags.section("Model");
+    flags.add_name("model,m", model, "MODEL name, folder or file of a GPT-2 model")
+        .essential()
+        .variable("HARK_GPT_MODEL")
+        .completes(Completes::model)
+        .details(
+            "`demo`, another installed name, a Hugging Face folder, a GGUF file or llm.c's "
+            ".bin file. A path begins with / or ./");
+    flags.add_name("tokenizer", tokenizer, "PATH tokenizer, for a model that carries none")
+        .own_variable()
+        .completes(Completes::file)
+        .details(
+            "A tiktoken rank file, llm.c's tokenizer.bin, a tokenizer.json or its folder, or "
+            "a GGUF file.");
+    flags.section("Input and output");
+    flags.add("prompt,p", prompt, "TEXT prompt; {} in it is replaced by stdin")
+        .essential()
+        .details("Without {} it is the whole prompt, and stdin is not read.");
+    flags.add("input-format", input_format, {"text", "lines", "jsonl"}, "FORM format of stdin")
+        .essential()
+        .own_variable()
+        .details(
+            "text: all of stdin is one prompt; lines: one per line; jsonl: an object with "
+            "`prompt` or `text` per line.");
+    flags.add("format,f", format, {"text", "jsonl"}, "FORM format of the answers")
+        .essential()
+        .own_variable()
+        .details("The default is jsonl for jsonl input, else text.");
+    flags.add_switch("echo", echo, "write the prompt before its answer");
+    flags.add_switch("logprobs", logprobs, "jsonl: each token's log probability")
+        .details("Under the model itself, before any filter of the sampler.");
+    generate.flags(flags);
+    compute.flags(flags);
+}
+
+PromptFormat GenerateToolOptions::prompt_format() const {
+    return input_format == "jsonl"   ? PromptFormat::jsonl
+           : input_format == "lines" ? PromptFormat::lines
+                                     : PromptFormat::whole;
+}
+
+AnswerOptions GenerateToolOptions::answers() const {
+    return {.jsonl = writes_jsonl(),
+            .one_line = input_format != "text",
+            .echo = echo,
+            .logprobs = logprobs};
+}
+
+void GenerateToolOptions::check() const {
+    generate.check();
+    require_usage(!logprobs || writes_jsonl(), "--logprobs needs --format jsonl");
+    require_usage(!echo || !writes_jsonl(),
+                  "--echo is for --format text: jsonl has the prompt already");
+    if (!prompt_is_whole())
+        return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");
+    require_usage(input_format == "text", "--prompt: no {} for the input of --input-format ",
+                  input_format, " (got '", prompt, "')");
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,290 @@
+#include "gpt/train_run.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "core/ending_signal.h"
+#include "gpt/llmc_file.h"
+#include "gpt/model_folder.h"
+#include "gpt/samples.h"
+#include "gpt/train_memory.h"
+#include "kernels/gpu_limits.h"
+#include "kernels/transfer.h"
+
+namespace hark::gpt {
+
+TrainRun::TrainRun(const TrainOptions& options, Console& console, std::unique_ptr<Links> links)
+    : options_(options),
+      console_(console),
+      progress_(console),
+      out_(STDOUT_FILENO, "stdout"),
+      ctx_(context_of(options, console, links.get())),
+      grid_(ctx_, std::move(links), options.tensor_parallel),
+      ranks_(grid_.all()),
+      matrices_(options.matrices(ctx_.device)),
+      folder_(options.output_dir),
+      start_(start_of(options, folder_)) {
+    options_.ranks = grid_.data().size();
+    if (options_.length == 0) options_.length = start_.config.n_positions;
+    if (options_.is_synthetic() && !start_.bpe && options_.sample_every > 0) {
+        console_.warning("no samples are written: synthetic tokens have no tokenizer");
+        options_.sample_every = 0;
+    }
+    check_model();
+    open_data();
+}
+
+void TrainRun::check_model() const {
+    const Config& config = start_.config;
+    const int64_t parts = options_.tensor_parallel;
+    require(options_.length <= config.n_positions,
+            "--sequence-length: expected at most the model's context of ", config.n_positions,
+            ", got ", options_.length);
+    require(config.n_head % parts == 0 && config.n_inner % parts == 0,
+            "--tensor-parallel: expected a divisor of the model's ", config.n_head,
+            " heads and of its MLP's ", config.n_inner, " channels, got ", parts);
+    check_head(ctx_, channels_per_head(), kMostTrainedHead);
+    require(!options_.mask_documents || start_.end_of_text,
+            "--mask-documents: the tokenizer has no <|endoftext|> between documents");
+    require(options_.sample_every == 0 || start_.bpe,
+            "--sample-every: the run has no tokenizer to write text with; give --tokenizer");
+    if (!options_.export_llmc.empty()) {
+        check_llmc(config, options_.export_llmc);
+        check_target(options_.export_llmc, false);
+    }
+    if (!options_.export_model.empty()) check_target(options_.export_model, true);
+}
+
+void TrainRun::open_data() {
+    const int64_t n_vocab = start_.config.n_vocab;
+    const auto seed = static_cast<uint64_t>(options_.seed);
+    train_.emplace(options_.train, options_.length, n_vocab, TokenWindows::Options{.seed = seed});
+    if (!options_.val.empty())
+        val_.emplace(options_.val, options_.length, n_vocab,
+                     TokenWindows::Options{
+                         .advice = "with smaller --val-block and --val-every gpt-tokenize holds "
+                                   "more out",
+                         .seed = seed,
+                         .part = 1});
+    if (options_.hellaswag.empty()) return;
+    hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
+                       start_.config.n_positions);
+}
+
+void TrainRun::operator()() {
+    if (options_.dry_run) return print_plan();
+    begin();
+    if (!train()) return;
+    if (saved_ != state_.step) save();
+    if (state_.step == options_.steps) export_whole();
+    ranks_.finish();
+    if (stop_signal_ != 0) end_by_signal();
+}
+
+void TrainRun::print_plan() {
+    write(describe_run(start_.config, options_, matrices_,
+                       train_memory(ctx_, grid_, start_.config, options_, matrices_),
+                       train_->tokens()));
+    ranks_.finish();
+}
+
+void TrainRun::begin() {
+    const auto questions = hellaswag_ ? std::ssize(hellaswag_->examples()) : 0;
+    if (hellaswag_) hellaswag_->keep_share(grid_.data().rank(), grid_.data().size());
+    if (ranks_.first()) folder_.claim();
+    trainer_.emplace(ctx_, grid_, start_.config, options_, matrices_, *train_,
+                     options_.mask_documents ? *start_.end_of_text : -1);
+    state_ = {0, options_.identity(matrices_), train_->description(), {}};
+    if (folder_.newest()) {
+        state_ = folder_.load(*trainer_, state_);
+        trainer_->outliers() = state_.outliers;
+        saved_ = state_.step;
+        if (state_.step == options_.steps)
+            console_.warning(concat(options_.output_dir, ": this run is complete (step ",
+                                    state_.step, "); to continue, start a new run with --model ",
+                                    options_.output_dir, "/ and another --output-dir"));
+    } else {
+        if (ranks_.first()) folder_.describe(start_.config, start_.directory);
+        trainer_->fill(Values::parameters, [&](Tensor all) {
+            begin_parameters(options_, start_, trainer_->layout(), all);
+        });
+    }
+    trainer_->parameters_are_of(state_.step);
+    expect_agreement(
+        ranks_, concat("step ", state_.step, ", ", state_.identity, ", ", state_.data, ", ",
+                       options_.schedule_of_ranks(), ", ", val_ ? val_->description() : "nothing",
+                       " held out, ", questions, " questions"));
+    resume_samples();
+    if (ranks_.first() && !options_.tensorboard.empty() && state_.step < options_.steps)
+        events_.emplace(options_.tensorboard, state_.step + 1);
+}
+
+// Returns false if the first rank reports an error of all.
+bool TrainRun::train() {
+    const double limit = ranks_.size() * measured_limit(ctx_, matrices_);
+    if (state_.step < options_.steps && needs_heading(STDOUT_FILENO, state_.step == 0))
+        write(Metrics::kHeading);
+    try {
+        while (state_.step < options_.steps && !stopping()) {
+            advance(limit);
+            const bool due =
+                state_.step == options_.steps || state_.step % options_.save_every == 0;
+            if (due && saved_ != state_.step) save();
+        }
+    } catch (const Error& error) {  // the last step's parameters are good
+        if (!ranks_.alone() && dynamic_cast<const Diverged*>(&error) == nullptr)
+            throw;  // the other ranks do not save
+        if (state_.step > 0 && saved_ != state_.step) save();
+        ranks_.finish();
+        if (!ranks_.first()) return false;
+        throw;
+    }
+    return true;
+}
+
+// Whether a rank has received a signal that ends a run; all ranks agree.
+bool TrainRun::stopping() {
+    const sigset_t signals = ending_signals();
+    const timespec at_once = {};
+    if (signal_ == 0) signal_ = std::max(0, ::sigtimedwait(&signals, nullptr, &at_once));
+    constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    double seen[std::size(kSignals)];
+    for (size_t i = 0; i < std::size(seen); ++i) seen[i] = signal_ == kSignals[i];
+    ranks_.sum(seen);
+    for (size_t i = 0; i < std::size(seen); ++i)
+        if (seen[i] > 0) stop_signal_ = kSignals[i];
+    return stop_signal_ != 0;
+}
+
+// Ends the process as the signal would have ended it.
+void TrainRun::end_by_signal() {
+    if (ranks_.first() && stop_signal_ != SIGPIPE)
+        progress_.above([&] {
+            console_.warning(concat(options_.output_dir, ": checkpoint saved at step ", saved_));
+        });
+    const sigset_t signals = ending_signals();
+    const timespec at_once = {};
+    while (::sigtimedwait(&signals, nullptr, &at_once) > 0) continue;  // several may have been sent
+    std::signal(stop_signal_, SIG_DFL);
+    ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    std::raise(stop_signal_);
+}
+
+// One step and its reports.
+void TrainRun::advance(double limit) {
+    const Clock::time_point begin = Clock::now();
+    Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1)};
+    ++state_.step;
+    if (metrics.result.skipped)
+        console_.warning(concat("step ", state_.step, " is skipped as an outlier (loss ",
+                                metrics.result.loss, ", norm ", metrics.result.norm, ")"));
+    const auto tokens = static_cast<double>(options_.sequences_per_step() * options_.length);
+    metrics.ms = milliseconds_since(begin);
+    metrics.tokens_per_second = 1e3 * tokens / metrics.ms;
+    metrics.fraction = 1e3 * trainer_->flops_per_step() / metrics.ms / limit;
+    if (stopping())
+        save();  // before the line: its reader may have ended
+    else
+        judge(metrics);
+    ProgressReport report;
+    report.done = static_cast<double>(state_.step);
+    report.total = static_cast<double>(options_.steps);
+    report.note = metrics.progress();
+    if (ranks_.first()) progress_.show(report);
+    if (events_) events_->add(metrics.step, metrics.scalars());
+    write(metrics.line());
+    if (options_.sample_every > 0 && state_.step % options_.sample_every == 0) sample();
+}
+
+// Validation and questions, if they are due.
+void TrainRun::judge(Metrics& metrics) {
+    if (state_.step != options_.steps &&
+        (options_.val_every == 0 || state_.step % options_.val_every != 0))
+        return;
+    if (val_) metrics.val_loss = trainer_->validate(*val_, options_.val_tokens);
+    if (!hellaswag_) return;
+    const auto losses = hellaswag_->losses(ctx_, grid_.tensor(), start_.config, trainer_->weights(),
+                                           options_.batch * options_.length);
+    double counts[] = {static_cast<double>(hellaswag_->right(losses)),
+                       static_cast<double>(losses.size())};
+    grid_.data().sum(counts);
+    metrics.hellaswag = counts[0] / counts[1];
+}
+
+void TrainRun::save() {
+    state_.outliers = trainer_->outliers();
+    const auto whole = [&](Values values) { return trainer_->whole(values); };
+    if (ranks_.first()) {
+        folder_.save(ctx_, trainer_->layout(), state_, whole, options_.keep);
+    } else {
+        for (const Values values : {Values::parameters, Values::m, Values::v}) {
+            const Scratch scratch(ctx_);
+            whole(values);
+        }
+    }
+    ranks_.barrier();
+    saved_ = state_.step;
+}
+
+void TrainRun::export_whole() {
+    if (options_.export_llmc.empty() && options_.export_model.empty()) return;
+    const Scratch scratch(ctx_);
+    const Tensor parameters = trainer_->whole(Values::parameters);
+    if (!ranks_.first()) return;
+    const ParameterLayout& layout = trainer_->layout();
+    const Dtype dtype = options_.export_type == "f32"   ? Dtype::f32
+                        : options_.export_type == "f16" ? Dtype::f16
+                                                        : Dtype::bf16;
+    if (!options_.export_llmc.empty())
+        write_llmc(options_.export_llmc, start_.config, layout, parameters, dtype);
+    if (!options_.export_model.empty())
+        export_model(options_.export_model, start_.config, start_.directory, layout, parameters,
+                     dtype);
+}
+
+// Steps after the checkpoint are repeated, and write their samples again.
+void TrainRun::resume_samples() {
+    double missing[] = {0};
+    if (ranks_.first()) {
+        const int64_t last = cut_samples(samples_file(), state_.step);
+        // The run may have ended between this checkpoint and its sample.
+        missing[0] = state_.step > 0 && options_.sample_every > 0 &&
+                     state_.step % options_.sample_every == 0 && last != state_.step;
+    }
+    ranks_.sum(missing);
+    if (missing[0] > 0) sample();
+}
+
+void TrainRun::sample() {
+    const Scratch scratch(ctx_);
+    const Tensor parameters = trainer_->whole(Values::parameters);
+    if (!ranks_.first()) return;
+    GenerateOptions generate;
+    generate.max_tokens = options_.sample_tokens;
+    generate.seed = options_.seed;
+    // A model that is cut may not fit on one GPU, nor its heads into the attention of generation.
+    Context cpu = make_cpu_context(ctx_.threads);
+    Context& ctx = grid_.tensor().alone() && channels_per_head() <= kMostHeadChannels ? ctx_ : cpu;
+    const std::string text =
+        sample_text(ctx, start_.config, trainer_->layout(), parameters, *start_.bpe, generate,
+                    options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
+                    static_cast<uint64_t>(state_.step));
+    append_sample(samples_file(), state_.step, text);
+}
+
+void TrainRun::write(const std::string& line) {
+    if (!ranks_.first() || signal_ == SIGPIPE) return;
+    try {
+        out_.write(line);
+        out_.flush();
+    } catch (const Error&) {
+        pollfd closed = {STDOUT_FILENO, POLLOUT, 0};
+        if (::poll(&closed, 1, 0) != 1 || (closed.revents & POLLERR) == 0) throw;
+        signal_ = SIGPIPE;  // stdout has no reader any more
+    }
+}
+
+}  // namespace hark::gpt

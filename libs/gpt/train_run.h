@@ -1,0 +1,71 @@
+// A training run: its steps, and what is written on the way.
+//
+//   token files -> TokenWindows -> TrainingOrder -> Trainer -> RunFolder
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/io.h"
+#include "core/progress.h"
+#include "gpt/event_file.h"
+#include "gpt/hellaswag.h"
+#include "gpt/train_metrics.h"
+#include "gpt/train_ranks.h"
+#include "gpt/train_start.h"
+
+namespace hark::gpt {
+
+// Signals that end a run with a checkpoint are held back, and looked for between steps: a handler
+// would run on a stack that oneDNN's code may be using below its end. Call hold_ending_signals()
+// first.
+class TrainRun {
+  public:
+    // `links` to the ranks that train with this one; none if it is alone. Opens all files.
+    TrainRun(const TrainOptions& options, Console& console, std::unique_ptr<Links> links);
+
+    // Trains, or with --dry-run writes describe_run() to stdout. A run that a signal ended saves a
+    // checkpoint, then raises the signal.
+    void operator()();
+
+  private:
+    void check_model() const;
+    void open_data();
+    void print_plan();
+    void begin();  // claims the folder, and resumes or starts
+    bool train();
+    bool stopping();
+    void advance(double limit);
+    void judge(Metrics& metrics);
+    void save();
+    void export_whole();
+    void resume_samples();
+    void sample();
+    void write(const std::string& line);
+    void end_by_signal();
+
+    int64_t channels_per_head() const { return start_.config.n_embd / start_.config.n_head; }
+    std::filesystem::path samples_file() const { return folder_.path() / "samples.txt"; }
+
+    TrainOptions options_;
+    Console& console_;
+    Progress progress_;
+    ByteWriter out_;
+    Context ctx_;
+    Grid grid_;
+    Ranks& ranks_;  // all of them
+    Dtype matrices_;
+    RunFolder folder_;
+    Start start_;
+    std::optional<TokenWindows> train_, val_;
+    std::optional<HellaSwag> hellaswag_;
+    std::optional<Trainer> trainer_;
+    std::optional<EventFile> events_;
+    RunState state_;
+    int64_t saved_ = -1;   // step of the last checkpoint
+    int signal_ = 0;       // that this process has received
+    int stop_signal_ = 0;  // that ends the run
+};
+
+}  // namespace hark::gpt

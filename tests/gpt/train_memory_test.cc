@@ -1,0 +1,71 @@
+// --dry-run's memory, compared with what a step takes.
+#include "gpt/train_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "gpt/trainer.h"
+#include "support/ops.h"
+
+using namespace hark;
+
+namespace {
+
+// Large tensors: the arena's blocks have 4 MiB at least, which a small model does not fill.
+gpt::TrainOptions options_of(const std::string& recompute) {
+    gpt::TrainOptions options;
+    options.batch = 4;
+    options.length = 512;
+    options.steps = 1;
+    options.recompute = recompute;
+    return options;
+}
+
+gpt::Config config_of() {
+    gpt::Config config;
+    config.n_vocab = 500;
+    config.n_positions = 512;
+    config.n_embd = 512;
+    config.n_head = 8;
+    config.n_layer = 2;
+    config.n_inner = 2048;
+    return config;
+}
+
+class TrainMemoryOf : public testing::TestWithParam<test::DeviceCase> {
+  protected:
+    void SetUp() override {
+        if (!device_) GTEST_SKIP() << device_.why_not();
+    }
+    test::TestDevice device_{GetParam()};
+};
+
+}  // namespace
+
+TEST_P(TrainMemoryOf, IsWithinFivePercentOfTheArenas) {
+    const gpt::Config config = config_of();
+    const Dtype matrices = GetParam().activations;
+    for (const char* recompute : {"none", "norms"}) {
+        test::TestDevice device(GetParam());  // whose arena is empty
+        Context& ctx = device.ctx();
+        gpt::Grid grid(ctx, nullptr, 1);
+        const gpt::TrainOptions options = options_of(recompute);
+        const gpt::TokenWindows windows({"synthetic"}, options.length, config.n_vocab);
+        gpt::Trainer trainer(ctx, grid, config, options, matrices, windows, -1);
+        const gpt::ParameterLayout layout(config);
+        trainer.fill(gpt::Values::parameters, [&](Tensor all) { layout.initialize(all, 1); });
+        trainer.parameters_are_of(0);
+        trainer.step(1);
+        const auto taken = static_cast<double>(trainer.memory_bytes());
+        const gpt::TrainMemory planned = gpt::train_memory(ctx, grid, config, options, matrices);
+        const auto used = static_cast<double>(trainer.activation_peak());
+        EXPECT_NEAR(static_cast<double>(planned.activations), used, 0.05 * used) << recompute;
+        EXPECT_NEAR(static_cast<double>(planned.total()), taken, 0.05 * taken)
+            << recompute << ": weights " << planned.weights << ", gradients " << planned.gradients
+            << ", moments " << planned.moments << ", activations " << planned.activations;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, TrainMemoryOf,
+                         testing::Values(test::kCpuCase, test::kCpuBf16Case, test::kCudaF32Case,
+                                         test::kCudaBf16Case),
+                         test::name_of_case);
