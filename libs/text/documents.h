@@ -15,7 +15,7 @@
 namespace hark {
 
 struct DocumentOptions {
-    bool split = false;           // <|endoftext|>, written out, is between documents
+    bool split = false;           // <|endoftext|>, written out, separates documents
     std::string format = "text";  // or jsonl: each line is an object with a string named `key`
     std::string key = "text";
 
@@ -25,7 +25,7 @@ struct DocumentOptions {
     bool jsonl() const { return format == "jsonl"; }
 };
 
-// Between documents in text, read and written.
+// The separator of documents in text that is read and written.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 // A piece of the input.
@@ -53,7 +53,7 @@ void read_json_lines(TextBlock& block, const std::string& key, std::vector<std::
 // Reads one input block by block. Empty documents are left out.
 class DocumentReader {
   public:
-    // Where a text that goes on may be cut, at the latest; 0: nowhere. A block grows beyond
+    // The last place where a text that continues may be cut; 0: nowhere. A block grows beyond
     // `block_bytes` until there is such a place, or a line of JSON has ended.
     using LastCut = std::function<size_t(std::string_view)>;
     DocumentReader(ByteReader& in, const DocumentOptions& options, LastCut last_cut,
@@ -80,10 +80,10 @@ class DocumentReader {
     const DocumentOptions& options_;
     LastCut last_cut_;
     size_t block_bytes_;
-    std::string held_;          // read and not yet given out
+    std::string held_;          // read and not yet returned
     bool ended_ = false;        // the input
     bool empty_ = true;         // the input, so far
-    bool in_document_ = false;  // its beginning was given out, its end was not
+    bool in_document_ = false;  // its beginning was returned, its end was not
     size_t line_ = 1;
 };
 
