@@ -65,7 +65,7 @@ parse() {
                 case "$flag" in
                     --output-dir) [ -n "$value" ] || wrong "$flag: expected a folder"; output="$value" ;;
                     --format) formats="$value" ;;
-                    --summary | --live) wrong "$flag: not an option of this command" ;;
+                    --summary | --live | --output-name) wrong "$flag: not an option of this command" ;;
                     *) pass_flag ;;
                 esac
                 ;;

@@ -4,12 +4,13 @@
 declare -A flag_owner=() # of a flag, --model or -m: the tool that has it
 declare -A flag_value=() # whether it takes a value: yes, or not set
 declare -A flag_name=()  # its long name: --model
+declare -A flag_choices=() # the values that it takes, with commas; -: not a list
 
 # learn_flags TOOL...: reads the flags of the tools. A flag that several have is the first tool's.
 learn_flags() {
-    local tool name letter metavar is_switch rest word
+    local tool name letter metavar is_switch completes choices help word
     for tool in "$@"; do
-        while IFS=$'\t' read -r name letter metavar is_switch rest; do
+        while IFS=$'\t' read -r name letter metavar is_switch completes choices help; do
             word="--no-$name"
             [ "$is_switch" = - ] || [ -n "${flag_owner[$word]:-}" ] ||
                 flag_owner[$word]="$tool" flag_name[$word]="$word"
@@ -17,6 +18,7 @@ learn_flags() {
                 [ "$word" != - ] && [ -z "${flag_owner[$word]:-}" ] || continue
                 flag_owner[$word]="$tool" flag_name[$word]="--$name"
                 [ "$metavar" = - ] || flag_value[$word]=yes
+                flag_choices[$word]="$choices"
             done
         done < <("$tool" --help-as table < /dev/null)
     done

@@ -44,24 +44,30 @@ find_recordings() {
 }
 
 endings=()           # of the transcripts: srt, txt
+longest_ending=0     # in characters
 recordings=()        # all that were asked for, each once
 declare -A target=() # of a recording: the path of its transcripts without their ending
 
 # set_endings FORMAT,...: sets `endings` to what the files of these formats end in.
 set_endings() {
-    local format
+    local format known="${flag_choices[--format]}"
+    local formats="${1//,/ }"
+    [ "$1" != all ] || formats="${known//,/ }"
     endings=()
-    for format in ${1//,/ }; do
+    for format in $formats; do
+        [[ ",$known," == *",$format,"* ]] ||
+            wrong "--format: unknown format '$format' (expected one of ${known//,/, })"
         case "$format" in
+            all) ;;
             text) endings+=(txt) ;;
-            srt | vtt | ass | lrc | tsv | csv | md | json | jsonl) endings+=("$format") ;;
             audacity) endings+=(audacity.txt) ;;
-            all) set_endings text,srt,vtt,ass,lrc,tsv,csv,audacity,md,json,jsonl && return ;;
-            *) wrong "--format: unknown format '$format'" \
-                "(expected text, srt, vtt, ass, lrc, tsv, csv, audacity, md, json, jsonl or all)" ;;
+            *) endings+=("$format") ;;
         esac
     done
     [ ${#endings[@]} -gt 0 ] || wrong "--format: expected at least one format"
+    for format in "${endings[@]}"; do
+        [ ${#format} -le "$longest_ending" ] || longest_ending=${#format}
+    done
 }
 
 # add_recordings OUTPUT INPUT...: the recordings of files and folders. Their transcripts are within
@@ -107,12 +113,22 @@ name_transcripts() {
         [ "${users[$stem]}" -gt 1 ] || {
             [ "$stem" != "${target[$path]}" ] && [ -n "${whole[$stem]:-}" ]
         } || target[$path]="$stem"
+        shorten_target "$path"
         for file in "${endings[@]}"; do
             file="${target[$path]}.$file"
             [ -z "${owner[$file]:-}" ] || die "$path: would write $file, as would ${owner[$file]}"
             owner[$file]="$path"
         done
     done
+}
+
+# shorten_target RECORDING: the names of its files fit a file system, in 255 bytes.
+shorten_target() {
+    local name="${target[$1]##*/}" folder room=$((255 - longest_ending - 1))
+    [ $((4 * ${#name})) -gt "$room" ] || return 0 # a character has four bytes at most
+    folder="${target[$1]%"$name"}"
+    while [ "$(printf '%s' "$name" | wc -c)" -gt "$room" ]; do name="${name%?}"; done
+    target[$1]="$folder$name"
 }
 
 # set_stem PATH: sets `stem` to the path without its ending. A name that begins with its only dot

@@ -46,7 +46,7 @@ parse() {
                 case "$flag" in
                     --format) format="$value" ;;
                     --output-dir) output="$value" ;;
-                    --summary | --live) wrong "$flag: not an option of this command" ;;
+                    --summary | --live | --output-name) wrong "$flag: not an option of this command" ;;
                     --quiet) quiet=(--quiet) ;;
                     *) pass_flag ;;
                 esac
@@ -70,7 +70,7 @@ writes_files() {
 transcribe_to_stdout() {
     local options=()
     [ -z "$format" ] || options=(--format "$format")
-    [ ${#inputs[@]} -eq 1 ] || [[ "$format" =~ ^(|text|json|jsonl)$ ]] || wrong "--format $format:" \
+    [ ${#inputs[@]} -eq 1 ] || [[ "$format" =~ ^(|text|md|json|jsonl)$ ]] || wrong "--format $format:" \
         "standard output holds one recording, got ${#inputs[@]}; give --output-dir DIR"
     check_pipe "${options[@]}" || return
     [ -z "$show_pipe" ] || { pipe_of "${options[@]}"; return; }
@@ -79,10 +79,9 @@ transcribe_to_stdout() {
 
 # publish RECORDING: its transcripts get their names.
 publish() {
-    local file stem
-    set_stem "${1##*/}"
-    for file in "$work/out"/* "$work/out"/.[!.]*; do
-        [ ! -e "$file" ] || mv -fT "$file" "${target[$1]}${file#"$work/out/$stem"}" || return 1
+    local file
+    for file in "$work/out"/t.*; do
+        mv -fT "$file" "${target[$1]}${file#"$work/out/t"}" || return 1
     done
 }
 
@@ -94,7 +93,7 @@ transcribe_one() {
     mkdir -p "$folder" || return 1
     work="$(mktemp -d "$folder/.hark.XXXXXX")" || return 1
     inputs=("$1")
-    run_pipe --format "$format" --output-dir "$work/out" && publish "$1" || return 1
+    run_pipe --format "$format" --output-dir "$work/out" --output-name t && publish "$1" || return 1
     seconds="$(awk -F '\t' 'NR == 2 { print $4 }' "$work/summary")"
     [ ${#quiet[@]} -gt 0 ] || say "$2 of ${#recordings[@]}: $1 -> ${target[$1]##*/}.$(
         IFS=,
@@ -132,12 +131,14 @@ transcribe_to_files() {
 
 # show_files RECORDING: the pipe that writes its files.
 show_files() {
-    local stem="${target[$1]}" folder=.
-    [[ "$stem" != */* ]] || folder="${stem%/*}"
-    if [[ "$format" != *,* ]]; then
-        printf '%s > %s\n' "$(pipe_of --format "$format")" "$(quoted "$stem.${endings[0]}")"
+    local name="${target[$1]}" folder=. stem template=()
+    [[ "$name" != */* ]] || folder="${name%/*}"
+    set_stem "$1"
+    [ "${name##*/}" = "${stem##*/}" ] || template=(--output-name '{name}')
+    if [ ${#endings[@]} -eq 1 ]; then
+        printf '%s > %s\n' "$(pipe_of --format "$format")" "$(quoted "$name.${endings[0]}")"
     else
-        pipe_of --format "$format" --output-dir "$folder"
+        pipe_of --format "$format" --output-dir "$folder" "${template[@]}"
     fi
 }
 

@@ -1,5 +1,6 @@
 #include "core/help_forms.h"
 
+#include <regex>
 #include <sstream>
 
 #include "core/error.h"
@@ -23,13 +24,21 @@ std::string completion_of(const FlagInfo& flag) {
     return "-";
 }
 
-std::string table_line(const FlagInfo& flag, const std::string& completes) {
-    const auto field = [](const std::string& text) { return (text.empty() ? "-" : text) + "\t"; };
+// The values that a flag takes, with commas. A list's help may be nothing but its values.
+std::string choices_of(const FlagInfo& flag) {
     std::string choices;
     for (const std::string& choice : flag.choices) choices += (choices.empty() ? "" : ",") + choice;
+    static const std::regex values("[a-z0-9]+(, [a-z0-9]+)+");
+    if (choices.empty() && flag.metavar.ends_with(",...") && std::regex_match(flag.help, values))
+        choices = std::regex_replace(flag.help, std::regex(", "), ",");
+    return choices;
+}
+
+std::string table_line(const FlagInfo& flag, const std::string& completes) {
+    const auto field = [](const std::string& text) { return (text.empty() ? "-" : text) + "\t"; };
     return field(flag.name) + field(flag.letter ? std::string(1, flag.letter) : "") +
            field(flag.metavar) + field(flag.is_switch ? "switch" : "") + field(completes) +
-           field(choices) +
+           field(choices_of(flag)) +
            (flag.help.empty() ? "-" : flag.help) + "\n";
 }
 
