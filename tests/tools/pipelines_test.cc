@@ -107,6 +107,46 @@ TEST(TranscribeScript, WhatIsWrongForAllEndsItAtOnce) {
     EXPECT_EQ(transcribe(folder.path() / "none").exit_code, 1);
 }
 
+TEST(TranscribeScript, WritesEveryFormat) {
+    Folder folder;
+    folder.copy("sea.wav", "sea.wav");
+    const ProcessResult result = transcribe(folder.path(), "--model demo --format all");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(folder.names(),
+              (std::set<std::string>{"sea.wav", "sea.txt", "sea.srt", "sea.vtt", "sea.ass",
+                                     "sea.lrc", "sea.tsv", "sea.csv", "sea.audacity.txt", "sea.md",
+                                     "sea.json", "sea.jsonl"}));
+    expect_contains(transcribe(folder.path(), "--model demo --format all").err, "1 already there");
+}
+
+// A name of 255 bytes leaves no room for another ending.
+TEST(TranscribeScript, NamesAreCutWhereTheyHaveNoRoomForTheEnding) {
+    Folder folder;
+    std::string name;
+    while (name.size() + 2 <= 251) name += "\u00e9";
+    folder.copy("sea.wav", "in/" + name + ".wav");
+    const std::string in = "'" + (folder.path() / "in").string() + "'";
+    ProcessResult result = transcribe(folder.path() / "in", "--model demo --format audacity,srt");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::set<std::string> names = folder.names();
+    for (const std::string& one : names) EXPECT_LE(one.size(), 3u + 255u);
+    EXPECT_EQ(names.size(), 3u);
+    const std::string out = "'" + (folder.path() / "out").string() + "'";
+    result = script("batch.sh", in + " --model demo --format audacity,srt --output-dir " + out);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    expect_contains(result.err, "1 transcribed, 0 already there, 0 failed");
+}
+
+TEST(TranscribeScript, ShownPipesGiveNamesThatCollideTheirEnding) {
+    Folder folder;
+    folder.copy("sea.wav", "a.wav");
+    folder.copy("room.m4a", "a.m4a");
+    const ProcessResult pipes = transcribe(folder.path(), "--model demo --show-pipe");
+    EXPECT_EQ(run_shell(pipes.out).exit_code, 0) << pipes.out;
+    EXPECT_EQ(folder.names(), (std::set<std::string>{"a.m4a", "a.m4a.srt", "a.m4a.txt", "a.wav",
+                                                     "a.wav.srt", "a.wav.txt"}));
+}
+
 TEST(Scripts, ShowTheirHelp) {
     for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
                                    "transcribe", "demo", "verify-official"}) {

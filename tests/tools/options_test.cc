@@ -1,0 +1,108 @@
+// What the command lines of all tools have in common: one meaning of each option, help that fits a
+// screen, and docs/cli.md, which is made from them.
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "tools/pipelines.h"
+
+namespace hark::test {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+std::vector<std::string> commands_of(const std::string& tool) {
+    std::vector<std::string> names;
+    for (const std::string& line : lines_of(run_shell(tool + " --help-as commands").out))
+        names.push_back(line.substr(0, line.find('\t')));
+    return names;
+}
+
+// Each tool and each command, as it is typed.
+std::vector<std::string> all_tools() {
+    std::vector<std::string> all = {"audio-decode",       "vad",          "mel",
+                                    "whisper-transcribe", "whisper-eval", "gpt-generate",
+                                    "gpt-tokenize",       "gpt-train"};
+    for (const std::string& command : commands_of("hark-model"))
+        all.push_back("hark-model " + command);
+    for (const std::string& command : commands_of("hark")) {
+        if (command == "model" || command == "help") continue;
+        if (command != "plot") all.push_back("hark " + command);
+    }
+    for (const std::string& command : commands_of("hark plot"))
+        all.push_back("hark plot " + command);
+    return all;
+}
+
+TEST(Options, HelpFitsOneScreen) {
+    std::vector<std::string> all = all_tools();
+    all.insert(all.end(), {"hark", "hark-model", "hark plot"});
+    for (const std::string& tool : all) {
+        const ProcessResult help = run_shell(tool + " --help");
+        EXPECT_EQ(help.exit_code, 0) << tool << help.err;
+        EXPECT_EQ(help.err, "") << tool;
+        const std::vector<std::string> lines = lines_of(help.out);
+        EXPECT_LE(lines.size(), 45u) << tool;
+        for (const std::string& line : lines) EXPECT_LE(line.size(), 79u) << tool << ": " << line;
+        EXPECT_EQ(lines[0].rfind("Usage: " + tool + " ", 0), 0u) << lines[0];
+        EXPECT_NE(std::find(lines.begin(), lines.end(), "Examples:"), lines.end()) << help.out;
+        EXPECT_GE(std::count_if(lines.begin(), lines.end(),
+                                [](const std::string& line) {
+                                    return !line.empty() && line[0] != ' ' && line.back() == ':';
+                                }),
+                  2)
+            << help.out;
+        if (tool.rfind("hark ", 0) == 0) continue;
+        for (const std::string& line : lines_of(run_shell(tool + " --help-all").out))
+            EXPECT_LE(line.size(), 79u) << tool << ": " << line;
+    }
+}
+
+// Options whose help or value differs between tools, since what they are about does.
+const std::set<std::string> kOwnWords = {};
+
+TEST(Options, HaveOneMeaning) {
+    std::map<std::string, std::map<std::string, std::set<std::string>>> meanings;  // by name, form
+    std::map<std::string, std::string> letters;  // of a name, with it
+    for (const std::string& tool : all_tools()) {
+        const std::vector<std::string> lines = lines_of(run_shell(tool + " --help-as table").out);
+        EXPECT_FALSE(lines.empty()) << tool;
+        for (const std::string& line : lines) {
+            std::vector<std::string> field;
+            std::istringstream in(line);
+            for (std::string part; std::getline(in, part, '\t');) field.push_back(part);
+            ASSERT_EQ(field.size(), 7u) << tool << ": " << line;
+            if (field[0] == "-") continue;
+            EXPECT_LE(field[6].size(), 70u) << tool << ": " << line;
+            const std::string letter = letters.emplace(field[0], field[1]).first->second;
+            EXPECT_EQ(letter, field[1]) << tool << " --" << field[0];
+            if (!kOwnWords.contains(field[0]))
+                meanings[field[0]][field[2] + " " + field[3] + ": " + field[6]].insert(tool);
+        }
+    }
+    for (const auto& [name, forms] : meanings) {
+        if (forms.size() == 1) continue;
+        std::string all;
+        for (const auto& [form, tools] : forms) {
+            all += "\n  " + form + " (";
+            for (const std::string& tool : tools) all += tool + ", ";
+        }
+        ADD_FAILURE() << "--" << name << all;
+    }
+}
+
+TEST(Options, DocsAreMadeFromTheTools) {
+    const ProcessResult made = run_shell("'" + (source_dir() / "docs/cli.sh").string() +
+                                         "' \"$(dirname \"$(command -v mel)\")\"");
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_EQ(made.out, read_text(source_dir() / "docs/cli.md"))
+        << "run docs/cli.sh build/bin > docs/cli.md";
+}
+
+}  // namespace
+}  // namespace hark::test
