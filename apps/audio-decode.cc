@@ -70,7 +70,7 @@ audio-decode talk.mp3 film.mkv | mel | whisper-transcribe
 # Half a minute from 1:30 on
 audio-decode --start 90 --duration 30 talk.mp3 | mel | whisper-transcribe
 # What another program downloads
-curl -s https://example.org/talk.mp3 | audio-decode - | mel | whisper-transcribe
+curl -s https://host/talk.mp3 | audio-decode - | mel | whisper-transcribe
 )"};
 
 }  // namespace

@@ -68,7 +68,8 @@ audio-decode talk.mp3 meeting.flac | mel > both.mel
 # One file, for a model with 128 mel bands
 mel --mels 128 < talk.mp3 | whisper-transcribe --model large-v3
 # What a microphone records now, as text
-arecord -q -f S16_LE -r 16000 -t raw | mel --raw s16le | whisper-transcribe --live
+arecord -q -f S16_LE -r 16000 -t raw |
+    mel --raw s16le --chunk 1 | whisper-transcribe --live
 )"};
 
 }  // namespace

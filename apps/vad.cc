@@ -73,8 +73,8 @@ constexpr hark::ToolHelp kHelp = {
     .examples = R"(# Transcribe only the speech of a noisy recording
 audio-decode street.wav | vad | mel | whisper-transcribe
 # Silero's detector, with its own defaults
-audio-decode street.wav | vad -m silero_vad_16k.safetensors --min-speech 0.25 \
-    --min-silence 0.1 --pad 0.03 | mel | whisper-transcribe
+audio-decode street.wav | vad -m silero_vad_16k.safetensors \
+    --min-speech 0.25 --min-silence 0.1 --pad 0.03 | mel | whisper-transcribe
 # Short pauses end a region too
 audio-decode talk.mp3 | vad --min-silence 0.2 | mel | whisper-transcribe
 )"};

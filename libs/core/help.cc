@@ -31,6 +31,26 @@ void write_flag(std::ostream& out, const FlagInfo& flag, size_t column, bool all
     out << wrapped(help, column) << "\n";
 }
 
+// The paragraphs of a text, wrapped; lines that are indented are kept.
+std::string paragraphs(const std::string& text) {
+    std::string all, paragraph;
+    const auto end = [&] {
+        if (!paragraph.empty()) all += wrapped(paragraph, 0) + "\n";
+        paragraph.clear();
+    };
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_prose = !line.empty() && line[0] != ' ';
+        if (!is_prose) end();
+        if (is_prose)
+            paragraph += line + " ";
+        else
+            all += line + "\n";
+    }
+    end();
+    return all;
+}
+
 void write_examples(std::ostream& out, const std::string& examples) {
     if (examples.empty()) return;
     out << "\nExamples:\n";
@@ -98,7 +118,7 @@ std::string help_text(const ToolDescription& tool, bool with_all) {
         << wrapped(tool.help.summary, 0) << "\n";
     if (!tool.positional_help.empty())
         out << wrapped(concat(tool.positional, ": ", tool.positional_help), 2) << "\n";
-    if (with_all && *tool.help.description) out << "\n" << tool.help.description << "\n";
+    if (with_all && *tool.help.description) out << "\n" << paragraphs(tool.help.description);
     write_commands(out, tool);
     write_examples(out, tool.help.examples);
     std::vector<std::string> sections;

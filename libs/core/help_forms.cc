@@ -74,7 +74,7 @@ std::string markdown_section(const ToolDescription& tool) {
             << "`: " << command.summary << "\n";
     std::string section;
     for (const FlagInfo& flag : tool.flags) {
-        if (flag.section == kGeneralSection) continue;
+        if (flag.section == kGeneralSection || flag.name == "help") continue;
         if (flag.section != section) out << "\n" << flag.section << ":\n\n";
         section = flag.section;
         std::string usage = flag_usage(flag);
