@@ -8,10 +8,10 @@
 # Options:
 #   -m, --model MODEL          language model: a name or a path
 #       --whisper-model MODEL  Whisper model that transcribes the recording
-#   -l, --language NAME        language that is spoken [detected]
+#   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
 #       --max-tokens N         length of the answer
 #       --show-pipe            print the pipe that would run, and run nothing
-#   -h, --help                 print this and exit
+#   -h, --help                 print a short help and exit
 #
 # Also all options of: gpt-generate.
 #

@@ -6,13 +6,13 @@
 # ends it; what was said until then is written.
 #
 # Options:
-#   -m, --model MODEL      Whisper model: a name or a path
-#   -l, --language NAME    language that is spoken [detected]
-#   -f, --format F         text, or jsonl for what is not final too [text]
-#       --microphone NAME  as ffmpeg names it [the system's]
-#       --sound-system S   alsa, pulse or avfoundation [this system's]
-#       --show-pipe        print the pipe that would run, and run nothing
-#   -h, --help             print this and exit
+#   -m, --model MODEL         Whisper model: a name or a path
+#   -l, --language CODE|NAME  spoken language (de, German), or auto [auto]
+#   -f, --format F            text, or jsonl for what is not final too [text]
+#       --microphone NAME     as ffmpeg names it [the system's]
+#       --sound-system S      alsa, pulse or avfoundation [this system's]
+#       --show-pipe           print the pipe that would run, and run nothing
+#   -h, --help                print a short help and exit
 #
 # Also all options of: whisper-transcribe.
 #

@@ -9,7 +9,7 @@
 # its folder if the file is called run.tsv.
 #
 # Options:
-#   -h, --help  print this and exit
+#   -h, --help  print a short help and exit
 #
 # Examples:
 #   hark plot run run/run.tsv run.png

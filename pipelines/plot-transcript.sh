@@ -8,8 +8,8 @@
 # probability below 0.7 have a dashed line, those below 0.4 a solid one.
 #
 # Options:
-#   -m, --model MODEL      Whisper model: a name or a path
-#   -h, --help             print this and exit
+#   -m, --model MODEL  Whisper model: a name or a path
+#   -h, --help         print a short help and exit
 #
 # Also all options of: whisper-transcribe.
 #

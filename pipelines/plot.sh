@@ -7,7 +7,7 @@
 #   run         loss and learning rate of each step of gpt-train
 #
 # Options:
-#   -h, --help  print this and exit; after a command: what it takes
+#   -h, --help  print a short help and exit
 #
 # Examples:
 #   hark plot transcript talk.mp3 talk.png --model small

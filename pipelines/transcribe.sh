@@ -7,14 +7,15 @@
 # has them already is skipped, so the same command continues a stopped run.
 #
 # Options:
-#   -m, --model MODEL      Whisper model: a name or a path
-#   -l, --language NAME    language that is spoken [detected]
-#   -f, --format F,...     text, srt, vtt, json, ... [text; for files srt,text]
-#   -o, --output-dir DIR   write files, there; the folders of a FOLDER are kept
-#       --overwrite        transcribe what has its files already again
-#       --show-pipe        print the pipes that would run, and run nothing
-#   -q, --quiet            print errors only
-#   -h, --help             print this and exit
+#   -m, --model MODEL         Whisper model: a name or a path
+#   -l, --language CODE|NAME  spoken language (de, German), or auto [auto]
+#   -f, --format F,...        text, srt, vtt, json, ... [text; for files
+#                             srt,text]
+#   -o, --output-dir DIR      write files there, in a FOLDER's folders
+#       --overwrite           transcribe again what has its files already
+#       --show-pipe           print the pipe that would run, and run nothing
+#   -q, --quiet               print errors only
+#   -h, --help                print a short help and exit
 #
 # Also all options of: whisper-transcribe, audio-decode.
 #

@@ -85,6 +85,14 @@ struct Reader {
     }
 };
 
+// "spoken language [auto]": the help ends with the default.
+void set_default(FlagInfo& flag) {
+    const size_t begin = flag.help.rfind(" [");
+    if (begin == std::string::npos || !flag.help.ends_with(']')) return;
+    flag.shown_default = flag.help.substr(begin + 2, flag.help.size() - begin - 3);
+    flag.help.resize(begin);
+}
+
 }  // namespace
 
 ScriptHelp parse_help(const std::string& text) {
@@ -95,6 +103,7 @@ ScriptHelp parse_help(const std::string& text) {
     while (std::getline(lines, line) && !line.empty())
         reader.summary += (reader.summary.empty() ? "" : " ") + line;
     while (std::getline(lines, line)) reader.line(line);
+    for (FlagInfo& flag : reader.script.tool.flags) set_default(flag);
     ToolHelp& help = reader.script.tool.help;
     help.name = reader.kept(reader.name);
     help.summary = reader.kept(reader.summary);

@@ -40,9 +40,10 @@ TEST(ParseHelp, ReadsAScriptsText) {
     ASSERT_EQ(script.tool.flags.size(), 3u);
     EXPECT_EQ(script.tool.flags[0].letter, 'm');
     EXPECT_EQ(script.tool.flags[0].help, "to use, which is small");
+    EXPECT_EQ(script.tool.flags[1].shown_default, "on");
     EXPECT_EQ(flag_table(script.tool),
               "model\tm\tMODEL\t-\tmodel\t-\tto use, which is small\n"
-              "times\t-\t-\tswitch\t-\t-\twith times [on]\n"
+              "times\t-\t-\tswitch\t-\t-\twith times\n"
               "show-pipe\t-\t-\t-\t-\t-\tprint the pipe\n"
               "-\t-\tFILE|-...\t-\tfile\t-\t-\n");
     const ScriptHelp commands = parse_help(

@@ -63,37 +63,43 @@ TEST(Options, HelpFitsOneScreen) {
     }
 }
 
-// Options whose help or value differs between tools, since what they are about does.
+// Options that each tool describes in its own words, since what they are about differs: the reports
+// and transcripts of --format, the model that --model names.
 const std::set<std::string> kOwnWords = {};
+// Options that take other values in other tools: lists of formats, and one format.
+const std::set<std::string> kOwnValues = {"format"};
+
+// The fields of one line of a tool's table: name, letter, value, switch, completion, choices, help.
+std::vector<std::string> fields_of(const std::string& line) {
+    std::vector<std::string> fields;
+    std::istringstream in(line);
+    for (std::string part; std::getline(in, part, '\t');) fields.push_back(part);
+    return fields;
+}
 
 TEST(Options, HaveOneMeaning) {
-    std::map<std::string, std::map<std::string, std::set<std::string>>> meanings;  // by name, form
-    std::map<std::string, std::string> letters;  // of a name, with it
+    // By name: what each form and each help is of.
+    std::map<std::string, std::map<std::string, std::string>> forms, helps;
     for (const std::string& tool : all_tools()) {
         const std::vector<std::string> lines = lines_of(run_shell(tool + " --help-as table").out);
         EXPECT_FALSE(lines.empty()) << tool;
         for (const std::string& line : lines) {
-            std::vector<std::string> field;
-            std::istringstream in(line);
-            for (std::string part; std::getline(in, part, '\t');) field.push_back(part);
+            const std::vector<std::string> field = fields_of(line);
             ASSERT_EQ(field.size(), 7u) << tool << ": " << line;
-            if (field[0] == "-") continue;
+            const std::string& name = field[0];
+            if (name == "-") continue;
             EXPECT_LE(field[6].size(), 70u) << tool << ": " << line;
-            const std::string letter = letters.emplace(field[0], field[1]).first->second;
-            EXPECT_EQ(letter, field[1]) << tool << " --" << field[0];
-            if (!kOwnWords.contains(field[0]))
-                meanings[field[0]][field[2] + " " + field[3] + ": " + field[6]].insert(tool);
+            const std::string value = kOwnValues.contains(name) ? "" : field[2] + " " + field[3];
+            forms[name]["-" + field[1] + " " + value] += tool + ", ";
+            helps[name][kOwnWords.contains(name) ? "" : field[6]] += tool + ", ";
         }
     }
-    for (const auto& [name, forms] : meanings) {
-        if (forms.size() == 1) continue;
-        std::string all;
-        for (const auto& [form, tools] : forms) {
-            all += "\n  " + form + " (";
-            for (const std::string& tool : tools) all += tool + ", ";
+    for (const auto* by_name : {&forms, &helps})
+        for (const auto& [name, meanings] : *by_name) {
+            std::string all;
+            for (const auto& [meaning, tools] : meanings) all += "\n  " + tools + meaning;
+            EXPECT_EQ(meanings.size(), 1u) << "--" << name << all;
         }
-        ADD_FAILURE() << "--" << name << all;
-    }
 }
 
 TEST(Options, DocsAreMadeFromTheTools) {
