@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iomanip>
 #include <iostream>
 #include <new>
 
@@ -105,8 +104,10 @@ void Console::warning(const std::string& message) {
 }
 
 void Console::stage(const std::string& name, const std::string& shape, double ms) {
-    if (verbose || tracing)
-        say(concat(name, " ", shape, " ", std::fixed, std::setprecision(3), ms, " ms"));
+    if (!verbose && !tracing) return;
+    char time[32];
+    std::snprintf(time, sizeof time, "%.3f ms", ms);
+    say(concat(name, " ", shape, " ", time));
 }
 
 void Console::trace(const std::string& name, const std::string& shape, double ms) {

@@ -17,12 +17,6 @@ std::pair<std::string, std::string> split_metavar(const std::string& help) {
     return {word, help.substr(end + 1)};
 }
 
-std::string number_text(double x) {
-    std::ostringstream out;
-    out << x;
-    return out.str();
-}
-
 template <class Values, class Text>
 std::string joined(const Values& values, const char* separator, Text text) {
     std::string all;
@@ -44,7 +38,7 @@ double parse_number(const std::string& text, double min, double max) {
         used = 0;
     }
     require(used == text.size() && used > 0 && value >= min && value <= max,
-            "expected a number from ", number_text(min), " to ", number_text(max), ", got '", text,
+            "expected a number from ", concat(min), " to ", concat(max), ", got '", text,
             "'");
     return value;
 }
@@ -116,7 +110,7 @@ Flag Flags::add(const char* name, int64_t& value, const char* help, int64_t min,
 }
 
 Flag Flags::add(const char* name, double& value, const char* help, double min, double max) {
-    return impl_->add(name, number_text(value), help, [=, &value](const std::string& text) {
+    return impl_->add(name, concat(value), help, [=, &value](const std::string& text) {
         value = parse_number(text, min, max);
     });
 }
@@ -124,7 +118,7 @@ Flag Flags::add(const char* name, double& value, const char* help, double min, d
 Flag Flags::add(const char* name, std::optional<double>& value, const char* help, double min,
                 double max) {
     const bool has_default = value.has_value();
-    return impl_->add(name, value ? number_text(*value) : "", help,
+    return impl_->add(name, value ? concat(*value) : "", help,
                       [=, &value](const std::string& text) {
                           if (has_default && text == "none")
                               value.reset();
@@ -136,7 +130,7 @@ Flag Flags::add(const char* name, std::optional<double>& value, const char* help
 Flag Flags::add(const char* name, std::vector<double>& value, const char* help, double min,
                 double max) {
     const bool has_default = !value.empty();
-    return impl_->add(name, joined(value, ",", number_text), help,
+    return impl_->add(name, joined(value, ",", concat<double>), help,
                       [=, &value](const std::string& text) {
                           std::vector<double> numbers;
                           const bool none = has_default && text == "none";

@@ -1,6 +1,5 @@
 #include "core/tensor.h"
 
-#include <ostream>
 
 #include "core/error.h"
 
@@ -92,12 +91,10 @@ void Tensor::fail_dtype(Dtype wanted) const {
     fail("expected ", name_of(wanted), ", found ", *this);
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
-    out << name_of(tensor.dtype) << " (";
-    for (int i = 0; i < tensor.rank; ++i) out << (i ? ", " : "") << tensor.shape[i];
-    return out << ")";
+std::string describe(const Tensor& tensor) {
+    std::string text = concat(name_of(tensor.dtype), " (");
+    for (int i = 0; i < tensor.rank; ++i) text += concat(i ? ", " : "", tensor.shape[i]);
+    return text + ")";
 }
-
-std::string describe(const Tensor& tensor) { return concat(tensor); }
 
 }  // namespace hark

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <iosfwd>
 #include <string>
 
 namespace hark {
@@ -118,8 +117,7 @@ struct Tensor {
     [[noreturn]] void fail_dtype(Dtype wanted) const;
 };
 
-// "f32 (2, 1500, 384)"; for require(), which only makes text of what has failed.
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+// "f32 (2, 1500, 384)". require() calls it for a tensor among its parts.
 std::string describe(const Tensor& tensor);
 
 }  // namespace hark
