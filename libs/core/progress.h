@@ -15,7 +15,7 @@ struct ProgressReport {
     Unit unit = Unit::steps;
     double done = 0, total = 0;    // of it, in units
     double before = 0, after = 0;  // of others in this run: done already, known to follow
-    int64_t item = 0, items = 0;   // it is one of so many; 0: not known
+    int64_t item = 0, items = 0;   // its number, and of how many; 0: not known
     std::string note;              // shown as it is: "loss 2.61"
 };
 

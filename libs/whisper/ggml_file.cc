@@ -25,7 +25,7 @@ Tokenizer ggml_tokenizer(const std::vector<std::string>& tokens, int64_t n_vocab
         ranks.try_emplace(tokens[i], static_cast<int32_t>(i));
     require(ranks.size() == tokens.size(), where, ": expected a vocabulary of ", tokens.size(),
             " different tokens, found ", ranks.size(),
-            "; some converters write U+FFFD for bytes that are no characters. Give --vocab ",
+            "; some converters write U+FFFD for bytes that are no characters. Give --tokenizer ",
             "with the model's own, multilingual.tiktoken or gpt2.tiktoken");
     return official_tokenizer(BpeBuilder::ranked(ranks, where), n_vocab, where);
 }

@@ -21,7 +21,7 @@ class ModelFile {
     virtual TensorSource& tensors() = 0;
     // Whether the matrices are int8 with a scale a row: --dtype auto is int8 then on the CPU.
     bool int8() { return tensors().stores_int8("decoder.embed_tokens.weight"); }
-    // Throws Error where the format carries no vocabulary, which names --vocab.
+    // Throws Error where the format carries no vocabulary, which names --tokenizer.
     virtual Tokenizer tokenizer() const = 0;
 };
 

@@ -79,7 +79,7 @@ class Tokenizer {
 // tokenizer.py, get_encoding.
 Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab, const std::string& where);
 
-// The tokenizer of --vocab: a directory (tokenizer.json, or vocab.json and merges.txt), a
+// The tokenizer of --tokenizer: a directory (tokenizer.json, or vocab.json and merges.txt), a
 // tokenizer.json, or a tiktoken rank file. Throws Error naming the file.
 Tokenizer load_vocabulary(const std::filesystem::path& path, int64_t n_vocab);
 
