@@ -48,12 +48,13 @@ std::vector<int32_t> parse_suppressed(const std::string& list, const Tokenizer* 
 
 void TranscribeOptions::flags(Flags& flags) {
     input_flags(flags);
-    flags.section("Language");
-    language_flags(flags);
     flags.section("Decoding");
+    task_flags(flags);
     search_flags(flags);
     token_flags(flags);
     prompt_flags(flags);
+    flags.section("Language detection");
+    detection_flags(flags);
     flags.section("Windows");
     window_flags(flags);
     flags.section("Thresholds");
@@ -61,7 +62,7 @@ void TranscribeOptions::flags(Flags& flags) {
     words.flags(flags);
 }
 
-void TranscribeOptions::language_flags(Flags& flags) {
+void TranscribeOptions::task_flags(Flags& flags) {
     flags.add("language,l", language, "CODE|NAME spoken language (de, German), or auto")
         .essential()
         .details("auto uses the first 30 s of each recording");
@@ -70,6 +71,9 @@ void TranscribeOptions::language_flags(Flags& flags) {
         .details(
             "translate writes English. detect writes each recording's language and its "
             "probability, and no text");
+}
+
+void TranscribeOptions::detection_flags(Flags& flags) {
     flags
         .add("language-windows", language_windows, "N windows of 30 s to detect the language in", 1,
              1000)

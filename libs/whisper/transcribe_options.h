@@ -67,7 +67,8 @@ struct TranscribeOptions {
 
   private:
     void input_flags(Flags& flags);
-    void language_flags(Flags& flags);
+    void task_flags(Flags& flags);
+    void detection_flags(Flags& flags);
     void search_flags(Flags& flags);
     void token_flags(Flags& flags);
     void prompt_flags(Flags& flags);
