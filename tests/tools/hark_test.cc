@@ -25,7 +25,7 @@ TEST(Hark, ShowsItsCommandsOnOneScreen) {
     EXPECT_EQ(hark("-h").out, shown.out);
     EXPECT_EQ(hark("--version").out.rfind("hark ", 0), 0u);
     EXPECT_EQ(hark("--help > /dev/full").exit_code, 1);
-    for (const char* command : {"transcribe", "live", "ask", "batch", "plot"}) {
+    for (const char* command : {"transcribe", "live", "ask", "batch", "plot", "train"}) {
         const ProcessResult help = hark(std::string("help ") + command);
         EXPECT_EQ(help.exit_code, 0) << help.err;
         EXPECT_EQ(help.out.rfind(std::string("Usage: hark ") + command, 0), 0u) << help.out;
@@ -283,6 +283,7 @@ TEST(HarkInstall, IsWhole) {
                              "libexec/hark/plot",
                              "libexec/hark/plot-transcript",
                              "libexec/hark/plot-run",
+                             "libexec/hark/train",
                              "share/doc/hark/README.md",
                              "share/doc/hark/LICENSE",
                              "share/doc/hark/docs/formats.md",

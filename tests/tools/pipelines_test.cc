@@ -149,7 +149,7 @@ TEST(TranscribeScript, ShownPipesGiveNamesThatCollideTheirEnding) {
 
 TEST(Scripts, ShowTheirHelp) {
     for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
-                                   "transcribe", "demo", "verify-official"}) {
+                                   "train", "transcribe", "demo", "verify-official"}) {
         const ProcessResult shown = script(name + ".sh", "--help");
         EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
         std::string command = "Usage: hark " + name;

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# Usage: hark train [OPTION]... [TEXT]...
+# Trains a tokenizer and a small language model on texts, then writes a sample of
+# the model.
+#
+# Without a TEXT it trains on hark's own documents, about three minutes on two CPU
+# cores, and shows that a killed run resumes exactly. The same command continues a
+# stopped run. DIR is a model for gpt-generate --model. It also has tokenizer/,
+# train.bin, val.bin, tensorboard/, run.tsv (a line per step) and run.png.
+# Settings that are not given are those of the preset quick-test.
+#
+# Options:
+#   -o, --output-dir DIR  folder of the run [run]
+#       --steps N         steps of the run [1000]
+#       --vocab-size N    tokens of the tokenizer [512]
+#   -p, --prompt TEXT     prompt of the sample [The]
+#       --prove-resume    also kill a short run, resume it, and compare the models
+#   -h, --help            print this and exit
+#
+# Also all options of: gpt-train.
+#
+# Examples:
+#   hark train
+#   hark train book.txt --output-dir book --steps 2000
+#   hark train *.txt --layers 6 --width 192 --heads 6 --output-dir larger
+set -euo pipefail
+script="hark train"
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+. "$here/recordings.sh"
+. "$here/flags.sh"
+. "$here/help.sh"
+help_if_asked "$@"
+use_tools || exit
+
+readonly proof_steps=60 killed_at=25 proof_saves=10
+run=run steps=1000 vocab_size=512 prompt=The prove="" texts=() options=()
+
+parse() {
+    learn_flags gpt-train
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --help | -h) show_help ;;
+            --output-dir | -o | --steps | --vocab-size | --prompt | -p)
+                [ -n "${2:-}" ] || wrong "$1: expected a value" ;;&
+            --output-dir | -o) run="$2" && shift ;;
+            --steps) steps="$2" && shift ;;
+            --vocab-size) vocab_size="$2" && shift ;;
+            --prompt | -p) prompt="$2" && shift ;;
+            --prove-resume) prove=yes ;;
+            --) shift && texts+=("$@") && break ;;
+            -?*)
+                take_flag "$@" || { refuse_flag gpt-train "$1"; exit; }
+                shift $((${#words[@]} - 1))
+                [[ ! "$flag" =~ ^--(train|val|tokenizer|model|tensorboard)$ ]] ||
+                    wrong "$flag: this command chooses it; use gpt-train"
+                options+=("${words[@]}")
+                ;;
+            *) texts+=("$1") ;;
+        esac
+        shift
+    done
+    [[ "$steps" =~ ^[1-9][0-9]{0,8}$ ]] || wrong "--steps: expected a number above 0, got '$steps'"
+    [[ "$vocab_size" =~ ^[1-9][0-9]{2,6}$ && "$vocab_size" -ge 256 ]] ||
+        wrong "--vocab-size: expected 256 at least, got '$vocab_size'"
+}
+
+# first_of PATH...: the first path that is there.
+first_of() {
+    local path
+    for path in "$@"; do
+        [ ! -e "$path" ] || { echo "$path" && return; }
+    done
+    die "not found: $*; install hark with cmake --install"
+}
+
+find_texts() {
+    local documents text
+    if [ ${#texts[@]} -eq 0 ]; then
+        prove=yes
+        documents="$(first_of "$here/../docs" "$here/../../share/doc/hark/docs")"
+        mapfile -t texts < <(find "$documents" "${documents%/*}/README.md" -name '*.md' | LC_ALL=C sort)
+    fi
+    for text in "${texts[@]}"; do
+        [ -f "$text" ] && [ -r "$text" ] || die "$text: cannot read this text"
+    done
+}
+
+# A run's tokens are those of its first texts, so other texts need another folder.
+check_texts() {
+    local sums
+    mkdir -p "$run"
+    sums="$(cat -- "${texts[@]}" | cksum) $vocab_size"
+    [ -e "$run/texts.cksum" ] || echo "$sums" > "$run/texts.cksum"
+    [ "$sums" = "$(cat "$run/texts.cksum")" ] ||
+        die "$run: this run has other texts or another --vocab-size; choose another --output-dir"
+}
+
+make_tokens() {
+    local tokens
+    if [ ! -e "$run/tokenizer/tokenizer.json" ]; then
+        say "tokenizer of $vocab_size tokens -> $run/tokenizer"
+        gpt-tokenize --train-tokenizer --vocab-size "$vocab_size" --output-dir "$run/tokenizer" \
+            "${texts[@]}"
+    fi
+    [ ! -e "$run/train.bin" ] || return 0
+    say "tokens -> $run/train.bin and $run/val.bin"
+    # A 20th of the text is held out in four blocks at least, each for one sequence or more.
+    tokens=$(($(cat -- "${texts[@]}" | wc -c) / 2))
+    gpt-tokenize --tokenizer "$run/tokenizer" --val-output "$run/val.bin" --val-every 20 \
+        --val-block $((tokens / 80 < 65 ? 65 : tokens / 80 > 2048 ? 2048 : tokens / 80)) \
+        "${texts[@]}" > "$run/train.bin.part"
+    mv "$run/train.bin.part" "$run/train.bin"
+}
+
+# set_training DIR STEPS OPTION...: sets `training`, a command that writes a line per step to stdout.
+set_training() {
+    local warmup=()
+    [[ " ${options[*]}" == *" --warmup"* ]] || warmup=(--warmup $(($2 / 10)))
+    training=(gpt-train --config "$preset" --tokenizer "$run/tokenizer" --train "$run/train.bin"
+        --output-dir "$1" --steps "$2" "${warmup[@]}" "${options[@]}" "${@:3}")
+}
+
+draw() {
+    local plot="$here/plot-run"
+    [ -x "$plot" ] || plot="$plot.sh"
+    if command -v gnuplot > /dev/null; then
+        "$plot" "$run/run.tsv" "$run/run.png"
+    else
+        say "no picture: gnuplot is not installed; then run: hark plot run $run/run.tsv $run/run.png"
+    fi
+}
+
+# Two runs of the same command: one to its end, the other killed and started again.
+prove_resume() {
+    local killed lines
+    work="$(mktemp -d)"
+    trap 'rm -rf "$work"' EXIT
+    set_training "$work/whole" "$proof_steps" --save-every "$proof_saves"
+    "${training[@]}" > /dev/null
+    set_training "$work/killed" "$proof_steps" --save-every "$proof_saves"
+    exec {lines}< <(exec "${training[@]}")
+    killed=$!
+    head -n "$killed_at" <&"$lines" > /dev/null
+    kill -KILL "$killed" 2> /dev/null || die "the run to be killed had ended before"
+    wait "$killed" 2> /dev/null || true
+    exec {lines}<&-
+    "${training[@]}" > /dev/null
+    cmp "$work/whole/model.safetensors" "$work/killed/model.safetensors" ||
+        die "the resumed run has other weights than the undisturbed one"
+    say "resume: a run killed after step $((killed_at - 1)) of $proof_steps and started again ends" \
+        "with the same model, byte for byte, as one that was not killed"
+}
+
+parse "$@"
+find_texts
+preset="$(first_of "$here/../presets/gpt-train/quick-test.conf" \
+    "$here/../../share/hark/presets/gpt-train/quick-test.conf")"
+check_texts
+make_tokens
+say "$steps steps -> $run, with a line per step in $run/run.tsv"
+set_training "$run" "$steps" --val "$run/val.bin" --tensorboard "$run/tensorboard"
+"${training[@]}" >> "$run/run.tsv"
+draw
+[ -z "$prove" ] || prove_resume
+say "generated with gpt-generate --model $run --prompt '$prompt':"
+gpt-generate --model "$(cd "$run" && pwd)" --prompt "$prompt" --max-tokens 60 --seed 1 < /dev/null
+echo

@@ -1,0 +1,97 @@
+// hark train: from a text to a model, the same command again, and the proof of an exact resume.
+#include <algorithm>
+
+#include "tools/pipelines.h"
+
+using namespace hark::test;
+
+namespace {
+
+ProcessResult train(const Folder& folder, const std::string& arguments) {
+    return run_shell("cd '" + folder.path().string() + "' && '" +
+                     (source_dir() / "pipelines/train.sh").string() + "' " + arguments);
+}
+
+int lines_of(const std::string& text) {
+    return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// A text of about 40 kB, so that blocks of 250 tokens are held out.
+void write_book(const Folder& folder) {
+    write_text(folder.path() / "book.txt", read_text(source_dir() / "docs/formats.md") +
+                                               read_text(source_dir() / "docs/development.md"));
+}
+
+}  // namespace
+
+TEST(Train, MakesAModelOfAText) {
+    Folder folder;
+    write_book(folder);
+    const std::string command = "book.txt --output-dir 'a run' --steps 12 --prove-resume";
+    const ProcessResult first = train(folder, command);
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    EXPECT_GT(first.out.size(), 10u);
+    expect_contains(first.err, "with the same model, byte for byte");
+    const auto names = folder.names();
+    for (const char* name : {"tokenizer/tokenizer.json", "train.bin", "val.bin", "run.tsv",
+                             "model.safetensors", "config.json"})
+        EXPECT_TRUE(names.contains(std::string("a run/") + name)) << name;
+    EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& name) {
+        return name.rfind("a run/tensorboard/", 0) == 0;
+    }));
+    EXPECT_EQ(names.contains("a run/run.png"), run_shell("command -v gnuplot").exit_code == 0);
+    EXPECT_EQ(lines_of(folder.text("a run/run.tsv")), 13);  // a heading and the steps
+
+    const std::string model = folder.text("a run/model.safetensors");
+    const ProcessResult again = train(folder, "book.txt --output-dir 'a run' --steps 12");
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(again.out, first.out);
+    EXPECT_EQ(folder.text("a run/model.safetensors"), model);
+    EXPECT_EQ(lines_of(folder.text("a run/run.tsv")), 13);
+}
+
+TEST(Train, ContinuesAStoppedRun) {
+    Folder folder;
+    write_book(folder);
+    const std::string rest = "book.txt --steps 40 --save-every 10 --output-dir ";
+    ASSERT_EQ(train(folder, rest + "whole").exit_code, 0);
+    const ProcessResult stopped = run_shell(
+        "cd '" + folder.path().string() + "'; '" +
+        (source_dir() / "pipelines/train.sh").string() + "' " + rest +
+        "stopped & pid=$!; until [ -e stopped/step-00000010 ]; do sleep 0.02; done; "
+        "pkill -TERM -P $pid; wait $pid");
+    EXPECT_NE(stopped.exit_code, 0);
+    const ProcessResult rested = train(folder, rest + "stopped");
+    EXPECT_EQ(rested.exit_code, 0) << rested.err;
+    EXPECT_EQ(folder.text("stopped/model.safetensors"), folder.text("whole/model.safetensors"));
+    EXPECT_EQ(lines_of(folder.text("stopped/run.tsv")), 41);
+}
+
+TEST(Train, NamesWhatIsWrong) {
+    Folder folder;
+    write_book(folder);
+    write_text(folder.path() / "short.txt", "too short");
+    const struct {
+        const char* arguments;
+        int exit_code;
+        const char* message;
+    } cases[] = {
+        {"none.txt", 1, "none.txt: cannot read this text"},
+        {"book.txt --steps none", 2, "--steps: expected a number above 0, got 'none'"},
+        {"book.txt --steps", 2, "--steps: expected a value"},
+        {"book.txt --vocab-size 100", 2, "--vocab-size: expected 256 at least, got '100'"},
+        {"book.txt --train x.bin", 2, "--train: this command chooses it"},
+        {"book.txt --stepz 3", 2, "--stepz"},
+        {"short.txt", 1, "gpt-tokenize: "},
+    };
+    for (const auto& wrong : cases) {
+        const ProcessResult result = train(folder, wrong.arguments);
+        EXPECT_EQ(result.exit_code, wrong.exit_code) << wrong.arguments << result.err;
+        EXPECT_EQ(result.out, "") << wrong.arguments;
+        expect_contains(result.err, wrong.message);
+        fs::remove_all(folder.path() / "run");
+    }
+    ASSERT_EQ(train(folder, "book.txt --steps 2").exit_code, 0);
+    write_text(folder.path() / "book.txt", "another text");
+    expect_contains(train(folder, "book.txt --steps 2").err, "choose another --output-dir");
+}
