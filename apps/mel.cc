@@ -24,10 +24,10 @@ struct Options {
         mel.flags(flags);
         input.flags(flags);
         flags.section("Computing");
-        flags.add("device", compute.device, "DEVICE to compute on: auto, cpu, cuda or cuda:N")
+        flags.add("device", compute.device, "DEVICE auto, cpu, cuda or cuda:N")
             .details(
                 "All give the same bytes. A GPU pays for its start above some hours of sound.");
-        flags.add("threads,t", compute.threads, "N CPU threads; 0 = all cores", 0, 4096);
+        flags.add("threads,t", compute.threads, "N CPU threads; 0: all cores", 0, 4096);
     }
 
     void check() const {

@@ -22,7 +22,7 @@ struct Options {
 
     void flags(Flags& flags) {
         flags.section("Model");
-        flags.add_name("model,m", model, "FILE of Silero VAD's weights")
+        flags.add_name("model,m", model, "MODEL file of Silero VAD's weights")
             .essential()
             .own_variable()
             .completes(Completes::file)

@@ -12,8 +12,7 @@
 #   -o, --output-dir DIR  where the transcripts are written
 #   -m, --model MODEL     Whisper model: a name or a path
 #   -f, --format F,...    text, srt, vtt, json, ... [srt,text]
-#       --list FILE       read more folders and files from FILE, one per line; -
-#                         is standard input
+#       --files-from FILE read folders and files, one per line; - is standard input
 #       --retry           try again what failed before
 #       --price DOLLARS   per hour of the machine: prints what a dollar gives
 #       --shard N         recordings per audio-decode [200]
@@ -27,7 +26,7 @@
 # Examples:
 #   hark batch -o out ~/lectures --model large-v3
 #   hark batch -o out ~/lectures --model large-v3 --price 3.5 --format vtt
-#   find /data -name '*.wav' | hark batch -o out --list - --model small
+#   find /data -name '*.wav' | hark batch -o out --files-from - --model small
 set -uo pipefail
 export LC_ALL=C.UTF-8
 script="hark batch"
@@ -50,9 +49,9 @@ parse() {
     learn_flags whisper-transcribe audio-decode
     while [ $# -gt 0 ]; do
         case "$1" in
-            --list | --price | --shard)
+            --files-from | --price | --shard)
                 [ $# -ge 2 ] || wrong "$1: expected a value" ;;&
-            --list) list="$2" && shift ;;
+            --files-from) list="$2" && shift ;;
             --price) price="$2" && shift ;;
             --shard) shard="$2" && shift ;;
             --retry) retry=yes ;;
@@ -74,7 +73,7 @@ parse() {
         shift
     done
     [ -n "$output" ] || wrong "--output-dir is required"
-    [ ${#inputs[@]} -gt 0 ] || [ -n "$list" ] || wrong "expected a folder, a file or --list FILE"
+    [ ${#inputs[@]} -gt 0 ] || [ -n "$list" ] || wrong "expected a folder, a file or --files-from FILE"
     [[ "$shard" =~ ^[1-9][0-9]{0,5}$ ]] || wrong "--shard: expected 1 or more, got '$shard'"
     [[ "$price" =~ ^([0-9]+\.?[0-9]*|\.[0-9]+)?$ && "$price" != [0.] && ! "$price" =~ ^0+\.?0*$ ]] ||
         wrong "--price: expected dollars per hour, got '$price'"

@@ -106,7 +106,7 @@ make_tokens() {
     say "tokens -> $run/train.bin and $run/val.bin"
     # A 20th of the text is held out in four blocks at least, each for one sequence or more.
     tokens=$(($(cat -- "${texts[@]}" | wc -c) / 2))
-    gpt-tokenize --tokenizer "$run/tokenizer" --val-output "$run/val.bin" --val-every 20 \
+    gpt-tokenize --tokenizer "$run/tokenizer" --val-output "$run/val.bin" --hold-out-every 20 \
         --val-block $((tokens / 80 < 65 ? 65 : tokens / 80 > 2048 ? 2048 : tokens / 80)) \
         "${texts[@]}" > "$run/train.bin.part"
     mv "$run/train.bin.part" "$run/train.bin"

@@ -106,7 +106,7 @@ void OptimizerOptions::flags(Flags& flags) {
     flags.add("beta2", beta2, "B decay of AdamW's second moment", 0, 0.99999);
     flags.add("epsilon", epsilon, "E of AdamW", 1e-12, 1);
     flags.add("weight-decay", weight_decay, "D of matrices; norms and biases have none", 0, 10);
-    flags.add("clip", clip, "N largest norm of a step's gradients; 0: no limit", 0, 1e9)
+    flags.add("grad-clip", clip, "N largest norm of a step's gradients; 0: no limit", 0, 1e9)
         .own_variable();
     flags
         .add("skip-outliers", skip_outliers, "Z skip steps Z deviations above the mean; 0: none", 0,
@@ -152,7 +152,7 @@ void TrainOptions::flags(Flags& flags) {
     flags.add_switch("mask-documents", mask_documents, "attend only to the token's own document");
     flags.section("Model");
     shape.flags(flags);
-    flags.add_name("tokenizer", tokenizer, "DIR tokenizer of a new model")
+    flags.add_name("tokenizer", tokenizer, "PATH tokenizer of a new model")
         .essential()
         .own_variable()
         .completes(Completes::directory)

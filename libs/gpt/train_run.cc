@@ -65,7 +65,7 @@ void TrainRun::open_data() {
     if (!options_.val.empty())
         val_.emplace(options_.val, options_.length, n_vocab,
                      TokenWindows::Options{
-                         .advice = "with smaller --val-block and --val-every gpt-tokenize holds "
+                         .advice = "with smaller --val-block and --hold-out-every gpt-tokenize holds "
                                    "more out",
                          .seed = seed,
                          .part = 1});

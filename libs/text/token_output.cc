@@ -149,7 +149,7 @@ class IdsTextSink : public TokenSink {
     bool at_start_ = true;  // of a line
 };
 
-// Writes every val_every-th block of tokens to a file of its own.
+// Writes every hold_out_every-th block of tokens to a file of its own.
 class ValidationSplitSink : public TokenSink {
   public:
     ValidationSplitSink(std::unique_ptr<TokenSink> rest, const TokenOutputOptions& options,
@@ -158,7 +158,7 @@ class ValidationSplitSink : public TokenSink {
           console_(console),
           held_out_(options.val, id_bytes),
           block_(options.val_block),
-          every_(options.val_every) {}
+          every_(options.hold_out_every) {}
 
     void write(std::span<const int32_t> ids) override {
         while (!ids.empty()) {
@@ -175,9 +175,10 @@ class ValidationSplitSink : public TokenSink {
         held_out_.finish();
         const int64_t before = block_ * (every_ - 1);
         if (at_ <= before)
-            console_.warning(concat("--val-output: nothing is held out (got ", at_,
-                                    " tokens, the first held-out block begins after ", before,
-                                    "); use more text, or a smaller --val-block or --val-every"));
+            console_.warning(
+                concat("--val-output: nothing is held out (got ", at_,
+                       " tokens, the first held-out block begins after ", before,
+                       "); use more text, or a smaller --val-block or --hold-out-every"));
     }
 
   private:
@@ -207,7 +208,7 @@ void TokenOutputOptions::flags(Flags& flags) {
         .essential()
         .completes(Completes::file);
     flags.add("val-block", val_block, "N tokens per held-out block", 1, kMaxFileTokens);
-    flags.add("val-every", val_every, "N hold out every N-th block", 2, 1'000'000).own_variable();
+    flags.add("hold-out-every", hold_out_every, "N hold out every N-th block", 2, 1'000'000);
 }
 
 void TokenOutputOptions::check() const {

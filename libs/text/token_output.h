@@ -26,7 +26,7 @@ struct TokenOutputOptions {
     std::string shard_name = "tokens";
     int64_t shard_tokens = 100'000'000;  // llm.c's own
     std::string val;                     // file of held-out tokens; empty: none are held out
-    int64_t val_block = 2048, val_every = 40;
+    int64_t val_block = 2048, hold_out_every = 40;
 
     void flags(Flags& flags);
     // Throws UsageError if the options contradict each other.

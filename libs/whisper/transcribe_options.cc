@@ -86,7 +86,7 @@ void TranscribeOptions::detection_flags(Flags& flags) {
 }
 
 void TranscribeOptions::search_flags(Flags& flags) {
-    flags.add("temperature", temperature, "T sampling temperature; 0: the likeliest tokens", 0,
+    flags.add("temperature", temperature, "T sampling temperature; 0: the likeliest token", 0,
               100);
     flags
         .add("fallback-temperatures", fallback_temperatures,

@@ -163,7 +163,7 @@ TEST(GptTokenize, ShardsAndWhatIsHeldOut) {
     EXPECT_EQ(tokenize({"--output-dir", out}, "text").exit_code, 0);
     EXPECT_EQ(tokenize({"--decode", out + "/tokens_000000.bin"}).out, "text");
     const ProcessResult rows =
-        tokenize({"--val-output", val, "--val-block", "1", "--val-every", "2"}, "one two three");
+        tokenize({"--val-output", val, "--val-block", "1", "--hold-out-every", "2"}, "one two three");
     EXPECT_EQ(ids_of(rows.out).size() - ids_of(read_text(val)).size(), 0u);
 }
 
@@ -222,9 +222,9 @@ TEST(GptTokenize, TooLittleTextToHoldOutIsSaid) {
               std::string::npos)
         << none.err;
     EXPECT_NE(none.err.find("--val-block"), std::string::npos) << none.err;
-    EXPECT_NE(none.err.find("--val-every"), std::string::npos) << none.err;
+    EXPECT_NE(none.err.find("--hold-out-every"), std::string::npos) << none.err;
     EXPECT_EQ(
-        tokenize({"--val-output", val, "--val-block", "2", "--val-every", "2"}, "Once upon a time")
+        tokenize({"--val-output", val, "--val-block", "2", "--hold-out-every", "2"}, "Once upon a time")
             .err,
         "");
 }

@@ -23,7 +23,7 @@ inline const fs::path& data() {
         const ProcessResult result = run_shell(
             "cd '" + folder.path().string() +
             "' && gpt-tokenize --train-tokenizer --vocab-size 256 --output-dir tok text && "
-            "gpt-tokenize --tokenizer tok --val-output val.bin --val-block 256 --val-every 10 text "
+            "gpt-tokenize --tokenizer tok --val-output val.bin --val-block 256 --hold-out-every 10 text "
             "> train.bin");
         EXPECT_EQ(result.exit_code, 0) << result.err;
         return true;

@@ -268,7 +268,7 @@ TEST(GptTrainRanks, ALossThatIsNoNumberIsSaidOnce) {
         mpirun(2) +
         concat("gpt-train --train '", data().string(),
                "/train.bin' --vocab-size 257 --layers 1 --width 16 --heads 2 --sequence-length "
-               "16 --batch-size 2 --learning-rate 10 --clip 0 --epsilon 1e-12 --weight-decay 10 "
+               "16 --batch-size 2 --learning-rate 10 --grad-clip 0 --epsilon 1e-12 --weight-decay 10 "
                "--schedule constant --steps 400 --threads 1 --device cpu --output-dir '",
                (folder.path() / "run").string(), "'"));
     EXPECT_EQ(result.exit_code, 1) << result.err;

@@ -297,14 +297,14 @@ TEST(GptTrain, BadTokensAreNamed) {
     expect_fails(train(folder.path() / "run", {"--val", folder.path() / "empty.bin"}), 1,
                  "empty.bin: too few tokens (got 0 in 1 file, expected at least 33: a sequence and "
                  "the next token); with smaller "
-                 "--val-block and --val-every gpt-tokenize holds more out");
+                 "--val-block and --hold-out-every gpt-tokenize holds more out");
 }
 
 TEST(GptTrain, ALossThatIsNoNumberEndsTheRun) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";
     const ProcessResult result =
-        train(out, {"--learning-rate", "10", "--clip", "0", "--warmup", "0", "--epsilon", "1e-12",
+        train(out, {"--learning-rate", "10", "--grad-clip", "0", "--warmup", "0", "--epsilon", "1e-12",
                     "--weight-decay", "10", "--schedule", "constant", "--steps", "400",
                     "--save-every", "1"});
     expect_fails(result, 1, "the loss or the gradients are not finite");

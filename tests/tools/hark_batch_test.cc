@@ -112,7 +112,7 @@ TEST_F(BatchScript, TakesAListAndGoesOnWhenAToolIsKilled) {
     folder_.copy("room.m4a", "in/-key.m4a");
     hanging_audio_decode();
     const ProcessResult result =
-        shell("printf 'sea.wav\\nkey.wav\\n\\nin' | \"$batch\" --output-dir out --list - road.wav" +
+        shell("printf 'sea.wav\\nkey.wav\\n\\nin' | \"$batch\" --output-dir out --files-from - road.wav" +
               std::string(kDemo) +
               " & until [ -e out/road.txt ] && [ -e hangs ]; do sleep 0.05; done\n"
               "touch go; kill -9 $(cat hangs); wait $!");
@@ -201,14 +201,14 @@ TEST_F(BatchScript, RefusesWhatIsWrongBeforeAnythingRuns) {
         const char* message;
     } kWrong[] = {
         {"", 2, "--output-dir"},
-        {"--output-dir out", 2, "--list FILE"},
+        {"--output-dir out", 2, "--files-from FILE"},
         {"--output-dir out in --modle demo", 2, "--modle"},
         {"--output-dir out --price free in", 2, "'free'"},
         {"--output-dir out --price 0 in", 2, "--price"},
         {"--output-dir out --shard 0 in", 2, "--shard"},
         {"--output-dir out --format doc in", 2, "'doc'"},
         {"in --output-dir", 2, "--output-dir"},
-        {"--output-dir out --list none", 1, "none"},
+        {"--output-dir out --files-from none", 1, "none"},
         {"--output-dir out lines", 1, "newline"},
         {"--output-dir out in/$'\\xff'.wav", 1, "UTF-8"},
         {"--output-dir out in more", 1, "would write out/key.wav.srt, as would in/key.wav"},
