@@ -49,10 +49,13 @@ TEST_F(Completion, Bash) {
     expect_contains(complete("hark \"\""), "transcribe\nlive\nask\n");
     EXPECT_EQ(complete("hark transc"), "transcribe\n");
     EXPECT_EQ(complete("hark transcribe --show"), "--show-pipe\n");
-    EXPECT_EQ(complete("hark transcribe --task \"\""), "transcribe\ntranslate\n");
+    EXPECT_EQ(complete("hark transcribe --task \"\""), "transcribe\ntranslate\ndetect\n");
     EXPECT_EQ(complete("whisper-transcribe --task = trans"), "transcribe\ntranslate\n");
-    EXPECT_EQ(complete("whisper-transcribe --task ="), "transcribe\ntranslate\n");
+    EXPECT_EQ(complete("whisper-transcribe --task ="), "transcribe\ntranslate\ndetect\n");
+    expect_contains(complete("whisper-transcribe --model whisper-m"), "whisper-mine\n");
+    EXPECT_EQ(complete("whisper-transcribe --format srt,v"), "srt,vtt\n");
     EXPECT_EQ(complete("audio-decode ta"), "compopt -o filenames\ntalk.mp3\n");
+    EXPECT_EQ(complete("whisper-transcribe --output-dir a"), "compopt -o filenames\na folder\n");
     EXPECT_EQ(complete("mel --nothing"), "\n");
     for (const char* tool : {"hark", "mel", "gpt-train", "hark-model"})
         expect_contains(shell(std::string("bash --norc -c '. \"$COMPLETIONS/hark.bash\"; "
@@ -61,11 +64,10 @@ TEST_F(Completion, Bash) {
                             .out,
                         "-F _hark");
     // With a Tab.
-    expect_contains(
-        typed("bash --norc --noprofile -i",
-              ". \"$COMPLETIONS/hark.bash\"\nhark transc\t--show\ttalk.m\t--mod\tdemo\n"
-              "exit\n"),
-        "hark transcribe --show-pipe talk.mp3 --model demo");
+    expect_contains(typed("bash --norc --noprofile -i",
+                          ". \"$COMPLETIONS/hark.bash\"\nhark transc\t--show\ttalk.m\t--mod\tdemo\n"
+                          "exit\n"),
+                    "hark transcribe --show-pipe talk.mp3 --model demo");
 }
 
 TEST_F(Completion, Zsh) {
@@ -87,10 +89,13 @@ TEST_F(Completion, Fish) {
         return result.out;
     };
     expect_contains(complete("hark "), "transcribe\trecordings to text");
-    expect_contains(complete("hark transcribe --sh"), "--show-pipe\tprint the pipes");
+    expect_contains(complete("hark transcribe --sh"), "--show-pipe\tprint the pipe ");
     EXPECT_EQ(complete("whisper-transcribe --task trans"), "transcribe\ntranslate\n");
     EXPECT_EQ(complete("whisper-transcribe --task=trans"), "--task=transcribe\n--task=translate\n");
+    expect_contains(complete("whisper-transcribe --model whisper-m"), "whisper-mine\n");
     expect_contains(complete("audio-decode ta"), "talk.mp3");
+    expect_contains(complete("whisper-transcribe --output-dir a"), "a folder/");
+    expect_contains(complete("whisper-transcribe --output-dir=a"), "--output-dir=a folder/");
 }
 
 }  // namespace
