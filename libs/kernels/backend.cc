@@ -62,7 +62,7 @@ Context make_cpu_context(int64_t threads) {
 }
 
 void ComputeOptions::flags(Flags& flags) {
-    this->flags(flags, {"auto", "f32", "f16", "bf16", "int8"}, "TYPE weights in memory",
+    this->flags(flags, {"auto", "f32", "f16", "bf16", "int8"}, "TYPE type of the weights in memory",
                 "auto: as they are stored, quantised ones too. The CPU then computes in float32, "
                 "with few rows of quantised weights in 16-bit integers, and a GPU in f16. int8 "
                 "and bf16 are faster and less exact.");
@@ -74,7 +74,7 @@ void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
     flags.add("device", device, "DEVICE auto, cpu, cuda or cuda:N")
         .essential()
         .details("auto uses a GPU if there is one.");
-    flags.add("dtype", dtype, dtypes, dtype_help).essential().details(dtype_details);
+    flags.add("dtype", dtype, dtypes, dtype_help).details(dtype_details);
     flags.add("threads,t", threads, "N CPU threads; 0: all cores", 0, 4096).essential();
 }
 

@@ -210,7 +210,7 @@ void RunOptions::flags(Flags& flags) {
         .details(
             "multilingual.tiktoken, gpt2.tiktoken, tokenizer.json, or a directory that has "
             "tokenizer.json");
-    flags.add_switch("live", live, "transcribe sound while it comes, as with mel --chunk 1")
+    flags.add_switch("live", live, "transcribe sound while it comes (mel --chunk 1)")
         .essential()
         .details("As jsonl: lines of what may still change, and of what is final");
     flags.reject_arguments([](const std::string& file) {
