@@ -1,4 +1,5 @@
 #include "whisper/language_detection.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -63,7 +64,7 @@ std::string language_line(const RecordingInfo& info, const DetectedLanguage& lan
     }
     char probability[16];
     std::snprintf(probability, sizeof probability, "%.4f", language.probability);
-    return concat(language.code, "\t", probability, "\t", one_line(info.source),
+    return concat(language.code, "\t", probability, "\t", one_line(replace_invalid(info.source)),
                   info.channel == "0" ? "" : " (channel " + info.channel + ")", "\n");
 }
 

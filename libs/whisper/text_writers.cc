@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "text/utf8.h"
 #include "whisper/format_writers.h"
 
 namespace hark::whisper {
@@ -54,7 +55,7 @@ class MarkdownWriter : public WriterBase {
   public:
     using WriterBase::WriterBase;
     void begin(const RecordingInfo& info) override {
-        std::string name = one_line(info.source);
+        std::string name = one_line(replace_invalid(info.source));
         if (info.channel != "0") name += ", channel " + one_line(info.channel);
         write_((any_ ? "\n# " : "# ") + escaped(name) + "\n");
         any_ = true;

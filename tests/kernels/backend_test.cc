@@ -66,7 +66,7 @@ TEST(Backend, MalformedDevicesAreUsageErrors) {
                                "cuda:99999999999", "CPU"})
         EXPECT_EQ(
             error_of([&] { context_of(on(device)); }),
-            concat("usage: --device: expected auto, cpu, cuda or cuda:N, found '", device, "'"));
+            concat("usage: --device: expected auto, cpu, cuda or cuda:N, got '", device, "'"));
 }
 
 // An Error thrown inside libhark-cuda.so is caught here as what it is.

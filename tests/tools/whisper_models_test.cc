@@ -28,7 +28,7 @@ TEST(ModelFormats, OpenaisFileTakesAVocabulary) {
     write_openai(model);
     ProcessResult result = transcribe(model, {});
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_NE(result.err.find("--vocab"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("--tokenizer"), std::string::npos) << result.err;
     std::filesystem::create_directory(directory.path() / "words");
     const std::string ranks = (directory.path() / "words/demo.tiktoken").string();
     const std::string demo = (source_dir() / "models/whisper-demo").string();

@@ -206,7 +206,7 @@ TEST_F(WrittenFiles, BrokenCtranslate2FilesAreRefused) {
     for (size_t size : {0, 3, 5, 20, 24, 28, 60, 20000, 31000})
         EXPECT_NE(found(whole.substr(0, size)).find("model.bin"), std::string::npos) << size;
     EXPECT_NE(found(whole.substr(0, whole.size() - 1)).find("truncated?"), std::string::npos);
-    EXPECT_NE(found(whole + "x").find("1 bytes behind"), std::string::npos);
+    EXPECT_NE(found(whole + "x").find("1 bytes after"), std::string::npos);
     const auto changed = [&](size_t at, const std::string& bytes) {
         std::string text = whole;
         text.replace(at, bytes.size(), bytes);
