@@ -1,10 +1,10 @@
 #include "whisper/language_detection.h"
-#include "text/utf8.h"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "core/error.h"
+#include "text/utf8.h"
 #include "whisper/config.h"
 #include "whisper/strings.h"
 #include "whisper/transcript_json.h"
