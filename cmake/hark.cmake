@@ -16,10 +16,11 @@ if(HARK_SANITIZE)
     target_link_options(hark_options INTERFACE -fsanitize=address,undefined)
 endif()
 
-# The standard library's headers took 40% of the time of a small source, so they are compiled once
-# for all libraries. ccache stores no source that uses a precompiled header: a build with a compiler
-# launcher does without.
-if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+# The standard library's headers took 40% of the time of a small source. With this option they are
+# compiled once for all libraries. ccache stores no source that uses a precompiled header, so it is
+# for builds from nothing, as pipelines/demo.sh's.
+option(HARK_PRECOMPILED_HEADER "Compile the standard library's headers once for all libraries" OFF)
+if(HARK_PRECOMPILED_HEADER)
     file(CONFIGURE OUTPUT headers.cc CONTENT "")
     add_library(hark_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/headers.cc)
     target_link_libraries(hark_headers PRIVATE hark_options)
