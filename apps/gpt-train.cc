@@ -36,7 +36,7 @@ share/hark/presets/gpt-train.)",
     .examples = R"(# A small model on a CPU; after Ctrl-C the same line resumes it
 gpt-train --config quick-test.conf --tokenizer tok --train a.bin -o run >>t
 # GPT-2's 124M on four GPUs
-gpt-train --config production.conf --tokenizer tok --train a.bin -o run --gpus 4
+gpt-train --config big.conf --tokenizer tok --train a.bin -o run --gpus 4
 # Memory and tokens of a run, without a file
 gpt-train --size 124M --train synthetic --steps 1000 --dry-run)",
     .shows_progress = true,

@@ -9,16 +9,17 @@
 # change, unless --retry is given.
 #
 # Options:
-#   -o, --output-dir DIR  where the transcripts are written
-#   -m, --model MODEL     Whisper model: a name or a path
-#   -f, --format F,...    text, srt, vtt, json, ... [srt,text]
-#       --files-from FILE read folders and files, one per line; - is standard input
-#       --retry           try again what failed before
-#       --price DOLLARS   per hour of the machine: prints what a dollar gives
-#       --shard N         recordings per audio-decode [200]
-#       --jobs N          recordings decoded at a time [audio-decode's]
-#       --show-pipe       print the pipe that would run, and run nothing
-#   -h, --help            print a short help and exit
+#   -o, --output-dir DIR   where the transcripts are written
+#   -m, --model MODEL      Whisper model: a name or a path
+#   -f, --format F,...     text, srt, vtt, json, ... [srt,text]
+#       --files-from FILE  read folders and files, one per line; - is standard
+#                          input
+#       --retry            try again what failed before
+#       --price DOLLARS    per hour of the machine: prints what a dollar gives
+#       --shard N          recordings per audio-decode [200]
+#       --jobs N           recordings decoded at a time [audio-decode's]
+#       --show-pipe        print the pipe that would run, and run nothing
+#   -h, --help             print a short help and exit
 #
 # Also all options of: whisper-transcribe, audio-decode.
 # On a large GPU --batch-size 128 is 1.6 times as fast with large-v3.

@@ -3,19 +3,19 @@
 # Trains a tokenizer and a small language model on texts, then writes a sample of
 # the model.
 #
-# Without a TEXT it trains on hark's own documents, about three minutes on two CPU
-# cores, and shows that a killed run resumes exactly. The same command continues a
-# stopped run. DIR is a model for gpt-generate --model. It also has tokenizer/,
-# train.bin, val.bin, tensorboard/, run.tsv (a line per step) and run.png.
-# Settings that are not given are those of the preset quick-test.
+# Without a TEXT it trains on hark's own documents, about three minutes on two
+# CPU cores, and shows that a killed run resumes exactly. The same command
+# continues a stopped run. DIR is a model for gpt-generate --model. It also has
+# tokenizer/, train.bin, val.bin, tensorboard/, run.tsv (a line per step) and
+# run.png. Settings that are not given are those of the preset quick-test.
 #
 # Options:
 #   -o, --output-dir DIR  folder of the run [run]
 #       --steps N         steps of the run [1000]
 #       --vocab-size N    tokens of the tokenizer [512]
 #   -p, --prompt TEXT     prompt of the sample [The]
-#       --prove-resume    also kill a short run, resume it, and compare the models
-#   -h, --help            print this and exit
+#       --prove-resume    kill a short run too, resume it, compare the models
+#   -h, --help            print a short help and exit
 #
 # Also all options of: gpt-train.
 #
