@@ -162,8 +162,8 @@ int detail::tool_main(const ToolHelp& help, int argc, char** argv,
         register_flags(flags);
         console.flags(flags, help);
         if (flags.parse(argc, argv, help)) {
-            require_usage(!console.quiet || !(console.verbose || console.tracing),
-                          "--quiet contradicts --verbose and --trace; leave one out");
+            // They may come from different sources: a configuration file, a variable, a flag.
+            if (console.quiet) console.verbose = console.tracing = false;
             run(console);
         }
         std::cout.flush();

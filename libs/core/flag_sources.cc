@@ -217,7 +217,7 @@ Flags::Impl::Values Flags::Impl::read_variables() const {
 }
 
 Flags::Impl::Values Flags::Impl::read_config(const std::filesystem::path& path,
-                                             const std::string& tool) {
+                                             const std::string& tool, bool shared_file) {
     const std::string own = tool.substr(0, tool.find(' '));
     Values values;
     for (const Setting& setting : read_settings(path)) {
@@ -234,6 +234,9 @@ Flags::Impl::Values Flags::Impl::read_config(const std::filesystem::path& path,
             require(setting.key != name, setting.where, ": '", setting.key,
                     "' belongs on the command line");
         if (!entry || (!setting.section.empty() && setting.section != own)) continue;
+        require(!shared_file || !setting.section.empty() || !entry->info.own_variable,
+                setting.where, ": '", setting.key,
+                "' has a meaning of its own in each tool; put it ", "under [", own, "]");
         std::vector<Given>& given = values[setting.key];
         const std::string where = concat(setting.where, ": ", setting.key);
         // The tool's own section wins over the lines above the sections.
@@ -278,12 +281,12 @@ bool Flags::parse(int argc, char** argv, const ToolHelp& help) {
     if (const auto config = given.find("config"); config != given.end()) {
         const std::string& path = config->second.front().text;
         require_usage(!path.empty(), "--config: expected a file, got an empty text");
-        sources.push_back(impl.read_config(path, help.name));
+        sources.push_back(impl.read_config(path, help.name, false));
     }
     sources.push_back(impl.read_variables());
     std::error_code failed;
     if (const auto path = user_config(); !path.empty() && std::filesystem::exists(path, failed))
-        sources.push_back(impl.read_config(path, help.name));
+        sources.push_back(impl.read_config(path, help.name, true));
     // A flag takes its values from the first source that has any.
     for (size_t source = sources.size(); source-- > 0;) {
         for (size_t stronger = 0; stronger < source; ++stronger)

@@ -34,7 +34,8 @@ struct Flags::Impl {
     Values read_command_line(int argc, char** argv);
     void check_arguments(const std::vector<std::string>& arguments) const;
     Values read_variables() const;
-    Values read_config(const std::filesystem::path& path, const std::string& tool);
+    // `shared`: the file is for all tools, so an option of several meanings needs a section.
+    Values read_config(const std::filesystem::path& path, const std::string& tool, bool shared);
     void take(const Values& values, bool command_line);
     void fail_unknown(const std::string& name) const;
     std::vector<std::string> names() const;

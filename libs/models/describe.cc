@@ -113,8 +113,8 @@ std::string plain(const json& value) {
 }
 
 std::string layers_text(const json& part) {
-    return concat(part["layers"], " layers of ", part["channels"], ", ", part["heads"],
-                  " heads, MLP of ", part["mlp"]);
+    return concat(part["layers"].dump(), " layers of ", part["channels"].dump(), ", ",
+                  part["heads"].dump(), " heads, MLP of ", part["mlp"].dump());
 }
 
 // What text(name, value) makes of each, with `between` two of them.
@@ -128,9 +128,9 @@ std::string joined(const json& values, const char* between, const Text& text) {
 
 std::string tokenizer_text(const json& tokenizer) {
     if (tokenizer.contains("missing")) return "none: " + plain(tokenizer["missing"]);
-    std::string text = concat(tokenizer["tokens"], " tokens");
+    std::string text = concat(tokenizer["tokens"].dump(), " tokens");
     if (tokenizer.contains("first_timestamp"))
-        text += concat(" of text, timestamps from ", tokenizer["first_timestamp"]);
+        text += concat(" of text, timestamps from ", tokenizer["first_timestamp"].dump());
     return text;
 }
 
@@ -140,11 +140,11 @@ std::string text_of(const std::string& key, const json& value) {
     if (key == "tokenizer") return tokenizer_text(value);
     if (key == "alignment_heads")
         return joined(value, " ", [](const std::string&, const json& head) {
-            return concat(head[0], ":", head[1]);
+            return concat(head[0].dump(), ":", head[1].dump());
         });
     if (key == "positions")
         return joined(value, ", ", [](const std::string& of, const json& count) {
-            return concat(count, " of ", of);
+            return concat(count.dump(), " of ", of);
         });
     if (key == "memory")
         return joined(value, ", ", [](const std::string& dtype, const json& bytes) {

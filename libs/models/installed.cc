@@ -173,7 +173,14 @@ RemovedModel remove_model(const std::string& name) {
         names += (names.empty() ? "" : " or ") + path.filename().string();
     require(found.size() == 1, "'", name, "' is the name of ", found.size(), " models; give ",
             names);
-    RemovedModel removed = {found.front(), {}};
+    // A folder OWNER has models, and is none itself.
+    const fs::path& path = found.front();
+    std::error_code unreadable;
+    require(!fs::is_directory(path, unreadable) || path.filename().string().starts_with('.') ||
+                fs::is_symlink(path, unreadable) || fs::exists(path / "config.json", unreadable) ||
+                fs::exists(path / "model.bin", unreadable),
+            path.string(), ": not a model (it has no config.json); give OWNER/NAME");
+    RemovedModel removed = {path, {}};
     for (const char* kind : kKinds) {
         std::error_code failed;
         const fs::path link = default_link(kind);

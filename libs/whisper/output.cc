@@ -43,6 +43,7 @@ void OutputOptions::flags(Flags& flags) {
     flags
         .add("format,f", formats,
              concat("FORMAT,... ", joined(transcript_formats()), ", all").c_str())
+        .own_variable()
         .essential()
         .details(
             "The default is text, with --live jsonl. Several formats need --output-dir. The "

@@ -158,9 +158,10 @@ TEST(TranscriptFormats, AllOfThemAreWritten) {
                                             "sea.jsonl", "sea.lrc", "sea.md", "sea.srt", "sea.tsv",
                                             "sea.txt", "sea.vtt"}));
     // The scripts know the same formats.
-    const ProcessResult listed = run_shell(
-        ". '" + (source_dir() / "pipelines/recordings.sh").string() +
-        "'; set_endings all; for ending in \"${endings[@]}\"; do echo sea.$ending; done | sort");
+    const ProcessResult listed =
+        run_shell("cd '" + (source_dir() / "pipelines").string() +
+                  "'; . ./recordings.sh; . ./flags.sh; learn_flags whisper-transcribe; set_endings "
+                  "all; for ending in \"${endings[@]}\"; do echo sea.$ending; done | sort");
     std::string expected;
     for (const std::string& name : names) expected += name + "\n";
     EXPECT_EQ(listed.out, expected) << listed.err;

@@ -221,22 +221,6 @@ TEST(Live, LongPiecesOfSoundAreWarnedOfOnce) {
     EXPECT_NE(result.err.find("mel --chunk 1"), std::string::npos) << result.err;
 }
 
-// Its config.json is a pipe: the tool has opened it when the shell has, and then waits for it.
-TEST(Live, ASignalEndsTheToolWhileItReadsTheModel) {
-    const TemporaryDirectory directory;
-    for (const std::string signal : {"INT", "TERM"}) {
-        const ProcessResult result = run_shell(
-            "cat > /dev/null; cd '" + directory.path().string() +
-                "' && mkdir -p model && rm -f model/config.json && mkfifo model/config.json && "
-                "{ env --default-signal=INT whisper-transcribe --model ./model --live < /dev/null "
-                "& "
-                "} && exec 3> model/config.json && kill -" +
-                signal + " $! && wait $!; echo status $?",
-            "");
-        EXPECT_EQ(result.out, signal == "INT" ? "status 130\n" : "status 143\n") << result.err;
-    }
-}
-
 TEST(Live, RegionsOfSpeechComeTooLate) {
     const ProcessResult result =
         run_shell("cat > /dev/null; audio-decode '" + (samples_dir() / "hat.wav").string() +

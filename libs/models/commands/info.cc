@@ -17,6 +17,7 @@ struct Options {
     void flags(Flags& flags) {
         flags.positional("[MODEL...]", names, kModelHelp);
         flags.add("format,f", format, {"text", "json"}, "FORMAT form of the description")
+            .own_variable()
             .essential();
     }
 };

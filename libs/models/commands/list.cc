@@ -11,6 +11,7 @@ struct Options {
     std::string format = "text";
     void flags(Flags& flags) {
         flags.add("format,f", format, {"text", "json", "names"}, "FORMAT form of the list")
+            .own_variable()
             .essential();
         flags.reject_arguments([](const std::string& first) {
             return concat("list takes no arguments (got '", first, "')");
