@@ -15,6 +15,9 @@
 #       --files-from FILE  read folders and files, one per line; - is standard
 #                          input
 #       --retry            try again what failed before
+#       --overwrite        transcribe all again, and replace files that exist.
+#                          Without it, a recording fails if a file that hark
+#                          batch did not write has the name of its transcript
 #       --price DOLLARS    per hour of the machine: prints what a dollar gives
 #       --shard N          recordings per audio-decode [200]
 #       --jobs N           recordings decoded at a time [audio-decode's]
@@ -37,9 +40,11 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/help.sh"
 help_if_asked "$@"
 
-output="" list="" formats=srt,text price="" shard=200 retry="" show_pipe=""
+readonly exists="exists; use --overwrite or another --output-dir"
+output="" list="" formats=srt,text price="" shard=200 retry="" overwrite="" show_pipe=""
 declare -A state=()       # of a recording: there, transcribed, failed, or not set
 declare -A reason=()      # of one that failed
+declare -A written=()     # transcripts of this run and of those before: their paths within `output`
 todo=()                   # those without a state
 transcribed=0 broken=0    # in this run,
 hundredths=0              # of a second of audio
@@ -47,27 +52,18 @@ next_word=60              # at which of its seconds it says how far it is
 pipeline="" stopped=""    # its process group; the exit status of a run that was stopped
 
 parse() {
+    local name
     learn_flags whisper-transcribe audio-decode
+    for name in --files-from --price --shard; do flag_value[$name]=yes; done
+    for name in --files-from --price --shard --retry --show-pipe; do flag_name[$name]="$name"; done
     while [ $# -gt 0 ]; do
         case "$1" in
-            --files-from | --price | --shard)
-                [ $# -ge 2 ] || wrong "$1: expected a value" ;;&
-            --files-from) list="$2" && shift ;;
-            --price) price="$2" && shift ;;
-            --shard) shard="$2" && shift ;;
-            --retry) retry=yes ;;
-            --show-pipe) show_pipe=yes ;;
             --) shift && add_inputs "$@" && break ;;
             --help | -h) show_help ;;
             -?*)
                 take_flag "$@" || { refuse_flag whisper-transcribe "$1"; exit; }
                 shift $((${#words[@]} - 1))
-                case "$flag" in
-                    --output-dir) [ -n "$value" ] || wrong "$flag: expected a folder"; output="$value" ;;
-                    --format) formats="$value" ;;
-                    --summary | --live | --output-name) wrong "$flag: not an option of this command" ;;
-                    *) pass_flag ;;
-                esac
+                take_option
                 ;;
             *) add_inputs "$1" ;;
         esac
@@ -81,6 +77,31 @@ parse() {
     set_endings "$formats"
 }
 
+# What take_flag found is this command's own, or goes to its tool.
+take_option() {
+    case "$flag" in
+        --output-dir | --files-from | --price | --shard)
+            [ -n "$value" ] || wrong "$flag: expected a value" ;;
+        --retry | --show-pipe | --overwrite | --no-overwrite)
+            [[ "${words[0]}" != *=* ]] || wrong "$flag: expected no value, got '$value'" ;;
+    esac
+    case "$flag" in
+        --output-dir) output="$value" ;;
+        --files-from) list="$value" ;;
+        --price) price="$value" ;;
+        --shard) shard="$value" ;;
+        --format) formats="$value" ;;
+        --retry) retry=yes ;;
+        --show-pipe) show_pipe=yes ;;
+        --overwrite) overwrite=yes ;;
+        --no-overwrite) overwrite="" ;;
+        --split-channels) wrong "$flag: not an option of this command; use hark transcribe $flag" ;;
+        --no-split-channels) ;; # feed passes it
+        --summary | --live | --output-name) wrong "$flag: not an option of this command" ;;
+        *) pass_flag ;;
+    esac
+}
+
 # All recordings, and what each one's transcripts are called.
 collect() {
     local line bad
@@ -88,13 +109,15 @@ collect() {
         [ "$list" != - ] || list=/dev/stdin
         [ -r "$list" ] || die "$list: cannot read this list"
         while IFS= read -r line || [ -n "$line" ]; do
+            line="${line%$'\r'}" # of a list from Windows
             [ -z "$line" ] || inputs+=("$line")
         done < "$list"
     fi
     add_recordings "$output" "${inputs[@]}"
     [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]:0:1}"): found no recordings"
     for line in "${recordings[@]}"; do
-        [[ "$line" != *[$'\t\n']* ]] || die "${line@Q}: expected a path without tab and newline"
+        [[ "$line" != *[$'\t\r\n']* ]] ||
+            die "${line@Q}: expected a path without tab, carriage return and newline"
     done
     bad="$(printf '%s\n' "${recordings[@]}" | grep -axvm1 '.*')"
     [ -z "$bad" ] || die "$bad: expected a path in UTF-8"
@@ -107,25 +130,57 @@ lock() {
     exec {lock}> "$output/.hark/lock" || exit 1
     flock -n "$lock" || die "$output: another hark batch is writing there"
     rm -rf "$output"/.hark/work.*
-    work="$(mktemp -d "$output/.hark/work.XXXXXX")" || exit 1
+    # Absolute: awk takes a relative path that has = as an assignment.
+    work="$(realpath -- "$(mktemp -d "$output/.hark/work.XXXXXX")")" || exit 1
     trap 'rm -rf "$work"' EXIT
     mkfifo "$work/summary" || exit 1
 }
 
 # What the runs before have done with each recording.
 recall() {
-    local path error failures="$output/failed.tsv"
-    if [ -z "$retry" ] && [ -f "$failures" ]; then
-        while IFS=$'\t' read -r path error; do
-            # What has changed since may have been mended.
-            [ -z "${target[$path]:-}" ] || [ "$failures" -ot "$path" ] ||
-                state[$path]=failed reason[$path]="$error"
-        done < <(cat "$failures")
-    fi
+    local path foreign
+    recall_written
+    [ -n "$retry$overwrite" ] || recall_failures
     for path in "${recordings[@]}"; do
-        if finished "$path"; then state[$path]=there; fi
+        [ -z "$overwrite" ] || break
+        if finished "$path"; then
+            state[$path]=there
+        elif find_foreign "$path"; then
+            state[$path]=failed reason[$path]="$foreign $exists"
+        fi
     done
     list_todo
+}
+
+recall_written() {
+    local file
+    [ -f "$output/.hark/written" ] || return 0
+    while IFS= read -r file; do
+        [ -z "$file" ] || written[$file]=yes
+    done < "$output/.hark/written"
+}
+
+recall_failures() {
+    local path error failures="$output/failed.tsv"
+    [ -f "$failures" ] || return 0
+    while IFS=$'\t' read -r path error; do
+        # What has changed since may have been mended, and a file that existed may have been moved.
+        [ -z "${target[$path]:-}" ] || [ "$failures" -ot "$path" ] ||
+            [[ "$error" == *" $exists" ]] ||
+            state[$path]=failed reason[$path]="$error"
+    done < <(cat "$failures")
+}
+
+# find_foreign PATH: sets `foreign` to a file that has the name of a transcript of this recording,
+# but that no run has written. Returns 1 if there is none.
+find_foreign() {
+    local ending
+    for ending in "${endings[@]}"; do
+        foreign="${target[$1]}.$ending"
+        [ -n "${written[${foreign#"$output/"}]:-}" ] ||
+            { [ ! -e "$foreign" ] && [ ! -L "$foreign" ]; } || return 0
+    done
+    return 1
 }
 
 list_todo() {
@@ -141,7 +196,8 @@ list_todo() {
 feed() {
     local at status=0
     for ((at = 1; at <= $#; at += shard)); do
-        audio-decode "${decode[@]}" "${@:at:shard}"
+        # A recording has one transcript per format, whatever a configuration file says.
+        audio-decode "${decode[@]}" --no-split-channels "${@:at:shard}"
         status=$?
         [ "$status" -le 1 ] || return "$status"
     done
@@ -149,18 +205,24 @@ feed() {
 
 # publish FILE PATH: the transcripts of a recording get their names.
 publish() {
-    local stem="${target[$2]}" ending
+    local stem="${target[$2]}" ending file
     [ -d "${stem%/*}" ] || mkdir -p "${stem%/*}" || return 1
     for ending in "${endings[@]}"; do
+        file="${stem#"$output/"}.$ending"
+        [ -n "${written[$file]:-}" ] || {
+            printf '%s\n' "$file" >> "$output/.hark/written" || return 1
+            written[$file]=yes
+        }
         mv -fT "$work/$1.$ending" "$stem.$ending" || return 1
     done
 }
 
 # Takes whisper-transcribe's summary from stdin, a line as each recording ends.
 take_results() {
-    local path file length error ending
+    local path file length error ending foreign
     while IFS=$'\t' read -r path _ file length error; do
         [ -n "${target[$path]:-}" ] || continue
+        [ -n "$error$overwrite" ] || ! find_foreign "$path" || error="$foreign $exists"
         if [ -n "$error" ]; then
             state[$path]=failed reason[$path]="${error#"$path: "}"
             broken=$((broken + 1))
@@ -286,7 +348,8 @@ show_batch() {
     done
     [ ${#todo[@]} -le "$shard" ] && feeds="${feeds%; }" || feeds="{ $feeds}"
     show_stages "$feeds" "$(quoted mel --mels "$mels")" \
-        "$(quoted whisper-transcribe "${transcriber[@]}" --format "$formats" --output-dir "$output")"
+        "$(quoted whisper-transcribe "${transcriber[@]}" --format "$formats" \
+            --output-dir "$output" ${overwrite:+--overwrite})"
 }
 
 use_tools || exit

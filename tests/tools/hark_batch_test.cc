@@ -44,6 +44,7 @@ class BatchScript : public testing::Test {
     }
     static std::set<std::string> with_lock(std::set<std::string> names) {
         names.insert(".hark/lock");
+        names.insert(".hark/written");
         names.insert("failed.tsv");
         return names;
     }
@@ -189,11 +190,69 @@ TEST_F(BatchScript, ARecordingThatBreaksThePipelineFailsButNotAllDoWhenTheToolsB
     EXPECT_EQ(folder_.text("out/failed.tsv"), "");
 }
 
+TEST_F(BatchScript, ReplacesOnlyWhatItHasWrittenUnlessTold) {
+    folder_.copy("key.wav", "in/a.wav");
+    folder_.copy("sea.wav", "in/b.wav");
+    fs::create_directories(folder_.path() / "out");
+    write_text(folder_.path() / "out/a.txt", "notes");
+    const std::string run = "--output-dir out in" + std::string(kDemo);
+    ProcessResult result = batch(run);
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "failed: in/a.wav: out/a.txt exists; use --overwrite");
+    expect_contains(result.err, "1 transcribed, 0 already there, 1 failed, 0 left");
+    EXPECT_EQ(folder_.text("out/a.txt"), "notes");
+    EXPECT_EQ(written(), with_lock({"a.txt", "b.srt", "b.txt"}));
+
+    // One that comes during the run. Without the other file a.wav is transcribed.
+    fs::remove(folder_.path() / "out/a.txt");
+    tool("mel", "[[ \"$*\" = *raw* ]] || echo notes > out/a.srt\nexec mel \"$@\"\n");
+    result = batch(run);
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "failed: in/a.wav: out/a.srt exists; use --overwrite");
+    EXPECT_EQ(folder_.text("out/a.srt"), "notes\n");
+    EXPECT_EQ(written(), with_lock({"a.srt", "b.srt", "b.txt"}));
+
+    // All again, and then as after any run.
+    fs::remove(folder_.path() / "tools/mel");
+    write_text(folder_.path() / "out/b.txt", "an old one");
+    result = batch(run + " --overwrite");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    expect_contains(result.err, "2 transcribed, 0 already there, 0 failed, 0 left");
+    expect_contains(folder_.text("out/a.txt"), kKey);
+    EXPECT_EQ(folder_.text("out/b.txt"), std::string(kSea) + "\n");
+    expect_contains(batch(run).err, "0 transcribed, 2 already there, 0 failed, 0 left");
+    expect_contains(batch(run + " --overwrite --show-pipe").out, " --overwrite");
+}
+
+TEST_F(BatchScript, MixesChannelsWhateverTheEnvironmentSays) {
+    folder_.copy("two_speakers.flac", "in/two.flac");
+    const ProcessResult result =
+        shell("HARK_SPLIT_CHANNELS=1 \"$batch\" -o out --format text in" + std::string(kDemo));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    expect_contains(result.err, "1 transcribed, 0 already there, 0 failed, 0 left");
+    expect_contains(batch("-o mixed --format text in" + std::string(kDemo)).err, "1 transcribed");
+    EXPECT_EQ(folder_.text("out/two.txt"), folder_.text("mixed/two.txt"));
+}
+
+TEST_F(BatchScript, TakesValuesWithEqualsSignsAListFromWindowsAndAnyFolderName) {
+    folder_.copy("sea.wav", "sea.wav");
+    tool("mel", "[[ \"$*\" = *raw* ]] || echo mel: a word >&2\nexec mel \"$@\"\n");
+    const ProcessResult result = shell(
+        "printf 'sea.wav\\r\\n\\r\\n' | \"$batch\" --shard=1 --price=2 --files-from=- -o a=b" +
+        std::string(kDemo));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    expect_contains(result.err, "1 transcribed, 0 already there, 0 failed, 0 left");
+    expect_contains(result.err, "per dollar");
+    expect_contains(result.err, "mel: a word");
+    EXPECT_EQ(folder_.text("a=b/sea.txt"), std::string(kSea) + "\n");
+}
+
 TEST_F(BatchScript, RefusesWhatIsWrongBeforeAnythingRuns) {
     folder_.copy("key.wav", "in/key.wav");
     folder_.copy("key.wav", "more/key.wav");
     folder_.copy("key.wav", "other/key.mp3");
     folder_.copy("key.wav", "lines/a\nb.wav");
+    folder_.copy("key.wav", "returns/a\r.wav");
     folder_.copy("key.wav", "failed/failed.wav");
     const struct {
         const char* arguments;
@@ -208,8 +267,13 @@ TEST_F(BatchScript, RefusesWhatIsWrongBeforeAnythingRuns) {
         {"--output-dir out --shard 0 in", 2, "--shard"},
         {"--output-dir out --format doc in", 2, "'doc'"},
         {"in --output-dir", 2, "--output-dir"},
+        {"--output-dir out --shard=0 in", 2, "--shard: expected 1 or more, got '0'"},
+        {"--output-dir out --files-from=", 2, "--files-from: expected a value"},
+        {"--output-dir out --retry=yes in", 2, "--retry: expected no value"},
+        {"--output-dir out --split-channels in", 2, "use hark transcribe --split-channels"},
         {"--output-dir out --files-from none", 1, "none"},
         {"--output-dir out lines", 1, "newline"},
+        {"--output-dir out returns", 1, "carriage return"},
         {"--output-dir out in/$'\\xff'.wav", 1, "UTF-8"},
         {"--output-dir out in more", 1, "would write out/key.wav.srt, as would in/key.wav"},
         {"--output-dir out --format tsv failed", 1, "failed.tsv"}};
