@@ -21,6 +21,10 @@ help_if_asked "$@"
     echo "hark plot run: expected RUN.tsv and OUT.png; try hark plot run --help" >&2
     exit 2
 }
+[[ "$2" == *.[Pp][Nn][Gg] ]] || {
+    echo "hark plot run: $2: expected a name that ends in .png for the picture" >&2
+    exit 2
+}
 command -v gnuplot >/dev/null || {
     echo "hark plot run: gnuplot is missing: on Debian, apt-get install gnuplot-nox" >&2
     exit 1

@@ -45,6 +45,8 @@ parse() {
     done
     [ ${#inputs[@]} -eq 1 ] || [ ${#inputs[@]} -eq 2 ] ||
         wrong "expected a recording, and maybe a picture, got ${#inputs[@]} arguments"
+    [ ${#inputs[@]} -eq 1 ] || [[ "${inputs[1]}" == *.[Pp][Nn][Gg] ]] ||
+        wrong "${inputs[1]}: expected a name that ends in .png for the picture"
 }
 
 parse "$@"

@@ -92,6 +92,16 @@ TEST(PlotRun, NamesWhatItCannotDraw) {
                  "none/out.png");
 }
 
+TEST(PlotRun, RefusesAPictureThatIsNotPng) {
+    const TemporaryDirectory folder;
+    const fs::path table = folder.path() / "run.tsv", other = folder.path() / "other.tsv";
+    write_text(table, kHeading + steps(1, 9));
+    write_text(other, "a table");
+    expect_fails(plot("'" + table.string() + "' '" + other.string() + "'"), 2,
+                 "other.tsv: expected a name that ends in .png");
+    EXPECT_EQ(read_text(other), "a table");
+}
+
 TEST(PlotRun, SaysWhichPackageIsMissing) {
     const TemporaryDirectory bare;
     fs::create_symlink("/usr/bin/dirname", bare.path() / "dirname");

@@ -123,6 +123,15 @@ TEST(PlotTranscript, NamesWhatItCannotDraw) {
         "none/out.png");
 }
 
+TEST(PlotTranscript, RefusesAPictureThatIsNotPng) {
+    const TemporaryDirectory folder;
+    const fs::path second = folder.path() / "b.wav";
+    write_text(second, "a recording");
+    expect_fails(plot(sample("sea.wav") + "'" + second.string() + "'" + kDemo), 2,
+                 "b.wav: expected a name that ends in .png");
+    EXPECT_EQ(read_text(second), "a recording");
+}
+
 TEST(PlotTranscript, SaysWhichPackageIsMissing) {
     const TemporaryDirectory bare;
     fs::create_symlink("/usr/bin/dirname", bare.path() / "dirname");
