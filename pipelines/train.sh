@@ -7,12 +7,14 @@
 # CPU cores, and shows that a killed run resumes exactly. The same command
 # continues a stopped run. DIR is a model for gpt-generate --model. It also has
 # tokenizer/, train.bin, val.bin, tensorboard/, run.tsv (a line per step) and
-# run.png. Settings that are not given are those of the preset quick-test.
+# run.png. Settings that are not given are those of the preset quick-test,
+# or of --config's.
 #
 # Options:
 #   -o, --output-dir DIR  folder of the run [run]
-#       --steps N         steps of the run [1000]
+#       --steps N         steps of the run [1000, or those of --config]
 #       --vocab-size N    tokens of the tokenizer [512]
+#       --config FILE     preset of gpt-train's settings [quick-test]
 #   -p, --prompt TEXT     prompt of the sample [The]
 #       --prove-resume    kill a short run too, resume it, compare the models
 #   -h, --help            print a short help and exit
@@ -33,35 +35,63 @@ help_if_asked "$@"
 use_tools || exit
 
 readonly proof_steps=60 killed_at=25 proof_saves=10
-run=run steps=1000 vocab_size=512 prompt=The prove="" texts=() options=()
+run=run steps="" vocab_size=512 prompt=The prove="" texts=() preset="" warmup=""
+options=()     # of each run of gpt-train
+run_options=() # of the run itself alone
+proof_options=(--steps "$proof_steps" --save-every "$proof_saves")
 
 parse() {
     learn_flags gpt-train
+    flag_name[--prompt]=--prompt flag_value[--prompt]=yes
+    flag_name[-p]=--prompt flag_value[-p]=yes
+    flag_name[--prove-resume]=--prove-resume
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | -h) show_help ;;
-            --output-dir | -o | --steps | --vocab-size | --prompt | -p)
-                [ -n "${2:-}" ] || wrong "$1: expected a value" ;;&
-            --output-dir | -o) run="$2" && shift ;;
-            --steps) steps="$2" && shift ;;
-            --vocab-size) vocab_size="$2" && shift ;;
-            --prompt | -p) prompt="$2" && shift ;;
-            --prove-resume) prove=yes ;;
             --) shift && texts+=("$@") && break ;;
             -?*)
                 take_flag "$@" || { refuse_flag gpt-train "$1"; exit; }
                 shift $((${#words[@]} - 1))
-                [[ ! "$flag" =~ ^--(train|val|tokenizer|model|tensorboard)$ ]] ||
-                    wrong "$flag: this command chooses it; use gpt-train"
-                options+=("${words[@]}")
+                take_option
                 ;;
             *) texts+=("$1") ;;
         esac
         shift
     done
-    [[ "$steps" =~ ^[1-9][0-9]{0,8}$ ]] || wrong "--steps: expected a number above 0, got '$steps'"
+    [ -n "$preset$steps" ] || steps=1000
+    [[ "${steps:-1}" =~ ^[1-9][0-9]{0,8}$ ]] ||
+        wrong "--steps: expected a number above 0, got '$steps'"
     [[ "$vocab_size" =~ ^[1-9][0-9]{2,6}$ && "$vocab_size" -ge 256 ]] ||
         wrong "--vocab-size: expected 256 at least, got '$vocab_size'"
+    [ -z "$steps" ] || run_options+=(--steps "$steps")
+    # A preset that is given has its own warmup, for which the proof is too short.
+    [ -n "$warmup$preset" ] || run_options+=(--warmup $((steps / 10)))
+    [ -n "$warmup" ] || proof_options+=(--warmup $((proof_steps / 10)))
+}
+
+# What take_flag found is this command's own, or goes to gpt-train.
+take_option() {
+    case "$flag" in
+        --output-dir | --steps | --vocab-size | --config | --prompt)
+            [ -n "$value" ] || wrong "$flag: expected a value" ;;
+        --prove-resume)
+            [[ "${words[0]}" != *=* ]] || wrong "$flag: expected no value, got '$value'" ;;
+    esac
+    case "$flag" in
+        --output-dir) run="$value" ;;
+        --steps) steps="$value" ;;
+        --vocab-size) vocab_size="$value" ;;
+        --config) preset="$value" ;;
+        --prompt) prompt="$value" ;;
+        --prove-resume) prove=yes ;;
+        --train | --val | --tokenizer | --model | --tensorboard)
+            wrong "$flag: this command chooses it; use gpt-train" ;;
+        --dry-run) wrong "$flag: not an option of this command; use gpt-train $flag" ;;
+        --no-dry-run) ;; # set_training passes it
+        --save-every | --export-*) run_options+=("${words[@]}") ;;
+        --warmup) warmup="$value" && options+=("${words[@]}") ;;
+        *) options+=("${words[@]}") ;;
+    esac
 }
 
 # first_of PATH...: the first path that is there.
@@ -80,6 +110,7 @@ find_texts() {
         documents="$(first_of "$here/../docs" "$here/../../share/doc/hark/docs")"
         mapfile -t texts < <(find "$documents" "${documents%/*}/README.md" -name '*.md' | LC_ALL=C sort)
     fi
+    [ -z "$preset" ] || [ -r "$preset" ] || die "$preset: cannot read this preset"
     for text in "${texts[@]}"; do
         [ -f "$text" ] && [ -r "$text" ] || die "$text: cannot read this text"
     done
@@ -112,12 +143,10 @@ make_tokens() {
     mv "$run/train.bin.part" "$run/train.bin"
 }
 
-# set_training DIR STEPS OPTION...: sets `training`, a command that writes a line per step to stdout.
+# set_training DIR OPTION...: sets `training`, a command that writes a line per step to stdout.
 set_training() {
-    local warmup=()
-    [[ " ${options[*]}" == *" --warmup"* ]] || warmup=(--warmup $(($2 / 10)))
-    training=(gpt-train --config "$preset" --tokenizer "$run/tokenizer" --train "$run/train.bin"
-        --output-dir "$1" --steps "$2" "${warmup[@]}" "${options[@]}" "${@:3}")
+    training=(gpt-train --config "$preset" --no-dry-run --tokenizer "$run/tokenizer"
+        --train "$run/train.bin" --output-dir "$1" "${options[@]}" "${@:2}")
 }
 
 draw() {
@@ -135,9 +164,9 @@ prove_resume() {
     local killed lines
     work="$(mktemp -d)"
     trap 'rm -rf "$work"' EXIT
-    set_training "$work/whole" "$proof_steps" --save-every "$proof_saves"
+    set_training "$work/whole" "${proof_options[@]}"
     "${training[@]}" > /dev/null
-    set_training "$work/killed" "$proof_steps" --save-every "$proof_saves"
+    set_training "$work/killed" "${proof_options[@]}"
     exec {lines}< <(exec "${training[@]}")
     killed=$!
     head -n "$killed_at" <&"$lines" > /dev/null
@@ -153,12 +182,12 @@ prove_resume() {
 
 parse "$@"
 find_texts
-preset="$(first_of "$here/../presets/gpt-train/quick-test.conf" \
+[ -n "$preset" ] || preset="$(first_of "$here/../presets/gpt-train/quick-test.conf" \
     "$here/../../share/hark/presets/gpt-train/quick-test.conf")"
 check_texts
 make_tokens
-say "$steps steps -> $run, with a line per step in $run/run.tsv"
-set_training "$run" "$steps" --val "$run/val.bin" --tensorboard "$run/tensorboard"
+say "${steps:+$steps }steps -> $run, with a line per step in $run/run.tsv"
+set_training "$run" --val "$run/val.bin" --tensorboard "$run/tensorboard" "${run_options[@]}"
 "${training[@]}" >> "$run/run.tsv"
 draw
 [ -z "$prove" ] || prove_resume
