@@ -31,20 +31,23 @@ use_tools || exit
 words_given=() show_pipe="" generator=()
 parse() {
     learn_flags gpt-generate
+    learn_own_flags --whisper-model --language -l
     while [ $# -gt 0 ]; do
         case "$1" in
-            --help | -h) show_help ;;
-            --whisper-model | --language | -l)
-                [ -n "${2:-}" ] || wrong "$1: expected a value" ;;&
-            --whisper-model) transcriber+=(--model "$2") && shift ;;
-            --language | -l) transcriber+=(--language "$2") && shift ;;
+            --help | --help-all | -h | --version) help_if_asked "$1" ;;
             --show-pipe) show_pipe=yes ;;
             --) shift && words_given+=("$@") && break ;;
             -?*)
                 take_flag "$@" || { refuse_flag gpt-generate "$1"; exit; }
                 shift $((${#words[@]} - 1))
-                [ "$flag" != --prompt ] || wrong "--prompt: give the QUESTION as an argument"
-                generator+=("${words[@]}")
+                case "$flag" in
+                    --whisper-model | --language | -l)
+                        [ -n "$value" ] || wrong "$flag: expected a value" ;;&
+                    --whisper-model) transcriber+=(--model "$value") ;;
+                    --language | -l) transcriber+=(--language "$value") ;;
+                    --prompt) wrong "--prompt: give the QUESTION as an argument" ;;
+                    *) generator+=("${words[@]}") ;;
+                esac
                 ;;
             *) words_given+=("$1") ;;
         esac

@@ -24,6 +24,14 @@ learn_flags() {
     done
 }
 
+# learn_own_flags FLAG...: take_flag knows these flags of the command itself. They take a value.
+learn_own_flags() {
+    local word
+    for word in "$@"; do
+        flag_owner[$word]="$script" flag_name[$word]="$word" flag_value[$word]=yes
+    done
+}
+
 # take_flag ARGUMENT...: the first one is a flag: sets `flag`, its long name; `value`, what it was
 # given; `owner`, its tool; and `words`, the arguments that it takes. Returns 1 if no tool has it.
 take_flag() {

@@ -1,14 +1,34 @@
 # Sourced by the scripts that show the comment at their own top as their help.
 # shellcheck shell=bash
 
-# help_if_asked ARGUMENT...: answers --help or -h, if it is the first argument, and ends the script.
+# help_if_asked ARGUMENT...: answers the first argument and ends the script, if it asks for the help
+# or the version.
 help_if_asked() {
     case "${1:-}" in
-        --help | -h) show_help ;;
+        --help | --help-all | -h) show_help ;;
+        --version) show_version ;;
     esac
 }
 
 show_help() {
     sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
     exit 0
+}
+
+# show_version: "hark plot run (hark) 0.1.0". A script that is no command of hark has no version.
+show_version() {
+    local name version
+    name="$(sed -n '2s/^# Usage: \(hark\( [a-z][a-z]*\)*\) .*/\1/p' "$0")"
+    [ -n "$name" ] || return 0
+    find_tools
+    version="$(mel --version)" || exit 1
+    echo "$name ${version#mel }"
+    exit 0
+}
+
+# find_tools: adds those of this installation or source tree to the end of the PATH.
+find_tools() {
+    local root
+    root="$(cd "$(dirname "$0")/.." && pwd)"
+    PATH="$PATH:$root/build/bin:${root%/*}/bin"
 }

@@ -32,18 +32,19 @@ use_tools || exit
 input="" microphone="" sound_system="" format=text show_pipe="" transcriber=()
 parse() {
     learn_flags whisper-transcribe
+    learn_own_flags --microphone --sound-system
     while [ $# -gt 0 ]; do
         case "$1" in
-            --help | -h) show_help ;;
-            --microphone | --sound-system)
-                [ -n "${2:-}" ] || wrong "$1: expected a value" ;;&
-            --microphone) microphone="$2" && shift ;;
-            --sound-system) sound_system="$2" && shift ;;
+            --help | --help-all | -h | --version) help_if_asked "$1" ;;
             --show-pipe) show_pipe=yes ;;
             -?*)
                 take_flag "$@" || { refuse_flag whisper-transcribe "$1"; exit; }
                 shift $((${#words[@]} - 1))
                 case "$flag" in
+                    --microphone | --sound-system)
+                        [ -n "$value" ] || wrong "$flag: expected a value" ;;&
+                    --microphone) microphone="$value" ;;
+                    --sound-system) sound_system="$value" ;;
                     --format) format="$value" ;;
                     --live) ;;
                     *) transcriber+=("${words[@]}") ;;

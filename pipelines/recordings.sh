@@ -9,9 +9,7 @@ wrong() { say "$*; try $script --help"; exit 2; }
 
 # use_tools: the tools on the PATH are taken, or those of this installation or source tree.
 use_tools() {
-    local here
-    here="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-    PATH="$PATH:$here/build/bin:${here%/*}/bin"
+    find_tools
     command -v whisper-transcribe > /dev/null && return
     say "whisper-transcribe is not installed; build it with pipelines/demo.sh"
     return 1

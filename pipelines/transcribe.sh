@@ -37,7 +37,7 @@ parse() {
     learn_flags whisper-transcribe audio-decode
     while [ $# -gt 0 ]; do
         case "$1" in
-            --help | -h) show_help ;;
+            --help | --help-all | -h | --version) help_if_asked "$1" ;;
             --overwrite) overwrite=yes ;;
             --show-pipe) show_pipe=yes ;;
             --) shift && add_inputs "$@" && break ;;

@@ -213,6 +213,9 @@ TEST(HarkLive, WritesWhatTheMicrophoneHas) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_EQ(live("none.wav").exit_code, 1);
     EXPECT_EQ(live("none.wav --microphone default").exit_code, 2);
+    result = live("--show-pipe --sound-system=alsa --microphone=hw:1");
+    EXPECT_TRUE(result.out.starts_with("ffmpeg -v error -nostdin -f alsa -i hw:1 -ac 1 "))
+        << result.out << result.err;
     EXPECT_EQ(live("--langauge en").exit_code, 2);
     result = hark("live - --model demo", read_text(samples_dir() / "sea.wav"));
     EXPECT_EQ(result.out, std::string(kSea) + "\n");
@@ -230,6 +233,10 @@ TEST(HarkAsk, PutsWhatIsSaidIntoThePrompt) {
     EXPECT_EQ(asked.out, answer(std::string("They said: ") + kSea + "  And then"));
     EXPECT_EQ(hark("ask " + sample("sea.wav") + " 'Where?'" + models).out,
               answer(std::string(kSea) + " \n\nQuestion: Where?\nAnswer:"));
+    const ProcessResult shown =
+        hark("ask --show-pipe x.wav Where? --whisper-model=demo --language=de");
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    expect_contains(shown.out, "| whisper-transcribe --model demo --language de |");
 }
 
 TEST(HarkAsk, SaysWhatIsWrongOnce) {
@@ -244,6 +251,7 @@ TEST(HarkAsk, SaysWhatIsWrongOnce) {
         {sea + " Where? now", 2, "got 3"},
         {sea + " Where? --modle demo", 2, "--modle"},
         {sea + " Where? --whisper-model", 2, "--whisper-model"},
+        {sea + " Where? --language=", 2, "--language"},
         {sea + " Where? --model demo --prompt x", 2, "--prompt"},
         {"./none.wav Where? --model demo --whisper-model demo", 1, "./none.wav"},
         {sea + " Where? --model demo --whisper-model none", 1, "none"},

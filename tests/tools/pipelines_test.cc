@@ -161,6 +161,22 @@ TEST(Scripts, ShowTheirHelp) {
     }
 }
 
+TEST(Scripts, AnswerTheFlagsThatAllToolsAnswer) {
+    std::string version = run_tool("mel", {"--version"}).out;
+    ASSERT_TRUE(version.starts_with("mel (hark) ")) << version;
+    version.erase(0, 3);
+    for (const std::string name :
+         {"ask", "batch", "live", "plot", "plot-run", "plot-transcript", "train", "transcribe"}) {
+        std::string command = "hark " + name;
+        std::replace(command.begin(), command.end(), '-', ' ');
+        EXPECT_EQ(script(name + ".sh", "--version").out, command + version);
+        const ProcessResult all = script(name + ".sh", "--help-all");
+        EXPECT_EQ(all.exit_code, 0) << name << all.err;
+        EXPECT_EQ(all.out, script(name + ".sh", "--help").out);
+    }
+    EXPECT_EQ(script("transcribe.sh", "talk.wav --version").out, "hark transcribe" + version);
+}
+
 TEST(Scripts, TakeTheToolsOnThePathBeforeThoseOfTheBuild) {
     Folder folder;
     write_text(
