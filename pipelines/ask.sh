@@ -69,6 +69,8 @@ check_pipe || exit
 }
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
+end_on_signals
+answer() { tr '\n' ' ' < "$work/text" | "${generator[@]}"; }
 # A recording that fails is not asked about.
 run_pipe > "$work/text" || exit
-tr '\n' ' ' < "$work/text" | "${generator[@]}"
+run_group answer

@@ -7,6 +7,9 @@ say() { echo "$script: $*" >&2; }
 die() { say "$@"; exit 1; }
 wrong() { say "$*; try $script --help"; exit 2; }
 
+# The commands choose where the tools write.
+unset HARK_OUTPUT_DIR HARK_OUTPUT_NAME HARK_OVERWRITE HARK_SUMMARY
+
 # use_tools: the tools on the PATH are taken, or those of this installation or source tree.
 use_tools() {
     find_tools
@@ -145,9 +148,22 @@ finished() {
     done
 }
 
+# exists PATH: as anything, a link to nothing too.
+exists() { [ -e "$1" ] || [ -L "$1" ]; }
+
+# taken RECORDING: sets `file` to the first of its transcripts that is there, or returns 1.
+taken() {
+    local ending
+    for ending in "${endings[@]}"; do
+        file="${target[$1]}.$ending"
+        ! exists "$file" || return 0
+    done
+    return 1
+}
+
 # The pipe of transcribe.sh and ask.sh: `inputs` through audio-decode with the options `decode`, and
-# whisper-transcribe with the options `transcriber`.
-inputs=() decode=() transcriber=() quiet=()
+# whisper-transcribe with the options `transcriber`, whose --task is `task` if that is detect.
+inputs=() decode=() transcriber=() quiet=() task=""
 
 # add_inputs INPUT...: none looks like a flag.
 add_inputs() {
@@ -185,16 +201,60 @@ run_pipe() {
     local status
     : > "$work/messages"
     : > "$work/summary"
-    audio-decode "${decode[@]}" "${quiet[@]}" "${inputs[@]}" 2>> "$work/messages" |
-        mel --mels "$mels" "${quiet[@]}" 2>> "$work/messages" |
-        whisper-transcribe "${transcriber[@]}" "${quiet[@]}" --summary "$work/summary" "$@"
+    run_group stages "$@"
     status=$?
     show_messages "$work/messages" "$work/summary"
     return "$status"
 }
 
+stages() {
+    audio-decode "${decode[@]}" "${quiet[@]}" "${inputs[@]}" 2>> "$work/messages" |
+        mel --mels "$mels" "${quiet[@]}" 2>> "$work/messages" |
+        last_stage "${transcriber[@]}" "${quiet[@]}" "$@"
+}
+
+# last_stage OPTION...: whisper-transcribe, and `work`/summary has its errors of recordings.
+last_stage() {
+    local status
+    if [ "$task" != detect ]; then
+        whisper-transcribe --summary "$work/summary" "$@"
+        return
+    fi
+    # It writes no summary then.
+    whisper-transcribe "$@" 2> "$work/errors"
+    status=$?
+    cat "$work/errors" >&2
+    sed 's/^[a-z-]*: /\t\t\t\t/' "$work/errors" > "$work/summary"
+    return "$status"
+}
+
+# run_group COMMAND...: runs it in a process group of its own, which end_groups ends whole. Returns
+# its status.
+run_group() {
+    set -m
+    "$@" <&0 &
+    set +m
+    wait "$!" 2> /dev/null
+}
+
+# end_groups STATUS: ends what run_group runs, and then the command.
+end_groups() {
+    local group
+    trap '' HUP INT TERM
+    for group in $(jobs -p); do kill -TERM -- "-$group" 2> /dev/null; done
+    wait 2> /dev/null
+    exit "$1"
+}
+
+end_on_signals() {
+    trap 'end_groups 129' HUP
+    trap 'end_groups 130' INT
+    trap 'end_groups 143' TERM
+}
+
 # show_messages FILE SUMMARY: prints what the stages before the last one have said, which is in FILE,
-# without the errors of recordings: they travel in the stream, and the last stage has said them.
+# without the errors of recordings: they travel in the stream, and the last stage has said them. The
+# paths are absolute: awk takes a relative one that has = as an assignment.
 show_messages() {
     awk -F '\t' 'FILENAME == ARGV[1] { if ($5 != "") said[$5]; next }
         { message = $0; sub(/^[a-z-]+: /, "", message) }

@@ -4,7 +4,8 @@
 #
 # Files are written if a folder, several formats or --output-dir is given: they
 # are next to each recording, such as talk.srt and talk.txt. A recording that
-# has them already is skipped, so the same command continues a stopped run.
+# has them already is skipped, so the same command continues a stopped run. A
+# file is replaced only with --overwrite.
 #
 # Options:
 #   -m, --model MODEL         Whisper model: a name or a path
@@ -24,6 +25,7 @@
 #   hark transcribe film.mkv --format srt --language en > film.srt
 #   hark transcribe lectures/ --model small
 set -uo pipefail
+export LC_ALL=C.UTF-8
 script="hark transcribe"
 here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/recordings.sh"
@@ -32,7 +34,7 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 help_if_asked "$@"
 use_tools || exit
 
-format="" output="" overwrite="" show_pipe=""
+format="" output="" overwrite="" show_pipe="" task="${HARK_TASK:-}"
 parse() {
     learn_flags whisper-transcribe audio-decode
     while [ $# -gt 0 ]; do
@@ -48,6 +50,7 @@ parse() {
                     --format) format="$value" ;;
                     --output-dir) output="$value" ;;
                     --summary | --live | --output-name) wrong "$flag: not an option of this command" ;;
+                    --task) task="$value" && [ "$task" = detect ] || pass_flag ;;
                     --quiet) quiet=(--quiet) ;;
                     *) pass_flag ;;
                 esac
@@ -69,18 +72,30 @@ writes_files() {
 }
 
 transcribe_to_stdout() {
-    local options=()
+    local options=() checked=()
     [ -z "$format" ] || options=(--format "$format")
     [ ${#inputs[@]} -eq 1 ] || [[ "$format" =~ ^(|text|md|json|jsonl)$ ]] || wrong "--format $format:" \
         "standard output holds one recording, got ${#inputs[@]}; give --output-dir DIR"
-    check_pipe "${options[@]}" || return
+    # Silence has no language to detect.
+    [ "$task" != detect ] || checked=(--task transcribe)
+    check_pipe "${options[@]}" "${checked[@]}" || return
+    [ "$task" != detect ] || options+=(--task detect)
     [ -z "$show_pipe" ] || { pipe_of "${options[@]}"; return; }
     run_pipe "${options[@]}"
 }
 
-# publish RECORDING: its transcripts get their names.
+# publish RECORDING: its transcripts get their names, all of them or none. Channels have files of
+# their own.
 publish() {
-    local file
+    local file name
+    for file in "$work/out"/t.*; do
+        name="${target[$1]}${file#"$work/out/t"}"
+        [ -e "$file" ] || return 1
+        [ -n "$overwrite" ] || ! exists "$name" || {
+            say "$name: exists; use --overwrite or --output-dir"
+            return 1
+        }
+    done
     for file in "$work/out"/t.*; do
         mv -fT "$file" "${target[$1]}${file#"$work/out/t"}" || return 1
     done
@@ -89,12 +104,15 @@ publish() {
 # transcribe_one RECORDING NUMBER: to files. Its work folder is on their file system, so that they
 # appear whole.
 transcribe_one() {
-    local folder="${target[$1]%/*}" began=$EPOCHREALTIME seconds
+    local folder="${target[$1]%/*}" began=$EPOCHREALTIME seconds status
     [[ "${target[$1]}" == */* ]] || folder=.
     mkdir -p "$folder" || return 1
-    work="$(mktemp -d "$folder/.hark.XXXXXX")" || return 1
+    work="$(realpath -- "$(mktemp -d "$folder/.hark.XXXXXX")")" || { work="$first_work"; return 1; }
     inputs=("$1")
-    run_pipe --format "$format" --output-dir "$work/out" --output-name t && publish "$1" || return 1
+    run_pipe --format "$format" --output-dir "$work/out" --output-name t
+    status=$?
+    # A recording that lacks a part has transcripts too.
+    publish "$1" && [ "$status" -eq 0 ] || return 1
     seconds="$(awk -F '\t' 'NR == 2 { print $4 }' "$work/summary")"
     [ ${#quiet[@]} -gt 0 ] || say "$2 of ${#recordings[@]}: $1 -> ${target[$1]##*/}.$(
         IFS=,
@@ -103,7 +121,7 @@ transcribe_one() {
 }
 
 transcribe_to_files() {
-    local recording number=0 done_now=0 skipped=0 broken=()
+    local recording file number=0 done_now=0 skipped=0 broken=()
     format="${format:-srt,text}" output="${output%/}"
     set_endings "$format"
     add_recordings "$output" "${inputs[@]}"
@@ -114,6 +132,10 @@ transcribe_to_files() {
         number=$((number + 1))
         if [ -z "$overwrite" ] && finished "$recording"; then
             skipped=$((skipped + 1))
+        elif [ -z "$overwrite" ] && taken "$recording"; then
+            say "$file: exists, and other transcripts of $recording are missing or older than it;" \
+                "use --overwrite or --output-dir"
+            broken+=("$recording")
         elif [ -n "$show_pipe" ]; then
             inputs=("$recording")
             show_files "$recording"
@@ -124,8 +146,8 @@ transcribe_to_files() {
         fi
         [ "$work" = "$first_work" ] || { rm -rf "$work" && work="$first_work"; }
     done
-    [ -z "$show_pipe" ] || return 0
-    [ ${#quiet[@]} -gt 0 ] || say "$done_now transcribed, $skipped already there, ${#broken[@]} failed"
+    [ -n "$show_pipe" ] || [ ${#quiet[@]} -gt 0 ] ||
+        say "$done_now transcribed, $skipped already there, ${#broken[@]} failed"
     for recording in "${broken[@]}"; do say "failed: $recording"; done
     [ ${#broken[@]} -eq 0 ]
 }
@@ -146,7 +168,10 @@ show_files() {
 parse "$@"
 work="$(mktemp -d)" first_work="$work"
 trap 'rm -rf "$work" "$first_work"' EXIT
+end_on_signals
 if writes_files; then
+    [ "$task" != detect ] || wrong "--task detect: writes to standard output; give recordings and" \
+        "leave out --output-dir"
     for input in "${inputs[@]}"; do
         [ "$input" != - ] || wrong "-: files are named after recordings; give one format and no folder"
     done

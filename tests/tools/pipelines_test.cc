@@ -1,6 +1,7 @@
 // hark transcribe of folders, and what all scripts of pipelines/ have in common, with the real
 // tools first on the PATH.
 #include <algorithm>
+#include <chrono>
 
 #include "tools/pipelines.h"
 
@@ -35,10 +36,133 @@ TEST(TranscribeScript, WritesNextToEachRecordingAndSkipsWhatIsThere) {
     expect_contains(again.err, "1 transcribed, 2 already there, 0 failed");
     EXPECT_EQ(folder.text("one.txt"), "corrected by hand");
     expect_contains(folder.text("three.txt"), kKey);
-    // Half of what belongs to a recording is not enough.
-    fs::remove(folder.path() / "one.srt");
-    expect_contains(transcribe(folder.path()).err, "1 transcribed, 2 already there");
-    EXPECT_EQ(folder.text("one.txt"), std::string(kSea) + "\n");
+}
+
+TEST(TranscribeScript, ReplacesFilesOnlyIfAsked) {
+    Folder folder;
+    folder.copy("sea.wav", "sea.wav");
+    folder.copy("key.wav", "key.wav");
+    write_text(folder.path() / "sea.txt", "notes");  // and no sea.srt
+    ProcessResult result = transcribe(folder.path());
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "sea.txt: exists, ");
+    expect_contains(result.err, "1 transcribed, 0 already there, 1 failed");
+    expect_contains(result.err, "failed: " + (folder.path() / "sea.wav").string() + "\n");
+    EXPECT_EQ(folder.text("sea.txt"), "notes");
+    EXPECT_FALSE(folder.names().contains("sea.srt"));
+    result = transcribe(folder.path(), "--model demo --show-pipe");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    result = transcribe(folder.path(), "--model demo --overwrite");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(folder.text("sea.txt"), std::string(kSea) + "\n");
+    // Corrected by hand, and older than its recording.
+    write_text(folder.path() / "sea.srt", "corrected");
+    fs::last_write_time(folder.path() / "sea.wav",
+                        fs::file_time_type::clock::now() + std::chrono::hours(1));
+    result = transcribe(folder.path());
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "0 transcribed, 1 already there, 1 failed");
+    EXPECT_EQ(folder.text("sea.srt"), "corrected");
+}
+
+// The second channel has files of its own.
+TEST(TranscribeScript, ReplacesFilesOfChannelsOnlyIfAsked) {
+    Folder folder;
+    folder.copy("two_speakers.flac", "two.flac");
+    write_text(folder.path() / "two.1.txt", "notes");
+    const ProcessResult result =
+        transcribe(folder.path(), "--model demo --split-channels --format text");
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "two.1.txt: exists; use --overwrite");
+    EXPECT_EQ(folder.names(), (std::set<std::string>{"two.1.txt", "two.flac"}));
+    EXPECT_EQ(folder.text("two.1.txt"), "notes");
+}
+
+TEST(TranscribeScript, TakesAFolderWhoseNameIsAnAssignment) {
+    Folder folder;
+    folder.copy("sea.wav", "year=2024/sea.wav");
+    const ProcessResult result =
+        run_shell("cd '" + folder.path().string() + "'; timeout 60 '" +
+                  (source_dir() / "pipelines/transcribe.sh").string() + "' year=2024 --model demo");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    expect_contains(result.err, "1 of 1: year=2024/sea.wav -> sea.srt,txt (2.9 s of audio in ");
+    EXPECT_EQ(folder.text("year=2024/sea.txt"), std::string(kSea) + "\n");
+}
+
+TEST(TranscribeScript, DetectsLanguages) {
+    Folder folder;
+    folder.copy("sea.wav", "sea.wav");
+    write_text(folder.path() / "bad.mp3", "this is no audio at all");
+    const std::string sea = "'" + (folder.path() / "sea.wav").string() + "' ";
+    const std::string bad = (folder.path() / "bad.mp3").string();
+    ProcessResult result =
+        script("transcribe.sh", "--model demo --task detect " + sea + "'" + bad + "'");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_TRUE(result.out.starts_with("en\t0.")) << result.out;
+    expect_contains(result.err, bad + ": ");
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    const ProcessResult pipe =
+        script("transcribe.sh", "--model demo --task=detect --show-pipe " + sea);
+    EXPECT_EQ(pipe.exit_code, 0) << pipe.err;
+    expect_contains(pipe.out, "--task detect\n");
+    result = transcribe(folder.path(), "--model demo --task detect");
+    EXPECT_EQ(result.exit_code, 2);
+    expect_contains(result.err, "--task detect: writes to standard output");
+}
+
+TEST(TranscribeScript, KeepsWhatThereIsOfACutRecording) {
+    Folder folder;
+    write_text(folder.path() / "cut.mp3", read_text(samples_dir() / "story.mp3").substr(0, 80270));
+    const ProcessResult result = transcribe(folder.path(), "--model demo --format json,text");
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "0 transcribed, 0 already there, 1 failed");
+    EXPECT_TRUE(result.err.ends_with("failed: " + (folder.path() / "cut.mp3").string() + "\n"));
+    EXPECT_EQ(folder.names(), (std::set<std::string>{"cut.json", "cut.mp3"}));
+    expect_contains(folder.text("cut.json"), "\"text\": ");
+}
+
+TEST(TranscribeScript, WritesToStandardOutputWhateverTheEnvironment) {
+    Folder folder;
+    const std::string in = "'" + folder.path().string() + "/";
+    const ProcessResult result = run_shell(
+        "HARK_OUTPUT_DIR=" + in + "out' HARK_OUTPUT_NAME=name HARK_OVERWRITE=true " +
+        "HARK_SUMMARY=" + in + "summary' '" + (source_dir() / "pipelines/transcribe.sh").string() +
+        "' --model demo '" + (samples_dir() / "sea.wav").string() + "'");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, std::string(kSea) + "\n");
+    EXPECT_EQ(folder.names(), std::set<std::string>{});
+}
+
+TEST(TranscribeScript, EndsItsPipeIfASignalEndsIt) {
+    Folder folder;
+    folder.copy("sea.wav", "in/sea.wav");
+    // Ends by itself in the end, or if it is told to.
+    write_text(folder.path() / "audio-decode",
+               "#!/bin/bash\n[[ \"$*\" != */dev/null ]] || exit 0\n"
+               "case \"$1\" in --help-as) exit ;; esac\n"
+               "trap 'touch ended; exit' TERM\ntouch begun\n"
+               "for i in {1..100}; do sleep 0.1; done\n");
+    fs::permissions(folder.path() / "audio-decode", fs::perms::owner_all);
+    const std::string enter = "cd '" + folder.path().string() + "'; PATH=\"$PWD:$PATH\" ";
+    const struct {
+        const char* command;
+        const char* signal;
+        const char* status;
+    } kRuns[] = {{"transcribe.sh' in --model demo", "TERM", "143\n"},
+                 {"transcribe.sh' in/sea.wav --model demo", "HUP", "129\n"},
+                 {"ask.sh' in/sea.wav Where? --whisper-model demo", "TERM", "143\n"}};
+    for (const auto& run : kRuns) {
+        const ProcessResult result =
+            run_shell(enter + "'" + (source_dir() / "pipelines").string() + "/" + run.command +
+                      " & until [ -e begun ]; do sleep 0.05; done; kill -" + run.signal +
+                      " $!; wait $!; echo $?\n"
+                      "for i in 1 2 3 4 5 6 7 8 9; do [ -e ended ] || sleep 0.2; done\n"
+                      "rm begun ended");
+        EXPECT_EQ(result.exit_code, 0) << run.command << result.err;
+        EXPECT_EQ(result.out, run.status) << run.command;
+        EXPECT_EQ(folder.names(), (std::set<std::string>{"audio-decode", "in/sea.wav"}));
+    }
 }
 
 TEST(TranscribeScript, NamesThatCollideKeepTheirEnding) {
