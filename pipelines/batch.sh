@@ -96,7 +96,6 @@ take_option() {
         --overwrite) overwrite=yes ;;
         --no-overwrite) overwrite="" ;;
         --split-channels) wrong "$flag: not an option of this command; use hark transcribe $flag" ;;
-        --no-split-channels) ;; # feed passes it
         --summary | --live | --output-name) wrong "$flag: not an option of this command" ;;
         *) pass_flag ;;
     esac
@@ -196,8 +195,8 @@ list_todo() {
 feed() {
     local at status=0
     for ((at = 1; at <= $#; at += shard)); do
-        # A recording has one transcript per format, whatever a configuration file says.
-        audio-decode "${decode[@]}" --no-split-channels "${@:at:shard}"
+        # A recording has one transcript per format, whatever variables and configurations say.
+        HARK_SPLIT_CHANNELS=false audio-decode "${decode[@]}" "${@:at:shard}"
         status=$?
         [ "$status" -le 1 ] || return "$status"
     done
