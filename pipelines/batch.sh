@@ -52,10 +52,9 @@ next_word=60              # at which of its seconds it says how far it is
 pipeline="" stopped=""    # its process group; the exit status of a run that was stopped
 
 parse() {
-    local name
     learn_flags whisper-transcribe audio-decode
-    for name in --files-from --price --shard; do flag_value[$name]=yes; done
-    for name in --files-from --price --shard --retry --show-pipe; do flag_name[$name]="$name"; done
+    learn_own_flags --files-from --price --shard
+    flag_name[--retry]=--retry flag_name[--show-pipe]=--show-pipe
     while [ $# -gt 0 ]; do
         case "$1" in
             --) shift && add_inputs "$@" && break ;;
