@@ -33,12 +33,16 @@ const std::vector<CpuKernels>& supported() {
     return list;
 }
 
+const CpuKernels*& used() {
+    static const CpuKernels* kernels = &supported().back();
+    return kernels;
+}
+
 }  // namespace
 
-const CpuKernels& cpu_kernels() {
-    static const CpuKernels& best = supported().back();
-    return best;
-}
+const CpuKernels& cpu_kernels() { return *used(); }
+
+void use_cpu_kernels(const CpuKernels& kernels) { used() = &kernels; }
 
 std::span<const CpuKernels* const> all_cpu_kernels() {
     static const std::vector<const CpuKernels*> list = [] {

@@ -133,8 +133,11 @@ struct CpuKernels {
                             int64_t m, int64_t n, int64_t k, int64_t packed_k);
 };
 
-// The best of those that this processor runs.
+// The best of those that this processor runs, or those of use_cpu_kernels().
 const CpuKernels& cpu_kernels();
+
+// For tests, between two calls of kernels.
+void use_cpu_kernels(const CpuKernels& kernels);
 
 // All that this processor runs, the plain ones first: for tests.
 std::span<const CpuKernels* const> all_cpu_kernels();
