@@ -6,9 +6,9 @@
 #include <chrono>
 
 #include "core/models.h"
-#include "gpt/answer_writer.h"
-#include "gpt/generate_options.h"
-#include "gpt/model_file.h"
+#include "gpt/engine/answer_writer.h"
+#include "gpt/engine/generate_options.h"
+#include "gpt/families/model_file.h"
 
 using namespace hark;
 

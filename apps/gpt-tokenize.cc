@@ -6,9 +6,9 @@
 #include <chrono>
 
 #include "core/models.h"
-#include "text/decode_tokens.h"
-#include "text/encode_blocks.h"
-#include "text/tokenize_options.h"
+#include "text/tokens/decode_tokens.h"
+#include "text/tokens/encode_blocks.h"
+#include "text/tokens/tokenize_options.h"
 
 using namespace hark;
 

@@ -2,7 +2,7 @@
 #include <csignal>
 
 #include "core/ending_signal.h"
-#include "gpt/train_run.h"
+#include "gpt/train/train_run.h"
 
 using namespace hark;
 

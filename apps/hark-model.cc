@@ -1,6 +1,6 @@
 // hark-model COMMAND: downloads, lists, chooses, removes, describes, converts and verifies models.
 #include "core/cli.h"
-#include "models/commands/commands.h"
+#include "hub/commands/commands.h"
 
 using namespace hark::models;
 

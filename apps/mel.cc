@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "audio/mel_input.h"
-#include "kernels/backend.h"
+#include "kernels/runtime/backend.h"
 
 namespace {
 

@@ -5,10 +5,10 @@
 
 #include "core/cli.h"
 #include "core/io.h"
-#include "text/error_report.h"
-#include "text/normalizer.h"
-#include "text/transcripts.h"
-#include "text/word_errors.h"
+#include "eval/error_report.h"
+#include "eval/normalizer.h"
+#include "eval/transcripts.h"
+#include "eval/word_errors.h"
 
 using namespace hark;
 

@@ -1,7 +1,7 @@
 // whisper-transcribe: log-mel stream -> text, subtitles, tables, json or jsonl, with Whisper
 // models.
 #include "core/cli.h"
-#include "whisper/transcribe_stdin.h"
+#include "whisper/transcribe/transcribe_stdin.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "commands.h"
 #include "core/cli.h"
 #include "core/error.h"
-#include "core/tensor_source.h"
+#include "formats/tensor_source.h"
 #include "gpt_work.h"
 #include "harness.h"
 

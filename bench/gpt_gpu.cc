@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "gpt/gpu_steps.h"
+#include "gpt/engine/gpu_steps.h"
 #include "gpt_work.h"
 #include "gpu_harness.h"
 #include "harness.h"
-#include "kernels/backend.h"
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/backend.h"
+#include "kernels/runtime/cuda_library.h"
 
 namespace hark::bench {
 
@@ -45,7 +45,7 @@ double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
     Captured captured(scratch);
     const auto replay = [&] {
         captured([&](Context& step) {
-            cuda_ops().upload(step, call.state, begin.data, sizeof(StepState));
+            cuda_runtime().upload(step, call.state, begin.data, sizeof(StepState));
             for (int i = 0; i < kCalls; ++i) cuda_sampler().sample(step, call);
         });
     };

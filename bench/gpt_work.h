@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gpt/steps.h"
+#include "gpt/engine/steps.h"
 
 namespace hark::bench {
 

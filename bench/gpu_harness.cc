@@ -6,18 +6,18 @@
 #include <vector>
 
 #include "harness.h"
-#include "kernels/cuda_library.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::bench {
 
 double gpu_ms(Context& ctx, int runs, const std::function<void()>& work) {
     std::vector<double> times;
     for (int run = -1; run < runs; ++run) {
-        cuda_ops().synchronize(ctx);
+        cuda_runtime().synchronize(ctx);
         const auto begin = std::chrono::steady_clock::now();
         work();
-        cuda_ops().synchronize(ctx);
+        cuda_runtime().synchronize(ctx);
         const std::chrono::duration<double, std::milli> ms =
             std::chrono::steady_clock::now() - begin;
         if (run >= 0) times.push_back(ms.count());

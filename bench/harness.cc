@@ -7,7 +7,7 @@
 
 #include "core/half.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/onednn.h"
+#include "kernels/linear/onednn.h"
 
 namespace hark::bench {
 namespace {

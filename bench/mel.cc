@@ -5,9 +5,9 @@
 #include "audio/log_mel.h"
 #include "commands.h"
 #include "harness.h"
-#include "kernels/backend.h"
-#include "kernels/cuda_library.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/backend.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::bench {
 namespace {
@@ -49,7 +49,7 @@ void run(const Options& options, Console& console) {
         const double all = median_ms([&] {
             for (int i = 0; i < kCalls; ++i)
                 compute.launch(to.as<float>(), from.as<float>(), kFrames);
-            cuda_ops().synchronize(ctx);
+            cuda_runtime().synchronize(ctx);
         });
         row("kernel alone", n_mels, all / kCalls);
     }

@@ -13,8 +13,8 @@
 #include "harness.h"
 #include "kernels/ragged.h"
 #include "speech/detector.h"
-#include "whisper/alignment.h"
-#include "whisper/pass.h"
+#include "whisper/transcribe/alignment.h"
+#include "whisper/transcribe/pass.h"
 #include "whisper_work.h"
 
 namespace hark::bench {

@@ -7,8 +7,8 @@
 
 #include "gpu_harness.h"
 #include "harness.h"
-#include "kernels/transfer.h"
-#include "whisper/decoding.h"
+#include "kernels/runtime/transfer.h"
+#include "whisper/transcribe/decoding.h"
 #include "whisper_work.h"
 
 namespace hark::bench {

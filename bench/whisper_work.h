@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "whisper/model.h"
+#include "whisper/model/model.h"
 
 namespace hark::bench {
 

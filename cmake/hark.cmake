@@ -29,9 +29,16 @@ if(HARK_PRECOMPILED_HEADER)
         <unordered_map> <utility> <vector>)
 endif()
 
-# hark_library(NAME SOURCES... LIBS...)
+# hark_library(NAME SOURCES... WITHOUT... LIBS...): a static library of SOURCES or, without any, of
+# all .cc files of this folder and its rooms; a file whose path matches one of WITHOUT is left out.
 function(hark_library name)
-    cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;PRIVATE_LIBS" ${ARGN})
+    cmake_parse_arguments(ARG "" "" "SOURCES;WITHOUT;LIBS;PRIVATE_LIBS" ${ARGN})
+    if(NOT ARG_SOURCES)
+        file(GLOB_RECURSE ARG_SOURCES RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cc)
+        foreach(pattern ${ARG_WITHOUT})
+            list(FILTER ARG_SOURCES EXCLUDE REGEX "${pattern}")
+        endforeach()
+    endif()
     add_library(hark_${name} STATIC ${ARG_SOURCES})
     target_link_libraries(hark_${name} PUBLIC hark_options ${ARG_LIBS} PRIVATE ${ARG_PRIVATE_LIBS})
     if(TARGET hark_headers)
@@ -56,19 +63,39 @@ function(hark_tool name)
     add_custom_target(${name}-man ALL DEPENDS ${page})
 endfunction()
 
-# hark_test(FILE LIBS...): linear_test.cc in tests/kernels -> tests kernels.Suite.Case
-function(hark_test file)
-    cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
-    get_filename_component(name ${file} NAME_WE)
+# hark_tests(LIBS... DEPENDS... WITHOUT... SLOW...): tests/FOLDER/*_test.cc -> one binary,
+# tests/FOLDER_tests, and one ctest test per file: FOLDER.NAME runs the cases of NAME_test.cc.
+# Labels: gpu for *cuda_test.cc and *gpu_test.cc, slow for those named in SLOW, quick for the rest.
+# WITHOUT names files that are left out.
+function(hark_tests)
+    cmake_parse_arguments(ARG "" "" "LIBS;DEPENDS;WITHOUT;SLOW" ${ARGN})
     get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
-    add_executable(${name} ${file})
-    target_link_libraries(${name} PRIVATE ${ARG_LIBS} hark_test_support)
-    # The test's own code needs no speed there, and builds three times faster without.
-    if(HARK_SANITIZE)
-        target_compile_options(${name} PRIVATE -O0)
+    file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *_test.cc)
+    list(TRANSFORM ARG_WITHOUT APPEND _test.cc)
+    list(REMOVE_ITEM files none ${ARG_WITHOUT})
+    set(target ${folder}_tests)
+    add_executable(${target} ${files})
+    target_link_libraries(${target} PRIVATE ${ARG_LIBS} hark_test_support)
+    if(ARG_DEPENDS)
+        add_dependencies(${target} ${ARG_DEPENDS})
     endif()
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-    # One ctest test a case, so that a case that is skipped is counted as such by itself.
-    gtest_discover_tests(${name} TEST_PREFIX ${folder}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 1200
-        ENVIRONMENT XDG_CONFIG_HOME=${CMAKE_BINARY_DIR}/no-config)  # not the user's own
+    if(TARGET hark_test_headers)
+        target_precompile_headers(${target} REUSE_FROM hark_test_headers)
+    endif()
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    foreach(file ${files})
+        string(REGEX REPLACE "_test[.]cc$" "" name ${file})
+        set(label quick)
+        set(cost 1)
+        if(name MATCHES "(cuda|gpu)$")
+            set(label gpu)
+        elseif(name IN_LIST ARG_SLOW)
+            set(label slow)
+            set(cost 100)  # begins first, or one process would be left alone at the end
+        endif()
+        add_test(NAME ${folder}.${name} COMMAND ${target} --file=${file})
+        set_tests_properties(${folder}.${name} PROPERTIES TIMEOUT 1200 LABELS ${label} COST ${cost}
+            SKIP_RETURN_CODE 77
+            ENVIRONMENT XDG_CONFIG_HOME=${CMAKE_BINARY_DIR}/no-config)  # not the user's own
+    endforeach()
 endfunction()

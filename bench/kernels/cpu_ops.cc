@@ -6,10 +6,10 @@
 #include "../commands.h"
 #include "../harness.h"
 #include "core/cli.h"
-#include "kernels/backend.h"
 #include "kernels/ops.h"
 #include "kernels/ragged.h"
-#include "kernels/weights.h"
+#include "kernels/runtime/backend.h"
+#include "nn/weights.h"
 
 namespace hark::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gpu_harness.h"
-#include "kernels/cuda_gradients.h"
+#include "kernels/ops_table.h"
 
 namespace hark {
 namespace {
@@ -133,13 +133,13 @@ void time_self_attention(Context& ctx, int b, int64_t h, int64_t t, int64_t d, D
     }
     const Sequences sequences = {ids(ctx, {rows}, first), ids(ctx, {rows}, end)};
     const std::string shape = concat("B", b, " H", h, " T", t, " D", d);
-    const double forward = microseconds(
-        ctx, [&](int) { cuda_gradients().self_attention(ctx, out, lse, qkv, sequences); });
+    const double forward =
+        microseconds(ctx, [&](int) { cuda_ops().self_attention(ctx, out, lse, qkv, sequences); });
     const double products = double(b) * double(h) * double(t) * double(t) * double(d);
     print("self_attention", dtype, shape, forward, 2 * products,
           static_cast<double>(qkv.bytes() + out.bytes() + lse.bytes()));
     const double backward = microseconds(ctx, [&](int) {
-        cuda_gradients().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
+        cuda_ops().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
     });
     print("self_attention_backward", dtype, shape, backward, 5 * products,
           static_cast<double>(2 * qkv.bytes() + 2 * out.bytes() + lse.bytes()));
@@ -252,7 +252,7 @@ void measure_limits(Context& ctx) {
 }
 
 void run() {
-    Context ctx = cuda_ops().make_context(0, 1);
+    Context ctx = cuda_runtime().make_context(0, 1);
     std::printf("what\tdtype\tshape\tus\tTFLOP/s\tTB/s\tfraction\n");
     measure_limits(ctx);
     time_products(ctx);

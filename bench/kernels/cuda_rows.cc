@@ -2,7 +2,7 @@
 // convolutions, caches, scores, tables and the choice of a token. cuda_ops_torch.py beside this
 // file times PyTorch's.
 #include "cuda_timing.h"
-#include "whisper/choose.h"
+#include "whisper/transcribe/choose.h"
 
 namespace hark {
 namespace {
@@ -153,7 +153,7 @@ void time_choose(Context& ctx, int64_t n) {
                                                  whisper::row_choice(rules, {}, kVocabulary));
     const auto bytes = static_cast<int64_t>(wanted.size() * sizeof wanted[0]);
     const Tensor rows = ctx.arena.tensor(Dtype::u8, {bytes});
-    cuda_ops().upload(ctx, rows.data, wanted.data(), rows.bytes());
+    cuda_runtime().upload(ctx, rows.data, wanted.data(), rows.bytes());
     const auto width = static_cast<int64_t>(sizeof(whisper::Candidate));
     const Tensor best = ctx.arena.tensor(Dtype::u8, {n, width});
     const double us = microseconds(ctx, [&](int i) {

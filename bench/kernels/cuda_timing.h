@@ -14,7 +14,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/cuda_library.h"
 
 namespace hark {
 
@@ -74,14 +74,14 @@ inline Tensor random_tensor(Context& ctx, Dtype dtype, std::initializer_list<int
     const size_t period = static_cast<size_t>(own) * (blocks ? 1 : size_of(dtype));
     for (size_t at = period; at < bytes.size(); at += period)
         std::copy_n(bytes.data(), std::min(period, bytes.size() - at), bytes.data() + at);
-    cuda_ops().upload(ctx, tensor.data, bytes.data(), bytes.size());
+    cuda_runtime().upload(ctx, tensor.data, bytes.data(), bytes.size());
     return tensor;
 }
 
 inline Tensor ids(Context& ctx, std::initializer_list<int64_t> shape,
                   const std::vector<int32_t>& values) {
     const Tensor tensor = ctx.arena.tensor(Dtype::i32, shape);
-    cuda_ops().upload(ctx, tensor.data, values.data(), tensor.bytes());
+    cuda_runtime().upload(ctx, tensor.data, values.data(), tensor.bytes());
     return tensor;
 }
 
@@ -97,7 +97,7 @@ inline Ragged ragged(Context& ctx, int b, int64_t queries, int64_t length) {
 // Median microseconds of call(i), i counting up: replays of a graph of calls, between two events.
 inline double microseconds(Context& ctx, const std::function<void(int)>& call) {
     for (int i = 0; i < 3; ++i) call(i);
-    cuda_ops().synchronize(ctx);
+    cuda_runtime().synchronize(ctx);
     const auto stream = static_cast<cudaStream_t>(ctx.stream);
     cudaGraph_t graph;
     cudaGraphExec_t replay;

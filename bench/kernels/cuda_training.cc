@@ -1,7 +1,7 @@
 // Times training's operations but for products and attention, at the sizes of GPT-2 124M with 64
 // sequences of 1024 tokens. gradients_torch.py beside this file times PyTorch's.
 #include "cuda_timing.h"
-#include "kernels/cuda_gradients.h"
+#include "kernels/ops_table.h"
 
 namespace hark {
 namespace {
@@ -13,10 +13,10 @@ void time_activation(Context& ctx, Activation f, const char* name, Dtype dtype) 
     const auto any = [&] { return random_tensor(ctx, dtype, {kRows, 4 * kChannels}); };
     const Tensor x = any(), y = any(), dy = any();
     const std::string shape = concat(kRows, "x", 4 * kChannels);
-    const double forward = microseconds(ctx, [&](int) { cuda_gradients().activate(ctx, y, x, f); });
+    const double forward = microseconds(ctx, [&](int) { cuda_ops().activate(ctx, y, x, f); });
     print(concat("training ", name).c_str(), dtype, shape, forward, 0, bytes_of({x, y}));
     const double backward =
-        microseconds(ctx, [&](int) { cuda_gradients().activate_backward(ctx, y, dy, x, f); });
+        microseconds(ctx, [&](int) { cuda_ops().activate_backward(ctx, y, dy, x, f); });
     print(concat("training ", name, "_backward").c_str(), dtype, shape, backward, 0,
           bytes_of({x, y, dy}));
 }
@@ -28,9 +28,8 @@ void time_norm(Context& ctx, int64_t channels, Dtype dtype) {
     const Tensor w = random_tensor(ctx, Dtype::f32, {channels});
     const Tensor dw = random_tensor(ctx, Dtype::f32, {channels});
     const Tensor db = random_tensor(ctx, Dtype::f32, {channels});
-    const double us = microseconds(ctx, [&](int) {
-        cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, 1e-5f, {});
-    });
+    const double us = microseconds(
+        ctx, [&](int) { cuda_ops().layer_norm_backward(ctx, dx, dw, db, dy, x, w, 1e-5f, {}); });
     print("training layer_norm_backward", dtype, concat(kRows, "x", channels), us, 0,
           bytes_of({dx, dx, dy, x}));
 }
@@ -54,7 +53,7 @@ void time_embedding(Context& ctx, Dtype dtype, bool one_token) {
     const Tensor table = random_tensor(ctx, Dtype::f32, {kVocabulary, kChannels});
     const Tensor positions = random_tensor(ctx, Dtype::f32, {kPlaces, kChannels});
     const double us = microseconds(ctx, [&](int) {
-        cuda_gradients().embedding_backward(ctx, table, positions, dy, ids_of, places_of);
+        cuda_ops().embedding_backward(ctx, table, positions, dy, ids_of, places_of);
     });
     const auto touched = std::count(seen.begin(), seen.end(), 1) + kPlaces;
     print(one_token ? "training embedding_backward one token" : "training embedding_backward",
@@ -81,9 +80,7 @@ void time_loss(Context& ctx, Dtype dtype) {
                                       static_cast<cudaStream_t>(ctx.stream)),
                       "copy");
             },
-            [&] {
-                cuda_gradients().cross_entropy(ctx, losses, logits, targets, kVocabulary, scale);
-            });
+            [&] { cuda_ops().cross_entropy(ctx, losses, logits, targets, kVocabulary, scale); });
         print(scale == 0 ? "training cross_entropy, losses alone" : "training cross_entropy", dtype,
               concat(kAtOnce, "x", kColumns), us, 0, bytes_of({logits}) * (scale == 0 ? 1 : 2));
     }
@@ -98,7 +95,7 @@ void time_optimizer(Context& ctx) {
     const auto show = [&](const char* what, double bytes, const std::function<void(int)>& call) {
         print(what, Dtype::f32, concat(kParameters), microseconds(ctx, call), 0, bytes);
     };
-    const CudaGradients& cuda = cuda_gradients();
+    const CudaOps& cuda = cuda_ops();
     cuda.set_zero(ctx, v);  // of which roots are taken
     show("training clip_by_norm", bytes_of({g}), [&](int) { cuda.clip_by_norm(ctx, clip, g, 1); });
     show("training adamw", bytes_of({p, m, v, g, p, m, v}), [&](int i) {

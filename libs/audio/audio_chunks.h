@@ -10,7 +10,7 @@
 #include "audio/decoder.h"
 #include "audio/resampler.h"
 #include "core/cli.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 
 namespace hark {
 

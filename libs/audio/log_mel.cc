@@ -5,10 +5,10 @@
 #include <numbers>
 
 #include "core/error.h"
-#include "core/recordings.h"
-#include "kernels/cuda_library.h"
-#include "kernels/parallel.h"
-#include "kernels/transfer.h"
+#include "formats/recordings.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/parallel.h"
+#include "kernels/runtime/transfer.h"
 
 // Once for processors with AVX2 and once for all; the same bits.
 #ifdef __x86_64__
@@ -147,9 +147,9 @@ void MelFrames::operator()(float* frames, const float* samples, int64_t count) c
         const int64_t length = (count - 1) * kHop + kWindow;
         const Tensor in = ctx_->arena.tensor(Dtype::f32, {length});
         const Tensor out = ctx_->arena.tensor(Dtype::f32, {count, n_mels()});
-        cuda_ops().upload(*ctx_, in.data, samples, in.bytes());
+        cuda_runtime().upload(*ctx_, in.data, samples, in.bytes());
         launch(out.as<float>(), in.as<float>(), count);
-        cuda_ops().download(*ctx_, frames, out.data, out.bytes());
+        cuda_runtime().download(*ctx_, frames, out.data, out.bytes());
         return;
     }
     // A thread is woken for a hundred microseconds' work at least.

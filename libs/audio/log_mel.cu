@@ -1,7 +1,7 @@
 // Log-mel frames on a GPU: four a block, each from its samples to its logarithms without leaving
 // shared memory. A frame's 40 butterflies of radix 5 are as many threads.
 #include "audio/log_mel.h"
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
 
 namespace hark {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "audio/audio_chunks.h"
 #include "audio/log_mel.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 
 namespace hark {
 

@@ -12,7 +12,7 @@ extern "C" {
 
 #include "audio/libav.h"
 #include "core/error.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 
 namespace hark {
 namespace {

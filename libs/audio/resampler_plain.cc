@@ -1,7 +1,7 @@
 // The build without libav: 16 kHz only, channels mixed by their mean.
 #include "audio/resampler.h"
 #include "core/error.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 
 namespace hark {
 

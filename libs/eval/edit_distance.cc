@@ -1,4 +1,4 @@
-#include "text/edit_distance.h"
+#include "eval/edit_distance.h"
 
 #include <algorithm>
 #include <bit>

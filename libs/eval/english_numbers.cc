@@ -1,4 +1,4 @@
-#include "text/english_numbers.h"
+#include "eval/english_numbers.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "text/english_spellings.h"
+#include "eval/english_spellings.h"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ struct Row {
 };
 
 const Row kRows[] = {
-#include "text/english_spellings.inc"
+#include "eval/english_spellings.inc"
 };
 
 using Spellings = std::unordered_map<std::string, std::string>;

@@ -1,4 +1,4 @@
-#include "text/error_report.h"
+#include "eval/error_report.h"
 
 #include <algorithm>
 #include <cstdio>

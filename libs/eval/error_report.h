@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "text/word_errors.h"
+#include "eval/word_errors.h"
 
 namespace hark {
 

@@ -1,9 +1,9 @@
-#include "text/normalizer.h"
+#include "eval/normalizer.h"
 
 #include <vector>
 
-#include "text/english_numbers.h"
-#include "text/english_spellings.h"
+#include "eval/english_numbers.h"
+#include "eval/english_spellings.h"
 #include "text/regex.h"
 #include "text/unicode.h"
 #include "text/utf8.h"

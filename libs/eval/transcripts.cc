@@ -1,4 +1,4 @@
-#include "text/transcripts.h"
+#include "eval/transcripts.h"
 
 #include <filesystem>
 #include <map>

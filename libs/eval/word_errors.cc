@@ -1,4 +1,4 @@
-#include "text/word_errors.h"
+#include "eval/word_errors.h"
 
 #include <unordered_map>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/edit_distance.h"
+#include "eval/edit_distance.h"
 
 namespace hark {
 

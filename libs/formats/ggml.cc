@@ -1,4 +1,4 @@
-#include "core/ggml.h"
+#include "formats/ggml.h"
 
 #include "core/error.h"
 

@@ -1,10 +1,10 @@
-#include "core/gguf.h"
+#include "formats/gguf.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
-#include "core/ggml.h"
+#include "formats/ggml.h"
 
 namespace hark {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/recordings.h"
+#include "formats/recordings.h"
 
 #include <cstring>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor_stream.h"
+#include "formats/tensor_stream.h"
 
 namespace hark {
 

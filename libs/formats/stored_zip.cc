@@ -1,4 +1,4 @@
-#include "core/stored_zip.h"
+#include "formats/stored_zip.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "core/tensor_source.h"
+#include "formats/tensor_source.h"
 
 #include <algorithm>
 #include <cmath>

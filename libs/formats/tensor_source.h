@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/safetensors.h"
+#include "formats/safetensors.h"
 
 namespace hark {
 

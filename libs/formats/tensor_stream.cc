@@ -1,4 +1,4 @@
-#include "core/tensor_stream.h"
+#include "formats/tensor_stream.h"
 
 #include <algorithm>
 #include <cstring>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/io.h"
-#include "core/safetensors.h"
+#include "formats/safetensors.h"
 
 namespace hark {
 

@@ -1,4 +1,4 @@
-#include "core/torch_file.h"
+#include "formats/torch_file.h"
 
 #include <algorithm>
 #include <array>

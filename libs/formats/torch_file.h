@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/mapped_file.h"
-#include "core/pickle.h"
-#include "core/safetensors.h"
-#include "core/stored_zip.h"
+#include "formats/pickle.h"
+#include "formats/safetensors.h"
+#include "formats/stored_zip.h"
 
 namespace hark {
 

@@ -1,11 +1,11 @@
-#include "models/any_model.h"
+#include "hub/any_model.h"
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/gguf.h"
 #include "core/json.h"
 #include "core/models.h"
-#include "whisper/ggml_file.h"
+#include "formats/gguf.h"
+#include "whisper/model/ggml_file.h"
 
 namespace hark::models {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "gpt/model_file.h"
-#include "whisper/model_file.h"
+#include "gpt/families/model_file.h"
+#include "whisper/model/model_file.h"
 
 namespace hark::models {
 

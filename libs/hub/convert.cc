@@ -1,12 +1,12 @@
-#include "models/convert.h"
+#include "hub/convert.h"
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "core/files.h"
-#include "gpt/model_folder.h"
-#include "models/ggml_writer.h"
-#include "models/hugging_face_writer.h"
+#include "gpt/families/model_folder.h"
+#include "hub/ggml_writer.h"
+#include "hub/hugging_face_writer.h"
 
 namespace hark::models {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/any_model.h"
+#include "hub/any_model.h"
 
 namespace hark::models {
 

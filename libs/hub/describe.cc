@@ -1,4 +1,4 @@
-#include "models/describe.h"
+#include "hub/describe.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "models/tensor_list.h"
+#include "hub/tensor_list.h"
 
 namespace hark::models {
 namespace {

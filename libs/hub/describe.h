@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/any_model.h"
+#include "hub/any_model.h"
 
 namespace hark::models {
 

@@ -1,4 +1,4 @@
-#include "models/download.h"
+#include "hub/download.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "core/files.h"
 #include "core/io.h"
-#include "models/digest.h"
+#include "hub/digest.h"
 
 namespace hark::models {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/http.h"
+#include "hub/http.h"
 
 namespace hark::models {
 

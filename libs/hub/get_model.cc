@@ -1,4 +1,4 @@
-#include "models/get_model.h"
+#include "hub/get_model.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
-#include "models/any_model.h"
+#include "hub/any_model.h"
 
 namespace hark::models {
 namespace {

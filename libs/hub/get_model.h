@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/published_models.h"
-#include "models/download.h"
+#include "hub/download.h"
 
 namespace hark::models {
 

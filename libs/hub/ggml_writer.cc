@@ -1,17 +1,17 @@
-#include "models/ggml_writer.h"
+#include "hub/ggml_writer.h"
 
 #include "audio/log_mel.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/ggml.h"
 #include "core/io.h"
-#include "core/safetensors.h"
-#include "kernels/blocks.h"
-#include "models/hugging_face_writer.h"
-#include "models/tensor_list.h"
-#include "whisper/alignment_heads.h"
-#include "whisper/ggml_file.h"
-#include "whisper/openai_names.h"
+#include "formats/ggml.h"
+#include "formats/safetensors.h"
+#include "hub/hugging_face_writer.h"
+#include "hub/tensor_list.h"
+#include "kernels/quant/blocks.h"
+#include "whisper/model/alignment_heads.h"
+#include "whisper/model/ggml_file.h"
+#include "whisper/model/openai_names.h"
 
 namespace hark::models {
 namespace {

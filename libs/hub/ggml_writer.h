@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "whisper/model_file.h"
+#include "whisper/model/model_file.h"
 
 namespace hark::models {
 

@@ -1,4 +1,4 @@
-#include "models/http.h"
+#include "hub/http.h"
 
 #include <curl/curl.h>
 

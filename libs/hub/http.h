@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "models/http_headers.h"
+#include "hub/http_headers.h"
 
 namespace hark::models {
 

@@ -1,4 +1,4 @@
-#include "models/http_headers.h"
+#include "hub/http_headers.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,14 +1,14 @@
-#include "models/hugging_face_writer.h"
+#include "hub/hugging_face_writer.h"
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/io.h"
 #include "core/json.h"
-#include "core/safetensors.h"
-#include "gpt/model_folder.h"
-#include "models/tensor_list.h"
+#include "formats/safetensors.h"
+#include "gpt/families/model_folder.h"
+#include "hub/tensor_list.h"
 #include "text/bpe_writer.h"
-#include "whisper/config_text.h"
+#include "whisper/model/config_text.h"
 
 namespace hark::models {
 namespace {

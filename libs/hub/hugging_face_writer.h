@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "models/any_model.h"
+#include "hub/any_model.h"
 
 namespace hark::models {
 

@@ -1,4 +1,4 @@
-#include "models/installed.h"
+#include "hub/installed.h"
 
 #include <unistd.h>
 
@@ -6,9 +6,9 @@
 #include <cstdio>
 
 #include "core/error.h"
-#include "models/any_model.h"
-#include "models/describe.h"
-#include "models/get_model.h"
+#include "hub/any_model.h"
+#include "hub/describe.h"
+#include "hub/get_model.h"
 
 namespace hark::models {
 namespace {

@@ -1,13 +1,13 @@
-#include "models/tensor_list.h"
+#include "hub/tensor_list.h"
 
 #include <functional>
 #include <numeric>
 
 #include "core/error.h"
 #include "core/finite.h"
-#include "gpt/parameters.h"
-#include "kernels/blocks.h"
+#include "gpt/train/parameters.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/quant/blocks.h"
 
 namespace hark::models {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/any_model.h"
+#include "hub/any_model.h"
 
 namespace hark::models {
 

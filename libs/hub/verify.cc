@@ -1,14 +1,14 @@
-#include "models/verify.h"
+#include "hub/verify.h"
 
 #include <cmath>
 
 #include "audio/audio_chunks.h"
 #include "audio/mel_stream.h"
 #include "core/error.h"
-#include "kernels/backend.h"
-#include "models/tensor_list.h"
-#include "text/normalizer.h"
-#include "whisper/transcribe.h"
+#include "eval/normalizer.h"
+#include "hub/tensor_list.h"
+#include "kernels/runtime/backend.h"
+#include "whisper/transcribe/transcribe.h"
 
 namespace hark::models {
 namespace {

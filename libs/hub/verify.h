@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/context.h"
-#include "models/any_model.h"
-#include "text/transcripts.h"
-#include "text/word_errors.h"
+#include "eval/transcripts.h"
+#include "eval/word_errors.h"
+#include "hub/any_model.h"
 
 namespace hark::models {
 

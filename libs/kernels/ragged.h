@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/ops.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark {
 

@@ -1,4 +1,4 @@
-#include "kernels/layers.h"
+#include "nn/layers.h"
 
 #include <cmath>
 

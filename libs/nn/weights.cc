@@ -1,4 +1,4 @@
-#include "kernels/weights.h"
+#include "nn/weights.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,7 +14,7 @@
 #include "core/half.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/parallel.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "kernels/backend.h"
 #include "kernels/ops.h"
+#include "kernels/runtime/backend.h"
 
 namespace hark {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/cli.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 
 namespace hark {
 

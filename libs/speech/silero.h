@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/weights.h"
+#include "nn/weights.h"
 
 namespace hark {
 

@@ -6,7 +6,7 @@
 #include "core/byte_cursor.h"
 #include "core/error.h"
 #include "core/mapped_file.h"
-#include "core/safetensors.h"
+#include "formats/safetensors.h"
 #include "speech/silero.h"
 
 namespace hark {

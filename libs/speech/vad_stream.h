@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "audio/log_mel.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 #include "speech/detector.h"
 #include "speech/silero.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/gguf.h"
+#include "formats/gguf.h"
 #include "text/bpe_builder.h"
 
 namespace hark {

@@ -1,7 +1,7 @@
 // The vocabulary of a GGUF model, as llama.cpp's converter writes GPT-2's.
 // Source: ggml's docs/gguf.md, "Tokenizer"; gguf-py's constants.py, TokenType.
 #include "core/error.h"
-#include "core/gguf.h"
+#include "formats/gguf.h"
 #include "text/bpe_builder.h"
 
 namespace hark {

@@ -5,7 +5,7 @@
 
 #include "core/files.h"
 #include "text/byte_alphabet.h"
-#include "text/documents.h"
+#include "text/tokens/documents.h"
 
 namespace hark {
 namespace {

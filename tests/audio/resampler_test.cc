@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 #include "support/audio.h"
 #include "support/process.h"
 #include "support/recordings.h"

@@ -1,6 +1,6 @@
 // Edit distances and alignments against jiwer (tests/golden/edit_distance.py), a plain table, and
 // what they cost for long texts.
-#include "text/edit_distance.h"
+#include "eval/edit_distance.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
+#include "eval/word_errors.h"
 #include "support/process.h"
-#include "text/word_errors.h"
 
 using namespace hark;
 using nlohmann::json;

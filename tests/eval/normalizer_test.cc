@@ -1,6 +1,6 @@
 // Whisper's normalisers: openai/whisper's own cases (tests/test_normalizer.py) and
 // openai-whisper's answers to several hundred texts (tests/golden/normalizer.py).
-#include "text/normalizer.h"
+#include "eval/normalizer.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "eval/english_numbers.h"
+#include "eval/english_spellings.h"
 #include "support/fnv.h"
 #include "support/process.h"
-#include "text/english_numbers.h"
-#include "text/english_spellings.h"
 #include "text/unicode.h"
 
 using namespace hark;

@@ -1,9 +1,9 @@
 // Transcripts as JSON lines, and which reference belongs to which hypothesis.
-#include "text/transcripts.h"
+#include "eval/transcripts.h"
 
 #include <gtest/gtest.h>
 
-#include "text/error_report.h"
+#include "eval/error_report.h"
 #include "text/unicode.h"
 
 using namespace hark;

@@ -1,5 +1,5 @@
 // GGUF files of the test's own writer: what they hold, and what is said of broken ones.
-#include "core/gguf.h"
+#include "formats/gguf.h"
 
 #include <gtest/gtest.h>
 

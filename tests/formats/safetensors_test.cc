@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/safetensors.h"
-#include "core/tensor_source.h"
+#include "formats/safetensors.h"
+#include "formats/tensor_source.h"
 #include "support/process.h"
 
 namespace hark {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 
 namespace hark {
 namespace {

@@ -1,6 +1,6 @@
 // torch.save's files: what they hold, and that none of what a hostile one asks for is done.
 // Golden: tests/golden/model_files/small.pt by PyTorch (tests/golden/model_files.py).
-#include "core/torch_file.h"
+#include "formats/torch_file.h"
 
 #include <gtest/gtest.h>
 

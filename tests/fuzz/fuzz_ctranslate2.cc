@@ -3,7 +3,7 @@
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "support/torch_writer.h"
-#include "whisper/ctranslate2_tensors.h"
+#include "whisper/model/ctranslate2_tensors.h"
 
 using namespace hark;
 using test::little;

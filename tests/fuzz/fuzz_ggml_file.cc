@@ -3,7 +3,7 @@
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "support/ggml_writer.h"
-#include "whisper/ggml_file.h"
+#include "whisper/model/ggml_file.h"
 
 using namespace hark;
 using test::GgmlParts;

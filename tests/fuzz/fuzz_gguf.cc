@@ -2,8 +2,8 @@
 #include "core/error.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
-#include "gpt/gguf_model.h"
-#include "gpt/parameters.h"
+#include "gpt/families/gguf_model.h"
+#include "gpt/train/parameters.h"
 #include "support/gguf_writer.h"
 #include "text/byte_alphabet.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "fuzz/seeds.h"
-#include "gpt/config.h"
+#include "gpt/families/config.h"
 
 using namespace hark;
 

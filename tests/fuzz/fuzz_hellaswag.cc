@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "fuzz/seeds.h"
-#include "gpt/hellaswag.h"
+#include "gpt/train/hellaswag.h"
 
 using namespace hark;
 

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "fuzz/seeds.h"
-#include "models/http_headers.h"
+#include "hub/http_headers.h"
 
 using namespace hark;
 using namespace hark::models;

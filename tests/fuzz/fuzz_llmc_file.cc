@@ -2,7 +2,7 @@
 #include "core/error.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
-#include "gpt/llmc_file.h"
+#include "gpt/families/llmc_file.h"
 
 using namespace hark;
 

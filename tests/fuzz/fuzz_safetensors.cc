@@ -1,6 +1,6 @@
 // Model files: the header, the offsets, and every tensor that they promise.
 #include "core/error.h"
-#include "core/safetensors.h"
+#include "formats/safetensors.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 

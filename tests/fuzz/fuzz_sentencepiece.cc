@@ -1,7 +1,7 @@
 // Sentencepiece models: what loads must encode and decode, whatever its pieces say.
 #include "core/error.h"
 #include "fuzz/seeds.h"
-#include "text/sentencepiece.h"
+#include "text/tokens/sentencepiece.h"
 
 using namespace hark;
 

@@ -1,6 +1,6 @@
 // Silero VAD's weight files, and a step of what they hold.
 #include "core/error.h"
-#include "core/safetensors.h"
+#include "formats/safetensors.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "speech/silero.h"

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/recordings.h"
+#include "formats/recordings.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
-#include "whisper/config.h"
-#include "whisper/mel_recording.h"
+#include "whisper/model/config.h"
+#include "whisper/transcribe/mel_recording.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Files of torch.save: the zip archive, the pickle in it, and every tensor that they promise.
 #include "core/error.h"
-#include "core/torch_file.h"
+#include "formats/torch_file.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "support/torch_writer.h"

@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "eval/error_report.h"
+#include "eval/normalizer.h"
+#include "eval/transcripts.h"
 #include "fuzz/seeds.h"
-#include "text/error_report.h"
-#include "text/normalizer.h"
-#include "text/transcripts.h"
 #include "text/utf8.h"
 
 using namespace hark;

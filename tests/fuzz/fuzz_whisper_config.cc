@@ -2,8 +2,8 @@
 #include "core/error.h"
 #include "fuzz/seeds.h"
 #include "support/byte_vocabulary.h"
-#include "whisper/alignment_heads.h"
-#include "whisper/tokenizer.h"
+#include "whisper/model/alignment_heads.h"
+#include "whisper/model/tokenizer.h"
 
 std::vector<std::string> hark::fuzz::fuzz_seeds() {
     return {R"({"model_type":"whisper","d_model":256,"encoder_layers":4,"decoder_layers":4,)"

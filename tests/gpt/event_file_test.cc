@@ -1,5 +1,5 @@
 // TensorBoard's event files: checksums, frames, and what is in them.
-#include "gpt/event_file.h"
+#include "gpt/train/event_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "gpt/generate.h"
+#include "gpt/engine/generate.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/error.h"
-#include "kernels/distribution.h"
+#include "kernels/sampling/distribution.h"
 #include "support/process.h"
 
 using namespace hark;

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "gpt/generate.h"
+#include "gpt/engine/generate.h"
 #include "support/on_gpu.h"
 #include "support/ops.h"
 

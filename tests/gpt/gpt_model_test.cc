@@ -1,5 +1,5 @@
 // The model against transformers (tests/golden/gpt.py), and its ways to be stored.
-#include "gpt/model.h"
+#include "gpt/decoder/model.h"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/tensor_stream.h"
-#include "gpt/generate.h"
-#include "kernels/distribution.h"
+#include "formats/tensor_stream.h"
+#include "gpt/engine/generate.h"
 #include "kernels/ragged.h"
+#include "kernels/sampling/distribution.h"
 #include "support/process.h"
 
 using namespace hark;

@@ -1,5 +1,5 @@
 // HellaSwag's scores against transformers (tests/golden/hellaswag.py), and broken files.
-#include "gpt/hellaswag.h"
+#include "gpt/train/hellaswag.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "kernels/backend.h"
+#include "kernels/runtime/backend.h"
 #include "support/audio.h"
 #include "support/process.h"
 

@@ -1,6 +1,6 @@
 // Model files in llm.c's format: read against the same model as Hugging Face stores it, written and
 // read again, and broken.
-#include "gpt/llmc_file.h"
+#include "gpt/families/llmc_file.h"
 
 #include <gtest/gtest.h>
 

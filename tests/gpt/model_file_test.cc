@@ -1,6 +1,6 @@
 // GPT-2 as other formats have it: the demo model, written as GGUF and as llm.c's, is the demo
 // model.
-#include "gpt/model_file.h"
+#include "gpt/families/model_file.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "gpt/generate.h"
-#include "gpt/llmc_file.h"
+#include "gpt/engine/generate.h"
+#include "gpt/families/llmc_file.h"
 #include "support/gguf_vocabulary.h"
 #include "support/process.h"
 

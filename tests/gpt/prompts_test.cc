@@ -1,4 +1,4 @@
-#include "gpt/prompts.h"
+#include "gpt/engine/prompts.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

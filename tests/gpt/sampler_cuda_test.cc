@@ -5,9 +5,9 @@
 #include <cstring>
 #include <limits>
 
-#include "gpt/gpu_sampler.h"
-#include "gpt/gpu_steps.h"
-#include "kernels/distribution.h"
+#include "gpt/engine/gpu_steps.h"
+#include "kernels/sampling/distribution.h"
+#include "kernels/sampling/gpu_sampler.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -45,12 +45,12 @@ class OnGpu {
     }
     Chosen operator()(double u) {
         const double draws[4] = {0.5, 0.5, 0.5, u};
-        cuda_ops().upload(ctx_, draws_.data, draws, sizeof draws);
+        cuda_runtime().upload(ctx_, draws_.data, draws, sizeof draws);
         const StepState before{17, 5, 6, 3, ++serial_};
-        cuda_ops().upload(ctx_, state_.data, &before, sizeof before);
+        cuda_runtime().upload(ctx_, state_.data, &before, sizeof before);
         if (call_.seen) seen_before_ = seen();
         cuda_sampler().sample(ctx_, call_);
-        cuda_ops().download(ctx_, &after_, state_.data, sizeof after_);
+        cuda_runtime().download(ctx_, &after_, state_.data, sizeof after_);
         const RingEntry& entry = call_.ring[serial_ % 2];
         for (const uint64_t word : {entry.token, entry.logprob, entry.kept})
             EXPECT_EQ(word >> 32, serial_);
@@ -67,7 +67,7 @@ class OnGpu {
             std::vector<uint8_t> wanted = seen_before_;
             wanted[static_cast<size_t>(chosen.token)] = 1;
             EXPECT_EQ(seen(), wanted);
-            cuda_ops().upload(ctx_, call_.seen, seen_before_.data(), seen_before_.size());
+            cuda_runtime().upload(ctx_, call_.seen, seen_before_.data(), seen_before_.size());
         }
         return chosen;
     }
@@ -75,12 +75,12 @@ class OnGpu {
   private:
     void* up(const void* from, size_t bytes) {
         const Tensor tensor = device_.tensor(Dtype::u8, {static_cast<int64_t>(bytes)});
-        cuda_ops().upload(ctx_, tensor.data, from, bytes);
+        cuda_runtime().upload(ctx_, tensor.data, from, bytes);
         return tensor.data;
     }
     std::vector<uint8_t> seen() {
         std::vector<uint8_t> values(static_cast<size_t>(call_.n));
-        cuda_ops().download(ctx_, values.data(), call_.seen, values.size());
+        cuda_runtime().download(ctx_, values.data(), call_.seen, values.size());
         return values;
     }
 

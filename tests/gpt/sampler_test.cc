@@ -1,5 +1,5 @@
 // Filters against transformers' logits processors (tests/golden/gpt.py), draws against statistics.
-#include "gpt/sampler.h"
+#include "gpt/engine/sampler.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "kernels/distribution.h"
+#include "kernels/sampling/distribution.h"
 #include "support/process.h"
 
 using namespace hark;

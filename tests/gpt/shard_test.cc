@@ -1,6 +1,6 @@
 // A model cut among the ranks of a tensor-parallel group computes what the whole one does, and
 // comes together again.
-#include "gpt/shard.h"
+#include "gpt/train/shard.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "gpt/training.h"
+#include "gpt/train/training.h"
 #include "support/ops.h"
 #include "support/ranks.h"
 

@@ -1,4 +1,4 @@
-#include "gpt/token_windows.h"
+#include "gpt/train/token_windows.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "gpt/trainer.h"
+#include "gpt/train/trainer.h"
 #include "support/process.h"
 
 using namespace hark;

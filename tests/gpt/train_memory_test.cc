@@ -1,9 +1,9 @@
 // --dry-run's memory, compared with what a step takes.
-#include "gpt/train_memory.h"
+#include "gpt/train/train_memory.h"
 
 #include <gtest/gtest.h>
 
-#include "gpt/trainer.h"
+#include "gpt/train/trainer.h"
 #include "support/ops.h"
 
 using namespace hark;

@@ -1,5 +1,5 @@
 // A training step against transformers (tests/golden/gpt_training.py) and against itself.
-#include "gpt/training.h"
+#include "gpt/train/training.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "kernels/gradients.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 #include "support/ops.h"
 #include "support/process.h"
 

@@ -1,5 +1,5 @@
 // Models in other formats and types, read back by the readers.
-#include "models/convert.h"
+#include "hub/convert.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "core/safetensors.h"
-#include "kernels/blocks.h"
-#include "models/describe.h"
-#include "models/tensor_list.h"
+#include "formats/safetensors.h"
+#include "hub/describe.h"
+#include "hub/tensor_list.h"
+#include "kernels/quant/blocks.h"
 #include "support/process.h"
-#include "whisper/model.h"
+#include "whisper/model/model.h"
 
 namespace hark::models {
 namespace {

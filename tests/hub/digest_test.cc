@@ -1,4 +1,4 @@
-#include "models/digest.h"
+#include "hub/digest.h"
 
 #include <gtest/gtest.h>
 

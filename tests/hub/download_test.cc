@@ -1,9 +1,9 @@
 // A file over HTTP from a server that breaks off, lies, redirects or knows no parts.
-#include "models/download.h"
+#include "hub/download.h"
 
 #include <gtest/gtest.h>
 
-#include "models/digest.h"
+#include "hub/digest.h"
 #include "support/http_server.h"
 #include "support/process.h"
 

@@ -1,10 +1,10 @@
 // A whole model from a mirror that behaves as Hugging Face does; the demonstration models stand in.
-#include "models/get_model.h"
+#include "hub/get_model.h"
 
 #include <gtest/gtest.h>
 
-#include "core/safetensors.h"
-#include "models/digest.h"
+#include "formats/safetensors.h"
+#include "hub/digest.h"
 #include "support/http_server.h"
 #include "support/process.h"
 

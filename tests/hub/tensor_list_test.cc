@@ -1,17 +1,17 @@
 // The tensors that a config asks for are those that its checkpoint has.
-#include "models/tensor_list.h"
+#include "hub/tensor_list.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "core/error.h"
-#include "core/safetensors.h"
-#include "kernels/backend.h"
-#include "models/describe.h"
-#include "models/verify.h"
+#include "formats/safetensors.h"
+#include "hub/describe.h"
+#include "hub/verify.h"
+#include "kernels/runtime/backend.h"
 #include "support/process.h"
-#include "whisper/model.h"
+#include "whisper/model/model.h"
 
 namespace hark::models {
 namespace {

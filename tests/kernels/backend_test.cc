@@ -1,10 +1,10 @@
-#include "kernels/backend.h"
+#include "kernels/runtime/backend.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include "kernels/cuda_library.h"
-#include "kernels/gpu_limits.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/gpu_limits.h"
 
 namespace hark {
 namespace {

@@ -1,6 +1,6 @@
 // A decoding step that is captured and replayed gives the bits that its operations give one by one:
 // steps like GPT-2's and Whisper's, of two layers with random weights.
-#include "kernels/layers.h"
+#include "nn/layers.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -115,7 +115,7 @@ class Step {
     void forget() {
         Context& ctx = device_.ctx();
         const std::vector<float> nothing(static_cast<size_t>(logits_.size()), -7);
-        cuda_ops().upload(ctx, logits_.data, nothing.data(), logits_.bytes());
+        cuda_runtime().upload(ctx, logits_.data, nothing.data(), logits_.bytes());
         const auto rows = static_cast<int64_t>(lengths_.size());
         for (const Layer& layer : layers_)
             for (const Tensor& cache : {layer.keys, layer.values})
@@ -128,9 +128,9 @@ class Step {
                                 .reshaped({shape_.heads * shape_.capacity, cache.dim(3)})
                                 .slice(head * shape_.capacity + place,
                                        head * shape_.capacity + place + 1);
-                        cuda_ops().upload(ctx, newest.data, nothing.data(), newest.bytes());
+                        cuda_runtime().upload(ctx, newest.data, nothing.data(), newest.bytes());
                     }
-        cuda_ops().synchronize(ctx);
+        cuda_runtime().synchronize(ctx);
     }
 
   private:
@@ -190,10 +190,11 @@ void expect_same_bits(TestDevice& device, const Shape& shape, Dtype dtype,
         const std::vector<float> expected = step.results();
         step.settle(true);
         EXPECT_LT(std::abs(expected.front()), 1e3f);
-        const std::shared_ptr<void> graph = cuda_ops().capture(device.ctx(), [&] { step.run(); });
+        const std::shared_ptr<void> graph =
+            cuda_runtime().capture(device.ctx(), [&] { step.run(); });
         for (int replay = 0; replay < 2; ++replay) {
             step.forget();
-            cuda_ops().replay(device.ctx(), graph.get());
+            cuda_runtime().replay(device.ctx(), graph.get());
             const std::vector<float> found = step.results();
             size_t differ = 0, first = 0;
             for (size_t i = found.size(); i-- > 0;)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/block_values.h"
+#include "kernels/quant/block_values.h"
 #include "support/blocks.h"
 #include "support/ops.h"
 

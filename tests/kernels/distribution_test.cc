@@ -1,4 +1,4 @@
-#include "kernels/distribution.h"
+#include "kernels/sampling/distribution.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include "kernels/ops.h"
-#include "kernels/weights.h"
+#include "nn/weights.h"
 #include "support/ops.h"
 
 namespace hark::test {

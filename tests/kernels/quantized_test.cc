@@ -2,7 +2,7 @@
 #include <array>
 
 #include "kernels/ops.h"
-#include "kernels/weights.h"
+#include "nn/weights.h"
 #include "support/blocks.h"
 #include "support/normed_and_appended.h"
 #include "support/ops.h"

@@ -1,7 +1,7 @@
 // Collectives between processes that fork_links or mpirun have started. Started by mpirun, the
 // program itself is a rank: without arguments it checks all collectives, and told to `die` or
 // `fail` its last rank does so while the others wait.
-#include "kernels/ranks.h"
+#include "kernels/comm/ranks.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -14,8 +14,8 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "kernels/backend.h"
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/backend.h"
+#include "kernels/runtime/cuda_library.h"
 #include "support/ops.h"
 #include "support/ranks.h"
 
@@ -279,45 +279,6 @@ TEST(NcclRanks, AgreeWithTheSums) {
     });
 }
 
-#ifdef HARK_MPIEXEC
-namespace {
-
-// This program as ranks under mpirun. Open MPI unloads its components while memory of theirs is
-// still held, so that the search for leaks has no name by which it could pass over it: the forked
-// ranks search in the same code.
-ProcessResult under_mpirun(int ranks, const std::string& argument) {
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-    return run_shell(concat("ASAN_OPTIONS=detect_leaks=0 timeout 100 '" HARK_MPIEXEC
-                            "' --allow-run-as-root --oversubscribe -n ",
-                            ranks, " '", self, "' ", argument));
-}
-
-}  // namespace
-
-class MpiRanks : public testing::TestWithParam<int> {};
-
-TEST_P(MpiRanks, AgreeWithTheSumsInTheRanksOrder) {
-    const ProcessResult result = under_mpirun(GetParam(), "");
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_EQ(result.out, std::string(static_cast<size_t>(GetParam()), '.'));
-}
-INSTANTIATE_TEST_SUITE_P(Sizes, MpiRanks, testing::Values(2, 3));
-
-TEST(MpiRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
-    const ProcessResult result = under_mpirun(2, "die");
-    EXPECT_NE(result.exit_code, 0);
-    EXPECT_NE(result.exit_code, 124) << "mpirun has not ended";
-    expect_has(result.err, "process rank 1");
-    expect_has(result.err, "signal 9");
-}
-
-TEST(MpiRanks, OneThatFailsEndsTheOthers) {
-    const ProcessResult result = under_mpirun(3, "fail");
-    EXPECT_EQ(result.exit_code, 1) << result.err;
-    expect_has(result.err, "expected by the test: rank 2 fails");
-}
-#endif
-
 namespace {
 
 int main_of_rank(const std::string& argument) try {
@@ -335,11 +296,38 @@ int main_of_rank(const std::string& argument) try {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
 }
+const bool registered = (rank_main = main_of_rank, true);
+
+// This program as ranks under mpirun.
+ProcessResult under_mpirun(int ranks, const std::string& argument) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    return run_shell(concat(mpirun(ranks, 100), "'", self, "' --rank=", argument));
+}
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    if (launched_processes() > 1) return main_of_rank(argc > 1 ? argv[1] : "");
-    testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
+class MpiRanks : public testing::TestWithParam<int> {};
+
+TEST_P(MpiRanks, AgreeWithTheSumsInTheRanksOrder) {
+    if (mpirun(1, 1).empty()) GTEST_SKIP() << "built without MPI";
+    const ProcessResult result = under_mpirun(GetParam(), "");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, std::string(static_cast<size_t>(GetParam()), '.'));
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, MpiRanks, testing::Values(2, 3));
+
+TEST(MpiRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
+    if (mpirun(1, 1).empty()) GTEST_SKIP() << "built without MPI";
+    const ProcessResult result = under_mpirun(2, "die");
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_NE(result.exit_code, 124) << "mpirun has not ended";
+    expect_has(result.err, "process rank 1");
+    expect_has(result.err, "signal 9");
+}
+
+TEST(MpiRanks, OneThatFailsEndsTheOthers) {
+    if (mpirun(1, 1).empty()) GTEST_SKIP() << "built without MPI";
+    const ProcessResult result = under_mpirun(3, "fail");
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    expect_has(result.err, "expected by the test: rank 2 fails");
 }

@@ -1,13 +1,13 @@
 // What a side stream is given comes behind what was launched before it, and in front of what is
 // launched behind the join, also where all of that is recorded.
-#include "kernels/side_stream.h"
+#include "kernels/runtime/side_stream.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 
-#include "kernels/captured.h"
 #include "kernels/gradients.h"
+#include "kernels/runtime/captured.h"
 #include "support/ops.h"
 
 using namespace hark;

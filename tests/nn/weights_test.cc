@@ -1,4 +1,4 @@
-#include "kernels/weights.h"
+#include "nn/weights.h"
 
 #include <algorithm>
 #include <cmath>

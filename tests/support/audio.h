@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/recordings.h"
+#include "formats/recordings.h"
 
 namespace hark::test {
 

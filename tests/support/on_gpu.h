@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "kernels/backend.h"
+#include "kernels/runtime/backend.h"
 
 namespace hark::test {
 

@@ -25,9 +25,9 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "kernels/backend.h"
-#include "kernels/cuda_library.h"
 #include "kernels/ops.h"
+#include "kernels/runtime/backend.h"
+#include "kernels/runtime/cuda_library.h"
 #include "support/process.h"
 #include "support/recordings.h"
 
@@ -137,13 +137,13 @@ class TestDevice {
     }
     void upload(void* to, const void* from, size_t bytes) {
         if (ctx().on_cuda() && bytes > 0)
-            cuda_ops().upload(ctx(), to, from, bytes);
+            cuda_runtime().upload(ctx(), to, from, bytes);
         else if (bytes > 0)
             std::memcpy(to, from, bytes);
     }
     void download(void* to, const void* from, size_t bytes) {
         if (ctx().on_cuda() && bytes > 0)
-            cuda_ops().download(ctx(), to, from, bytes);
+            cuda_runtime().download(ctx(), to, from, bytes);
         else if (bytes > 0)
             std::memcpy(to, from, bytes);
     }

@@ -84,7 +84,17 @@ ProcessResult run_shell(const std::string& command, const std::string& input) {
     return run({"/bin/bash", "-c", "PATH=\"" HARK_BIN_DIR ":$PATH\"; " + command}, input);
 }
 
+int (*rank_main)(const std::string& argument) = nullptr;
+
+std::string mpirun(int ranks, int seconds) {
+    if (!*HARK_MPIEXEC) return "";
+    return "ASAN_OPTIONS=detect_leaks=0 timeout " + std::to_string(seconds) +
+           " '" HARK_MPIEXEC "' --allow-run-as-root --oversubscribe -n " + std::to_string(ranks) +
+           " ";
+}
+
 fs::path source_dir() { return HARK_SOURCE_DIR; }
+fs::path build_dir() { return HARK_BUILD_DIR; }
 fs::path samples_dir() { return source_dir() / "samples"; }
 
 TemporaryDirectory::TemporaryDirectory() {

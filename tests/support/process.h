@@ -19,7 +19,17 @@ ProcessResult run_tool(const std::string& tool, const std::vector<std::string>& 
 // Runs a shell command with build/bin first on the PATH.
 ProcessResult run_shell(const std::string& command, const std::string& input = "");
 
+// What this program does if it is started with --rank=ARGUMENT; set by the tests that do so.
+extern int (*rank_main)(const std::string& argument);
+
+// The start of a command line that runs a program as `ranks` processes; it ends itself after
+// `seconds`; empty if this build has no MPI. Open MPI unloads its components while memory of theirs
+// is still held, so the search for leaks has no name by which it could pass over it: forked ranks
+// search in the same code.
+std::string mpirun(int ranks, int seconds);
+
 std::filesystem::path source_dir();
+std::filesystem::path build_dir();
 std::filesystem::path samples_dir();
 
 // A new empty directory, removed with everything in it when it dies.

@@ -12,7 +12,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-#include "kernels/ranks.h"
+#include "kernels/comm/ranks.h"
 
 namespace hark::test {
 

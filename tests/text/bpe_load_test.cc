@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/gguf.h"
+#include "formats/gguf.h"
 #include "support/byte_vocabulary.h"
 #include "support/gguf_vocabulary.h"
 #include "support/process.h"

@@ -1,5 +1,5 @@
 // Where documents begin and end, however the text comes; and ids back to text.
-#include "text/documents.h"
+#include "text/tokens/documents.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "support/byte_vocabulary.h"
 #include "support/process.h"
-#include "text/decode_tokens.h"
 #include "text/lines.h"
 #include "text/split.h"
+#include "text/tokens/decode_tokens.h"
 
 using namespace hark;
 

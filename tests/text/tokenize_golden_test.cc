@@ -7,10 +7,10 @@
 #include "support/fnv.h"
 #include "support/process.h"
 #include "text/bpe_encoder.h"
-#include "text/bpe_trainer.h"
 #include "text/byte_alphabet.h"
-#include "text/encode_blocks.h"
 #include "text/split.h"
+#include "text/tokens/bpe_trainer.h"
+#include "text/tokens/encode_blocks.h"
 
 using namespace hark;
 using hark::test::source_dir;

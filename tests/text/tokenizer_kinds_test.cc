@@ -1,5 +1,5 @@
 // The kinds of tokenizers behind one face.
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 #include <gtest/gtest.h>
 #include <sentencepiece_trainer.h>
@@ -10,8 +10,8 @@
 #include "support/byte_vocabulary.h"
 #include "support/process.h"
 #include "text/bpe.h"
-#include "text/sentencepiece.h"
-#include "text/tokenizer_training.h"
+#include "text/tokens/sentencepiece.h"
+#include "text/tokens/tokenizer_training.h"
 
 using namespace hark;
 

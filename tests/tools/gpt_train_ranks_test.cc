@@ -18,15 +18,8 @@ std::string command(const fs::path& out, const std::string& more) {
                   out.string(), "' ", more);
 }
 
-// Open MPI's leaks are not ours: kernels/ranks_test.cc says why they are not looked for.
-std::string mpirun(int ranks) {
-    return concat("ASAN_OPTIONS=detect_leaks=0 timeout 300 '" HARK_MPIEXEC
-                  "' --allow-run-as-root --oversubscribe -n ",
-                  ranks, " ");
-}
-
 ProcessResult train(int ranks, const fs::path& out, const std::string& more) {
-    return run_shell((ranks > 1 ? mpirun(ranks) : "") + command(out, more));
+    return run_shell((ranks > 1 ? mpirun(ranks, 300) : "") + command(out, more));
 }
 
 // Shell: waits for the line of step $1 in the file $2, or for the end of process $3.
@@ -44,7 +37,7 @@ constexpr const char* kProcessOf =
 ProcessResult signalled(const fs::path& folder, const std::string& more, int rank,
                         const std::string& signal) {
     const std::string out = (folder / "run").string(), lines = (folder / "lines").string();
-    return run_shell(concat(kWaitForStep, kProcessOf, "touch '", lines, "'; ", mpirun(2),
+    return run_shell(concat(kWaitForStep, kProcessOf, "touch '", lines, "'; ", mpirun(2, 300),
                             command(out, more), " > '", lines, "' & starter=$!; wait_for_step 60 '",
                             lines, "' $starter; kill -", signal, " $(process_of ", rank, " '", out,
                             "'); wait $starter"));
@@ -224,7 +217,7 @@ TEST(GptTrainRanks, TensorParallelDividesWhatItCuts) {
             "channels, got 4");
     refused(2, "2 --optimizer muon", 2, "--tensor-parallel needs --optimizer adamw");
     const std::string one = command(folder.path() / "run", "--steps 20 --tensor-parallel ");
-    const ProcessResult unlike = run_shell(mpirun(1) + one + "2 : -n 1 " + one + "1");
+    const ProcessResult unlike = run_shell(mpirun(1, 300) + one + "2 : -n 1 " + one + "1");
     EXPECT_NE(unlike.exit_code, 0);
     expect_has(
         unlike.err,
@@ -266,7 +259,7 @@ TEST(GptTrainRanks, ASignalToOneSavesAndEndsAll) {
 TEST(GptTrainRanks, ALossThatIsNoNumberIsSaidOnce) {
     const TemporaryDirectory folder;
     const ProcessResult result = run_shell(
-        mpirun(2) +
+        mpirun(2, 300) +
         concat(
             "gpt-train --train '", data().string(),
             "/train.bin' --vocab-size 257 --layers 1 --width 16 --heads 2 --sequence-length "
@@ -287,7 +280,7 @@ TEST(GptTrainRanks, ErrorsNameTheRank) {
     expect_has(taken.err, "found a model's model.safetensors");
     // Started with another seed than rank 0.
     const std::string one = command(folder.path() / "run", "--steps 20 --seed ");
-    const ProcessResult unlike = run_shell(mpirun(1) + one + "1 : -n 1 " + one + "2");
+    const ProcessResult unlike = run_shell(mpirun(1, 300) + one + "1 : -n 1 " + one + "2");
     EXPECT_NE(unlike.exit_code, 0);
     expect_has(unlike.err,
                "gpt-train: rank 1: the processes differ (rank 0 has seed 1; this one has seed 2)");
@@ -295,7 +288,7 @@ TEST(GptTrainRanks, ErrorsNameTheRank) {
     const std::string val = command(folder.path() / "run", "--steps 20 --val '");
     const std::string at = data().string();
     const ProcessResult held_out =
-        run_shell(mpirun(1) + val + at + "/val.bin' : -n 1 " + val + at + "/train.bin'");
+        run_shell(mpirun(1, 300) + val + at + "/val.bin' : -n 1 " + val + at + "/train.bin'");
     EXPECT_NE(held_out.exit_code, 0);
     expect_has(held_out.err, "gpt-train: rank 1: the processes differ (rank 0 has ");
 }
@@ -306,11 +299,11 @@ TEST(GptTrainRanks, GpusTakeGpusAndNoLauncher) {
     EXPECT_EQ(cpu.exit_code, 2);
     expect_has(cpu.err, "--gpus needs --device cuda (got cpu)");
     const ProcessResult both =
-        run_shell(mpirun(2) + "gpt-train --train x --output-dir y --steps 1 --gpus 2");
+        run_shell(mpirun(2, 300) + "gpt-train --train x --output-dir y --steps 1 --gpus 2");
     EXPECT_EQ(both.exit_code, 1);
     expect_has(both.err, "a launcher has started 2; leave one of them out");
     const ProcessResult same =
-        run_shell(mpirun(2) + "gpt-train --train x --output-dir y --steps 1 --device cuda:1");
+        run_shell(mpirun(2, 300) + "gpt-train --train x --output-dir y --steps 1 --device cuda:1");
     EXPECT_EQ(same.exit_code, 2);
     expect_has(same.err, "expected cuda, got cuda:1");
 }

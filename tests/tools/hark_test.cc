@@ -279,7 +279,7 @@ TEST(HarkInstall, IsWhole) {
     Folder folder;
     const std::string prefix = (folder.path() / "a prefix").string();
     const ProcessResult installed =
-        run_shell("cmake --install '" HARK_BUILD_DIR "' --prefix '" + prefix + "'");
+        run_shell("cmake --install '" + build_dir().string() + "' --prefix '" + prefix + "'");
     ASSERT_EQ(installed.exit_code, 0) << installed.err;
     const std::set<std::string> names = folder.names();
     for (const char* name : {"bin/hark",

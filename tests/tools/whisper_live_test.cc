@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "eval/edit_distance.h"
+#include "eval/normalizer.h"
 #include "support/audio.h"
 #include "support/process.h"
 #include "support/recordings.h"
-#include "text/edit_distance.h"
-#include "text/normalizer.h"
 
 namespace hark::test {
 namespace {

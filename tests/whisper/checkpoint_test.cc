@@ -8,8 +8,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "support/process.h"
-#include "whisper/mel_recording.h"
-#include "whisper/model.h"
+#include "whisper/model/model.h"
+#include "whisper/transcribe/mel_recording.h"
 
 namespace hark::whisper {
 namespace {

@@ -5,11 +5,11 @@
 #include <numeric>
 
 #include "core/half.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 #include "support/on_gpu.h"
 #include "support/ops.h"
-#include "whisper/choose.h"
 #include "whisper/ggml_demo.h"
+#include "whisper/transcribe/choose.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {

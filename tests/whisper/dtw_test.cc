@@ -1,7 +1,7 @@
 // Dynamic time warping and the median filter: openai/whisper tests/test_timing.py (test_dtw,
 // test_dtw_cuda_equivalence's shapes, test_median_filter), and small cases worked out by hand.
 // Golden: tests/golden/whisper_words.py.
-#include "whisper/dtw.h"
+#include "whisper/transcribe/dtw.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "support/process.h"
-#include "whisper/alignment.h"
+#include "whisper/transcribe/alignment.h"
 
 namespace hark::whisper {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "whisper/formats.h"
+#include "whisper/output/formats.h"
 
 namespace hark::whisper {
 namespace {

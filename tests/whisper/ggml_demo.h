@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/ggml.h"
 #include "core/half.h"
-#include "kernels/blocks.h"
+#include "formats/ggml.h"
+#include "kernels/quant/blocks.h"
 #include "support/ggml_writer.h"
-#include "whisper/model_file.h"
+#include "whisper/model/model_file.h"
 #include "whisper/support.h"
 
 namespace hark::test {

@@ -1,5 +1,5 @@
 // whisper.cpp's files: the demonstration model written as one, and files that are wrong.
-#include "whisper/ggml_file.h"
+#include "whisper/model/ggml_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "whisper/languages.h"
+#include "whisper/model/languages.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "support/process.h"
-#include "whisper/tokenizer.h"
+#include "whisper/model/tokenizer.h"
 
 namespace hark::whisper {
 namespace {

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "core/random.h"
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/cuda_library.h"
 #include "support/ops.h"
-#include "whisper/gpu_step.h"
+#include "whisper/transcribe/gpu_step.h"
 
 namespace hark::test {
 namespace {

@@ -1,9 +1,9 @@
 // Live transcription with the demo model, chunk by chunk: what is final, and when.
-#include "whisper/live_session.h"
+#include "whisper/transcribe/live_session.h"
 
 #include <gtest/gtest.h>
 
-#include "whisper/model_file.h"
+#include "whisper/model/model_file.h"
 #include "whisper/support.h"
 
 namespace hark::test {

@@ -1,5 +1,5 @@
 // Agreement, final segments and cuts of live transcription: tables of words, no model.
-#include "whisper/live.h"
+#include "whisper/transcribe/live.h"
 
 #include <gtest/gtest.h>
 

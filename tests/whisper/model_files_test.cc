@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "whisper/model.h"
+#include "whisper/model/model.h"
 #include "whisper/model_writers.h"
 
 namespace hark::whisper {

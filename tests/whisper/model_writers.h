@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/half.h"
-#include "core/safetensors.h"
+#include "formats/safetensors.h"
 #include "support/process.h"
 #include "support/torch_writer.h"
 #include "text/bpe.h"

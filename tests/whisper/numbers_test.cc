@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/files.h"
-#include "core/tensor_source.h"
+#include "formats/tensor_source.h"
 #include "kernels/ragged.h"
 #include "support/formula_weights.h"
 #include "whisper/support.h"

@@ -1,5 +1,5 @@
 // Names of transcripts, and what becomes of a recording whose files cannot be written.
-#include "whisper/output.h"
+#include "whisper/output/output.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "whisper/recording_feed.h"
+#include "whisper/transcribe/recording_feed.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -115,7 +115,7 @@ TEST(RecordingFeed, ReadsOnAsRecordingsAreTaken) {
 TEST(RecordingFeed, MayEndWhileItsThreadWaits) {
     MelPipe quiet, full;
     { const RecordingFeed feed(quiet.end(), "stdin", 80, 4); }  // for the stream
-    RecordingFeed feed(full.end(), "stdin", 80, 1);  // for a recording to be taken
+    RecordingFeed feed(full.end(), "stdin", 80, 1);             // for a recording to be taken
     for (int i = 0; i < 3; ++i) full.recording("a");
     EXPECT_TRUE(feed.next(true).has_value());
     quiet.recording("nobody takes it");

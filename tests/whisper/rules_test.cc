@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "whisper/search.h"
-#include "whisper/strings.h"
-#include "whisper/window_loop.h"
+#include "whisper/output/strings.h"
+#include "whisper/transcribe/search.h"
+#include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
 namespace {

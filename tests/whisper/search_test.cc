@@ -1,14 +1,14 @@
 // Beams as pure functions over rows: tables worked out by hand from openai/whisper decoding.py,
 // BeamSearchDecoder, and what a window's text may not repeat.
-#include "whisper/search.h"
+#include "whisper/transcribe/search.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "whisper/rules.h"
-#include "whisper/window_loop.h"
+#include "whisper/transcribe/rules.h"
+#include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
 namespace {

@@ -1,6 +1,6 @@
 // How words are laid out: openai-whisper's own writers, and tables on scripts that it does not
 // mind.
-#include "whisper/subtitles.h"
+#include "whisper/output/subtitles.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "support/fnv.h"
 #include "support/process.h"
 #include "text/unicode.h"
-#include "whisper/formats.h"
+#include "whisper/output/formats.h"
 
 namespace hark::whisper {
 namespace {

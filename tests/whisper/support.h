@@ -8,7 +8,7 @@
 #include "audio/log_mel.h"
 #include "support/process.h"
 #include "support/recordings.h"
-#include "whisper/transcribe.h"
+#include "whisper/transcribe/transcribe.h"
 
 namespace hark::test {
 

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "support/byte_vocabulary.h"
 #include "support/process.h"
-#include "whisper/tokenizer.h"
+#include "whisper/model/tokenizer.h"
 
 namespace hark::whisper {
 namespace {

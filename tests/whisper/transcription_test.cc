@@ -1,5 +1,5 @@
 // A recording's way through its windows, with results made up: no model.
-#include "whisper/transcription.h"
+#include "whisper/transcribe/transcription.h"
 
 #include <gtest/gtest.h>
 

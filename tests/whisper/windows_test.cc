@@ -1,9 +1,9 @@
 // Which frames are decoded, as tables.
-#include "whisper/windows.h"
+#include "whisper/transcribe/windows.h"
 
 #include <gtest/gtest.h>
 
-#include "whisper/strings.h"
+#include "whisper/output/strings.h"
 
 namespace hark::whisper {
 namespace {

@@ -1,5 +1,5 @@
 // Where words move the next window, and what is taken for invented: tables, no model.
-#include "whisper/word_seek.h"
+#include "whisper/transcribe/word_seek.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Cutting text into words, punctuation, and the times of words and segments.
-#include "whisper/words.h"
+#include "whisper/transcribe/words.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include "support/byte_vocabulary.h"
 #include "support/process.h"
 #include "text/utf8.h"
-#include "whisper/alignment_heads.h"
-#include "whisper/formats.h"
+#include "whisper/model/alignment_heads.h"
+#include "whisper/output/formats.h"
 
 namespace hark::whisper {
 namespace {

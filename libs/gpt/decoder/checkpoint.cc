@@ -1,8 +1,8 @@
 // GPT-2 checkpoints under Hugging Face's names. Buffers that are no weights, such as the causal
 // mask h.N.attn.bias, are never asked for.
 #include "core/error.h"
-#include "gpt/model.h"
-#include "gpt/model_file.h"
+#include "gpt/decoder/model.h"
+#include "gpt/families/model_file.h"
 
 namespace hark::gpt {
 namespace {

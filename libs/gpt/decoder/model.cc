@@ -1,4 +1,4 @@
-#include "gpt/model.h"
+#include "gpt/decoder/model.h"
 
 #include "kernels/ragged.h"
 

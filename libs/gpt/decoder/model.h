@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/tensor_source.h"
-#include "gpt/config.h"
-#include "kernels/backend.h"
-#include "kernels/layers.h"
-#include "kernels/weights.h"
+#include "formats/tensor_source.h"
+#include "gpt/families/config.h"
+#include "kernels/runtime/backend.h"
+#include "nn/layers.h"
+#include "nn/weights.h"
 
 namespace hark::gpt {
 

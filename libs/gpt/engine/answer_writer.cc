@@ -1,4 +1,4 @@
-#include "gpt/answer_writer.h"
+#include "gpt/engine/answer_writer.h"
 
 #include <algorithm>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "core/cli.h"
 #include "core/io.h"
-#include "gpt/prompts.h"
+#include "gpt/engine/prompts.h"
 
 namespace hark::gpt {
 

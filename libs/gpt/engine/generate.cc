@@ -1,10 +1,10 @@
-#include "gpt/generate.h"
+#include "gpt/engine/generate.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/gpu_limits.h"
+#include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpt/steps.h"
+#include "gpt/engine/steps.h"
 #include "text/bpe.h"
 #include "text/utf8.h"
 

@@ -1,4 +1,4 @@
-#include "gpt/generate_options.h"
+#include "gpt/engine/generate_options.h"
 
 namespace hark::gpt {
 

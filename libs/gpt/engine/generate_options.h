@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "gpt/answer_writer.h"
-#include "gpt/generate.h"
-#include "gpt/prompts.h"
-#include "kernels/backend.h"
+#include "gpt/engine/answer_writer.h"
+#include "gpt/engine/generate.h"
+#include "gpt/engine/prompts.h"
+#include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "gpt/gpu_steps.h"
+#include "gpt/engine/gpu_steps.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/cuda_library.h"
 #include "kernels/ragged.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 namespace {
@@ -105,19 +105,19 @@ void GpuSteps::begin(std::span<const int32_t> prompt, const Random& random, int6
     state.position = static_cast<int32_t>(prompt_ - 1);
     state.length = static_cast<int32_t>(prompt_);
     state.serial = serial_;
-    cuda_ops().upload(ctx_, call_.state, &state, sizeof state);
+    cuda_runtime().upload(ctx_, call_.state, &state, sizeof state);
     if (call_.uniform) {
         Random draws = random;
         std::vector<double> uniform(static_cast<size_t>(most));
         for (double& u : uniform) u = draws.uniform();
-        cuda_ops().upload(ctx_, const_cast<double*>(call_.uniform), uniform.data(),
-                          uniform.size() * sizeof(double));
+        cuda_runtime().upload(ctx_, const_cast<double*>(call_.uniform), uniform.data(),
+                              uniform.size() * sizeof(double));
     }
     if (call_.seen) {
         std::vector<uint8_t> seen(static_cast<size_t>(call_.n));
         for (const int32_t id : prompt)
             if (id >= 0 && id < call_.n) seen[static_cast<size_t>(id)] = 1;
-        cuda_ops().upload(ctx_, call_.seen, seen.data(), seen.size());
+        cuda_runtime().upload(ctx_, call_.seen, seen.data(), seen.size());
     }
     const Scratch scratch(ctx_);
     session_.clear();
@@ -161,7 +161,7 @@ Choice GpuSteps::next() {
     while (!arrived(serial_, choice)) {
         std::this_thread::yield();
         if (std::chrono::steady_clock::now() - begin < kPatience) continue;
-        cuda_ops().synchronize(ctx_);  // throws what has failed there
+        cuda_runtime().synchronize(ctx_);  // throws what has failed there
         require(arrived(serial_, choice), "the GPU has chosen no token");
     }
     require(choice.token >= 0, "all logits of the model are NaN");

@@ -5,9 +5,9 @@
 
 #include <map>
 
-#include "gpt/gpu_sampler.h"
-#include "gpt/steps.h"
-#include "kernels/captured.h"
+#include "gpt/engine/steps.h"
+#include "kernels/runtime/captured.h"
+#include "kernels/sampling/gpu_sampler.h"
 
 namespace hark::gpt {
 

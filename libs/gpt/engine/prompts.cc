@@ -1,4 +1,4 @@
-#include "gpt/prompts.h"
+#include "gpt/engine/prompts.h"
 
 #include <algorithm>
 #include <utility>

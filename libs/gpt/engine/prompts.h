@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/io.h"
-#include "gpt/generate.h"
+#include "gpt/engine/generate.h"
 
 namespace hark::gpt {
 

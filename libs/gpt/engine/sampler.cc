@@ -1,12 +1,12 @@
-#include "gpt/sampler.h"
+#include "gpt/engine/sampler.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "gpt/filters.h"
-#include "kernels/distribution.h"
+#include "kernels/sampling/distribution.h"
+#include "kernels/sampling/filters.h"
 
 namespace hark::gpt {
 namespace {

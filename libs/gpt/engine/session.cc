@@ -1,11 +1,11 @@
-#include "gpt/session.h"
+#include "gpt/engine/session.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "core/error.h"
 #include "kernels/ragged.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "gpt/model.h"
+#include "gpt/decoder/model.h"
 
 namespace hark::gpt {
 

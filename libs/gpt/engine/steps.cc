@@ -1,8 +1,8 @@
-#include "gpt/steps.h"
+#include "gpt/engine/steps.h"
 
 #include <vector>
 
-#include "gpt/gpu_steps.h"
+#include "gpt/engine/gpu_steps.h"
 
 namespace hark::gpt {
 namespace {

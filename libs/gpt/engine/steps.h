@@ -4,8 +4,8 @@
 #include <memory>
 #include <span>
 
-#include "gpt/sampler.h"
-#include "gpt/session.h"
+#include "gpt/engine/sampler.h"
+#include "gpt/engine/session.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "gpt/config.h"
+#include "gpt/families/config.h"
 
 #include <nlohmann/json.hpp>
 

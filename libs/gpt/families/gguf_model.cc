@@ -1,9 +1,9 @@
-#include "gpt/gguf_model.h"
+#include "gpt/families/gguf_model.h"
 
 #include <map>
 
 #include "core/error.h"
-#include "gpt/parameters.h"
+#include "gpt/train/parameters.h"
 
 namespace hark::gpt {
 namespace {

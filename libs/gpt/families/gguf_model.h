@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "core/gguf.h"
-#include "gpt/model_file.h"
+#include "formats/gguf.h"
+#include "gpt/families/model_file.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "gpt/llmc_file.h"
+#include "gpt/families/llmc_file.h"
 
 #include <algorithm>
 #include <cstring>

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/mapped_file.h"
-#include "gpt/model_file.h"
-#include "gpt/parameters.h"
+#include "gpt/families/model_file.h"
+#include "gpt/train/parameters.h"
 
 namespace hark::gpt {
 

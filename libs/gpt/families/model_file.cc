@@ -1,9 +1,9 @@
-#include "gpt/model_file.h"
+#include "gpt/families/model_file.h"
 
 #include "core/error.h"
 #include "core/files.h"
-#include "gpt/gguf_model.h"
-#include "gpt/llmc_file.h"
+#include "gpt/families/gguf_model.h"
+#include "gpt/families/llmc_file.h"
 
 namespace hark::gpt {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/tensor_source.h"
-#include "gpt/config.h"
+#include "formats/tensor_source.h"
+#include "gpt/families/config.h"
 #include "text/bpe.h"
 
 namespace hark::gpt {

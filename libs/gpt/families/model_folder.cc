@@ -1,4 +1,4 @@
-#include "gpt/model_folder.h"
+#include "gpt/families/model_folder.h"
 
 #include <unistd.h>
 

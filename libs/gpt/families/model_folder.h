@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "gpt/parameters.h"
+#include "gpt/train/parameters.h"
 
 namespace hark::gpt {
 

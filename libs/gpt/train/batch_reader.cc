@@ -1,4 +1,4 @@
-#include "gpt/batch_reader.h"
+#include "gpt/train/batch_reader.h"
 
 #include <cstring>
 #include <utility>

@@ -3,8 +3,8 @@
 
 #include <future>
 
-#include "gpt/token_windows.h"
-#include "gpt/training.h"
+#include "gpt/train/token_windows.h"
+#include "gpt/train/training.h"
 
 namespace hark::gpt {
 

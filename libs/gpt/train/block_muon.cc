@@ -1,4 +1,4 @@
-#include "gpt/block_muon.h"
+#include "gpt/train/block_muon.h"
 
 namespace hark::gpt {
 

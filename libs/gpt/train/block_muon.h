@@ -1,7 +1,7 @@
 // Muon over a model's blocks.
 #pragma once
 
-#include "gpt/parameters.h"
+#include "gpt/train/parameters.h"
 #include "kernels/gradients.h"
 
 namespace hark::gpt {

@@ -1,4 +1,4 @@
-#include "gpt/event_file.h"
+#include "gpt/train/event_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
-#include "gpt/hellaswag.h"
+#include "gpt/train/hellaswag.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
 #include "core/files.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpt/training.h"
+#include "gpt/train/training.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "gpt/outliers.h"
+#include "gpt/train/outliers.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "gpt/parameters.h"
+#include "gpt/train/parameters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "core/half.h"
 #include "core/io.h"
 #include "core/random.h"
-#include "core/safetensors.h"
+#include "formats/safetensors.h"
 
 namespace hark::gpt {
 namespace {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor_source.h"
-#include "gpt/config.h"
+#include "formats/tensor_source.h"
+#include "gpt/families/config.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "gpt/run_folder.h"
+#include "gpt/train/run_folder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,9 +15,9 @@
 #include "core/files.h"
 #include "core/io.h"
 #include "core/json.h"
-#include "core/safetensors.h"
-#include "gpt/model_folder.h"
-#include "kernels/transfer.h"
+#include "formats/safetensors.h"
+#include "gpt/families/model_folder.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 namespace {

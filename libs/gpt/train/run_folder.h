@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "gpt/parameters.h"
-#include "gpt/trainer.h"
+#include "gpt/train/parameters.h"
+#include "gpt/train/trainer.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "gpt/samples.h"
+#include "gpt/train/samples.h"
 
 #include <fcntl.h>
 #include <unistd.h>

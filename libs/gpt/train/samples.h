@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "gpt/generate.h"
-#include "gpt/parameters.h"
+#include "gpt/engine/generate.h"
+#include "gpt/train/parameters.h"
 
 namespace hark::gpt {
 

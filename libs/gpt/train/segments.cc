@@ -1,4 +1,4 @@
-#include "gpt/segments.h"
+#include "gpt/train/segments.h"
 
 #include <algorithm>
 

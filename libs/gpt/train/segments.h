@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/context.h"
-#include "gpt/parameters.h"
-#include "kernels/ranks.h"
+#include "gpt/train/parameters.h"
+#include "kernels/comm/ranks.h"
 
 namespace hark::gpt {
 

@@ -1,8 +1,8 @@
-#include "gpt/shard.h"
+#include "gpt/train/shard.h"
 
 #include <algorithm>
 
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "gpt/parameters.h"
-#include "kernels/ranks.h"
+#include "gpt/train/parameters.h"
+#include "kernels/comm/ranks.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "gpt/synthetic_tokens.h"
+#include "gpt/train/synthetic_tokens.h"
 
 #include "core/random.h"
 

@@ -1,4 +1,4 @@
-#include "gpt/token_windows.h"
+#include "gpt/train/token_windows.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "gpt/synthetic_tokens.h"
+#include "gpt/train/synthetic_tokens.h"
 
 namespace hark::gpt {
 

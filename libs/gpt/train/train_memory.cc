@@ -1,11 +1,11 @@
-#include "gpt/train_memory.h"
+#include "gpt/train/train_memory.h"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "gpt/parameters.h"
-#include "gpt/segments.h"
-#include "gpt/training.h"
+#include "gpt/train/parameters.h"
+#include "gpt/train/segments.h"
+#include "gpt/train/training.h"
 
 namespace hark::gpt {
 namespace {

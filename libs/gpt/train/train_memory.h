@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "gpt/train_options.h"
-#include "gpt/train_ranks.h"
+#include "gpt/train/train_options.h"
+#include "gpt/train/train_ranks.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "gpt/train_metrics.h"
+#include "gpt/train/train_metrics.h"
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "kernels/gradients.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 namespace {

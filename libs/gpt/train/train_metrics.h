@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/context.h"
-#include "gpt/event_file.h"
-#include "gpt/trainer.h"
+#include "gpt/train/event_file.h"
+#include "gpt/train/trainer.h"
 
 namespace hark::gpt {
 

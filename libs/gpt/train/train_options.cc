@@ -1,4 +1,4 @@
-#include "gpt/train_options.h"
+#include "gpt/train/train_options.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/suggest.h"
-#include "gpt/synthetic_tokens.h"
+#include "gpt/train/synthetic_tokens.h"
 
 namespace hark::gpt {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/cli.h"
-#include "gpt/config.h"
-#include "gpt/training.h"
-#include "kernels/backend.h"
+#include "gpt/families/config.h"
+#include "gpt/train/training.h"
+#include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
 

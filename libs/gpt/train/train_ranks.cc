@@ -1,4 +1,4 @@
-#include "gpt/train_ranks.h"
+#include "gpt/train/train_ranks.h"
 
 #include <utility>
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "gpt/train_options.h"
-#include "kernels/ranks.h"
+#include "gpt/train/train_options.h"
+#include "kernels/comm/ranks.h"
 
 namespace hark::gpt {
 

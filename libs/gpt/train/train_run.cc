@@ -1,4 +1,4 @@
-#include "gpt/train_run.h"
+#include "gpt/train/train_run.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -7,12 +7,12 @@
 #include <csignal>
 
 #include "core/ending_signal.h"
-#include "gpt/llmc_file.h"
-#include "gpt/model_folder.h"
-#include "gpt/samples.h"
-#include "gpt/train_memory.h"
-#include "kernels/gpu_limits.h"
-#include "kernels/transfer.h"
+#include "gpt/families/llmc_file.h"
+#include "gpt/families/model_folder.h"
+#include "gpt/train/samples.h"
+#include "gpt/train/train_memory.h"
+#include "kernels/runtime/gpu_limits.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 
@@ -63,12 +63,13 @@ void TrainRun::open_data() {
     const auto seed = static_cast<uint64_t>(options_.seed);
     train_.emplace(options_.train, options_.length, n_vocab, TokenWindows::Options{.seed = seed});
     if (!options_.val.empty())
-        val_.emplace(options_.val, options_.length, n_vocab,
-                     TokenWindows::Options{
-                         .advice = "with smaller --val-block and --hold-out-every gpt-tokenize holds "
-                                   "more out",
-                         .seed = seed,
-                         .part = 1});
+        val_.emplace(
+            options_.val, options_.length, n_vocab,
+            TokenWindows::Options{
+                .advice = "with smaller --val-block and --hold-out-every gpt-tokenize holds "
+                          "more out",
+                .seed = seed,
+                .part = 1});
     if (options_.hellaswag.empty()) return;
     hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
                        start_.config.n_positions);

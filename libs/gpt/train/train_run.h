@@ -9,11 +9,11 @@
 
 #include "core/io.h"
 #include "core/progress.h"
-#include "gpt/event_file.h"
-#include "gpt/hellaswag.h"
-#include "gpt/train_metrics.h"
-#include "gpt/train_ranks.h"
-#include "gpt/train_start.h"
+#include "gpt/train/event_file.h"
+#include "gpt/train/hellaswag.h"
+#include "gpt/train/train_metrics.h"
+#include "gpt/train/train_ranks.h"
+#include "gpt/train/train_start.h"
 
 namespace hark::gpt {
 

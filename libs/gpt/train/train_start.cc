@@ -1,8 +1,8 @@
-#include "gpt/train_start.h"
+#include "gpt/train/train_start.h"
 
 #include "core/error.h"
 #include "core/models.h"
-#include "gpt/model_file.h"
+#include "gpt/families/model_file.h"
 
 namespace hark::gpt {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "gpt/run_folder.h"
-#include "gpt/train_options.h"
+#include "gpt/train/run_folder.h"
+#include "gpt/train/train_options.h"
 #include "text/bpe.h"
 
 namespace hark::gpt {

@@ -1,13 +1,13 @@
-#include "gpt/trainer.h"
+#include "gpt/train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "core/error.h"
-#include "gpt/block_muon.h"
-#include "gpt/train_memory.h"
-#include "kernels/transfer.h"
+#include "gpt/train/block_muon.h"
+#include "gpt/train/train_memory.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 namespace {

@@ -5,16 +5,16 @@
 #include <optional>
 #include <vector>
 
-#include "gpt/batch_reader.h"
-#include "gpt/outliers.h"
-#include "gpt/segments.h"
-#include "gpt/shard.h"
-#include "gpt/token_windows.h"
-#include "gpt/train_options.h"
-#include "gpt/train_ranks.h"
-#include "gpt/training.h"
-#include "kernels/captured.h"
-#include "kernels/side_stream.h"
+#include "gpt/train/batch_reader.h"
+#include "gpt/train/outliers.h"
+#include "gpt/train/segments.h"
+#include "gpt/train/shard.h"
+#include "gpt/train/token_windows.h"
+#include "gpt/train/train_options.h"
+#include "gpt/train/train_ranks.h"
+#include "gpt/train/training.h"
+#include "kernels/runtime/captured.h"
+#include "kernels/runtime/side_stream.h"
 
 namespace hark::gpt {
 

@@ -1,8 +1,8 @@
-#include "gpt/training.h"
+#include "gpt/train/training.h"
 
 #include <algorithm>
 
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 namespace {

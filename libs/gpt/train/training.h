@@ -13,9 +13,9 @@
 #include <array>
 #include <functional>
 
-#include "gpt/parameters.h"
+#include "gpt/train/parameters.h"
+#include "kernels/comm/ranks.h"
 #include "kernels/gradients.h"
-#include "kernels/ranks.h"
 
 namespace hark::gpt {
 

@@ -1,4 +1,4 @@
-#include "models/commands/commands.h"
+#include "hub/commands/commands.h"
 
 namespace hark::models {
 

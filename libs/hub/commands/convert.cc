@@ -1,6 +1,6 @@
-#include "models/convert.h"
+#include "hub/convert.h"
 
-#include "models/commands/commands.h"
+#include "hub/commands/commands.h"
 
 namespace hark::models {
 namespace {

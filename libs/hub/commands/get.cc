@@ -1,13 +1,13 @@
-#include "models/get_model.h"
+#include "hub/get_model.h"
 
 #include <iomanip>
 #include <iostream>
 
 #include "core/progress.h"
 #include "core/published_models.h"
-#include "models/commands/commands.h"
-#include "models/describe.h"
-#include "models/installed.h"
+#include "hub/commands/commands.h"
+#include "hub/describe.h"
+#include "hub/installed.h"
 
 namespace hark::models {
 namespace {

@@ -1,8 +1,8 @@
 #include <iostream>
 
-#include "models/commands/commands.h"
-#include "models/describe.h"
-#include "models/installed.h"
+#include "hub/commands/commands.h"
+#include "hub/describe.h"
+#include "hub/installed.h"
 
 namespace hark::models {
 namespace {

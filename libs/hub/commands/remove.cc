@@ -1,7 +1,7 @@
 #include <iostream>
 
-#include "models/commands/commands.h"
-#include "models/installed.h"
+#include "hub/commands/commands.h"
+#include "hub/installed.h"
 
 namespace hark::models {
 namespace {

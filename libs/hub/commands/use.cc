@@ -1,9 +1,9 @@
 #include <iostream>
 
 #include "core/models.h"
-#include "models/any_model.h"
-#include "models/commands/commands.h"
-#include "models/installed.h"
+#include "hub/any_model.h"
+#include "hub/commands/commands.h"
+#include "hub/installed.h"
 
 namespace hark::models {
 namespace {

@@ -1,11 +1,11 @@
-#include "models/verify.h"
+#include "hub/verify.h"
 
 #include <algorithm>
 #include <iostream>
 #include <optional>
 
-#include "kernels/backend.h"
-#include "models/commands/commands.h"
+#include "hub/commands/commands.h"
+#include "kernels/runtime/backend.h"
 
 namespace hark::models {
 namespace {

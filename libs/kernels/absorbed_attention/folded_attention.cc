@@ -1,6 +1,6 @@
 #include "kernels/checks.h"
-#include "kernels/cuda_library.h"
 #include "kernels/ops.h"
+#include "kernels/ops_table.h"
 #include "kernels/ragged.h"
 
 namespace hark {

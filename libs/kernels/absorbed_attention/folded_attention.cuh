@@ -7,8 +7,8 @@
 // grid.
 #pragma once
 
-#include "kernels/cuda_common.cuh"
-#include "kernels/mma.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/cuda/mma.cuh"
 
 namespace hark::cuda {
 

@@ -4,10 +4,10 @@
 
 #include <cuda_pipeline.h>
 
-#include "kernels/attention_kernels.cuh"
-#include "kernels/folded_attention.cuh"
-#include "kernels/hopper.cuh"
-#include "kernels/linear_rows.cuh"
+#include "kernels/absorbed_attention/folded_attention.cuh"
+#include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cuda/hopper.cuh"
+#include "kernels/linear/linear_rows.cuh"
 
 namespace hark::cuda {
 

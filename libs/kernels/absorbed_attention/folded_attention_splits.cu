@@ -6,7 +6,7 @@
 // owns an eighth of the columns: its part of q' and its sums stay in registers. The warps' parts of
 // a score are added in pairs; the softmax runs on with each tile, as in FlashAttention. A block
 // takes several runs one behind the other, and the copies never wait for the turn between them.
-#include "kernels/folded_attention_run.cuh"
+#include "kernels/absorbed_attention/folded_attention_run.cuh"
 
 namespace hark::cuda {
 namespace {

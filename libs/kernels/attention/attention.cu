@@ -1,7 +1,7 @@
 // attention on the GPU: its limits, and which of the kernels takes the call.
 #include <cmath>
 
-#include "kernels/attention_kernels.cuh"
+#include "kernels/attention/attention_kernels.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/attention_kernels.cuh"
+#include "kernels/attention/attention_kernels.cuh"
 
 namespace hark::cuda {
 namespace {

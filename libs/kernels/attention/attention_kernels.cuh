@@ -1,8 +1,8 @@
 // The ways to attend on the GPU, behind the checks of attention.cu.
 #pragma once
 
-#include "kernels/cuda_common.cuh"
-#include "kernels/gpu_limits.h"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/runtime/gpu_limits.h"
 
 namespace hark::cuda {
 

@@ -2,9 +2,9 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_library.h"
 #include "kernels/ops.h"
-#include "kernels/parallel.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {

@@ -1,5 +1,5 @@
 // attention_scores on the GPU, in f32 arithmetic: what it takes is the writing of the scores.
-#include "kernels/rows.cuh"
+#include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -1,6 +1,6 @@
-#include "kernels/attention_kernels.cuh"
-#include "kernels/mma.cuh"
-#include "kernels/online_softmax.cuh"
+#include "kernels/attention/attention_kernels.cuh"
+#include "kernels/attention/online_softmax.cuh"
+#include "kernels/cuda/mma.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -2,8 +2,8 @@
 // warpgroups only starts copies; each of the others has 64 queries of the tile. These take turns at
 // the matrix units, so that one's softmax runs beside another's products, and each starts the
 // scores of its next keys before it weighs the values of these.
-#include "kernels/attention_wgmma.cuh"
-#include "kernels/online_softmax.cuh"
+#include "kernels/attention/attention_wgmma.cuh"
+#include "kernels/attention/online_softmax.cuh"
 
 namespace hark::cuda {
 namespace {

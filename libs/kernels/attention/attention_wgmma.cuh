@@ -2,8 +2,8 @@
 // and the warps that start the copies.
 #pragma once
 
-#include "kernels/attention_kernels.cuh"
-#include "kernels/hopper.cuh"
+#include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cuda/hopper.cuh"
 
 namespace hark::cuda::wgmma {
 

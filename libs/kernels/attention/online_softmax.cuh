@@ -2,7 +2,7 @@
 // larger one comes. Source: Milakov & Gimelshein 2018, algorithm 3; Dao et al. 2022, algorithm 1.
 #pragma once
 
-#include "kernels/attention_kernels.cuh"
+#include "kernels/attention/attention_kernels.cuh"
 
 namespace hark::cuda {
 

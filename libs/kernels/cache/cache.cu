@@ -1,5 +1,5 @@
 // append_cache and copy_cache on the GPU.
-#include "kernels/rows.cuh"
+#include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -1,8 +1,7 @@
 # The libraries that link a run's processes: libhark-mpi.so where MPI is found, libhark-nccl.so where
 # CUDA and NCCL are.
 
-# hark_plugin(NAME SOURCE LIBS...): libhark-NAME.so, which nothing links: what opens it at run time
-# asks for it to be built.
+# hark_plugin(NAME SOURCE LIBS...): libhark-NAME.so, which nothing links: it is opened at run time.
 function(hark_plugin name source)
     add_library(hark_${name} SHARED ${source})
     target_link_libraries(hark_${name} PRIVATE hark_options hark_core ${ARGN})
@@ -10,7 +9,6 @@ function(hark_plugin name source)
     target_link_options(hark_${name} PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
     set_target_properties(hark_${name} PROPERTIES OUTPUT_NAME hark-${name} CXX_VISIBILITY_PRESET hidden)
     install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    add_dependencies(hark_kernels hark_${name})
 endfunction()
 
 set(HARK_WITH_MPI OFF)
@@ -23,7 +21,7 @@ if(NOT HARK_MPI STREQUAL "OFF")
     set(HARK_WITH_MPI ${MPI_C_FOUND})
 endif()
 if(HARK_WITH_MPI)
-    hark_plugin(mpi mpi_library.cc MPI::MPI_C)
+    hark_plugin(mpi comm/mpi_library.cc MPI::MPI_C)
     target_compile_definitions(hark_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
     set(HARK_MPIEXEC ${MPIEXEC_EXECUTABLE} CACHE INTERNAL "starts the tests of several ranks")
 else()
@@ -34,7 +32,7 @@ if(HARK_WITH_CUDA)
     find_path(HARK_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
     find_library(HARK_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
     if(HARK_NCCL_INCLUDE_DIR AND HARK_NCCL_LIBRARY)
-        hark_plugin(nccl nccl_library.cc ${HARK_NCCL_LIBRARY} CUDA::cudart_static)
+        hark_plugin(nccl comm/nccl_library.cc ${HARK_NCCL_LIBRARY} CUDA::cudart_static)
         target_include_directories(hark_nccl SYSTEM PRIVATE ${HARK_NCCL_INCLUDE_DIR})
         set_target_properties(hark_nccl PROPERTIES INSTALL_RPATH /usr/local/cuda/lib64)
     else()

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/links.h"
+#include "kernels/comm/links.h"
 
 namespace hark {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/links.h"
+#include "kernels/comm/links.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/mpi_library.h"
-#include "kernels/plugin.h"
+#include "kernels/comm/mpi_library.h"
+#include "kernels/runtime/plugin.h"
 
 namespace hark {
 namespace {

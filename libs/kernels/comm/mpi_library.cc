@@ -1,4 +1,4 @@
-#include "kernels/mpi_library.h"
+#include "kernels/comm/mpi_library.h"
 
 #include <mpi.h>
 

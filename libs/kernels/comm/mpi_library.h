@@ -1,7 +1,7 @@
 // libhark-mpi.so: links between processes that mpirun or srun has started (links.h).
 #pragma once
 
-#include "kernels/links.h"
+#include "kernels/comm/links.h"
 
 namespace hark {
 

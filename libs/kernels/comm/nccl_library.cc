@@ -1,4 +1,4 @@
-#include "kernels/nccl_library.h"
+#include "kernels/comm/nccl_library.h"
 
 #include <cuda_runtime.h>
 #include <nccl.h>

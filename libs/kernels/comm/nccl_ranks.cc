@@ -1,9 +1,9 @@
 // Ranks between GPUs.
 #include <array>
 
-#include "kernels/nccl_library.h"
-#include "kernels/plugin.h"
-#include "kernels/ranks.h"
+#include "kernels/comm/nccl_library.h"
+#include "kernels/comm/ranks.h"
+#include "kernels/runtime/plugin.h"
 
 namespace hark {
 namespace {

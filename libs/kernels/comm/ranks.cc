@@ -1,10 +1,10 @@
-#include "kernels/ranks.h"
+#include "kernels/comm/ranks.h"
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "core/half.h"
-#include "kernels/parallel.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {

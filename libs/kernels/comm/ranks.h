@@ -13,7 +13,7 @@
 
 #include "core/context.h"
 #include "core/tensor.h"
-#include "kernels/links.h"
+#include "kernels/comm/links.h"
 
 namespace hark {
 

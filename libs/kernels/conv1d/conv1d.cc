@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "kernels/checks.h"
-#include "kernels/cuda_library.h"
+#include "kernels/linear/product.h"
 #include "kernels/ops.h"
-#include "kernels/parallel.h"
-#include "kernels/product.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 

@@ -1,5 +1,5 @@
 // conv1d on the GPU: windows gathered into scratch, then the product.
-#include "kernels/rows.cuh"
+#include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
 namespace {

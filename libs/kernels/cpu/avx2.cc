@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/quant/block_values.h"
 
 namespace hark {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/half.h"
-#include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/quant/block_values.h"
 
 namespace hark {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "kernels/cpu/gradients.h"
 
-#include "kernels/cpu/dequantize.h"
+#include "kernels/quant/cpu/dequantize.h"
 
-#include "kernels/cpu/block_products.h"
+#include "kernels/quant/cpu/block_products.h"
 
 static constexpr CpuKernels kTable = {
     .name = kKernelsName,

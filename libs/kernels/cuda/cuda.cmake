@@ -29,14 +29,9 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's 
 endif()
 find_package(CUDAToolkit 12.4 REQUIRED)
 
-add_library(hark_cuda SHARED
-    attention.cu attention_f32.cu attention_scores.cu attention_splits.cu attention_tiles.cu
-    attention_wgmma.cu cache.cu column_sums.cu conv1d.cu cross_entropy.cu cuda_context.cu
-    elementwise.cu embedding.cu embedding_backward.cu folded_attention.cu
-    folded_attention_splits.cu gradients.cu hopper.cu layer_norm.cu layer_norm_backward.cu
-    linear.cu linear_batch.cu linear_gradients.cu linear_product.cu linear_quantized.cu linear_rows.cu linear_tiles.cu
-    linear_wgmma.cu matrix_product.cu muon.cu optimizer.cu self_attention.cu
-    self_attention_backward_wgmma.cu self_attention_tiles.cu self_attention_wgmma.cu)
+# All .cu files of all libraries: a kernel of one model lies in that model's folder.
+file(GLOB_RECURSE HARK_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libs/*.cu)
+add_library(hark_cuda SHARED ${HARK_CUDA_SOURCES})
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
 target_compile_options(hark_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
@@ -49,5 +44,3 @@ set_target_properties(hark_cuda PROPERTIES
     CUDA_VISIBILITY_PRESET hidden
     INSTALL_RPATH /usr/local/cuda/lib64)
 install(TARGETS hark_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# Nothing links it, so what opens it at run time asks for it to be built.
-add_dependencies(hark_kernels hark_cuda)

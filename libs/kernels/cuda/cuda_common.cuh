@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/ops.h"
+#include "kernels/cuda/ops.cuh"
 
 namespace hark::cuda {
 
@@ -197,18 +197,5 @@ __device__ inline float warp_max(float x) {
     for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, step));
     return x;
 }
-
-// The device's side of ops.h, whose functions have checked the arguments.
-decltype(hark::linear) linear;
-decltype(hark::conv1d) conv1d;
-decltype(hark::layer_norm) layer_norm;
-decltype(hark::embedding) embedding;
-decltype(hark::add_positions) add_positions;
-decltype(hark::select_rows) select_rows;
-decltype(hark::append_cache) append_cache;
-decltype(hark::copy_cache) copy_cache;
-decltype(hark::attention) attention;
-decltype(hark::attention_scores) attention_scores;
-decltype(hark::folded_attention) folded_attention;
 
 }  // namespace hark::cuda

@@ -1,4 +1,4 @@
-#include "kernels/hopper.cuh"
+#include "kernels/cuda/hopper.cuh"
 
 #include <algorithm>
 

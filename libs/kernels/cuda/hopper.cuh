@@ -6,7 +6,7 @@
 
 #include <cuda.h>
 
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
 
 // Set where device code may hold these instructions. A kernel's body stands behind it, so that the
 // library's other architectures compile, and has_hopper_code() says whether it was left out.

@@ -4,11 +4,11 @@
 #include "core/random.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_gradients.h"
+#include "kernels/elementwise/rounding.h"
+#include "kernels/elementwise/widened.h"
 #include "kernels/gradients.h"
-#include "kernels/parallel.h"
-#include "kernels/rounding.h"
-#include "kernels/widened.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {
@@ -21,14 +21,14 @@ void check_activation(const char* op, const Tensor& x, Activation f) {
 }  // namespace
 
 void set_zero(Context& ctx, Tensor x) {
-    if (ctx.on_cuda()) return cuda_gradients().set_zero(ctx, x);
+    if (ctx.on_cuda()) return cuda_ops().set_zero(ctx, x);
     std::memset(x.data, 0, x.bytes());
 }
 
 void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
     check_tensor("round_randomly", "x", x, Dtype::f32, {-1});
     check_tensor("round_randomly", "to", to, Dtype::bf16, {x.dim(0)});
-    if (ctx.on_cuda()) return cuda_gradients().round_randomly(ctx, to, x, seed);
+    if (ctx.on_cuda()) return cuda_ops().round_randomly(ctx, to, x, seed);
     const float* from = x.as<float>();
     bf16_t* rounded = to.as<bf16_t>();
     const uint64_t start = Random(seed).next();
@@ -51,7 +51,7 @@ void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
 void activate(Context& ctx, Tensor y, Tensor x, Activation f) {
     check_activation("activate", x, f);
     check_tensor("activate", "y", y, x.dtype, {x.dim(0), x.dim(1)});
-    if (ctx.on_cuda()) return cuda_gradients().activate(ctx, y, x, f);
+    if (ctx.on_cuda()) return cuda_ops().activate(ctx, y, x, f);
     if (x.dtype == Dtype::bf16) {
         Widened wide(ctx, "activate");
         activate(ctx, wide.out(y), wide.in(x), f);
@@ -69,7 +69,7 @@ void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation 
     check_activation("activate_backward", x, f);
     check_tensor("activate_backward", "dx", dx, x.dtype, {x.dim(0), x.dim(1)});
     check_tensor("activate_backward", "dy", dy, x.dtype, {x.dim(0), x.dim(1)});
-    if (ctx.on_cuda()) return cuda_gradients().activate_backward(ctx, dx, dy, x, f);
+    if (ctx.on_cuda()) return cuda_ops().activate_backward(ctx, dx, dy, x, f);
     if (x.dtype == Dtype::bf16) {
         Widened wide(ctx, "activate_backward");
         activate_backward(ctx, wide.out(dx), wide.in(dy), wide.in(x), f);

@@ -1,10 +1,10 @@
 // set_zero, round_randomly, activate and its gradient on the GPU.
-#include "kernels/elementwise.cuh"
+#include "kernels/elementwise/elementwise.cuh"
 
 #include "core/random.h"
-#include "kernels/gelu.cuh"
-#include "kernels/gradients.cuh"
-#include "kernels/rounding.h"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/elementwise/gelu.cuh"
+#include "kernels/elementwise/rounding.h"
 
 namespace hark::cuda {
 namespace {

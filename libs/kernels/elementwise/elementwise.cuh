@@ -1,7 +1,7 @@
 // Kernels over all values of a tensor or of several alike, 16 bytes of each at a time.
 #pragma once
 
-#include "kernels/rows.cuh"
+#include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
 

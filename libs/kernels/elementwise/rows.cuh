@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
 
 namespace hark::cuda {
 

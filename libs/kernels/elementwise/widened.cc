@@ -1,10 +1,10 @@
-#include "kernels/widened.h"
+#include "kernels/elementwise/widened.h"
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/parallel.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {

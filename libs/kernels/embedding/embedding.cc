@@ -2,11 +2,11 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_gradients.h"
-#include "kernels/cuda_library.h"
+#include "kernels/elementwise/widened.h"
 #include "kernels/gradients.h"
-#include "kernels/parallel.h"
-#include "kernels/widened.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {
@@ -73,7 +73,7 @@ void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor d
                 table);
     }
     if (ctx.on_cuda())
-        return cuda_gradients().embedding_backward(ctx, dtable, dpositions, dy, tokens, position);
+        return cuda_ops().embedding_backward(ctx, dtable, dpositions, dy, tokens, position);
     if (dy.dtype == Dtype::bf16) {
         Widened wide(ctx, kOp);
         return embedding_backward(ctx, dtable, dpositions, wide.in(dy), tokens, position);

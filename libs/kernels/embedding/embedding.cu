@@ -1,6 +1,6 @@
 // embedding, add_positions and select_rows on the GPU.
-#include "kernels/quantized.cuh"
-#include "kernels/rows.cuh"
+#include "kernels/elementwise/rows.cuh"
+#include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
-#include "kernels/elementwise.cuh"
-#include "kernels/gradients.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/elementwise/elementwise.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -1,8 +1,8 @@
 // add_rows and what other sums of columns share.
-#include "kernels/column_sums.cuh"
+#include "kernels/linear/column_sums.cuh"
 
-#include "kernels/elementwise.cuh"
-#include "kernels/gradients.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/elementwise/elementwise.cuh"
 
 namespace hark::cuda {
 namespace {

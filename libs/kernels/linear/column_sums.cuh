@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
 
 namespace hark::cuda {
 
@@ -20,5 +20,8 @@ int64_t blocks_at_once(const Context& ctx, Kernel kernel, int64_t threads, size_
         &of_one, kernel, static_cast<int>(threads), shared_bytes));
     return int64_t{multiprocessors} * std::max(of_one, 1);
 }
+
+// db (N) += the sum of dy's rows, dy (T, N), in an order that the shape alone fixes.
+void add_rows(Context& ctx, Tensor db, Tensor dy);
 
 }  // namespace hark::cuda

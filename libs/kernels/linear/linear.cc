@@ -1,12 +1,12 @@
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_gradients.h"
-#include "kernels/cuda_library.h"
+#include "kernels/elementwise/widened.h"
 #include "kernels/gradients.h"
-#include "kernels/onednn.h"
-#include "kernels/parallel.h"
-#include "kernels/product.h"
-#include "kernels/widened.h"
+#include "kernels/linear/onednn.h"
+#include "kernels/linear/product.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {
@@ -79,7 +79,7 @@ void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor
     check_forward("linear_forward", y, x, w, b);
     if (residual)
         check_tensor("linear_forward", "residual", residual, y.dtype, {y.dim(0), y.dim(1)});
-    if (ctx.on_cuda()) return cuda_gradients().linear_forward(ctx, y, x, w, b, residual);
+    if (ctx.on_cuda()) return cuda_ops().linear_forward(ctx, y, x, w, b, residual);
     if (x.dtype == Dtype::bf16) {
         Widened wide(ctx, "linear_forward");
         linear(ctx, wide.out(y), wide.in(x), {w}, {.bias = b, .residual = wide.in(residual)});
@@ -93,7 +93,7 @@ void linear_activated(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tens
     check_forward("linear_activated", y, x, w, b);
     check_tensor("linear_activated", "h", h, y.dtype, {y.dim(0), y.dim(1)});
     require(f != Activation::none, "linear_activated: expected an activation, found none");
-    if (ctx.on_cuda()) return cuda_gradients().linear_activated(ctx, y, h, x, w, b, f);
+    if (ctx.on_cuda()) return cuda_ops().linear_activated(ctx, y, h, x, w, b, f);
     linear_forward(ctx, h, x, w, b, {});
     activate(ctx, y, h, f);
 }
@@ -112,7 +112,7 @@ void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
         check_tensor(kOp, "h", from.h, x.dtype, {rows, k});
         require(from.f != Activation::none, kOp, ": expected an activation of h, found none");
     }
-    if (ctx.on_cuda()) return cuda_gradients().linear_backward(ctx, dx, dw, db, dy, x, w, from);
+    if (ctx.on_cuda()) return cuda_ops().linear_backward(ctx, dx, dw, db, dy, x, w, from);
     if (x.dtype == Dtype::bf16) {
         Widened wide(ctx, kOp);
         backward_in_f32(ctx, wide.out(dx), dw, db, wide.in(dy), wide.in(x), w,

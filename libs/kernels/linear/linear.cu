@@ -1,8 +1,8 @@
 // linear on the GPU: the choice between the plain units (linear_plain.cuh), the
 // matrix units (linear_rows.cuh) and cuBLASLt (linear_product.cuh).
-#include "kernels/linear_plain.cuh"
-#include "kernels/linear_product.cuh"
-#include "kernels/quantized.cuh"
+#include "kernels/linear/linear_plain.cuh"
+#include "kernels/linear/linear_product.cuh"
+#include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
 namespace {

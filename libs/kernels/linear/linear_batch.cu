@@ -1,7 +1,7 @@
 // linear for a decoder's batch on Hopper: weights in 16 bits, by wgmma, with the bits of
 // sliced_kernel and tiled_kernel (linear_rows.cuh): the same steps of 16 columns, and slices that
 // are summed from zero and added in their order.
-#include "kernels/linear_batch.cuh"
+#include "kernels/linear/linear_batch.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -6,8 +6,8 @@
 // copy engine (TMA) moves no less than 16.
 #pragma once
 
-#include "kernels/hopper.cuh"
-#include "kernels/linear_rows.cuh"
+#include "kernels/cuda/hopper.cuh"
+#include "kernels/linear/linear_rows.cuh"
 
 namespace hark::cuda::batch {
 

@@ -1,7 +1,8 @@
 // The products of a training step, all by cuBLASLt, whose algorithm is chosen for the very shape.
-#include "kernels/gradients.cuh"
-#include "kernels/linear_product.cuh"
-#include "kernels/matrix_product.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/linear/column_sums.cuh"
+#include "kernels/linear/linear_product.cuh"
+#include "kernels/linear/matrix_product.cuh"
 
 namespace hark::cuda {
 namespace {

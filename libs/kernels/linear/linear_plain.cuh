@@ -1,7 +1,7 @@
 // linear of few rows on the plain units, for weights of any kind.
 #pragma once
 
-#include "kernels/linear_rows.cuh"
+#include "kernels/linear/linear_rows.cuh"
 
 namespace hark::cuda {
 

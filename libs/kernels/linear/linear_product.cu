@@ -1,10 +1,10 @@
-#include "kernels/linear_product.cuh"
+#include "kernels/linear/linear_product.cuh"
 
 #include <algorithm>
 
-#include "kernels/lt.cuh"
-#include "kernels/quantized.cuh"
-#include "kernels/rows.cuh"
+#include "kernels/elementwise/rows.cuh"
+#include "kernels/linear/lt.cuh"
+#include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
 namespace {

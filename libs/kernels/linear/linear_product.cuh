@@ -1,7 +1,7 @@
 // linear for many rows, by Hopper's own products (linear_wgmma.cu) or cuBLASLt.
 #pragma once
 
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
 
 namespace hark::cuda {
 

@@ -1,8 +1,8 @@
 // Products of quantised weights: few rows straight from the blocks, each read once for up to eight
 // rows of x; for many rows linear_product.cu converts them.
-#include "kernels/linear_plain.cuh"
-#include "kernels/quantized.cuh"
-#include "kernels/rows.cuh"
+#include "kernels/elementwise/rows.cuh"
+#include "kernels/linear/linear_plain.cuh"
+#include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -1,7 +1,7 @@
-#include "kernels/linear_rows.cuh"
+#include "kernels/linear/linear_rows.cuh"
 
-#include "kernels/hopper.cuh"
-#include "kernels/layer_norm.cuh"
+#include "kernels/cuda/hopper.cuh"
+#include "kernels/norm/layer_norm.cuh"
 
 namespace hark::cuda {
 namespace {

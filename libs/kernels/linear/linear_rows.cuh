@@ -14,7 +14,7 @@
 
 #include <algorithm>
 
-#include "kernels/mma.cuh"
+#include "kernels/cuda/mma.cuh"
 
 namespace hark::cuda {
 

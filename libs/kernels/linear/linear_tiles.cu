@@ -1,6 +1,6 @@
 #include <cuda_pipeline.h>
 
-#include "kernels/linear_rows.cuh"
+#include "kernels/linear/linear_rows.cuh"
 
 namespace hark::cuda {
 namespace {

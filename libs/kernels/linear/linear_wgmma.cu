@@ -1,10 +1,10 @@
 // linear for many rows and exact GELU on Hopper. Two warpgroups of a block have tiles in turn, so
 // that one finishes the sums of its tile (bias, GELU) while the other's products fill the matrix
 // units; a thread of a third one starts the copies.
-#include "kernels/linear_wgmma.cuh"
+#include "kernels/linear/linear_wgmma.cuh"
 
-#include "kernels/linear_product.cuh"
-#include "kernels/linear_wgmma_finish.cuh"
+#include "kernels/linear/linear_product.cuh"
+#include "kernels/linear/linear_wgmma_finish.cuh"
 
 namespace hark::cuda {
 namespace {

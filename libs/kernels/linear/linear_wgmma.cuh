@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/hopper.cuh"
+#include "kernels/cuda/hopper.cuh"
 
 namespace hark::cuda::many {
 

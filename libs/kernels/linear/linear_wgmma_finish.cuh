@@ -4,8 +4,8 @@
 
 #include <climits>
 
-#include "kernels/gelu.cuh"
-#include "kernels/linear_wgmma.cuh"
+#include "kernels/elementwise/gelu.cuh"
+#include "kernels/linear/linear_wgmma.cuh"
 
 namespace hark::cuda::many {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
 
 namespace hark::cuda::lt {
 

@@ -1,9 +1,9 @@
-#include "kernels/matrix_product.cuh"
+#include "kernels/linear/matrix_product.cuh"
 
 #include <limits>
 
-#include "kernels/hopper.cuh"
-#include "kernels/lt.cuh"
+#include "kernels/cuda/hopper.cuh"
+#include "kernels/linear/lt.cuh"
 
 namespace hark::cuda {
 namespace {

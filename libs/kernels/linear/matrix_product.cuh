@@ -1,7 +1,7 @@
 // Products of matrices in any orientation, by cuBLASLt.
 #pragma once
 
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
 
 namespace hark::cuda {
 

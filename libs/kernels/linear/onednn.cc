@@ -1,4 +1,4 @@
-#include "kernels/onednn.h"
+#include "kernels/linear/onednn.h"
 
 #include <dnnl.h>
 #include <omp.h>

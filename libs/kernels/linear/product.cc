@@ -1,12 +1,12 @@
-#include "kernels/product.h"
+#include "kernels/linear/product.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/block_values.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/onednn.h"
-#include "kernels/parallel.h"
+#include "kernels/linear/onednn.h"
+#include "kernels/quant/block_values.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {

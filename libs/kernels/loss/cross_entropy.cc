@@ -3,10 +3,10 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_gradients.h"
+#include "kernels/elementwise/widened.h"
 #include "kernels/gradients.h"
-#include "kernels/parallel.h"
-#include "kernels/widened.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 
@@ -21,7 +21,7 @@ void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, i
     check_tensor("cross_entropy", "losses", losses, Dtype::f32, {rows});
     check_tensor("cross_entropy", "targets", targets, Dtype::i32, {rows});
     if (ctx.on_cuda())
-        return cuda_gradients().cross_entropy(ctx, losses, logits, targets, n_vocab, scale);
+        return cuda_ops().cross_entropy(ctx, losses, logits, targets, n_vocab, scale);
     if (logits.dtype == Dtype::bf16) {
         Widened wide(ctx, "cross_entropy");
         const Tensor values = scale == 0 ? wide.in(logits) : wide.inout(logits);

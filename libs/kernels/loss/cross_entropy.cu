@@ -2,9 +2,9 @@
 // is written.
 #include <cuda_pipeline.h>
 
-#include "kernels/column_sums.cuh"
-#include "kernels/elementwise.cuh"
-#include "kernels/gradients.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/elementwise/elementwise.cuh"
+#include "kernels/linear/column_sums.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -2,12 +2,12 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_gradients.h"
-#include "kernels/cuda_library.h"
+#include "kernels/elementwise/widened.h"
 #include "kernels/gradients.h"
-#include "kernels/parallel.h"
-#include "kernels/product.h"
-#include "kernels/widened.h"
+#include "kernels/linear/product.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 
@@ -48,8 +48,7 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
     for (const Tensor& vector : {w, dw, db})
         check_tensor(kOp, "w, dw and db", vector, Dtype::f32, {channels});
     if (sums) check_tensor(kOp, "sums", sums, Dtype::f32, {channels});
-    if (ctx.on_cuda())
-        return cuda_gradients().layer_norm_backward(ctx, dx, dw, db, dy, x, w, eps, sums);
+    if (ctx.on_cuda()) return cuda_ops().layer_norm_backward(ctx, dx, dw, db, dy, x, w, eps, sums);
     if (x.dtype == Dtype::bf16) {
         Widened wide(ctx, kOp);
         layer_norm_backward(ctx, wide.inout(dx), dw, db, wide.in(dy), wide.in(x), w, eps);

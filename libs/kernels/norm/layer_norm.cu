@@ -1,5 +1,5 @@
 // layer_norm on the GPU: one pass over memory, two over the registers of a row.
-#include "kernels/layer_norm.cuh"
+#include "kernels/norm/layer_norm.cuh"
 
 namespace hark::cuda {
 namespace {

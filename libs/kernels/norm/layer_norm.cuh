@@ -1,7 +1,7 @@
 // layer_norm of a row by the threads of a block, for the kernels that give the same bits.
 #pragma once
 
-#include "kernels/rows.cuh"
+#include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
 

@@ -3,9 +3,9 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
-#include "kernels/parallel.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {
@@ -20,7 +20,7 @@ void clip_by_norm(Context& ctx, Tensor clip, Tensor x, float max_norm) {
     check_tensor("clip_by_norm", "x", x, Dtype::f32, {-1});
     check_tensor("clip_by_norm", "clip", clip, Dtype::f32, {2});
     require(max_norm >= 0, "clip_by_norm: expected a largest norm of 0 or more, found ", max_norm);
-    if (ctx.on_cuda()) return cuda_gradients().clip_by_norm(ctx, clip, x, max_norm);
+    if (ctx.on_cuda()) return cuda_ops().clip_by_norm(ctx, clip, x, max_norm);
     const Arena::Scope scope(ctx.arena);
     const int64_t n = x.dim(0), pieces = pieces_of(n);
     float* sums = ctx.arena.tensor(Dtype::f32, {pieces}).as<float>();
@@ -51,7 +51,7 @@ void adamw(Context& ctx, Tensor p, Tensor m, Tensor v, Tensor g, Tensor clip, in
     require(0 <= decayed && decayed <= n && with.step >= 1, "adamw: expected 0 to ", n,
             " parameters that decay and a step from 1 on, found ", decayed, " and step ",
             with.step);
-    if (ctx.on_cuda()) return cuda_gradients().adamw(ctx, p, m, v, g, clip, decayed, with);
+    if (ctx.on_cuda()) return cuda_ops().adamw(ctx, p, m, v, g, clip, decayed, with);
     if (!std::isfinite(clip.as<float>()[0])) return;
     const double bias1 = 1 - std::pow(static_cast<double>(with.beta1), with.step);
     const double bias2 = 1 - std::pow(static_cast<double>(with.beta2), with.step);

@@ -3,10 +3,10 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_gradients.h"
 #include "kernels/gradients.h"
-#include "kernels/onednn.h"
-#include "kernels/parallel.h"
+#include "kernels/linear/onednn.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {
@@ -48,7 +48,7 @@ void orthogonalize(Context& ctx, Tensor y, Tensor x) {
     check_tensor("orthogonalize", "x", x, Dtype::f32, {-1, -1});
     const int64_t n = x.dim(0), k = x.dim(1);
     check_tensor("orthogonalize", "y", y, Dtype::f32, {n, k});
-    if (ctx.on_cuda()) return cuda_gradients().orthogonalize(ctx, y, x);
+    if (ctx.on_cuda()) return cuda_ops().orthogonalize(ctx, y, x);
     const Arena::Scope scope(ctx.arena);
     const float* from = x.as<float>();
     double squares = 0;
@@ -73,7 +73,7 @@ void muon(Context& ctx, Tensor p, Tensor m, Tensor g, Tensor clip, const Muon& w
     check_tensor("muon", "clip", clip, Dtype::f32, {2});
     require(with.products == Dtype::f32 || with.products == Dtype::bf16,
             "muon: expected products in f32 or bf16, found ", name_of(with.products));
-    if (ctx.on_cuda()) return cuda_gradients().muon(ctx, p, m, g, clip, with);
+    if (ctx.on_cuda()) return cuda_ops().muon(ctx, p, m, g, clip, with);
     if (!std::isfinite(clip.as<float>()[0])) return;
     const Arena::Scope scope(ctx.arena);
     Tensor update = ctx.arena.tensor(Dtype::f32, {n, k});

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/gradients.cuh"
-#include "kernels/matrix_product.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/linear/matrix_product.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -1,8 +1,8 @@
 // clip_by_norm and adamw on the GPU.
 #include <cmath>
 
-#include "kernels/elementwise.cuh"
-#include "kernels/gradients.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/elementwise/elementwise.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/blocks.h"
+#include "kernels/quant/blocks.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // Rows of ggml's quantised blocks on the GPU (block_values.h), eight values at a time.
 #pragma once
 
-#include "kernels/block_values.h"
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/quant/block_values.h"
 
 namespace hark::cuda {
 

@@ -1,4 +1,4 @@
-#include "kernels/backend.h"
+#include "kernels/runtime/backend.h"
 
 #include <dlfcn.h>
 #include <omp.h>
@@ -7,7 +7,7 @@
 #include <charconv>
 #include <limits>
 
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/cuda_library.h"
 
 namespace hark {
 namespace {
@@ -52,7 +52,7 @@ int gpus_there() {
 }  // namespace
 
 Context make_cuda_context(int index, int64_t threads) {
-    return cuda_ops().make_context(index, thread_count(threads));
+    return cuda_runtime().make_context(index, thread_count(threads));
 }
 
 Context make_cpu_context(int64_t threads) {

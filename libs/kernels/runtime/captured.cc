@@ -1,6 +1,6 @@
-#include "kernels/captured.h"
+#include "kernels/runtime/captured.h"
 
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/cuda_library.h"
 
 namespace hark {
 
@@ -31,11 +31,11 @@ void Captured::operator()(const std::function<void(Context&)>& work) {
         return;
     }
     if (!recorded_) {
-        recorded_ = cuda_ops().capture(ctx, run);
+        recorded_ = cuda_runtime().capture(ctx, run);
         begin_ = begin;
         capacity_ = scratch_.capacity();
     }
-    cuda_ops().replay(ctx, recorded_.get());
+    cuda_runtime().replay(ctx, recorded_.get());
 }
 
 }  // namespace hark

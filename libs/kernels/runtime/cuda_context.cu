@@ -1,8 +1,9 @@
-// The context on a GPU, and the symbols that the library exports for ops.h.
+// The context on a GPU, and the table of what the library has besides operations.
 #include <cstring>
 
-#include "kernels/cuda_common.cuh"
-#include "kernels/cuda_library.h"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/cuda_abi.h"
+#include "kernels/runtime/cuda_library.h"
 
 namespace hark::cuda {
 namespace {
@@ -190,9 +191,9 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors) {
 
 HARK_EXPORT int hark_cuda_abi() { return hark::kCudaAbi; }
 
-HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
+HARK_EXPORT const hark::CudaRuntime* hark_cuda_runtime() {
     namespace cuda = hark::cuda;
-    static const hark::CudaOps ops = {
+    static const hark::CudaRuntime runtime = {
         .make_context = cuda::make_context,
         .upload = cuda::upload,
         .download = cuda::download,
@@ -202,17 +203,6 @@ HARK_EXPORT const hark::CudaOps* hark_cuda_ops() {
         .follow = cuda::follow,
         .free_memory = cuda::free_memory,
         .synchronize = cuda::synchronize,
-        .linear = cuda::linear,
-        .conv1d = cuda::conv1d,
-        .layer_norm = cuda::layer_norm,
-        .embedding = cuda::embedding,
-        .add_positions = cuda::add_positions,
-        .select_rows = cuda::select_rows,
-        .append_cache = cuda::append_cache,
-        .copy_cache = cuda::copy_cache,
-        .attention = cuda::attention,
-        .attention_scores = cuda::attention_scores,
-        .folded_attention = cuda::folded_attention,
     };
-    return &ops;
+    return &runtime;
 }

@@ -1,7 +1,7 @@
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/cuda_library.h"
 
-#include "kernels/cuda_gradients.h"
-#include "kernels/plugin.h"
+#include "kernels/cuda_abi.h"
+#include "kernels/runtime/plugin.h"
 
 namespace hark {
 namespace {
@@ -20,15 +20,10 @@ const Plugin& library() {
 
 }  // namespace
 
-const CudaOps& cuda_ops() {
-    static const CudaOps* ops = library().symbol<const CudaOps* (*)()>("hark_cuda_ops")();
-    return *ops;
-}
-
-const CudaGradients& cuda_gradients() {
-    static const CudaGradients* gradients =
-        library().symbol<const CudaGradients* (*)()>("hark_cuda_gradients")();
-    return *gradients;
+const CudaRuntime& cuda_runtime() {
+    static const CudaRuntime* runtime =
+        library().symbol<const CudaRuntime* (*)()>("hark_cuda_runtime")();
+    return *runtime;
 }
 
 void* cuda_symbol(const char* name) { return library().symbol<void*>(name); }

@@ -6,12 +6,12 @@
 #include <functional>
 #include <memory>
 
-#include "kernels/ops.h"
+#include "core/context.h"
 
 namespace hark {
 
-// What the library gives.
-struct CudaOps {
+// The library's contexts, copies, graphs and streams; its operations are in kernels/ops_table.h.
+struct CudaRuntime {
     // A context on GPU `index`, with its own stream; `threads` are for what the host computes.
     // Throws Error where there is no driver, one too old, no such device, or a device too old.
     Context (*make_context)(int index, int threads);
@@ -34,30 +34,13 @@ struct CudaOps {
     size_t (*free_memory)(const Context& ctx);
     // Waits for the context's stream. Throws Error where a kernel has failed.
     void (*synchronize)(Context& ctx);
-
-    // The device's side of ops.h, whose functions have checked the arguments.
-    decltype(&hark::linear) linear;
-    decltype(&hark::conv1d) conv1d;
-    decltype(&hark::layer_norm) layer_norm;
-    decltype(&hark::embedding) embedding;
-    decltype(&hark::add_positions) add_positions;
-    decltype(&hark::select_rows) select_rows;
-    decltype(&hark::append_cache) append_cache;
-    decltype(&hark::copy_cache) copy_cache;
-    decltype(&hark::attention) attention;
-    decltype(&hark::attention_scores) attention_scores;
-    decltype(&hark::folded_attention) folded_attention;
 };
-
-// Goes up whenever CudaOps, CudaGradients, whisper's CudaChoose, gpt's CudaSampler or a type that
-// they pass changes: a library of another build is refused.
-inline constexpr int kCudaAbi = 11;
 
 // The library's functions; opens it at the first call. Throws Error that says where it has been
 // looked for, or why it cannot be loaded.
-const CudaOps& cuda_ops();
+const CudaRuntime& cuda_runtime();
 
-// Another of the library's symbols, for kernels that belong to one model. Throws as cuda_ops().
+// Another of the library's symbols. Throws as cuda_runtime().
 void* cuda_symbol(const char* name);
 
 }  // namespace hark

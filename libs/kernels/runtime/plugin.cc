@@ -1,4 +1,4 @@
-#include "kernels/plugin.h"
+#include "kernels/runtime/plugin.h"
 
 #include <dlfcn.h>
 

@@ -1,10 +1,10 @@
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 
 #include <cstring>
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/cuda_library.h"
 
 namespace hark {
 namespace {
@@ -21,7 +21,7 @@ Tensor like(Arena& arena, const Tensor& tensor) {
 Tensor to_device(Context& ctx, const Tensor& host) {
     if (!ctx.on_cuda()) return host;
     const Tensor copy = like(ctx.arena, host);
-    cuda_ops().upload(ctx, copy.data, host.data, host.bytes());
+    cuda_runtime().upload(ctx, copy.data, host.data, host.bytes());
     return copy;
 }
 
@@ -34,7 +34,7 @@ Ragged to_device(Context& ctx, const Ragged& host) {
 void copy_to_device(Context& ctx, const Tensor& to, const Tensor& host) {
     require(to.dtype == host.dtype && to.size() == host.size() && host.device == Device::cpu,
             "copy_to_device: expected ", to, " on the host, found ", host);
-    if (ctx.on_cuda()) return cuda_ops().upload(ctx, to.data, host.data, host.bytes());
+    if (ctx.on_cuda()) return cuda_runtime().upload(ctx, to.data, host.data, host.bytes());
     std::memcpy(to.data, host.data, host.bytes());
 }
 
@@ -51,14 +51,14 @@ void fill_from_host(Context& ctx, const Tensor& to, const std::function<void(Ten
 Tensor to_host(Context& ctx, const Tensor& result) {
     if (!ctx.on_cuda()) return result;
     const Tensor copy = like(ctx.host_arena, result);
-    cuda_ops().download(ctx, copy.data, result.data, result.bytes());
+    cuda_runtime().download(ctx, copy.data, result.data, result.bytes());
     return copy;
 }
 
 void wait_for(Context& ctx) noexcept {
     if (!ctx.on_cuda()) return;
     try {
-        cuda_ops().synchronize(ctx);
+        cuda_runtime().synchronize(ctx);
     } catch (const Error&) {
     }
 }

@@ -1,9 +1,9 @@
 // The next token: a warp for every 64 logits finds their largest, then one block finds the tokens
 // that the filters keep and draws one of them. Where the groups' largest logits show that few can
 // be among the k best, these are sorted; else the searches of gpu_search.cuh go over all tokens.
-#include "gpt/gpu_sampler.h"
-#include "gpt/gpu_search.cuh"
-#include "kernels/cuda_common.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/sampling/gpu_sampler.h"
+#include "kernels/sampling/gpu_search.cuh"
 
 namespace hark::gpt {
 namespace {

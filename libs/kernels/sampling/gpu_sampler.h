@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/context.h"
-#include "gpt/filters.h"
+#include "kernels/sampling/filters.h"
 
 namespace hark::gpt {
 

@@ -7,10 +7,10 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cuda_gradients.h"
+#include "kernels/elementwise/widened.h"
 #include "kernels/gradients.h"
-#include "kernels/onednn.h"
-#include "kernels/widened.h"
+#include "kernels/linear/onednn.h"
+#include "kernels/ops_table.h"
 
 namespace hark {
 namespace {
@@ -158,7 +158,7 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
 
 void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences) {
     check("self_attention", out, lse, qkv, sequences);
-    if (ctx.on_cuda()) return cuda_gradients().self_attention(ctx, out, lse, qkv, sequences);
+    if (ctx.on_cuda()) return cuda_ops().self_attention(ctx, out, lse, qkv, sequences);
     if (qkv.dtype == Dtype::bf16) {
         Widened wide(ctx, "self_attention");
         self_attention(ctx, wide.out(out), lse, wide.in(qkv), sequences);
@@ -177,7 +177,7 @@ void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out,
     check_tensor(kOp, "dqkv", dqkv, qkv.dtype, {qkv.dim(0), qkv.dim(1)});
     check_tensor(kOp, "dout", dout, qkv.dtype, {out.dim(0), out.dim(1)});
     if (ctx.on_cuda())
-        return cuda_gradients().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
+        return cuda_ops().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
     if (qkv.dtype == Dtype::bf16) {
         Widened wide(ctx, kOp);
         self_attention_backward(ctx, wide.out(dqkv), wide.in(dout), wide.in(out), lse, wide.in(qkv),

@@ -2,9 +2,9 @@
 // for every type and size, in f32 arithmetic on the plain units.
 #include <cmath>
 
-#include "kernels/gradients.cuh"
-#include "kernels/rows.cuh"
-#include "kernels/self_attention_kernels.cuh"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/elementwise/rows.cuh"
+#include "kernels/train_attention/self_attention_kernels.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -3,7 +3,7 @@
 // gradients with keys as rows, so that these are left factors in registers for the keys' and the
 // values' gradients; for the queries' they pass through shared memory, from where each warpgroup
 // takes those of both while the next step's are on their way.
-#include "kernels/self_attention_backward_wgmma.cuh"
+#include "kernels/train_attention/self_attention_backward_wgmma.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -7,9 +7,9 @@
 // for it.
 #pragma once
 
-#include "kernels/attention_kernels.cuh"
-#include "kernels/hopper.cuh"
-#include "kernels/self_attention_kernels.cuh"
+#include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cuda/hopper.cuh"
+#include "kernels/train_attention/self_attention_kernels.cuh"
 
 namespace hark::cuda::backward {
 

@@ -5,8 +5,8 @@
 // queries from its first row to the end of its last row's sequence.
 #pragma once
 
-#include "kernels/cuda_common.cuh"
-#include "kernels/gpu_limits.h"
+#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/runtime/gpu_limits.h"
 
 namespace hark::cuda {
 

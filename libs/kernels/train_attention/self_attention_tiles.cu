@@ -1,9 +1,9 @@
 // Self-attention for training on the matrix units of compute capability 8.0 and later. A block has
 // a tile of 64 rows of its own, a warp 16 of them, and goes through tiles of 64 others.
-#include "kernels/attention_kernels.cuh"
-#include "kernels/mma.cuh"
-#include "kernels/online_softmax.cuh"
-#include "kernels/self_attention_kernels.cuh"
+#include "kernels/attention/attention_kernels.cuh"
+#include "kernels/attention/online_softmax.cuh"
+#include "kernels/cuda/mma.cuh"
+#include "kernels/train_attention/self_attention_kernels.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -3,10 +3,10 @@
 // each and go through steps of 64 keys, up to their own diagonal. Four warpgroups of a
 // multiprocessor hide one another's softmax behind products, and each starts the scores of its next
 // keys before it weighs the values of these, over the edge of its tile too.
-#include "kernels/attention_kernels.cuh"
-#include "kernels/hopper.cuh"
-#include "kernels/online_softmax.cuh"
-#include "kernels/self_attention_kernels.cuh"
+#include "kernels/attention/attention_kernels.cuh"
+#include "kernels/attention/online_softmax.cuh"
+#include "kernels/cuda/hopper.cuh"
+#include "kernels/train_attention/self_attention_kernels.cuh"
 
 namespace hark::cuda {
 namespace {

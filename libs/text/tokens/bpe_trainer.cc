@@ -1,4 +1,4 @@
-#include "text/bpe_trainer.h"
+#include "text/tokens/bpe_trainer.h"
 
 #include <algorithm>
 #include <queue>

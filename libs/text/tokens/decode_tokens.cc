@@ -1,4 +1,4 @@
-#include "text/decode_tokens.h"
+#include "text/tokens/decode_tokens.h"
 
 #include <algorithm>
 

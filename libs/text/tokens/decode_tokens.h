@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "text/documents.h"
-#include "text/tokenizer.h"
+#include "text/tokens/documents.h"
+#include "text/tokens/tokenizer.h"
 
 namespace hark {
 

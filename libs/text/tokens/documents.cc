@@ -1,4 +1,4 @@
-#include "text/documents.h"
+#include "text/tokens/documents.h"
 
 #include <fcntl.h>
 #include <unistd.h>

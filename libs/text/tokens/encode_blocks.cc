@@ -1,4 +1,4 @@
-#include "text/encode_blocks.h"
+#include "text/tokens/encode_blocks.h"
 
 #include <condition_variable>
 #include <deque>

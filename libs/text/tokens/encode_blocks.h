@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "text/documents.h"
-#include "text/tokenizer.h"
+#include "text/tokens/documents.h"
+#include "text/tokens/tokenizer.h"
 
 namespace hark {
 

@@ -1,4 +1,4 @@
-#include "text/sentencepiece.h"
+#include "text/tokens/sentencepiece.h"
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "text/sentencepiece_check.h"
+#include "text/tokens/sentencepiece_check.h"
 #include "text/utf8.h"
 
 namespace hark {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 namespace hark {
 

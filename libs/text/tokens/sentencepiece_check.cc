@@ -1,4 +1,4 @@
-#include "text/sentencepiece_check.h"
+#include "text/tokens/sentencepiece_check.h"
 
 #include <cstdint>
 #include <cstring>

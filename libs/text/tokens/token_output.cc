@@ -1,4 +1,4 @@
-#include "text/token_output.h"
+#include "text/tokens/token_output.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "text/tokenize_options.h"
+#include "text/tokens/tokenize_options.h"
 
 #include <algorithm>
 #include <thread>

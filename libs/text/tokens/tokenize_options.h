@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "text/documents.h"
-#include "text/token_output.h"
-#include "text/tokenizer_training.h"
+#include "text/tokens/documents.h"
+#include "text/tokens/token_output.h"
+#include "text/tokens/tokenizer_training.h"
 
 namespace hark {
 

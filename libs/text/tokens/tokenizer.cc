@@ -1,10 +1,10 @@
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 #include "core/files.h"
 #include "text/bpe_builder.h"
 #include "text/bpe_encoder.h"
-#include "text/sentencepiece.h"
 #include "text/split.h"
+#include "text/tokens/sentencepiece.h"
 
 namespace hark {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/tokenizer_training.h"
+#include "text/tokens/tokenizer_training.h"
 
 #include <filesystem>
 
@@ -7,8 +7,8 @@
 #include "text/bpe_builder.h"
 #include "text/bpe_writer.h"
 #include "text/byte_alphabet.h"
-#include "text/sentencepiece.h"
 #include "text/split.h"
+#include "text/tokens/sentencepiece.h"
 
 namespace hark {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/cli.h"
-#include "text/bpe_trainer.h"
-#include "text/documents.h"
+#include "text/tokens/bpe_trainer.h"
+#include "text/tokens/documents.h"
 
 namespace hark {
 

@@ -1,4 +1,4 @@
-#include "whisper/alignment_heads.h"
+#include "whisper/model/alignment_heads.h"
 
 #include <algorithm>
 #include <sstream>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "whisper/config.h"
+#include "whisper/model/config.h"
 
 namespace hark::whisper {
 

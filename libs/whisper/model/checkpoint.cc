@@ -1,7 +1,7 @@
 // Whisper checkpoints under the names of Hugging Face's.
 #include "core/error.h"
-#include "core/tensor_source.h"
-#include "whisper/model.h"
+#include "formats/tensor_source.h"
+#include "whisper/model/model.h"
 
 namespace hark::whisper {
 namespace {

@@ -1,4 +1,4 @@
-#include "whisper/config.h"
+#include "whisper/model/config.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "whisper/alignment_heads.h"
+#include "whisper/model/alignment_heads.h"
 
 namespace hark::whisper {
 namespace {

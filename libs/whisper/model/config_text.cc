@@ -1,4 +1,4 @@
-#include "whisper/config_text.h"
+#include "whisper/model/config_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

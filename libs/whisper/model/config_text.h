@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/tensor.h"
-#include "whisper/config.h"
-#include "whisper/tokenizer.h"
+#include "whisper/model/config.h"
+#include "whisper/model/tokenizer.h"
 
 namespace hark::whisper {
 

@@ -1,12 +1,12 @@
-#include "whisper/ctranslate2_file.h"
+#include "whisper/model/ctranslate2_file.h"
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
 #include "text/bpe_builder.h"
 #include "text/lines.h"
-#include "whisper/alignment_heads.h"
-#include "whisper/ctranslate2_tensors.h"
+#include "whisper/model/alignment_heads.h"
+#include "whisper/model/ctranslate2_tensors.h"
 
 namespace hark::whisper {
 namespace {

@@ -1,7 +1,7 @@
 // Models as CTranslate2's converter writes them, which is what faster-whisper reads.
 #pragma once
 
-#include "whisper/model_file.h"
+#include "whisper/model/model_file.h"
 
 namespace hark::whisper {
 

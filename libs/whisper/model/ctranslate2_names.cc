@@ -1,4 +1,4 @@
-#include "whisper/ctranslate2_names.h"
+#include "whisper/model/ctranslate2_names.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,10 +1,10 @@
-#include "whisper/ctranslate2_tensors.h"
+#include "whisper/model/ctranslate2_tensors.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
-#include "whisper/ctranslate2_names.h"
+#include "whisper/model/ctranslate2_names.h"
 
 namespace hark::whisper {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/byte_cursor.h"
 #include "core/mapped_file.h"
-#include "core/tensor_source.h"
+#include "formats/tensor_source.h"
 
 namespace hark::whisper {
 

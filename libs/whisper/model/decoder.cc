@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "kernels/ragged.h"
-#include "whisper/model.h"
+#include "whisper/model/model.h"
 
 namespace hark::whisper {
 

@@ -1,8 +1,8 @@
 
 #include "core/error.h"
 #include "kernels/ragged.h"
-#include "kernels/transfer.h"
-#include "whisper/model.h"
+#include "kernels/runtime/transfer.h"
+#include "whisper/model/model.h"
 
 namespace hark::whisper {
 

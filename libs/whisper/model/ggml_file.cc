@@ -1,12 +1,12 @@
-#include "whisper/ggml_file.h"
+#include "whisper/model/ggml_file.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
-#include "core/ggml.h"
+#include "formats/ggml.h"
 #include "text/bpe_builder.h"
-#include "whisper/openai_names.h"
+#include "whisper/model/openai_names.h"
 
 namespace hark::whisper {
 namespace {

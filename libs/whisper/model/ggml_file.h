@@ -16,7 +16,7 @@
 
 #include "core/byte_cursor.h"
 #include "core/mapped_file.h"
-#include "whisper/model_file.h"
+#include "whisper/model/model_file.h"
 
 namespace hark::whisper {
 

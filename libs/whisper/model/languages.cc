@@ -1,4 +1,4 @@
-#include "whisper/languages.h"
+#include "whisper/model/languages.h"
 
 #include <algorithm>
 #include <string_view>

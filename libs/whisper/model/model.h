@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "kernels/backend.h"
-#include "kernels/layers.h"
-#include "kernels/weights.h"
-#include "whisper/model_file.h"
+#include "kernels/runtime/backend.h"
+#include "nn/layers.h"
+#include "nn/weights.h"
+#include "whisper/model/model_file.h"
 
 namespace hark::whisper {
 

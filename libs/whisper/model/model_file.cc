@@ -1,10 +1,10 @@
-#include "whisper/model_file.h"
+#include "whisper/model/model_file.h"
 
 #include "core/error.h"
 #include "core/files.h"
-#include "whisper/ctranslate2_file.h"
-#include "whisper/ggml_file.h"
-#include "whisper/openai_file.h"
+#include "whisper/model/ctranslate2_file.h"
+#include "whisper/model/ggml_file.h"
+#include "whisper/model/openai_file.h"
 
 namespace hark::whisper {
 namespace {

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/tensor_source.h"
-#include "whisper/config.h"
-#include "whisper/tokenizer.h"
+#include "formats/tensor_source.h"
+#include "whisper/model/config.h"
+#include "whisper/model/tokenizer.h"
 
 namespace hark::whisper {
 

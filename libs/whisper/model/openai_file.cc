@@ -1,10 +1,10 @@
-#include "whisper/openai_file.h"
+#include "whisper/model/openai_file.h"
 
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/torch_file.h"
-#include "whisper/openai_names.h"
+#include "formats/torch_file.h"
+#include "whisper/model/openai_names.h"
 
 namespace hark::whisper {
 namespace {

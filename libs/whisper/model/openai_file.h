@@ -1,7 +1,7 @@
 // OpenAI's checkpoints: tiny.pt, large-v3.pt and what is saved in their format.
 #pragma once
 
-#include "whisper/model_file.h"
+#include "whisper/model/model_file.h"
 
 namespace hark::whisper {
 

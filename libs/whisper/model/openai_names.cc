@@ -1,4 +1,4 @@
-#include "whisper/openai_names.h"
+#include "whisper/model/openai_names.h"
 
 #include <string_view>
 

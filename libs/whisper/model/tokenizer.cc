@@ -1,4 +1,4 @@
-#include "whisper/tokenizer.h"
+#include "whisper/model/tokenizer.h"
 
 #include <algorithm>
 #include <set>
@@ -10,7 +10,7 @@
 #include "text/bpe_builder.h"
 #include "text/regex.h"
 #include "text/utf8.h"
-#include "whisper/languages.h"
+#include "whisper/model/languages.h"
 
 namespace hark::whisper {
 namespace {

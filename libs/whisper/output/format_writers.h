@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "whisper/formats.h"
-#include "whisper/strings.h"
+#include "whisper/output/formats.h"
+#include "whisper/output/strings.h"
 
 namespace hark::whisper {
 

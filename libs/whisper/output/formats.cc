@@ -1,12 +1,12 @@
-#include "whisper/formats.h"
+#include "whisper/output/formats.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "core/error.h"
-#include "whisper/format_writers.h"
-#include "whisper/transcript_json.h"
+#include "whisper/output/format_writers.h"
+#include "whisper/output/transcript_json.h"
 
 namespace hark::whisper {
 namespace {

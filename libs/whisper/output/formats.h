@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "whisper/subtitles.h"
-#include "whisper/window_loop.h"
+#include "whisper/output/segment.h"
+#include "whisper/output/subtitles.h"
 
 namespace hark::whisper {
 

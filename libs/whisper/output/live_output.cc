@@ -1,8 +1,8 @@
-#include "whisper/live_output.h"
+#include "whisper/output/live_output.h"
 
 #include <unistd.h>
 
-#include "whisper/transcript_json.h"
+#include "whisper/output/transcript_json.h"
 
 namespace hark::whisper {
 namespace {

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "core/io.h"
-#include "whisper/formats.h"
-#include "whisper/live.h"
+#include "whisper/output/formats.h"
 
 namespace hark::whisper {
 

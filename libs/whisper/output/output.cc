@@ -1,4 +1,4 @@
-#include "whisper/output.h"
+#include "whisper/output/output.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -12,8 +12,8 @@
 #include "core/cli.h"
 #include "core/files.h"
 #include "core/io.h"
-#include "whisper/formats.h"
-#include "whisper/output_names.h"
+#include "whisper/output/formats.h"
+#include "whisper/output/output_names.h"
 
 namespace hark::whisper {
 

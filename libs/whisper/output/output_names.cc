@@ -1,4 +1,4 @@
-#include "whisper/output_names.h"
+#include "whisper/output/output_names.h"
 
 #include <algorithm>
 #include <filesystem>

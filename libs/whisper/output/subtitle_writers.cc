@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "core/error.h"
-#include "whisper/format_writers.h"
+#include "whisper/output/format_writers.h"
 
 namespace hark::whisper {
 namespace {

@@ -1,10 +1,10 @@
-#include "whisper/subtitles.h"
+#include "whisper/output/subtitles.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "text/unicode.h"
-#include "whisper/strings.h"
+#include "whisper/output/strings.h"
 
 namespace hark::whisper {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "whisper/window_loop.h"
+#include "whisper/output/segment.h"
 
 namespace hark::whisper {
 

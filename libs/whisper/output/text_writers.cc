@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "text/utf8.h"
-#include "whisper/format_writers.h"
+#include "whisper/output/format_writers.h"
 
 namespace hark::whisper {
 namespace {

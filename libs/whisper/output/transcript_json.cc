@@ -1,4 +1,4 @@
-#include "whisper/transcript_json.h"
+#include "whisper/output/transcript_json.h"
 
 #include <cmath>
 

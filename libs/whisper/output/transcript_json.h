@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "whisper/formats.h"
+#include "whisper/output/formats.h"
 
 namespace hark::whisper {
 

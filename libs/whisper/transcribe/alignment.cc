@@ -1,15 +1,15 @@
-#include "whisper/alignment.h"
+#include "whisper/transcribe/alignment.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
-#include "kernels/distribution.h"
-#include "kernels/parallel.h"
 #include "kernels/ragged.h"
-#include "kernels/transfer.h"
-#include "whisper/decoding.h"
-#include "whisper/dtw.h"
+#include "kernels/runtime/parallel.h"
+#include "kernels/runtime/transfer.h"
+#include "kernels/sampling/distribution.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/dtw.h"
 
 namespace hark::whisper {
 namespace {

@@ -1,6 +1,6 @@
-#include "whisper/choose.h"
+#include "whisper/transcribe/choose.h"
 
-#include "kernels/cuda_library.h"
+#include "kernels/runtime/cuda_library.h"
 
 namespace hark::whisper {
 namespace {

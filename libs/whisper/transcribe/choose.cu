@@ -1,7 +1,7 @@
 // The next token of each row: one block a row, which reads the row's logits once for the likeliest
 // token and its probability, and again for each further candidate or for a draw.
-#include "kernels/cuda_common.cuh"
-#include "whisper/choose.h"
+#include "kernels/cuda/cuda_common.cuh"
+#include "whisper/transcribe/choose.h"
 
 namespace hark::whisper {
 namespace {

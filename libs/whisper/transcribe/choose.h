@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/context.h"
-#include "whisper/rules.h"
-#include "whisper/search.h"
+#include "whisper/transcribe/rules.h"
+#include "whisper/transcribe/search.h"
 
 namespace hark::whisper {
 

@@ -1,14 +1,14 @@
-#include "whisper/decoding.h"
+#include "whisper/transcribe/decoding.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/error.h"
-#include "kernels/distribution.h"
-#include "kernels/transfer.h"
-#include "whisper/config.h"
-#include "whisper/strings.h"
+#include "kernels/runtime/transfer.h"
+#include "kernels/sampling/distribution.h"
+#include "whisper/model/config.h"
+#include "whisper/output/strings.h"
 
 namespace hark::whisper {
 namespace {

@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "whisper/alignment.h"
-#include "whisper/draft.h"
-#include "whisper/gpu_step.h"
-#include "whisper/pass.h"
-#include "whisper/rules.h"
-#include "whisper/search.h"
-#include "whisper/tokenizer.h"
+#include "whisper/model/tokenizer.h"
+#include "whisper/transcribe/alignment.h"
+#include "whisper/transcribe/decoding_result.h"
+#include "whisper/transcribe/draft.h"
+#include "whisper/transcribe/gpu_step.h"
+#include "whisper/transcribe/pass.h"
+#include "whisper/transcribe/rules.h"
+#include "whisper/transcribe/search.h"
 
 namespace hark::whisper {
 
@@ -57,16 +58,6 @@ struct WindowTask {
     std::string language;
     double temperature = 0;
     uint64_t seed = 0;
-};
-
-struct DecodingResult {
-    std::vector<int32_t> tokens;  // timestamps included, eot not
-    std::string text;             // stripped
-    double temperature = 0;
-    double avg_logprob = 0;  // natural logarithm, a token, eot counted
-    double no_speech_prob = 0;
-    double compression_ratio = 0;
-    int64_t repeats = 1;  // of the text tokens, see strings.h
 };
 
 class WindowDecoder {

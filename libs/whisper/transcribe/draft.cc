@@ -1,10 +1,10 @@
-#include "whisper/draft.h"
+#include "whisper/transcribe/draft.h"
 
 #include <algorithm>
 
 #include "core/error.h"
-#include "kernels/distribution.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
+#include "kernels/sampling/distribution.h"
 
 namespace hark::whisper {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "whisper/pass.h"
-#include "whisper/row.h"
-#include "whisper/rules.h"
+#include "whisper/transcribe/pass.h"
+#include "whisper/transcribe/row.h"
+#include "whisper/transcribe/rules.h"
 
 namespace hark::whisper {
 

@@ -1,4 +1,4 @@
-#include "whisper/dtw.h"
+#include "whisper/transcribe/dtw.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,11 +1,11 @@
-#include "whisper/gpu_step.h"
+#include "whisper/transcribe/gpu_step.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "core/error.h"
-#include "kernels/cuda_library.h"
-#include "kernels/transfer.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::whisper {
 namespace {
@@ -89,7 +89,7 @@ void GpuStep::Graph::fill(Pass& pass, std::span<const RowChoice> wanted, int32_t
 
 void GpuStep::Graph::launch(Context& ctx, const Model& model, Caches& caches,
                             const Chooser& chooser) const {
-    cuda_ops().upload(ctx, device.data, host.data, host.bytes());
+    cuda_runtime().upload(ctx, device.data, host.data, host.bytes());
     const Arena::Scope scope(ctx.arena);
     const Tensor start = on_device(kStart);
     // Settled: uploads, and so all copies and prompts, are in front of the embedding.

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "kernels/captured.h"
-#include "whisper/choose.h"
-#include "whisper/pass.h"
+#include "kernels/runtime/captured.h"
+#include "whisper/transcribe/choose.h"
+#include "whisper/transcribe/pass.h"
 
 namespace hark::whisper {
 

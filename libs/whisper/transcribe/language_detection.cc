@@ -1,13 +1,13 @@
-#include "whisper/language_detection.h"
+#include "whisper/transcribe/language_detection.h"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "core/error.h"
 #include "text/utf8.h"
-#include "whisper/config.h"
-#include "whisper/strings.h"
-#include "whisper/transcript_json.h"
+#include "whisper/model/config.h"
+#include "whisper/output/strings.h"
+#include "whisper/output/transcript_json.h"
 
 namespace hark::whisper {
 

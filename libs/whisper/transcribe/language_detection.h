@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "whisper/decoding.h"
-#include "whisper/formats.h"
-#include "whisper/mel_recording.h"
-#include "whisper/transcribe_options.h"
+#include "whisper/output/formats.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/mel_recording.h"
+#include "whisper/transcribe/transcribe_options.h"
 
 namespace hark::whisper {
 

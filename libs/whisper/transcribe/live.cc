@@ -1,4 +1,4 @@
-#include "whisper/live.h"
+#include "whisper/transcribe/live.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <iterator>
 #include <numeric>
 
-#include "text/normalizer.h"
-#include "whisper/strings.h"
+#include "eval/normalizer.h"
+#include "whisper/output/strings.h"
 
 namespace hark::whisper {
 namespace {
@@ -84,10 +84,6 @@ size_t agreeing(std::span<const LiveWord> before, std::span<const LiveWord> newe
         if (!same) break;
     }
     return n;
-}
-
-bool LivePartial::operator==(const LivePartial& other) const {
-    return segment.text == other.segment.text && agreed == other.agreed;
 }
 
 const LiveWord* LiveText::word(size_t i) const {

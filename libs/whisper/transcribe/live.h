@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "whisper/window_loop.h"
+#include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
 
@@ -23,21 +23,6 @@ inline constexpr double kLiveQuiet = 0.3;  // seconds that a word is not cut off
 struct LiveWord {
     Word word;
     bool ends_segment = false;  // the model ends a segment behind it and begins another
-};
-
-// Words in order, with the times of the recording.
-struct LiveSegment {
-    double start = 0, end = 0;  // seconds
-    std::string text;           // its words' laid end to end
-    std::vector<Word> words;
-};
-
-// What is said and not yet final. It begins with the `agreed` bytes that stay as they are.
-struct LivePartial {
-    LiveSegment segment;
-    size_t agreed = 0;
-
-    bool operator==(const LivePartial& other) const;
 };
 
 // What is heard of the sound from its begin to `end` seconds of the recording.
@@ -87,14 +72,14 @@ class LiveText {
     std::vector<LiveWord> newest_;  // what was heard behind them last
     double begin_ = 0, end_ = 0;    // of the sound heard last
     double quiet_begin_ = 0, quiet_end_ = 0;
-    double last_end_ = 0;           // of the last final word
+    double last_end_ = 0;  // of the last final word
     std::vector<LiveSegment> finals_;
     std::string left_;
 };
 
 // How many of the words in `heard` stand for all of `said`: those with the fewest edits. Where
-// several numbers are as good: one that ends with the same word, if any does; of these the last that
-// begins before `said` ends, else the first.
+// several numbers are as good: one that ends with the same word, if any does; of these the last
+// that begins before `said` ends, else the first.
 size_t words_that_say(std::span<const LiveWord> said, std::span<const LiveWord> heard);
 
 // How many words two hearings have in common from the first on, but for case and punctuation. The

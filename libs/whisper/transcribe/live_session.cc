@@ -1,12 +1,12 @@
-#include "whisper/live_session.h"
+#include "whisper/transcribe/live_session.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
-#include "whisper/config.h"
-#include "whisper/strings.h"
-#include "whisper/words.h"
+#include "whisper/model/config.h"
+#include "whisper/output/strings.h"
+#include "whisper/transcribe/words.h"
 
 namespace hark::whisper {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "whisper/decoding.h"
-#include "whisper/live.h"
-#include "whisper/output.h"
-#include "whisper/recording_feed.h"
-#include "whisper/transcribe_options.h"
+#include "whisper/output/output.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/live.h"
+#include "whisper/transcribe/recording_feed.h"
+#include "whisper/transcribe/transcribe_options.h"
 
 namespace hark::whisper {
 

@@ -1,11 +1,11 @@
-#include "whisper/mel_recording.h"
+#include "whisper/transcribe/mel_recording.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "core/error.h"
 #include "speech/detector.h"
-#include "whisper/config.h"
+#include "whisper/model/config.h"
 
 namespace hark::whisper {
 namespace {

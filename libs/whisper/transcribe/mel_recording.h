@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/recordings.h"
+#include "formats/recordings.h"
 #include "speech/regions.h"
 
 namespace hark::whisper {
@@ -30,8 +30,8 @@ class MelRecording {
     // The regions that the built-in detector finds. Throws Error for a normalised recording, whose
     // levels are lost.
     std::vector<Region> detect_speech(const RegionOptions& options) const;
-    // The last run of `least` frames or more in [begin, end) that are far quieter, by the mean level
-    // of their bands, than the loudest of them: 15 dB. Empty, at 0, where there is none.
+    // The last run of `least` frames or more in [begin, end) that are far quieter, by the mean
+    // level of their bands, than the loudest of them: 15 dB. Empty, at 0, where there is none.
     std::pair<int64_t, int64_t> last_quiet(int64_t begin, int64_t end, int64_t least) const;
     // The frames [begin, end) of each piece, laid end to end, as a recording of its own.
     MelRecording only(std::span<const TimeMap::Piece> pieces) const;

@@ -1,6 +1,6 @@
-#include "whisper/pass.h"
+#include "whisper/transcribe/pass.h"
 
-#include "kernels/transfer.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::whisper {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/ragged.h"
-#include "whisper/model.h"
+#include "whisper/model/model.h"
 
 namespace hark::whisper {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "kernels/distribution.h"
-#include "kernels/transfer.h"
-#include "whisper/decoding.h"
+#include "kernels/runtime/transfer.h"
+#include "kernels/sampling/distribution.h"
+#include "whisper/transcribe/decoding.h"
 
 namespace hark::whisper {
 

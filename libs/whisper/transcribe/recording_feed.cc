@@ -1,4 +1,4 @@
-#include "whisper/recording_feed.h"
+#include "whisper/transcribe/recording_feed.h"
 
 #include <map>
 

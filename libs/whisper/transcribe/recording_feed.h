@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "whisper/feed.h"
-#include "whisper/mel_recording.h"
+#include "whisper/transcribe/feed.h"
+#include "whisper/transcribe/mel_recording.h"
 
 namespace hark::whisper {
 

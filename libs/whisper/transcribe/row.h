@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "whisper/config.h"
+#include "whisper/model/config.h"
 
 namespace hark::whisper {
 

@@ -1,9 +1,9 @@
-#include "whisper/rules.h"
+#include "whisper/transcribe/rules.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "kernels/distribution.h"
+#include "kernels/sampling/distribution.h"
 
 namespace hark::whisper {
 namespace {

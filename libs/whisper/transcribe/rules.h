@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "whisper/row.h"
+#include "whisper/transcribe/row.h"
 
 namespace hark::whisper {
 

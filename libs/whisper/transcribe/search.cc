@@ -1,10 +1,10 @@
-#include "whisper/search.h"
+#include "whisper/transcribe/search.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "kernels/distribution.h"
+#include "kernels/sampling/distribution.h"
 
 namespace hark::whisper {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "whisper/row.h"
+#include "whisper/transcribe/row.h"
 
 namespace hark::whisper {
 

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "core/progress.h"
-#include "whisper/formats.h"
+#include "whisper/output/formats.h"
 
 namespace hark::whisper {
 

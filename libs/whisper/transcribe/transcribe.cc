@@ -1,13 +1,13 @@
-#include "whisper/transcribe.h"
+#include "whisper/transcribe/transcribe.h"
 
 #include <algorithm>
 
 #include "core/error.h"
-#include "kernels/cuda_library.h"
-#include "kernels/gpu_limits.h"
-#include "kernels/parallel.h"
-#include "kernels/transfer.h"
-#include "whisper/language_detection.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/gpu_limits.h"
+#include "kernels/runtime/parallel.h"
+#include "kernels/runtime/transfer.h"
+#include "whisper/transcribe/language_detection.h"
 
 namespace hark::whisper {
 namespace {
@@ -39,7 +39,7 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
         return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
     }
     // A fifth is left for what is computed on the way.
-    const auto free = static_cast<int64_t>(cuda_ops().free_memory(ctx));
+    const auto free = static_cast<int64_t>(cuda_runtime().free_memory(ctx));
     const int64_t fit = free / 5 * 4 / window;
     require(fit > 0 && fit >= options.batch_size, "out of GPU memory: --batch-size ",
             std::max<int64_t>(options.batch_size, 1), " needs ",

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "whisper/decoding.h"
-#include "whisper/transcribe_options.h"
-#include "whisper/transcription.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/transcribe_options.h"
+#include "whisper/transcribe/transcription.h"
 
 namespace hark::whisper {
 

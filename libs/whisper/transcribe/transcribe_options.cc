@@ -1,4 +1,4 @@
-#include "whisper/transcribe_options.h"
+#include "whisper/transcribe/transcribe_options.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include "kernels/ops.h"
 #include "text/regex.h"
 #include "text/utf8.h"
-#include "whisper/languages.h"
-#include "whisper/strings.h"
+#include "whisper/model/languages.h"
+#include "whisper/output/strings.h"
 
 namespace hark::whisper {
 namespace {
@@ -86,8 +86,7 @@ void TranscribeOptions::detection_flags(Flags& flags) {
 }
 
 void TranscribeOptions::search_flags(Flags& flags) {
-    flags.add("temperature", temperature, "T sampling temperature; 0: the likeliest token", 0,
-              100);
+    flags.add("temperature", temperature, "T sampling temperature; 0: the likeliest token", 0, 100);
     flags
         .add("fallback-temperatures", fallback_temperatures,
              "T,T,... for windows that fail a threshold, in turn; or none", 0, 100)

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/cli.h"
-#include "whisper/decoding.h"
-#include "whisper/transcription.h"
-#include "whisper/window_loop.h"
-#include "whisper/words.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/transcription.h"
+#include "whisper/transcribe/window_loop.h"
+#include "whisper/transcribe/words.h"
 
 namespace hark::whisper {
 

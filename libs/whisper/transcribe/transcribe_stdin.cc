@@ -1,4 +1,4 @@
-#include "whisper/transcribe_stdin.h"
+#include "whisper/transcribe/transcribe_stdin.h"
 
 #include <unistd.h>
 
@@ -9,13 +9,13 @@
 #include "core/ending_signal.h"
 #include "core/models.h"
 #include "core/progress.h"
-#include "whisper/language_detection.h"
-#include "whisper/live_output.h"
-#include "whisper/live_session.h"
-#include "whisper/recording_feed.h"
-#include "whisper/stage_times.h"
-#include "whisper/tally.h"
-#include "whisper/transcribe.h"
+#include "whisper/output/live_output.h"
+#include "whisper/transcribe/language_detection.h"
+#include "whisper/transcribe/live_session.h"
+#include "whisper/transcribe/recording_feed.h"
+#include "whisper/transcribe/stage_times.h"
+#include "whisper/transcribe/tally.h"
+#include "whisper/transcribe/transcribe.h"
 
 namespace hark::whisper {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/cli.h"
-#include "whisper/output.h"
-#include "whisper/transcribe_options.h"
+#include "whisper/output/output.h"
+#include "whisper/transcribe/transcribe_options.h"
 
 namespace hark::whisper {
 

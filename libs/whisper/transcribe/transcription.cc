@@ -1,11 +1,11 @@
-#include "whisper/transcription.h"
+#include "whisper/transcribe/transcription.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 
 #include "core/error.h"
-#include "whisper/config.h"
+#include "whisper/model/config.h"
 
 namespace hark::whisper {
 namespace {

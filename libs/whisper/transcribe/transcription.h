@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "speech/regions.h"
-#include "whisper/formats.h"
-#include "whisper/mel_recording.h"
-#include "whisper/window_loop.h"
-#include "whisper/windows.h"
+#include "whisper/output/formats.h"
+#include "whisper/transcribe/mel_recording.h"
+#include "whisper/transcribe/window_loop.h"
+#include "whisper/transcribe/windows.h"
 
 namespace hark::whisper {
 

@@ -1,12 +1,12 @@
-#include "whisper/window_loop.h"
+#include "whisper/transcribe/window_loop.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
-#include "whisper/config.h"
-#include "whisper/strings.h"
-#include "whisper/word_seek.h"
+#include "whisper/model/config.h"
+#include "whisper/output/strings.h"
+#include "whisper/transcribe/word_seek.h"
 
 namespace hark::whisper {
 namespace {

@@ -11,25 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "whisper/decoding.h"
+#include "whisper/model/tokenizer.h"
+#include "whisper/output/segment.h"
+#include "whisper/transcribe/decoding_result.h"
 
 namespace hark::whisper {
-
-struct Word {
-    std::string text;           // with its leading space and the punctuation beside it
-    double start = 0, end = 0;  // seconds
-    double probability = 0;     // mean of its tokens'
-};
-
-struct Segment {
-    int64_t seek = 0;           // the window's first frame, 10 ms each
-    double start = 0, end = 0;  // seconds
-    std::string text;
-    std::vector<int32_t> tokens;  // timestamps included
-    double temperature = 0, avg_logprob = 0, compression_ratio = 0, no_speech_prob = 0;
-    std::string language;
-    std::optional<std::vector<Word>> words;  // where they were asked for
-};
 
 // When a decoded window is refused, or taken for silence.
 struct Thresholds {

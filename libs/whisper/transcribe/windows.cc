@@ -1,6 +1,6 @@
-#include "whisper/windows.h"
+#include "whisper/transcribe/windows.h"
 
-#include "whisper/config.h"
+#include "whisper/model/config.h"
 
 #include <algorithm>
 #include <cmath>

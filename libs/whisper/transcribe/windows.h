@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "speech/regions.h"
-#include "whisper/window_loop.h"
+#include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
 

@@ -1,6 +1,6 @@
-#include "whisper/word_seek.h"
+#include "whisper/transcribe/word_seek.h"
 
-#include "whisper/config.h"
+#include "whisper/model/config.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "whisper/window_loop.h"
+#include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
 

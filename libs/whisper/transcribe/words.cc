@@ -1,4 +1,4 @@
-#include "whisper/words.h"
+#include "whisper/transcribe/words.h"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 
 #include "core/error.h"
 #include "text/utf8.h"
-#include "whisper/config.h"
-#include "whisper/decoding.h"
-#include "whisper/strings.h"
+#include "whisper/model/config.h"
+#include "whisper/output/strings.h"
+#include "whisper/transcribe/decoding.h"
 
 namespace hark::whisper {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/cli.h"
-#include "whisper/alignment.h"
-#include "whisper/tokenizer.h"
-#include "whisper/window_loop.h"
+#include "whisper/model/tokenizer.h"
+#include "whisper/transcribe/alignment.h"
+#include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
 

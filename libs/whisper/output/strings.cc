@@ -1,4 +1,4 @@
-#include "whisper/strings.h"
+#include "whisper/output/strings.h"
 
 #include <zlib.h>
 

@@ -1,0 +1,18 @@
+// The GPU's side of ops.h and gradients.h, whose functions have checked the arguments.
+#pragma once
+
+#include "kernels/gradients.h"
+#include "kernels/ops.h"
+
+namespace hark {
+
+struct CudaOps {
+#define HARK_OP(name) decltype(&hark::name) name;
+#include "kernels/ops.def"
+#undef HARK_OP
+};
+
+// The functions of libhark-cuda.so; opens it at the first call. Throws Error as cuda_runtime().
+const CudaOps& cuda_ops();
+
+}  // namespace hark
