@@ -9,11 +9,8 @@ limit_mb=30
 jobs=${JOBS:-$(nproc)}
 
 cmake --preset gpu-check > /dev/null
-# The programs that this checkout has: the tests of core and kernels and of the models on a GPU, the
-# tools and the benchmarks. files_test looks for the demo models, which stay where they are.
-tests=$(basename -s .cc -a tests/core/*_test.cc tests/kernels/*_test.cc tests/*/*cuda_test.cc \
-        tests/gpt/shard_test.cc tests/gpt/training_test.cc |
-    grep -vx files_test)
+# The programs that this checkout has: the tests that a GPU is used in, the tools and the benchmarks.
+tests="audio_tests core_tests gpt_tests kernels_tests nn_tests whisper_tests op_bits"
 targets=$(ninja -C build-gpu -t targets all | sed -n 's/^\([a-z0-9_-]*\): phony$/\1/p')
 kept() { for name in "$@"; do if echo "$targets" | grep -qx -- "$name"; then echo "$name"; fi; done; }
 tests=$(kept $tests)
@@ -29,10 +26,10 @@ cp build-gpu/lib/libhark-cuda.so "$staged/lib/"
 if [ -f build-gpu/lib/libhark-nccl.so ]; then cp build-gpu/lib/libhark-nccl.so "$staged/lib/"; fi
 cp bench/*.py bench/kernels/*.py "$staged/bench/"
 cp tests/golden/*.json tests/golden/op_errors.py tests/golden/formula_weights.py "$staged/tests/golden/"
-strip "$staged"/bin/* "$staged"/tests/*_test "$staged"/lib/*
+strip "$staged"/bin/* "$staged"/tests/*_tests "$staged"/tests/op_bits "$staged"/lib/*
 # The distribution's libraries that such a machine lacks: what the tests and bench load, and what
 # those load, but for the C and C++ runtimes, which every machine with a compiler's runtime has.
-ldd "$staged"/bin/* "$staged"/tests/*_test |
+ldd "$staged"/bin/* "$staged"/tests/*_tests "$staged"/tests/op_bits |
     sed -n 's/^\t\(lib\(dnnl\|gomp\|OpenCL\|pcre2\)[^ ]*\) => \([^ ]*\) .*/\3/p' | sort -u |
     while read -r library; do cp -L "$library" "$staged/lib/"; done
 

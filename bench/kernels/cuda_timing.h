@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
+#include "kernels/ops_table.h"
 #include "kernels/runtime/cuda_library.h"
 
 namespace hark {

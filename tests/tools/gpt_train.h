@@ -120,13 +120,13 @@ inline std::string questions() {
 }
 
 // The run that nothing breaks off.
-struct Whole {
+struct WholeRun {
     TemporaryDirectory folder;
     fs::path out = folder.path() / "run";
     ProcessResult result = train(out);
 };
-inline const Whole& whole() {
-    static const Whole kWhole;
+inline const WholeRun& whole() {
+    static const WholeRun kWhole;
     return kWhole;
 }
 

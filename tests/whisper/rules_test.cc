@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "whisper/output/strings.h"
+#include "whisper/transcribe/rules.h"
 #include "whisper/transcribe/search.h"
 #include "whisper/transcribe/window_loop.h"
 

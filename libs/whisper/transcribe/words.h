@@ -10,7 +10,7 @@
 
 #include "core/cli.h"
 #include "whisper/model/tokenizer.h"
-#include "whisper/transcribe/alignment.h"
+#include "whisper/transcribe/decoding.h"
 #include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
