@@ -29,7 +29,7 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's 
 endif()
 find_package(CUDAToolkit 12.4 REQUIRED)
 
-# All .cu files of all libraries: a kernel of one model lies in that model's folder.
+# All .cu files of all libraries: a kernel of one model is in the folder of that model.
 file(GLOB_RECURSE HARK_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libs/*.cu)
 add_library(hark_cuda SHARED ${HARK_CUDA_SOURCES})
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
