@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "whisper/transcribe/rules.h"
+#include "whisper/transcribe/logit_constraints.h"
 #include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {

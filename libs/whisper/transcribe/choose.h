@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/context.h"
-#include "whisper/transcribe/rules.h"
+#include "whisper/transcribe/logit_constraints.h"
 #include "whisper/transcribe/search.h"
 
 namespace hark::whisper {

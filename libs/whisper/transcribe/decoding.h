@@ -15,8 +15,8 @@
 #include "whisper/transcribe/decoding_result.h"
 #include "whisper/transcribe/draft.h"
 #include "whisper/transcribe/gpu_step.h"
+#include "whisper/transcribe/logit_constraints.h"
 #include "whisper/transcribe/pass.h"
-#include "whisper/transcribe/rules.h"
 #include "whisper/transcribe/search.h"
 
 namespace hark::whisper {

@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "whisper/transcribe/logit_constraints.h"
 #include "whisper/transcribe/pass.h"
 #include "whisper/transcribe/row.h"
-#include "whisper/transcribe/rules.h"
 
 namespace hark::whisper {
 

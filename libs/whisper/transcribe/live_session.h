@@ -10,7 +10,7 @@
 #include "whisper/output/output.h"
 #include "whisper/transcribe/decoding.h"
 #include "whisper/transcribe/live.h"
-#include "whisper/transcribe/recording_feed.h"
+#include "whisper/transcribe/recording_queue.h"
 #include "whisper/transcribe/transcribe_options.h"
 
 namespace hark::whisper {

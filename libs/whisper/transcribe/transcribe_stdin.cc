@@ -12,7 +12,7 @@
 #include "whisper/output/live_output.h"
 #include "whisper/transcribe/language_detection.h"
 #include "whisper/transcribe/live_session.h"
-#include "whisper/transcribe/recording_feed.h"
+#include "whisper/transcribe/recording_queue.h"
 #include "whisper/transcribe/stage_times.h"
 #include "whisper/transcribe/tally.h"
 #include "whisper/transcribe/transcribe.h"

@@ -1,4 +1,4 @@
-#include "whisper/transcribe/rules.h"
+#include "whisper/transcribe/logit_constraints.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "whisper/transcribe/recording_feed.h"
+#include "whisper/transcribe/recording_queue.h"
 
 #include <map>
 
