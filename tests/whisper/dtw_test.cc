@@ -142,8 +142,8 @@ TEST(MedianFilter, ShortRowsStayAndEvenWidthsAreErrors) {
     EXPECT_THROW(median_filter(x, 0), Error);
 }
 
-// One head, two rows, two frames: probabilities (1/2, 1/2) and (3/4, 1/4), whose columns lie one
-// deviation beside their mean.
+// One head, two rows, two frames: probabilities (1/2, 1/2) and (3/4, 1/4), each one deviation from
+// its column's mean.
 TEST(AttentionMap, IsNormalisedOverTheRows) {
     std::vector<float> scores = {0, 0, std::log(3.0f), 0};
     const std::vector<float> fit = attention_map(scores, 1, 2, 2, 1);

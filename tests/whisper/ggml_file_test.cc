@@ -79,7 +79,7 @@ TEST_F(GgmlFileTest, TheVocabularyIsTheFiles) {
     EXPECT_TRUE(a.multilingual);
 }
 
-// The quantised model hears what the model does, and its words are those of its file's values.
+// A quantised model keeps its blocks, and its text is that of the original model.
 TEST_F(GgmlFileTest, EveryTypeTranscribes) {
     const json entry = golden("whisper_transcribe.json")["recordings"][0];
     const MelRecording mel = mel_of(samples_of(entry));

@@ -1,4 +1,4 @@
-// The demo model as others publish theirs, written anew from its safetensors.
+// Writes the demo model's safetensors in other publishers' formats.
 #pragma once
 
 #include <cmath>

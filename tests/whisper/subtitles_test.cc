@@ -70,7 +70,7 @@ TEST(Subtitles, AreOpenaiWhispersOverItsOptions) {
     EXPECT_EQ(compared, 3 * 6 * 4 * 4 * 2);
 }
 
-// The words a tenth of a second each, one behind the other.
+// Consecutive words of a tenth of a second each.
 Segment segment(const Texts& words, double start = 0) {
     Segment segment;
     segment.start = start;
@@ -182,7 +182,7 @@ TEST(Subtitles, OfSegmentsWithoutWordsAndOfWordsWithoutText) {
     EXPECT_EQ(cues({segment({" a\r\n\r\nb", " c"})}, {}), Texts{"a    b c"});
 }
 
-// The last word of a segment may end behind the beginning of the next one's first.
+// The last word of a segment may end after the next segment's first word begins.
 TEST(Subtitles, HighlightingNeverGoesBackInTime) {
     Segment first = segment({" a", " b"}), second = segment({" c"}, 0.15);
     EXPECT_EQ(written("vtt", {first, second}, {80, 1, 0, true}),

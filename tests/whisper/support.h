@@ -1,4 +1,4 @@
-// What the whisper tests share: the golden files, the demo model, recordings as mel.
+// Shared by the whisper tests: the golden files, the demo model, recordings as mel.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ inline nlohmann::json golden(const std::string& name) {
 
 inline std::filesystem::path demo_model() { return source_dir() / "models/whisper-demo"; }
 
-// A recording's samples by the golden file's entry; throws where the samples are others.
+// The samples of a golden file's recording; throws if their checksum differs.
 inline std::vector<float> samples_of(const nlohmann::json& entry) {
     const std::vector<int16_t> samples =
         recording_samples(entry.at("kind").get<std::string>(), entry.at("seed").get<uint64_t>(),
@@ -57,7 +57,7 @@ inline whisper::MelRecording mel_of(const std::vector<float>& samples, int n_mel
     return mel;
 }
 
-// What a model hears in one recording.
+// A model's text of one recording.
 inline std::string text_of(Context& ctx, const whisper::Model& model,
                            const whisper::Tokenizer& tokenizer,
                            const whisper::TranscribeOptions& options,

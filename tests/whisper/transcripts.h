@@ -1,4 +1,4 @@
-// The demo model's transcripts beside those of a golden file of openai-whisper's transcribe().
+// Compares the demo model's transcripts with a golden file of openai-whisper's transcribe().
 #pragma once
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ struct Outcome {
     std::vector<Attempt> attempts;
 };
 
-// Transcribes the entries' recordings together, `batch` windows side by side; outcomes in order.
+// Transcribes the entries' recordings together, `batch` windows at once; outcomes in order.
 inline std::vector<Outcome> run_all(const std::vector<MelRecording>& mels,
                                     const TranscribeOptions& options, const std::string& dtype,
                                     const Model* draft = nullptr) {

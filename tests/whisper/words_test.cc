@@ -58,7 +58,7 @@ TEST(SplitIntoWords, LanguagesWithoutSpacesAtCodePoints) {
     EXPECT_EQ(split("我的 sé", "ko"), (Texts{"我的", " sé"}));
 }
 
-// The timestamps between two segments may stand within a code point.
+// The timestamps between two segments may be within a code point.
 TEST(CutCodePoints, AreValidInEveryFormat) {
     const Tokenizer tokenizer = bytes();
     const int32_t zero = tokenizer.special().timestamp_begin;
@@ -144,7 +144,7 @@ TEST(MergePunctuation, BelongsToTheWordBesideIt) {
     EXPECT_EQ(merged({" (", "[", "a"}), (Texts{"", " ([", "a"}));    // "[" has no space before it
     EXPECT_EQ(merged({" (", " [", "a"}), (Texts{"", "", " ( [a"}));  // from the right
     EXPECT_EQ(merged({" a", "?", "!"}), (Texts{" a?!", "", ""}));
-    EXPECT_EQ(merged({"a ", "."}), (Texts{"a ", "."}));  // a space stands between
+    EXPECT_EQ(merged({"a ", "."}), (Texts{"a ", "."}));  // a space is between them
     EXPECT_EQ(merged({}), Texts{});
 }
 
@@ -213,10 +213,10 @@ TEST(AddWords, SegmentsTakeTheWordsTimes) {
 
 // The times of these three are what the reference's add_word_timestamps gives.
 TEST(AddWords, SentenceEndsAreCutShort) {
-    // The median is 0.3 s: the word behind the full stop gets 0.6 s.
-    const Segment behind =
+    // The median is 0.3 s: the word after the full stop gets 0.6 s.
+    const Segment after =
         with_words(segment(0, 4), words_at({" a", ".", " b", " c"}, {0, 0.3, 0.6, 3.0, 3.3}));
-    expect_times(behind, {{{0, 0.3}, {2.4, 3.0}, {3.0, 3.3}}, 0, 3.3});
+    expect_times(after, {{{0, 0.3}, {2.4, 3.0}, {3.0, 3.3}}, 0, 3.3});
     // What is joined to a word leaves its time alone.
     const Segment stop =
         with_words(segment(0, 4), words_at({" a", " b", ".", " c"}, {0, 0.3, 0.6, 3.0, 3.3}));
@@ -239,7 +239,7 @@ TEST(AddWords, FirstWordsBehindAPauseAreCutShort) {
     const Segment two = with_words(
         segment(0, 8), words_at({" a", " b", " c", " d", " e"}, {0, 2.0, 5.0, 5.3, 5.6, 5.9}), 0);
     expect_times(two, {{{3.8, 4.4}, {4.4, 5.0}, {5.0, 5.3}, {5.3, 5.6}, {5.6, 5.9}}, 3.8, 5.9});
-    // 1 s behind the speech before is no pause.
+    // 1 s after the previous speech is no pause.
     const Segment close =
         with_words(segment(0, 6), words_at({" a", " b", " c"}, {0, 5.0, 5.3, 5.6}), 4.0);
     expect_times(close, {{{0, 5.0}, {5.0, 5.3}, {5.3, 5.6}}, 0, 5.6});
@@ -269,7 +269,7 @@ TEST(AddWords, AreSharedOutByTokens) {
     EXPECT_EQ(segments[2].end, 2.0);
 }
 
-// 0.125 and 0.375 are doubles themselves, so the even neighbour is taken; 2.675 lies below.
+// 0.125 and 0.375 are doubles themselves, so the even neighbour is taken; 2.675 is below it.
 TEST(AddWords, TimesAreRoundedAsPythonDoes) {
     const Segment found =
         with_words(segment(0, 3), words_at({" a", " b", " c"}, {0.125, 0.375, 2.675, 2.8}), 2.8);

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 struct Official {
-    int64_t state, layers, vocab;  // of the decoder: no two of the models agree in all three
+    int64_t state, layers, vocab;  // of the decoder; together they identify a model
     const char* heads;             // layer:head
 };
 

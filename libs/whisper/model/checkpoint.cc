@@ -1,4 +1,4 @@
-// Whisper checkpoints under the names of Hugging Face's.
+// Reads Whisper's tensors by Hugging Face's names.
 #include "core/error.h"
 #include "formats/tensor_source.h"
 #include "whisper/model/model.h"
@@ -6,7 +6,7 @@
 namespace hark::whisper {
 namespace {
 
-// Reads layers by the checkpoint's own names.
+// Reads layers by the names of their tensors.
 class LayerReader {
   public:
     LayerReader(TensorSource& file, Weights& weights, Precision::Weights precision)
@@ -33,7 +33,7 @@ class LayerReader {
             weights_.matrix(
                 {file_.take(name + ".k_proj.weight", {c, c}),
                  file_.take(name + ".v_proj.weight", {c, c})},
-                // On a GPU folded_attention() takes no blocks.
+                // folded_attention() on a GPU does not take quantised blocks.
                 precision_ == Precision::Weights::keep_f16 ? Precision::Weights::f16 : precision_),
             weights_.vector({zeros_of(c), file_.take(name + ".v_proj.bias", {c})})};
         return {linear(name + ".q_proj", c, c), kv, linear(name + ".out_proj", c, c)};

@@ -49,7 +49,7 @@ void check_heads(int64_t channels, int64_t heads, const std::string& where) {
             " attention heads do not divide ", channels, " channels into multiples of 8");
 }
 
-// "whisper", or of an older file the class that its architectures name.
+// Checks for "whisper", or in older files without model_type for a Whisper class.
 void check_type(const json& root, const std::string& file) {
     const json type = root.value("model_type", json());
     const json classes = root.value("architectures", json());

@@ -36,24 +36,23 @@ struct Config {
     int64_t n_text_layer = 0;
     int64_t n_audio_mlp = 0;  // hidden channels of an encoder block's MLP
     int64_t n_text_mlp = 0;
-    std::vector<AlignmentHead> alignment_heads;  // those that times of words are taken from
+    std::vector<AlignmentHead> alignment_heads;  // give words their times
 };
 
-// Reads DIR/config.json, and the alignment heads of DIR/generation_config.json where it has some
-// (alignment_heads.h). The sizes that all published models share may be left out: 1500 and 448
-// positions, MLPs of 4 times the channels. Throws Error naming the file and the key: missing, out
-// of range, heads that do not divide the channels, a model that is not Whisper.
+// Reads DIR/config.json, and DIR/generation_config.json's alignment heads if it has any. Optional,
+// with the published models' values: 1500 and 448 positions, MLPs of 4 times the channels. Throws
+// Error naming file and key if one is missing, is out of range or is not a Whisper model's.
 Config load_config(const std::filesystem::path& directory);
-// The same from config.json's text alone; `where` names it in messages.
+// Parses config.json's text alone; `where` names it in messages.
 Config parse_config(const std::string& text, const std::string& where);
 
-// The shape by openai-whisper's own names ("n_mels" to "n_text_layer"), for files that have these
-// and no config.json. An MLP has four times the channels. Throws Error as check_config() does, or
-// naming a size that is missing.
+// The shape from openai-whisper's names ("n_mels" to "n_text_layer"), for files without a
+// config.json. An MLP has four times the channels. Throws Error as check_config() does, or naming
+// a missing size.
 Config config_of_sizes(const std::map<std::string, int64_t>& sizes, const std::string& where);
 
-// Throws Error that begins with `where` unless hark can compute with the shape: a size out of
-// range, heads that do not divide the channels.
+// Throws Error that begins with `where` if a size is out of range or the heads do not divide the
+// channels.
 void check_config(const Config& config, const std::string& where);
 
 // The official sizes (tiny, base, small, medium, large-v3, turbo, and .en twins), for benchmarks.

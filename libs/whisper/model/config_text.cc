@@ -10,7 +10,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// What the reference suppresses all along. Source: openai/whisper decoding.py,
+// The tokens that the reference never samples. Source: openai/whisper decoding.py,
 // _get_suppress_tokens.
 std::vector<int32_t> suppressed(const Tokenizer& tokenizer) {
     const SpecialTokens& special = tokenizer.special();

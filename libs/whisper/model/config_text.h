@@ -1,4 +1,4 @@
-// A Whisper model's description as the files that Hugging Face's transformers reads.
+// Writes a Whisper model's description for Hugging Face's transformers.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace hark::whisper {
 
-// config.json; `dtype`: of the weights, f32, f16 or bf16.
+// config.json; `dtype` is that of the weights: f32, f16 or bf16.
 std::string format_config(const Config& config, const SpecialTokens& special, Dtype dtype);
-// generation_config.json: alignment heads, the ids of languages and tasks, what is suppressed.
+// generation_config.json: alignment heads, ids of languages and tasks, suppressed tokens.
 std::string format_generation_config(const Config& config, const Tokenizer& tokenizer);
 // preprocessor_config.json: the log-mel front end.
 std::string format_preprocessor_config(const Config& config);
 
-// "float16", as transformers calls f16; throws Error for other types than f32, f16 and bf16.
+// transformers' name of a type: "float16" of f16. Throws Error unless f32, f16 or bf16.
 std::string torch_name(Dtype dtype);
 
 }  // namespace hark::whisper

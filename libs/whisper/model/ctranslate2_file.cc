@@ -38,7 +38,7 @@ Config config_of(const Ctranslate2Variables& file, const std::filesystem::path& 
     return config;
 }
 
-// The tokens of vocabulary.json, a list, or a line each of vocabulary.txt.
+// The tokens of vocabulary.json (a list) or vocabulary.txt (one per line).
 std::vector<std::string> listed_tokens(const std::filesystem::path& path) {
     const std::string text = read_file(path, kMaxTokenizerFile), where = path.string();
     std::vector<std::string> tokens;

@@ -1,15 +1,13 @@
-// Models as CTranslate2's converter writes them, which is what faster-whisper reads.
+// Models from CTranslate2's converter, the format of faster-whisper.
 #pragma once
 
 #include "whisper/model/model_file.h"
 
 namespace hark::whisper {
 
-// A directory with model.bin, config.json (alignment heads) and tokenizer.json, vocabulary.json or
-// vocabulary.txt. Matrices are f32, f16, bf16, or int8 with a scale a row, which are taken as f32.
-// Throws Error naming file and tensor.
-// Source: OpenNMT/CTranslate2 python/ctranslate2/specs/model_spec.py, _serialize, and
-// src/models/model.cc.
+// Opens a directory with model.bin, config.json (alignment heads) and tokenizer.json,
+// vocabulary.json or vocabulary.txt. int8 matrices, one scale per row, become f32. Throws Error
+// naming file and tensor. Source: CTranslate2 specs/model_spec.py, _serialize; src/models/model.cc.
 std::unique_ptr<ModelFile> open_ctranslate2(const std::filesystem::path& directory);
 
 }  // namespace hark::whisper

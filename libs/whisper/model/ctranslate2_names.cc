@@ -12,7 +12,7 @@ struct Renamed {
 };
 
 // Source: OpenNMT/CTranslate2 python/ctranslate2/converters/transformers.py, WhisperLoader, and
-// specs/transformer_spec.py. The first that fits is it.
+// specs/transformer_spec.py. The first match counts.
 constexpr Renamed kRenamed[] = {
     {".layer_norm.weight", "/layer_norm/gamma", 0, 1},
     {".layer_norm.bias", "/layer_norm/beta", 0, 1},

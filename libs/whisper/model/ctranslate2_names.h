@@ -1,4 +1,4 @@
-// Where CTranslate2 keeps a tensor.
+// CTranslate2's names of tensors.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 namespace hark::whisper {
 
-// A variable, and which of the equal parts of its rows: queries, keys and values are stacked.
+// A variable, and one of the equal parts of its rows: queries, keys and values are stacked.
 struct Ctranslate2Place {
     std::string variable;
     int64_t part = 0, parts = 1;
 };
 
-// The place of a tensor given by Hugging Face's name without "model." in front:
+// The place of a tensor given by Hugging Face's name without its prefix "model.":
 // "decoder.layers.0.encoder_attn.v_proj.bias" -> "decoder/layer_0/attention/linear_1/bias", 1 of 2.
 Ctranslate2Place ctranslate2_place(const std::string& hugging_face_name);
 

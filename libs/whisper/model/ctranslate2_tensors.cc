@@ -17,7 +17,7 @@ struct StoredDtype {
     uint64_t bytes;
 };
 
-// By the numbers that stand for them.
+// Indexed by the file's dtype numbers.
 constexpr StoredDtype kDtypes[] = {{"F32", 4}, {"I8", 1},  {"I16", 2},
                                    {"I32", 4}, {"F16", 2}, {"BF16", 2}};
 
@@ -122,7 +122,7 @@ Tensor Ctranslate2Tensors::take(const std::string& name, std::initializer_list<i
     const auto* stored = static_cast<const std::byte*>(tensor.data);
     if (tensor.dtype == Dtype::i8)
         return widened(tensor, stored, place.part * rows, entry.name + "_scale");
-    // Data lies where it happens to, numbers lie at multiples of their size.
+    // The file does not align its data.
     tensor.data = buffer(tensor.bytes());
     std::memcpy(tensor.data, stored, tensor.bytes());
     return tensor;
@@ -146,7 +146,7 @@ std::byte* Ctranslate2Tensors::buffer(size_t bytes) {
     return buffers_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
 }
 
-// A row's values are its int8 divided by its scale.
+// value = int8 / scale of its row.
 Tensor Ctranslate2Tensors::widened(Tensor tensor, const std::byte* stored, int64_t first_row,
                                    const std::string& scales_name) {
     const TensorEntry& scales = file_.need(scales_name);

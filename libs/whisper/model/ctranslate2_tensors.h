@@ -14,21 +14,19 @@
 
 namespace hark::whisper {
 
-// The variables of a model.bin, mapped. Version 6: u32 version, the specification's name (u16
-// length with the NUL behind it, bytes) and u32 revision; u32 variables, each its name, u8 rank,
-// u32 dimensions, u8 dtype, u32 bytes and its data; u32 aliases, each its name and its variable's.
+// The variables of a memory-mapped model.bin; docs/models/whisper.md has its layout.
 // Source: OpenNMT/CTranslate2 python/ctranslate2/specs/model_spec.py, _serialize.
 class Ctranslate2Variables {
   public:
-    // Throws Error naming the file and the variable: truncated, or whose bytes do not fit its
+    // Throws Error naming the file and the variable if it is truncated or its bytes do not fit its
     // shape.
     explicit Ctranslate2Variables(const std::filesystem::path& path);
 
     const std::string& name() const { return file_.name(); }
-    // nullptr where there is neither a variable nor an alias of that name. `begin` and `end` count
-    // from the file's first byte.
+    // The variable or alias of that name, or nullptr. `begin` and `end` count from the file's first
+    // byte.
     const TensorEntry* find(const std::string& variable) const;
-    // The same; throws Error where there is none.
+    // find(), but throws Error instead of returning nullptr.
     const TensorEntry& need(const std::string& variable) const;
     // The value of a scalar such as "encoder/num_heads".
     int64_t number(const std::string& variable) const;
@@ -46,10 +44,10 @@ class Ctranslate2Variables {
     std::map<std::string, std::string> aliases_;
 };
 
-// The same under Hugging Face's names: queries, keys and values apart, int8 as f32.
+// The variables by Hugging Face's names: queries, keys and values split, int8 converted to f32.
 class Ctranslate2Tensors : public TensorSource {
   public:
-    // `file` outlives it.
+    // `file` must outlive this object.
     explicit Ctranslate2Tensors(const Ctranslate2Variables& file) : file_(file) {}
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;

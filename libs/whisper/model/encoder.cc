@@ -1,4 +1,3 @@
-
 #include "core/error.h"
 #include "kernels/ragged.h"
 #include "kernels/runtime/transfer.h"

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int32_t kFftBins = 201;
 constexpr uint32_t kMaxToken = 512, kMaxName = 256;  // bytes
-// Of ftype: the type of most tensors + 1000 * the version of the blocks' layout.
+// ftype = type of most tensors + 1000 * version of the block layout.
 constexpr int32_t kVersionFactor = 1000, kBlockVersion = 2;
 
 }  // namespace
@@ -55,7 +55,7 @@ void GgmlFile::read_header(ByteCursor& in) {
     const auto mels = in.number<int32_t>(), bins = in.number<int32_t>();
     require(mels == config_.n_mels && bins == kFftBins, file_.name(), ": expected mel filters (",
             config_.n_mels, ", ", kFftBins, "), found (", mels, ", ", bins, ")");
-    // Not looked at: mel has the same ones by their formula.
+    // Skipped: the mel tool computes the same filters.
     in.take(static_cast<size_t>(mels) * kFftBins * sizeof(float));
 }
 
@@ -66,7 +66,7 @@ void GgmlFile::read_tokens(ByteCursor& in) {
     for (int32_t i = 0; i < count; ++i) {
         in.what = concat("token ", i);
         const std::string_view token = in.take(in.number<uint32_t>(0, kMaxToken));
-        // What stands behind the ranks are special tokens.
+        // Special tokens follow the ranks.
         ranks = ranks && token != "<|endoftext|>";
         if (ranks) tokens_.emplace_back(token);
     }
@@ -97,7 +97,7 @@ void GgmlFile::read_tensor(ByteCursor& in) {
     require(!is_quantized(place.view.dtype) || block_version_ == kBlockVersion, where,
             ": expected quantised blocks of version ", kBlockVersion, ", found version ",
             block_version_, ": quantise the model again");
-    // Counted in blocks, which take 2 bytes at least, so that nothing overflows.
+    // Counting blocks, of at least 2 bytes each, cannot overflow.
     int64_t blocks = lengths[0] / block.values;
     for (int i = 1; i < rank; ++i) {
         require(lengths[i] <= static_cast<int64_t>(in.left()) / blocks, where,
@@ -126,7 +126,7 @@ Tensor GgmlFile::take(const std::string& name, std::initializer_list<int64_t> sh
             "', found none among ", places_.size());
     Tensor tensor = found->second.view;
     const Tensor expected(nullptr, tensor.dtype, shape);
-    // Biases of convolutions are (n, 1).
+    // Convolution biases are stored as (n, 1).
     if (tensor.rank == expected.rank + 1 && tensor.dim(-1) == 1) tensor.shape[--tensor.rank] = 0;
     require(tensor.rank == expected.rank && tensor.shape == expected.shape, file_.name(),
             ": tensor '", own, "': expected ", expected, ", found ", tensor);

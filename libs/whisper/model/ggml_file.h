@@ -1,12 +1,5 @@
-// Whisper models in whisper.cpp's own format, ggml-*.bin.
+// Whisper models in whisper.cpp's own format, ggml-*.bin; docs/models/whisper.md has its layout.
 // Source: whisper.cpp src/whisper.cpp (whisper_model_load) and models/convert-pt-to-ggml.py.
-//
-//     u32 magic 'ggml'; i32 n_vocab, n_audio_ctx, n_audio_state, n_audio_head, n_audio_layer,
-//         n_text_ctx, n_text_state, n_text_head, n_text_layer, n_mels, ftype
-//     i32 n_mels, i32 201, f32 mel filters (n_mels, 201)
-//     i32 tokens; of each: u32 length, bytes
-//     to the end, of each tensor: i32 dimensions, i32 length of the name, i32 ggml_type,
-//         i32 lengths (innermost first), name, data
 #pragma once
 
 #include <map>
@@ -20,17 +13,15 @@
 
 namespace hark::whisper {
 
-// The official models' tokenizer (official_tokenizer) of a vocabulary that such a file carries: the
-// bytes of its tokens, by rank. Throws Error that begins with `where` where two are the same, as
-// some converters leave them.
+// official_tokenizer() from the file's vocabulary: the bytes of its tokens, by rank. Throws Error
+// that begins with `where` if two tokens are equal, which some converters write.
 Tokenizer ggml_tokenizer(const std::vector<std::string>& tokens, int64_t n_vocab,
                          const std::string& where);
 
 class GgmlFile : public ModelFile, private TensorSource {
   public:
-    // Reads all but the tensors' data. Throws Error naming the file, what was expected and what
-    // was found: a size out of range, another mel filter bank, a type that is not known, a tensor
-    // that is there twice or goes on behind the file's end.
+    // Reads all but the tensors' data. Throws Error naming the file, what was expected and what was
+    // found: sizes, mel filters, types; duplicate or truncated tensors.
     explicit GgmlFile(const std::filesystem::path& path);
 
     static constexpr std::string_view kMagic = "lmgg";  // a file's first bytes
@@ -38,13 +29,13 @@ class GgmlFile : public ModelFile, private TensorSource {
     const char* format() const override { return "ggml"; }
     const Config& config() const override { return config_; }
     TensorSource& tensors() override { return *this; }
-    // Throws Error also where tokens are the same: bytes that a converter has lost.
+    // Throws Error if two tokens are equal: a converter has lost their bytes.
     Tokenizer tokenizer() const override;
 
   private:
     struct Place {
         size_t offset = 0;
-        Tensor view;  // where it lies in the file, not aligned
+        Tensor view;  // of the mapped file, not aligned
     };
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
@@ -59,7 +50,7 @@ class GgmlFile : public ModelFile, private TensorSource {
     MappedFile file_;
     Config config_;
     int32_t block_version_ = 0;
-    std::vector<std::string> tokens_;      // by id, as far as ranks go
+    std::vector<std::string> tokens_;      // by rank, without special tokens
     std::map<std::string, Place> places_;  // by openai-whisper's names
     std::vector<Place> taken_;
     std::vector<std::unique_ptr<std::byte[]>> buffers_;  // aligned copies

@@ -39,7 +39,7 @@ constexpr Language kLanguages[] = {
     {"ba", "bashkir"},        {"jw", "javanese"},    {"su", "sundanese"},     {"yue", "cantonese"},
 };
 
-// Other names that some of them go by.
+// Aliases.
 constexpr Language kAliases[] = {
     {"my", "burmese"},       {"es", "castilian"}, {"nl", "flemish"},   {"ht", "haitian"},
     {"lb", "letzeburgesch"}, {"zh", "mandarin"},  {"ro", "moldavian"}, {"ro", "moldovan"},

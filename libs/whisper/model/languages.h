@@ -1,4 +1,4 @@
-// Whisper's languages by their English names.
+// Names and codes of Whisper's languages.
 #pragma once
 
 #include <string>
@@ -6,14 +6,13 @@
 
 namespace hark::whisper {
 
-// The code of a language given by its English name or another name it goes by, in any case:
-// "German" -> "de", "flemish" -> "nl". Codes come back in small letters; what is neither comes back
-// as it is, for the model alone knows all of its languages.
+// The code of a language's English name or alias, in any case: "German" -> "de", "flemish" -> "nl".
+// Codes are lower-cased. Other text is returned unchanged: only the model knows all its languages.
 // Source: openai/whisper tokenizer.py, LANGUAGES and TO_LANGUAGE_CODE.
 std::string language_code(const std::string& name);
 
-// The code and all names of a language: "de", "German". Only the code, if it is not one of
-// openai/whisper's.
+// The code and all names of a language: "de", "German". The code alone if openai/whisper has no
+// such language.
 std::vector<std::string> language_names(const std::string& code);
 
 // The codes of the languages in the order of their tokens: 99, and "yue" of large-v3 and turbo.

@@ -1,4 +1,4 @@
-// A Whisper model as it was published: one interface, a reader per format behind it.
+// A Whisper model's file or directory: one interface, one reader per format.
 #pragma once
 
 #include <filesystem>
@@ -14,20 +14,21 @@ class ModelFile {
   public:
     virtual ~ModelFile() = default;
 
-    virtual const char* format() const = 0;  // "Hugging Face", as hark-model info says it
+    virtual const char* format() const = 0;  // "Hugging Face", as hark-model info prints it
     virtual const Config& config() const = 0;
-    // Under the names of Hugging Face's checkpoints, without "model." in front; matrices are
-    // (out, in). A matrix may be quantised (is_quantized).
+    // Tensors by Hugging Face's names without the prefix "model."; matrices are (out, in) and may
+    // be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
-    // Whether the matrices are int8 with a scale a row: --dtype auto is int8 then on the CPU.
+    // Whether matrices are int8 with one scale per row. If so, --dtype auto means
+    // int8 on the CPU.
     bool int8() { return tensors().stores_int8("decoder.embed_tokens.weight"); }
-    // Throws Error where the format carries no vocabulary, which names --tokenizer.
+    // Throws Error that names --tokenizer if the format has no vocabulary.
     virtual Tokenizer tokenizer() const = 0;
 };
 
-// Opens a model by what lies at `path`: a Hugging Face directory, a CTranslate2 directory
-// (model.bin), OpenAI's .pt, or a ggml file. Throws Error naming file, key or tensor: what is
-// missing or is no model, and what was found.
+// Opens the model at `path`: a Hugging Face directory, a CTranslate2 directory (model.bin),
+// OpenAI's .pt, or a ggml file. Throws Error naming file, key or tensor, what was expected and what
+// was found.
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path);
 
 }  // namespace hark::whisper

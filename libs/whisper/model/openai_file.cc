@@ -56,12 +56,12 @@ class OpenaiFile : public ModelFile {
     Tokenizer tokenizer() const override {
         const char* name =
             config_.n_vocab == kEnglishVocab ? "gpt2.tiktoken" : "multilingual.tiktoken";
-        const std::filesystem::path beside = path_.parent_path() / name;
+        const std::filesystem::path vocabulary = path_.parent_path() / name;
         std::error_code failed;
-        require(std::filesystem::exists(beside, failed), path_.string(),
+        require(std::filesystem::exists(vocabulary, failed), path_.string(),
                 ": the format carries no vocabulary: expected openai-whisper's ", name,
                 " next to it, or --tokenizer; found neither");
-        return load_vocabulary(beside, config_.n_vocab);
+        return load_vocabulary(vocabulary, config_.n_vocab);
     }
 
   private:

@@ -61,7 +61,7 @@ class Finder {
     std::string where_;
 };
 
-// lang_to_id where the file has it; else the contents <|xx|> that stand between sot and the tasks.
+// lang_to_id if the file has it, else the contents <|xx|> between sot and the tasks.
 std::map<std::string, int32_t> find_languages(const Finder& finder, const Bpe& bpe,
                                               const SpecialTokens& special) {
     std::map<std::string, int32_t> languages;
@@ -95,7 +95,7 @@ bool is_multilingual(const json& generation, const Bpe& bpe, int64_t n_vocab) {
     return n_vocab != kEnglishVocab && bpe.special("<|transcribe|>").has_value();
 }
 
-// DIR/generation_config.json's text, empty where there is none.
+// DIR/generation_config.json's text, or "".
 std::string generation_of(const std::filesystem::path& directory) {
     const std::filesystem::path generation = directory / "generation_config.json";
     std::error_code failed;
@@ -119,7 +119,7 @@ SpecialTokens find_special_tokens(const Bpe& bpe, const std::string& generation_
     special.sot_lm = finder.find({"<|startoflm|>"}, {});
     special.no_speech = finder.find({"<|nospeech|>", "<|nocaptions|>"}, {});
     special.timestamp_begin = finder.find({"<|0.00|>"}, {});
-    // Files that list no timestamps place them right behind <|notimestamps|>.
+    // In files that list no timestamps, they follow <|notimestamps|>.
     if (special.timestamp_begin < 0)
         special.timestamp_begin = finder.checked(int64_t{special.no_timestamps} + 1, "<|0.00|>");
     if (special.multilingual) {
@@ -140,7 +140,7 @@ Tokenizer::Tokenizer(const std::filesystem::path& directory, int64_t n_vocab)
 Tokenizer::Tokenizer(Bpe bpe, const std::string& generation_json, int64_t n_vocab,
                      const std::string& where)
     : bpe_(std::move(bpe)) {
-    // The rules forbid tokens by their ids, so every id must be one of the model's.
+    // LogitConstraints index logits by token id, so each id must be one of the model's.
     require(bpe_.vocab_size() <= n_vocab, where, ": the tokenizer has ids up to ",
             bpe_.vocab_size() - 1, ", the model's vocab_size is ", n_vocab);
     special_ = find_special_tokens(bpe_, generation_json, n_vocab, where);
@@ -186,7 +186,7 @@ std::vector<int32_t> Tokenizer::non_speech_tokens() const {
         "@",   "[",  "\\", "]",   "^",   "_",   "`",   "{",  "|",   "}",  "~",  "「",
         "」",  "『", "』", "<<",  ">>",  "<<<", ">>>", "--", "---", "-(", "-[", "('",
         "(\"", "((", "))", "(((", ")))", "[[",  "]]",  "{{", "}}",  "♪♪", "♪♪♪"};
-    // Two or three tokens each in most vocabularies: their first one is suppressed.
+    // Two or three tokens each in most vocabularies: the first one is suppressed.
     static const std::vector<std::string> kNotes = {"♩", "♪", "♫", "♬", "♭", "♮", "♯"};
     std::set<int32_t> ids = {encode(" -").at(0), encode(" '").at(0)};
     for (const std::vector<std::string>* list : {&kSymbols, &kNotes})
@@ -210,10 +210,10 @@ std::vector<int32_t> Tokenizer::matching_tokens(const std::string& pattern) cons
 
 Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab, const std::string& where) {
     std::vector<std::string> languages = language_codes();
-    const std::vector<std::string> behind = {"translate",   "transcribe", "startoflm",
-                                             "startofprev", "nospeech",   "notimestamps"};
+    const std::vector<std::string> after_languages = {"translate",   "transcribe", "startoflm",
+                                                      "startofprev", "nospeech",   "notimestamps"};
     const int64_t base = ranks.vocab_size();
-    const int64_t others = 2 + static_cast<int64_t>(behind.size()) + kTimestamps;
+    const int64_t others = 2 + static_cast<int64_t>(after_languages.size()) + kTimestamps;
     const int64_t count = n_vocab - base - others;
     require(0 < count && count <= static_cast<int64_t>(languages.size()), where,
             ": a vocabulary of ", base, " tokens does not fit a model with n_vocab ", n_vocab,
@@ -226,7 +226,7 @@ Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab, const std::string& wher
     add("endoftext");
     add("startoftranscript");
     for (const std::string& language : languages) add(language);
-    for (const std::string& name : behind) add(name);
+    for (const std::string& name : after_languages) add(name);
     for (int i = 0; i < kTimestamps; ++i) {
         char time[8];
         std::snprintf(time, sizeof time, "%d.%02d", i / 50, i % 50 * 2);

@@ -15,7 +15,7 @@ enum class Task { transcribe, translate };
 // n_vocab of the published English-only models; the multilingual ones have more.
 inline constexpr int64_t kEnglishVocab = 51864;
 
-// Ids of the special tokens; those a vocabulary lacks are -1.
+// Ids of the special tokens; -1 if the vocabulary lacks one.
 struct SpecialTokens {
     int32_t eot = -1;  // <|endoftext|>
     int32_t sot = -1;  // <|startoftranscript|>
@@ -29,9 +29,9 @@ struct SpecialTokens {
     bool multilingual = false;
 };
 
-// Finds the special tokens by their contents in the vocabulary, then by generation_config.json's
-// keys (`generation_json`, may be empty). Throws Error that begins with `where` and names a token
-// that decoding cannot do without.
+// Finds the special tokens by their contents in the vocabulary, then by the keys of
+// generation_config.json (`generation_json`, may be empty). Throws Error that begins with `where`
+// and names the token if a required one is missing.
 SpecialTokens find_special_tokens(const Bpe& bpe, const std::string& generation_json,
                                   int64_t n_vocab, const std::string& where);
 
@@ -39,7 +39,7 @@ class Tokenizer {
   public:
     // Reads DIR/tokenizer.json (or vocab.json and merges.txt) and DIR/generation_config.json.
     Tokenizer(const std::filesystem::path& directory, int64_t n_vocab);
-    // Finds the special tokens as find_special_tokens() does. Throws Error beginning with `where`.
+    // Uses find_special_tokens(). Throws Error that begins with `where`.
     Tokenizer(Bpe bpe, const std::string& generation_json, int64_t n_vocab,
               const std::string& where);
     Tokenizer(Bpe bpe, SpecialTokens special) : bpe_(std::move(bpe)), special_(special) {}
@@ -48,24 +48,24 @@ class Tokenizer {
     const Bpe& bpe() const { return bpe_; }
 
     std::vector<int32_t> encode(const std::string& text) const { return bpe_.encode(text); }
-    // Text of the ids below <|0.00|>, special tokens as their contents, as in the reference;
-    // always valid UTF-8.
+    // The text of the ids below <|0.00|>, special tokens included as in the reference. Always valid
+    // UTF-8.
     std::string decode(std::span<const int32_t> ids) const;
-    // The id of a text that is exactly one token; throws Error where it is not.
+    // The id of a text that is exactly one token. Throws Error otherwise.
     int32_t single(const std::string& text) const;
 
-    // <|startoftranscript|>, and for a multilingual model the language and the task.
+    // <|startoftranscript|>; multilingual models add the language and the task.
     std::vector<int32_t> sot_sequence(const std::string& language, Task task) const;
-    // The language's token; throws Error that names the nearest of the model's languages, or all
-    // codes if none is near.
+    // The language's token. Throws Error that names the nearest language of the model, or all codes
+    // if none is near.
     int32_t language_token(const std::string& language) const;
 
-    // Tokens that never stand for speech: brackets, notes, dashes, and the first of " -" and " '".
+    // Tokens that are not speech: brackets, notes, dashes, and the first of " -" and " '".
     // Source: openai/whisper tokenizer.py, non_speech_tokens.
     std::vector<int32_t> non_speech_tokens() const;
 
-    // Text tokens whose own text matches the pattern (PCRE2) as a whole. Throws Error where the
-    // pattern does not compile.
+    // Text tokens whose whole text matches the pattern (PCRE2). Throws Error if the pattern does
+    // not compile.
     std::vector<int32_t> matching_tokens(const std::string& pattern) const;
 
   private:
@@ -73,13 +73,12 @@ class Tokenizer {
     SpecialTokens special_;
 };
 
-// The tokenizer of a vocabulary that lists no special tokens: they stand behind its `ranks` as in
-// the published models, with as many languages as n_vocab leaves room for. Throws Error that begins
-// with `where` where ranks and n_vocab do not make a Whisper vocabulary. Source: openai/whisper
-// tokenizer.py, get_encoding.
+// Appends the special tokens to a vocabulary that lists none, in the published models' order and
+// with as many languages as n_vocab leaves room for. Throws Error that begins with `where` if they
+// do not fit. Source: openai/whisper tokenizer.py, get_encoding.
 Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab, const std::string& where);
 
-// The tokenizer of --tokenizer: a directory (tokenizer.json, or vocab.json and merges.txt), a
+// Opens --tokenizer: a directory (tokenizer.json, or vocab.json and merges.txt), a
 // tokenizer.json, or a tiktoken rank file. Throws Error naming the file.
 Tokenizer load_vocabulary(const std::filesystem::path& path, int64_t n_vocab);
 

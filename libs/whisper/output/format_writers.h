@@ -1,4 +1,4 @@
-// What the writers of the formats have in common; formats.h is what others use.
+// Shared by the writers of the formats; formats.h is the interface.
 #pragma once
 
 #include <memory>

@@ -92,7 +92,7 @@ class JsonWriter : public WriterBase {
     Json segments_;
 };
 
-// One line per segment, as it comes; one line for an error.
+// One line per segment, one for an error.
 class JsonLinesWriter : public WriterBase {
   public:
     using WriterBase::WriterBase;

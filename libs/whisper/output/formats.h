@@ -1,7 +1,6 @@
 // Transcripts as text, subtitles, lyrics, tables, Audacity's labels, Markdown, json and jsonl.
-// Sources: openai/whisper utils.py, ResultWriter and its kinds; csv as whisper.cpp's
-// examples/cli (--output-csv) has its columns; ass as libass reads version 4.00+; lrc with the
-// word times of its "enhanced" form (A2); the labels as Audacity exports them.
+// Sources: openai/whisper utils.py, ResultWriter; csv columns: whisper.cpp examples/cli
+// (--output-csv); ass: libass, version 4.00+; lrc: "enhanced" (A2); labels: Audacity's export.
 #pragma once
 
 #include <functional>
@@ -15,7 +14,7 @@
 
 namespace hark::whisper {
 
-// What a transcript says of its recording.
+// A transcript's metadata of its recording.
 struct RecordingInfo {
     std::string source;
     std::string channel = "0";
@@ -23,7 +22,7 @@ struct RecordingInfo {
     double seconds = 0;  // of the whole recording, silence too
 };
 
-// Takes a recording's segments as they come and hands text to `write`, in whole lines.
+// Takes a recording's segments in order and passes text to `write`, in whole lines.
 class TranscriptWriter {
   public:
     using Write = std::function<void(const std::string&)>;
@@ -31,16 +30,16 @@ class TranscriptWriter {
 
     virtual void begin(const RecordingInfo& info) = 0;
     virtual void segment(const Segment& segment) = 0;
-    // The recording's end: its whole text, and what broke it, if anything did.
+    // Ends the recording: its whole text, and its error if any.
     virtual void end(const std::string& text, const std::string& error) = 0;
     // Whether several recordings may follow one another in one output.
     virtual bool joins_recordings() const { return true; }
 };
 
-// Below these a word's probability is low, or middling: TextLayout::confidence marks both.
+// Below these a word's probability is low, or medium: TextLayout::confidence marks both.
 inline constexpr double kLowProbability = 0.4, kHighProbability = 0.7;
 
-// How lines of text are written.
+// Layout of lines of text.
 struct TextLayout {
     bool times = false;       // before each line: "[00:00.000 --> 00:02.560] "
     bool confidence = false;  // mark words of low probability with a terminal's colours

@@ -8,7 +8,7 @@
 
 namespace hark::whisper {
 
-// Every line is flushed as it comes.
+// Flushes each line.
 class LiveOutput {
   public:
     // `format` is text or jsonl; `layout` is that of text.
@@ -16,7 +16,7 @@ class LiveOutput {
 
     void partial(const RecordingInfo& info, const LivePartial& partial);
     void final(const RecordingInfo& info, const LiveSegment& segment);
-    // What broke the recording, if anything did.
+    // Writes the recording's error, if any.
     void end(const RecordingInfo& info, const std::string& error);
 
   private:

@@ -1,4 +1,4 @@
-// What the files of a recording are called.
+// The names of a recording's files.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class OutputNames {
 
     struct Name {
         std::string path;      // relative to the output folder, without ending
-        std::string taken_by;  // the source whose files have the name that it would have had
+        std::string taken_by;  // the source whose files have the first choice of name; or ""
     };
     // Names are valid UTF-8, short enough for a file system, and no two recordings of a run share a
     // file. A channel other than the first adds its number, unless the template has {channel}.

@@ -43,7 +43,7 @@ int64_t repeats(std::span<const int32_t> text) {
     constexpr size_t kShortest = 8;
     int64_t most = 1;
     for (size_t period = 1; 2 * period <= text.size(); ++period) {
-        size_t same = 0;  // tokens in a row that equal the one a period before
+        size_t same = 0;  // consecutive tokens that equal the token one period before
         for (size_t i = period; i < text.size(); ++i) {
             same = text[i] == text[i - period] ? same + 1 : 0;
             const size_t times = same / period + 1;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLongPause = 3.0;  // seconds between the beginnings of two words
 
-// Whether the two, laid end to end, have a grapheme in common.
+// Whether a grapheme spans the end of one and the start of the other.
 bool share_grapheme(const std::string& before, const std::string& after) {
     if (before.empty() || after.empty()) return false;
     const std::string joined = before + after;

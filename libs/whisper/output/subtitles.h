@@ -1,4 +1,4 @@
-// Subtitles out of timed words: which words share a line, and which lines a cue.
+// Lays out timed words as subtitles: lines, and cues of lines.
 // Source: openai/whisper utils.py, SubtitlesWriter.iterate_result.
 #pragma once
 
@@ -12,22 +12,22 @@
 
 namespace hark::whisper {
 
-// 0 stands for no limit. With a width and a count, cues may join and cut segments, and end at
-// pauses of more than 3 s; else every segment begins a cue.
+// 0: no limit. With a width and a count, cues may join and cut segments, and end at
+// pauses above 3 s; else each segment begins a cue.
 struct SubtitleLayout {
-    int64_t max_line_width = 0;      // columns: a word that is wider has a line of its own
+    int64_t max_line_width = 0;      // columns; a wider word has its own line
     int64_t max_line_count = 0;      // lines of a cue
-    int64_t max_words_per_line = 0;  // words of a segment that a cue takes
+    int64_t max_words_per_line = 0;  // words of a segment per cue
     bool highlight_words = false;    // srt and vtt: a cue for each word, which is underlined
 };
 
 struct CueWord {
-    std::string text;           // with the space before it, but at a line's beginning
+    std::string text;           // with its leading space, except at a line's start
     double start = 0, end = 0;  // seconds
     bool new_line = false;      // the cue breaks before it
 };
 
-// What is shown at once. A segment that has no words is one word.
+// Lines shown at once. A segment without words counts as one word.
 struct Cue {
     std::vector<CueWord> words;
 
@@ -35,14 +35,14 @@ struct Cue {
     double end() const { return words.back().end; }
 };
 
-// Takes segments as they come and hands out the cues that are whole. Words between which a grapheme
-// would be cut (an emoji of several code points, a mark) are one word.
+// Takes segments in order and returns complete cues. Words that share a grapheme (an emoji of
+// several code points, a mark) are joined to one.
 class CueMaker {
   public:
     CueMaker(const SubtitleLayout& layout, std::function<void(const Cue&)> emit);
 
     void add(const Segment& segment);
-    // The recording's end, or that of a cue.
+    // Ends the current cue, also at the recording's end.
     void finish();
 
   private:

@@ -32,7 +32,7 @@ class TextWriter : public WriterBase {
     bool separate_ = false;  // the next line is the first of a recording after one with text
 };
 
-// Words of low probability are underlined too, for readers who do not tell the colours apart.
+// Underlines words of low probability too, for readers who cannot distinguish the colours.
 std::string with_confidence(std::span<const Word> words) {
     constexpr const char* kLow = "\033[1;4;31m";   // bold, underlined, red
     constexpr const char* kMiddle = "\033[4;33m";  // underlined, yellow

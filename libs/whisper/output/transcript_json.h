@@ -1,4 +1,4 @@
-// What json, jsonl and the events of --live have in common.
+// Shared by json, jsonl and the events of --live.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@ namespace hark::whisper {
 
 using Json = nlohmann::ordered_json;
 
-// Times to the millisecond: what a 0.02 s step can say, without the noise of the arithmetic.
+// Rounds times to the millisecond: their step is 0.02 s.
 double rounded(double seconds);
-// "source", and "channel" of another than the first.
+// "source", and "channel" unless it is the first.
 Json to_json(const RecordingInfo& info);
 // A list of "word", "start", "end", "probability".
 Json to_json(const std::vector<Word>& words);

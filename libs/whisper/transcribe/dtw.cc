@@ -10,8 +10,8 @@ namespace {
 
 enum Step : uint8_t { kDiagonal, kDown, kRight };
 
-// Which step comes to each place of (rows + 1, columns + 1), whose first row and column stand
-// before the cost's.
+// The last step of the cheapest path to each place (rows + 1, columns + 1); row 0 and column 0 are
+// before the cost's first.
 std::vector<Step> cheapest_steps(std::span<const float> cost, int64_t rows, int64_t columns) {
     const size_t width = static_cast<size_t>(columns) + 1;
     std::vector<Step> steps((static_cast<size_t>(rows) + 1) * width);
@@ -64,7 +64,7 @@ void median_filter(std::span<float> row, int64_t width) {
         const int64_t mirrored = i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
         padded[static_cast<size_t>(i + reach)] = row[static_cast<size_t>(mirrored)];
     }
-    // The values in reach, sorted: one leaves and one comes at each step.
+    // The values around i, sorted: each step removes one and inserts one.
     std::vector<float> window(padded.begin(), padded.begin() + width);
     std::sort(window.begin(), window.end());
     for (int64_t i = 0; i < n; ++i) {

@@ -9,14 +9,14 @@
 
 namespace hark::whisper {
 
-// The cheapest way from corner to corner of cost (rows, columns), row-major: pairs of a row and a
-// column, in order. Costs are summed in float; a step is diagonal or downwards only where that is
-// strictly cheaper than both others.
+// The cheapest path from corner to corner of cost (rows, columns), row-major: pairs of row and
+// column, in order. Costs are summed in float. A step is diagonal or down only if that is strictly
+// cheaper than both others.
 std::vector<std::pair<int32_t, int32_t>> dtw(std::span<const float> cost, int64_t rows,
                                              int64_t columns);
 
-// The median of the `width` (odd) values around each value of the row, which goes on at its ends as
-// in a mirror that stands on the last value. A row of width / 2 values or fewer stays as it is.
+// Replaces each value by the median of the `width` (odd) values around it; the row's ends are
+// mirrored without repeating the end value. Rows of at most width / 2 values are unchanged.
 void median_filter(std::span<float> row, int64_t width);
 
 }  // namespace hark::whisper

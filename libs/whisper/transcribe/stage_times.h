@@ -1,4 +1,4 @@
-// How long the stages of a run took together, by name, for --verbose.
+// The total time of each stage of a run, for --verbose.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class StageTimes {
         ++sum->calls;
         sum->ms += ms;
     }
-    // Says the sums since the last call, in the order in which the stages first came.
+    // Prints the totals since the last call, in the order of the stages' first runs.
     void say(const std::string& source, Console& console) {
         for (const Sum& sum : sums_)
             console.stage(concat(source, ": ", sum.name),

@@ -10,7 +10,7 @@
 
 namespace hark::whisper {
 
-// Counts recordings and their seconds; they end in the order in which they arrive.
+// Counts recordings and their seconds. They end in the order of their arrival.
 class Tally {
   public:
     explicit Tally(Progress& progress) : progress_(progress) {}
@@ -21,7 +21,7 @@ class Tally {
         if (open_.size() == 1) show(0);
     }
     void all_have_arrived() { all_arrived_ = true; }
-    // What is done of the oldest recording.
+    // Shows the decoded fraction of the oldest recording.
     void show(double fraction) {
         const RecordingInfo& oldest = open_.front();
         ProgressReport report;
