@@ -63,12 +63,12 @@ class Session {
         : ctx_(ctx),
           model_(model),
           slots_(slots),
-          caches_(model, slots, slots, Keep::key_values, ctx.arena.source()),
+          caches_(model, slots, slots, CrossKvMode::store, ctx.arena.source()),
           mel_(random_values(kWindowFrames * model.config.n_mels, 1)) {
         Arena::Scope scope(ctx_.arena);
-        const Tensor encoded = model_.encoder(ctx_, window());
+        const Tensor encoder_out = model_.encoder(ctx_, window());
         for (int64_t slot = 0; slot < slots; ++slot) {
-            remember(encoded, slot);
+            cache_cross_kv(encoder_out, slot);
             read_prompt(slot);
         }
     }
@@ -79,27 +79,27 @@ class Session {
             model_.encoder(ctx_, window());
         });
     }
-    double remember_ms() {
+    double cache_cross_kv_ms() {
         Arena::Scope scope(ctx_.arena);
-        const Tensor encoded = model_.encoder(ctx_, window());
-        return median_ms([&] { remember(encoded, 0); });
+        const Tensor encoder_out = model_.encoder(ctx_, window());
+        return median_ms([&] { cache_cross_kv(encoder_out, 0); });
     }
     // `queries` more tokens for every sequence, each with its own window or all with the first.
     double step_ms(int32_t queries = 1, bool one_window = false) {
         std::vector<int32_t> tokens, position, wanted;
-        HostRagged own, listens;
+        HostRagged self, cross;
         for (int32_t i = 0; i < slots_; ++i) {
             for (int32_t k = 0; k < queries; ++k) {
                 wanted.push_back(static_cast<int32_t>(tokens.size()));
                 tokens.push_back(1000 + 17 * i + k);
                 position.push_back(kPosition + k);
             }
-            own.add(i, queries, kPosition + queries);
-            listens.add(one_window ? 0 : i, queries, model_.config.n_audio_ctx);
+            self.add(i, queries, kPosition + queries);
+            cross.add(one_window ? 0 : i, queries, model_.config.n_audio_ctx);
         }
         return median_ms([&] {
             Arena::Scope scope(ctx_.arena);
-            model_.decoder(ctx_, ints(tokens), ints(position), own.view(), heard(listens),
+            model_.decoder(ctx_, ints(tokens), ints(position), self.view(), cross_input(cross),
                            ints(wanted), caches_.self);
         });
     }
@@ -126,15 +126,15 @@ class Session {
             position.push_back(i);
             wanted.push_back(i);
         }
-        HostRagged own, listens;
-        own.add(0, kWordTokens, kWordTokens);
-        listens.add(0, kWordTokens, config.n_audio_ctx);
+        HostRagged self, cross;
+        self.add(0, kWordTokens, kWordTokens);
+        cross.add(0, kWordTokens, config.n_audio_ctx);
         return median_ms([&] {
             Arena::Scope scope(ctx_.arena);
             const int64_t heads = std::ssize(config.alignment_heads);
             Tensor scores = ctx_.arena.tensor(Dtype::f32, {heads, kWordTokens, config.n_audio_ctx});
             const std::vector<ScoresRequest> requests = requests_for(config, scores);
-            model_.decoder(ctx_, ints(tokens), ints(position), own.view(), heard(listens),
+            model_.decoder(ctx_, ints(tokens), ints(position), self.view(), cross_input(cross),
                            ints(wanted), caches_.self, &requests);
             const std::vector<float> fit =
                 attention_map({scores.as<float>(), static_cast<size_t>(scores.size())}, heads,
@@ -144,24 +144,26 @@ class Session {
     }
 
   private:
-    Listening heard(const HostRagged& rows) const { return {caches_.heard, rows.view(), {}, {}}; }
+    CrossAttentionInput cross_input(const HostRagged& rows) const {
+        return {caches_.cross, rows.view(), {}, {}};
+    }
     Tensor window() {
         return Tensor(mel_.data(), Dtype::f32, {1, kWindowFrames, model_.config.n_mels});
     }
-    void remember(const Tensor& encoded, int64_t slot) {
-        model_.decoder.remember(ctx_, encoded, caches_.heard, {&slot, 1});
+    void cache_cross_kv(const Tensor& encoder_out, int64_t slot) {
+        model_.decoder.cache_cross_kv(ctx_, encoder_out, caches_.cross, {&slot, 1});
     }
     // Real values in every place that a step reads.
     void read_prompt(int64_t slot) {
         std::vector<int32_t> tokens(kPosition, static_cast<int32_t>(slot)), position(kPosition),
             wanted = {0};
         for (int32_t i = 0; i < kPosition; ++i) position[static_cast<size_t>(i)] = i;
-        HostRagged own, listens;
-        own.add(slot, kPosition, kPosition);
-        listens.add(slot, kPosition, model_.config.n_audio_ctx);
+        HostRagged self, cross;
+        self.add(slot, kPosition, kPosition);
+        cross.add(slot, kPosition, model_.config.n_audio_ctx);
         Arena::Scope scope(ctx_.arena);
-        model_.decoder(ctx_, ints(tokens), ints(position), own.view(), heard(listens), ints(wanted),
-                       caches_.self);
+        model_.decoder(ctx_, ints(tokens), ints(position), self.view(), cross_input(cross),
+                       ints(wanted), caches_.self);
     }
 
     Context& ctx_;
@@ -186,7 +188,7 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
     const Model model = random_model(config, precision_of(dtype), 1);
     const double weights = static_cast<double>(model.weights.bytes()) / 1e6;
     Session alone(ctx, model, 1);
-    const double encoder = alone.encoder_ms(), remember = alone.remember_ms();
+    const double encoder = alone.encoder_ms(), cache_cross_kv = alone.cache_cross_kv_ms();
     const double token = alone.step_ms();
     const double peak = peak_megabytes();  // of what a recording alone needs
     const double words = alone.words_ms();
@@ -199,14 +201,14 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
     const Dtype product = dtype == "bf16" ? Dtype::bf16 : dtype == "int8" ? Dtype::i8 : Dtype::f32;
     const std::string name = "whisper " + options.size + " ";
     report.flops(name + "encoder", dtype, encoder, encoder_flops(config), product);
-    report.flops(name + "cross-attention cache", dtype, remember,
+    report.flops(name + "cross-attention cache", dtype, cache_cross_kv,
                  static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
                                      config.n_text_state * config.n_text_state),
                  product);
     report.bytes(name + "token", dtype, token,
-                 token_bytes(model, 1, Keep::key_values, Device::cpu));
+                 token_bytes(model, 1, CrossKvMode::store, Device::cpu));
     report.bytes(name + "token in a batch of 8", dtype, tokens / kBatch,
-                 token_bytes(model, kBatch, Keep::key_values, Device::cpu) / kBatch);
+                 token_bytes(model, kBatch, CrossKvMode::store, Device::cpu) / kBatch);
     report.figure(name + "times of a window's words", dtype, words, kWordTokens / words * 1000,
                   "tokens/s");
     report.figure(name + "step of 5 beams", dtype, beam_step, beam_step / token, "tokens alone");

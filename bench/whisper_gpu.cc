@@ -27,11 +27,11 @@ class Windows {
         : ctx_(ctx),
           model_(model),
           count_(count),
-          caches_(model, count + 1, count, keep_of(count, 1), ctx.arena.source()),
+          caches_(model, count + 1, count, cross_kv_mode(count, 1), ctx.arena.source()),
           memory_(ctx.host_arena.source()),
           mel_(memory_.tensor(
               Dtype::f32, {std::min(count, kWindowsAtOnce), kWindowFrames, model.config.n_mels})),
-          step_(ctx, model, caches_, rules(model.config), count),
+          step_(ctx, model, caches_, constraints(model.config), count),
           tokens_(static_cast<size_t>(count)) {
         const std::vector<float> values = random_values(mel_.size(), 1);
         std::copy(values.begin(), values.end(), mel_.as<float>());
@@ -50,7 +50,7 @@ class Windows {
         const int32_t n_vocab = static_cast<int32_t>(model_.config.n_vocab);
         for (int64_t i = 0; i < count_; i += kAtOnce) {
             Pass pass;
-            std::vector<RowChoice> choices;
+            std::vector<SampleRequest> requests;
             for (int64_t slot = i; slot < std::min(i + kAtOnce, count_); ++slot) {
                 std::vector<int32_t>& tokens = tokens_[static_cast<size_t>(slot)];
                 tokens.clear();
@@ -58,11 +58,11 @@ class Windows {
                     tokens.push_back(static_cast<int32_t>(1000 + 17 * slot + t));
                 pass.add(tokens, 0, slot, slot, model_.config.n_audio_ctx);
                 pass.want(pass.rows() - kPrompt);
-                choices.push_back(RowChoice{.only = 3});  // of silence
+                requests.push_back(SampleRequest{.only = 3});  // of silence
                 pass.want(pass.rows() - 1);
-                choices.push_back(row_choice(rules(model_.config), {}, n_vocab));
+                requests.push_back(sample_request(constraints(model_.config), {}, n_vocab));
             }
-            const std::vector<Candidate> best = step_(pass, choices, 1);
+            const std::vector<Candidate> best = step_(pass, requests, 1);
             for (size_t k = 1; k < best.size(); k += 2)
                 tokens_[static_cast<size_t>(i) + k / 2].push_back(best[k].token);
         }
@@ -71,25 +71,25 @@ class Windows {
         const int32_t n_vocab = static_cast<int32_t>(model_.config.n_vocab);
         for (int64_t i = 0; i < steps; ++i) {
             Pass pass;
-            std::vector<RowChoice> choices;
+            std::vector<SampleRequest> requests;
             for (int64_t slot = 0; slot < count_; ++slot) {
                 const std::vector<int32_t>& tokens = tokens_[static_cast<size_t>(slot)];
                 pass.add(tokens, std::ssize(tokens) - 1, slot, slot, model_.config.n_audio_ctx);
                 pass.want(slot);
-                choices.push_back(row_choice(rules(model_.config), tokens, n_vocab));
+                requests.push_back(sample_request(constraints(model_.config), tokens, n_vocab));
             }
-            const std::vector<Candidate> best = step_(pass, choices, 1);
+            const std::vector<Candidate> best = step_(pass, requests, 1);
             for (size_t slot = 0; slot < best.size(); ++slot)
                 tokens_[slot].push_back(best[slot].token);
         }
     }
 
   private:
-    static Rules rules(const Config& config) {
-        Rules rules;
-        rules.timestamps = false;
-        rules.timestamp_begin = static_cast<int32_t>(config.n_vocab);
-        return rules;
+    static LogitConstraints constraints(const Config& config) {
+        LogitConstraints constraints;
+        constraints.timestamps = false;
+        constraints.timestamp_begin = static_cast<int32_t>(config.n_vocab);
+        return constraints;
     }
 
     Context& ctx_;
@@ -125,9 +125,10 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
     const double cache = static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
                                              config.n_text_state * config.n_text_state);
     for (const int64_t batch : batches) {
-        const Keep keep = Heard::kept(config, precision, keep_of(batch, 1), Device::cuda);
-        const bool folded = keep == Keep::encoded;
-        const double flops = encoder_flops(config) + (folded ? 0 : cache);
+        const CrossKvMode mode =
+            CrossKvCache::resolved_mode(config, precision, cross_kv_mode(batch, 1), Device::cuda);
+        const bool recomputes = mode == CrossKvMode::recompute;
+        const double flops = encoder_flops(config) + (recomputes ? 0 : cache);
         Windows windows(ctx, model, batch);
         const double n = static_cast<double>(batch);
         const double encoder = gpu_ms(ctx, 3, [&] { windows.encode(); });
@@ -139,10 +140,10 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
             windows.read_prompts();
             windows.decode(kTokens);
         });
-        row(folded ? "encoder, a window" : "encoder and cross-attention cache, a window", batch,
+        row(recomputes ? "encoder, a window" : "encoder and cross-attention cache, a window", batch,
             encoder / n, flops * n / encoder * 1e-6, "GFLOP/s", product);
         row("step of one token each", batch, step,
-            token_bytes(model, n, keep, Device::cuda) / step * 1e-6, "GB/s", copy);
+            token_bytes(model, n, mode, Device::cuda) / step * 1e-6, "GB/s", copy);
         row("window with 100 tokens", batch, whole / n, kWindowSeconds * 1000 * n / whole,
             "x real time", 0);
     }

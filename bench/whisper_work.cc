@@ -12,7 +12,7 @@ double matrix_bytes(const Matrix& w) {
 
 }  // namespace
 
-double token_bytes(const Model& model, double windows, Keep keep, Device device) {
+double token_bytes(const Model& model, double windows, CrossKvMode mode, Device device) {
     double bytes = matrix_bytes(model.decoder.token_embedding);
     for (const DecoderBlock& block : model.decoder.blocks)
         for (const Matrix* w :
@@ -20,8 +20,9 @@ double token_bytes(const Model& model, double windows, Keep keep, Device device)
               &block.cross_attn.out.weight, &block.mlp.fc1.weight, &block.mlp.fc2.weight})
             bytes += matrix_bytes(*w);
     const Config& c = model.config;
-    double window = static_cast<double>(Heard::window_bytes(c, model.precision, keep, device));
-    if (Heard::kept(c, model.precision, keep, device) == Keep::encoded) {
+    double window =
+        static_cast<double>(CrossKvCache::window_bytes(c, model.precision, mode, device));
+    if (CrossKvCache::resolved_mode(c, model.precision, mode, device) == CrossKvMode::recompute) {
         window *= static_cast<double>(c.n_text_layer);
         for (const DecoderBlock& block : model.decoder.blocks)
             bytes += matrix_bytes(block.cross_attn.kv.weight);

@@ -9,9 +9,10 @@
 
 namespace hark::bench {
 
-// What one token reads: the decoder's weights, and what is kept of `windows` windows: their keys
-// and values; or, folded, the encoder's output, once a layer.
-double token_bytes(const whisper::Model& model, double windows, whisper::Keep keep, Device device);
+// Bytes that one token reads: the decoder's weights and `windows` windows' cross-attention keys and
+// values, or with CrossKvMode::recompute the encoder's output once per layer.
+double token_bytes(const whisper::Model& model, double windows, whisper::CrossKvMode mode,
+                   Device device);
 
 // Floating-point operations of the encoder, for a window.
 double encoder_flops(const whisper::Config& config);

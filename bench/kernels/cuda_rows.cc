@@ -146,11 +146,11 @@ void time_choose(Context& ctx, int64_t n) {
     const Arena::Scope scope(ctx.arena);
     constexpr int32_t kVocabulary = 51866, kTimestamps = 50365;
     const std::vector<Tensor> logits = rotated(ctx, Dtype::f32, {n, kVocabulary});
-    whisper::Rules rules;
-    rules.timestamp_begin = kTimestamps;
-    const whisper::Chooser choose(ctx, rules, kVocabulary);
-    const std::vector<whisper::RowChoice> wanted(static_cast<size_t>(n),
-                                                 whisper::row_choice(rules, {}, kVocabulary));
+    whisper::LogitConstraints constraints;
+    constraints.timestamp_begin = kTimestamps;
+    const whisper::TokenSampler choose(ctx, constraints, kVocabulary);
+    const std::vector<whisper::SampleRequest> wanted(
+        static_cast<size_t>(n), whisper::sample_request(constraints, {}, kVocabulary));
     const auto bytes = static_cast<int64_t>(wanted.size() * sizeof wanted[0]);
     const Tensor rows = ctx.arena.tensor(Dtype::u8, {bytes});
     cuda_runtime().upload(ctx, rows.data, wanted.data(), rows.bytes());
@@ -159,7 +159,7 @@ void time_choose(Context& ctx, int64_t n) {
     const double us = microseconds(ctx, [&](int i) {
         choose(ctx, reinterpret_cast<whisper::Candidate*>(best.data), 1,
                logits[static_cast<size_t>(i) % logits.size()],
-               reinterpret_cast<const whisper::RowChoice*>(rows.data));
+               reinterpret_cast<const whisper::SampleRequest*>(rows.data));
     });
     print("choose", Dtype::f32, concat(n, "x", kVocabulary), us, 0, bytes_of({logits[0]}));
 }

@@ -43,7 +43,7 @@ void read_all(const std::string& kind, const uint8_t* data, size_t size) {
             if (chunk->start == 0) mel = {};
             mel.add(*chunk, 80);
             if (!chunk->last) continue;
-            mel.listening_window(0, window);
+            mel.detection_window(0, window);
             mel.window(0, std::min(mel.content_frames(), hark::whisper::kWindowFrames), window);
         }
     } catch (const hark::Error&) {

@@ -203,7 +203,7 @@ TEST(MelRecording, ChecksContentFramesAndMels) {
 TEST(MelRecording, NormalisesByTheWholeRecordingAndPadsWithZeros) {
     Chunk chunk = mel_chunk(12, "10");
     const Tensor mel = chunk.values();
-    mel.as<float>()[11] = 1.0f;   // mel 0, frame 11: behind the content, but heard
+    mel.as<float>()[11] = 1.0f;   // mel 0, frame 11: after the content, and in the maximum
     mel.as<float>()[12] = -9.0f;  // mel 1, frame 0: below the floor
     MelRecording recording;
     recording.add(chunk, 80);
@@ -212,7 +212,7 @@ TEST(MelRecording, NormalisesByTheWholeRecordingAndPadsWithZeros) {
     EXPECT_FLOAT_EQ(window[0], (-2.0f + 4) / 4);
     EXPECT_FLOAT_EQ(window[1], (1.0f - 8 + 4) / 4);
     EXPECT_FLOAT_EQ(window[10 * 80], 0);
-    recording.listening_window(0, window);
+    recording.detection_window(0, window);
     EXPECT_FLOAT_EQ(window[11 * 80], (1.0f + 4) / 4);
     EXPECT_FLOAT_EQ(window[12 * 80], (1.0f - 8 + 4) / 4);  // silence, not zero
 }

@@ -1,5 +1,5 @@
 // The demo model on a GPU: openai-whisper's transcripts in f32, the CPU's numbers in every dtype,
-// and rows that do not depend on their neighbours. Skipped where there is no GPU.
+// and rows that do not depend on their neighbours. Skipped without a GPU.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -20,18 +20,18 @@ const json& all() {
     return kGolden;
 }
 
-// Encoder output and the logits behind a short text, for the first window of a recording.
+// Encoder output and the logits after a short text, for the first window of a recording.
 struct Numbers {
-    std::vector<float> encoded, logits;
+    std::vector<float> encoder_out, logits;
 };
 
-Numbers numbers_of(const std::string& name, const MelRecording& mel, Keep keep) {
+Numbers numbers_of(const std::string& name, const MelRecording& mel, CrossKvMode mode) {
     Demo& d = demo(name);
     const Config& c = d.model.config;
     std::vector<float> frames(static_cast<size_t>(kWindowFrames * c.n_mels));
     mel.window(0, std::min(mel.content_frames(), kWindowFrames), frames);
     const Tensor window(frames.data(), Dtype::f32, {1, kWindowFrames, c.n_mels});
-    Caches caches(d.model, 1, 1, keep, d.ctx.arena.source());
+    Caches caches(d.model, 1, 1, mode, d.ctx.arena.source());
     Numbers numbers;
     const auto values = [](const Tensor& t) {
         return std::vector<float>(t.as<float>(), t.as<float>() + t.size());
@@ -41,7 +41,7 @@ Numbers numbers_of(const std::string& name, const MelRecording& mel, Keep keep) 
     std::vector<int32_t> tokens = d.tokenizer.sot_sequence("en", Task::transcribe);
     const std::vector<int32_t> text = d.tokenizer.encode(" He lived with his mother");
     tokens.insert(tokens.end(), text.begin(), text.end());
-    // In passes of few rows, which are folded where they can be, and so that logits add up.
+    // In passes of at most kFewQueries rows, so that CrossKvMode::recompute materializes no keys.
     const auto count = std::ssize(tokens);
     for (int64_t begin = 0, end = 0; begin < count; begin = end) {
         end = std::min(begin + kFewQueries, count);
@@ -51,14 +51,14 @@ Numbers numbers_of(const std::string& name, const MelRecording& mel, Keep keep) 
         const std::vector<float> logits = values(pass.logits(d.ctx, d.model, caches));
         numbers.logits.insert(numbers.logits.end(), logits.begin(), logits.end());
     }
-    Tensor encoded = to_host(d.ctx, d.model.encoder(d.ctx, to_device(d.ctx, window)));
-    for (int64_t i = 0; i < encoded.size(); ++i) {
-        if (encoded.dtype == Dtype::f16)
-            numbers.encoded.push_back(to_float(encoded.as<f16_t>()[i]));
-        else if (encoded.dtype == Dtype::bf16)
-            numbers.encoded.push_back(to_float(encoded.as<bf16_t>()[i]));
+    Tensor encoder_out = to_host(d.ctx, d.model.encoder(d.ctx, to_device(d.ctx, window)));
+    for (int64_t i = 0; i < encoder_out.size(); ++i) {
+        if (encoder_out.dtype == Dtype::f16)
+            numbers.encoder_out.push_back(to_float(encoder_out.as<f16_t>()[i]));
+        else if (encoder_out.dtype == Dtype::bf16)
+            numbers.encoder_out.push_back(to_float(encoder_out.as<bf16_t>()[i]));
         else
-            numbers.encoded.push_back(encoded.as<float>()[i]);
+            numbers.encoder_out.push_back(encoder_out.as<float>()[i]);
     }
     return numbers;
 }
@@ -75,20 +75,20 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 
 TEST_F(OnGpu, NumbersAreNearTheCpus) {
     const MelRecording mel = mel_of(samples_of(all()["recordings"][0]));
-    const Numbers cpu = numbers_of("f32", mel, Keep::key_values);
+    const Numbers cpu = numbers_of("f32", mel, CrossKvMode::store);
     const std::pair<const char*, double> cases[] = {
         {"cuda:f32", 1e-5}, {"cuda:f16", 5e-3}, {"cuda:bf16", 4e-2}, {"cuda:int8", 3e-2}};
     for (const auto& [name, tolerance] : cases)
-        for (const Keep keep : {Keep::key_values, Keep::encoded}) {
-            const Numbers gpu = numbers_of(name, mel, keep);
+        for (const CrossKvMode mode : {CrossKvMode::store, CrossKvMode::recompute}) {
+            const Numbers gpu = numbers_of(name, mel, mode);
             const std::string what =
-                concat(name, keep == Keep::encoded ? ", the encoder's output kept" : "");
-            ASSERT_EQ(cpu.encoded.size(), gpu.encoded.size());
+                concat(name, mode == CrossKvMode::recompute ? ", recompute" : "");
+            ASSERT_EQ(cpu.encoder_out.size(), gpu.encoder_out.size());
             ASSERT_EQ(cpu.logits.size(), gpu.logits.size());
-            const double encoded = distance(gpu.encoded, cpu.encoded);
+            const double encoder_out = distance(gpu.encoder_out, cpu.encoder_out);
             const double logits = distance(gpu.logits, cpu.logits);
-            std::printf("%s: encoder %.2e, logits %.2e\n", what.c_str(), encoded, logits);
-            EXPECT_LT(encoded, tolerance) << what;
+            std::printf("%s: encoder %.2e, logits %.2e\n", what.c_str(), encoder_out, logits);
+            EXPECT_LT(encoder_out, tolerance) << what;
             EXPECT_LT(logits, tolerance) << what;
         }
 }
@@ -133,7 +133,7 @@ TEST_F(OnGpu, QuantizedModelsTranscribeTheReferencesText) {
             read_model(*file, precision_of("auto", Device::cuda), ctx.arena.source());
         EXPECT_EQ(model.decoder.token_embedding.values.dtype, dtype);
         const Tokenizer tokenizer = file->tokenizer();
-        for (const int64_t batch : {1, 40})  // keys and values kept, and the encoder's output
+        for (const int64_t batch : {1, 40})  // CrossKvMode::store, and ::recompute
             for (const int64_t beams : {1, 3}) {
                 TranscribeOptions options;
                 options.fallback_temperatures = {};
@@ -150,7 +150,7 @@ TEST_F(OnGpu, QuantizedModelsTranscribeTheReferencesText) {
 }
 
 // The same bits alone and in batches, whatever the neighbours: short recordings, whose prompts are
-// short, beside longer ones, whose later windows have the text before as their prompt.
+// short, next to longer ones, whose later windows have the previous text as their prompt.
 TEST_F(OnGpu, RowsDoNotDependOnTheirNeighbours) {
     std::vector<MelRecording> mels;
     for (size_t i = 0; i < 24; i += i < 8 ? 1 : 4)
@@ -176,12 +176,12 @@ TEST_F(OnGpu, RowsDoNotDependOnTheirNeighbours) {
     }
 }
 
-// What a GPU's memory held before, here values that are no numbers in any dtype, is never computed
-// with: scratch is taken from the arena without being cleared, caches from the GPU.
+// Old contents of GPU memory, here NaN in every dtype, are never used: neither the arena's scratch
+// nor the caches are cleared.
 TEST_F(OnGpu, WhatMemoryHeldBeforeDoesNotMatter) {
     std::vector<MelRecording> mels;
     for (size_t i = 0; i < 8; ++i) mels.push_back(mel_of(samples_of(all()["recordings"][i])));
-    for (const int64_t batch : {4, 40}) {  // keys and values kept, and the encoder's output
+    for (const int64_t batch : {4, 40}) {  // CrossKvMode::store, and ::recompute
         TranscribeOptions options;
         options.batch_size = batch;
         const std::vector<Outcome> before = run_all(mels, options, "cuda:f16");
@@ -224,43 +224,44 @@ TEST_F(OnGpu, ADraftModelChangesNothing) {
     }
 }
 
-// What the kernel chooses for each row of logits (n, n_vocab).
-std::vector<Candidate> chosen_on_gpu(const Rules& rules, std::vector<float>& logits,
-                                     std::vector<RowChoice>& rows, int64_t k) {
+// The tokens that the kernel samples from each row of logits (n, n_vocab).
+std::vector<Candidate> chosen_on_gpu(const LogitConstraints& constraints,
+                                     std::vector<float>& logits, std::vector<SampleRequest>& rows,
+                                     int64_t k) {
     Context ctx = make_cuda_context(0);
     const int64_t n = std::ssize(rows), n_vocab = std::ssize(logits) / n;
-    const Chooser chooser(ctx, rules, n_vocab);
+    const TokenSampler sampler(ctx, constraints, n_vocab);
     const auto bytes = [&](void* data, size_t size) {
         return to_device(ctx, Tensor(data, Dtype::u8, {static_cast<int64_t>(size)}));
     };
     const Tensor best = ctx.arena.tensor(Dtype::u8, {n * k * int64_t{sizeof(Candidate)}});
-    const Tensor given = bytes(rows.data(), rows.size() * sizeof(RowChoice));
-    chooser(ctx, reinterpret_cast<Candidate*>(best.as<uint8_t>()), k,
+    const Tensor given = bytes(rows.data(), rows.size() * sizeof(SampleRequest));
+    sampler(ctx, reinterpret_cast<Candidate*>(best.as<uint8_t>()), k,
             to_device(ctx, Tensor(logits.data(), Dtype::f32, {n, n_vocab})),
-            reinterpret_cast<const RowChoice*>(given.as<uint8_t>()));
+            reinterpret_cast<const SampleRequest*>(given.as<uint8_t>()));
     const Tensor host = to_host(ctx, best);
     const auto* first = reinterpret_cast<const Candidate*>(host.as<uint8_t>());
     return {first, first + n * k};
 }
 
-// Rows in all states of the rules, with as many tokens left as there are, few, one or none.
+// Rows in all states of the constraints, with all tokens allowed, few, one or none.
 TEST_F(OnGpu, ChoicesAreThoseOfTheHost) {
     constexpr int32_t kVocab = 3001, kText = 1500;
     constexpr int64_t kBest = 6;
-    Rules rules;
-    rules.eot = 1490;
-    rules.no_timestamps = 1499;
-    rules.timestamp_begin = kText;
-    rules.blank = {7, rules.eot};
-    for (int32_t id = 0; id < 1400; id += 3) rules.suppressed.push_back(id);
+    LogitConstraints constraints;
+    constraints.eot = 1490;
+    constraints.no_timestamps = 1499;
+    constraints.timestamp_begin = kText;
+    constraints.blank = {7, constraints.eot};
+    for (int32_t id = 0; id < 1400; id += 3) constraints.suppressed.push_back(id);
     const std::vector<std::vector<int32_t>> sampled = {
         {}, {1600}, {1600, 5}, {1600, 5, 1700}, {1600, 5, 1700, 1700}, {1600, 5, 3000}, {5, 8}};
     for (const bool timestamps : {true, false})
         for (const double lift : {0.0, 6.0})        // of the timestamps
             for (const int left : {-1, 3, 1, 0}) {  // tokens that are not ruled out beforehand
-                rules.timestamps = timestamps;
+                constraints.timestamps = timestamps;
                 std::vector<float> logits = random_values(kVocab * std::ssize(sampled), 5, 3);
-                std::vector<RowChoice> rows;
+                std::vector<SampleRequest> rows;
                 std::vector<std::vector<float>> filtered;
                 for (size_t i = 0; i < sampled.size(); ++i) {
                     float* row = logits.data() + i * kVocab;
@@ -269,11 +270,11 @@ TEST_F(OnGpu, ChoicesAreThoseOfTheHost) {
                         if (id != 1000 && (left < 2 || (id != 1001 && id != 2990)))
                             row[id] = -std::numeric_limits<float>::infinity();
                     if (left == 0) row[1000] = -std::numeric_limits<float>::infinity();
-                    rows.push_back(row_choice(rules, sampled[i], kVocab));
+                    rows.push_back(sample_request(constraints, sampled[i], kVocab));
                     filtered.emplace_back(row, row + kVocab);
-                    apply_rules(rules, sampled[i], filtered.back());
+                    apply_constraints(constraints, sampled[i], filtered.back());
                 }
-                const std::vector<Candidate> best = chosen_on_gpu(rules, logits, rows, kBest);
+                const std::vector<Candidate> best = chosen_on_gpu(constraints, logits, rows, kBest);
                 for (size_t i = 0; i < rows.size(); ++i) {
                     SCOPED_TRACE(concat(timestamps, " ", lift, " ", left, " row ", i));
                     const std::vector<Candidate> wanted = best_candidates(filtered[i], kBest);
@@ -291,17 +292,17 @@ TEST_F(OnGpu, ChoicesAreThoseOfTheHost) {
 TEST_F(OnGpu, DrawsFollowTheDistribution) {
     constexpr int32_t kVocab = 40;
     constexpr int kDraws = 4000;
-    Rules rules;
-    rules.timestamps = false;
-    rules.timestamp_begin = kVocab;
-    rules.suppressed = {3, 4};
+    LogitConstraints constraints;
+    constraints.timestamps = false;
+    constraints.timestamp_begin = kVocab;
+    constraints.suppressed = {3, 4};
     const std::vector<float> one = random_values(kVocab, 9);
     std::vector<float> logits;
-    std::vector<RowChoice> rows;
+    std::vector<SampleRequest> rows;
     Random random(1);
     for (int i = 0; i < kDraws; ++i) {
         logits.insert(logits.end(), one.begin(), one.end());
-        rows.push_back(row_choice(rules, std::vector<int32_t>{1}, kVocab));
+        rows.push_back(sample_request(constraints, std::vector<int32_t>{1}, kVocab));
         rows.back().temperature = 0.5;
         rows.back().u = random.uniform();
     }
@@ -309,7 +310,7 @@ TEST_F(OnGpu, DrawsFollowTheDistribution) {
     for (int32_t id = 0; id < kVocab; ++id)
         weights.push_back(id == 3 || id == 4 ? 0 : std::exp(one[static_cast<size_t>(id)] / 0.5));
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-    for (const Candidate& drawn : chosen_on_gpu(rules, logits, rows, 1)) {
+    for (const Candidate& drawn : chosen_on_gpu(constraints, logits, rows, 1)) {
         ASSERT_GE(drawn.token, 0);
         count[static_cast<size_t>(drawn.token)] += 1;
     }

@@ -1,5 +1,5 @@
-// A random large-v3 on a GPU: what a row comes to does not depend on how many others are decoded
-// beside it, nor on which. Skipped where there is no GPU.
+// A random large-v3 on a GPU: a row's result does not depend on the number of other rows in the
+// batch, nor on which they are. Skipped without a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,12 +19,12 @@ using namespace hark::whisper;
 constexpr int64_t kWindows = 64, kSteps = 157;  // 10,048 tokens
 constexpr int64_t kWindowsAtOnce = 16;
 
-Rules rules_of(const Config& config) {
-    Rules rules;
-    rules.eot = static_cast<int32_t>(config.n_vocab) - 1;
-    rules.timestamps = false;
-    rules.timestamp_begin = static_cast<int32_t>(config.n_vocab);
-    return rules;
+LogitConstraints constraints_of(const Config& config) {
+    LogitConstraints constraints;
+    constraints.eot = static_cast<int32_t>(config.n_vocab) - 1;
+    constraints.timestamps = false;
+    constraints.timestamp_begin = static_cast<int32_t>(config.n_vocab);
+    return constraints;
 }
 
 // The tokens and their log probabilities, by window; an array of bits of each.
@@ -46,14 +46,14 @@ void encode(Context& ctx, const Model& model, Caches& caches, std::span<const in
     }
 }
 
-// Decodes these windows side by side, each from a prompt of 4 tokens of its own.
-void decode(Context& ctx, const Model& model, Keep keep, std::span<const int64_t> windows,
+// Decodes these windows at once, each from its own prompt of 4 tokens.
+void decode(Context& ctx, const Model& model, CrossKvMode mode, std::span<const int64_t> windows,
             Decoded& decoded) {
     const int64_t n = std::ssize(windows);
-    const Rules rules = rules_of(model.config);
+    const LogitConstraints constraints = constraints_of(model.config);
     const int32_t n_vocab = static_cast<int32_t>(model.config.n_vocab);
-    Caches caches(model, n + 1, n, keep, ctx.arena.source());
-    GpuStep step(ctx, model, caches, rules, n);
+    Caches caches(model, n + 1, n, mode, ctx.arena.source());
+    GpuStep step(ctx, model, caches, constraints, n);
     encode(ctx, model, caches, windows);
     std::vector<std::vector<int32_t>> tokens;
     for (const int64_t window : windows) {
@@ -63,14 +63,14 @@ void decode(Context& ctx, const Model& model, Keep keep, std::span<const int64_t
     }
     for (int64_t i = 0; i < kSteps; ++i) {
         Pass pass;
-        std::vector<RowChoice> choices;
+        std::vector<SampleRequest> requests;
         for (int64_t k = 0; k < n; ++k) {
             const std::vector<int32_t>& own = tokens[static_cast<size_t>(k)];
             pass.add(own, i == 0 ? 0 : std::ssize(own) - 1, k, k, model.config.n_audio_ctx);
             pass.want(pass.rows() - 1);
-            choices.push_back(row_choice(rules, std::span(own).subspan(4), n_vocab));
+            requests.push_back(sample_request(constraints, std::span(own).subspan(4), n_vocab));
         }
-        const std::vector<Candidate> best = step(pass, choices, 1);
+        const std::vector<Candidate> best = step(pass, requests, 1);
         for (size_t k = 0; k < best.size(); ++k) {
             tokens[k].push_back(best[k].token);
             decoded[static_cast<size_t>(windows[k])].push_back(
@@ -79,8 +79,8 @@ void decode(Context& ctx, const Model& model, Keep keep, std::span<const int64_t
     }
 }
 
-// All windows, so many at a time, in an order of the batch's own.
-Decoded decoded_in_batches(Context& ctx, const Model& model, Keep keep, int64_t batch) {
+// All windows in batches of `batch`, in an order that depends on it.
+Decoded decoded_in_batches(Context& ctx, const Model& model, CrossKvMode mode, int64_t batch) {
     std::vector<int64_t> order(kWindows);
     std::iota(order.begin(), order.end(), 0);
     Random random(static_cast<uint64_t>(batch));
@@ -88,7 +88,7 @@ Decoded decoded_in_batches(Context& ctx, const Model& model, Keep keep, int64_t 
         std::swap(order[i], order[random.next() % (i + 1)]);
     Decoded decoded(kWindows);
     for (int64_t i = 0; i < kWindows; i += batch)
-        decode(ctx, model, keep,
+        decode(ctx, model, mode,
                std::span(order).subspan(static_cast<size_t>(i),
                                         static_cast<size_t>(std::min(batch, kWindows - i))),
                decoded);
@@ -101,11 +101,11 @@ TEST(LargeOnGpu, TenThousandTokensHaveTheSameBitsInEveryBatch) {
     Context ctx = make_cuda_context(0);
     const Model model = random_model(official_config("large-v3"), precision_of("f16", Device::cuda),
                                      1, ctx.arena.source());
-    for (const Keep keep : {Keep::encoded, Keep::key_values}) {
-        SCOPED_TRACE(keep == Keep::encoded ? "folded" : "keys and values kept");
-        const Decoded alone = decoded_in_batches(ctx, model, keep, 1);
+    for (const CrossKvMode mode : {CrossKvMode::recompute, CrossKvMode::store}) {
+        SCOPED_TRACE(mode == CrossKvMode::recompute ? "recompute" : "store");
+        const Decoded alone = decoded_in_batches(ctx, model, mode, 1);
         for (const int64_t batch : {7, 64}) {
-            const Decoded decoded = decoded_in_batches(ctx, model, keep, batch);
+            const Decoded decoded = decoded_in_batches(ctx, model, mode, batch);
             size_t different = 0;
             for (size_t window = 0; window < decoded.size(); ++window) {
                 ASSERT_EQ(decoded[window].size(), static_cast<size_t>(kSteps));

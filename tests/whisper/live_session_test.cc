@@ -17,7 +17,7 @@ std::vector<float> clip(const std::string& name) {
     return as_float(read_plain_wav(samples_dir() / name));
 }
 
-// The clips, each with so many seconds of silence behind it.
+// The clips, each followed by `silence` seconds of silence.
 std::vector<float> clips(const std::vector<std::string>& names, double silence) {
     std::vector<float> all;
     for (const std::string& name : names) {
@@ -28,7 +28,7 @@ std::vector<float> clips(const std::vector<std::string>& names, double silence) 
     return all;
 }
 
-// A recording's mel in chunks of so many frames.
+// A recording's mel in chunks of `frames` frames.
 std::vector<Chunk> chunks_of(const std::vector<float>& samples, int64_t frames) {
     const Chunk whole = mel_chunk(samples, kMels);
     const Tensor mel = whole.values();
@@ -53,11 +53,11 @@ std::vector<Chunk> chunks_of(const std::vector<float>& samples, int64_t frames) 
     return chunks;
 }
 
-struct Heard {
+struct LiveResult {
     std::string text;  // of the finals, a line each
     std::vector<LiveSegment> finals;
     std::vector<LivePartial> partials;
-    std::vector<double> late;  // seconds of sound that had come behind each final's end
+    std::vector<double> late;  // seconds of sound after each final's end when it came
     std::vector<std::string> ended;
     std::string language;
 };
@@ -67,24 +67,24 @@ class LiveSessionTest : public testing::Test {
     LiveSession session(const TranscribeOptions& options = {}) {
         return LiveSession(ctx_, model(), tokenizer(), options,
                            {[this](const RecordingInfo&, const LivePartial& partial) {
-                                heard_.partials.push_back(partial);
+                                result_.partials.push_back(partial);
                             },
                             [this](const RecordingInfo& info, const LiveSegment& segment) {
-                                heard_.text += segment.text + "\n";
-                                heard_.finals.push_back(segment);
-                                heard_.late.push_back(came_ - segment.end);
-                                heard_.language = info.language;
+                                result_.text += segment.text + "\n";
+                                result_.finals.push_back(segment);
+                                result_.late.push_back(came_ - segment.end);
+                                result_.language = info.language;
                             },
                             [this](const RecordingInfo&, const std::string& error) {
-                                heard_.ended.push_back(error);
+                                result_.ended.push_back(error);
                             }});
     }
-    // Hears the sound as a machine does that is never behind.
+    // Transcribes each chunk at once, as a fast machine does.
     void feed(LiveSession& session, const std::vector<Chunk>& chunks) {
         for (const Chunk& chunk : chunks) {
             came_ = static_cast<double>(chunk.start + chunk.length()) / 100;
             session.add(chunk);
-            session.hear();
+            session.update();
             session.confirm();
         }
     }
@@ -99,7 +99,7 @@ class LiveSessionTest : public testing::Test {
     }
 
     Context ctx_{1};
-    Heard heard_;
+    LiveResult result_;
     double came_ = 0;
 };
 
@@ -110,17 +110,17 @@ const char* kText =
     " Turn off the lights in the kitchen.\n"
     " Where did you leave the key to the door?\n";
 
-// A sentence that ends just behind a chunk's end waits for the next, and 0.3 s of quiet; the model
-// is sure of these, whatever follows them.
+// A sentence that ends just after a chunk's end waits for the next one, and for 0.3 s of quiet. The
+// model's text of these clips does not depend on the sound after them.
 TEST_F(LiveSessionTest, SentencesAreFinalBeforeTwoSecondsMoreHaveCome) {
     LiveSession live = session();
     feed(live, chunks_of(clips(kClips, 1), 100));
-    EXPECT_EQ(heard_.text, kText);
-    EXPECT_EQ(heard_.language, "en");
-    EXPECT_EQ(heard_.ended, std::vector<std::string>{""});
-    for (size_t i = 0; i < heard_.late.size(); ++i)
-        EXPECT_LT(heard_.late[i], 1.7) << heard_.finals[i].text;
-    EXPECT_GT(heard_.partials.size(), heard_.finals.size());
+    EXPECT_EQ(result_.text, kText);
+    EXPECT_EQ(result_.language, "en");
+    EXPECT_EQ(result_.ended, std::vector<std::string>{""});
+    for (size_t i = 0; i < result_.late.size(); ++i)
+        EXPECT_LT(result_.late[i], 1.7) << result_.finals[i].text;
+    EXPECT_GT(result_.partials.size(), result_.finals.size());
 }
 
 TEST_F(LiveSessionTest, OneChunkOfAllIsHeardToo) {
@@ -129,7 +129,7 @@ TEST_F(LiveSessionTest, OneChunkOfAllIsHeardToo) {
         clips({"hat.wav", "key.wav", "lights.wav", "train.wav", "answer.wav", "harbour.wav"}, 2.5);
     ASSERT_GT(sound.size(), 30u * 16000);  // more than a window
     feed(live, chunks_of(sound, 1 << 20));
-    EXPECT_EQ(heard_.text,
+    EXPECT_EQ(result_.text,
               " He took off his hat and sat down by the fire.\n"
               " Where did you leave the key to the door?\n"
               " Turn off the lights in the kitchen.\n"
@@ -145,13 +145,13 @@ TEST_F(LiveSessionTest, WhatHasComeIsFinalWhereItIsFinished) {
     ASSERT_FALSE(chunks[0].last);
     live.add(chunks[0]);
     live.finish();
-    EXPECT_EQ(heard_.text, " He took off his hat and sat down by the fire.\n");
-    EXPECT_EQ(heard_.ended.size(), 1u);
-    // Then another may begin.
+    EXPECT_EQ(result_.text, " He took off his hat and sat down by the fire.\n");
+    EXPECT_EQ(result_.ended.size(), 1u);
+    // Then another recording may begin.
     live.add(chunks_of(clip("key.wav"), 1 << 20)[0]);
-    live.hear();
-    EXPECT_EQ(heard_.ended.size(), 2u);
-    EXPECT_EQ(heard_.finals.back().text, " Where did you leave the key to the door?");
+    live.update();
+    EXPECT_EQ(result_.ended.size(), 2u);
+    EXPECT_EQ(result_.finals.back().text, " Where did you leave the key to the door?");
 }
 
 TEST_F(LiveSessionTest, TakesOneRecordingAfterAnotherWithoutRegions) {

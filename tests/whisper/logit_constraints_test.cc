@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "whisper/output/strings.h"
-#include "whisper/transcribe/rules.h"
+#include "whisper/transcribe/logit_constraints.h"
 #include "whisper/transcribe/search.h"
 #include "whisper/transcribe/window_loop.h"
 
@@ -16,23 +16,24 @@ namespace {
 // A vocabulary of 10 words, eot 10, two specials, <|notimestamps|> 12, timestamps 13 to 22.
 constexpr int32_t kEot = 10, kNoTimestamps = 12, kBegin = 13, kVocab = 23;
 
-Rules small_rules() {
-    Rules rules;
-    rules.eot = kEot;
-    rules.no_timestamps = kNoTimestamps;
-    rules.timestamp_begin = kBegin;
-    rules.max_initial_timestamp = 4;
-    rules.blank = {2, kEot};
-    rules.suppressed = {3, 11};
-    return rules;
+LogitConstraints small_rules() {
+    LogitConstraints constraints;
+    constraints.eot = kEot;
+    constraints.no_timestamps = kNoTimestamps;
+    constraints.timestamp_begin = kBegin;
+    constraints.max_initial_timestamp = 4;
+    constraints.blank = {2, kEot};
+    constraints.suppressed = {3, 11};
+    return constraints;
 }
 
 // What may follow `sampled` where all logits are equal but those of word 0 and eot, likelier than
 // all timestamps together.
-std::vector<int32_t> allowed(const Rules& rules, const std::vector<int32_t>& sampled) {
+std::vector<int32_t> allowed(const LogitConstraints& constraints,
+                             const std::vector<int32_t>& sampled) {
     std::vector<float> logits(kVocab, 0.0f);
     logits[0] = logits[kEot] = 5;
-    apply_rules(rules, sampled, logits);
+    apply_constraints(constraints, sampled, logits);
     std::vector<int32_t> ids;
     for (int32_t id = 0; id < kVocab; ++id)
         if (std::isfinite(logits[static_cast<size_t>(id)])) ids.push_back(id);
@@ -41,49 +42,49 @@ std::vector<int32_t> allowed(const Rules& rules, const std::vector<int32_t>& sam
 
 using Ids = std::vector<int32_t>;
 
-TEST(Rules, TheFirstTokenIsAnEarlyTimestamp) {
+TEST(LogitConstraints, TheFirstTokenIsAnEarlyTimestamp) {
     EXPECT_EQ(allowed(small_rules(), {}), (Ids{13, 14, 15, 16, 17}));
 }
 
-TEST(Rules, NoLimitOnTheFirstTimestampWhereNoneIsSet) {
-    Rules rules = small_rules();
-    rules.max_initial_timestamp = -1;
-    EXPECT_EQ(allowed(rules, {}), (Ids{13, 14, 15, 16, 17, 18, 19, 20, 21, 22}));
+TEST(LogitConstraints, NoLimitOnTheFirstTimestampWhereNoneIsSet) {
+    LogitConstraints constraints = small_rules();
+    constraints.max_initial_timestamp = -1;
+    EXPECT_EQ(allowed(constraints, {}), (Ids{13, 14, 15, 16, 17, 18, 19, 20, 21, 22}));
 }
 
-TEST(Rules, TextFollowsTheFirstTimestamp) {
+TEST(LogitConstraints, TextFollowsTheFirstTimestamp) {
     EXPECT_EQ(allowed(small_rules(), {14}), (Ids{0, 1, 2, 4, 5, 6, 7, 8, 9, 10}));
 }
 
-TEST(Rules, TimestampsBehindTextMustExceedTheNewest) {
+TEST(LogitConstraints, TimestampsBehindTextMustExceedTheNewest) {
     EXPECT_EQ(allowed(small_rules(), {14, 5}),
               (Ids{0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 18, 19, 20, 21, 22}));
 }
 
-TEST(Rules, ASegmentsEndIsFollowedByItsTwinALaterOneOrTheEnd) {
+TEST(LogitConstraints, ASegmentsEndIsFollowedByItsTwinALaterOneOrTheEnd) {
     // Text is forbidden; the timestamp may repeat.
     EXPECT_EQ(allowed(small_rules(), {14, 5, 17}), (Ids{10, 17, 18, 19, 20, 21, 22}));
 }
 
-TEST(Rules, TextFollowsAPair) {
+TEST(LogitConstraints, TextFollowsAPair) {
     EXPECT_EQ(allowed(small_rules(), {14, 5, 17, 17}), (Ids{0, 1, 2, 4, 5, 6, 7, 8, 9, 10}));
 }
 
-TEST(Rules, LikelyTimestampsTogetherForbidText) {
+TEST(LogitConstraints, LikelyTimestampsTogetherForbidText) {
     std::vector<float> logits(kVocab, 0.0f);
     logits[0] = 1;  // likelier than any timestamp, less likely than the eight that are allowed
-    apply_rules(small_rules(), Ids{14, 5}, logits);
+    apply_constraints(small_rules(), Ids{14, 5}, logits);
     EXPECT_FALSE(std::isfinite(logits[0]));
     EXPECT_FALSE(std::isfinite(logits[kEot]));
     EXPECT_TRUE(std::isfinite(logits[15]));
 }
 
-TEST(Rules, WithoutTimestampsOnlyBlankAndSuppressed) {
-    Rules rules = small_rules();
-    rules.timestamps = false;
-    const Ids first = allowed(rules, {});
+TEST(LogitConstraints, WithoutTimestampsOnlyBlankAndSuppressed) {
+    LogitConstraints constraints = small_rules();
+    constraints.timestamps = false;
+    const Ids first = allowed(constraints, {});
     EXPECT_EQ(first.size(), kVocab - 4u);  // 2, 3, 10, 11
-    EXPECT_EQ(allowed(rules, {5}).size(), kVocab - 2u);
+    EXPECT_EQ(allowed(constraints, {5}).size(), kVocab - 2u);
 }
 
 TEST(Search, GreedyTakesTheFirstOfEquals) {
@@ -92,8 +93,8 @@ TEST(Search, GreedyTakesTheFirstOfEquals) {
 }
 
 TEST(Search, SamplingFollowsTheDistributionAndNeverTakesTheForbidden) {
-    constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-    const std::vector<float> logits = {kForbidden, std::log(1.0f), std::log(3.0f), kForbidden};
+    constexpr float kMasked = -std::numeric_limits<float>::infinity();
+    const std::vector<float> logits = {kMasked, std::log(1.0f), std::log(3.0f), kMasked};
     Random random(7);
     int count[4] = {};
     for (int i = 0; i < 20000; ++i) ++count[choose_token(logits, 1.0, random)];

@@ -19,8 +19,8 @@ using namespace hark::whisper;
 using nlohmann::json;
 
 struct Outputs {
-    std::vector<float> encoded;  // (1500, C)
-    std::vector<float> logits;   // (tokens, n_vocab)
+    std::vector<float> encoder_out;  // (1500, C)
+    std::vector<float> logits;       // (tokens, n_vocab)
 };
 
 Outputs run(const Model& model, const MelRecording& mel, std::vector<int32_t> tokens) {
@@ -29,34 +29,34 @@ Outputs run(const Model& model, const MelRecording& mel, std::vector<int32_t> to
     Tensor window = ctx.arena.tensor(Dtype::f32, {1, kWindowFrames, c.n_mels});
     mel.window(0, std::min(mel.content_frames(), kWindowFrames),
                {window.as<float>(), static_cast<size_t>(window.size())});
-    const Tensor encoded = model.encoder(ctx, window);
+    const Tensor encoder_out = model.encoder(ctx, window);
     const int64_t n = static_cast<int64_t>(tokens.size());
-    Caches caches(model, 1, 1, Keep::key_values, cpu_memory());
-    model.decoder.remember(ctx, encoded, caches.heard, std::vector<int64_t>{0});
+    Caches caches(model, 1, 1, CrossKvMode::store, cpu_memory());
+    model.decoder.cache_cross_kv(ctx, encoder_out, caches.cross, std::vector<int64_t>{0});
     std::vector<int32_t> index(tokens.size());
     for (size_t i = 0; i < index.size(); ++i) index[i] = static_cast<int32_t>(i);
-    HostRagged rows, listens;
-    rows.add(0, n, n);
-    listens.add(0, n, c.n_audio_ctx);
+    HostRagged self, cross;
+    self.add(0, n, n);
+    cross.add(0, n, c.n_audio_ctx);
     const Tensor all(index.data(), Dtype::i32, {n});
     const Tensor logits =
-        model.decoder(ctx, Tensor(tokens.data(), Dtype::i32, {n}), all, rows.view(),
-                      {caches.heard, listens.view(), {}, {}}, all, caches.self);
-    return {{encoded.as<float>(), encoded.as<float>() + encoded.size()},
+        model.decoder(ctx, Tensor(tokens.data(), Dtype::i32, {n}), all, self.view(),
+                      {caches.cross, cross.view(), {}, {}}, all, caches.self);
+    return {{encoder_out.as<float>(), encoder_out.as<float>() + encoder_out.size()},
             {logits.as<float>(), logits.as<float>() + logits.size()}};
 }
 
 // Relative to the encoder output's own spread.
-void expect_encoded(const json& golden, const std::vector<float>& encoded, int64_t channels,
-                    double tolerance) {
+void expect_encoder_out(const json& golden, const std::vector<float>& encoder_out, int64_t channels,
+                        double tolerance) {
     double norm = 0;
-    for (float x : encoded) norm += static_cast<double>(x) * x;
+    for (float x : encoder_out) norm += static_cast<double>(x) * x;
     norm = std::sqrt(norm);
     EXPECT_NEAR(norm, golden["norm"].get<double>(), tolerance * norm);
-    const double spread = norm / std::sqrt(static_cast<double>(encoded.size()));
+    const double spread = norm / std::sqrt(static_cast<double>(encoder_out.size()));
     for (const json& at : golden["positions"])
         EXPECT_NEAR(
-            encoded[at[0].get<size_t>() * static_cast<size_t>(channels) + at[1].get<size_t>()],
+            encoder_out[at[0].get<size_t>() * static_cast<size_t>(channels) + at[1].get<size_t>()],
             at[2].get<double>(), tolerance * spread);
 }
 
@@ -79,7 +79,7 @@ TEST(Numbers, DemoModelEqualsReference) {
         for (const json& entry : all["recordings"]) {
             const Outputs out = run(model, mel_of(samples_of(entry)),
                                     entry["decoder"]["tokens"].get<std::vector<int32_t>>());
-            expect_encoded(entry["encoder"], out.encoded, model.config.n_audio_state, 1e-3);
+            expect_encoder_out(entry["encoder"], out.encoder_out, model.config.n_audio_state, 1e-3);
             expect_logits(entry["decoder"]["positions"], entry["decoder"]["listed"], out.logits,
                           static_cast<size_t>(model.config.n_vocab), 1e-3);
         }
@@ -95,7 +95,7 @@ TEST(Numbers, LanguageProbabilitiesEqualReference) {
     for (const json& entry : all["recordings"]) {
         Tensor window = ctx.arena.tensor(Dtype::f32, {1, kWindowFrames, 80});
         mel_of(samples_of(entry))
-            .listening_window(0, {window.as<float>(), static_cast<size_t>(window.size())});
+            .detection_window(0, {window.as<float>(), static_cast<size_t>(window.size())});
         decoder.encode(std::vector<int64_t>{0}, window);
         const auto ours = decoder.language_probabilities(0);
         for (const auto& [code, probability] : entry["languages"].items())
@@ -166,7 +166,7 @@ TEST_P(OfficialShape, FirstWindowEqualsReference) {
     const Model model = load_model(directory.path(), precision_of("auto"));
     const Outputs out = run(model, mel_of(samples_of(all["recording"]), shape["n_mels"]),
                             shape["tokens"].get<std::vector<int32_t>>());
-    expect_encoded(shape["encoder"], out.encoded, model.config.n_audio_state, 1e-3);
+    expect_encoder_out(shape["encoder"], out.encoder_out, model.config.n_audio_state, 1e-3);
     expect_logits(shape["positions"], shape["listed"], out.logits,
                   static_cast<size_t>(model.config.n_vocab), 1e-3);
 }

@@ -98,9 +98,9 @@ TEST(Output, ASecondRecordingOfSubtitlesOnStdoutIsAnError) {
     }
 }
 
-// What check() says of the options after settle(), or "".
+// The error of check() after resolve_formats(), or "".
 std::string complaint(OutputOptions options, bool words) {
-    options.settle("text");
+    options.resolve_formats("text");
     try {
         options.check(words);
     } catch (const UsageError& error) {
@@ -124,7 +124,7 @@ TEST(Output, ChecksItsFormats) {
     EXPECT_EQ(complaint({{"srt", "srt"}}, false), "");
     EXPECT_EQ(complaint({{"srt", "vtt"}, "d"}, false), "");
     OutputOptions all{{"srt", "all"}, "d"};
-    all.settle("text");
+    all.resolve_formats("text");
     EXPECT_EQ(all.formats, transcript_formats());
 }
 

@@ -13,8 +13,8 @@
 namespace hark::test {
 namespace {
 
-using whisper::Arrived;
-using whisper::RecordingFeed;
+using whisper::ReceivedRecording;
+using whisper::RecordingQueue;
 
 // A mel stream that is written while it is read.
 class MelPipe {
@@ -49,49 +49,49 @@ class MelPipe {
     int end_ = -1, fd_ = -1;
 };
 
-TEST(RecordingFeed, GivesRecordingsAsTheyEndAndIsOverBehindTheLast) {
+TEST(RecordingQueue, GivesRecordingsAsTheyEndAndIsOverBehindTheLast) {
     MelPipe pipe;
-    RecordingFeed feed(pipe.end(), "stdin", 80, 4);
-    EXPECT_FALSE(feed.next(false).has_value());
-    EXPECT_FALSE(feed.over());
+    RecordingQueue queue(pipe.end(), "stdin", 80, 4);
+    EXPECT_FALSE(queue.next(false).has_value());
+    EXPECT_FALSE(queue.over());
     pipe.recording("a");
-    const std::optional<Arrived> first = feed.next(true);  // with nothing behind it
+    const std::optional<ReceivedRecording> first = queue.next(true);  // without another after it
     ASSERT_TRUE(first.has_value());
     EXPECT_EQ(first->source, "a");
     EXPECT_EQ(first->mel.content_frames(), 10);
     pipe.recording("b");
     pipe.close();
-    const std::optional<Arrived> second = feed.next(true);
+    const std::optional<ReceivedRecording> second = queue.next(true);
     ASSERT_TRUE(second.has_value());
     EXPECT_EQ(second->source, "b");
-    EXPECT_FALSE(feed.next(true).has_value());
-    EXPECT_TRUE(feed.over());
-    feed.check();
+    EXPECT_FALSE(queue.next(true).has_value());
+    EXPECT_TRUE(queue.over());
+    queue.check();
 }
 
-TEST(RecordingFeed, WhatCameBeforeABreakIsGivenFirst) {
+TEST(RecordingQueue, WhatCameBeforeABreakIsGivenFirst) {
     MelPipe pipe;
-    RecordingFeed feed(pipe.end(), "stdin", 80, 4);
+    RecordingQueue queue(pipe.end(), "stdin", 80, 4);
     pipe.recording("a");
     pipe.recording("b");
     pipe.bytes("neither mel nor a header");
     pipe.close();
     for (const char* source : {"a", "b"}) {
-        const std::optional<Arrived> arrived = feed.next(true);
-        ASSERT_TRUE(arrived.has_value());
-        EXPECT_EQ(arrived->source, source);
+        const std::optional<ReceivedRecording> received = queue.next(true);
+        ASSERT_TRUE(received.has_value());
+        EXPECT_EQ(received->source, source);
     }
-    EXPECT_FALSE(feed.next(true).has_value());
-    EXPECT_TRUE(feed.over());
-    EXPECT_THROW(feed.check(), Error);
+    EXPECT_FALSE(queue.next(true).has_value());
+    EXPECT_TRUE(queue.over());
+    EXPECT_THROW(queue.check(), Error);
 }
 
-// A pipe holds some of these at most: the writer would wait for ever if the thread that reads them
-// did not go on when they are taken, and would end at once if it did not wait.
-TEST(RecordingFeed, ReadsOnAsRecordingsAreTaken) {
+// A pipe holds only a few of these: the writer would wait for ever if the reader thread did not
+// continue when recordings are taken, and would end at once if the thread did not wait.
+TEST(RecordingQueue, ReadsOnAsRecordingsAreTaken) {
     constexpr int kRecordings = 200;
     MelPipe pipe;
-    RecordingFeed feed(pipe.end(), "stdin", 80, 2);
+    RecordingQueue queue(pipe.end(), "stdin", 80, 2);
     std::atomic<int> written = 0;
     std::thread writer([&] {
         for (int i = 0; i < kRecordings; ++i) {
@@ -103,21 +103,21 @@ TEST(RecordingFeed, ReadsOnAsRecordingsAreTaken) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     EXPECT_LT(written, kRecordings);
     for (int i = 0; i < kRecordings; ++i) {
-        const std::optional<Arrived> arrived = feed.next(true);
-        ASSERT_TRUE(arrived.has_value());
-        EXPECT_EQ(arrived->source, std::to_string(i));
+        const std::optional<ReceivedRecording> received = queue.next(true);
+        ASSERT_TRUE(received.has_value());
+        EXPECT_EQ(received->source, std::to_string(i));
     }
     writer.join();
-    EXPECT_FALSE(feed.next(true).has_value());
-    feed.check();
+    EXPECT_FALSE(queue.next(true).has_value());
+    queue.check();
 }
 
-TEST(RecordingFeed, MayEndWhileItsThreadWaits) {
+TEST(RecordingQueue, MayEndWhileItsThreadWaits) {
     MelPipe quiet, full;
-    { const RecordingFeed feed(quiet.end(), "stdin", 80, 4); }  // for the stream
-    RecordingFeed feed(full.end(), "stdin", 80, 1);             // for a recording to be taken
+    { const RecordingQueue queue(quiet.end(), "stdin", 80, 4); }  // waits for the stream
+    RecordingQueue queue(full.end(), "stdin", 80, 1);  // waits until a recording is taken
     for (int i = 0; i < 3; ++i) full.recording("a");
-    EXPECT_TRUE(feed.next(true).has_value());
+    EXPECT_TRUE(queue.next(true).has_value());
     quiet.recording("nobody takes it");
 }
 

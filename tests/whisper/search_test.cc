@@ -128,15 +128,15 @@ TEST(RepeatingTokens, EndAnNGramThatIsThere) {
     EXPECT_TRUE(repeating_tokens(text, 0).empty());
 }
 
-TEST(Rules, RepetitionsArePenalisedAndNGramsForbiddenInTextAlone) {
-    Rules rules;
-    rules.eot = 6;
-    rules.timestamp_begin = 8;
-    rules.timestamps = false;
-    rules.repetition_penalty = 2;
-    rules.no_repeat_ngram = 2;
+TEST(LogitConstraints, RepetitionsArePenalisedAndNGramsForbiddenInTextAlone) {
+    LogitConstraints constraints;
+    constraints.eot = 6;
+    constraints.timestamp_begin = 8;
+    constraints.timestamps = false;
+    constraints.repetition_penalty = 2;
+    constraints.no_repeat_ngram = 2;
     std::vector<float> logits = {1, 2, 4, -4, 1, 1, 1, 1, 3, 3};
-    apply_rules(rules, std::vector<int32_t>{8, 2, 3, 9, 2}, logits);
+    apply_constraints(constraints, std::vector<int32_t>{8, 2, 3, 9, 2}, logits);
     EXPECT_EQ(logits, (std::vector<float>{1, 2, 2, kNever, 1, 1, 1, 1, 3, 3}));
 }
 

@@ -100,7 +100,8 @@ TEST(Transcribe, SuppressedTokensEqualReference) {
     Demo& d = demo("f32");
     const WindowDecoder decoder(d.ctx, d.model, d.tokenizer,
                                 TranscribeOptions().decoding(d.tokenizer), 1);
-    EXPECT_EQ(decoder.rules().suppressed, all()["suppressed_tokens"].get<std::vector<int32_t>>());
+    EXPECT_EQ(decoder.constraints().suppressed,
+              all()["suppressed_tokens"].get<std::vector<int32_t>>());
 }
 
 TEST(Transcribe, NoSuppressedTokensAreNoneOfTheSpecialOnesEither) {
@@ -108,10 +109,10 @@ TEST(Transcribe, NoSuppressedTokensAreNoneOfTheSpecialOnesEither) {
     TranscribeOptions options;
     options.suppress_tokens = "";
     const WindowDecoder none(d.ctx, d.model, d.tokenizer, options.decoding(d.tokenizer), 1);
-    EXPECT_TRUE(none.rules().suppressed.empty());
+    EXPECT_TRUE(none.constraints().suppressed.empty());
     options.suppress_tokens = "7";
     const WindowDecoder one(d.ctx, d.model, d.tokenizer, options.decoding(d.tokenizer), 1);
-    EXPECT_EQ(one.rules().suppressed.size(), 7u);  // and six special tokens
+    EXPECT_EQ(one.constraints().suppressed.size(), 7u);  // and six special tokens
 }
 
 void expect_usage_error(const std::function<void(TranscribeOptions&)>& change) {

@@ -1,4 +1,4 @@
-// A recording's way through its windows, with results made up: no model.
+// A recording's windows and segments, with made-up results: no model.
 #include "whisper/transcribe/transcription.h"
 
 #include <gtest/gtest.h>
@@ -36,10 +36,10 @@ DecodingResult result_of(std::initializer_list<Said> segments) {
     return result;
 }
 
-Route speech_route(std::initializer_list<Region> regions, int64_t frames) {
-    Route route;
-    route.speech.emplace(std::vector<Region>(regions), frames);
-    return route;
+TranscriptionPlan speech_plan(std::initializer_list<Region> regions, int64_t frames) {
+    TranscriptionPlan plan;
+    plan.speech.emplace(std::vector<Region>(regions), frames);
+    return plan;
 }
 
 TEST(Transcription, GoesThroughWindowsOneAfterAnother) {
@@ -62,9 +62,9 @@ TEST(Transcription, GoesThroughWindowsOneAfterAnother) {
 }
 
 TEST(Transcription, WindowsOnTheirOwnComeOutInOrder) {
-    Route route;
-    route.windows = {{0, 2000}, {2000, 3500}, {3500, 5000}};
-    Transcription t({"a"}, "", recording(50), std::move(route), tokenizer());
+    TranscriptionPlan plan;
+    plan.windows = {{0, 2000}, {2000, 3500}, {3500, 5000}};
+    Transcription t({"a"}, "", recording(50), std::move(plan), tokenizer());
     const auto a = t.next(), b = t.next(), c = t.next();
     ASSERT_TRUE(a && b && c);
     EXPECT_FALSE(t.next());
@@ -83,10 +83,10 @@ TEST(Transcription, WindowsOnTheirOwnComeOutInOrder) {
 
 // 4 s and 6 s of speech, 10 s apart: one window of 10 s.
 TEST(Transcription, TimesAreTheRecordingsOwn) {
-    Route route = speech_route({{160000, 224000}, {384000, 480000}}, 4000);
-    MelRecording mel = recording(40).only(route.speech->pieces());
+    TranscriptionPlan plan = speech_plan({{160000, 224000}, {384000, 480000}}, 4000);
+    MelRecording mel = recording(40).only(plan.speech->pieces());
     EXPECT_EQ(mel.content_frames(), 1000);
-    Transcription t({"a"}, "", std::move(mel), std::move(route), tokenizer());
+    Transcription t({"a"}, "", std::move(mel), std::move(plan), tokenizer());
     const auto window = t.next();
     ASSERT_TRUE(window);
     t.accept(*window, result_of({{0, 4, " one"}, {4, 10, " two"}}), "en", nullptr);
@@ -99,8 +99,8 @@ TEST(Transcription, TimesAreTheRecordingsOwn) {
 }
 
 TEST(Transcription, SpeechThatNoSegmentCoversIsDecodedAgain) {
-    Route route = speech_route({{0, 320000}}, 2000);
-    Transcription t({"a"}, "", recording(20), std::move(route), tokenizer());
+    TranscriptionPlan plan = speech_plan({{0, 320000}}, 2000);
+    Transcription t({"a"}, "", recording(20), std::move(plan), tokenizer());
     const auto window = t.next();
     ASSERT_TRUE(window);
     t.accept(*window, result_of({{0, 5, " one"}, {12, 20, " three"}}), "en", nullptr);
@@ -120,8 +120,8 @@ TEST(Transcription, SpeechThatNoSegmentCoversIsDecodedAgain) {
 }
 
 TEST(Transcription, WhatIsRefusedOnItsOwnIsLeftOut) {
-    Route route = speech_route({{0, 320000}}, 2000);
-    Transcription t({"a"}, "", recording(20), std::move(route), tokenizer());
+    TranscriptionPlan plan = speech_plan({{0, 320000}}, 2000);
+    Transcription t({"a"}, "", recording(20), std::move(plan), tokenizer());
     t.accept(*t.next(), result_of({{0, 5, " one"}}), "en", nullptr);
     const auto again = t.next();
     ASSERT_TRUE(again);
@@ -136,9 +136,9 @@ TEST(Transcription, WhatIsRefusedOnItsOwnIsLeftOut) {
 // Two regions of 4 s and 6 s, and one segment over both: each is decoded on its own.
 TEST(Transcription, WhatARegionSaysOnItsOwnIsTakenWhereItIsMore) {
     for (const char* second : {" two and three", ""}) {
-        Route route = speech_route({{160000, 224000}, {384000, 480000}}, 4000);
-        MelRecording mel = recording(40).only(route.speech->pieces());
-        Transcription t({"a"}, "", std::move(mel), std::move(route), tokenizer());
+        TranscriptionPlan plan = speech_plan({{160000, 224000}, {384000, 480000}}, 4000);
+        MelRecording mel = recording(40).only(plan.speech->pieces());
+        Transcription t({"a"}, "", std::move(mel), std::move(plan), tokenizer());
         t.accept(*t.next(), result_of({{0, 10, " one."}}), "en", nullptr);
         const auto a = t.next(), b = t.next();
         ASSERT_TRUE(a && b);
@@ -165,8 +165,8 @@ TEST(Transcription, WhatARegionSaysOnItsOwnIsTakenWhereItIsMore) {
 
 // Without a prompt the same window would come to the same.
 TEST(Transcription, AWindowWithoutTextIsNotDecodedTwice) {
-    Route route = speech_route({{0, 160000}}, 1000);
-    Transcription t({"a"}, "", recording(10), std::move(route), tokenizer());
+    TranscriptionPlan plan = speech_plan({{0, 160000}}, 1000);
+    Transcription t({"a"}, "", recording(10), std::move(plan), tokenizer());
     t.accept(*t.next(), DecodingResult{}, "en", nullptr);
     EXPECT_FALSE(t.next());
     EXPECT_TRUE(t.done());
@@ -174,9 +174,9 @@ TEST(Transcription, AWindowWithoutTextIsNotDecodedTwice) {
 
 TEST(Transcription, LoopsAreKeptOutOfTheNextPrompt) {
     for (const int64_t most : {0, 3}) {
-        Route route;
-        route.loop.thresholds.max_repeats = most;
-        Transcription t({"a"}, "", recording(150), std::move(route), tokenizer());
+        TranscriptionPlan plan;
+        plan.loop.thresholds.max_repeats = most;
+        Transcription t({"a"}, "", recording(150), std::move(plan), tokenizer());
         for (int i = 0; i < 4; ++i)
             t.accept(*t.next(), result_of({{0, 29, " Thank you."}}), "en", nullptr);
         EXPECT_EQ(t.next()->prompt.empty(), most == 3) << most;

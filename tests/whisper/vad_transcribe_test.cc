@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kRate = 16000;
 
-// Clips with sounds between them; where the clips lie, in seconds.
+// Clips with sounds between them, and the clips' times in seconds.
 struct Mixed {
     std::vector<float> samples;
     std::vector<std::pair<double, double>> speech;
@@ -76,8 +76,8 @@ Words said_in(const std::string& clip) {
     throw std::runtime_error("no transcript of " + clip);
 }
 
-// Of each clip, the words found whose middle lies in it, 0.3 s more or less, and that are said
-// there.
+// The correct words found in each clip: those whose middle is in it, within 0.3 s, and that are in
+// its transcript.
 std::vector<Words> right_words(const Mixed& recording, bool vad) {
     TranscribeOptions options;
     options.language = "en";
@@ -107,7 +107,7 @@ TEST_P(Vad, NoTextOutsideSpeechAndNoSpeechWithoutText) {
     options.vad = true;
     options.words.timestamps = true;
     const Outcome ours = run_all({mel_of(recording.samples)}, options, "auto").at(0);
-    std::vector<bool> heard(recording.speech.size());
+    std::vector<bool> found(recording.speech.size());
     for (const Segment& segment : ours.segments)
         for (const Word& word : *segment.words) {
             bool inside = false;
@@ -115,20 +115,19 @@ TEST_P(Vad, NoTextOutsideSpeechAndNoSpeechWithoutText) {
                 const auto& [begin, end] = recording.speech[i];
                 if (word.start < begin - 0.3 || word.end > end + 0.3) continue;
                 inside = true;
-                heard[i] = true;
+                found[i] = true;
             }
             EXPECT_TRUE(inside) << word.text << " " << word.start << " " << word.end;
         }
-    for (size_t i = 0; i < heard.size(); ++i)
-        EXPECT_TRUE(heard[i]) << "no word of " << recording.speech[i].first;
+    for (size_t i = 0; i < found.size(); ++i)
+        EXPECT_TRUE(found[i]) << "no word of " << recording.speech[i].first;
     for (size_t i = 1; i < ours.segments.size(); ++i)
         EXPECT_GE(ours.segments[i].start, ours.segments[i - 1].start);
 }
 
-// What is found without --vad is found with it. The demo model is the limit: another window is
-// another text to it. Where it hears less than 8 words of a clip right, in sound that it has never
-// heard beside speech, one may come out otherwise; so each clip's are counted, and clips of which
-// it hears more must keep every word.
+// --vad loses no correct word. The demo model was not trained on speech next to such sounds, and
+// its text depends on the window: a clip with fewer than 8 correct words may lose one; other clips
+// must keep all of theirs.
 TEST_P(Vad, NoRightWordIsLost) {
     const Mixed recording = mixed(GetParam());
     const std::vector<Words> without = right_words(recording, false);
@@ -160,7 +159,7 @@ TEST(VadTranscribe, NoiseAloneGivesNoText) {
     EXPECT_EQ(ours[1].text, "");
 }
 
-// Windows on their own hear every clip too, and the order of the text is that of the recording.
+// Independent windows cover every clip too, and the text is in the recording's order.
 TEST(VadTranscribe, IndependentWindowsHearEverything) {
     const Mixed recording = mixed(5);
     TranscribeOptions options;

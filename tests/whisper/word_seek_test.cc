@@ -1,4 +1,4 @@
-// Where words move the next window, and what is taken for invented: tables, no model.
+// Where words move the next window, and which segments look hallucinated: tables, no model.
 #include "whisper/transcribe/word_seek.h"
 
 #include <gtest/gtest.h>
@@ -71,15 +71,15 @@ Sought sought(const std::vector<Segment>& segments, std::optional<double> silenc
 }
 
 TEST(LooksInvented, WordsThatAreImprobableShortOrLong) {
-    EXPECT_FALSE(looks_invented(sound(0, 2)));
-    EXPECT_TRUE(looks_invented(invented(0, 2)));
-    EXPECT_FALSE(looks_invented(without_words(0, 2)));
-    EXPECT_FALSE(looks_invented(Segment{}));
+    EXPECT_FALSE(looks_hallucinated(sound(0, 2)));
+    EXPECT_TRUE(looks_hallucinated(invented(0, 2)));
+    EXPECT_FALSE(looks_hallucinated(without_words(0, 2)));
+    EXPECT_FALSE(looks_hallucinated(Segment{}));
     // (0.133 - 0.05) * 15 = 1.245 a word.
-    EXPECT_TRUE(looks_invented(segment({{0, 0.05}, {0.05, 0.1}}, 0.9)));
+    EXPECT_TRUE(looks_hallucinated(segment({{0, 0.05}, {0.05, 0.1}}, 0.9)));
     // 3 s too long.
-    EXPECT_TRUE(looks_invented(segment({{0, 5}, {5, 5.5}, {5.5, 6}, {6, 6.5}}, 0.9)));
-    EXPECT_FALSE(looks_invented(segment({{0, 4.9}, {5, 5.5}, {5.5, 6}, {6, 6.5}}, 0.9)));
+    EXPECT_TRUE(looks_hallucinated(segment({{0, 5}, {5, 5.5}, {5.5, 6}, {6, 6.5}}, 0.9)));
+    EXPECT_FALSE(looks_hallucinated(segment({{0, 4.9}, {5, 5.5}, {5.5, 6}, {6, 6.5}}, 0.9)));
 }
 
 TEST(LooksInvented, TheFirstEightWordsCountAndPunctuationDoesNot) {
@@ -87,15 +87,15 @@ TEST(LooksInvented, TheFirstEightWordsCountAndPunctuationDoesNot) {
     for (int i = 0; i < 12; ++i) times.push_back({0.5 * i, 0.5 * i + 0.5});
     Segment late = segment(times, 0.9);
     for (size_t i = 8; i < 12; ++i) (*late.words)[i].probability = 0.1;
-    EXPECT_FALSE(looks_invented(late));
+    EXPECT_FALSE(looks_hallucinated(late));
     for (size_t i = 5; i < 8; ++i) (*late.words)[i].probability = 0.1;
-    EXPECT_TRUE(looks_invented(late));
+    EXPECT_TRUE(looks_hallucinated(late));
     for (size_t i = 5; i < 8; ++i) (*late.words)[i].text = "?!";  // not in this order: it counts
-    EXPECT_TRUE(looks_invented(late));
+    EXPECT_TRUE(looks_hallucinated(late));
     for (size_t i = 0; i < 5; ++i) (*late.words)[i].text = "!";
     for (size_t i = 5; i < 12; ++i) (*late.words)[i].text = " word";
     for (size_t i = 5; i < 12; ++i) (*late.words)[i].probability = i < 7 ? 0.1 : 0.9;
-    EXPECT_FALSE(looks_invented(late));  // 2 of 7
+    EXPECT_FALSE(looks_hallucinated(late));  // 2 of 7
 }
 
 TEST(EndOfWords, IsTheLastWordsOrTheLastSegments) {
@@ -109,7 +109,7 @@ TEST(SeekByWords, BehindTheLastWordUnlessNothingFollowsIt) {
     EXPECT_EQ(sought({sound(61, 65)}, {}, window(true)), (Sought{8900, false, 1}));
     // Words that end before the window leave it to the timestamps.
     EXPECT_EQ(sought({sound(58, 60)}), (Sought{8900, false, 1}));
-    // The loop goes on even where the words end in the window's own frame.
+    // The loop advances even if the words end in the window's first frame.
     EXPECT_EQ(sought({sound(58, 60.001)}), (Sought{9000, false, 1}));
     EXPECT_EQ(sought({}), (Sought{8900, false, 0}));
 }
@@ -131,12 +131,12 @@ TEST(SeekByWords, AnInventedSegmentInSilenceIsDropped) {
     // 3 s of silence on both sides.
     EXPECT_EQ(sought({sound(61, 65), invented(68, 69), sound(72, 80)}, 2.0),
               (Sought{6800, false, 1}));
-    // Speech right behind it, or right before it.
+    // Speech directly after it, or directly before it.
     EXPECT_EQ(sought({sound(61, 65), invented(68, 69), sound(69.5, 80)}, 2.0),
               (Sought{8000, false, 3}));
     EXPECT_EQ(sought({sound(61, 65), invented(65.5, 69), sound(72, 80)}, 2.0),
               (Sought{8000, false, 3}));
-    // Another invented one behind it is as good as silence.
+    // Another hallucinated segment after it counts as silence.
     EXPECT_EQ(sought({sound(61, 65), invented(68, 69), invented(69.5, 70)}, 2.0),
               (Sought{6800, false, 1}));
     // So are the window's edges; the next window begins a second on at least.

@@ -7,44 +7,45 @@
 
 namespace hark::whisper {
 
-Keep Heard::kept(const Config& config, const Precision& precision, Keep keep, Device device) {
+CrossKvMode CrossKvCache::resolved_mode(const Config& config, const Precision& precision,
+                                        CrossKvMode mode, Device device) {
     const Dtype weights =
         precision.weights == Precision::Weights::int8 ? Dtype::i8 : precision.activations;
     const bool folds =
         device == Device::cuda && can_fold(precision.activations, weights, config.n_text_state,
                                            config.n_text_head, config.n_audio_ctx);
-    return folds ? keep : Keep::key_values;
+    return folds ? mode : CrossKvMode::store;
 }
 
-Heard::Heard(const Config& config, const Precision& precision, Keep keep, int64_t windows,
-             const MemorySource& memory)
+CrossKvCache::CrossKvCache(const Config& config, const Precision& precision, CrossKvMode mode,
+                           int64_t windows, const MemorySource& memory)
     : memory_(memory) {
     const int64_t t = config.n_audio_ctx, c = config.n_text_state, heads = config.n_text_head;
-    if (kept(config, precision, keep, memory.device) == Keep::encoded)
-        encoded = memory_.tensor(precision.activations, {windows, t, c});
+    if (resolved_mode(config, precision, mode, memory.device) == CrossKvMode::recompute)
+        encoder_out = memory_.tensor(precision.activations, {windows, t, c});
     else
         key_values.emplace(config.n_text_layer, windows, heads, t, c / heads, precision.cache,
                            memory);
 }
 
-int64_t Heard::window_bytes(const Config& config, const Precision& precision, Keep keep,
-                            Device device) {
+int64_t CrossKvCache::window_bytes(const Config& config, const Precision& precision,
+                                   CrossKvMode mode, Device device) {
     const int64_t values = config.n_audio_ctx * config.n_text_state;
-    if (kept(config, precision, keep, device) == Keep::encoded)
+    if (resolved_mode(config, precision, mode, device) == CrossKvMode::recompute)
         return values * static_cast<int64_t>(size_of(precision.activations));
     return 2 * config.n_text_layer * values * static_cast<int64_t>(size_of(precision.cache));
 }
 
-void CrossAttention::remember(Context& ctx, Tensor encoded, Tensor keys, Tensor values,
+void CrossAttention::cache_kv(Context& ctx, Tensor encoder_out, Tensor keys, Tensor values,
                               const Ragged& windows) const {
     Arena::Scope scope(ctx.arena);
-    Tensor k_v = kv(ctx, encoded);  // (B * n_audio_ctx, 2C)
+    Tensor k_v = kv(ctx, encoder_out);  // (B * n_audio_ctx, 2C)
     append_cache(ctx, keys, values, k_v, 0, windows);
 }
 
-void CrossAttention::attend(Context& ctx, Tensor mixed, Tensor q, Tensor keys, Tensor values,
+void CrossAttention::attend(Context& ctx, Tensor attn_out, Tensor q, Tensor keys, Tensor values,
                             const Ragged& rows, float scale, const ScoresRequest* request) const {
-    attention(ctx, mixed, q, keys, values, rows, scale, false);
+    attention(ctx, attn_out, q, keys, values, rows, scale, false);
     if (!request || request->heads.empty()) return;
     std::vector<int32_t> heads = request->heads;
     const int64_t n = static_cast<int64_t>(heads.size());
@@ -53,57 +54,57 @@ void CrossAttention::attend(Context& ctx, Tensor mixed, Tensor q, Tensor keys, T
 }
 
 void CrossAttention::add_to(Context& ctx, Tensor x, const Norm& norm, int64_t n_head,
-                            const Listening& listening, size_t layer,
+                            const CrossAttentionInput& input, size_t layer,
                             const ScoresRequest* request) const {
     Arena::Scope scope(ctx.arena);
     const int64_t c = x.dim(-1), d = c / n_head;
     const float scale = 1.0f / std::sqrt(static_cast<float>(d));
-    const Heard& heard = listening.heard;
-    Tensor q = query(ctx, x, Activation::none, {norm});       // (T, C)
-    Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
-    if (!heard.folded()) {
-        attend(ctx, mixed, q, heard.key_values->keys[layer], heard.key_values->values[layer],
-               listening.rows, scale, request);
-    } else if (listening.gathered) {
-        const int64_t b = listening.windows.sequences();
-        const int64_t t = listening.gathered.rows() / b;
+    const CrossKvCache& cache = input.cache;
+    Tensor q = query(ctx, x, Activation::none, {norm});          // (T, C)
+    Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
+    if (!cache.recomputes()) {
+        attend(ctx, attn_out, q, cache.key_values->keys[layer], cache.key_values->values[layer],
+               input.rows, scale, request);
+    } else if (input.gathered_encoder_out) {
+        const int64_t b = input.windows.sequences();
+        const int64_t t = input.gathered_encoder_out.rows() / b;
         Tensor keys = ctx.arena.tensor(x.dtype, {b, n_head, t, d});
         Tensor values = ctx.arena.tensor(x.dtype, {b, n_head, t, d});
-        remember(ctx, listening.gathered, keys, values, listening.windows);
-        attend(ctx, mixed, q, keys, values, listening.rows, scale, request);
+        cache_kv(ctx, input.gathered_encoder_out, keys, values, input.windows);
+        attend(ctx, attn_out, q, keys, values, input.rows, scale, request);
     } else {
-        folded_attention(ctx, mixed, q, heard.encoded, kv.weight, kv.bias, n_head, listening.rows,
-                         scale);
+        folded_attention(ctx, attn_out, q, cache.encoder_out, kv.weight, kv.bias, n_head,
+                         input.rows, scale);
     }
-    out.add_to(ctx, x, mixed);
+    out.add_to(ctx, x, attn_out);
 }
 
-void Decoder::remember(Context& ctx, Tensor encoded, Heard& heard,
-                       std::span<const int64_t> slots) const {
+void Decoder::cache_cross_kv(Context& ctx, Tensor encoder_out, CrossKvCache& cache,
+                             std::span<const int64_t> slots) const {
     const Arena::Scope scope(ctx.arena);
-    const int64_t b = std::ssize(slots), t = encoded.rows() / b;
-    if (!heard.folded()) {
-        const Stage stage(ctx, "cross-attention cache", encoded);
+    const int64_t b = std::ssize(slots), t = encoder_out.rows() / b;
+    if (!cache.recomputes()) {
+        const Stage stage(ctx, "cross-attention cache", encoder_out);
         HostRagged host;
         for (const int64_t slot : slots) host.add(slot, t, t);
         const Ragged windows = to_device(ctx, host.view());
         for (size_t i = 0; i < blocks.size(); ++i)
-            blocks[i].cross_attn.remember(ctx, encoded, heard.key_values->keys[i],
-                                          heard.key_values->values[i], windows);
+            blocks[i].cross_attn.cache_kv(ctx, encoder_out, cache.key_values->keys[i],
+                                          cache.key_values->values[i], windows);
         return;
     }
-    std::vector<int32_t> order(static_cast<size_t>(encoded.rows()));
+    std::vector<int32_t> order(static_cast<size_t>(encoder_out.rows()));
     std::iota(order.begin(), order.end(), 0);
-    const Tensor rows = to_device(ctx, Tensor(order.data(), Dtype::i32, {encoded.rows()}));
+    const Tensor rows = to_device(ctx, Tensor(order.data(), Dtype::i32, {encoder_out.rows()}));
     for (int64_t i = 0; i < b; ++i) {
         const int64_t slot = slots[static_cast<size_t>(i)];
-        select_rows(ctx, heard.encoded.slice(slot, slot + 1).reshaped({t, encoded.dim(1)}), encoded,
-                    rows.slice(i * t, (i + 1) * t));
+        select_rows(ctx, cache.encoder_out.slice(slot, slot + 1).reshaped({t, encoder_out.dim(1)}),
+                    encoder_out, rows.slice(i * t, (i + 1) * t));
     }
 }
 
 Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                           const Listening& listening, Tensor wanted, KeyValues& self,
+                           const CrossAttentionInput& cross, Tensor wanted, KeyValues& self,
                            const std::vector<ScoresRequest>* requests) const {
     const int64_t c = positions.dim(1);
     Tensor logits = ctx.arena.tensor(Dtype::f32, {wanted.dim(0), token_embedding.values.dim(0)});
@@ -116,11 +117,11 @@ Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const R
         const DecoderBlock& block = blocks[i];
         Arena::Scope layer(ctx.arena);
         block.attn.add_to(ctx, x, block.attn_ln, self.keys[i], self.values[i], rows, true);
-        block.cross_attn.add_to(ctx, x, block.cross_attn_ln, n_head, listening, i,
+        block.cross_attn.add_to(ctx, x, block.cross_attn_ln, n_head, cross, i,
                                 requests ? &requests->at(i) : nullptr);
         block.mlp.add_to(ctx, x, block.mlp_ln);
     }
-    Tensor last = x;  // of a step's one row there is nothing to select
+    Tensor last = x;  // a step of one row has nothing to select
     if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {
         last = ctx.arena.tensor(activations, {wanted.dim(0), c});
         select_rows(ctx, last, x, wanted);  // (n, C)

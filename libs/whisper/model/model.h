@@ -13,50 +13,51 @@
 
 namespace hark::whisper {
 
-// What a pass hands out of a layer's cross-attention: the scores of these heads, before the
-// softmax, for the first frames. No heads: nothing.
+// Cross-attention scores that a pass returns from a layer: those of these heads, before the
+// softmax, for the first frames. An empty list of heads returns nothing.
 struct ScoresRequest {
     std::vector<int32_t> heads;
     Tensor scores;  // (heads, T, frames) f32
 };
 
-// The requests, one a layer, that fill in `scores` (heads, T, frames) of the config's alignment
-// heads in their order.
+// One request per layer; together they fill `scores` (heads, T, frames) with the scores of the
+// config's alignment heads, in the config's order.
 std::vector<ScoresRequest> requests_for(const Config& config, const Tensor& scores);
 
-// What a decoder may keep of the windows that it listens to. The bits of the logits differ.
-enum class Keep {
-    encoded,  // what the encoder made of them, where folded_attention() takes it: the least memory,
-              // and the faster for many windows of one row each
-    key_values,  // each layer's keys and values: 2 * n_text_layer times as much
+// How the keys and values of cross-attention are stored. The two modes round differently.
+enum class CrossKvMode {
+    recompute,  // the encoder's output alone, for folded_attention(): the least memory, and faster
+                // for many windows of one row each
+    store,      // each layer's keys and values: 2 * n_text_layer times as much memory
 };
 
-// What is kept of windows, a slot each.
-struct Heard {
-    Heard(const Config& config, const Precision& precision, Keep keep, int64_t windows,
-          const MemorySource& memory);
-    bool folded() const { return !key_values; }
-    // What `keep` comes to on a device.
-    static Keep kept(const Config& config, const Precision& precision, Keep keep, Device device);
-    // Bytes that a window takes.
-    static int64_t window_bytes(const Config& config, const Precision& precision, Keep keep,
+// The decoder's source of cross-attention keys and values, one slot per window.
+struct CrossKvCache {
+    CrossKvCache(const Config& config, const Precision& precision, CrossKvMode mode,
+                 int64_t windows, const MemorySource& memory);
+    bool recomputes() const { return !key_values; }
+    // `mode` if the device has kernels for it, else CrossKvMode::store.
+    static CrossKvMode resolved_mode(const Config& config, const Precision& precision,
+                                     CrossKvMode mode, Device device);
+    // Bytes per window.
+    static int64_t window_bytes(const Config& config, const Precision& precision, CrossKvMode mode,
                                 Device device);
 
-    std::optional<KeyValues> key_values;
-    Tensor encoded;  // (windows, n_audio_ctx, C), or none
+    std::optional<KeyValues> key_values;  // CrossKvMode::store
+    Tensor encoder_out;                   // (windows, n_audio_ctx, C), CrossKvMode::recompute
 
   private:
     Arena memory_;
 };
 
-// What the packed rows of a pass listen to.
-struct Listening {
-    const Heard& heard;
-    Ragged rows;  // their packing; the slots are those of `heard`, or of `gathered`
-    // The windows of all sequences one after another (B * n_audio_ctx, C), where what is folded has
-    // to be unfolded: for many queries a window, and for their scores. Or none.
-    Tensor gathered;
-    Ragged windows;  // of `gathered`: B sequences of n_audio_ctx rows
+// The encoder's output for each packed row of a pass.
+struct CrossAttentionInput {
+    const CrossKvCache& cache;
+    Ragged rows;  // packing of the rows; slots index `cache`, or `gathered_encoder_out`
+    // Encoder output of all sequences (B * n_audio_ctx, C), from which keys and values are
+    // materialized: for more than kFewQueries rows per window, and for scores. Otherwise empty.
+    Tensor gathered_encoder_out;
+    Ragged windows;  // packing of `gathered_encoder_out`: B sequences of n_audio_ctx rows
 };
 
 // Attention from the tokens to an encoded window.
@@ -65,15 +66,15 @@ struct CrossAttention {
     Linear kv;     // (2C, C); the keys have no bias
     Linear out;    // (C, C)
 
-    // Keys and values of encoded windows (B * n_audio_ctx, C).
-    void remember(Context& ctx, Tensor encoded, Tensor keys, Tensor values,
+    // Writes the keys and values of encoder_out (B * n_audio_ctx, C).
+    void cache_kv(Context& ctx, Tensor encoder_out, Tensor keys, Tensor values,
                   const Ragged& windows) const;
-    // x (T, C) += out(attention(query(input))) over what is heard, in the layer of this number.
+    // x (T, C) += out(attention(query(norm(x)), encoder output)), in this layer.
     void add_to(Context& ctx, Tensor x, const Norm& norm, int64_t n_head,
-                const Listening& listening, size_t layer, const ScoresRequest* request) const;
+                const CrossAttentionInput& input, size_t layer, const ScoresRequest* request) const;
 
   private:
-    void attend(Context& ctx, Tensor mixed, Tensor q, Tensor keys, Tensor values,
+    void attend(Context& ctx, Tensor attn_out, Tensor q, Tensor keys, Tensor values,
                 const Ragged& rows, float scale, const ScoresRequest* request) const;
 };
 
@@ -115,16 +116,16 @@ struct Decoder {
     int64_t n_head = 0;
     Dtype activations = Dtype::f32;
 
-    // Puts what is kept of the encoded windows (B * n_audio_ctx, C) into slots[b]; `slots` is on
-    // the host.
-    void remember(Context& ctx, Tensor encoded, Heard& heard, std::span<const int64_t> slots) const;
+    // Fills the slots of `cache` from encoder_out (B * n_audio_ctx, C): window b in slots[b].
+    // `slots` is on the host.
+    void cache_cross_kv(Context& ctx, Tensor encoder_out, CrossKvCache& cache,
+                        std::span<const int64_t> slots) const;
 
-    // tokens, position (T) i32 of the packed rows; `rows` says where their own keys go and how
-    // long they are, `listening` what they hear, with the same packing. Returns the logits
-    // (n, n_vocab) f32 of the n packed rows `wanted` (n) i32, in the arena, and fills in the
-    // requests, one a layer, where there are any.
+    // tokens, position (T) i32 of the packed rows; `rows`: self-attention's packing and slots;
+    // `cross` has the same packing. Returns in the arena the logits (n, n_vocab) f32 of the packed
+    // rows `wanted` (n) i32. Fills in `requests`, one per layer, if given.
     Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                      const Listening& listening, Tensor wanted, KeyValues& self,
+                      const CrossAttentionInput& cross, Tensor wanted, KeyValues& self,
                       const std::vector<ScoresRequest>* requests = nullptr) const;
 };
 
@@ -136,11 +137,11 @@ struct Model {
     Weights weights;
 };
 
-// Reads a model's tensors, converted by `threads` of the CPU. Throws Error naming file and tensor:
-// one that is missing, or whose shape is another than the config says.
+// Reads a model's tensors and converts them with `threads` threads of the CPU. Throws Error naming
+// file and tensor if one is missing or its shape is not the config's.
 Model read_model(ModelFile& file, Precision precision, const MemorySource& memory = cpu_memory(),
                  int threads = 1);
-// The same of what open_model() finds at `path`.
+// read_model(open_model(path)).
 Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
 

@@ -29,7 +29,7 @@ void LiveOutput::write(const std::string& lines) {
 void LiveOutput::partial(const RecordingInfo& info, const LivePartial& partial) {
     if (!events_) return;
     Json json = to_json("partial", info, partial.segment);
-    json["agreed"] = partial.segment.text.substr(0, partial.agreed);
+    json["agreed"] = partial.segment.text.substr(0, partial.committed);
     write(dump(json));
 }
 

@@ -87,7 +87,7 @@ void OutputOptions::flags(Flags& flags) {
         .details("Needs --word-timestamps");
 }
 
-void OutputOptions::settle(const std::string& format) {
+void OutputOptions::resolve_formats(const std::string& format) {
     if (formats.empty()) formats = {format};
     const std::vector<std::string> given =
         any_of(formats, {"all"}) ? transcript_formats() : std::move(formats);
@@ -199,7 +199,7 @@ void TranscriptOutput::refuse_existing(const std::string& path) const {
     if (options_.overwrite) return;
     for (const std::string& format : options_.formats) {
         const fs::path file = path_of(path, format);
-        std::error_code unknown;  // then it is found out when the file is opened
+        std::error_code unknown;  // opening the file reports it
         require(!fs::is_regular_file(file, unknown), file.string(),
                 " exists; use --overwrite or another --output-dir");
     }
@@ -223,7 +223,7 @@ std::string TranscriptOutput::plan(const RecordingInfo& info) {
     return plan.failure;
 }
 
-// Files that cannot be written fail their recording and no other. What breaks stdout ends the run.
+// A file that cannot be written fails its recording alone. An error of stdout ends the run.
 void TranscriptOutput::write(const std::function<void()>& step) {
     if (options_.directory.empty()) return step();
     if (!now_.failure.empty()) return;
@@ -275,7 +275,7 @@ void TranscriptOutput::segment(const Segment& segment) {
 std::string TranscriptOutput::end(const std::string& text, const std::string& error) {
     write([&] {
         for (const auto& writer : writers_) writer->end(text, error);
-        if (!files_.empty()) refuse_existing(now_.path);  // made by others meanwhile
+        if (!files_.empty()) refuse_existing(now_.path);  // created by another program meanwhile
         for (size_t i = 0; i < files_.size(); ++i)
             if (error.empty() || options_.formats[i].starts_with("json")) files_[i]->commit();
     });

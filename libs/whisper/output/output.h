@@ -28,7 +28,7 @@ struct OutputOptions {
 
     void flags(Flags& flags);
     // Sets `format` if none is given; replaces `all`.
-    void settle(const std::string& format);
+    void resolve_formats(const std::string& format);
     // Throws UsageError; `words`: whether the segments will have them.
     void check(bool words) const;
 
@@ -47,7 +47,7 @@ class Summary {
     Summary(const Summary&) = delete;
     Summary& operator=(const Summary&) = delete;
 
-    // `file` is the name of what was written for it, without its ending.
+    // `file` is the name of its files, without ending.
     void add(const RecordingInfo& info, const std::string& file, const std::string& error);
 
   private:
@@ -59,8 +59,8 @@ class Summary {
 
 class TranscriptOutput {
   public:
-    // Makes the directory if there is none, and the summary. `warn` takes what the user should
-    // know of names.
+    // Creates the directory if it does not exist, and the summary. `warn` gets warnings about
+    // names.
     explicit TranscriptOutput(const OutputOptions& options,
                               std::function<void(const std::string&)> warn = {});
 
@@ -70,8 +70,8 @@ class TranscriptOutput {
     // Throws Error for a second recording on stdout in a format that holds one.
     void begin(const RecordingInfo& info);
     void segment(const Segment& segment);
-    // The files of a recording appear here, whole; of one that broke, json and jsonl alone, which
-    // say so. Returns what broke it: `error`, or why its files cannot be written.
+    // Creates the recording's files, complete; after an error json and jsonl alone, which contain
+    // it. Returns `error`, or why the files cannot be written.
     std::string end(const std::string& text, const std::string& error);
 
   private:

@@ -1,4 +1,4 @@
-// What a transcript is made of: words, segments, and the segments of live input.
+// Words, segments, and the segments of live input.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace hark::whisper {
 
 struct Word {
-    std::string text;           // with its leading space and the punctuation beside it
+    std::string text;           // with leading space and adjacent punctuation
     double start = 0, end = 0;  // seconds
     double probability = 0;     // mean of its tokens'
 };
@@ -22,23 +22,23 @@ struct Segment {
     std::vector<int32_t> tokens;  // timestamps included
     double temperature = 0, avg_logprob = 0, compression_ratio = 0, no_speech_prob = 0;
     std::string language;
-    std::optional<std::vector<Word>> words;  // where they were asked for
+    std::optional<std::vector<Word>> words;  // if requested
 };
 
 // Words in order, with the times of the recording.
 struct LiveSegment {
     double start = 0, end = 0;  // seconds
-    std::string text;           // its words' laid end to end
+    std::string text;           // its words', concatenated
     std::vector<Word> words;
 };
 
-// What is said and not yet final. It begins with the `agreed` bytes that stay as they are.
+// Text that is not final yet. Its first `committed` bytes will not change.
 struct LivePartial {
     LiveSegment segment;
-    size_t agreed = 0;
+    size_t committed = 0;
 
     bool operator==(const LivePartial& other) const {
-        return segment.text == other.segment.text && agreed == other.agreed;
+        return segment.text == other.segment.text && committed == other.committed;
     }
 };
 

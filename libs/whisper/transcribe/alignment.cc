@@ -24,7 +24,7 @@ void softmax(std::span<float> row) {
     for (float& x : row) x = static_cast<float>(x / total);
 }
 
-// Each column of (rows, columns) less its mean, divided by its deviation: 0 where all are the same.
+// Normalises each column of (rows, columns) to mean 0 and deviation 1; constant columns become 0.
 void normalise_columns(float* values, int64_t rows, int64_t columns) {
     std::vector<double> mean(static_cast<size_t>(columns)), variance(mean.size());
     for (int64_t i = 0; i < rows; ++i)
@@ -43,7 +43,7 @@ void normalise_columns(float* values, int64_t rows, int64_t columns) {
         }
 }
 
-// The probability of each token by the row of logits before it, among the ids below eot.
+// The probability of each token among the ids below eot, from the logits of the token before it.
 std::vector<double> token_probabilities(const Tensor& logits, std::span<const int32_t> tokens,
                                         int32_t eot) {
     std::vector<double> probabilities;
@@ -118,7 +118,7 @@ TokenAlignment WindowDecoder::align(int64_t slot, const std::string& language,
     Tensor scores = ctx_.arena.tensor(Dtype::f32, {heads, count, steps});
     const std::vector<ScoresRequest> requests = requests_for(config, scores);
     Pass pass;
-    pass.add(tokens, 0, slot * rows_a_window_, slot, config.n_audio_ctx);
+    pass.add(tokens, 0, slot * rows_per_window_, slot, config.n_audio_ctx);
     for (int64_t i = 0; i + 1 < rows; ++i) pass.want(before + i);
     const Tensor logits = pass.logits(ctx_, model_, caches_, &requests);
 

@@ -5,39 +5,40 @@
 namespace hark::whisper {
 namespace {
 
-const CudaChoose& cuda_choose() {
+const CudaTokenSampler& cuda_sampler() {
     static const auto* table =
-        reinterpret_cast<const CudaChoose* (*)()>(cuda_symbol("hark_cuda_choose"))();
+        reinterpret_cast<const CudaTokenSampler* (*)()>(cuda_symbol("hark_cuda_token_sampler"))();
     return *table;
 }
 
 }  // namespace
 
-RowChoice row_choice(const Rules& rules, std::span<const int32_t> sampled, int32_t n_vocab) {
-    const Forbidden forbidden = forbidden_by_timestamps(rules, sampled, n_vocab);
-    RowChoice choice;
-    choice.first = sampled.empty();
-    choice.text_end = forbidden.text_end;
-    choice.stamp_end = forbidden.timestamp_end;
-    choice.stamp_last = forbidden.timestamp_last;
-    return choice;
+SampleRequest sample_request(const LogitConstraints& constraints, std::span<const int32_t> sampled,
+                             int32_t n_vocab) {
+    const TokenMask mask = timestamp_mask(constraints, sampled, n_vocab);
+    SampleRequest request;
+    request.first = sampled.empty();
+    request.text_end = mask.text_end;
+    request.timestamp_end = mask.timestamp_end;
+    request.timestamp_last = mask.timestamp_last;
+    return request;
 }
 
-Chooser::Chooser(const Context& ctx, const Rules& rules, int64_t n_vocab)
+TokenSampler::TokenSampler(const Context& ctx, const LogitConstraints& constraints, int64_t n_vocab)
     : memory_(ctx.arena.source()) {
-    std::vector<uint8_t> forbidden(static_cast<size_t>(n_vocab));
-    for (const int32_t id : rules.blank) forbidden[static_cast<size_t>(id)] |= 2;
-    for (const int32_t id : rules.suppressed) forbidden[static_cast<size_t>(id)] |= 1;
-    if (rules.timestamps) forbidden[static_cast<size_t>(rules.no_timestamps)] |= 1;
+    std::vector<uint8_t> masked(static_cast<size_t>(n_vocab));
+    for (const int32_t id : constraints.blank) masked[static_cast<size_t>(id)] |= 2;
+    for (const int32_t id : constraints.suppressed) masked[static_cast<size_t>(id)] |= 1;
+    if (constraints.timestamps) masked[static_cast<size_t>(constraints.no_timestamps)] |= 1;
     const Tensor table = memory_.tensor(Dtype::u8, {n_vocab});
-    memory_.source().write(table.data, forbidden.data(), forbidden.size());
-    rules_ = {table.as<uint8_t>(), static_cast<int32_t>(n_vocab), rules.timestamp_begin,
-              rules.timestamps};
+    memory_.source().write(table.data, masked.data(), masked.size());
+    constraints_ = {table.as<uint8_t>(), static_cast<int32_t>(n_vocab), constraints.timestamp_begin,
+                    constraints.timestamps};
 }
 
-void Chooser::operator()(Context& ctx, Candidate* best, int64_t k, const Tensor& logits,
-                         const RowChoice* rows) const {
-    cuda_choose().choose(ctx, best, k, logits.as<float>(), rows, logits.dim(0), rules_);
+void TokenSampler::operator()(Context& ctx, Candidate* best, int64_t k, const Tensor& logits,
+                              const SampleRequest* requests) const {
+    cuda_sampler().sample(ctx, best, k, logits.as<float>(), requests, logits.dim(0), constraints_);
 }
 
 }  // namespace hark::whisper

@@ -1,5 +1,5 @@
-// The next token of each row: one block a row, which reads the row's logits once for the likeliest
-// token and its probability, and again for each further candidate or for a draw.
+// Samples the next token of each row. One block per row reads the row's logits once for the
+// likeliest token and its probability, and once more for each further candidate or for a draw.
 #include "kernels/cuda/cuda_common.cuh"
 #include "whisper/transcribe/choose.h"
 
@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kThreads = 1024;
 
-// The likeliest of some tokens, and the sum of all their exp(logit - best logit).
-struct Part {
+// The likeliest of some tokens, and the sum of exp(logit - best logit) over all of them.
+struct MaxSum {
     float best = -INFINITY;
     int id = INT_MAX;
     float sum = 0;
@@ -23,8 +23,8 @@ struct Part {
             sum += expf(logit - best);
         }
     }
-    // The lowest id of equal ones, whatever the order.
-    __device__ void add(const Part& other) {
+    // Of equal logits the lowest id wins, in any order of calls.
+    __device__ void add(const MaxSum& other) {
         if (other.best == -INFINITY) return;
         if (other.best > best || (other.best == best && other.id < id)) {
             sum = sum * (best == -INFINITY ? 0 : expf(best - other.best)) + other.sum;
@@ -37,59 +37,60 @@ struct Part {
     __device__ float log_sum() const { return best + logf(sum); }
 };
 
-__device__ Part shuffled(const Part& part, int step) {
-    Part other;
+__device__ MaxSum shuffled(const MaxSum& part, int step) {
+    MaxSum other;
     other.best = __shfl_xor_sync(0xffffffff, part.best, step);
     other.id = __shfl_xor_sync(0xffffffff, part.id, step);
     other.sum = __shfl_xor_sync(0xffffffff, part.sum, step);
     return other;
 }
 
-// The parts of all threads added up in a tree; every thread gets the whole.
-__device__ Part over_block(Part part, Part* scratch) {
+// Reduces the parts of all threads in a tree. Each thread gets the result.
+__device__ MaxSum over_block(MaxSum part, MaxSum* scratch) {
     for (int step = 16; step > 0; step /= 2) part.add(shuffled(part, step));
     __syncthreads();
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = part;
     __syncthreads();
-    Part whole = scratch[0];
+    MaxSum whole = scratch[0];
     for (int warp = 1; warp < kThreads / 32; ++warp) whole.add(scratch[warp]);
     return whole;
 }
 
-struct RowRules {
-    ChooseRules rules;
-    RowChoice row;
+struct RowConstraints {
+    SamplerConstraints constraints;
+    SampleRequest row;
     bool no_text = false;
 
     __device__ bool allows(int id) const {
-        const uint8_t forbidden = rules.forbidden[id];
-        if ((forbidden & 1) || (row.first && (forbidden & 2))) return false;
-        if (id < row.text_end || id > row.stamp_last) return false;
-        if (id < rules.timestamp_begin) return !no_text;
-        return id >= row.stamp_end;
+        const uint8_t masked = constraints.masked[id];
+        if ((masked & 1) || (row.first && (masked & 2))) return false;
+        if (id < row.text_end || id > row.timestamp_last) return false;
+        if (id < constraints.timestamp_begin) return !no_text;
+        return id >= row.timestamp_end;
     }
     __device__ float logit(const float* logits, int id) const {
         return row.only >= 0 || allows(id) ? logits[id] : -INFINITY;
     }
 };
 
-// The best allowed token behind `last` in the order of falling logits and rising ids.
-__device__ Part best_behind(const RowRules& allowed, const float* logits, const Candidate& last,
-                            float last_logit, Part* scratch) {
-    Part part;
-    for (int id = threadIdx.x; id < allowed.rules.n_vocab; id += kThreads) {
+// The next allowed token after `last`, ordered by falling logits, then rising ids.
+__device__ MaxSum best_after(const RowConstraints& allowed, const float* logits,
+                             const Candidate& last, float last_logit, MaxSum* scratch) {
+    MaxSum part;
+    for (int id = threadIdx.x; id < allowed.constraints.n_vocab; id += kThreads) {
         const float logit = allowed.logit(logits, id);
         if (logit < last_logit || (logit == last_logit && id > last.token)) part.add(logit, id);
     }
     return over_block(part, scratch);
 }
 
-// The token where the sum of exp((logit - best) / temperature), in the order of ids, passes u of
-// the whole: each thread sums a run of ids, then the one whose run passes it walks through.
-__device__ int drawn(const RowRules& allowed, const float* logits, float best, double* sums) {
-    const int run = (allowed.rules.n_vocab + kThreads - 1) / kThreads;
-    const int begin = min(static_cast<int>(threadIdx.x) * run, allowed.rules.n_vocab);
-    const int end = min(begin + run, allowed.rules.n_vocab);
+// The first token at which the running sum of exp((logit - best) / temperature), in the order of
+// ids, exceeds u * total. Each thread sums a run of ids; the thread whose run crosses the target
+// searches it.
+__device__ int drawn(const RowConstraints& allowed, const float* logits, float best, double* sums) {
+    const int run = (allowed.constraints.n_vocab + kThreads - 1) / kThreads;
+    const int begin = min(static_cast<int>(threadIdx.x) * run, allowed.constraints.n_vocab);
+    const int end = min(begin + run, allowed.constraints.n_vocab);
     const auto weight = [&](int id) {
         return expf((allowed.logit(logits, id) - best) / allowed.row.temperature);
     };
@@ -122,24 +123,24 @@ __device__ int drawn(const RowRules& allowed, const float* logits, float best, d
 }
 
 __global__ void __launch_bounds__(kThreads)
-    choose_kernel(Candidate* best, int k, const float* all, const RowChoice* rows,
-                  ChooseRules rules) {
+    sample_kernel(Candidate* best, int k, const float* all, const SampleRequest* requests,
+                  SamplerConstraints constraints) {
     cuda::let_next_start();
     cuda::wait_for_previous();
-    __shared__ Part scratch[kThreads / 32];
+    __shared__ MaxSum scratch[kThreads / 32];
     __shared__ double sums[kThreads];
-    const float* logits = all + int64_t{blockIdx.x} * rules.n_vocab;
-    RowRules allowed{rules, rows[blockIdx.x]};
+    const float* logits = all + int64_t{blockIdx.x} * constraints.n_vocab;
+    RowConstraints allowed{constraints, requests[blockIdx.x]};
     Candidate* out = best + int64_t{blockIdx.x} * k;
 
-    Part text, stamps;
-    for (int id = threadIdx.x; id < rules.n_vocab; id += kThreads)
-        (id < rules.timestamp_begin ? text : stamps).add(allowed.logit(logits, id), id);
+    MaxSum text, stamps;
+    for (int id = threadIdx.x; id < constraints.n_vocab; id += kThreads)
+        (id < constraints.timestamp_begin ? text : stamps).add(allowed.logit(logits, id), id);
     text = over_block(text, scratch);
     stamps = over_block(stamps, scratch);
-    allowed.no_text = rules.timestamps && allowed.row.only < 0 && stamps.best > -INFINITY &&
+    allowed.no_text = constraints.timestamps && allowed.row.only < 0 && stamps.best > -INFINITY &&
                       stamps.log_sum() > text.best;
-    Part whole = stamps;
+    MaxSum whole = stamps;
     if (!allowed.no_text) whole.add(text);
 
     Candidate last{whole.best > -INFINITY ? whole.id : -1, -INFINITY};
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(kThreads)
     const float total = whole.log_sum();
     if (last.token >= 0 && allowed.row.temperature > 0) {
         const int token = drawn(allowed, logits, whole.best, sums);
-        if (token >= 0) {  // else rounding kept all sums below the target: the likeliest one
+        if (token >= 0) {  // -1: rounding kept all sums below the target; take the likeliest
             last.token = token;
             logit = logits[token];
         }
@@ -161,7 +162,7 @@ __global__ void __launch_bounds__(kThreads)
     if (allowed.row.only >= 0) last.token = -1;
     for (int i = 1; i < k; ++i) {
         if (last.token >= 0) {
-            const Part next = best_behind(allowed, logits, last, logit, scratch);
+            const MaxSum next = best_after(allowed, logits, last, logit, scratch);
             last.token = next.best > -INFINITY ? next.id : -1;
             logit = next.best;
             last.logprob = logit - total;
@@ -170,19 +171,19 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-void choose(Context& ctx, Candidate* best, int64_t k, const float* logits, const RowChoice* rows,
-            int64_t n, const ChooseRules& rules) {
+void sample(Context& ctx, Candidate* best, int64_t k, const float* logits,
+            const SampleRequest* requests, int64_t n, const SamplerConstraints& constraints) {
     cuda::enter(ctx, {});
     if (n == 0) return;
-    cuda::launch_early(ctx, choose_kernel, static_cast<unsigned>(n), kThreads, 0, best,
-                       static_cast<int>(k), logits, rows, rules);
+    cuda::launch_early(ctx, sample_kernel, static_cast<unsigned>(n), kThreads, 0, best,
+                       static_cast<int>(k), logits, requests, constraints);
 }
 
 }  // namespace
 }  // namespace hark::whisper
 
-extern "C" __attribute__((visibility("default"))) const hark::whisper::CudaChoose*
-hark_cuda_choose() {
-    static const hark::whisper::CudaChoose table = {hark::whisper::choose};
+extern "C" __attribute__((visibility("default"))) const hark::whisper::CudaTokenSampler*
+hark_cuda_token_sampler() {
+    static const hark::whisper::CudaTokenSampler table = {hark::whisper::sample};
     return &table;
 }

@@ -1,6 +1,6 @@
-// The choice of the next token on a GPU: the rules, then the likeliest tokens or a draw, without
-// the logits leaving the device. The rules are those of rules.h: the host says what each row's
-// tokens so far forbid, and the kernel applies it.
+// Samples the next token on a GPU: constraints, then the likeliest tokens or a draw. The host turns
+// each row's tokens into a TokenMask (logit_constraints.h); the kernel applies it. Logits stay on
+// the device.
 #pragma once
 
 #include <memory>
@@ -13,48 +13,49 @@
 
 namespace hark::whisper {
 
-// What one row of logits is asked for; the same bytes on both devices.
-struct RowChoice {
-    double u = 0;            // in [0, 1), where the temperature is above 0
-    float temperature = 0;   // 0: the likeliest tokens
-    int32_t first = 0;       // 1: at the first place, where blank is not allowed
-    int32_t text_end = 0;    // ids of [0, text_end) are forbidden,
-    int32_t stamp_end = 0;   // those of [timestamp_begin, stamp_end),
-    int32_t stamp_last = 0;  // and those above
-    int32_t only = -1;       // 0 or more: this token's own probability, whatever the rules
+// How to sample from one row of logits. Both devices have the same layout.
+struct SampleRequest {
+    double u = 0;                // uniform in [0, 1); used above temperature 0
+    float temperature = 0;       // 0: the likeliest tokens
+    int32_t first = 0;           // 1: the first sampled token, which may not be blank
+    int32_t text_end = 0;        // masked ids: [0, text_end),
+    int32_t timestamp_end = 0;   // [timestamp_begin, timestamp_end),
+    int32_t timestamp_last = 0;  // and those above timestamp_last
+    int32_t only = -1;           // 0 or more: the probability of this token, unconstrained
 };
 
-// What the tokens sampled so far leave to a row; n_vocab the number of logits.
-RowChoice row_choice(const Rules& rules, std::span<const int32_t> sampled, int32_t n_vocab);
+// The request of a row with these sampled tokens; n_vocab is the number of logits.
+SampleRequest sample_request(const LogitConstraints& constraints, std::span<const int32_t> sampled,
+                             int32_t n_vocab);
 
-// The same for all rows, for the kernel.
-struct ChooseRules {
-    const uint8_t* forbidden = nullptr;  // (n_vocab): bit 0 always, bit 1 at the first place
+// The constraints that all rows share, for the kernel.
+struct SamplerConstraints {
+    const uint8_t* masked = nullptr;  // (n_vocab): bit 0 always, bit 1 for the first token
     int32_t n_vocab = 0;
     int32_t timestamp_begin = 0;
-    int32_t timestamps = 0;  // 1: where they together are likelier than any text, no text is chosen
+    int32_t timestamps = 0;  // 1: no text if P(any timestamp) > P of each text token
 };
 
-// The GPU's side, in libhark-cuda.so.
-struct CudaChoose {
-    // best (n, k): of logits (n, n_vocab) f32 the k likeliest allowed tokens of each row, likeliest
-    // first, the lowest id of equal ones; or one drawn. A token of -1 where none is left. Log
-    // probabilities are among the allowed tokens, not divided by the temperature.
-    void (*choose)(Context& ctx, Candidate* best, int64_t k, const float* logits,
-                   const RowChoice* rows, int64_t n, const ChooseRules& rules);
+// The kernel's entry point, in libhark-cuda.so.
+struct CudaTokenSampler {
+    // best (n, k): the k likeliest allowed tokens of each row of logits (n, n_vocab) f32, likeliest
+    // first, equal ones by id; above temperature 0 the first is drawn. Missing tokens are -1. Log
+    // probabilities are over the allowed tokens, at temperature 1.
+    void (*sample)(Context& ctx, Candidate* best, int64_t k, const float* logits,
+                   const SampleRequest* requests, int64_t n, const SamplerConstraints& constraints);
 };
 
-class Chooser {
+class TokenSampler {
   public:
-    Chooser(const Context& ctx, const Rules& rules, int64_t n_vocab);
+    TokenSampler(const Context& ctx, const LogitConstraints& constraints, int64_t n_vocab);
 
-    // As CudaChoose::choose; all pointers are the GPU's.
+    // CudaTokenSampler::sample; all pointers are the GPU's.
     void operator()(Context& ctx, Candidate* best, int64_t k, const Tensor& logits,
-                    const RowChoice* rows) const;
+                    const SampleRequest* requests) const;
 
   private:
     Arena memory_;
-    ChooseRules rules_;
+    SamplerConstraints constraints_;
 };
 
 }  // namespace hark::whisper

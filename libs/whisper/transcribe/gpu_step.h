@@ -1,5 +1,5 @@
-// Decoding steps on a GPU: only choices come back from it. Steps of one token a row are replayed
-// from a CUDA graph.
+// Decoding steps on a GPU that return sampled tokens only. Steps of one token per row are replayed
+// as CUDA graphs.
 #pragma once
 
 #include <array>
@@ -17,26 +17,26 @@ namespace hark::whisper {
 class GpuStep {
   public:
     // Holds references: all must outlive it. `spare` is a cache row that no sequence uses.
-    GpuStep(Context& ctx, const Model& model, Caches& caches, const Rules& rules, int64_t spare);
+    GpuStep(Context& ctx, const Model& model, Caches& caches, const LogitConstraints& constraints,
+            int64_t spare);
     ~GpuStep();
 
-    // Runs the pass, with a choice for each row that it wants. Returns the k best candidates of
-    // each, rows one after another, a token of -1 where the rules leave fewer; of a row whose
-    // temperature is above 0 the first one is drawn, of one that asks for `only` a token it is
-    // that.
-    std::vector<Candidate> operator()(Pass& pass, std::span<const RowChoice> choices, int64_t k);
+    // Runs the pass with one request per wanted row. Returns k candidates per row, in the rows'
+    // order; missing tokens are -1. The first one is drawn above temperature 0, or is `only`.
+    std::vector<Candidate> operator()(Pass& pass, std::span<const SampleRequest> requests,
+                                      int64_t k);
 
   private:
     struct Graph;
-    std::vector<Candidate> eager(Pass& pass, std::span<const RowChoice> choices, int64_t k);
+    std::vector<Candidate> eager(Pass& pass, std::span<const SampleRequest> requests, int64_t k);
 
     Context& ctx_;
     const Model& model_;
     Caches& caches_;
-    Chooser chooser_;
+    TokenSampler sampler_;
     int32_t spare_;
     CaptureScratch scratch_;
-    Arena memory_, host_memory_;                                       // of the graphs
+    Arena memory_, host_memory_;                                       // for the graphs
     std::map<std::array<int64_t, 3>, std::unique_ptr<Graph>> graphs_;  // by rows, k and keys
 };
 

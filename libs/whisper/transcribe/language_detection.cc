@@ -21,7 +21,7 @@ DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const Mel
     for (int64_t i = 0; i < options.language_windows; ++i) {
         const int64_t seek = i * kWindowFrames;
         if (i > 0 && seek >= mel.content_frames()) break;
-        mel.listening_window(seek, {window.as<float>(), static_cast<size_t>(window.size())});
+        mel.detection_window(seek, {window.as<float>(), static_cast<size_t>(window.size())});
         decoder.encode({&slot, 1}, window, WindowDecoder::Purpose::detect_language);
         DetectedLanguage language;
         language.code = decoder.likeliest_language(slot, &language.probability);
@@ -49,7 +49,7 @@ LanguageDetector::LanguageDetector(Context& ctx, const Model& model, const Token
 }
 
 std::optional<DetectedLanguage> LanguageDetector::detect(MelRecording mel) {
-    options_.route(mel, loop_options_);  // leaves the speech, if only that is asked for
+    options_.plan(mel, loop_options_);  // cuts mel down to its speech with --vad
     if (mel.content_frames() == 0) return std::nullopt;
     return detect_language(decoder_, 0, mel, window_, options_);
 }

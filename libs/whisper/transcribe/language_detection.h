@@ -1,4 +1,4 @@
-// Detects which language a recording is in.
+// Detects the language of recordings.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,9 @@ struct DetectedLanguage {
     double probability = 0;  // in the window that decided
 };
 
-// Detects the language of a recording from the windows that the options ask for. The decoder's
-// `slot` must not be decoding; `window` (1, 3000, n_mels) is overwritten. Source of the first
-// window: openai/whisper transcribe.py; of several: faster-whisper 1.2.1, transcribe.py,
-// detect_language.
+// Detects the language of a recording from options.language_windows windows. The decoder's `slot`
+// must be idle; `window` (1, 3000, n_mels) is overwritten. Source of the first window:
+// openai/whisper transcribe.py; of several: faster-whisper 1.2.1, transcribe.py, detect_language.
 DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const MelRecording& mel,
                                  const Tensor& window, const TranscribeOptions& options);
 

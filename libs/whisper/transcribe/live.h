@@ -1,9 +1,6 @@
-// Live transcription as a state machine: which words of what was heard again and again are certain,
-// which make a final segment, and where the sound may be cut. No model and no audio, only words and
-// seconds.
-// Sources: local agreement, Liu et al. 2020, "Low-latency sequence-to-sequence speech recognition
-// and translation by partial hypothesis selection"; with Whisper, Machacek et al. 2023, "Turning
-// Whisper into real-time transcription system".
+// Live transcription as a state machine on words and times, without a model: which words of
+// repeated hypotheses are committed, which form a final segment, and where the sound is cut. Local
+// agreement (Liu et al. 2020, Machacek et al. 2023): docs/models/whisper.md has the sources.
 #pragma once
 
 #include <cstddef>
@@ -16,75 +13,76 @@
 
 namespace hark::whisper {
 
-inline constexpr double kLiveStep = 0.5;   // seconds of sound between two that must agree
-inline constexpr double kLiveQuiet = 0.3;  // seconds that a word is not cut off before
+inline constexpr double kLiveStep = 0.5;   // seconds of sound between hypotheses that must agree
+inline constexpr double kLiveQuiet = 0.3;  // seconds of quiet after which a word is complete
 
-// A word of what is heard, with its time in the recording.
+// A word of a hypothesis, with its time in the recording.
 struct LiveWord {
     Word word;
-    bool ends_segment = false;  // the model ends a segment behind it and begins another
+    bool ends_segment = false;  // the model ends a segment after it and begins another
 };
 
-// What is heard of the sound from its begin to `end` seconds of the recording.
-struct Hearing {
+// The model's text of the sound from LiveText::begin() to `end` seconds of the recording.
+struct Hypothesis {
     std::vector<LiveWord> words;
     double end = 0;
-    // The last stretch of the sound, of kLiveQuiet at least, that is without speech as far as its
-    // level tells: empty where there is none.
+    // The last run of at least kLiveQuiet whose level is that of silence; empty if there is no such
+    // run.
     double quiet_begin = 0, quiet_end = 0;
 };
 
 class LiveText {
   public:
-    // Takes what is heard behind begin(). Words that the hearing before had in the same place are
-    // agreed from now on.
-    void hear(Hearing heard);
-    // Whether a hearing of kLiveStep less could agree with the last one.
-    bool in_doubt() const;
-    // Takes such a hearing: what it has in common with the last one is agreed.
+    // Takes the hypothesis of the sound after begin(). Words that also start the previous
+    // hypothesis are committed.
+    void update(Hypothesis hypothesis);
+    // Whether confirm() with a hypothesis of kLiveStep less sound could commit words.
+    bool can_confirm() const;
+    // Takes such a hypothesis: the words that it shares with the last one are committed.
     void confirm(std::vector<LiveWord> words);
-    // The last hearing is final as it is, and the next sound begins behind its words: nothing else
-    // was certain for as long as can be heard at once, or the sound ends.
+    // Makes all words of the last hypothesis final; the sound continues after them. For the end of
+    // the sound, and for a full window in which nothing else is certain.
     void finish();
 
-    // The final segments since the last call: sentences, or what stands before a pause, or the
-    // agreed words where neither comes. Their times never run back.
+    // The final segments since the last call. A segment ends with a sentence or before a pause, or
+    // without either when the committed words get long. Times never decrease.
     std::vector<LiveSegment> take_finals();
-    // nullopt where all that is heard is final.
+    // The words that are not final; nullopt if all are.
     std::optional<LivePartial> partial() const;
 
-    // Where the sound to hear begins, in seconds. It moves on behind final segments, at gaps if
-    // there are some, and with silence.
+    // The start of the sound to transcribe, in seconds. It moves past final segments, to gaps if
+    // possible, and past silence.
     double begin() const { return begin_; }
     // The final words before begin() since the last call.
-    std::string take_left();
+    std::string take_dropped_text();
 
   private:
-    const LiveWord* word(size_t i) const;  // of said_, then newest_; null behind them
-    void agree(size_t words);              // the first of newest_
-    size_t finished() const;
-    void give(size_t end);
+    const LiveWord* word(size_t i) const;  // of committed_, then tentative_; null after them
+    void commit(size_t words);             // the first of tentative_
+    size_t complete() const;
+    void finalize(size_t end);
     void cut();
-    void leave(size_t words, double at);
+    void drop(size_t words, double at);
 
-    std::vector<LiveWord> said_;    // agreed, in the sound behind begin_
-    size_t given_ = 0;              // of those: final
-    std::vector<LiveWord> newest_;  // what was heard behind them last
-    double begin_ = 0, end_ = 0;    // of the sound heard last
+    std::vector<LiveWord> committed_;  // after begin_
+    size_t final_ = 0;                 // number of committed_ that are final
+    std::vector<LiveWord> tentative_;  // words of the last hypothesis after committed_
+    double begin_ = 0, end_ = 0;       // of the last hypothesis
     double quiet_begin_ = 0, quiet_end_ = 0;
     double last_end_ = 0;  // of the last final word
     std::vector<LiveSegment> finals_;
-    std::string left_;
+    std::string dropped_text_;
 };
 
-// How many of the words in `heard` stand for all of `said`: those with the fewest edits. Where
-// several numbers are as good: one that ends with the same word, if any does; of these the last
-// that begins before `said` ends, else the first.
-size_t words_that_say(std::span<const LiveWord> said, std::span<const LiveWord> heard);
+// The number of first words of `hypothesis` that correspond to all of `committed`: the one with the
+// fewest edits. Ties: numbers whose last word equals the last committed one; of these the last
+// whose word begins before `committed` ends, else the first.
+size_t matched_prefix(std::span<const LiveWord> committed, std::span<const LiveWord> hypothesis);
 
-// How many words two hearings have in common from the first on, but for case and punctuation. The
-// last word of each may have been cut off: it counts where it begins before `quiet`, and the newer
-// one's must then be the same to the byte.
-size_t agreeing(std::span<const LiveWord> before, std::span<const LiveWord> newer, double quiet);
+// The number of first words that two hypotheses share, ignoring case and punctuation. A last word
+// may have been cut off: it counts only if it begins before `quiet` seconds, and for the newer
+// hypothesis only if all bytes are equal.
+size_t common_prefix(std::span<const LiveWord> before, std::span<const LiveWord> newer,
+                     double quiet);
 
 }  // namespace hark::whisper

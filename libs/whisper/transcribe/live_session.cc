@@ -15,17 +15,16 @@ constexpr int64_t kStepFrames = static_cast<int64_t>(kLiveStep * kFramesPerSecon
 constexpr int64_t kQuietFrames = static_cast<int64_t>(kLiveQuiet * kFramesPerSecond);
 constexpr int64_t kLongChunk = 1000;  // frames
 constexpr double kPromptResetTemperature = 0.5;
-constexpr ptrdiff_t kPromptTokens = 50;  // of final text: a sentence or three
+constexpr ptrdiff_t kPromptTokens = 50;  // of final text: one to three sentences
 
-// The slices of the window, and what stands behind the last pair of timestamps: there is no later
-// window in which that would be decoded.
+// The slices of the window, and one of the tokens after its last pair of timestamps: no later
+// window would decode them.
 std::vector<Slice> all_slices(std::span<const int32_t> tokens, int32_t timestamp_begin,
                               int64_t size) {
     std::vector<Slice> slices = slice_window(tokens, timestamp_begin, size).slices;
-    const size_t behind = slices.back().end;
-    if (behind < tokens.size())
-        slices.push_back(
-            {behind, tokens.size(), std::max(tokens[behind] - timestamp_begin, 0), -1});
+    const size_t rest = slices.back().end;
+    if (rest < tokens.size())
+        slices.push_back({rest, tokens.size(), std::max(tokens[rest] - timestamp_begin, 0), -1});
     return slices;
 }
 
@@ -94,8 +93,8 @@ void LiveSession::add(const Chunk& chunk) {
         now_.emplace();
         now_->id = chunk.recording;
         now_->info = {chunk.source, chunk.channel, options_.language, 0};
-        now_->certain = !options_.language.empty();
-        if (!loop_options_.carry_initial_prompt) now_->said = loop_options_.initial_prompt;
+        now_->language_is_certain = !options_.language.empty();
+        if (!loop_options_.carry_initial_prompt) now_->prompt = loop_options_.initial_prompt;
     }
     require(now_->id == chunk.recording, where, ": recording '", chunk.recording,
             "' starts before '", now_->id, "' has ended; --live takes one at a time");
@@ -106,7 +105,7 @@ void LiveSession::add(const Chunk& chunk) {
     now_->error = chunk.error;
 }
 
-// Nothing of a chunk is heard before all of it has come.
+// A chunk is transcribed only after all of it has been read.
 void LiveSession::warn_of(const Chunk& chunk, int64_t frames) {
     if (warned_ || chunk.last || frames <= kLongChunk || !listener_.warn) return;
     warned_ = true;
@@ -118,14 +117,14 @@ bool LiveSession::has_room() const {
     return !now_ || (!now_->last && now_->end() - now_->begin() < kWindowFrames);
 }
 
-void LiveSession::hear() {
-    while (now_ && now_->heard < now_->end()) {
+void LiveSession::update() {
+    while (now_ && now_->transcribed < now_->end()) {
         const int64_t full = now_->begin() + kWindowFrames, end = std::min(full, now_->end());
-        hear_until(end, end == full || (now_->last && end == now_->end()));
+        update_until(end, end == full || (now_->last && end == now_->end()));
         if (end == full) {
             confirm();
             if (now_->begin() + kWindowFrames == full) now_->text.finish();
-            give_out();
+            emit_ready();
         }
         if (end == now_->end()) break;
     }
@@ -134,30 +133,30 @@ void LiveSession::hear() {
 
 void LiveSession::finish() {
     if (!now_) return;
-    if (now_->heard < now_->end()) hear_until(now_->end(), true);
+    if (now_->transcribed < now_->end()) update_until(now_->end(), true);
     now_->text.finish();
-    give_out();
+    emit_ready();
     if (listener_.end) listener_.end(now_->info, now_->error);
     now_.reset();
 }
 
-void LiveSession::hear_until(int64_t end, bool must) {
+void LiveSession::update_until(int64_t end, bool must) {
     std::optional<std::vector<LiveWord>> words = words_until(end, must);
     if (!words) return;
-    now_->heard = end;
+    now_->transcribed = end;
     const auto [quiet_begin, quiet_end] = now_->mel.last_quiet(now_->begin(), end, kQuietFrames);
     const auto seconds = [](int64_t frame) { return seconds_of(frame); };
-    now_->text.hear({std::move(*words), seconds(end), seconds(quiet_begin), seconds(quiet_end)});
-    give_out();
+    now_->text.update({std::move(*words), seconds(end), seconds(quiet_begin), seconds(quiet_end)});
+    emit_ready();
 }
 
 void LiveSession::confirm() {
-    if (!now_ || !now_->text.in_doubt()) return;
-    const int64_t end = now_->heard - kStepFrames;
+    if (!now_ || !now_->text.can_confirm()) return;
+    const int64_t end = now_->transcribed - kStepFrames;
     if (end <= now_->begin()) return;
     if (std::optional<std::vector<LiveWord>> words = words_until(end, false))
         now_->text.confirm(std::move(*words));
-    give_out();
+    emit_ready();
 }
 
 std::optional<std::vector<LiveWord>> LiveSession::words_until(int64_t end, bool must) {
@@ -165,11 +164,11 @@ std::optional<std::vector<LiveWord>> LiveSession::words_until(int64_t end, bool 
     now_->mel.window(begin, size, {window_.as<float>(), static_cast<size_t>(window_.size())});
     const int64_t slot = 0;
     decoder_.encode({&slot, 1}, window_);
-    if (!now_->certain || options_.multilingual)
+    if (!now_->language_is_certain || options_.multilingual)
         now_->info.language = decoder_.likeliest_language(slot);
     const std::optional<DecodingResult> result = decode(must);
     if (!result) return std::nullopt;
-    if (result->temperature > kPromptResetTemperature) now_->said.clear();
+    if (result->temperature > kPromptResetTemperature) now_->prompt.clear();
     return words_of(*result, size);
 }
 
@@ -186,13 +185,13 @@ std::optional<DecodingResult> LiveSession::decode(bool must) {
 
 DecodingResult LiveSession::decode_at(size_t attempt) {
     WindowTask task;
-    task.prompt = prompt_behind(loop_options_, now_->said);
+    task.prompt = prompt_after(loop_options_, now_->prompt);
     task.language = now_->info.language;
     task.temperature = options_.temperatures()[attempt];
     task.seed = options_.window_seed(now_->begin(), attempt);
     decoder_.start({&task, 1});
     for (;;)
-        if (std::vector<WindowDecoder::Done> done = decoder_.step(); !done.empty())
+        if (std::vector<WindowDecoder::Finished> done = decoder_.step(); !done.empty())
             return std::move(done.front().result);
 }
 
@@ -211,19 +210,20 @@ std::vector<LiveWord> LiveSession::words_of(const DecodingResult& result, int64_
     return words;
 }
 
-void LiveSession::give_out() {
+void LiveSession::emit_ready() {
     Recording& now = *now_;
     for (const LiveSegment& segment : now.text.take_finals()) {
-        now.certain = true;
+        now.language_is_certain = true;
         now.shown.reset();
         if (listener_.final) listener_.final(now.info, segment);
     }
-    const std::string left = now.text.take_left();
+    const std::string left = now.text.take_dropped_text();
     if (!left.empty() && options_.previous_text) {
         const std::vector<int32_t> tokens = tokenizer_.encode(left);
-        now.said.insert(now.said.end(), tokens.begin(), tokens.end());
+        now.prompt.insert(now.prompt.end(), tokens.begin(), tokens.end());
         const ptrdiff_t most = kPromptTokens;
-        if (std::ssize(now.said) > most) now.said.erase(now.said.begin(), now.said.end() - most);
+        if (std::ssize(now.prompt) > most)
+            now.prompt.erase(now.prompt.begin(), now.prompt.end() - most);
     }
     std::optional<LivePartial> partial = now.text.partial();
     if (partial && partial != now.shown && listener_.partial) listener_.partial(now.info, *partial);
@@ -231,8 +231,8 @@ void LiveSession::give_out() {
     now.mel.forget_before(std::min(now.begin(), now.end()));
 }
 
-void transcribe_live(LiveFeed& feed, LiveSession& session) {
-    // What was heard before a chunk that the session refuses becomes final all the same.
+void transcribe_live(LiveChunkQueue& queue, LiveSession& session) {
+    // Text before a chunk that the session rejects becomes final too.
     const auto add = [&](const Chunk& chunk) {
         try {
             session.add(chunk);
@@ -241,15 +241,15 @@ void transcribe_live(LiveFeed& feed, LiveSession& session) {
             throw;
         }
     };
-    while (std::optional<Chunk> chunk = feed.next(true)) {
+    while (std::optional<Chunk> chunk = queue.next(true)) {
         add(*chunk);
-        // What has come meanwhile is heard with it, so that a slow machine does not fall behind.
-        while (session.has_room() && (chunk = feed.next(false))) add(*chunk);
-        session.hear();
-        if (feed.empty()) session.confirm();
+        // Takes all available chunks at once, so that a slow machine does not lag.
+        while (session.has_room() && (chunk = queue.next(false))) add(*chunk);
+        session.update();
+        if (queue.empty()) session.confirm();
     }
     session.finish();
-    feed.check();
+    queue.check();
 }
 
 }  // namespace hark::whisper

@@ -1,5 +1,5 @@
-// Live transcription of one recording after another: hears what has come of the sound again and
-// again, and gives out what is certain.
+// Live transcription of one recording after another: transcribes the newest sound repeatedly and
+// emits the words that are certain.
 #pragma once
 
 #include <functional>
@@ -15,36 +15,36 @@
 
 namespace hark::whisper {
 
-// Throws UsageError where the options ask for what live transcription cannot do.
+// Throws UsageError if live transcription does not support an option.
 void check_live(const TranscribeOptions& options, const OutputOptions& output);
 
 class LiveSession {
   public:
-    // What comes out, recording by recording.
+    // Callbacks, recording by recording.
     struct Listener {
-        std::function<void(const RecordingInfo&, const LivePartial&)> partial;  // one that is new
+        std::function<void(const RecordingInfo&, const LivePartial&)> partial;  // if changed
         std::function<void(const RecordingInfo&, const LiveSegment&)> final;
         std::function<void(const RecordingInfo&, const std::string& error)> end;
-        std::function<void(const std::string&)> warn;  // of chunks so long that words come late
+        std::function<void(const std::string&)> warn;  // chunks are so long that text is late
     };
 
-    // Holds references: context, model and tokenizer must outlive it. Throws Error where the model
-    // cannot do what the options ask for.
+    // Holds references: context, model and tokenizer must outlive it. Throws Error if the model
+    // does not support an option.
     LiveSession(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                 const TranscribeOptions& options, Listener listener);
 
     // Takes the next chunk of the recording, or the first one of the next. Throws Error naming its
-    // document where it belongs to another recording than the one that has not ended, or has been
-    // through vad, whose regions come too late.
+    // document if the current recording has not ended and has another id, or if the stream has
+    // passed through vad, whose regions are too late.
     void add(const Chunk& chunk);
-    // Whether another chunk may be added before hear(): the recording goes on, and there is not
-    // more of it than can be heard at once.
+    // Whether another chunk may be added before update(): the recording continues, and its sound
+    // fits in a window.
     bool has_room() const;
-    // Hears all that has been added; behind a recording's last chunk all of it is final.
-    void hear();
-    // Hears a little less of it, where that can make words certain.
+    // Transcribes all added sound. After a recording's last chunk all of its text is final.
+    void update();
+    // Transcribes slightly less sound if that can commit words.
     void confirm();
-    // Ends the recording where it stands, if one has begun.
+    // Ends the current recording, if any, with the sound that it has.
     void finish();
 
   private:
@@ -52,27 +52,27 @@ class LiveSession {
     struct Recording {
         RecordingInfo info;
         std::string id, error;
-        bool last = false;  // its last chunk has come
+        bool last = false;  // its last chunk has been added
         MelRecording mel;
         LiveText text;
-        int64_t heard = 0;          // frames
-        bool certain = false;       // of the language
-        std::vector<int32_t> said;  // tokens of the prompt
+        int64_t transcribed = 0;  // frames
+        bool language_is_certain = false;
+        std::vector<int32_t> prompt;  // tokens of the text before begin()
         std::optional<LivePartial> shown;
 
-        int64_t begin() const;  // frame: the sound to hear
+        int64_t begin() const;  // first frame of the sound to transcribe
         int64_t end() const { return mel.content_frames(); }
     };
 
-    // The words heard up to this frame; nullopt where they are refused. Where it must come to
-    // something, all temperatures are tried and the last is taken.
+    // The words from begin() to frame `end`; nullopt if the thresholds reject them. `must`: tries
+    // all temperatures and accepts the last one's words.
     std::optional<std::vector<LiveWord>> words_until(int64_t end, bool must);
     std::optional<DecodingResult> decode(bool must);
     DecodingResult decode_at(size_t attempt);
     std::vector<LiveWord> words_of(const DecodingResult& result, int64_t size);
     void warn_of(const Chunk& chunk, int64_t frames);
-    void hear_until(int64_t end, bool must);
-    void give_out();
+    void update_until(int64_t end, bool must);
+    void emit_ready();
 
     const Tokenizer& tokenizer_;
     TranscribeOptions options_;
@@ -85,8 +85,8 @@ class LiveSession {
     bool warned_ = false;
 };
 
-// Transcribes what comes until the feed is over. Throws what broke the feed when all that came
-// before it has been given out.
-void transcribe_live(LiveFeed& feed, LiveSession& session);
+// Transcribes chunks until the queue is over. Throws the queue's error, if any, after emitting all
+// text before it.
+void transcribe_live(LiveChunkQueue& queue, LiveSession& session);
 
 }  // namespace hark::whisper

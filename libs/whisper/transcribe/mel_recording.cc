@@ -11,7 +11,7 @@ namespace hark::whisper {
 namespace {
 
 constexpr float kSilence = -10.0f;  // log10 of the smallest power, 1e-10
-constexpr float kRange = 8.0f;      // what is kept below the maximum, in powers of ten
+constexpr float kRange = 8.0f;      // below the maximum, in powers of ten
 constexpr float kQuiet = 1.5f;      // below the loudest frame, in powers of ten
 
 float normalise(float x, float max) { return (std::max(x, max - kRange) + 4.0f) / 4.0f; }
@@ -131,12 +131,12 @@ void MelRecording::window(int64_t seek, int64_t size, std::span<float> to) const
     std::fill(to.begin() + size * n_mels_, to.end(), 0.0f);
 }
 
-void MelRecording::listening_window(int64_t seek, std::span<float> to) const {
+void MelRecording::detection_window(int64_t seek, std::span<float> to) const {
     const int64_t total = first_ + static_cast<int64_t>(frames_.size()) / n_mels_;
     require(seek >= first_ && seek <= total, "window at ", seek, " of ", first_, " to ", total);
     const int64_t size = std::min(total - seek, kWindowFrames);
     copy_normalised(seek, size, to.data());
-    // A normalised maximum m stands for the power 10^(4 m - 4), so its floor is m - 2.
+    // A normalised maximum m is the power 10^(4 m - 4), so the floor is m - 2.
     const float silence = normalised_ ? std::max((kSilence + 4.0f) / 4.0f, max_ - kRange / 4.0f)
                                       : normalise(kSilence, max_);
     std::fill(to.begin() + size * n_mels_, to.end(), silence);

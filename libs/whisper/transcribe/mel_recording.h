@@ -1,4 +1,4 @@
-// The log-mel spectrogram of one recording, gathered from a stream and normalised by its maximum.
+// The log-mel spectrogram of one recording, read from a stream and normalised by its maximum.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +15,39 @@ namespace hark::whisper {
 
 class MelRecording {
   public:
-    // Adds a mel chunk (n_mels, frames). Throws Error naming the document where the number of mels
-    // is not `n_mels`, or the last chunk's content_frames does not fit its frames.
+    // Adds a mel chunk (n_mels, frames). Throws Error naming the document if its number of mels is
+    // not `n_mels`, or the last chunk's content_frames exceeds the frames.
     void add(const Chunk& chunk, int64_t n_mels);
 
-    // floor(samples / 160); before the last chunk, the frames that have come.
+    // floor(samples / 160); before the last chunk, the frames so far.
     int64_t content_frames() const { return content_frames_; }
-    // Lets go of the frames before this one, and of the regions of speech. Nothing but windows
-    // behind them can be asked for any more.
+    // Frees the frames before this one, and the regions of speech. Later calls may use only the
+    // remaining frames.
     void forget_before(int64_t frame);
     size_t bytes() const { return frames_.size() * sizeof(float); }
-    // The regions of speech that the stream has told of; nullopt where it has told of none.
+    // The regions of speech in the stream's metadata; nullopt if it has none.
     const std::optional<std::vector<Region>>& speech() const { return speech_; }
-    // The regions that the built-in detector finds. Throws Error for a normalised recording, whose
-    // levels are lost.
+    // The regions that the built-in detector finds. Throws Error for a normalised recording, which
+    // has lost its levels.
     std::vector<Region> detect_speech(const RegionOptions& options) const;
-    // The last run of `least` frames or more in [begin, end) that are far quieter, by the mean
-    // level of their bands, than the loudest of them: 15 dB. Empty, at 0, where there is none.
+    // The last run of at least `least` frames in [begin, end) whose mean level over the bands is 15
+    // dB below the loudest frame's. {0, 0} if there is none.
     std::pair<int64_t, int64_t> last_quiet(int64_t begin, int64_t end, int64_t least) const;
-    // The frames [begin, end) of each piece, laid end to end, as a recording of its own.
+    // A recording of the pieces' frames, concatenated.
     MelRecording only(std::span<const TimeMap::Piece> pieces) const;
 
     // The frames [seek, seek + size), normalised, then zeros up to 3000: (3000, n_mels),
     // time-major. Source: openai/whisper audio.py, log_mel_spectrogram and pad_or_trim.
     void window(int64_t seek, int64_t size, std::span<float> to) const;
-    // The frames [seek, seek + 3000) as the reference's language detection hears them: silence, not
-    // zeros, behind the recording's end.
-    void listening_window(int64_t seek, std::span<float> to) const;
+    // The frames [seek, seek + 3000) as in the reference's language detection: silence, not zeros,
+    // after the recording's end.
+    void detection_window(int64_t seek, std::span<float> to) const;
 
   private:
     void copy_normalised(int64_t seek, int64_t size, float* to) const;
 
-    std::vector<float> frames_;  // (frames, n_mels): log10, or as it came where normalised_
-    int64_t first_ = 0;          // frame of the recording that frames_ begins with
+    std::vector<float> frames_;  // (frames, n_mels): log10, or normalised if normalised_
+    int64_t first_ = 0;          // the recording's frame at frames_[0]
     int64_t n_mels_ = 0;
     int64_t content_frames_ = 0;
     float max_ = -10.0f;  // of log10 values; silence is log10(1e-10)

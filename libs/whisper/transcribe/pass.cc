@@ -4,17 +4,17 @@
 
 namespace hark::whisper {
 
-Caches::Caches(const Model& model, int64_t rows, int64_t windows, Keep keep,
+Caches::Caches(const Model& model, int64_t rows, int64_t windows, CrossKvMode mode,
                const MemorySource& memory)
     : self(model.config.n_text_layer, rows, model.config.n_text_head, model.config.n_text_ctx,
            model.config.n_text_state / model.config.n_text_head, model.precision.cache, memory),
-      heard(model.config, model.precision, keep, windows, memory) {}
+      cross(model.config, model.precision, mode, windows, memory) {}
 
 void encode_windows(Context& ctx, const Model& model, Caches& caches,
                     std::span<const int64_t> windows, Tensor mel) {
     const Arena::Scope scope(ctx.arena);
-    const Tensor encoded = model.encoder(ctx, to_device(ctx, mel));  // (B * n_audio_ctx, C)
-    model.decoder.remember(ctx, encoded, caches.heard, windows);
+    const Tensor encoder_out = model.encoder(ctx, to_device(ctx, mel));  // (B * n_audio_ctx, C)
+    model.decoder.cache_cross_kv(ctx, encoder_out, caches.cross, windows);
 }
 
 void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int64_t window,
@@ -24,18 +24,18 @@ void Pass::add(std::span<const int32_t> tokens, int64_t begin, int64_t row, int6
         tokens_.push_back(tokens[static_cast<size_t>(i)]);
         position_.push_back(static_cast<int32_t>(i));
     }
-    own_.add(row, end - begin, end);
-    listens_.add(window, end - begin, n_audio_ctx);
+    self_rows_.add(row, end - begin, end);
+    cross_rows_.add(window, end - begin, n_audio_ctx);
     windows_.push_back(window);
 }
 
-// Of `unfolded` windows the encoder's output is gathered, one a sequence.
-Listening Pass::listening(Context& ctx, const Model& model, const Caches& caches,
-                          bool unfolded) const {
-    Listening listening{caches.heard, listens(), {}, {}};
-    if (!unfolded) {
-        listening.rows = to_device(ctx, listening.rows);
-        return listening;
+// `materialize_kv`: gathers the encoder's output, one window per sequence.
+CrossAttentionInput Pass::cross_attention_input(Context& ctx, const Model& model,
+                                                const Caches& caches, bool materialize_kv) const {
+    CrossAttentionInput input{caches.cross, cross_rows(), {}, {}};
+    if (!materialize_kv) {
+        input.rows = to_device(ctx, input.rows);
+        return input;
     }
     const int64_t n = model.config.n_audio_ctx, b = std::ssize(windows_);
     std::vector<int32_t> rows, slots;
@@ -44,18 +44,18 @@ Listening Pass::listening(Context& ctx, const Model& model, const Caches& caches
         for (int64_t j = 0; j < n; ++j)
             rows.push_back(static_cast<int32_t>(windows_[static_cast<size_t>(i)] * n + j));
     }
-    const Tensor encoded = caches.heard.encoded;  // (windows, n_audio_ctx, C)
-    listening.gathered = ctx.arena.tensor(encoded.dtype, {b * n, encoded.dim(2)});
-    select_rows(ctx, listening.gathered, encoded, to_device(ctx, ints(rows)));
+    const Tensor encoder_out = caches.cross.encoder_out;  // (windows, n_audio_ctx, C)
+    input.gathered_encoder_out = ctx.arena.tensor(encoder_out.dtype, {b * n, encoder_out.dim(2)});
+    select_rows(ctx, input.gathered_encoder_out, encoder_out, to_device(ctx, ints(rows)));
     const HostRagged all = HostRagged::equal(b, n);
-    listening.windows = to_device(ctx, all.view());
-    listening.rows.slot = ints(slots);
-    listening.rows = to_device(ctx, listening.rows);
-    return listening;
+    input.windows = to_device(ctx, all.view());
+    input.rows.slot = ints(slots);
+    input.rows = to_device(ctx, input.rows);
+    return input;
 }
 
 bool Pass::is_step() const {
-    if (own().max_queries > 1 || wanted() != rows()) return false;
+    if (self_rows().max_queries > 1 || wanted() != rows()) return false;
     for (size_t i = 0; i < wanted_.size(); ++i)
         if (wanted_[i] != static_cast<int32_t>(i)) return false;
     return true;
@@ -68,10 +68,11 @@ Tensor Pass::logits(Context& ctx, const Model& model, Caches& caches,
 
 Tensor Pass::device_logits(Context& ctx, const Model& model, Caches& caches,
                            const std::vector<ScoresRequest>* requests) {
-    const bool unfolded =
-        caches.heard.folded() && (requests != nullptr || listens().max_queries > kFewQueries);
+    const bool materialize_kv = caches.cross.recomputes() &&
+                                (requests != nullptr || cross_rows().max_queries > kFewQueries);
     return model.decoder(ctx, to_device(ctx, tokens()), to_device(ctx, position()),
-                         to_device(ctx, own()), listening(ctx, model, caches, unfolded),
+                         to_device(ctx, self_rows()),
+                         cross_attention_input(ctx, model, caches, materialize_kv),
                          to_device(ctx, ints(wanted_)), caches.self, requests);
 }
 

@@ -1,4 +1,4 @@
-// How a window's decoding begins: its prompt, and the first token of each of its rows.
+// Starts the decoding of windows: their prompts, and the first token of each row.
 #include <algorithm>
 #include <cmath>
 
@@ -35,10 +35,9 @@ int64_t WindowDecoder::rows_of(const WindowTask& task) const {
     return task.temperature > 0 ? options_.best_of : 1;
 }
 
-// On the CPU a prompt is read in a pass of its own: the products of many rows may round by their
-// number. On a GPU as many are read together as a pass has room for, those of few tokens apart from
-// the others (ops.h, attention): neither the rows of the prompts nor those that are asked for may
-// be too many, nor the windows that long prompts need unfolded.
+// On the CPU each prompt has its own pass: products of many rows round by their number. On a GPU a
+// pass takes as many as fit in kManyRowsOnGpu rows and logits, and short prompts apart from long
+// ones (ops.h, attention), whose cross-attention keys and values are materialized.
 void WindowDecoder::start(std::span<const WindowTask> tasks) {
     struct Prompt {
         int64_t length, wanted;
@@ -68,24 +67,24 @@ void WindowDecoder::start(std::span<const WindowTask> tasks) {
     }
 }
 
-// The rows that go on from the prompt: of beams there is one until they part.
+// Creates a window's rows. Beams start as one row.
 void WindowDecoder::begin(const WindowTask& task) {
-    Group& group = groups_[static_cast<size_t>(task.slot)];
-    require(!group.decoding, "the window in slot ", task.slot, " is being decoded");
-    group = Group{};
-    group.task = task;
-    group.decoding = true;
-    group.beams = task.temperature == 0 && options_.beam_size > 1;
-    group.rows.assign(static_cast<size_t>(rows_of(task)), first_row(task));
+    WindowState& state = states_[static_cast<size_t>(task.slot)];
+    require(!state.decoding, "the window in slot ", task.slot, " is being decoded");
+    state = WindowState{};
+    state.task = task;
+    state.decoding = true;
+    state.beams = task.temperature == 0 && options_.beam_size > 1;
+    state.rows.assign(static_cast<size_t>(rows_of(task)), first_row(task));
     Random seeds(task.seed);
-    for (size_t i = 0; i < group.rows.size(); ++i) group.random.emplace_back(seeds.next());
+    for (size_t i = 0; i < state.rows.size(); ++i) state.random.emplace_back(seeds.next());
 }
 
 void WindowDecoder::read_prompts(std::span<const WindowTask> tasks) {
     Pass pass;
     for (const WindowTask& task : tasks) {
         begin(task);
-        const Row& row = groups_[static_cast<size_t>(task.slot)].rows.front();
+        const Row& row = states_[static_cast<size_t>(task.slot)].rows.front();
         pass.add({row.tokens.data(), static_cast<size_t>(row.length)}, 0, cache_row(task.slot, 0),
                  task.slot, model_.config.n_audio_ctx);
     }
@@ -94,18 +93,18 @@ void WindowDecoder::read_prompts(std::span<const WindowTask> tasks) {
     else
         begin_on_host(pass, tasks);
     for (const WindowTask& task : tasks) {
-        Group& group = groups_[static_cast<size_t>(task.slot)];
-        if (group.beams)
-            advance(group);
+        WindowState& state = states_[static_cast<size_t>(task.slot)];
+        if (state.beams)
+            advance(state);
         else
-            follow_parents(group);
+            follow_parents(state);
     }
 }
 
 void WindowDecoder::begin_on_host(Pass& pass, std::span<const WindowTask> tasks) {
     int64_t end = 0;
     for (const WindowTask& task : tasks) {
-        const Row& row = groups_[static_cast<size_t>(task.slot)].rows.front();
+        const Row& row = states_[static_cast<size_t>(task.slot)].rows.front();
         pass.want(end + row.sot_index);
         end += row.length;
         pass.want(end - 1);
@@ -115,46 +114,46 @@ void WindowDecoder::begin_on_host(Pass& pass, std::span<const WindowTask> tasks)
     float* logits = pass.logits(ctx_, model_, caches_).as<float>();
     const int32_t no_speech = tokenizer_.special().no_speech;
     for (const WindowTask& task : tasks) {
-        Group& group = groups_[static_cast<size_t>(task.slot)];
+        WindowState& state = states_[static_cast<size_t>(task.slot)];
         const std::span<float> at_sot(logits, n_vocab), last(logits + n_vocab, n_vocab);
         logits += 2 * n_vocab;
         const float no_speech_prob =
             no_speech < 0 ? 0
                           : static_cast<float>(std::exp(at_sot[no_speech] - log_sum_exp(at_sot)));
-        filter(group.rows.front(), last);
-        if (group.beams) group.candidates = {best_candidates(last, beams_.size + 1)};
-        for (size_t i = 0; i < group.rows.size(); ++i) {
-            Row& row = group.rows[i];
+        filter(state.rows.front(), last);
+        if (state.beams) state.candidates = {best_candidates(last, beams_.size + 1)};
+        for (size_t i = 0; i < state.rows.size(); ++i) {
+            Row& row = state.rows[i];
             row.no_speech_prob = no_speech_prob;
-            if (group.beams) continue;
-            const int32_t token = choose_token(last, task.temperature, group.random[i]);
-            append_token(row, last, token, rules_.eot, max_length(row));
+            if (state.beams) continue;
+            const int32_t token = choose_token(last, task.temperature, state.random[i]);
+            append_token(row, last, token, constraints_.eot, max_length(row));
         }
     }
 }
 
-// Of each window the probability of silence comes back, and a choice for each of its rows.
+// Requests the no-speech probability of each window and a token for each of its rows.
 void WindowDecoder::begin_on_gpu(Pass& pass, std::span<const WindowTask> tasks) {
     const int32_t no_speech = tokenizer_.special().no_speech;
-    std::vector<RowChoice> choices;
+    std::vector<SampleRequest> requests;
     bool beams = false;
     int64_t end = 0;
     for (const WindowTask& task : tasks) {
-        Group& group = groups_[static_cast<size_t>(task.slot)];
-        const Row& first = group.rows.front();
+        WindowState& state = states_[static_cast<size_t>(task.slot)];
+        const Row& first = state.rows.front();
         if (no_speech >= 0) {
             pass.want(end + first.sot_index);
-            choices.push_back(RowChoice{.only = no_speech});
+            requests.push_back(SampleRequest{.only = no_speech});
         }
         end += first.length;
-        for (Random& random : group.random) {
+        for (Random& random : state.random) {
             pass.want(end - 1);
-            choices.push_back(choice_of(first.sampled(), group, random));
+            requests.push_back(request_of(first.sampled(), state, random));
         }
-        beams = beams || group.beams;
+        beams = beams || state.beams;
     }
     const size_t each = beams ? beams_.size + 1 : 1;
-    const std::vector<Candidate> best = (*gpu_)(pass, choices, static_cast<int64_t>(each));
+    const std::vector<Candidate> best = (*gpu_)(pass, requests, static_cast<int64_t>(each));
     std::span<const Candidate> left(best);
     const auto next = [&] {
         const std::span<const Candidate> candidates = left.first(each);
@@ -162,12 +161,12 @@ void WindowDecoder::begin_on_gpu(Pass& pass, std::span<const WindowTask> tasks) 
         return candidates;
     };
     for (const WindowTask& task : tasks) {
-        Group& group = groups_[static_cast<size_t>(task.slot)];
+        WindowState& state = states_[static_cast<size_t>(task.slot)];
         const float no_speech_prob = no_speech < 0 ? 0 : std::exp(next().front().logprob);
-        if (group.beams) group.candidates.assign(1, {});
-        for (size_t i = 0; i < group.rows.size(); ++i) {
-            group.rows[i].no_speech_prob = no_speech_prob;
-            take_candidates({&group, i, 0, {}}, next());
+        if (state.beams) state.candidates.assign(1, {});
+        for (size_t i = 0; i < state.rows.size(); ++i) {
+            state.rows[i].no_speech_prob = no_speech_prob;
+            take_candidates({&state, i, 0, {}}, next());
         }
     }
 }

@@ -1,4 +1,4 @@
-// What a thread of its own reads, waiting in a bounded queue until it is taken.
+// A bounded queue filled by a reader thread of its own.
 #pragma once
 
 #include <condition_variable>
@@ -17,30 +17,29 @@
 namespace hark::whisper {
 
 template <class Item>
-class Feed {
+class ReaderQueue {
   public:
-    // Hands an item of so many bytes over, and waits while the queue is full; false where nobody
-    // takes items any more.
+    // Adds an item of `bytes` bytes, then waits while the queue is full. Returns false if the queue
+    // has been stopped or is being destroyed.
     using Put = std::function<bool(Item, size_t bytes)>;
 
-    // What the thread does; its input ends once `interrupt` is set.
+    // The thread's function. Its input must end once `interrupt` is set.
     using Read = std::function<void(const Put& put, const Interrupt& interrupt)>;
 
-    // Begins to run `read` on a thread. It waits in `put` while `most` items, or `most_bytes` of
-    // them, are to be taken. What it throws breaks the feed.
-    Feed(Read read, size_t most, size_t most_bytes)
+    // Runs `read` on a thread. `put` waits while the queue has `most` items or `most_bytes` bytes.
+    // check() throws the exception of `read`.
+    ReaderQueue(Read read, size_t most, size_t most_bytes)
         : shared_(std::make_shared<Shared>(most, most_bytes)),
           thread_([shared = shared_.get(), read = std::move(read)] { shared->run(read); }) {}
-    // Ends the thread, also where it waits for its input.
-    ~Feed() {
+    // Ends the thread, even if it waits for input.
+    ~ReaderQueue() {
         shared_->abandon();
         thread_.join();
     }
-    Feed(const Feed&) = delete;
-    Feed& operator=(const Feed&) = delete;
+    ReaderQueue(const ReaderQueue&) = delete;
+    ReaderQueue& operator=(const ReaderQueue&) = delete;
 
-    // The first item not yet taken. nullopt: there is none yet, which `wait` rules out, or the
-    // feed is over().
+    // Takes the first item. nullopt if the queue is empty: with `wait`, only if it is over().
     std::optional<Item> next(bool wait) {
         std::unique_lock lock(shared_->mutex);
         if (wait)
@@ -53,29 +52,29 @@ class Feed {
         shared_->changed.notify_all();
         return std::move(item);
     }
-    // Whether there is none to be taken now.
+    // Whether no item is available now.
     bool empty() const {
         const std::lock_guard lock(shared_->mutex);
         return shared_->waiting.empty();
     }
-    // Whether the thread has ended, or broken, and all that it put has been taken.
+    // Whether the thread has ended and all items have been taken.
     bool over() const {
         const std::lock_guard lock(shared_->mutex);
         return shared_->ended && shared_->waiting.empty();
     }
-    // Throws what broke the feed, if anything did.
+    // Throws the exception that ended the thread, if any.
     void check() const {
         const std::lock_guard lock(shared_->mutex);
         if (shared_->ended && shared_->failure) std::rethrow_exception(shared_->failure);
     }
-    // What ends the feed behind the items that have come, from any thread and even when the feed is
-    // no more; what breaks afterwards is nobody's concern.
+    // A function that ends the queue after the items it has. Any thread may call it, even after the
+    // queue's destruction. It discards exceptions of the reader thread.
     std::function<void()> stopper() const {
         return [shared = shared_] { shared->stop(); };
     }
 
   private:
-    // A stopper may outlive the feed.
+    // A stopper may outlive the queue.
     struct Shared {
         Shared(size_t most, size_t most_bytes) : most(most), most_bytes(most_bytes) {}
 
@@ -112,7 +111,7 @@ class Feed {
             ended = true;
             changed.notify_all();
         }
-        // What the signal behind it may have broken just before is nobody's concern either.
+        // Discards a failure too: the signal that led here may have caused it.
         void stop() {
             const std::lock_guard lock(mutex);
             failure = nullptr;
@@ -125,7 +124,7 @@ class Feed {
         std::mutex mutex;
         std::condition_variable changed;
         std::deque<std::pair<Item, size_t>> waiting;
-        size_t bytes = 0;  // of those
+        size_t bytes = 0;  // of `waiting`
         bool ended = false, abandoned = false;
         std::exception_ptr failure;
     };

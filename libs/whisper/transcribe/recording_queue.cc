@@ -11,27 +11,27 @@ constexpr const char* kHint = "pipe it through mel first";
 
 }  // namespace
 
-RecordingFeed::RecordingFeed(int fd, std::string name, int64_t n_mels, size_t most)
-    : Feed(
+RecordingQueue::RecordingQueue(int fd, std::string name, int64_t n_mels, size_t most)
+    : ReaderQueue(
           [=](const Put& put, const Interrupt& interrupt) {
               ByteReader in(fd, name, &interrupt);
               RecordingReader chunks(in, "mel", kHint);
-              std::map<std::string, MelRecording> open;  // those that have not ended
+              std::map<std::string, MelRecording> open;  // not ended, by id
               while (const std::optional<Chunk> chunk = chunks.next()) {
                   MelRecording& recording = open[chunk->recording];
                   recording.add(*chunk, n_mels);
                   if (!chunk->last) continue;
                   const size_t bytes = recording.bytes();
-                  Arrived arrived{chunk->source, chunk->channel, chunk->error,
-                                  std::move(recording)};
+                  ReceivedRecording received{chunk->source, chunk->channel, chunk->error,
+                                             std::move(recording)};
                   open.erase(chunk->recording);
-                  if (!put(std::move(arrived), bytes)) return;
+                  if (!put(std::move(received), bytes)) return;
               }
           },
           most, kMostBytes) {}
 
-LiveFeed::LiveFeed(int fd, std::string name)
-    : Feed(
+LiveChunkQueue::LiveChunkQueue(int fd, std::string name)
+    : ReaderQueue(
           [=](const Put& put, const Interrupt& interrupt) {
               ByteReader in(fd, name, &interrupt);
               RecordingReader chunks(in, "mel", kHint);

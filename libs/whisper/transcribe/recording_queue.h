@@ -1,4 +1,4 @@
-// The recordings of a mel stream, read by a thread of their own while the models are at work.
+// Reads the recordings of a mel stream on a thread of its own while the models compute.
 #pragma once
 
 #include <string>
@@ -8,26 +8,25 @@
 
 namespace hark::whisper {
 
-// A recording whose last document has come.
-struct Arrived {
+// A recording whose last document has been read.
+struct ReceivedRecording {
     std::string source, channel, error;
     MelRecording mel;
 };
 
-// Recordings in the order in which they end.
-class RecordingFeed : public Feed<Arrived> {
+// Recordings in the order of their last documents.
+class RecordingQueue : public ReaderQueue<ReceivedRecording> {
   public:
-    // Begins to read `fd`, called `name` in errors. It stops while `most` recordings, or 256 MB
-    // of them, wait to be taken.
-    RecordingFeed(int fd, std::string name, int64_t n_mels, size_t most);
+    // Reads `fd`, called `name` in errors. Pauses while the queue has `most` recordings or 256 MB.
+    RecordingQueue(int fd, std::string name, int64_t n_mels, size_t most);
 };
 
-// The chunks of a live stream as they come.
-class LiveFeed : public Feed<Chunk> {
+// The chunks of a live stream.
+class LiveChunkQueue : public ReaderQueue<Chunk> {
   public:
-    // Begins to read `fd`, called `name` in errors. It stops while two minutes of sound in chunks
-    // of a second, or one chunk larger than that, wait to be taken.
-    LiveFeed(int fd, std::string name);
+    // Reads `fd`, called `name` in errors. Pauses while the queue has two minutes of sound in
+    // chunks of a second, or one larger chunk.
+    LiveChunkQueue(int fd, std::string name);
 };
 
 }  // namespace hark::whisper

@@ -9,15 +9,15 @@
 namespace hark::whisper {
 namespace {
 
-constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 struct Continuation {
     size_t row;
     int32_t token;
-    float sum;  // in f32, as the reference adds them up
+    float sum;  // f32, as in the reference
 };
 
-// Likeliest first; equal ones stay in the order of rows and candidates.
+// Likeliest first; equal ones in the order of rows, then candidates.
 std::vector<Continuation> ranked(std::span<const Row> rows,
                                  std::span<const std::vector<Candidate>> candidates) {
     std::vector<Continuation> all;
@@ -59,7 +59,7 @@ std::vector<Candidate> best_candidates(std::span<const float> logits, size_t n) 
     std::vector<Candidate> best;
     for (size_t id = 0; id < logits.size(); ++id) {
         const float logit = logits[id];
-        if (logit == kForbidden || (best.size() == n && logit <= best.back().logprob)) continue;
+        if (logit == kMasked || (best.size() == n && logit <= best.back().logprob)) continue;
         const auto place = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
             return other.logprob < logit;
         });
@@ -111,8 +111,8 @@ size_t best_row(std::span<const Row> rows, int32_t eot, std::optional<double> le
     size_t best = 0;
     double best_score = -std::numeric_limits<double>::infinity();
     for (size_t i = 0; i < rows.size(); ++i) {
-        // A row without text would divide by zero: minus infinity, last of all. The rules let none
-        // come, in the reference neither.
+        // Without text the score is -infinity. The constraints do not allow such rows, as in the
+        // reference.
         const double n = static_cast<double>(text_tokens(rows[i], eot).size());
         const double by = length_penalty ? std::pow((5 + n) / 6, *length_penalty) : n;
         const double score = rows[i].sum_logprob / by;

@@ -12,16 +12,15 @@
 namespace hark::whisper {
 namespace {
 
-// Windows side by side where the options leave it open: more would not be faster on a CPU.
+// Default number of windows decoded at once. More are not faster on a CPU.
 constexpr int64_t kMostWindows = 8, kMostWindowsOnGpu = 32;
-constexpr int64_t kWindowsInMemory =
-    64;  // of mel on their way to a GPU: four times what it encodes
-constexpr int64_t kBatchBytes = int64_t{1} << 30;  // their caches may take on a CPU
+constexpr int64_t kWindowsInMemory = 64;           // mel for a GPU: 4 x windows_at_once()
+constexpr int64_t kBatchBytes = int64_t{1} << 30;  // limit of the KV caches on a CPU
 
-// What is remembered of a window, the keys and values of its rows included.
-int64_t window_bytes(const Model& model, int64_t rows, Keep keep, Device device) {
+// Bytes of KV cache per window: cross-attention and the self-attention of its rows.
+int64_t window_bytes(const Model& model, int64_t rows, CrossKvMode mode, Device device) {
     const Config& c = model.config;
-    return Heard::window_bytes(c, model.precision, keep, device) +
+    return CrossKvCache::window_bytes(c, model.precision, mode, device) +
            2 * c.n_text_layer * rows * c.n_text_ctx * c.n_text_state *
                static_cast<int64_t>(size_of(model.precision.cache));
 }
@@ -30,15 +29,15 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
                  const Model* draft) {
     const int64_t rows =
         std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size);
-    // Where the number is left open it is one for which keys and values are kept.
-    const Keep keep = keep_of(options.batch_size, options.beam_size);
-    int64_t window = window_bytes(model, rows, keep, ctx.device);
-    if (draft) window += window_bytes(*draft, 1, Keep::key_values, ctx.device);
+    // The default number is at most kMaxStoredKvWindows.
+    const CrossKvMode mode = cross_kv_mode(options.batch_size, options.beam_size);
+    int64_t window = window_bytes(model, rows, mode, ctx.device);
+    if (draft) window += window_bytes(*draft, 1, CrossKvMode::store, ctx.device);
     if (!ctx.on_cuda()) {
         if (options.batch_size > 0) return options.batch_size;
         return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
     }
-    // A fifth is left for what is computed on the way.
+    // A fifth stays free for activations.
     const auto free = static_cast<int64_t>(cuda_runtime().free_memory(ctx));
     const int64_t fit = free / 5 * 4 / window;
     require(fit > 0 && fit >= options.batch_size, "out of GPU memory: --batch-size ",
@@ -51,8 +50,8 @@ int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Mod
 }  // namespace
 
 std::string memory_advice(int64_t windows, int64_t most) {
-    const bool other_kind = windows > kFewWindows && most <= kFewWindows;
-    if (most > 0 && !other_kind) return concat("; use --batch-size ", most, " or less");
+    const bool other_mode = windows > kMaxStoredKvWindows && most <= kMaxStoredKvWindows;
+    if (most > 0 && !other_mode) return concat("; use --batch-size ", most, " or less");
     return "; use a smaller model, or --dtype int8";
 }
 
@@ -67,7 +66,7 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
       decoder_(ctx, model, tokenizer, options.decoding(tokenizer),
                batch_of(ctx, options, model, draft), draft),
       loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
-      busy_(static_cast<size_t>(decoder_.slots())),
+      slots_(static_cast<size_t>(decoder_.slots())),
       memory_(ctx.host_arena.source()),
       windows_(memory_.tensor(Dtype::f32, {std::min(decoder_.slots(), kWindowsInMemory),
                                            kWindowFrames, model.config.n_mels})) {
@@ -78,10 +77,10 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
 }
 
 void Transcriber::add(RecordingInfo info, std::string error, MelRecording mel) {
-    Route route = options_.route(mel, loop_options_);
+    TranscriptionPlan plan = options_.plan(mel, loop_options_);
     info.language = mel.content_frames() == 0 ? "" : options_.language;
     recordings_.push_back(std::make_unique<Transcription>(
-        std::move(info), std::move(error), std::move(mel), std::move(route), tokenizer_));
+        std::move(info), std::move(error), std::move(mel), std::move(plan), tokenizer_));
 }
 
 bool Transcriber::has_room() const {
@@ -93,18 +92,18 @@ bool Transcriber::has_room() const {
 void Transcriber::advance() {
     refill();
     start_waiting();
-    const std::vector<WindowDecoder::Done> ended = decoder_.step();
-    for (const WindowDecoder::Done& done : ended) finish(done.slot, done.result);
+    const std::vector<WindowDecoder::Finished> ended = decoder_.step();
+    for (const WindowDecoder::Finished& done : ended) finish(done.slot, done.result);
     start_waiting();
-    give_out(!ended.empty());
+    emit_ready(!ended.empty());
 }
 
-// Free slots take new windows; on a GPU not before some are free, since windows that are encoded
-// together take less time.
+// Fills free slots with windows. A GPU waits until several are free: encoding windows together is
+// faster.
 void Transcriber::refill() {
     std::vector<int64_t> free;
     for (int64_t slot = 0; slot < decoder_.slots(); ++slot)
-        if (!busy_[static_cast<size_t>(slot)].recording) free.push_back(slot);
+        if (!slots_[static_cast<size_t>(slot)].recording) free.push_back(slot);
     const int64_t together = std::min(decoder_.windows_at_once(), 1 + decoder_.slots() / 16);
     if (std::ssize(free) < together) return;
     std::vector<int64_t> claimed;
@@ -113,14 +112,14 @@ void Transcriber::refill() {
     const int64_t at_once = decoder_.windows_at_once(), n = std::ssize(claimed);
     for (int64_t i = 0; i < n; i += at_once) {
         const int64_t place = i % windows_.dim(0);
-        if (i > 0 && place == 0) wait_for(ctx_);  // the first places are to be written again
+        if (i > 0 && place == 0) wait_for(ctx_);  // the first places are reused
         encode(std::span(claimed).subspan(static_cast<size_t>(i),
                                           static_cast<size_t>(std::min(at_once, n - i))),
                place);
     }
 }
 
-// Whether a recording has a window for the slot.
+// Assigns the next window of a recording to the slot. Returns false if there is none.
 bool Transcriber::claim(int64_t slot) {
     for (const auto& recording : recordings_) {
         if (recording->content_frames() == 0) continue;
@@ -130,8 +129,8 @@ bool Transcriber::claim(int64_t slot) {
             recording->info.language =
                 detect_language(decoder_, slot, recording->mel(), windows_.slice(0, 1), options_)
                     .code;
-        busy_[static_cast<size_t>(slot)] = {recording.get(), std::move(*work),
-                                            recording->info.language, 0};
+        slots_[static_cast<size_t>(slot)] = {recording.get(), std::move(*work),
+                                             recording->info.language, 0};
         return true;
     }
     return false;
@@ -139,13 +138,13 @@ bool Transcriber::claim(int64_t slot) {
 
 void Transcriber::encode(std::span<const int64_t> slots, int64_t first) {
     parallel_for(ctx_.threads, std::ssize(slots), [&](int64_t i) {
-        const Busy& busy = busy_[static_cast<size_t>(slots[static_cast<size_t>(i)])];
-        busy.recording->mel().window(busy.work.seek, busy.work.size, window(first + i));
+        const SlotState& slot = slots_[static_cast<size_t>(slots[static_cast<size_t>(i)])];
+        slot.recording->mel().window(slot.work.seek, slot.work.size, window(first + i));
     });
     decoder_.encode(slots, windows_.slice(first, first + std::ssize(slots)));
     for (const int64_t slot : slots) {
         if (options_.multilingual)
-            busy_[static_cast<size_t>(slot)].language = decoder_.likeliest_language(slot);
+            slots_[static_cast<size_t>(slot)].language = decoder_.likeliest_language(slot);
         waiting_.push_back(slot);
     }
 }
@@ -163,22 +162,22 @@ void Transcriber::start_waiting() {
 }
 
 WindowTask Transcriber::task_of(int64_t slot) const {
-    const Busy& busy = busy_[static_cast<size_t>(slot)];
+    const SlotState& state = slots_[static_cast<size_t>(slot)];
     WindowTask task;
     task.slot = slot;
-    task.prompt = busy.work.prompt;
-    task.language = busy.language;
-    task.temperature = temperatures_[busy.attempt];
-    task.seed = options_.window_seed(busy.work.seek, busy.attempt);
+    task.prompt = state.work.prompt;
+    task.language = state.language;
+    task.temperature = temperatures_[state.attempt];
+    task.seed = options_.window_seed(state.work.seek, state.attempt);
     return task;
 }
 
 void Transcriber::finish(int64_t slot, const DecodingResult& result) {
-    Busy& busy = busy_[static_cast<size_t>(slot)];
-    const Attempt attempt{busy.work.seek, result, rejection(result, options_.thresholds)};
+    SlotState& state = slots_[static_cast<size_t>(slot)];
+    const Attempt attempt{state.work.seek, result, rejection(result, options_.thresholds)};
     if (listener_.attempt) listener_.attempt(attempt);
-    if (attempt.rejection != Rejection::none && busy.attempt + 1 < temperatures_.size()) {
-        ++busy.attempt;
+    if (attempt.rejection != Rejection::none && state.attempt + 1 < temperatures_.size()) {
+        ++state.attempt;
         waiting_.push_back(slot);
         return;
     }
@@ -186,24 +185,24 @@ void Transcriber::finish(int64_t slot, const DecodingResult& result) {
     if (options_.words.timestamps)
         words = [&](const WindowLoop::Window& window, std::vector<Segment>& segments,
                     double last_speech) {
-            add_words(segments, decoder_, slot, busy.language, window.size, options_.words,
+            add_words(segments, decoder_, slot, state.language, window.size, options_.words,
                       last_speech);
         };
-    busy.recording->accept(busy.work, result, busy.language, words);
-    busy.recording = nullptr;
+    state.recording->accept(state.work, result, state.language, words);
+    state.recording = nullptr;
 }
 
-void Transcriber::give_out(bool moved_on) {
+void Transcriber::emit_ready(bool progressed) {
     while (!recordings_.empty()) {
         Transcription& front = *recordings_.front();
         const bool blank = front.content_frames() == 0;
-        // Where windows are to come, its language is not known yet.
+        // Its first window has not been claimed yet: the language is unknown.
         if (!blank && !front.done() && front.info.language.empty()) return;
         if (!begun_ && listener_.begin) listener_.begin(front.info);
         begun_ = true;
         for (const Segment& segment : front.take_segments())
             if (listener_.segment) listener_.segment(segment);
-        if (listener_.progress && moved_on && !blank) listener_.progress(front);
+        if (listener_.progress && progressed && !blank) listener_.progress(front);
         if (!blank && !front.done()) return;
         if (listener_.end) listener_.end(front);
         recordings_.pop_front();

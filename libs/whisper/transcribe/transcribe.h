@@ -1,5 +1,5 @@
-// Recordings from their log-mel spectrograms to their segments, several side by side.
-// Source of what happens to each: openai/whisper transcribe.py.
+// Transcribes recordings from log-mel spectrograms to segments, several at once. Each is decoded as
+// openai/whisper transcribe.py does.
 #pragma once
 
 #include <deque>
@@ -16,79 +16,79 @@
 
 namespace hark::whisper {
 
-// One attempt at a window: what came out, and why it was refused if it was.
+// One decoding of a window, and why it was rejected, if it was.
 struct Attempt {
     int64_t seek = 0;
     DecodingResult result;
     Rejection rejection = Rejection::none;
 };
 
-// What to add to the message that a GPU's memory does not suffice for `windows` side by side: to
-// take `most` of them, where these would need less (keep_of: fewer may take more each).
+// Advice for a GPU out of memory with `windows` windows: a batch of `most`, unless that changes
+// cross_kv_mode(), since fewer windows may then take more memory each.
 std::string memory_advice(int64_t windows, int64_t most);
 
 class Transcriber {
   public:
-    // What comes out, recording by recording in the order of add().
+    // Callbacks, recording by recording in the order of add().
     struct Listener {
         std::function<void(const RecordingInfo&)> begin;
-        std::function<void(const Segment&)> segment;  // one with text
+        std::function<void(const Segment&)> segment;  // of segments with text
         std::function<void(const Transcription&)> end;
         std::function<void(const Transcription&)> progress;  // of the oldest recording
-        std::function<void(const Attempt&)> attempt;         // every decoding, refused ones too
+        std::function<void(const Attempt&)> attempt;         // every decoding, rejected ones too
     };
 
-    // Holds references: context, models and tokenizer must outlive it; `draft` may be null. Throws
-    // Error where the model cannot do what the options ask for.
+    // Holds references: context, models and tokenizer must outlive it. `draft` may be null. Throws
+    // Error if the model does not support an option.
     Transcriber(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                 const TranscribeOptions& options, Listener listener, const Model* draft = nullptr);
 
-    // Takes a recording that is complete.
+    // Takes a complete recording.
     void add(RecordingInfo info, std::string error, MelRecording mel);
-    // Whether another recording would find something to do.
+    // Whether another recording would fill idle slots soon.
     bool has_room() const;
     bool idle() const { return recordings_.empty(); }
-    int64_t slots() const { return decoder_.slots(); }  // windows side by side
-    // Begins windows where slots are free, decodes one token of each, and gives out what is ready.
-    // A recording's text does not depend on the others, to the bit (CPU).
+    int64_t slots() const { return decoder_.slots(); }  // windows decoded at once
+    // Starts windows in free slots, decodes one token of each window, and calls the listener with
+    // what is ready. On the CPU a recording's text does not depend on the others, to the bit.
     void advance();
 
   private:
     // A window in a slot.
-    struct Busy {
+    struct SlotState {
         Transcription* recording = nullptr;  // null: the slot is free
         Transcription::Work work;
         std::string language;
-        size_t attempt = 0;  // which of the temperatures
+        size_t attempt = 0;  // index into temperatures_
     };
 
     void refill();
     bool claim(int64_t slot);
-    // The windows of these slots, whose mel goes to windows_ from `first` on.
+    // Encodes the windows of these slots; their mel is written to windows_ from `first` on.
     void encode(std::span<const int64_t> slots, int64_t first);
     std::span<float> window(int64_t i) const;  // of windows_
     void start_waiting();
     WindowTask task_of(int64_t slot) const;
     void finish(int64_t slot, const DecodingResult& result);
-    // `moved_on`: a window has ended, so that there is progress to tell of.
-    void give_out(bool moved_on);
+    // `progressed`: a window has ended, so progress is reported.
+    void emit_ready(bool progressed);
 
     Context& ctx_;
     const Model& model_;
     const Tokenizer& tokenizer_;
     TranscribeOptions options_;
-    std::vector<double> temperatures_;  // of the attempts at a window
+    std::vector<double> temperatures_;  // of a window's attempts
     Listener listener_;
     WindowDecoder decoder_;
     LoopOptions loop_options_;
-    std::vector<Busy> busy_;        // by slot
-    std::vector<int64_t> waiting_;  // slots whose window has been encoded, to be decoded anew
-    // Where a GPU computes, pinned: the mel of the next windows is normalised and copied while it
-    // encodes the ones in front. A place is written again only after results have come back.
+    std::vector<SlotState> slots_;
+    std::vector<int64_t> waiting_;  // slots with an encoded window that must be decoded, or retried
+    // Pinned memory for a GPU: the next windows' mel is normalised and copied while it encodes the
+    // previous ones. A place is reused only after the GPU has finished.
     Arena memory_;
     Tensor windows_;  // (some, 3000, n_mels)
     std::deque<std::unique_ptr<Transcription>> recordings_;
-    bool begun_ = false;  // the front recording has been announced
+    bool begun_ = false;  // listener_.begin was called for the oldest recording
 };
 
 }  // namespace hark::whisper

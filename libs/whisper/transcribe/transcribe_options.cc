@@ -14,13 +14,13 @@
 namespace hark::whisper {
 namespace {
 
-// " text", as the reference encodes what stands before a window's text; nothing for blank text.
+// The tokens of " text", as the reference encodes prompts; empty for blank text.
 std::vector<int32_t> encoded(const Tokenizer& tokenizer, const std::string& text) {
     const std::string bare = strip(replace_invalid(text));
     return bare.empty() ? std::vector<int32_t>() : tokenizer.encode(" " + bare);
 }
 
-// "-1" stands for the tokens that are no speech, a number for itself.
+// Parses --suppress-tokens; -1 means the tokens that are not speech.
 std::vector<int32_t> parse_suppressed(const std::string& list, const Tokenizer* tokenizer) {
     std::vector<int32_t> ids;
     std::istringstream in(list);
@@ -255,21 +255,21 @@ void TranscribeOptions::check_detect() const {
     excludes(!draft_model.empty(), "--draft-model");
 }
 
-Route TranscribeOptions::route(MelRecording& mel, LoopOptions loop) const {
-    Route route;
+TranscriptionPlan TranscribeOptions::plan(MelRecording& mel, LoopOptions loop) const {
+    TranscriptionPlan plan;
     const bool independent = windows == "independent";
     std::optional<std::vector<Region>> speech = mel.speech();
     const bool only_speech = vad || speech;
-    if (mel.content_frames() == 0) return route;
+    if (mel.content_frames() == 0) return plan;
     if (!speech && (vad || independent)) speech = mel.detect_speech({});
     std::vector<FrameRange> ranges;
     std::vector<int64_t> pauses;
     if (only_speech) {
-        route.speech.emplace(clipped(*speech, clips), mel.content_frames());
-        mel = mel.only(route.speech->pieces());
+        plan.speech.emplace(clipped(*speech, clips), mel.content_frames());
+        mel = mel.only(plan.speech->pieces());
         loop.clips.clear();
         ranges = {{0, mel.content_frames()}};
-        for (const TimeMap::Piece& piece : route.speech->pieces())
+        for (const TimeMap::Piece& piece : plan.speech->pieces())
             pauses.push_back(piece.packed / TimeMap::kFrame);
     } else if (independent) {
         for (const Region& clip :
@@ -277,9 +277,9 @@ Route TranscribeOptions::route(MelRecording& mel, LoopOptions loop) const {
             ranges.push_back({clip.begin / TimeMap::kFrame, clip.end / TimeMap::kFrame});
         pauses = pauses_between(*speech);
     }
-    if (independent) route.windows = independent_windows(ranges, pauses);
-    route.loop = std::move(loop);
-    return route;
+    if (independent) plan.windows = independent_windows(ranges, pauses);
+    plan.loop = std::move(loop);
+    return plan;
 }
 
 DecodingOptions TranscribeOptions::decoding(const Tokenizer& tokenizer) const {

@@ -1,4 +1,4 @@
-// What a user may say about a transcription.
+// The options of a transcription.
 #pragma once
 
 #include <optional>
@@ -47,23 +47,23 @@ struct TranscribeOptions {
     std::string windows = "sequential";
     std::string suppress_regex;
 
-    // The first flags belong to the section that is being registered.
+    // The first flags belong to the caller's current section.
     void flags(Flags& flags);
     void check() const;  // throws UsageError
-    // Of the attempts at a window, in turn.
+    // The temperatures of a window's attempts, in order.
     std::vector<double> temperatures() const;
     bool samples() const;  // whether a temperature is above 0
 
-    // What the decoder and the loop make of them. Throw Error where the model cannot do it.
+    // Options of the decoder and of the window loop. Throw Error if the model does not support one.
     DecodingOptions decoding(const Tokenizer& tokenizer) const;
     LoopOptions loop(const Tokenizer& tokenizer, size_t max_prompt) const;
-    // The code of the language spoken; empty where it is to be detected.
+    // The code of the spoken language; "" if it must be detected.
     std::string language_for(const Tokenizer& tokenizer, const LoopOptions& loop) const;
-    // Of the window at `seek`: each one and each temperature has its own random numbers, whatever
-    // was drawn before.
+    // The seed of an attempt at the window at `seek`, independent of earlier draws.
     uint64_t window_seed(int64_t seek, size_t attempt) const;
-    // The way through a recording, which is cut down to its speech where speech is looked for.
-    Route route(MelRecording& mel, LoopOptions loop) const;
+    // The recording's plan. With --vad, or regions of speech in the stream, cuts `mel` down to its
+    // speech.
+    TranscriptionPlan plan(MelRecording& mel, LoopOptions loop) const;
 
   private:
     void input_flags(Flags& flags);

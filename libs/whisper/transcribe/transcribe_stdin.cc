@@ -20,7 +20,7 @@
 namespace hark::whisper {
 namespace {
 
-// openai-whisper says nothing of a clip after the recording's end.
+// openai-whisper does not warn of a clip after the recording's end.
 void warn_of_late_clips(const std::vector<double>& clips, const MelRecording& mel,
                         const std::string& source, Console& console) {
     const double seconds = seconds_of(mel.content_frames());
@@ -37,8 +37,8 @@ void report(const RecordingInfo& info, const std::string& error, Console& consol
     console.error(named ? error : info.source + ": " + error);
 }
 
-// A recording whose files cannot be written is not transcribed.
-void add(Arrived recording, const RunOptions& options, Transcriber& transcriber,
+// Adds a recording, without its sound if its files cannot be written.
+void add(ReceivedRecording recording, const RunOptions& options, Transcriber& transcriber,
          TranscriptOutput& output, Tally& tally, Console& console) {
     const RecordingInfo info = {recording.source, recording.channel, "",
                                 seconds_of(recording.mel.content_frames())};
@@ -52,22 +52,22 @@ void add(Arrived recording, const RunOptions& options, Transcriber& transcriber,
                     std::move(recording.mel));
 }
 
-// Reads recordings as long as the transcriber has room, and writes them in their order. While the
-// transcriber works, only those that have arrived are taken. What breaks the stream is thrown after
-// all that came before it is written.
-void transcribe_all(RecordingFeed& feed, const RunOptions& options, Transcriber& transcriber,
+// Transcribes all recordings, in order. While the transcriber is busy, only recordings that are
+// already complete are added. An error of the stream is thrown after the recordings before it are
+// written.
+void transcribe_all(RecordingQueue& queue, const RunOptions& options, Transcriber& transcriber,
                     TranscriptOutput& output, Tally& tally, Console& console) {
-    while (!feed.over() || !transcriber.idle()) {
+    while (!queue.over() || !transcriber.idle()) {
         while (transcriber.has_room()) {
-            std::optional<Arrived> one = feed.next(transcriber.idle());
+            std::optional<ReceivedRecording> one = queue.next(transcriber.idle());
             if (!one) break;
-            if (feed.over()) tally.all_have_arrived();
+            if (queue.over()) tally.all_have_arrived();
             add(std::move(*one), options, transcriber, output, tally, console);
         }
-        if (feed.over()) tally.all_have_arrived();
+        if (queue.over()) tally.all_have_arrived();
         transcriber.advance();
     }
-    feed.check();
+    queue.check();
 }
 
 Transcriber::Listener listener_of(TranscriptOutput& output, Progress& progress, Tally& tally,
@@ -106,20 +106,20 @@ LiveSession::Listener listener_of(LiveOutput& output, StageTimes& times, Console
         [&](const std::string& warning) { console.warning(warning); }};
 }
 
-// Words are marked if stdout takes colours.
+// Marks words by confidence only if stdout takes colours.
 TextLayout text_layout(const OutputOptions& output, const Console& console) {
     return {output.text.times, output.text.confidence && console.colors(STDOUT_FILENO)};
 }
 
-// Ctrl-C ends the sound: what has come becomes final.
+// Ctrl-C ends the sound and makes all text final.
 void transcribe_live_stdin(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                            const RunOptions& options, StageTimes& times, Console& console) {
     LiveOutput output(options.output.formats.front(), text_layout(options.output, console));
     LiveSession session(ctx, model, tokenizer, options.transcribe,
                         listener_of(output, times, console));
-    LiveFeed feed(STDIN_FILENO, "stdin");
-    on_ending_signal(feed.stopper());
-    transcribe_live(feed, session);
+    LiveChunkQueue queue(STDIN_FILENO, "stdin");
+    on_ending_signal(queue.stopper());
+    transcribe_live(queue, session);
 }
 
 void check_detect(const OutputOptions& output) {
@@ -131,13 +131,13 @@ void check_detect(const OutputOptions& output) {
     require_usage(output.summary.empty(), "--task detect: leave out --summary");
 }
 
-// Recordings one after another. What was decoded of a broken recording counts.
+// Detects the language of one recording after another, of incomplete ones too.
 void detect_all(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                 const RunOptions& options, StageTimes& times, Console& console) {
     LanguageDetector detector(ctx, model, tokenizer, options.transcribe);
-    RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels, 1);
+    RecordingQueue queue(STDIN_FILENO, "stdin", model.config.n_mels, 1);
     ByteWriter out(STDOUT_FILENO, "stdout");
-    while (std::optional<Arrived> one = feed.next(true)) {
+    while (std::optional<ReceivedRecording> one = queue.next(true)) {
         const RecordingInfo info = {one->source, one->channel, "", 0};
         const std::optional<DetectedLanguage> language = detector.detect(std::move(one->mel));
         if (language) out.write(language_line(info, *language, options.output.formats.front()));
@@ -146,10 +146,10 @@ void detect_all(Context& ctx, const Model& model, const Tokenizer& tokenizer,
         report(info, one->error.empty() ? silent : one->error, console);
         times.say(one->source, console);
     }
-    feed.check();
+    queue.check();
 }
 
-// Of the stages: with --verbose their sums for each recording, with --trace each of them too.
+// --verbose: the stages' total times per recording; --trace: each stage's time too.
 void time_stages(Context& ctx, StageTimes& times, Console& console) {
     if (!console.verbose && !console.tracing) return;
     ctx.on_stage = [&](const std::string& name, const std::string& shape, double ms) {
@@ -158,7 +158,7 @@ void time_stages(Context& ctx, StageTimes& times, Console& console) {
     };
 }
 
-// `windows` becomes the number of windows side by side once it is known.
+// Sets `windows` to the number of windows decoded at once when it is known.
 void transcribe_all(const RunOptions& options, Console& console, int64_t& windows) {
     Context ctx = options.compute.context(console);
     const auto started = std::chrono::steady_clock::now();
@@ -190,8 +190,8 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
                             draft ? &*draft : nullptr);
     windows = transcriber.slots();
 
-    RecordingFeed feed(STDIN_FILENO, "stdin", model.config.n_mels, static_cast<size_t>(windows));
-    transcribe_all(feed, options, transcriber, output, tally, console);
+    RecordingQueue queue(STDIN_FILENO, "stdin", model.config.n_mels, static_cast<size_t>(windows));
+    transcribe_all(queue, options, transcriber, output, tally, console);
 }
 
 }  // namespace
@@ -224,7 +224,7 @@ void RunOptions::flags(Flags& flags) {
 }
 
 void RunOptions::check() {
-    output.settle(live ? "jsonl" : "text");
+    output.resolve_formats(live ? "jsonl" : "text");
     if (live) {
         check_live(transcribe, output);
         transcribe.words.timestamps = true;  // live words have times
@@ -235,7 +235,7 @@ void RunOptions::check() {
 }
 
 void transcribe_stdin(const RunOptions& options, Console& console) {
-    if (options.live) watch_ending_signals();  // which end it while the model is read
+    if (options.live) watch_ending_signals();  // they may come while the model is read
     int64_t windows = 0;
     try {
         transcribe_all(options, console, windows);

@@ -1,4 +1,4 @@
-// A run of whisper-transcribe: from the mel stream on stdin to the transcripts.
+// Runs whisper-transcribe: reads a mel stream on stdin, writes transcripts.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct RunOptions {
     bool live = false;
 
     void flags(Flags& flags);
-    // Throws UsageError unless the options go together; fills in what depends on other options.
+    // Throws UsageError if options conflict. Sets options that depend on others.
     void check();
 };
 

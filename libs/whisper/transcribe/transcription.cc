@@ -10,7 +10,7 @@
 namespace hark::whisper {
 namespace {
 
-// A word whose ends lie in two pieces of speech stays in the one that has more of it.
+// Cuts a word across two pieces of speech to the piece that has more of it.
 void keep_in_one_piece(Word& word, double packed_start, double packed_end, const TimeMap& speech) {
     const double start_samples = packed_start * 16000, end_samples = packed_end * 16000;
     for (const TimeMap::Piece& piece : speech.pieces()) {
@@ -25,131 +25,133 @@ void keep_in_one_piece(Word& word, double packed_start, double packed_end, const
 
 }  // namespace
 
-Transcription::Transcription(RecordingInfo info, std::string error, MelRecording mel, Route route,
-                             const Tokenizer& tokenizer)
+Transcription::Transcription(RecordingInfo info, std::string error, MelRecording mel,
+                             TranscriptionPlan plan, const Tokenizer& tokenizer)
     : info(std::move(info)),
       error(std::move(error)),
       mel_(std::move(mel)),
       content_frames_(mel_.content_frames()),
-      route_(std::move(route)),
+      plan_(std::move(plan)),
       tokenizer_(tokenizer) {
-    if (!route_.windows) {
-        lanes_.push_back({WindowLoop(route_.loop, tokenizer, content_frames_), {}});
+    if (!plan_.windows) {
+        sequences_.push_back({WindowLoop(plan_.loop, tokenizer, content_frames_), {}});
         return;
     }
-    for (const FrameRange& range : *route_.windows) {
-        parts_.push_back({{}, {}, 1});
-        add_lane(range, parts_.size() - 1, false);
+    for (const FrameRange& range : *plan_.windows) {
+        groups_.push_back({{}, {}, 1});
+        add_sequence(range, groups_.size() - 1, false);
     }
 }
 
-// Such a lane knows nothing of the text before it.
-void Transcription::add_lane(FrameRange range, size_t part, bool again) {
-    LoopOptions own = route_.loop;
+// Its windows have no prompt from other sequences.
+void Transcription::add_sequence(FrameRange range, size_t group, bool redecodes) {
+    LoopOptions own = plan_.loop;
     own.clips = {seconds_of(range.begin), seconds_of(range.end)};
     own.previous_text = false;
-    lanes_.push_back({WindowLoop(own, tokenizer_, content_frames_), part, again});
+    sequences_.push_back({WindowLoop(own, tokenizer_, content_frames_), group, redecodes});
 }
 
 std::optional<Transcription::Work> Transcription::next() {
-    for (size_t i = first_lane_; i < lanes_.size(); ++i) {
-        Lane& lane = lanes_[i];
-        if (lane.busy || lane.done) continue;
-        std::optional<WindowLoop::Window> window = lane.loop.next();
+    for (size_t i = first_sequence_; i < sequences_.size(); ++i) {
+        WindowSequence& sequence = sequences_[i];
+        if (sequence.busy || sequence.done) continue;
+        std::optional<WindowLoop::Window> window = sequence.loop.next();
         if (window) {
-            lane.busy = true;
+            sequence.busy = true;
             return Work{i, window->seek, window->size, std::move(window->prompt)};
         }
-        end_lane(lane);
+        end_sequence(sequence);
     }
     return std::nullopt;
 }
 
-void Transcription::end_lane(Lane& lane) {
-    lane.done = true;
-    if (lane.part) {
-        Part& part = parts_[*lane.part];
-        --part.waiting;
-        if (lane.doubt && --part.doubts[*lane.doubt].waiting == 0)
-            settle(part, part.doubts[*lane.doubt]);
+void Transcription::end_sequence(WindowSequence& sequence) {
+    sequence.done = true;
+    if (sequence.group) {
+        SegmentGroup& group = groups_[*sequence.group];
+        --group.pending;
+        if (sequence.joined && --group.joined[*sequence.joined].pending == 0)
+            take_longer_text(group, group.joined[*sequence.joined]);
     }
-    while (first_lane_ < lanes_.size() && lanes_[first_lane_].done) ++first_lane_;
+    while (first_sequence_ < sequences_.size() && sequences_[first_sequence_].done)
+        ++first_sequence_;
 }
 
 void Transcription::accept(const Work& work, const DecodingResult& result,
                            const std::string& language, const WindowLoop::AddWords& add_words) {
-    require(lanes_[work.lane].busy, "a result of a window that is not being decoded");
-    lanes_[work.lane].busy = false;
-    WindowLoop& loop = lanes_[work.lane].loop;
+    require(sequences_[work.sequence].busy, "a result of a window that is not being decoded");
+    sequences_[work.sequence].busy = false;
+    WindowLoop& loop = sequences_[work.sequence].loop;
     std::vector<Segment> segments = loop.accept(result, add_words);
     for (Segment& segment : segments) segment.language = language;
-    // What is decoded again must come to something better than what was refused before.
-    const bool again = lanes_[work.lane].again;
-    if (again && rejection(result, route_.loop.thresholds) != Rejection::none) segments.clear();
+    // A repeated decoding may not be worse than the thresholds allow.
+    const bool redecodes = sequences_[work.sequence].redecodes;
+    if (redecodes && rejection(result, plan_.loop.thresholds) != Rejection::none) segments.clear();
 
-    if (!lanes_[work.lane].part) parts_.push_back({});
-    const size_t part = lanes_[work.lane].part.value_or(parts_.size() - 1);
+    if (!sequences_[work.sequence].group) groups_.push_back({});
+    const size_t group = sequences_[work.sequence].group.value_or(groups_.size() - 1);
     const std::optional<WindowLoop::Window> next = loop.next();
-    if (route_.speech && !again) {
+    if (plan_.speech && !redecodes) {
         const int64_t end =
             next ? std::min(next->seek, work.seek + work.size) : work.seek + work.size;
-        decode_again(part, work, {work.seek, end}, segments);
-        doubt_joined(part, segments);
+        redecode_uncovered(group, work, {work.seek, end}, segments);
+        redecode_joined(group, segments);
     }
-    const std::optional<size_t> doubt = lanes_[work.lane].doubt;
-    std::vector<Segment>& to = doubt ? parts_[part].doubts[*doubt].instead : parts_[part].segments;
+    const std::optional<size_t> joined = sequences_[work.sequence].joined;
+    std::vector<Segment>& to =
+        joined ? groups_[group].joined[*joined].separate : groups_[group].segments;
     for (Segment& segment : segments)
         if (!segment.text.empty()) to.push_back(std::move(segment));
-    if (!next) end_lane(lanes_[work.lane]);
+    if (!next) end_sequence(sequences_[work.sequence]);
     if (done()) mel_ = MelRecording();
 }
 
-void Transcription::decode_again(size_t part, const Work& work, FrameRange range,
-                                 std::span<const Segment> segments) {
+void Transcription::redecode_uncovered(size_t group, const Work& work, FrameRange range,
+                                       std::span<const Segment> segments) {
     for (const FrameRange& gap : uncovered(range, segments)) {
-        // The same frames after the same prompt would come to the same.
+        // The same frames without a prompt would give the same text.
         const bool same = gap.begin == work.seek && gap.end == work.seek + work.size;
         if (same && work.prompt.empty()) continue;
-        add_lane(gap, part, true);
-        ++parts_[part].waiting;
+        add_sequence(gap, group, true);
+        ++groups_[group].pending;
     }
 }
 
-// Takes out the segments that go on over a pause, and has each of their regions decoded. A model
-// that hears sentences laid end to end may write one of them and let it last for all.
-void Transcription::doubt_joined(size_t part, std::vector<Segment>& segments) {
+// Takes out segments that span a pause and decodes each of their regions. Given sentences without
+// pauses between them, a model may write one of them with the times of all.
+void Transcription::redecode_joined(size_t group, std::vector<Segment>& segments) {
     for (Segment& segment : segments) {
         if (segment.text.empty()) continue;
-        const std::vector<FrameRange> regions = regions_under(segment, *route_.speech);
+        const std::vector<FrameRange> regions = regions_under(segment, *plan_.speech);
         if (regions.empty()) continue;
-        Doubt doubt{std::move(segment), {}, static_cast<int>(regions.size())};
+        JoinedSegment joined{std::move(segment), {}, static_cast<int>(regions.size())};
         segment.text.clear();
-        parts_[part].doubts.push_back(std::move(doubt));
+        groups_[group].joined.push_back(std::move(joined));
         for (const FrameRange& region : regions) {
-            add_lane(region, part, true);
-            lanes_.back().doubt = parts_[part].doubts.size() - 1;
-            ++parts_[part].waiting;
+            add_sequence(region, group, true);
+            sequences_.back().joined = groups_[group].joined.size() - 1;
+            ++groups_[group].pending;
         }
     }
 }
 
-// The regions on their own are taken where they say more.
-void Transcription::settle(Part& part, Doubt& doubt) {
+// Keeps the segments of the separate regions only if their text is longer.
+void Transcription::take_longer_text(SegmentGroup& group, JoinedSegment& joined) {
     size_t found = 0;
-    for (const Segment& segment : doubt.instead) found += segment.text.size();
-    if (found <= doubt.segment.text.size()) doubt.instead = {std::move(doubt.segment)};
-    std::move(doubt.instead.begin(), doubt.instead.end(), std::back_inserter(part.segments));
+    for (const Segment& segment : joined.separate) found += segment.text.size();
+    if (found <= joined.segment.text.size()) joined.separate = {std::move(joined.segment)};
+    std::move(joined.separate.begin(), joined.separate.end(), std::back_inserter(group.segments));
 }
 
 std::vector<Segment> Transcription::take_segments() {
     std::vector<Segment> taken;
-    for (; first_part_ < parts_.size() && parts_[first_part_].waiting == 0; ++first_part_) {
-        std::vector<Segment>& segments = parts_[first_part_].segments;
+    for (; first_group_ < groups_.size() && groups_[first_group_].pending == 0; ++first_group_) {
+        std::vector<Segment>& segments = groups_[first_group_].segments;
         std::stable_sort(segments.begin(), segments.end(),
                          [](const Segment& a, const Segment& b) { return a.start < b.start; });
         for (Segment& segment : segments) {
             text_ += segment.text;
-            if (route_.speech) to_recording(segment);
+            if (plan_.speech) to_recording(segment);
             taken.push_back(std::move(segment));
         }
         segments.clear();
@@ -158,7 +160,7 @@ std::vector<Segment> Transcription::take_segments() {
 }
 
 void Transcription::to_recording(Segment& segment) const {
-    const TimeMap& speech = *route_.speech;
+    const TimeMap& speech = *plan_.speech;
     segment.seek = speech.start_in_recording(segment.seek * TimeMap::kFrame) / TimeMap::kFrame;
     segment.start = speech.start_in_recording_s(segment.start);
     segment.end = std::max(segment.start, speech.end_in_recording_s(segment.end));
@@ -172,17 +174,18 @@ void Transcription::to_recording(Segment& segment) const {
     }
 }
 
-bool Transcription::done() const { return first_lane_ == lanes_.size(); }
+bool Transcription::done() const { return first_sequence_ == sequences_.size(); }
 
-// One loop's text is decoded in one piece, as the reference does.
+// A single sequence's tokens are decoded to text at once, as in the reference.
 std::string Transcription::text() const {
-    return lanes_.size() == 1 && !lanes_[0].again ? lanes_[0].loop.text() : text_;
+    return sequences_.size() == 1 && !sequences_[0].redecodes ? sequences_[0].loop.text() : text_;
 }
 
 double Transcription::progress() const {
     double done = 0;
-    for (const Lane& lane : lanes_) done += lane.done ? 1 : lane.loop.progress();
-    return lanes_.empty() ? 1 : done / static_cast<double>(lanes_.size());
+    for (const WindowSequence& sequence : sequences_)
+        done += sequence.done ? 1 : sequence.loop.progress();
+    return sequences_.empty() ? 1 : done / static_cast<double>(sequences_.size());
 }
 
 }  // namespace hark::whisper

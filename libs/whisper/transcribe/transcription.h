@@ -1,6 +1,6 @@
-// One recording on its way from log-mel to segments: which windows can be decoded now, and what
-// their results come to. No model: a scheduler (transcribe.h) decodes windows of several
-// recordings side by side.
+// One recording's progress from log-mel to segments: which windows can be decoded now, and the
+// segments of their results. No model: the scheduler (transcribe.h) decodes windows of several
+// recordings at once.
 #pragma once
 
 #include <deque>
@@ -16,41 +16,42 @@
 
 namespace hark::whisper {
 
-// How a recording is gone through.
-struct Route {
+// How a recording is cut into windows.
+struct TranscriptionPlan {
     LoopOptions loop;
-    // The recording holds only speech, laid end to end; the map leads back. What no segment covers
-    // is decoded once more on its own, and so is each region under a segment that spans several;
-    // what says more is taken.
+    // Given if the recording has been cut down to its speech: maps its times to the original's.
+    // Speech without a segment is then decoded again, and so is each region under a segment that
+    // spans several; the longer text is kept.
     std::optional<TimeMap> speech;
-    // Windows decoded side by side, each on its own; none: one loop over everything.
+    // Windows decoded independently of each other; none: one sequence over all of the recording.
     std::optional<std::vector<FrameRange>> windows;
 };
 
 class Transcription {
   public:
-    Transcription(RecordingInfo info, std::string error, MelRecording mel, Route route,
+    Transcription(RecordingInfo info, std::string error, MelRecording mel, TranscriptionPlan plan,
                   const Tokenizer& tokenizer);
 
     // A window to decode.
     struct Work {
-        size_t lane = 0;
+        size_t sequence = 0;
         int64_t seek = 0, size = 0;  // frames
         std::vector<int32_t> prompt;
     };
-    // A window that may be decoded now; nullopt where all that are known have been given out.
+    // A window that can be decoded now; nullopt if the next ones depend on windows in progress, or
+    // none is left.
     std::optional<Work> next();
-    // Takes the result of a window given out, the last one at any temperature; `add_words` where
-    // words are asked for.
+    // Takes the result of a window from next(), after its last temperature. `add_words` is null
+    // without word timestamps.
     void accept(const Work& work, const DecodingResult& result, const std::string& language,
                 const WindowLoop::AddWords& add_words);
 
-    // The segments that are certain, in order, with the recording's own times; each is given once,
-    // those without text are not.
+    // The final segments since the last call, in order, in the original recording's times; without
+    // those that have no text.
     std::vector<Segment> take_segments();
     // Whether every window has been decoded.
     bool done() const;
-    // The text of all windows, once done() and taken.
+    // The text of all windows, after done() and take_segments().
     std::string text() const;
     double progress() const;  // fraction of the recording that is decoded
 
@@ -58,45 +59,46 @@ class Transcription {
     const MelRecording& mel() const { return mel_; }  // empty once done()
 
     RecordingInfo info;
-    std::string error;  // what broke the recording, if anything did
+    std::string error;  // why the recording is incomplete, or ""
 
   private:
-    // A segment that may leave out speech, and what its regions come to on their own.
-    struct Doubt {
+    // A segment over several speech regions, which may leave out speech, and the segments of these
+    // regions decoded separately.
+    struct JoinedSegment {
         Segment segment;
-        std::vector<Segment> instead;
-        int waiting = 0;  // lanes that may still add to it
+        std::vector<Segment> separate;
+        int pending = 0;  // sequences that have not ended
     };
-    // Segments that are given out together.
-    struct Part {
+    // Segments that become final together.
+    struct SegmentGroup {
         std::vector<Segment> segments;
-        std::vector<Doubt> doubts;
-        int waiting = 0;  // lanes that may still add to it
+        std::vector<JoinedSegment> joined;
+        int pending = 0;  // sequences that have not ended
     };
-    // One loop over windows, each of which waits for the one before.
-    struct Lane {
+    // Windows decoded one after another.
+    struct WindowSequence {
         WindowLoop loop;
-        std::optional<size_t> part;   // where its segments go; none: a new one each window
-        bool again = false;           // of speech that was left out
-        std::optional<size_t> doubt;  // of the part's, that it may settle
+        std::optional<size_t> group;   // of its segments; none: a new one per window
+        bool redecodes = false;        // speech that was decoded before
+        std::optional<size_t> joined;  // index into the group's `joined`
         bool busy = false, done = false;
     };
 
-    void add_lane(FrameRange range, size_t part, bool again);
-    void end_lane(Lane& lane);
-    void decode_again(size_t part, const Work& work, FrameRange range,
-                      std::span<const Segment> segments);
-    void doubt_joined(size_t part, std::vector<Segment>& segments);
-    static void settle(Part& part, Doubt& doubt);
+    void add_sequence(FrameRange range, size_t group, bool redecodes);
+    void end_sequence(WindowSequence& sequence);
+    void redecode_uncovered(size_t group, const Work& work, FrameRange range,
+                            std::span<const Segment> segments);
+    void redecode_joined(size_t group, std::vector<Segment>& segments);
+    static void take_longer_text(SegmentGroup& group, JoinedSegment& joined);
     void to_recording(Segment& segment) const;
 
     MelRecording mel_;
     int64_t content_frames_;
-    Route route_;
+    TranscriptionPlan plan_;
     const Tokenizer& tokenizer_;
-    std::deque<Lane> lanes_;
-    std::deque<Part> parts_;
-    size_t first_lane_ = 0, first_part_ = 0;  // those before it are done and given out
+    std::deque<WindowSequence> sequences_;
+    std::deque<SegmentGroup> groups_;
+    size_t first_sequence_ = 0, first_group_ = 0;  // not done; not taken by take_segments()
     std::string text_;
 };
 

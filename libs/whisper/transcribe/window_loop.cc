@@ -56,19 +56,20 @@ WindowSlices slice_window(std::span<const int32_t> tokens, int32_t timestamp_beg
     if (single_ending) cuts.push_back(n);
     size_t begin = 0;
     for (size_t end : cuts) {
-        // Where timestamps come unasked the text may begin without one: at the window's start.
+        // Without the timestamp rules the text may begin without a timestamp: at the window's
+        // start.
         const int64_t start = std::max(tokens[begin] - timestamp_begin, 0);
         result.slices.push_back({begin, end, start, tokens[end - 1] - timestamp_begin});
         begin = end;
     }
     // A single timestamp at the end: no speech follows it. Otherwise the tail is decoded again.
     if (!single_ending) result.advance = result.slices.back().end_step * kFramesPerStep;
-    // Without the timestamp rules a pair may stand at 0.00: go on, or the loop would not end.
+    // Without the timestamp rules a pair may be at 0.00: advance, or the loop would not end.
     if (result.advance <= 0) result.advance = size;
     return result;
 }
 
-std::vector<int32_t> prompt_behind(const LoopOptions& options, std::span<const int32_t> text) {
+std::vector<int32_t> prompt_after(const LoopOptions& options, std::span<const int32_t> text) {
     std::vector<int32_t> prompt = options.hotwords;
     if (options.carry_initial_prompt)
         prompt.insert(prompt.end(), options.initial_prompt.begin(), options.initial_prompt.end());
@@ -141,7 +142,7 @@ std::vector<int32_t> WindowLoop::prompt() const {
     const size_t begin = options_.carry_initial_prompt
                              ? std::max(prompt_begin_, options_.initial_prompt.size())
                              : prompt_begin_;
-    return prompt_behind(options_, std::span(all_tokens_).subspan(begin));
+    return prompt_after(options_, std::span(all_tokens_).subspan(begin));
 }
 
 double WindowLoop::progress() const {
@@ -154,7 +155,7 @@ double WindowLoop::progress() const {
     return all > 0 ? static_cast<double>(done) / static_cast<double>(all) : 1;
 }
 
-// Whether the window loops, or says once too often what the segments before it said.
+// Whether the window's text repeats itself or the segments before it more often than max_repeats.
 bool WindowLoop::repeats_itself(const DecodingResult& result, std::span<const Segment> segments) {
     const int64_t most = options_.thresholds.max_repeats;
     if (most == 0) return false;

@@ -19,9 +19,9 @@ std::vector<FrameRange> independent_windows(std::span<const FrameRange> ranges,
     for (const FrameRange& range : ranges) {
         for (int64_t begin = range.begin; begin < range.end;) {
             int64_t end = std::min(begin + kWindowFrames, range.end);
-            const auto behind = std::upper_bound(pauses.begin(), pauses.end(), end);
-            if (end < range.end && behind != pauses.begin() && *std::prev(behind) > begin)
-                end = *std::prev(behind);
+            const auto next_pause = std::upper_bound(pauses.begin(), pauses.end(), end);
+            if (end < range.end && next_pause != pauses.begin() && *std::prev(next_pause) > begin)
+                end = *std::prev(next_pause);
             windows.push_back({begin, end});
             begin = end;
         }
@@ -46,7 +46,7 @@ std::vector<Region> clipped(std::span<const Region> speech, std::span<const doub
     std::sort(sorted.begin(), sorted.end(),
               [](const Region& a, const Region& b) { return a.begin < b.begin; });
     std::vector<Region> parts;
-    int64_t taken = 0;  // samples before it are in parts already, if a clip holds them
+    int64_t taken = 0;  // samples before it are in `parts` if they are in a clip
     for (const Region& clip : sorted) {
         for (const Region& region : speech) {
             const Region part = {std::max({region.begin, clip.begin, taken}),

@@ -1,5 +1,5 @@
-// Which frames of a recording are decoded: windows side by side, and speech that was left out.
-// Pure functions. Frames are 10 ms each.
+// The frames to decode: independent windows, and speech without segments. Pure functions. A frame
+// is 10 ms.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@ struct FrameRange {
     bool operator==(const FrameRange&) const = default;
 };
 
-// Cuts ranges into windows of 30 s at most that can be decoded on their own: each ends at the last
-// of the sorted `pauses` that it reaches, or after 30 s where it reaches none.
+// Cuts ranges into independent windows of at most 30 s. Each ends at the last of the sorted
+// `pauses` within 30 s, or after 30 s if there is none.
 std::vector<FrameRange> independent_windows(std::span<const FrameRange> ranges,
                                             std::span<const int64_t> pauses);
 
 // The frames halfway between neighbouring regions of speech.
 std::vector<int64_t> pauses_between(std::span<const Region> speech);
 
-// The parts of the sorted regions within the clips (start, end, start, ... in seconds; an odd last
-// start goes to the recording's end), sorted; what several clips hold counts once. No clips: all of
-// them.
+// The intersection of sorted regions and clips (start, end, start, ... in seconds; a last start
+// without an end means the recording's end), sorted, without duplicates. Without clips: all
+// regions.
 std::vector<Region> clipped(std::span<const Region> speech, std::span<const double> clips);
 
-// The parts of `range`, a second long at least, in which no segment with text lies. The segments
-// are in order; times in seconds.
+// The parts of `range`, of at least a second, without a segment with text. The segments are in
+// order.
 std::vector<FrameRange> uncovered(FrameRange range, std::span<const Segment> segments);
 
-// The pieces of speech under a segment on the packed time line, cut to it, those of half a second
-// at least. None where there are fewer than two.
+// The pieces of speech that overlap a segment, cut to it, of at least half a second, in packed
+// time. Empty if there are fewer than two.
 std::vector<FrameRange> regions_under(const Segment& segment, const TimeMap& speech);
 
 }  // namespace hark::whisper

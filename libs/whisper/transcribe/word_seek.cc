@@ -9,8 +9,8 @@ namespace hark::whisper {
 namespace {
 
 constexpr size_t kJudgedWords = 8;  // of a segment
-constexpr double kInventedScore = 3;
-constexpr double kNearEdge = 2.0;  // seconds: so close to a window's edge is beside silence
+constexpr double kHallucinationScore = 3;
+constexpr double kNearEdge = 2.0;  // seconds to a window's edge that count as silence
 
 bool has_words(const Segment& segment) { return segment.words && !segment.words->empty(); }
 
@@ -33,24 +33,24 @@ const Segment* first_with_words(std::span<const Segment> segments) {
     return found == segments.end() ? nullptr : &*found;
 }
 
-// The first segment that looks invented with silence, the window's edge or another such one on
-// both sides; nullopt where there is none.
-std::optional<size_t> find_invented(std::span<const Segment> segments, const WordWindow& window,
-                                    double silence) {
+// The first segment that looks hallucinated and has on both sides silence, the window's edge or,
+// after it, another such segment.
+std::optional<size_t> find_hallucinated(std::span<const Segment> segments, const WordWindow& window,
+                                        double silence) {
     const double begin = seconds_of(window.seek), end = seconds_of(window.seek + window.size);
     const double full_end = seconds_of(window.seek + kWindowFrames);
     double last_end = window.last_speech;
     for (size_t i = 0; i < segments.size(); ++i) {
         const Segment& segment = segments[i];
         if (!has_words(segment)) continue;
-        if (looks_invented(segment)) {
+        if (looks_hallucinated(segment)) {
             const Segment* next = first_with_words(segments.subspan(i + 1));
             const double next_start = next ? next->words->front().start : end;
             const bool silence_before = segment.start - last_end > silence ||
                                         segment.start < silence ||
                                         segment.start - begin < kNearEdge;
             const bool silence_after = next_start - segment.end > silence ||
-                                       (next && looks_invented(*next)) ||
+                                       (next && looks_hallucinated(*next)) ||
                                        full_end - segment.end < kNearEdge;
             if (silence_before && silence_after) return i;
         }
@@ -68,8 +68,8 @@ std::optional<double> end_of_words(std::span<const Segment> segments) {
     return segments.back().end;
 }
 
-bool looks_invented(const Segment& segment) {
-    // Searched as one string, as the reference does.
+bool looks_hallucinated(const Segment& segment) {
+    // One string that is searched for each word's text, as in the reference.
     static const std::string kPunctuation = "\"'“¿([{-\"'.。,，!！?？:：”)]}、";
     if (!has_words(segment)) return false;
     double score = 0;
@@ -79,13 +79,13 @@ bool looks_invented(const Segment& segment) {
         score += oddness(word);
         if (++count == kJudgedWords) break;
     }
-    return score >= kInventedScore || score + 0.01 >= static_cast<double>(count);
+    return score >= kHallucinationScore || score + 0.01 >= static_cast<double>(count);
 }
 
 WordSeek seek_by_words(std::span<const Segment> segments, const WordWindow& window,
                        std::optional<double> silence) {
     const double begin = seconds_of(window.seek);
-    // The loop would not end at a window that sends it back to its own start.
+    // A window must advance, or the loop would not end.
     const auto to = [&](int64_t frame) {
         return frame > window.seek ? frame : window.seek + window.size;
     };
@@ -99,11 +99,11 @@ WordSeek seek_by_words(std::span<const Segment> segments, const WordWindow& wind
     if (!silence) return result;
     const Segment* first = first_with_words(segments);
     const double gap = first ? first->start - begin : 0;
-    if (first && looks_invented(*first) && gap > *silence)
+    if (first && looks_hallucinated(*first) && gap > *silence)
         return {to(window.seek + frame_of(gap)), true, 0};
-    if (const std::optional<size_t> invented = find_invented(segments, window, *silence)) {
-        const Segment& segment = segments[*invented];
-        result.kept = *invented;
+    if (const std::optional<size_t> hallucinated = find_hallucinated(segments, window, *silence)) {
+        const Segment& segment = segments[*hallucinated];
+        result.kept = *hallucinated;
         result.seek = to(frame_of(std::max(begin + 1, segment.start)));
         if (seconds_of(window.content_frames) - segment.end < *silence)
             result.seek = window.content_frames;

@@ -24,7 +24,7 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-// The code point at `index` of valid UTF-8; nullopt behind the end.
+// The code point at `index` of valid UTF-8; nullopt after the end.
 std::optional<char32_t> code_point_at(const std::string& text, size_t index) {
     for (size_t at = 0; at < text.size(); --index) {
         const char32_t c = next_code_point(text, at);
@@ -33,7 +33,7 @@ std::optional<char32_t> code_point_at(const std::string& text, size_t index) {
     return std::nullopt;
 }
 
-// To the nearest 0.01 of what the double exactly is, as Python's round() does.
+// Rounds the double's exact value to 0.01, as Python's round() does.
 double round_to_centiseconds(double seconds) {
     std::array<char, 64> text{};
     const auto written =
@@ -43,7 +43,7 @@ double round_to_centiseconds(double seconds) {
     return rounded;
 }
 
-// The median of the durations that are not 0, at most 0.7 s; 0 where there are none.
+// The median of the durations above 0, at most 0.7 s; 0 if there are none.
 double median_duration(const std::vector<TimedWord>& words) {
     std::vector<double> durations;
     for (const TimedWord& word : words)
@@ -56,7 +56,7 @@ double median_duration(const std::vector<TimedWord>& words) {
     return std::min(kLongestMedian, median);
 }
 
-// A pause lengthens the word beside a sentence's end: such words get twice the median at most.
+// Alignment adds pauses to the words next to a sentence's end: these get at most twice the median.
 void shorten_at_sentence_ends(std::vector<TimedWord>& words, double longest) {
     static const std::string kMarks = ".。!！?？";
     for (size_t i = 1; i < words.size(); ++i) {
@@ -68,8 +68,8 @@ void shorten_at_sentence_ends(std::vector<TimedWord>& words, double longest) {
     }
 }
 
-// The first two words behind a pause.
-void shorten_behind_pause(std::vector<Word>& words, double median, double last_speech) {
+// Shortens the first two words after a pause.
+void shorten_after_pause(std::vector<Word>& words, double median, double last_speech) {
     const double longest = 2 * median;
     Word& first = words[0];
     Word* second = words.size() > 1 ? &words[1] : nullptr;
@@ -82,7 +82,7 @@ void shorten_behind_pause(std::vector<Word>& words, double median, double last_s
     first.start = std::max(0.0, first.end - longest);
 }
 
-// The segment takes its words' times, unless its own say that a word at its edge is too long.
+// Sets the segment's times from its words, or shortens a first or last word that exceeds them.
 void reconcile(Segment& segment, double median) {
     Word &first = segment.words->front(), &last = segment.words->back();
     if (segment.start < first.end && segment.start - kTolerance > first.start)
@@ -136,7 +136,7 @@ std::vector<TokenWord> split_on_unicode(const Tokenizer& tokenizer,
         word.tokens.push_back(token);
         word.text = tokenizer.decode(word.tokens);
         const size_t broken = word.text.find(replacement);
-        // The text itself may hold what looks like a code point that has not ended.
+        // The text itself may contain U+FFFD, which marks an incomplete code point.
         if (broken != std::string::npos &&
             code_point_at(whole, begin + count_code_points(word.text.substr(0, broken))) !=
                 kReplacement)
@@ -226,7 +226,7 @@ void add_words(std::vector<Segment>& segments, std::span<const size_t> text_toke
                                round_to_centiseconds(offset + word.end), word.probability});
         }
         if (own.empty()) continue;
-        shorten_behind_pause(own, median, last_speech);
+        shorten_after_pause(own, median, last_speech);
         reconcile(segment, median);
         last_speech = segment.end;
     }

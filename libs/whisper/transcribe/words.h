@@ -1,4 +1,4 @@
-// A window's text cut into words, each with its time. Source: openai/whisper tokenizer.py
+// Cuts a window's text into words and gives each its time. Source: openai/whisper tokenizer.py
 // (split_to_word_tokens) and timing.py (add_word_timestamps).
 #pragma once
 
@@ -17,8 +17,8 @@ namespace hark::whisper {
 
 struct WordOptions {
     bool timestamps = false;
-    std::string prepended = "\"'“¿([{-";                // joined to the word behind
-    std::string appended = "\"'.。,，!！?？:：”)]}、";  // joined to the word before
+    std::string prepended = "\"'“¿([{-";                // joined to the next word
+    std::string appended = "\"'.。,，!！?？:：”)]}、";  // joined to the previous word
     std::optional<double> hallucination_silence;        // seconds
 
     void flags(Flags& flags);
@@ -30,15 +30,15 @@ struct TokenWord {
     std::vector<int32_t> tokens;
 };
 
-// Cuts text tokens wherever they end with a whole code point; tokens that never do are one word.
+// Cuts text tokens after each whole code point. Tokens without one are one word.
 std::vector<TokenWord> split_on_unicode(const Tokenizer& tokenizer,
                                         std::span<const int32_t> tokens);
-// The same pieces put together into words: a word begins with a space or is ASCII punctuation.
+// Joins split_on_unicode()'s pieces to words. A word begins with a space or is ASCII punctuation.
 // Languages written without spaces (zh, ja, th, lo, my, yue) keep the pieces.
 std::vector<TokenWord> split_into_words(const Tokenizer& tokenizer, std::span<const int32_t> tokens,
                                         const std::string& language);
 
-// A word with its time in the window; `tokens` of the text are its own.
+// A word with its time in the window; it has `tokens` tokens of the text.
 struct TimedWord {
     std::string text;
     size_t tokens = 0;
@@ -49,19 +49,18 @@ struct TimedWord {
 std::vector<TimedWord> timed_words(std::span<const TokenWord> words,
                                    const TokenAlignment& alignment);
 
-// Joins punctuation to the word that it belongs to, which leaves words of no text behind. A word is
-// punctuation where it is found in `prepended` or `appended`, searched as strings.
+// Joins punctuation to the word that it belongs to; its own text becomes empty. A word is
+// punctuation if it is a substring of `prepended` or `appended`.
 void merge_punctuation(std::vector<TimedWord>& words, const std::string& prepended,
                        const std::string& appended);
 
-// Gives the segments of one window their words: those far longer than the median cut short at the
-// ends of sentences and behind pauses, segments and words brought to agree on where they begin and
-// end. `text_tokens` are each segment's number of text tokens; `last_speech` is where the speech
-// before the window ended, in seconds.
+// Gives the segments of one window their words. Shortens words far above the median duration at
+// ends of sentences and after pauses, and reconciles times of segments and words. `text_tokens`:
+// text tokens per segment; `last_speech`: seconds, end of the speech before the window.
 void add_words(std::vector<Segment>& segments, std::span<const size_t> text_tokens,
                std::vector<TimedWord> words, const WordOptions& options, double last_speech);
 
-// All of the above for the window of `frames` frames in the decoder's `slot`.
+// Aligns and adds the words of the window of `frames` frames in the decoder's `slot`.
 void add_words(std::vector<Segment>& segments, WindowDecoder& decoder, int64_t slot,
                const std::string& language, int64_t frames, const WordOptions& options,
                double last_speech);
