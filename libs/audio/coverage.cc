@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "formats/recordings.h"
 
 namespace hark {
 namespace {
@@ -68,11 +69,6 @@ std::string Coverage::loss(double declared, double found) const {
         text += "; damaged at " + fixed(first_damage_, 1) + " s";
     }
     return text;
-}
-
-std::string ends_at(double found, double declared) {
-    const int digits = declared - found < kMaxMissing ? 4 : 1;
-    return "ends at " + fixed(found, digits) + " of " + fixed(declared, digits) + " s";
 }
 
 }  // namespace hark

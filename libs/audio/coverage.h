@@ -49,7 +49,4 @@ class Coverage {
     double damage_end_ = 0;  // of the newest such packet
 };
 
-// "ends at 13.3 of 26.7 s", with as many digits as show the difference.
-std::string ends_at(double found, double declared);
-
 }  // namespace hark

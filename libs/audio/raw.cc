@@ -5,6 +5,7 @@
 
 #include "audio/coverage.h"
 #include "core/error.h"
+#include "formats/recordings.h"
 
 namespace hark {
 

@@ -9,6 +9,7 @@
 
 #include "audio/coverage.h"
 #include "core/error.h"
+#include "formats/recordings.h"
 
 namespace hark {
 namespace {

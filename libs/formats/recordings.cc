@@ -1,5 +1,6 @@
 #include "formats/recordings.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "core/error.h"
@@ -125,6 +126,24 @@ void add_speech(Document& document, std::span<const Region> regions) {
         rows.push_back(region.end);
     }
     document.add("speech", Tensor(rows.data(), Dtype::i64, {std::ssize(regions), 2}));
+}
+
+std::string ends_at(double found_seconds, double stated_seconds) {
+    const int digits = stated_seconds - found_seconds < 0.1 ? 4 : 1;
+    char text[128];
+    std::snprintf(text, sizeof text, "ends at %.*f of %.*f s", digits, found_seconds, digits,
+                  stated_seconds);
+    return text;
+}
+
+bool is_early_end(const std::string& error) {
+    const size_t begin = error.rfind("ends at ");
+    if (begin == error.npos) return false;
+    double found = 0, stated = 0;
+    int length = 0;
+    return std::sscanf(error.c_str() + begin, "ends at %lf of %lf s%n", &found, &stated, &length) ==
+               2 &&
+           begin + static_cast<size_t>(length) == error.size();
 }
 
 void write_chunk(ByteWriter& out, Chunk chunk) {

@@ -69,6 +69,12 @@ std::optional<std::vector<Region>> speech_of(const Document& document);
 // Adds that tensor to a document that has none.
 void add_speech(Document& document, std::span<const Region> regions);
 
+// "ends at 13.3 of 26.7 s": the error of a recording that is shorter than its container states,
+// with as many digits as show the difference.
+std::string ends_at(double found_seconds, double stated_seconds);
+// Whether `error` says that alone, after the recording's name.
+bool is_early_end(const std::string& error);
+
 // Sets a chunk's metadata from its fields and writes the document.
 void write_chunk(ByteWriter& out, Chunk chunk);
 

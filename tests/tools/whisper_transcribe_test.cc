@@ -410,6 +410,21 @@ TEST(WhisperTranscribe, AClipBehindTheEndIsNamed) {
     EXPECT_EQ(transcribe({"--clip", "0.5,100"}, sea()).err, "");
 }
 
+TEST(WhisperTranscribe, ClipsBeforeAMissingPartAreWhole) {
+    const std::string half =
+        run_shell("head -c 80270 '" + samples_dir().string() + "/story.mp3' | audio-decode - | mel")
+            .out;
+    const ProcessResult before = transcribe({"--clip", "0,10"}, half);
+    EXPECT_EQ(before.exit_code, 0) << before.err;
+    EXPECT_EQ(before.err, "");
+    EXPECT_EQ(before.out.rfind("He was a very old man", 0), 0u) << before.out;
+    for (const char* clips : {"0,14", "0,3,5", ""}) {
+        const ProcessResult over = transcribe({"--clip", clips}, half);
+        EXPECT_EQ(over.exit_code, 1) << clips;
+        EXPECT_NE(over.err.find("ends at 13.3 of 26.7 s"), std::string::npos) << over.err;
+    }
+}
+
 TEST(WhisperTranscribe, VerboseNamesStagesAndQuietLeavesErrors) {
     const std::string stages = transcribe({"--verbose"}, sea()).err;
     for (const char* stage : {"model demo ", "sea.wav: encoder (2 calls) ", "sea.wav: decoder ("})

@@ -228,7 +228,7 @@ Tokenizer official_tokenizer(Bpe ranks, int64_t n_vocab, const std::string& wher
     for (const std::string& language : languages) add(language);
     for (const std::string& name : after_languages) add(name);
     for (int i = 0; i < kTimestamps; ++i) {
-        char time[8];
+        char time[16];
         std::snprintf(time, sizeof time, "%d.%02d", i / 50, i % 50 * 2);
         add(time);
     }
