@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "audio/read_ahead.h"
+#include "core/cores.h"
 
 namespace {
 
@@ -19,7 +19,7 @@ struct Options {
     std::vector<std::string> files;
     ReadOptions read;
     ChunkOptions chunk;
-    int64_t jobs = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 8);
+    int64_t jobs = std::clamp<int64_t>(available_cores(), 1, 8);
 
     void flags(Flags& flags) {
         flags.positional("FILE...", files, "audio or video files; - is standard input");

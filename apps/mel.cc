@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "audio/mel_input.h"
+#include "core/cores.h"
 #include "kernels/runtime/backend.h"
 
 namespace {
@@ -27,7 +28,8 @@ struct Options {
         flags.add("device", compute.device, "DEVICE auto, cpu, cuda or cuda:N")
             .details(
                 "All give the same bytes. A GPU pays for its start above some hours of sound.");
-        flags.add("threads,t", compute.threads, "N CPU threads; 0: all cores", 0, 4096);
+        flags.add("threads,t", compute.threads, "N CPU threads; 0: all cores", 0, 4096)
+            .details(kThreadsDetails);
     }
 
     void check() const {

@@ -2,22 +2,15 @@
 
 #include <dlfcn.h>
 #include <omp.h>
-#include <sched.h>
 
 #include <charconv>
 #include <limits>
 
+#include "core/cores.h"
 #include "kernels/runtime/cuda_library.h"
 
 namespace hark {
 namespace {
-
-// The cores that this process may run on, which a container or taskset may have made fewer.
-int available_cores() {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-    return omp_get_num_procs();  // more than 1024 cores
-}
 
 int thread_count(int64_t threads) {
     require(threads >= 0 && threads <= std::numeric_limits<int>::max(),
@@ -75,7 +68,9 @@ void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
         .essential()
         .details("auto uses a GPU if there is one.");
     flags.add("dtype", dtype, dtypes, dtype_help).details(dtype_details);
-    flags.add("threads,t", threads, "N CPU threads; 0: all cores", 0, 4096).essential();
+    flags.add("threads,t", threads, "N CPU threads; 0: all cores", 0, 4096)
+        .essential()
+        .details(kThreadsDetails);
 }
 
 Context ComputeOptions::context(Console& console) const {

@@ -1,7 +1,8 @@
 #include "text/tokens/tokenize_options.h"
 
 #include <algorithm>
-#include <thread>
+
+#include "core/cores.h"
 
 namespace hark {
 
@@ -33,12 +34,11 @@ void TokenizeOptions::flags(Flags& flags) {
     flags.add_switch("eot", eot, "an end-of-text token before each document");
     flags.section("Computing");
     flags.add("threads,t", threads, "N CPU threads; 0: all cores", 0, 4096)
-        .details("The output does not depend on it.");
+        .details(concat(kThreadsDetails, " The output does not depend on it.").c_str());
 }
 
 int TokenizeOptions::thread_count() const {
-    const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
-    return static_cast<int>(std::clamp<int64_t>(threads > 0 ? threads : cores, 1, 256));
+    return static_cast<int>(std::clamp<int64_t>(threads > 0 ? threads : available_cores(), 1, 256));
 }
 
 void TokenizeOptions::check() const {
