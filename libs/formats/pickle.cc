@@ -10,7 +10,8 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// Of large-v3 it is 150 KB. The bound also bounds the values, one at most for a byte.
+// Of large-v3 it is 150 KB. The bound also bounds the values, the marks and the memo's entries:
+// each has at least one byte.
 constexpr size_t kMaxPickle = 1 << 20;
 // What is long and often referred to would cost the square of the file's size.
 constexpr size_t kMaxText = 4096;
@@ -49,7 +50,18 @@ enum Opcode : uint8_t {
     kNewTrue = 0x88,
     kNewFalse = 0x89,
     kLong1 = 0x8a,
+    // From protocol 3 on.
+    kBinBytes = 'B',
+    kShortBinBytes = 'C',
+    // From protocol 4 on.
+    kShortBinUnicode = 0x8c,
+    kBinUnicode8 = 0x8d,
+    kBinBytes8 = 0x8e,
+    kStackGlobal = 0x93,
+    kMemoize = 0x94,
+    kFrame = 0x95,
 };
+constexpr uint8_t kMinProtocol = 2, kMaxProtocol = 5;
 
 // Those that are refused but have a name that says more than their number.
 const char* name_of_refused(uint8_t opcode) {
@@ -66,14 +78,16 @@ const char* name_of_refused(uint8_t opcode) {
         case 0x83:
         case 0x84:
             return "EXT";
-        case 0x8c:
-            return "SHORT_BINUNICODE";
+        case 0x8f:
+            return "EMPTY_SET";
+        case 0x91:
+            return "FROZENSET";
         case 0x92:
             return "NEWOBJ_EX";
-        case 0x93:
-            return "STACK_GLOBAL";
-        case 0x95:
-            return "FRAME";
+        case 0x96:
+            return "BYTEARRAY8";
+        case 0x97:
+            return "NEXT_BUFFER";
         default:
             return "an unknown one";
     }
@@ -90,7 +104,8 @@ class Machine {
         for (;;) {
             const auto opcode = in_.number<uint8_t>();
             if (opcode == kStop) return pop();
-            if (!simple(opcode) && !container(opcode) && !memo(opcode) && !object(opcode))
+            if (!simple(opcode) && !text(opcode) && !container(opcode) && !memo(opcode) &&
+                !object(opcode))
                 fail(where_, ": expected the opcodes of a file of tensors, found ",
                      name_of_refused(opcode), " (", int{opcode}, ") at byte ", in_.at() - 1);
         }
@@ -129,8 +144,15 @@ class Machine {
 
     bool simple(uint8_t opcode) {
         switch (opcode) {
-            case kProto:
-                in_.take(1);
+            case kProto: {
+                const auto protocol = in_.number<uint8_t>();
+                require(protocol >= kMinProtocol && protocol <= kMaxProtocol, where_,
+                        ": expected protocol ", int{kMinProtocol}, " to ", int{kMaxProtocol},
+                        ", found ", int{protocol});
+                return true;
+            }
+            case kFrame:
+                begin_frame(in_.number<uint64_t>());
                 return true;
             case kNone:
                 push(Kind::none);
@@ -155,16 +177,51 @@ class Machine {
                 in_.take(8);
                 push(Kind::real);
                 return true;
-            case kBinUnicode: {
-                const auto bytes = in_.number<uint32_t>();
-                require(bytes <= kMaxText, where_, ": expected names of at most ", kMaxText,
-                        " bytes, found one of ", bytes);
-                push(Kind::text).text = in_.take(bytes);
-                return true;
-            }
             default:
                 return false;
         }
+    }
+
+    // Frames follow one another and end in the file. Opcodes need no look at them.
+    void begin_frame(uint64_t bytes) {
+        require(in_.at() >= frame_end_, where_, ": a frame begins before byte ", in_.at(),
+                ", the one before it ends at ", frame_end_);
+        require(bytes <= in_.left(), where_, ": expected a frame of at most ", in_.left(),
+                " bytes at byte ", in_.at(), ", found one of ", bytes, " (truncated?)");
+        frame_end_ = in_.at() + bytes;
+    }
+
+    bool text(uint8_t opcode) {
+        switch (opcode) {
+            case kShortBinUnicode:
+                push_text(in_.number<uint8_t>());
+                return true;
+            case kBinUnicode:
+                push_text(in_.number<uint32_t>());
+                return true;
+            case kBinUnicode8:
+                push_text(in_.number<uint64_t>());
+                return true;
+            case kShortBinBytes:
+                in_.take(in_.number<uint8_t>());
+                push(Kind::bytes);
+                return true;
+            case kBinBytes:
+                in_.take(in_.number<uint32_t>());
+                push(Kind::bytes);
+                return true;
+            case kBinBytes8:
+                in_.take(in_.number<uint64_t>());
+                push(Kind::bytes);
+                return true;
+            default:
+                return false;
+        }
+    }
+    void push_text(uint64_t bytes) {
+        require(bytes <= kMaxText, where_, ": expected names of at most ", kMaxText,
+                " bytes, found one of ", bytes);
+        push(Kind::text).text = in_.take(bytes);
     }
 
     // A whole number of up to 8 bytes, the highest of which bears the sign.
@@ -239,6 +296,9 @@ class Machine {
             case kLongBinPut:
                 memorize(in_.number<uint32_t>());
                 return true;
+            case kMemoize:  // the next place, as many as the memo has
+                memorize(static_cast<uint32_t>(memo_.size()));
+                return true;
             case kBinGet:
                 recall(in_.number<uint8_t>());
                 return true;
@@ -264,11 +324,15 @@ class Machine {
     bool object(uint8_t opcode) {
         switch (opcode) {
             case kGlobal: {
-                std::string name = line() + " ";
-                name += line();
-                require(globals_.contains(name), where_, ": names '", name,
-                        "', which is no part of a file of tensors: not read");
-                push(Kind::global).text = std::move(name);
+                std::string module = line();
+                push_global(module, line());
+                return true;
+            }
+            case kStackGlobal: {
+                const PickleValue &name = values_[pop()], &module = values_[pop()];
+                require(name.kind == Kind::text && module.kind == Kind::text, where_,
+                        ": expected a module and a name before byte ", in_.at());
+                push_global(module.text, name.text);
                 return true;
             }
             case kReduce:
@@ -287,6 +351,13 @@ class Machine {
             default:
                 return false;
         }
+    }
+
+    void push_global(const std::string& module, const std::string& name) {
+        std::string both = module + " " + name;
+        require(globals_.contains(both), where_, ": names '", both,
+                "', which is no part of a file of tensors: not read");
+        push(Kind::global).text = std::move(both);
     }
 
     void reduce() {
@@ -318,6 +389,7 @@ class Machine {
     std::vector<uint32_t> stack_;
     std::vector<size_t> marks_;  // the stack's sizes when they were set
     std::unordered_map<uint32_t, uint32_t> memo_;
+    size_t frame_end_ = 0;
 };
 
 }  // namespace

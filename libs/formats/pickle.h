@@ -1,5 +1,5 @@
 // Python's pickles, read as data: no code is run, whatever one asks for.
-// Source: CPython Lib/pickletools.py; protocol 2 as torch.save writes it.
+// Source: CPython Lib/pickletools.py; protocols 2 to 5 as torch.save writes them.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ struct PickleValue {
         none,
         number,      // whole, or a truth value
         real,        // a float, whose value nobody asks for
+        bytes,       // a byte string; its content is skipped
         text,        //
         tuple,       //
         list,        //
@@ -33,6 +34,7 @@ class Pickle {
   public:
     // Only the `globals` may be named: "torch FloatStorage". Throws Error that begins with `where`
     // and names the global or the opcode that is none of a tensor file's, or says what is broken.
+    // At most 1 MiB, which bounds values, marks and memo; nesting is data, not recursion.
     Pickle(std::string_view bytes, const std::set<std::string>& globals, const std::string& where);
 
     const PickleValue& root() const { return values_[root_]; }

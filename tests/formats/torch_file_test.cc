@@ -1,5 +1,6 @@
 // torch.save's files: what they hold, and that none of what a hostile one asks for is done.
-// Golden: tests/golden/model_files/small.pt by PyTorch (tests/golden/model_files.py).
+// Golden: tests/golden/model_files/small.pt by PyTorch (tests/golden/model_files.py), and
+// tests/fuzz/corpus/torch_file by Python's pickle (tests/golden/torch_pickle.py).
 #include "formats/torch_file.h"
 
 #include <gtest/gtest.h>
@@ -89,6 +90,41 @@ TEST_F(TorchFileTest, ReadsWhatPytorchWrites) {
     EXPECT_EQ(std::memcmp(found.data, expected.data, expected.bytes()), 0);
 }
 
+// The same objects in every protocol that torch.save can be told to write.
+TEST_F(TorchFileTest, ReadsProtocols2To5) {
+    for (const char* protocol : {"2", "4", "5"}) {
+        const TorchFile torch(source_dir() / "tests/fuzz/corpus/torch_file" /
+                              concat("protocol-", protocol, ".pt"));
+        EXPECT_EQ(torch.numbers("dims"),
+                  (std::map<std::string, int64_t>{
+                      {"n_mels", 80}, {"n_vocab", 51865}, {"negative", -5}, {"large", 1ll << 40}}))
+            << protocol;
+        const auto tensors = torch.tensors("model_state_dict");
+        ASSERT_EQ(tensors.size(), 3u);
+        const Tensor a = torch.tensor(tensors.at("a")), b = torch.tensor(tensors.at("b"));
+        EXPECT_EQ(describe(a), "f16 (2, 3)");
+        EXPECT_EQ(a.as<f16_t>()[0].bits, 0x0d0c);  // the storage's bytes 12 and 13
+        EXPECT_EQ(describe(b), "f16 (6)");
+        EXPECT_EQ(b.as<f16_t>()[0].bits, 0x0100);
+        std::string long_name;
+        for (int i = 0; i < 150; ++i) long_name += "ä";
+        const Tensor c = torch.tensor(tensors.at(long_name));
+        EXPECT_EQ(describe(c), "f32 ()");
+        EXPECT_EQ(c.as<float>()[0], 0.5f);
+    }
+}
+
+// In Python only objects of 4 GiB have lengths of 8 bytes.
+TEST_F(TorchFileTest, ReadsLengthsOf8Bytes) {
+    const auto text = [](const std::string& text) {
+        return "\x8d" + little(text.size(), 8) + text;
+    };
+    const std::string pickle = "\x80\x04}(" + text("dims") + "}" + text("n") + "K\x05s" +
+                               text("x") + "\x8e" + little(3, 8) + "abcu.";
+    EXPECT_EQ(TorchFile(archive(pickle)).numbers("dims"),
+              (std::map<std::string, int64_t>{{"n", 5}}));
+}
+
 TEST_F(TorchFileTest, TiedTensorsMayShareWhatOthersMayNot) {
     EXPECT_EQ(error_of_tensors({tensor("a", {12}), tensor("tied", {12})}), "no error");
     EXPECT_EQ(error_of_tensors({tensor("a", {6}), tensor("b", {6}, 6)}), "no error");
@@ -124,7 +160,18 @@ TEST_F(TorchFileTest, NoCodeIsRun) {
     EXPECT_FOUND("names '__builtin__ eval'", calling(global("__builtin__", "eval") + command));
     EXPECT_FOUND("names 'torch load'", calling(global("torch", "load") + command));
     EXPECT_FOUND("found INST", calling("(" + pickled("touch") + "iposix\nsystem\n"));
-    EXPECT_FOUND("found STACK_GLOBAL", calling(pickled("posix") + pickled("system") + "\x93"));
+    EXPECT_FOUND("names 'posix system'",
+                 calling(pickled("posix") + pickled("system") + "\x93" + command));
+    EXPECT_FOUND("names 'builtins eval'", calling("\x8c\x08"
+                                                  "builtins\x94\x8c\x04"
+                                                  "eval\x93"));
+    // The pieces of a name may come from the memo, or be no text at all.
+    EXPECT_FOUND("names 'posix posix'", calling(pickled("posix") + "\x94h" + '\0' + "\x93"));
+    EXPECT_FOUND("expected a module and a name", calling("K\x01K\x02\x93"));
+    EXPECT_FOUND("expected a module and a name",
+                 calling(global("torch", "HalfStorage") + pickled("x") + "\x93"));
+    EXPECT_FOUND("found NEXT_BUFFER", calling("\x97"));
+    EXPECT_FOUND("found NEWOBJ_EX", calling(global("torch", "HalfStorage") + ")}\x92"));
     EXPECT_FOUND("found NEWOBJ", calling(global("torch", "HalfStorage") + ")\x81"));
     EXPECT_FOUND("found EXT", calling("\x82\x01"));
     EXPECT_FALSE(std::filesystem::exists(touched));
@@ -143,6 +190,35 @@ TEST_F(TorchFileTest, BrokenPicklesAreRefused) {
     // As deep as it gets: a value holds the one before it, and a dictionary itself.
     EXPECT_FOUND("'dims'", error_of(archive(")" + std::string(1 << 19, '\x85') + ".")));
     EXPECT_FOUND("'dims'", error_of(archive("}q\x01" + pickled("x") + "h\x01s.")));
+}
+
+TEST_F(TorchFileTest, BrokenPicklesOfProtocol4AreRefused) {
+    const std::string framed =
+        read_text(source_dir() / "tests/fuzz/corpus/torch_file/protocol-4.pt");
+    const size_t begin = framed.find("\x80\x04\x95"), end = framed.find("PK", begin);
+    ASSERT_NE(begin, framed.npos);
+    const size_t bytes = 11 + static_cast<unsigned char>(framed[begin + 3]) +
+                         static_cast<unsigned char>(framed[begin + 4]) * 256;
+    ASSERT_LE(begin + bytes, end);
+    // Truncated, its frame is too long; without the frame, something else is missing.
+    for (size_t size = 0; size < bytes; ++size)
+        EXPECT_NE(error_of(archive(size <= 11 ? framed.substr(begin, size)
+                                              : framed.substr(begin + 11, size - 11))),
+                  "no error")
+            << size;
+    EXPECT_FOUND("expected a frame of at most",
+                 error_of(archive("\x80\x04\x95" + std::string(8, '\xff') + "}.")));
+    EXPECT_FOUND("a frame begins before byte",
+                 error_of(archive("\x80\x04\x95" + little(11, 8) + "\x95" + little(2, 8) + "}.")));
+    for (const char protocol : {'\x00', '\x01', '\x06', '\xff'})
+        EXPECT_FOUND("expected protocol 2 to 5", error_of(archive(std::string("\x80") + protocol)));
+    for (const std::string& text :
+         {std::string("\x94."), std::string("\x93."), std::string("]\x93"),
+          "\x8d" + little(~uint64_t{0}, 8), "\x8d" + little(4097, 8) + std::string(4097, 'x') + ".",
+          "\x8e" + little(~uint64_t{0}, 8), "\x8e" + little(uint64_t{1} << 32, 8) + "x",
+          "B" + little(0xffffffff, 4) + "x", std::string("C\xffx"), std::string("\x8c\xffx")})
+        EXPECT_NE(error_of(archive(text)), "no error") << text;
+    EXPECT_FOUND("'dims'", error_of(archive("N" + std::string(1 << 19, '\x94') + ".")));
 }
 
 TEST_F(TorchFileTest, BrokenArchivesAreRefused) {
