@@ -72,7 +72,11 @@ std::string read_name(ByteCursor& header) {
 
 }  // namespace
 
-GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
+GgufFile::GgufFile(const std::filesystem::path& path) : GgufFile(path, Alone{}) {
+    open_parts(path);
+}
+
+GgufFile::GgufFile(const std::filesystem::path& path, Alone) : file_(path) {
     ByteCursor header(file_.text(), name());
     header.what = "the magic";
     require(header.take(kGgufMagic.size()) == kGgufMagic, name(), ": expected a GGUF file, which ",
@@ -273,7 +277,8 @@ std::vector<int64_t> GgufFile::integers(const std::string& key) const {
 
 void GgufFile::forget(const Tensor& tensor) const {
     const auto* from = static_cast<const std::byte*>(tensor.data);
-    file_.forget(static_cast<size_t>(from - file_.data()), tensor.bytes());
+    const MappedFile& file = part_of(tensor).file_;
+    file.forget(static_cast<size_t>(from - file.data()), tensor.bytes());
 }
 
 }  // namespace hark

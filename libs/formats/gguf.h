@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +17,15 @@ namespace hark {
 
 inline constexpr std::string_view kGgufMagic = "GGUF";  // a file's first bytes
 
-// A mapped file. Everything thrown is an Error that begins with the file's name.
+// A mapped file, or the parts of one: NAME-00001-of-00003.gguf has the keys, and it and those next
+// to it have the tensors. Everything thrown is an Error that begins with a file's name.
 class GgufFile {
   public:
     // Checks counts, lengths and places against the file's size, that no name is there twice and no
     // tensors overlap, before anything is taken by them. Throws also for types of tensors that hark
-    // does not compute with (ggml_dtype).
+    // does not compute with (ggml_dtype). `path` is the first part if there are several; throws if
+    // a part is missing or is not what the first one says.
+    // Source: llama.cpp tools/gguf-split/gguf-split.cpp, and llama_split_path.
     explicit GgufFile(const std::filesystem::path& path);
 
     const std::string& name() const { return file_.name(); }
@@ -42,6 +46,9 @@ class GgufFile {
     void forget(const Tensor& tensor) const;
 
   private:
+    struct Alone {};  // whatever its keys say of parts
+    GgufFile(const std::filesystem::path& path, Alone);
+
     struct Value {
         uint32_t type = 0;  // of an array's elements
         bool array = false;
@@ -51,6 +58,10 @@ class GgufFile {
 
     static Value read_value(ByteCursor& header);
     void read_tensors(ByteCursor& header, uint64_t count);
+    void open_parts(const std::filesystem::path& path);
+    void check_part(int64_t number, int64_t count, int64_t tensors) const;
+    // The part whose file holds the tensor's values.
+    const GgufFile& part_of(const Tensor& tensor) const;
     size_t alignment() const;
     const Value& value(const std::string& key, bool array, bool (*fits)(uint32_t),
                        const char* expected) const;
@@ -60,7 +71,8 @@ class GgufFile {
 
     MappedFile file_;
     std::map<std::string, Value> values_;
-    std::map<std::string, Tensor> tensors_;
+    std::map<std::string, Tensor> tensors_;         // of all parts
+    std::vector<std::unique_ptr<GgufFile>> parts_;  // from the second on
 };
 
 }  // namespace hark

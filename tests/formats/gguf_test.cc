@@ -210,6 +210,134 @@ TEST_F(Gguf, BrokenFilesAreNamed) {
     }
 }
 
+// A model of three files, of which a test changes one.
+class GgufParts : public Gguf {
+  protected:
+    static constexpr int kParts = 3;
+
+    GgufWriter part(int i) {
+        GgufWriter file;
+        if (i == 0) file.text("general.architecture", "gpt2");
+        file.split(static_cast<uint16_t>(i), kParts, 4);
+        for (int k = 0; k < (i == 1 ? 2 : 1); ++k)
+            file.tensor(concat("t", i, k), {8}, 0, floats(std::vector<float>(8, value(i, k))));
+        return file;
+    }
+    static float value(int i, int k) { return static_cast<float>(10 * i + k + 1); }
+    std::filesystem::path part_path(int i) const {
+        return path().parent_path() / concat("x-0000", i + 1, "-of-00003.gguf");
+    }
+    void write_parts() {
+        for (int i = 0; i < kParts; ++i) test::write_text(part_path(i), part(i).bytes());
+    }
+    // What opening the first part says, whose message names part `named`.
+    void expect_part_error(int named, const std::string& message) {
+        try {
+            GgufFile file(part_path(0));
+            ADD_FAILURE() << "accepted; expected: " << message;
+        } catch (const Error& error) {
+            const std::string found = error.what();
+            EXPECT_EQ(found.rfind(part_path(named).string() + ": ", 0), 0u) << found;
+            EXPECT_NE(found.find(message), std::string::npos) << found;
+        }
+    }
+    // The same of part `i` written otherwise.
+    void expect_part_error(int i, const GgufWriter& other, int named, const std::string& message) {
+        write_parts();
+        test::write_text(part_path(i), other.bytes());
+        expect_part_error(named, message);
+    }
+};
+
+TEST_F(GgufParts, TheFirstOneOpensTheOthers) {
+    write_parts();
+    const GgufFile file(part_path(0));
+    EXPECT_EQ(file.text("general.architecture"), "gpt2");
+    ASSERT_EQ(file.tensors().size(), 4u);
+    for (const auto& [name, tensor] : file.tensors()) {
+        const float expected = value(name[1] - '0', name[2] - '0');
+        EXPECT_EQ(tensor.as<float>()[7], expected) << name;
+        file.forget(tensor);
+        EXPECT_EQ(tensor.as<float>()[7], expected) << name;
+    }
+}
+
+// gguf-split --no-tensor-first-split
+TEST_F(GgufParts, TheFirstOneMayHaveKeysAlone) {
+    GgufWriter first, second;
+    first.split(0, 2, 1);
+    second.split(1, 2, 1);
+    second.tensor("a", {1}, 0, floats({3}));
+    const auto folder = path().parent_path();
+    test::write_text(folder / "y-00001-of-00002.gguf", first.bytes());
+    test::write_text(folder / "y-00002-of-00002.gguf", second.bytes());
+    EXPECT_EQ(GgufFile(folder / "y-00001-of-00002.gguf").tensors().at("a").as<float>()[0], 3);
+}
+
+// 0: gguf-split --merge. Their names may be any.
+TEST_F(GgufParts, AFileOfNoneOrOnePartIsWhole) {
+    for (const uint16_t count : {0, 1}) {
+        GgufWriter writer;
+        writer.split(0, count, 1);
+        writer.tensor("a", {1}, 0, floats({3}));
+        EXPECT_EQ(read(writer.bytes()).tensors().size(), 1u);
+    }
+}
+
+TEST_F(GgufParts, WhatDoesNotFitTogetherIsNamed) {
+    for (int missing = 1; missing < kParts; ++missing) {
+        write_parts();
+        std::filesystem::remove(part_path(missing));
+        expect_part_error(missing, "No such file");
+    }
+    const auto split = [&](int i, uint16_t no, uint16_t count, int32_t tensors) {
+        GgufWriter file;
+        file.split(no, count, tensors);
+        file.tensor(concat("t", i), {1}, 0, floats({1}));
+        return file;
+    };
+    expect_part_error(1, split(1, 2, 3, 4), 1,
+                      "key 'split.no': expected 1, as the other parts say, "
+                      "found 2");
+    expect_part_error(2, split(2, 2, 2, 4), 2,
+                      "key 'split.count': expected 3, as the other parts "
+                      "say, found 2");
+    expect_part_error(2, split(2, 2, 3, 5), 2,
+                      "key 'split.tensors.count': expected 4, as the other "
+                      "parts say, found 5");
+    expect_part_error(1, GgufWriter(), 1, "expected the key 'split.no', found none");
+    expect_part_error(1, part(2), 1, "key 'split.no': expected 1");
+    // One tensor fewer than the first part says.
+    expect_part_error(1, split(1, 1, 3, 4), 0,
+                      "key 'split.tensors.count': expected the 3 tensors of the 3 parts, found 4");
+    GgufWriter twice = part(2);
+    twice.tensor("t10", {1}, 0, floats({1}));
+    expect_part_error(2, twice, 2, "tensor 't10' is in " + part_path(1).string() + " too");
+    GgufWriter broken = part(2);
+    broken.describe("x", {1}, 0, 1024);
+    expect_part_error(2, broken, 2, "(truncated?)");
+}
+
+TEST_F(GgufParts, TheFirstPartIsAskedForByItsName) {
+    write_parts();
+    try {
+        GgufFile file(part_path(1));
+        ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(std::string(error.what()),
+                  part_path(1).string() +
+                      ": is part 2 of 3; give the first one, NAME-00001-of-00003.gguf");
+    }
+    expect_refused(part(0).bytes(),
+                   "is part 1 of 3: expected a name that ends with -00001-of-00003.gguf");
+    GgufWriter beyond;
+    beyond.split(3, 3, 1);
+    expect_refused(beyond.bytes(), "key 'split.no': expected a whole number from 0 to 2, found 3");
+    GgufWriter negative;
+    negative.key("split.count", 5, GgufWriter::number<int32_t>(-1));
+    expect_refused(negative.bytes(), "key 'split.count': expected a whole number from 0 to 65535");
+}
+
 // What a header holds is bounded, however much of a file there is.
 TEST_F(Gguf, AHeaderOf2GiBIsRefused) {
     GgufWriter writer;

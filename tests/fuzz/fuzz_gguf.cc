@@ -67,7 +67,11 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     other.alignment = 64;
     other.key("list", 9, other.number<uint32_t>(12) + other.number<uint64_t>(1) + "12345678");
     other.tensor("q", {32, 2}, 8, std::string(68, '\x01'));
-    return {model_file(0, other.number(0.5f)), model_file(1, "\x01\x3c"), other.bytes()};
+    test::GgufWriter part;
+    part.split(0, 2, 2);
+    part.tensor("a", {1}, 0, part.number(0.5f));
+    return {model_file(0, other.number(0.5f)), model_file(1, "\x01\x3c"), other.bytes(),
+            part.bytes()};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -2,11 +2,11 @@
 
 Run from anywhere, with gguf and safetensors (numpy) installed:
 
-    python tests/golden/gguf_demo.py DIR f32 f16 bf16 q8_0 ...
+    python tests/golden/gguf_demo.py DIR f32 f16 bf16 q8_0 f16:10 ...
 
 DIR/gpt-demo-TYPE.gguf has the keys and the names of llama.cpp's converter, matrices and the token table in TYPE, and
 positions, norms and biases in float32. gpt-generate --model DIR/gpt-demo-f32.gguf, and f16, then writes what it does
-for the directory itself.
+for the directory itself. TYPE:N writes files of N tensors each; gpt-generate takes the first one.
 """
 import json
 import pathlib
@@ -37,7 +37,8 @@ def write_vocabulary(writer, config):
 
 
 def write(path, dtype, config, tensors):
-    writer = gguf.GGUFWriter(path, "gpt2")
+    dtype, _, tensors_per_file = dtype.partition(":")
+    writer = gguf.GGUFWriter(path, "gpt2", split_max_tensors=int(tensors_per_file or 0))
     writer.add_block_count(config["n_layer"])
     writer.add_context_length(config["n_positions"])
     writer.add_embedding_length(config["n_embd"])

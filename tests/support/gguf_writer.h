@@ -42,6 +42,12 @@ class GgufWriter {
         for (const int32_t value : values) all += number(value);
         key(name, 9, all);
     }
+    // Says that this is part `no`, from 0 on, of a model of `count` files with `tensors` in all.
+    void split(uint16_t no, uint16_t count, int32_t tensors) {
+        key("split.no", 2, number(no));
+        key("split.count", 2, number(count));
+        key("split.tensors.count", 5, number(tensors));
+    }
 
     // dims: the file's order, a row's length first; type: ggml's number. Lies behind those before.
     void tensor(std::string_view name, const std::vector<uint64_t>& dims, uint32_t type,
