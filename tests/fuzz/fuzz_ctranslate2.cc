@@ -23,14 +23,24 @@ std::string variable(const std::string& name, const std::vector<uint64_t>& shape
 
 std::vector<std::string> fuzz::fuzz_seeds() {
     const std::string scale = little(0x3f800000, 4);
-    return {little(6, 4) + named("WhisperSpec") + little(3, 4) + little(5, 4) +
-            variable("encoder/num_heads", {}, 2, little(4, 2)) +
-            variable("encoder/conv1/weight", {1, 2, 3}, 4, std::string(12, '\x3c')) +
-            variable("encoder/layer_0/self_attention/linear_0/weight", {3, 2}, 1, "abcdef") +
-            variable("encoder/layer_0/self_attention/linear_0/weight_scale", {3}, 0,
-                     scale + scale + scale) +
-            variable("decoder/embeddings/weight", {2, 2}, 0, std::string(16, '\x3c')) +
-            little(1, 4) + named("decoder/projection/weight") + named("decoder/embeddings/weight")};
+    const std::string int16 =
+        little(6, 4) + named("WhisperSpec") + little(3, 4) + little(5, 4) +
+        variable("encoder/num_heads", {}, 2, little(4, 2)) +
+        variable("encoder/conv1/weight", {1, 2, 3}, 2, std::string(12, '\x3c')) +
+        variable("encoder/conv1/weight_scale", {}, 0, scale) +
+        variable("encoder/layer_0/self_attention/linear_0/weight", {3, 2}, 2, "abcdefghijkl") +
+        variable("encoder/layer_0/self_attention/linear_0/weight_scale", {}, 0, scale) +
+        little(0, 4);
+    return {int16,
+            little(6, 4) + named("WhisperSpec") + little(3, 4) + little(5, 4) +
+                variable("encoder/num_heads", {}, 2, little(4, 2)) +
+                variable("encoder/conv1/weight", {1, 2, 3}, 4, std::string(12, '\x3c')) +
+                variable("encoder/layer_0/self_attention/linear_0/weight", {3, 2}, 1, "abcdef") +
+                variable("encoder/layer_0/self_attention/linear_0/weight_scale", {3}, 0,
+                         scale + scale + scale) +
+                variable("decoder/embeddings/weight", {2, 2}, 0, std::string(16, '\x3c')) +
+                little(1, 4) + named("decoder/projection/weight") +
+                named("decoder/embeddings/weight")};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -50,11 +50,13 @@ TEST(ModelFormats, Ctranslate2sDirectoryHasAllItNeeds) {
     std::filesystem::copy(source_dir() / "models/whisper-demo/tokenizer.json",
                           directory.path() / "tokenizer.json");
     write_text(directory.path() / "config.json", "{\"alignment_heads\": null}");
-    write_text(directory.path() / "model.bin", Ctranslate2Writer(false).text());
+    write_text(directory.path() / "model.bin",
+               Ctranslate2Writer(Ctranslate2Writer::Type::f16).text());
     const std::string model = directory.path().string();
     const ProcessResult floats = transcribe(model, {"--dtype", "f32", "--format", "jsonl"});
     EXPECT_EQ(floats.out, demo_says()) << floats.err;
-    write_text(directory.path() / "model.bin", Ctranslate2Writer(true).text());
+    write_text(directory.path() / "model.bin",
+               Ctranslate2Writer(Ctranslate2Writer::Type::int8).text());
     const ProcessResult int8 = transcribe(model, {"--format", "text"});
     ASSERT_NE(int8.out, "") << int8.err;
     EXPECT_EQ(int8.out, transcribe("demo", {"--format", "text"}).out);

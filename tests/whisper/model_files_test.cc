@@ -1,6 +1,7 @@
 // Models in other formats than Hugging Face's: the same tensors, the same shape, the same tokens.
-// Golden: tests/golden/model_files, by PyTorch and CTranslate2 (tests/golden/model_files.py). The
-// demo model as that script writes it is read too where HARK_MODEL_FILES names the directory.
+// Golden: tests/golden/model_files, by PyTorch and CTranslate2 (tests/golden/model_files.py and
+// ctranslate2_int16.py). The demo model as that script writes it is read too where HARK_MODEL_FILES
+// names the directory.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -30,11 +31,17 @@ float value(const Tensor& tensor, int64_t i) {
     return tensor.dtype == Dtype::bf16 ? to_float(tensor.as<bf16_t>()[i]) : tensor.as<float>()[i];
 }
 
-// How far values may be from the model's own: `rows` times their row's largest, and `each` times
-// themselves.
+// How far values may be from the model's own: `rows` times their row's largest, `each` times
+// themselves, and `all` times the tensor's largest.
 struct Tolerance {
-    float rows = 0, each = 0;
+    float rows = 0, each = 0, all = 0;
 };
+
+float largest_of(const Tensor& tensor, int64_t from, int64_t to) {
+    float largest = 0;
+    for (int64_t i = from; i < to; ++i) largest = std::max(largest, std::abs(value(tensor, i)));
+    return largest;
+}
 
 // Compares every tensor of a Hugging Face file with the model's.
 void expect_same(ModelFile& model, const std::filesystem::path& directory, Tolerance tolerance) {
@@ -48,13 +55,13 @@ void expect_same(ModelFile& model, const std::filesystem::path& directory, Toler
         const Tensor found = take(model.tensors(), name, expected);
         const int64_t rows = expected.rank == 1 ? 1 : expected.dim(0),
                       size = expected.size() / rows;
+        const float all = tolerance.all * largest_of(expected, 0, expected.size());
         for (int64_t row = 0; row < rows; ++row) {
-            float largest = 0;
+            const float largest = largest_of(expected, row * size, (row + 1) * size);
             for (int64_t i = row * size; i < (row + 1) * size; ++i)
-                largest = std::max(largest, std::abs(value(expected, i)));
-            for (int64_t i = row * size; i < (row + 1) * size; ++i)
-                ASSERT_LE(std::abs(value(found, i) - value(expected, i)),
-                          tolerance.rows * largest + tolerance.each * std::abs(value(expected, i)))
+                ASSERT_LE(
+                    std::abs(value(found, i) - value(expected, i)),
+                    all + tolerance.rows * largest + tolerance.each * std::abs(value(expected, i)))
                     << entry.name << " " << i << ": " << value(found, i) << " "
                     << value(expected, i);
         }
@@ -66,6 +73,8 @@ void expect_same(ModelFile& model, const std::filesystem::path& directory, Toler
 }
 
 constexpr Tolerance kBits{}, kInt8{0.5f / 127 * 1.001f, 0}, kBf16{0, 0x1p-8f};
+// Queries, keys and values have one scale: the largest of one is at most 4 times another's.
+constexpr Tolerance kInt16{.all = 4 * 0.5f / 1024 * 1.001f};
 
 void expect_same_shape(const Config& found, const Config& expected) {
     EXPECT_EQ(found.n_mels, expected.n_mels);
@@ -121,6 +130,13 @@ TEST(ModelFiles, Ctranslate2sOwnFileHasTheTensors) {
     expect_same(*model, golden() / "hugging-face", kInt8);
 }
 
+TEST(ModelFiles, Ctranslate2sOwnInt16HasTheTensors) {
+    const auto model = open_model(golden() / "ctranslate2-int16");
+    EXPECT_FALSE(model->int8());
+    expect_same_shape(model->config(), load_config(golden() / "hugging-face"));
+    expect_same(*model, golden() / "hugging-face", kInt16);
+}
+
 class WrittenFiles : public testing::Test {
   protected:
     TemporaryDirectory directory_;
@@ -148,7 +164,7 @@ TEST_F(WrittenFiles, ADistilledDecoderIsShorterThanTheEncoder) {
 }
 
 TEST_F(WrittenFiles, Ctranslate2sFloatsAreTheSameBits) {
-    write_text(path_ / "model.bin", Ctranslate2Writer(false).text());
+    write_text(path_ / "model.bin", Ctranslate2Writer(Ctranslate2Writer::Type::f16).text());
     write_text(path_ / "config.json", R"({"alignment_heads": [[3, 1], [2, 0]]})");
     const auto model = open_model(path_);
     expect_same_shape(model->config(), load_config(demo()));
@@ -174,7 +190,7 @@ TEST_F(WrittenFiles, Ctranslate2sFloatsAreTheSameBits) {
 }
 
 TEST_F(WrittenFiles, Ctranslate2sInt8StaysInt8) {
-    write_text(path_ / "model.bin", Ctranslate2Writer(true).text());
+    write_text(path_ / "model.bin", Ctranslate2Writer(Ctranslate2Writer::Type::int8).text());
     write_text(path_ / "config.json", "{}");
     const auto file = open_model(path_);
     expect_same(*file, demo(), kInt8);
@@ -194,6 +210,56 @@ TEST_F(WrittenFiles, Ctranslate2sInt8StaysInt8) {
         }
     EXPECT_EQ(read_model(*file, {Precision::Weights::f32}).precision.weights,
               Precision::Weights::f32);
+}
+
+// Each value is a whole number divided by the scale, which queries, keys and values share.
+TEST_F(WrittenFiles, Ctranslate2sInt16IsTakenAsF32) {
+    const std::string text = Ctranslate2Writer(Ctranslate2Writer::Type::int16).text();
+    write_text(path_ / "model.bin", text);
+    write_text(path_ / "config.json", "{}");
+    const auto file = open_model(path_);
+    EXPECT_FALSE(file->int8());
+    expect_same(*file, demo(), kInt16);
+    const SafetensorsFile own(demo() / "model.safetensors");
+    const std::string attention = "decoder.layers.3.self_attn.";
+    std::map<std::string, Tensor> expected;
+    float largest = 0;
+    for (const std::string part : {"q", "k", "v"}) {
+        const std::string name = attention + part + "_proj.weight";
+        const Tensor tensor = own.tensor(*own.find("model." + name));
+        expected[name] = tensor;
+        largest = std::max(largest, largest_of(tensor, 0, tensor.size()));
+    }
+    const float scale = 1024 / largest;
+    for (const auto& [name, tensor] : expected) {
+        const Tensor found = file->tensors().take(name, {256, 256});
+        ASSERT_EQ(describe(found), "f32 (256, 256)");
+        for (int64_t i = 0; i < found.size(); ++i)
+            ASSERT_EQ(found.as<float>()[i], std::nearbyint(value(tensor, i) * scale) / scale)
+                << name << " " << i;
+    }
+    EXPECT_EQ(read_model(*file, {}).decoder.blocks[3].attn.qkv.weight.values.dtype, Dtype::f32);
+    // The scale of a variable that is not there, is of another type, or is not above 0.
+    const std::string scale_name = "encoder/conv1/weight_scale";
+    const size_t at = text.find(scale_name) + scale_name.size() + 1;  // after its NUL: its rank
+    const auto error = [&](size_t from, const std::string& bytes) {
+        std::string changed = text;
+        changed.replace(from, bytes.size(), bytes);
+        write_text(path_ / "model.bin", changed);
+        try {
+            open_model(path_)->tensors().take("encoder.conv1.weight", {256, 80, 3});
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    EXPECT_EQ(error(at, std::string(1, '\0')), "no error");
+    EXPECT_NE(error(at - 2, "x").find("expected 'encoder/conv1/weight_scale', found none"),
+              std::string::npos);
+    EXPECT_NE(error(at + 1, "\x03").find("expected one scale of 32 bits"), std::string::npos);
+    for (const uint64_t bits : {0x00000000u, 0xbf800000u, 0x7fc00000u})  // 0, -1, NaN
+        EXPECT_NE(error(at + 6, little(bits, 4)).find("expected a scale above 0"),
+                  std::string::npos);
 }
 
 TEST_F(WrittenFiles, BrokenCtranslate2FilesAreRefused) {

@@ -116,10 +116,11 @@ inline void write_ranks(const std::filesystem::path& path) {
     write_text(path, text);
 }
 
-// CTranslate2's model.bin, in float16 or int8.
+// CTranslate2's model.bin.
 class Ctranslate2Writer {
   public:
-    explicit Ctranslate2Writer(bool int8) : int8_(int8) {}
+    enum class Type { f16, int8, int16 };
+    explicit Ctranslate2Writer(Type type) : type_(type) {}
 
     std::string text() {
         scalar("encoder/num_heads", 4);
@@ -173,9 +174,10 @@ class Ctranslate2Writer {
         add(name, shape, 4, {reinterpret_cast<const char*>(values.data()), values.size() * 2});
     }
     void matrix(const std::string& name, const Names& names) {
-        if (!int8_) return variable(name, names);
+        if (type_ == Type::f16) return variable(name, names);
         std::vector<int64_t> shape;
         const std::vector<uint16_t> values = stacked(names, shape);
+        if (type_ == Type::int16) return int16(name, shape, values);
         const size_t rows = static_cast<size_t>(shape[0]), size = values.size() / rows;
         std::string data, scales;
         for (size_t row = 0; row < rows; ++row) {
@@ -190,6 +192,21 @@ class Ctranslate2Writer {
         }
         add(name, shape, 1, data);
         add(name + "_scale", {shape[0]}, 0, scales);
+    }
+    // One scale, by which the largest becomes 1024.
+    void int16(const std::string& name, const std::vector<int64_t>& shape,
+               const std::vector<uint16_t>& values) {
+        float largest = 0;
+        for (const uint16_t value : values)
+            largest = std::max(largest, std::abs(to_float(f16_t{value})));
+        const float scale = 1024 / largest;
+        std::string data;
+        for (const uint16_t value : values)
+            data += little(
+                static_cast<uint64_t>(std::lround(std::nearbyint(to_float(f16_t{value}) * scale))),
+                2);
+        add(name, shape, 2, data);
+        add(name + "_scale", {}, 0, {reinterpret_cast<const char*>(&scale), sizeof scale});
     }
     void norm(const std::string& name, const std::string& from) {
         variable(name + "/gamma", {from + ".weight"});
@@ -223,7 +240,7 @@ class Ctranslate2Writer {
     }
 
     DemoTensors demo_;
-    bool int8_;
+    Type type_;
     uint64_t count_ = 0;
     std::string variables_;
 };

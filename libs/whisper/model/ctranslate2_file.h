@@ -6,8 +6,9 @@
 namespace hark::whisper {
 
 // Opens a directory with model.bin, config.json (alignment heads) and tokenizer.json,
-// vocabulary.json or vocabulary.txt. int8 matrices, one scale per row, become f32. Throws Error
-// naming file and tensor. Source: CTranslate2 specs/model_spec.py, _serialize; src/models/model.cc.
+// vocabulary.json or vocabulary.txt. Matrices of int8, one scale per row, and int16, one scale,
+// become f32. Throws Error naming file and tensor.
+// Source: CTranslate2 specs/model_spec.py, _serialize and _quantize; src/models/model.cc.
 std::unique_ptr<ModelFile> open_ctranslate2(const std::filesystem::path& directory);
 
 }  // namespace hark::whisper

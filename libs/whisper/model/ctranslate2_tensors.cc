@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint32_t kMinVersion = 4, kMaxVersion = 6, kRevision = 3;
 constexpr const char* kSpec = "WhisperSpec";
+constexpr const char *kInt8 = "I8", *kInt16 = "I16";  // with scales
 
 struct StoredDtype {
     const char* name;
@@ -18,7 +19,7 @@ struct StoredDtype {
 };
 
 // Indexed by the file's dtype numbers.
-constexpr StoredDtype kDtypes[] = {{"F32", 4}, {"I8", 1},  {"I16", 2},
+constexpr StoredDtype kDtypes[] = {{"F32", 4}, {kInt8, 1}, {kInt16, 2},
                                    {"I32", 4}, {"F16", 2}, {"BF16", 2}};
 
 std::string read_name(ByteCursor& in, const std::string& where) {
@@ -90,7 +91,7 @@ const TensorEntry& Ctranslate2Variables::need(const std::string& variable) const
 
 int64_t Ctranslate2Variables::number(const std::string& variable) const {
     const TensorEntry& entry = need(variable);
-    require(entry.shape.empty() && entry.dtype == "I16", name(), ": '", variable,
+    require(entry.shape.empty() && entry.dtype == kInt16, name(), ": '", variable,
             "': expected a number of 16 bits");
     int16_t value = 0;
     std::memcpy(&value, data(entry), sizeof value);
@@ -111,20 +112,26 @@ void Ctranslate2Variables::forget(const TensorEntry& entry) const {
 Tensor Ctranslate2Tensors::take(const std::string& name, std::initializer_list<int64_t> shape) {
     const Ctranslate2Place place = ctranslate2_place(name);
     const TensorEntry& entry = file_.need(place.variable);
-    Tensor tensor = tensor_of(entry, file_.data(entry), file_.name());
+    TensorEntry given = entry;
+    if (entry.dtype == kInt8 || entry.dtype == kInt16) given.dtype = "F32";
+    Tensor tensor = tensor_of(given, nullptr, file_.name());
     Tensor expected(nullptr, tensor.dtype, shape);
     expected.shape[0] *= place.parts;
     require(tensor.rank == expected.rank && tensor.shape == expected.shape, file_.name(), ": '",
             entry.name, "': expected ", expected, ", found ", tensor);
     taken_.push_back(&entry);
-    const int64_t rows = tensor.dim(0) / place.parts;
-    tensor = tensor.slice(place.part * rows, (place.part + 1) * rows);
-    const auto* stored = static_cast<const std::byte*>(tensor.data);
-    if (tensor.dtype == Dtype::i8)
-        return widened(tensor, stored, place.part * rows, entry.name + "_scale");
-    // The file does not align its data.
+    const int64_t first_row = place.part * (tensor.dim(0) / place.parts);
+    tensor.shape[0] /= place.parts;
     tensor.data = buffer(tensor.bytes());
-    std::memcpy(tensor.data, stored, tensor.bytes());
+    const std::byte* stored = file_.data(entry) + (entry.end - entry.begin) /
+                                                      static_cast<uint64_t>(place.parts) *
+                                                      static_cast<uint64_t>(place.part);
+    if (entry.dtype == kInt8)
+        widen<int8_t>(tensor, stored, entry, first_row);
+    else if (entry.dtype == kInt16)
+        widen<int16_t>(tensor, stored, entry, first_row);
+    else  // the file does not align its data
+        std::memcpy(tensor.data, stored, tensor.bytes());
     return tensor;
 }
 
@@ -133,7 +140,7 @@ bool Ctranslate2Tensors::has(const std::string& name) const {
 }
 
 bool Ctranslate2Tensors::stores_int8(const std::string& name) const {
-    return file_.need(ctranslate2_place(name).variable).dtype == "I8";
+    return file_.need(ctranslate2_place(name).variable).dtype == kInt8;
 }
 
 void Ctranslate2Tensors::forget_taken() {
@@ -146,29 +153,35 @@ std::byte* Ctranslate2Tensors::buffer(size_t bytes) {
     return buffers_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
 }
 
-// value = int8 / scale of its row.
-Tensor Ctranslate2Tensors::widened(Tensor tensor, const std::byte* stored, int64_t first_row,
-                                   const std::string& scales_name) {
-    const TensorEntry& scales = file_.need(scales_name);
+// value = integer / scale: int8 has a scale per row, int16 one per variable.
+template <class Integer>
+void Ctranslate2Tensors::widen(const Tensor& tensor, const std::byte* stored,
+                               const TensorEntry& entry, int64_t first_row) {
+    constexpr bool kPerRow = sizeof(Integer) == 1;
+    const TensorEntry& scales = file_.need(entry.name + "_scale");
     const int64_t rows = tensor.dim(0);
-    require(
-        scales.dtype == "F32" && scales.shape.size() == 1 && scales.shape[0] >= first_row + rows,
-        file_.name(), ": '", scales.name, "': expected a scale of 32 bits for each row");
+    if (kPerRow)
+        require(scales.dtype == "F32" && scales.shape.size() == 1 &&
+                    scales.shape[0] >= first_row + rows,
+                file_.name(), ": '", scales.name, "': expected a scale of 32 bits for each row");
+    else
+        require(scales.dtype == "F32" && scales.shape.empty(), file_.name(), ": '", scales.name,
+                "': expected one scale of 32 bits");
     const int64_t size = tensor.size() / std::max<int64_t>(rows, 1);
-    tensor.dtype = Dtype::f32;
-    tensor.data = buffer(tensor.bytes());
     float* to = tensor.as<float>();
     for (int64_t row = 0; row < rows; ++row) {
+        const int64_t at = kPerRow ? first_row + row : 0;
         float scale = 0;
-        std::memcpy(&scale,
-                    file_.data(scales) + static_cast<size_t>(first_row + row) * sizeof scale,
+        std::memcpy(&scale, file_.data(scales) + static_cast<size_t>(at) * sizeof scale,
                     sizeof scale);
         require(scale > 0, file_.name(), ": '", scales.name, "': expected a scale above 0, found ",
                 scale);
-        for (int64_t i = 0; i < size; ++i, ++stored)
-            *to++ = static_cast<float>(static_cast<int8_t>(*stored)) / scale;
+        for (int64_t i = 0; i < size; ++i, stored += sizeof(Integer)) {
+            Integer value = 0;
+            std::memcpy(&value, stored, sizeof value);
+            *to++ = static_cast<float>(value) / scale;
+        }
     }
-    return tensor;
 }
 
 }  // namespace hark::whisper

@@ -44,7 +44,8 @@ class Ctranslate2Variables {
     std::map<std::string, std::string> aliases_;
 };
 
-// The variables by Hugging Face's names: queries, keys and values split, int8 converted to f32.
+// The variables by Hugging Face's names: queries, keys and values split, int8 and int16 converted
+// to f32.
 class Ctranslate2Tensors : public TensorSource {
   public:
     // `file` must outlive this object.
@@ -58,8 +59,9 @@ class Ctranslate2Tensors : public TensorSource {
 
   private:
     std::byte* buffer(size_t bytes);
-    Tensor widened(Tensor tensor, const std::byte* stored, int64_t first_row,
-                   const std::string& scales_name);
+    template <class Integer>
+    void widen(const Tensor& tensor, const std::byte* stored, const TensorEntry& entry,
+               int64_t first_row);
 
     const Ctranslate2Variables& file_;
     std::vector<const TensorEntry*> taken_;
