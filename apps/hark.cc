@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "core/cli.h"
 #include "core/complete.h"
 #include "core/dispatch.h"
 #include "core/error.h"
@@ -80,10 +81,10 @@ int main(int argc, char** argv) {
         std::cout.flush();
         require(std::cout.good(), "cannot write to stdout");
     } catch (const UsageError& wrong) {
-        std::cerr << "hark: " << wrong.what() << "; try hark --help\n";
+        std::cerr << "hark: " << printable(wrong.what()) << "; try hark --help\n";
         return 2;
     } catch (const std::exception& failure) {
-        std::cerr << "hark: " << failure.what() << "\n";
+        std::cerr << "hark: " << printable(failure.what()) << "\n";
         return 1;
     }
     return 0;

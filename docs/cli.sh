@@ -25,8 +25,8 @@ done < <(all_tools) > "$work/rows"
 cat <<'END'
 # Options
 
-Every option of every tool, made from the tools themselves by `docs/cli.sh`; a test compares. An option has one meaning:
-it is the same in all tools that have it. `TOOL --help` shows the most important ones, `TOOL --help-all` and `man TOOL`
+Every option of every tool, made from the tools themselves by `docs/cli.sh`; a test compares. An option has one meaning
+in all tools that have it; where its values differ (`--format`, `--batch-size`, `--dtype`), the table says how. `TOOL --help` shows the most important ones, `TOOL --help-all` and `man TOOL`
 all.
 
 The command line comes first, then `--config FILE`, then the environment (`HARK_` and the option in capitals, such as

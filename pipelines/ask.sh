@@ -10,6 +10,7 @@
 #       --whisper-model MODEL  Whisper model that transcribes the recording
 #   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
 #       --max-tokens N         length of the answer
+#       --allow-truncated      ask about a recording that lacks a part, too
 #       --show-pipe            print the pipe that would run, and run nothing
 #   -h, --help                 print a short help and exit
 #
@@ -29,22 +30,27 @@ help_if_asked "$@"
 use_tools || exit
 
 words_given=() show_pipe="" generator=()
+# The model is asked about plain text, whatever the user's defaults are.
+transcriber=(--format text --no-times --no-confidence --task transcribe)
 parse() {
     learn_flags gpt-generate
     learn_own_flags --whisper-model --language -l
+    flag_name[--allow-truncated]=--allow-truncated
+    flag_name[--show-pipe]=--show-pipe
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
             --show-pipe) show_pipe=yes ;;
             --) shift && words_given+=("$@") && break ;;
             -?*)
-                take_flag "$@" || { refuse_flag gpt-generate "$1"; exit; }
+                take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 case "$flag" in
                     --whisper-model | --language | -l)
                         [ -n "$value" ] || wrong "$flag: expected a value" ;;&
                     --whisper-model) transcriber+=(--model "$value") ;;
                     --language | -l) transcriber+=(--language "$value") ;;
+                    --allow-truncated) decode+=("${words[@]}") ;;
                     --prompt) wrong "--prompt: give the QUESTION as an argument" ;;
                     *) generator+=("${words[@]}") ;;
                 esac

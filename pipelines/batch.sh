@@ -60,7 +60,7 @@ parse() {
             --) shift && add_inputs "$@" && break ;;
             --help | -h) show_help ;;
             -?*)
-                take_flag "$@" || { refuse_flag whisper-transcribe "$1"; exit; }
+                take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 take_option
                 ;;

@@ -1,6 +1,27 @@
 # Sourced by the scripts that show the comment at their own top as their help.
 # shellcheck shell=bash
 
+# Messages on stderr begin with the name in `script`.
+say() {
+    printable "$*"
+    echo "$script: $shown" >&2
+}
+die() { say "$@"; exit 1; }
+wrong() { say "$*; try $script --help"; exit 2; }
+
+# printable TEXT: sets `shown` to it with control bytes escaped, 2,000 characters at most.
+printable() {
+    local byte hex code
+    shown="$1"
+    [ ${#shown} -le 2000 ] || shown="${shown:0:2000}..."
+    [[ "$shown" == *[[:cntrl:]]* ]] || return 0
+    for code in {1..31} 127; do
+        printf -v hex '%02x' "$code"
+        printf -v byte "\\x$hex"
+        shown="${shown//"$byte"/\\x$hex}"
+    done
+}
+
 # help_if_asked ARGUMENT...: answers the first argument and ends the script, if it asks for the help
 # or the version.
 help_if_asked() {

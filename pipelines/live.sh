@@ -38,7 +38,7 @@ parse() {
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
             --show-pipe) show_pipe=yes ;;
             -?*)
-                take_flag "$@" || { refuse_flag whisper-transcribe "$1"; exit; }
+                take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 case "$flag" in
                     --microphone | --sound-system)

@@ -13,29 +13,28 @@
 #
 # Examples:
 #   hark plot run run/run.tsv run.png
+#   cat first.tsv rest.tsv | hark plot run - run.png
 #   gpt-train ... | tee -a run.tsv | hark plot run - run.png
 set -euo pipefail
+script="hark plot run"
 . "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 help_if_asked "$@"
 [ $# -eq 2 ] && [[ "$1" == - || "$1" != -* ]] && [[ "$2" != -* ]] || {
-    echo "hark plot run: expected RUN.tsv and OUT.png; try hark plot run --help" >&2
-    exit 2
+    wrong "expected RUN.tsv and OUT.png"
 }
 [[ "$2" == *.[Pp][Nn][Gg] ]] || {
-    echo "hark plot run: $2: expected a name that ends in .png for the picture" >&2
+    say "$2: expected a name that ends in .png for the picture"
     exit 2
 }
 command -v gnuplot >/dev/null || {
-    echo "hark plot run: gnuplot is missing: on Debian, apt-get install gnuplot-nox" >&2
-    exit 1
+    die "gnuplot is missing: on Debian, apt-get install gnuplot-nox"
 }
 name="$1" out="$2" title="training run"
 if [ "$1" = - ]; then
     name=stdin
 else
     [ -f "$1" ] && [ -r "$1" ] || {
-        echo "hark plot run: $1: cannot read this file" >&2
-        exit 1
+        die "$1: cannot read this file"
     }
     exec <"$1"
     title="$(realpath -- "$1")"

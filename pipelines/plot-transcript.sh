@@ -35,7 +35,7 @@ parse() {
             --help | -h) show_help ;;
             --) shift && add_inputs "$@" && break ;;
             -?*)
-                take_flag "$@" || { refuse_flag whisper-transcribe "$1" || exit; }
+                take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 transcriber+=("${words[@]}")
                 ;;

@@ -14,15 +14,14 @@
 #   hark plot run run.tsv run.png
 #   gpt-train ... | tee run.tsv | hark plot run - run.png
 set -euo pipefail
+script="hark plot"
 here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/help.sh"
 help_if_asked "$@"
 case "${1:-}" in
     transcript | run) ;;
-    *)
-        echo "hark plot: expected transcript or run, got '${1:-}'; try hark plot --help" >&2
-        exit 2
-        ;;
+    "") wrong "expected transcript or run first" ;;
+    *) wrong "expected transcript or run, got '$1'" ;;
 esac
 script="$here/plot-$1"
 [ -x "$script" ] || script="$script.sh"

@@ -3,10 +3,6 @@
 # set `script`, the name that messages begin with.
 # shellcheck shell=bash disable=SC2154
 
-say() { echo "$script: $*" >&2; }
-die() { say "$@"; exit 1; }
-wrong() { say "$*; try $script --help"; exit 2; }
-
 # The commands choose where the tools write.
 unset HARK_OUTPUT_DIR HARK_OUTPUT_NAME HARK_OVERWRITE HARK_SUMMARY
 
@@ -101,7 +97,7 @@ add_recording() {
 # its ending, or the whole path if another recording differs from it in the ending alone (a.mp3,
 # a.wav). Two recordings that would write the same file, or FILE, end the run.
 name_transcripts() {
-    local path stem file
+    local path stem file name number
     local -A users=() whole=() owner=()
     [ $# -eq 0 ] || owner[$1]="the list of failures"
     for path in "${recordings[@]}"; do
@@ -114,22 +110,40 @@ name_transcripts() {
         [ "${users[$stem]}" -gt 1 ] || {
             [ "$stem" != "${target[$path]}" ] && [ -n "${whole[$stem]:-}" ]
         } || target[$path]="$stem"
-        shorten_target "$path"
-        for file in "${endings[@]}"; do
-            file="${target[$path]}.$file"
-            [ -z "${owner[$file]:-}" ] || die "$path: would write $file, as would ${owner[$file]}"
-            owner[$file]="$path"
+        name="${target[$path]}" number=1
+        shorten_target "$path" ""
+        while set_owned "$path"; do
+            # Names that are equal where they are cut get numbers.
+            [ "$name" != "${target[$path]}" ] ||
+                die "$path: would write $file, as would ${owner[$file]}"
+            number=$((number + 1))
+            target[$path]="$name"
+            shorten_target "$path" "-$number"
         done
+        for file in "${endings[@]}"; do owner[${target[$path]}.$file]="$path"; done
     done
 }
 
-# shorten_target RECORDING: the names of its files fit a file system, in 255 bytes.
+# set_owned RECORDING: sets `file` to the first of its transcripts that another one writes (`owner`),
+# or returns 1.
+set_owned() {
+    local ending
+    for ending in "${endings[@]}"; do
+        file="${target[$1]}.$ending"
+        [ -z "${owner[$file]:-}" ] || return 0
+    done
+    return 1
+}
+
+# shorten_target RECORDING SUFFIX: the names of its files fit a file system, in 255 bytes. A name that
+# is cut ends in SUFFIX.
 shorten_target() {
-    local name="${target[$1]##*/}" folder room=$((255 - longest_ending - 1))
+    local name="${target[$1]##*/}" folder room=$((255 - longest_ending - 1 - ${#2}))
     [ $((4 * ${#name})) -gt "$room" ] || return 0 # a character has four bytes at most
+    [ "$(printf '%s' "$name" | wc -c)" -gt $((room + ${#2})) ] || return 0
     folder="${target[$1]%"$name"}"
     while [ "$(printf '%s' "$name" | wc -c)" -gt "$room" ]; do name="${name%?}"; done
-    target[$1]="$folder$name"
+    target[$1]="$folder$name$2"
 }
 
 # set_stem PATH: sets `stem` to the path without its ending. A name that begins with its only dot

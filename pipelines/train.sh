@@ -50,7 +50,7 @@ parse() {
             --help | -h) show_help ;;
             --) shift && texts+=("$@") && break ;;
             -?*)
-                take_flag "$@" || { refuse_flag gpt-train "$1"; exit; }
+                take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 take_option
                 ;;
@@ -188,7 +188,10 @@ check_texts
 make_tokens
 say "${steps:+$steps }steps -> $run, with a line per step in $run/run.tsv"
 set_training "$run" --val "$run/val.bin" --tensorboard "$run/tensorboard" "${run_options[@]}"
-"${training[@]}" >> "$run/run.tsv"
+# A signal ends this command once gpt-train has saved its checkpoint.
+end_on_signals
+run_group "${training[@]}" >> "$run/run.tsv"
+trap - HUP INT TERM
 draw
 [ -z "$prove" ] || prove_resume
 say "generated with gpt-generate --model $run --prompt '$prompt':"

@@ -44,7 +44,7 @@ parse() {
             --show-pipe) show_pipe=yes ;;
             --) shift && add_inputs "$@" && break ;;
             -?*)
-                take_flag "$@" || { refuse_flag whisper-transcribe "$1"; exit; }
+                take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 case "$flag" in
                     --format) format="$value" ;;
@@ -106,7 +106,7 @@ publish() {
 transcribe_one() {
     local folder="${target[$1]%/*}" began=$EPOCHREALTIME seconds status
     [[ "${target[$1]}" == */* ]] || folder=.
-    mkdir -p "$folder" || return 1
+    mkdir -p -- "$folder" || return 1
     work="$(realpath -- "$(mktemp -d "$folder/.hark.XXXXXX")")" || { work="$first_work"; return 1; }
     inputs=("$1")
     run_pipe --format "$format" --output-dir "$work/out" --output-name t
@@ -123,6 +123,7 @@ transcribe_one() {
 transcribe_to_files() {
     local recording file number=0 done_now=0 skipped=0 broken=()
     format="${format:-srt,text}" output="${output%/}"
+    [[ "$output" != -* ]] || output="./$output"
     set_endings "$format"
     add_recordings "$output" "${inputs[@]}"
     [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]}"): found no recordings"

@@ -157,8 +157,8 @@ int detail::tool_main(const ToolHelp& help, int argc, char** argv,
     std::signal(SIGPIPE, SIG_DFL);
     std::setvbuf(stderr, nullptr, _IOLBF, 1024);
     Console console(help.name);
+    Flags flags;
     try {
-        Flags flags;
         register_flags(flags);
         console.flags(flags, help);
         if (flags.parse(argc, argv, help)) {
@@ -169,6 +169,12 @@ int detail::tool_main(const ToolHelp& help, int argc, char** argv,
         std::cout.flush();
         require(std::cout.good(), "cannot write to stdout");
     } catch (const UsageError& wrong) {
+        // A default of the user's is no mistake of this command line.
+        const std::string source = flags.sources_in(wrong.what());
+        if (!source.empty()) {
+            console.error(concat(source, ": ", wrong.what()));
+            return 1;
+        }
         console.error(concat(wrong.what(), "; try ", help.name, " --help"));
         return 2;
     } catch (const std::bad_alloc&) {

@@ -70,8 +70,15 @@ class Flags {
     Flag add_repeated(const char* name, std::vector<std::string>& values, const char* help);
     // The arguments that are not flags; a tool without it takes none.
     void positional(const char* name, std::vector<std::string>& values, const char* help);
-    // For a tool that takes no arguments: what to say to somebody who gives one.
-    void reject_arguments(std::function<std::string(const std::string& first)> hint);
+    // For a tool that takes no arguments: the error if there are some. `arguments` and `options`,
+    // all that was given, are words of a shell.
+    using RejectArguments =
+        std::function<std::string(const std::string& arguments, const std::string& options)>;
+    void reject_arguments(RejectArguments message);
+
+    // Names the source of each flag in `message` whose value did not come from the command line, as
+    // "HARK_DEVICE" or "FILE:3: device", with commas; "" if there is none.
+    std::string sources_in(const std::string& message) const;
 
     // Sets all values. Throws UsageError or Error; returns false if --help, --help-all or --version
     // was given and answered.

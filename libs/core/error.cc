@@ -6,17 +6,27 @@ namespace hark::detail {
 
 void Part::append_to(std::string& text) const {
     switch (kind_) {
-        case Kind::text: text.append(value_.text, size_); break;
-        case Kind::character: text += value_.character; break;
-        case Kind::integer: text += std::to_string(value_.integer); break;
-        case Kind::natural: text += std::to_string(value_.natural); break;
+        case Kind::text:
+            text.append(value_.text, size_);
+            break;
+        case Kind::character:
+            text += value_.character;
+            break;
+        case Kind::integer:
+            text += std::to_string(value_.integer);
+            break;
+        case Kind::natural:
+            text += std::to_string(value_.natural);
+            break;
         case Kind::real: {
             char digits[32];
             std::snprintf(digits, sizeof digits, "%g", value_.real);
             text += digits;
             break;
         }
-        case Kind::thing: text += value_.thing.describe(value_.thing.it); break;
+        case Kind::thing:
+            text += value_.thing.describe(value_.thing.it);
+            break;
     }
 }
 
@@ -26,12 +36,8 @@ std::string join(std::initializer_list<Part> parts) {
     return text;
 }
 
-void throw_error(std::initializer_list<Part> parts) {
-    throw Error(join(parts));
-}
+void throw_error(std::initializer_list<Part> parts) { throw Error(join(parts)); }
 
-void throw_usage_error(std::initializer_list<Part> parts) {
-    throw UsageError(join(parts));
-}
+void throw_usage_error(std::initializer_list<Part> parts) { throw UsageError(join(parts)); }
 
 }  // namespace hark::detail

@@ -195,14 +195,24 @@ Flags::Impl::Values Flags::Impl::read_command_line(int argc, char** argv) {
         require_usage(given.size() == 1 || !entry || entry->info.is_repeated, "--", name,
                       ": given ", given.size(), " times, expected once");
     }
-    if (!values.contains("help") && !values.contains("help-all")) check_arguments(arguments);
+    if (!values.contains("help") && !values.contains("help-all"))
+        check_arguments(arguments, values);
     if (positional) *positional = arguments;
     return values;
 }
 
-void Flags::Impl::check_arguments(const std::vector<std::string>& arguments) const {
+void Flags::Impl::check_arguments(const std::vector<std::string>& arguments,
+                                  const Values& values) const {
     if (arguments.empty() || positional) return;
-    require_usage(!hint, hint ? hint(arguments.front()) : "");
+    std::string words, options;
+    for (const std::string& argument : arguments)
+        words += concat(words.empty() ? "" : " ", shell_word(argument));
+    for (const auto& [name, given] : values)
+        for (const Given& one : given) {
+            const bool is_switch = one.text == "true" || one.text == "false";
+            options += concat(" ", one.where, is_switch ? "" : " " + shell_word(one.text));
+        }
+    if (reject_arguments) throw UsageError(reject_arguments(words, options));
     throw UsageError(concat("takes no files, but reads stdin (got '", arguments.front(), "')"));
 }
 
@@ -291,9 +301,25 @@ bool Flags::parse(int argc, char** argv, const ToolHelp& help) {
     for (size_t source = sources.size(); source-- > 0;) {
         for (size_t stronger = 0; stronger < source; ++stronger)
             for (const auto& [name, values] : sources[stronger]) sources[source].erase(name);
+        if (source > 0)
+            for (const auto& [name, values] : sources[source])
+                impl.other_sources[name] = values.back().where;
         impl.take(sources[source], source == 0);
     }
     return true;
+}
+
+std::string Flags::sources_in(const std::string& message) const {
+    std::string found;
+    for (const auto& [name, where] : impl_->other_sources) {
+        const size_t begin = message.find("--" + name);
+        if (begin == message.npos) continue;
+        const size_t end = begin + 2 + name.size();
+        const bool longer =
+            end < message.size() && (std::isalnum(message[end]) || message[end] == '-');
+        if (!longer) found += concat(found.empty() ? "" : ", ", where);
+    }
+    return found;
 }
 
 }  // namespace hark

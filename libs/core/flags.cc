@@ -38,8 +38,7 @@ double parse_number(const std::string& text, double min, double max) {
         used = 0;
     }
     require(used == text.size() && used > 0 && value >= min && value <= max,
-            "expected a number from ", concat(min), " to ", concat(max), ", got '", text,
-            "'");
+            "expected a number from ", concat(min), " to ", concat(max), ", got '", text, "'");
     return value;
 }
 
@@ -185,8 +184,8 @@ void Flags::positional(const char* name, std::vector<std::string>& values, const
     impl_->positional = &values;
 }
 
-void Flags::reject_arguments(std::function<std::string(const std::string&)> hint) {
-    impl_->hint = std::move(hint);
+void Flags::reject_arguments(RejectArguments message) {
+    impl_->reject_arguments = std::move(message);
 }
 
 }  // namespace hark

@@ -24,7 +24,8 @@ struct Flags::Impl {
     std::deque<Entry> entries;  // whose places do not change
     std::string section = "Options", positional_name, positional_help;
     std::vector<std::string>* positional = nullptr;
-    std::function<std::string(const std::string&)> hint;
+    RejectArguments reject_arguments;
+    std::map<std::string, std::string> other_sources;  // of values not from the command line
 
     Flag add(const char* name, const std::string& shown_default, const char* help,
              std::function<void(const std::string&)> set);
@@ -32,7 +33,7 @@ struct Flags::Impl {
     void finish(const ToolHelp& help);
     ToolDescription describe(const ToolHelp& help) const;
     Values read_command_line(int argc, char** argv);
-    void check_arguments(const std::vector<std::string>& arguments) const;
+    void check_arguments(const std::vector<std::string>& arguments, const Values& values) const;
     Values read_variables() const;
     // `shared`: the file is for all tools, so an option of several meanings needs a section.
     Values read_config(const std::filesystem::path& path, const std::string& tool, bool shared);

@@ -38,8 +38,7 @@ std::string table_line(const FlagInfo& flag, const std::string& completes) {
     const auto field = [](const std::string& text) { return (text.empty() ? "-" : text) + "\t"; };
     return field(flag.name) + field(flag.letter ? std::string(1, flag.letter) : "") +
            field(flag.metavar) + field(flag.is_switch ? "switch" : "") + field(completes) +
-           field(choices_of(flag)) +
-           (flag.help.empty() ? "-" : flag.help) + "\n";
+           field(choices_of(flag)) + (flag.help.empty() ? "-" : flag.help) + "\n";
 }
 
 std::string commands_of(const ToolDescription& tool) {

@@ -87,7 +87,6 @@ std::string environment_of(const ToolDescription& tool) {
             page += entry(bold(flag.variable), concat("sets --", flag.name));
     if (tool.help.uses_color)
         page += entry(bold("NO_COLOR"), "if it is set and not empty, --color auto means never");
-    if (page.empty()) return page;
     return page + entry(bold("XDG_CONFIG_HOME"), "folder of hark/config [~/.config]") +
            entry(bold("XDG_DATA_HOME"), "folder of hark/models [~/.local/share]");
 }

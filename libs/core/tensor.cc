@@ -1,6 +1,5 @@
 #include "core/tensor.h"
 
-
 #include "core/error.h"
 
 namespace hark {

@@ -177,7 +177,7 @@ TEST_F(HarkModel, WrongCommandLines) {
     expect_fails(hark_model("get huge"), 2,
                  "no published model 'huge'; hark model get --list shows all");
     expect_fails(hark_model("get tiny --from file:///tmp"), 2, "--from: not a URL");
-    expect_fails(hark_model("list all"), 2, "list takes no arguments (got 'all')");
+    expect_fails(hark_model("list all"), 2, "list takes no arguments (got all)");
     expect_fails(shell("unset HOME; hark-model get tiny"), 1,
                  "neither XDG_DATA_HOME nor HOME is set");
     const ProcessResult nobody = hark_model("get tiny --from http://127.0.0.1:9");

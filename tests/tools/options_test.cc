@@ -1,6 +1,7 @@
 // What the command lines of all tools have in common: one meaning of each option, help that fits a
 // screen, and docs/cli.md, which is made from them.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <sstream>
 
@@ -112,6 +113,37 @@ TEST(Options, DocsAreMadeFromTheTools) {
     EXPECT_EQ(made.exit_code, 0) << made.err;
     EXPECT_EQ(made.out, read_text(source_dir() / "docs/cli.md"))
         << "run docs/cli.sh build/bin > docs/cli.md";
+}
+
+// What the user's defaults get wrong is no mistake of the command line.
+TEST(Options, AWrongDefaultIsNamedByItsSource) {
+    const TemporaryDirectory directory;
+    const std::string home = directory.path().string();
+    for (const auto& [setting, tool, source] : std::vector<std::array<std::string, 3>>{
+             {"HARK_DEVICE=cudaa", "whisper-transcribe -m demo", "HARK_DEVICE: --device"},
+             {"HARK_DEVICE=cudaa", "gpt-generate -m demo -p x", "HARK_DEVICE: --device"},
+             {"HARK_WHISPER_TRANSCRIBE_FORMAT=srtt", "whisper-transcribe -m demo",
+              "HARK_WHISPER_TRANSCRIBE_FORMAT"},
+             {"HARK_BEAM_SIZE=x", "whisper-transcribe -m demo", "HARK_BEAM_SIZE"}}) {
+        const ProcessResult result = run_shell(setting + " " + tool + " < /dev/null");
+        EXPECT_EQ(result.exit_code, 1) << setting << result.err;
+        expect_contains(result.err, source);
+    }
+    write_text(directory.path() / "config", "device = cudaa\n");
+    const ProcessResult file =
+        run_shell("gpt-generate -m demo -p x --config '" + home + "/config' < /dev/null");
+    EXPECT_EQ(file.exit_code, 1);
+    expect_contains(file.err, "config:1: device: --device");
+    EXPECT_EQ(run_shell("HARK_DEVICE=cpu gpt-generate -m demo -p x --device cudaa").exit_code, 2);
+}
+
+TEST(Options, TheAnswerToAFileHasWhatWasGiven) {
+    const ProcessResult result =
+        run_tool("whisper-transcribe", {"--model", "demo", "a b.mp3", "c.mp3", "--beam-size", "5"});
+    EXPECT_EQ(result.exit_code, 2);
+    expect_contains(result.err, "audio-decode 'a b.mp3' c.mp3 | mel | whisper-transcribe");
+    expect_contains(result.err, " --model demo");
+    expect_contains(result.err, " --beam-size 5");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // hark transcribe of folders, and what all scripts of pipelines/ have in common, with the real
 // tools first on the PATH.
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "tools/pipelines.h"
@@ -313,6 +314,79 @@ TEST(Scripts, TakeTheToolsOnThePathBeforeThoseOfTheBuild) {
                                           (samples_dir() / "sea.wav").string() +
                                           "' 'a {} b' --model mine --whisper-model demo");
     EXPECT_EQ(asked.out, "--model mine --prompt a {} b\n") << asked.err;
+}
+
+TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
+    for (const auto& [name, given, near] : std::vector<std::array<std::string, 3>>{
+             {"transcribe", "--show-pip", "--show-pipe"},
+             {"transcribe", "--split_chanels", "--split-channels"},
+             {"transcribe", "--lang", "--language"},
+             {"batch", "--pric", "--price"},
+             {"batch", "--retri", "--retry"},
+             {"live", "--microphon", "--microphone"},
+             {"ask", "--whisper_model", "--whisper-model"},
+             {"train", "--prove_resume", "--prove-resume"},
+             {"plot-transcript", "--beem-size", "--beam-size"}}) {
+        const ProcessResult result = script(name + ".sh", given);
+        EXPECT_EQ(result.exit_code, 2) << name << given;
+        expect_contains(result.err, "unknown option '" + given + "'; did you mean '" + near + "'?");
+        EXPECT_EQ(result.err.rfind("hark ", 0), 0u) << result.err;
+    }
+    expect_contains(script("batch.sh", "--zzzzzz").err, "unknown option '--zzzzzz'; try");
+}
+
+TEST(Scripts, MessagesHaveNoControlBytes) {
+    for (const char* command :
+         {"hark $'tr\\e[31mx'", "hark plot $'\\e[31mx'",
+          "hark transcribe -m demo $'a\\e[31m\\nb.wav'",
+          "hark batch -m demo -o x --price $'\\e[31m' y.wav", "hark train --steps $'\\e[31m' x"}) {
+        const ProcessResult result = run_shell(command);
+        EXPECT_NE(result.exit_code, 0) << command;
+        EXPECT_EQ(result.err.find('\033'), std::string::npos) << command;
+        EXPECT_NE(result.err.find("\\x1b"), std::string::npos) << result.err;
+    }
+    const ProcessResult long_word = run_shell("hark plot $(head -c 100000 /dev/zero | tr '\\0' x)");
+    EXPECT_LT(long_word.err.size(), 3000u);
+}
+
+TEST(TranscribeScript, LongNamesThatAreEqualWhereTheyAreCutGetNumbers) {
+    Folder folder;
+    const std::string start(246, 'x');
+    for (const char* end : {"aaaaa", "bbbbb"})
+        folder.copy("sea.wav", "in/" + (start + end).substr(0, 251) + ".wav");
+    const ProcessResult result =
+        run_shell("cd '" + folder.path().string() +
+                  "' && hark transcribe -m demo -t 1 in -o out -f audacity,srt");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    size_t transcripts = 0;
+    for (const std::string& name : folder.names()) transcripts += name.rfind("out/", 0) == 0;
+    EXPECT_EQ(transcripts, 4u);
+}
+
+TEST(TranscribeScript, AFolderMayLookLikeAnOption) {
+    Folder folder;
+    folder.copy("sea.wav", "sea.wav");
+    const ProcessResult result = run_shell("cd '" + folder.path().string() +
+                                           "' && hark transcribe -m demo -t 1 -o -dash sea.wav");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(folder.text("-dash/sea.txt"), std::string(kSea) + "\n");
+}
+
+TEST(AskScript, AsksAboutPlainTextWhateverTheDefaultsAre) {
+    const std::string sea = "'" + (samples_dir() / "sea.wav").string() + "'";
+    const std::string command =
+        "hark ask " + sea + " 'Is it {}?' -m demo --whisper-model demo --max-tokens 1 --seed 1";
+    const ProcessResult plain = run_shell(command + " --echo");
+    ASSERT_EQ(plain.exit_code, 0) << plain.err;
+    EXPECT_EQ(plain.out.rfind("Is it " + std::string(kSea), 0), 0u) << plain.out;
+    for (const char* set :
+         {"HARK_TIMES=true", "HARK_TASK=detect", "HARK_WHISPER_TRANSCRIBE_FORMAT=srt"})
+        EXPECT_EQ(run_shell(std::string(set) + " " + command + " --echo").out, plain.out) << set;
+    const std::string half = "head -c 80270 '" + (samples_dir() / "story.mp3").string() + "'";
+    const std::string of_half =
+        half + " | hark ask - 'Who? {}' -m demo --whisper-model demo --max-tokens 1";
+    EXPECT_EQ(run_shell(of_half).exit_code, 1);
+    EXPECT_EQ(run_shell(of_half + " --allow-truncated").exit_code, 0);
 }
 
 }  // namespace

@@ -68,6 +68,19 @@ TEST(Train, ContinuesAStoppedRun) {
     EXPECT_EQ(lines_of(folder.text("stopped/run.tsv")), 41);
 }
 
+TEST(Train, ASignalEndsItOnceTheCheckpointIsSaved) {
+    Folder folder;
+    write_book(folder);
+    const std::string rest = "book.txt --steps 4000 --output-dir ";
+    const ProcessResult stopped =
+        run_shell("cd '" + folder.path().string() + "'; '" +
+                  (source_dir() / "pipelines/train.sh").string() + "' " + rest +
+                  "run & pid=$!; until grep -q ^5 run/run.tsv 2> /dev/null; do sleep 0.02; done; "
+                  "kill -TERM $pid; wait $pid; status=$?; ls -d run/step-*; exit $status");
+    EXPECT_EQ(stopped.exit_code, 143) << stopped.err;
+    expect_contains(stopped.out, "run/step-0");
+}
+
 TEST(Train, TakesAPreset) {
     Folder folder;
     write_book(folder);

@@ -3,9 +3,9 @@
 namespace hark::gpt {
 
 void GenerateToolOptions::flags(Flags& flags) {
-    flags.reject_arguments([](const std::string& first) {
-        return concat("takes no arguments (got '", first, "'); give the prompt with -p '", first,
-                      "'");
+    flags.reject_arguments([](const std::string& arguments, const std::string&) {
+        return concat("takes no arguments (got ", arguments, "); give the prompt with -p ",
+                      arguments);
     });
     flags.section("Model");
     flags.add_name("model,m", model, "MODEL name, folder or file of a GPT-2 model")

@@ -13,8 +13,8 @@ struct Options {
         flags.add("format,f", format, {"text", "json", "names"}, "FORMAT form of the list")
             .own_variable()
             .essential();
-        flags.reject_arguments([](const std::string& first) {
-            return concat("list takes no arguments (got '", first, "')");
+        flags.reject_arguments([](const std::string& arguments, const std::string&) {
+            return concat("list takes no arguments (got ", arguments, ")");
         });
     }
 };

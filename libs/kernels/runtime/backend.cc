@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/cores.h"
+#include "core/suggest.h"
 #include "kernels/runtime/cuda_library.h"
 
 namespace hark {
@@ -28,7 +29,8 @@ std::optional<int> gpu_index(const std::string& device) {
         const auto [stop, error] = std::from_chars(device.data() + 5, end, index);
         if (error != std::errc() || stop != end) index = -1;
     }
-    require_usage(index >= 0, "--device: expected auto, cpu, cuda or cuda:N, got '", device, "'");
+    require_usage(index >= 0, "--device: expected auto, cpu, cuda or cuda:N, got '", device, "'",
+                  did_you_mean(device, {"auto", "cpu", "cuda"}));
     return index;
 }
 

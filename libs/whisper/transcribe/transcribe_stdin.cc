@@ -223,10 +223,10 @@ void RunOptions::flags(Flags& flags) {
     flags.add_switch("live", live, "transcribe sound while it comes (mel --chunk 1)")
         .essential()
         .details("As jsonl: lines of what may still change, and of what is final");
-    flags.reject_arguments([](const std::string& file) {
-        const std::string word = shell_word(file);
-        return concat("reads a mel stream, not files; type: audio-decode ", word,
-                      " | mel | whisper-transcribe, or: hark transcribe ", word);
+    flags.reject_arguments([](const std::string& files, const std::string& options) {
+        return concat("reads a mel stream, not files; type: audio-decode ", files,
+                      " | mel | whisper-transcribe", options, ", or: hark transcribe ", files,
+                      options);
     });
     transcribe.flags(flags);
     output.flags(flags);
