@@ -3,14 +3,14 @@
 # Asks a language model about what is said in a recording.
 #
 # A QUESTION with {} in it is the whole prompt: {} stands for what is said.
-# Otherwise the prompt is what is said, the question, and "Answer:".
+# Otherwise the prompt is what is said, the question, and "Answer:". A recording
+# that lacks a part fails, unless audio-decode's --allow-truncated is given.
 #
 # Options:
 #   -m, --model MODEL          language model: a name or a path
 #       --whisper-model MODEL  Whisper model that transcribes the recording
 #   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
 #       --max-tokens N         length of the answer
-#       --allow-truncated      ask about a recording that lacks a part, too
 #       --show-pipe            print the pipe that would run, and run nothing
 #   -h, --help                 print a short help and exit
 #

@@ -1,4 +1,4 @@
-// op_bits DIR: writes what every case of op_errors.json gives into DIR, a file per case, type and
+// op_bits DIR: writes what every case of op_errors*.json gives into DIR, a file per case, type and
 // device; on the CPU for each kind of its kernels, products with each type of weights too.
 // tests/bits/bits.sh makes checksums of them.
 #include <cstdio>
@@ -27,7 +27,7 @@ void write_cases(const DeviceCase& on, const std::string& prefix) {
         return;
     }
     int number = 0;
-    for (const json& c : op_cases()) {
+    for (const json& c : op_cases(on.device)) {
         const std::string op = c["op"];
         ++number;
         if (op == "folded_attention" && device.ctx().on_cuda() && on.activations == Dtype::f32)

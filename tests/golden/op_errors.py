@@ -2,7 +2,7 @@
 be asked for at most twice as much (tests/kernels/op_errors_test.cc).
 
     python3 tests/golden/op_errors.py > tests/golden/op_errors.json                    # of a CPU
-    python3 tests/golden/op_errors.py --device cuda > tests/golden/op_errors.json      # of a GPU
+    python3 tests/golden/op_errors.py --device cuda > tests/golden/op_errors_cuda.json # of a GPU
 
 Inputs are random_values() of tests/support/ops.h, rounded to the type that computes, biases and
 norms too; only their seeds are written. Of a result 256 values are: those at i * 2654435761 modulo

@@ -1,5 +1,6 @@
 // Every operation of inference against float64, with at most twice PyTorch's error in the same
-// type: tests/golden/op_errors.json, made by op_errors.py, says what PyTorch's are.
+// type: tests/golden/op_errors.json and op_errors_cuda.json, made by op_errors.py, say what
+// PyTorch's are on a CPU and on a GPU.
 #include <cmath>
 #include <cstdio>
 
@@ -14,7 +15,7 @@ TEST_P(OpErrors, AreAtMostTwicePyTorchs) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
-    for (const json& c : op_cases()) {
+    for (const json& c : op_cases(GetParam().device)) {
         const std::string op = c["op"];
         // A GPU folds in 16 bits alone; the CPU computes in f32 alone.
         if (op == "folded_attention" && device.ctx().on_cuda() && dtype == Dtype::f32) continue;

@@ -1,4 +1,4 @@
-// The cases of tests/golden/op_errors.json: every operation of inference, on any device.
+// The cases of tests/golden/op_errors*.json: every operation of inference, on any device.
 #pragma once
 
 #include <cmath>
@@ -10,9 +10,17 @@ namespace hark::test {
 
 using nlohmann::json;
 
-inline const json& op_cases() {
-    static const json cases = json::parse(read_text(source_dir() / "tests/golden/op_errors.json"));
-    return cases;
+// PyTorch's errors depend on the device that it computes on.
+inline const json& op_cases(Device device) {
+    static const auto read = [](const char* name) {
+        return json::parse(read_text(source_dir() / "tests/golden" / name));
+    };
+    if (device == Device::cuda) {
+        static const json of_cuda = read("op_errors_cuda.json");
+        return of_cuda;
+    }
+    static const json of_cpu = read("op_errors.json");
+    return of_cpu;
 }
 
 // A case on a device: its inputs, its call.

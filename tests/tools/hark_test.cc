@@ -236,7 +236,7 @@ TEST(HarkAsk, PutsWhatIsSaidIntoThePrompt) {
     const ProcessResult shown =
         hark("ask --show-pipe x.wav Where? --whisper-model=demo --language=de");
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
-    expect_contains(shown.out, "| whisper-transcribe --model demo --language de |");
+    expect_contains(shown.out, " --task transcribe --model demo --language de |");
 }
 
 TEST(HarkAsk, SaysWhatIsWrongOnce) {

@@ -222,7 +222,9 @@ TEST(TranscribeScript, WhatIsWrongForAllEndsItAtOnce) {
                       (source_dir() / "pipelines/transcribe.sh").string() + "' '" +
                       folder.path().string() + "' " + wrong.options);
         EXPECT_EQ(result.exit_code, wrong.exit_code) << wrong.options << result.err;
-        EXPECT_EQ(result.err.rfind("whisper-transcribe: ", 0), 0u) << result.err;
+        EXPECT_EQ(std::string(wrong.options).find("--langauge") != std::string::npos,
+                  result.err.starts_with("hark transcribe: "))
+            << result.err;
         expect_contains(result.err, wrong.message);
         EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     }

@@ -75,10 +75,9 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
     const int64_t room = model.config.n_text_ctx - static_cast<int64_t>(max_prompt()) - 6;
     require(std::ssize(options_.prefix) <= room, "--prefix: too long (got ", options_.prefix.size(),
             " tokens, expected ", room, " at most)");
-    require(
-        constraints_.suppressed.empty() || constraints_.suppressed.back() < model.config.n_vocab,
-        "--suppress-tokens: expected ids below ", model.config.n_vocab, ", got ",
-        constraints_.suppressed.back());
+    const int32_t largest = constraints_.suppressed.empty() ? 0 : constraints_.suppressed.back();
+    require(largest < model.config.n_vocab, "--suppress-tokens: expected ids below ",
+            model.config.n_vocab, ", got ", largest);
     // The host samples with constraints that depend on all of a row's text.
     if (ctx.on_cuda() && constraints_.repetition_penalty == 1 && constraints_.no_repeat_ngram == 0)
         gpu_ = std::make_unique<GpuStep>(ctx, model, caches_, constraints_,
