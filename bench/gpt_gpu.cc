@@ -41,8 +41,8 @@ double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
     call.scratch = device.tensor(Dtype::u8, {sample_scratch(n)}).data;
     call.n = static_cast<int32_t>(n);
     call.filters = filters_of(options);
-    CaptureScratch scratch(ctx);
-    Captured captured(scratch);
+    GraphScratch scratch(ctx);
+    RecordedGraph captured(scratch);
     const auto replay = [&] {
         captured([&](Context& step) {
             cuda_runtime().upload(step, call.state, begin.data, sizeof(StepState));

@@ -11,7 +11,7 @@
 #include "commands.h"
 #include "core/cli.h"
 #include "harness.h"
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "speech/detector.h"
 #include "whisper/transcribe/alignment.h"
 #include "whisper/transcribe/pass.h"
@@ -87,7 +87,7 @@ class Session {
     // `queries` more tokens for every sequence, each with its own window or all with the first.
     double step_ms(int32_t queries = 1, bool one_window = false) {
         std::vector<int32_t> tokens, position, wanted;
-        HostRagged self, cross;
+        HostBatchLayout self, cross;
         for (int32_t i = 0; i < slots_; ++i) {
             for (int32_t k = 0; k < queries; ++k) {
                 wanted.push_back(static_cast<int32_t>(tokens.size()));
@@ -126,7 +126,7 @@ class Session {
             position.push_back(i);
             wanted.push_back(i);
         }
-        HostRagged self, cross;
+        HostBatchLayout self, cross;
         self.add(0, kWordTokens, kWordTokens);
         cross.add(0, kWordTokens, config.n_audio_ctx);
         return median_ms([&] {
@@ -144,7 +144,7 @@ class Session {
     }
 
   private:
-    CrossAttentionInput cross_input(const HostRagged& rows) const {
+    CrossAttentionInput cross_input(const HostBatchLayout& rows) const {
         return {caches_.cross, rows.view(), {}, {}};
     }
     Tensor window() {
@@ -158,7 +158,7 @@ class Session {
         std::vector<int32_t> tokens(kPosition, static_cast<int32_t>(slot)), position(kPosition),
             wanted = {0};
         for (int32_t i = 0; i < kPosition; ++i) position[static_cast<size_t>(i)] = i;
-        HostRagged self, cross;
+        HostBatchLayout self, cross;
         self.add(slot, kPosition, kPosition);
         cross.add(slot, kPosition, model_.config.n_audio_ctx);
         Arena::Scope scope(ctx_.arena);

@@ -70,11 +70,15 @@ endfunction()
 # hark_tests(LIBS... DEPENDS... WITHOUT... SLOW...): tests/FOLDER/*_test.cc -> one binary,
 # tests/FOLDER_tests, and one ctest test per file: FOLDER.NAME runs the cases of NAME_test.cc.
 # Labels: gpu for *cuda_test.cc and *gpu_test.cc, slow for those named in SLOW, quick for the rest.
-# WITHOUT names files that are left out.
+# WITHOUT names files that are left out; under the sanitizers those of SLOW and of a GPU are, too.
 function(hark_tests)
     cmake_parse_arguments(ARG "" "" "LIBS;DEPENDS;WITHOUT;SLOW" ${ARGN})
     get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *_test.cc)
+    if(HARK_SANITIZE AND NOT HARK_SANITIZE_KERNELS)
+        list(APPEND ARG_WITHOUT ${ARG_SLOW})  # they compare numbers: the release build has them
+        list(FILTER files EXCLUDE REGEX "(cuda|gpu)_test[.]cc$")
+    endif()
     list(TRANSFORM ARG_WITHOUT APPEND _test.cc)
     list(REMOVE_ITEM files none ${ARG_WITHOUT})
     set(target ${folder}_tests)

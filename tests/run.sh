@@ -30,5 +30,5 @@ cmake --build --preset cpu-asan -j "$jobs"
 # written if they found nothing. The slow tests compare numbers: the release build has them.
 some=error
 [ $# -eq 0 ] || some=ignore  # those asked for may be slow ones
-ctest --test-dir build-asan -j "$jobs" --output-on-failure --no-tests="$some" -LE slow "$@"
+ctest --test-dir build-asan -j "$jobs" --output-on-failure --no-tests="$some" "$@"
 ctest --test-dir build -j "$jobs" --output-on-failure --no-tests=error "$@"

@@ -6,8 +6,8 @@
 #include "../commands.h"
 #include "../harness.h"
 #include "core/cli.h"
+#include "kernels/batch_layout.h"
 #include "kernels/ops.h"
-#include "kernels/ragged.h"
 #include "kernels/runtime/backend.h"
 #include "nn/weights.h"
 
@@ -211,7 +211,7 @@ class Bench {
         Tensor out = ctx_.arena.tensor(Dtype::f32, {sequences * queries, model_.width});
         Tensor k = filled({sequences, model_.heads, keys, d}, dtype);
         Tensor v = filled({sequences, model_.heads, keys, d}, dtype);
-        HostRagged rows;
+        HostBatchLayout rows;
         for (int64_t b = 0; b < sequences; ++b) rows.add(b, queries, keys);
         const double ms =
             median_ms([&] { attention(ctx_, out, q, k, v, rows.view(), 0.125f, causal); });

@@ -44,10 +44,10 @@ void time_linear(Context& ctx, const Product& of) {
         then.residual = random_tensor(ctx, of.x, {t, n});
         moved += bytes_of({then.residual});
     }
-    Company with;
+    LinearFusion with;
     if (of.norm)
         with.norm = {random_tensor(ctx, Dtype::f32, {k}), random_tensor(ctx, Dtype::f32, {k})};
-    const Ragged rows = ragged(ctx, static_cast<int>(t), 1, kPlaces);
+    const BatchLayout rows = ragged(ctx, static_cast<int>(t), 1, kPlaces);
     std::optional<Append> append;
     if (of.append) {
         const auto cache = [&] {
@@ -79,7 +79,7 @@ void time_attention(Context& ctx, const char* what, int b, int h, int64_t querie
                             random_tensor(ctx, dtype, {b, h, length, d}));
         bytes += 2 * caches.back().first.bytes();
     }
-    const Ragged rows = ragged(ctx, b, queries, length);
+    const BatchLayout rows = ragged(ctx, b, queries, length);
     const double us = microseconds(ctx, [&](int i) {
         const auto& [keys, values] = caches[static_cast<size_t>(i) % caches.size()];
         cuda_ops().attention(ctx, out, q, keys, values, rows, 0.125f, causal);
@@ -90,30 +90,31 @@ void time_attention(Context& ctx, const char* what, int b, int h, int64_t querie
           static_cast<double>(2 * q.bytes() + 2 * caches[0].first.bytes()));
 }
 
-// A token's cross-attention over what was heard: b windows with `queries` rows each. Layers share
-// what is heard, each has its own weights, so these rotate alone where a window fits the L2 cache.
+// A token's cross-attention over what was encoder_out: b windows with `queries` rows each. Layers
+// share what is encoder_out, each has its own weights, so these rotate alone where a window fits
+// the L2 cache.
 void time_folded(Context& ctx, int b, int64_t h, int64_t queries, Dtype dtype, Dtype weights) {
-    if (!is_chosen("folded_attention")) return;
+    if (!is_chosen("absorbed_attention")) return;
     const Arena::Scope scope(ctx.arena);
     constexpr int64_t kFrames = 1500;
     const int64_t c = 64 * h;
     const Tensor q = random_tensor(ctx, dtype, {b * queries, c});
     const Tensor out = random_tensor(ctx, dtype, {b * queries, c});
-    const Tensor heard = random_tensor(ctx, dtype, {b, kFrames, c});
+    const Tensor encoder_out = random_tensor(ctx, dtype, {b, kFrames, c});
     const std::vector<Tensor> kv = rotated(ctx, weights, {2 * c, c});
     const Tensor scales = weights == Dtype::i8 ? random_tensor(ctx, Dtype::f32, {2 * c}) : Tensor();
     const Tensor bias = random_tensor(ctx, Dtype::f32, {2 * c});
-    const Ragged rows = ragged(ctx, b, queries, kFrames);
+    const BatchLayout rows = ragged(ctx, b, queries, kFrames);
     // Weights are of deviation 1 here: this scale makes scores of about that.
     const float scale = 0.125f / std::sqrt(static_cast<float>(c));
     const double us = microseconds(ctx, [&](int i) {
-        cuda_ops().folded_attention(ctx, out, q, heard,
-                                    {kv[static_cast<size_t>(i) % kv.size()], scales}, bias, h, rows,
-                                    scale);
+        cuda_ops().absorbed_attention(ctx, out, q, encoder_out,
+                                      {kv[static_cast<size_t>(i) % kv.size()], scales}, bias, h,
+                                      rows, scale);
     });
-    print("folded_attention", weights, concat("B", b, " H", h, " T", queries, " S", kFrames), us,
+    print("absorbed_attention", weights, concat("B", b, " H", h, " T", queries, " S", kFrames), us,
           4.0 * double(b * queries) * double(h) * double(c) * (kFrames + 64),
-          static_cast<double>(2 * q.bytes() + heard.bytes() + kv[0].bytes()));
+          static_cast<double>(2 * q.bytes() + encoder_out.bytes() + kv[0].bytes()));
 }
 
 // Training's: B sequences of T rows, one behind another, forward and backward.

@@ -106,11 +106,11 @@ def attention(what, b, h, queries, length, d, dtype, causal=False):
          4 * b * h * d * pairs, moved)
 
 
-def folded_attention(b, h, queries, dtype):
+def absorbed_attention(b, h, queries, dtype):
     """As our operation folds it, and attention over stored keys and values, which need no weights."""
     frames, c = 1500, 64 * h
     q = torch.randn(b, queries, h, 64, device="cuda", dtype=dtype)
-    if chosen("folded_attention"):
+    if chosen("absorbed_attention"):
         heard = torch.randn(b, frames, c, device="cuda", dtype=dtype)
         kv = rotated(lambda: [torch.randn(2, h, 64, c, device="cuda", dtype=dtype)])
         bias = torch.randn(h, 1, 64, device="cuda", dtype=dtype)
@@ -124,10 +124,10 @@ def folded_attention(b, h, queries, dtype):
             mixed = mixed.permute(1, 0, 2, 3).reshape(h, b * queries, c)
             return (mixed @ values.mT + bias).permute(1, 0, 2).reshape(b * queries, c)
 
-        show("folded_attention", dtype, f"B{b} H{h} T{queries} S{frames}", microseconds(call),
+        show("absorbed_attention", dtype, f"B{b} H{h} T{queries} S{frames}", microseconds(call),
              4 * b * queries * h * c * (frames + 64),
              (2 * q.numel() + heard.numel() + kv[0][0].numel()) * q.element_size())
-    attention("folded_attention stored", b, h, queries, frames, 64, dtype)
+    attention("absorbed_attention stored", b, h, queries, frames, 64, dtype)
 
 
 def layer_norm(t, c, dtype):
@@ -322,12 +322,12 @@ def main():
         attention("attention decode", b, 20, 1, 1500, 64, half)
         attention("attention decode", b, 20, 1, 224, 64, half, causal=True)
     for b in (1, 2, 8, 16, 32, 64, 128):
-        folded_attention(b, 20, 1, half)
+        absorbed_attention(b, 20, 1, half)
     for b in (1, 8, 32):
-        folded_attention(b, 20, 5, half)
+        absorbed_attention(b, 20, 5, half)
     for b in (1, 128):
-        folded_attention(b, 6, 1, half)
-        folded_attention(b, 12, 1, half)
+        absorbed_attention(b, 6, 1, half)
+        absorbed_attention(b, 12, 1, half)
     rows()
 
 

@@ -2,7 +2,7 @@
 // convolutions, caches, scores, tables and the choice of a token. cuda_ops_torch.py beside this
 // file times PyTorch's.
 #include "cuda_timing.h"
-#include "whisper/transcribe/choose.h"
+#include "whisper/transcribe/token_sampler.h"
 
 namespace hark {
 namespace {
@@ -45,7 +45,7 @@ void time_append(Context& ctx, int b, int64_t h, int64_t queries, int64_t capaci
     const Arena::Scope scope(ctx.arena);
     const std::vector<Tensor> x = rotated(ctx, dtype, {b * queries, 3 * h * d});
     const std::vector<Tensor> caches = rotated(ctx, dtype, {2 * b, h, capacity, d});
-    const Ragged rows = ragged(ctx, b, queries, capacity);
+    const BatchLayout rows = ragged(ctx, b, queries, capacity);
     const double us = microseconds(ctx, [&](int i) {
         const size_t at = static_cast<size_t>(i);
         const Tensor& both = caches[at % caches.size()];
@@ -82,7 +82,7 @@ void time_scores(Context& ctx, int b, int64_t h, int64_t queries, int32_t n, Dty
     const Tensor scores = ctx.arena.tensor(Dtype::f32, {n, b * queries, kFrames});
     std::vector<int32_t> heads;
     for (int32_t i = 0; i < n; ++i) heads.push_back(i);
-    const Ragged rows = ragged(ctx, b, queries, kFrames);
+    const BatchLayout rows = ragged(ctx, b, queries, kFrames);
     const double us = microseconds(ctx, [&](int i) {
         cuda_ops().attention_scores(ctx, scores, q, keys[static_cast<size_t>(i) % keys.size()],
                                     Tensor(heads.data(), Dtype::i32, {n}), rows, 0.125f);

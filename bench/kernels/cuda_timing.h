@@ -87,7 +87,7 @@ inline Tensor ids(Context& ctx, std::initializer_list<int64_t> shape,
 }
 
 // b sequences of `queries` rows over `length` keys each.
-inline Ragged ragged(Context& ctx, int b, int64_t queries, int64_t length) {
+inline BatchLayout ragged(Context& ctx, int b, int64_t queries, int64_t length) {
     std::vector<int32_t> starts, slots, lengths(static_cast<size_t>(b), int32_t(length));
     for (int i = 0; i <= b; ++i) starts.push_back(static_cast<int32_t>(i * queries));
     for (int i = 0; i < b; ++i) slots.push_back(i);

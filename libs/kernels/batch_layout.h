@@ -1,4 +1,4 @@
-// Ragged rows whose index arrays live on the host, and the stages that --verbose reports.
+// A batch layout whose index arrays are on the host, and the stages that --verbose reports.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace hark {
 
-// Owns the arrays of a Ragged. Sequences are added in the order of their packed rows.
-class HostRagged {
+// Owns the arrays of a BatchLayout. Sequences are added in the order of their packed rows.
+class HostBatchLayout {
   public:
     // A sequence of `queries` packed rows on cache slot `slot`, `length` keys in all.
     void add(int64_t slot, int64_t queries, int64_t length) {
@@ -23,13 +23,13 @@ class HostRagged {
         max_length_ = std::max(max_length_, length);
     }
     // b sequences of t rows each on slots 0, 1, ...; every row sees all of its sequence.
-    static HostRagged equal(int64_t b, int64_t t) {
-        HostRagged rows;
+    static HostBatchLayout equal(int64_t b, int64_t t) {
+        HostBatchLayout rows;
         for (int64_t i = 0; i < b; ++i) rows.add(i, t, t);
         return rows;
     }
     // Views of the arrays; valid as long as this lives and nothing is added.
-    Ragged view() const {
+    BatchLayout view() const {
         const int64_t b = static_cast<int64_t>(slot_.size());
         return {tensor(start_, b + 1), tensor(slot_, b), tensor(length_, b), max_queries_,
                 max_length_};

@@ -1,8 +1,8 @@
-// Checks at the door of a kernel: shapes and types, before it is told which device computes.
+// Checks of an operation's arguments: shapes and types, before the device is chosen.
 //
-// A function of ops.h or gradients.h checks what holds on every device, then gives the call to the
-// GPU's side, which checks its own limits alone, or goes on. On the CPU Tensor::as<float>() refuses
-// the types that it does not compute in.
+// A function of ops.h or gradients.h checks what holds on every device. Then it calls the GPU's
+// side, which checks only its own limits, or computes on the CPU, where Tensor::as<float>() rejects
+// other types.
 #pragma once
 
 #include <initializer_list>
@@ -68,7 +68,8 @@ inline void check_caches(const char* op, const Tensor& keys, const Tensor& value
 }
 
 // The sequences of rows that are `packed` in all, over caches of `capacity` keys.
-inline void check_ragged(const char* op, const Ragged& rows, int64_t packed, int64_t capacity) {
+inline void check_batch_layout(const char* op, const BatchLayout& rows, int64_t packed,
+                               int64_t capacity) {
     constexpr int64_t kMostSequences = 65535;  // of a GPU's grid
     require(rows.slot.rank == 1 && rows.slot.dim(0) <= kMostSequences, op,
             ": expected slot i32 (B) with B up to ", kMostSequences, ", found ", rows.slot);
@@ -81,9 +82,9 @@ inline void check_ragged(const char* op, const Ragged& rows, int64_t packed, int
             rows.max_length);
 }
 
-// What stands in the arrays, where they lie on the host; `slots` are those of the caches.
-inline void check_ragged_values(const char* op, const Ragged& rows, int64_t packed, int64_t slots,
-                                int64_t capacity) {
+// The values of index arrays that are on the host; the caches have `slots` slots.
+inline void check_batch_layout_values(const char* op, const BatchLayout& rows, int64_t packed,
+                                      int64_t slots, int64_t capacity) {
     const int64_t b = rows.sequences();
     const int32_t* start = rows.query_start.as<int32_t>();
     const int32_t* slot = rows.slot.as<int32_t>();
@@ -99,7 +100,7 @@ inline void check_ragged_values(const char* op, const Ragged& rows, int64_t pack
     }
 }
 
-// What stands behind a product with n columns, of y's type.
+// The epilogue of a product with n columns, of y's type.
 inline void check_epilogue(const char* op, const Tensor& y, int64_t n, const Epilogue& then) {
     if (then.bias) check_tensor(op, "bias", then.bias, Dtype::f32, {n});
     require(!then.residual || (then.residual.dtype == y.dtype && then.residual.size() == y.size()),
@@ -108,14 +109,14 @@ inline void check_epilogue(const char* op, const Tensor& y, int64_t n, const Epi
 
 // append_cache's arguments: x (T, W) has (2, H, D) from column `first` on.
 inline void check_append(const char* op, const Tensor& keys, const Tensor& values, const Tensor& x,
-                         int64_t first, const Ragged& rows) {
+                         int64_t first, const BatchLayout& rows) {
     check_caches(op, keys, values);
     require(x.rank >= 2 && is_float(x.dtype), op,
             ": expected rows to append (T, W) in f32, f16 or bf16, found ", x);
     const int64_t heads = keys.dim(1), d = keys.dim(3);
     require(first >= 0 && first + 2 * heads * d <= x.dim(-1) && heads * d <= INT32_MAX / 2, op,
             ": expected columns ", first, " to ", first + 2 * heads * d, " to append, found ", x);
-    check_ragged(op, rows, x.rows(), keys.dim(2));
+    check_batch_layout(op, rows, x.rows(), keys.dim(2));
 }
 
 }  // namespace hark

@@ -1,14 +1,14 @@
-// The catalogue's second page: what training needs beside ops.h. Gradients, the loss, the
+// The catalogue's second page: what training needs in addition to ops.h. Gradients, the loss, the
 // optimizer. The conventions are those of ops.h, with the same letters.
 //
-// A gradient carries a d in front of what it belongs to: dx is the loss's derivative by x.
+// dx is the derivative of the loss by x.
 // Activations x, y and their gradients are f32 or bf16, all of a call alike; matrices that are
 // multiplied with are of their type. Vectors, losses and gradients of weights are f32 everywhere.
 // bf16 is what is stored: sums and functions are computed in f32, on the CPU from widened copies in
 // ctx.arena, and every output is rounded to nearest even. Gradients of weights are added to (`+=`),
 // so that a step may come in parts; a clipped or skipped step never leaves them half done. The same
-// input gives the same bits: on the CPU with the same number of threads, on which the products
-// alone depend, whose sums oneDNN may cut where there are more; on a GPU with the same kind of GPU.
+// input gives the same bits: on the CPU with the same number of threads (only products depend on
+// it: oneDNN may cut their sums), on a GPU with the same kind of GPU.
 #pragma once
 
 #include "kernels/ops.h"
@@ -24,7 +24,7 @@ void linear_activated(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tens
 
 // What a product's x was made of: x = f(h).
 struct Activated {
-    Tensor h;  // as x; none: nothing was in front of x
+    Tensor h;  // as x; none: x was computed by nothing
     Activation f = Activation::none;
 };
 
@@ -38,7 +38,7 @@ void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
 void set_zero(Context& ctx, Tensor x);
 
 // to (n) bf16 = x (n) f32, up or down to a neighbour by chance, so that the mean is x; the same for
-// the same seed, on the CPU and every GPU. Infinities and what is no number stay.
+// the same seed, on the CPU and every GPU. Infinities and NaN stay.
 void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed);
 
 // y = f(x) for each element, f not none; and dx = dy f'(x), where dx may be dy.
@@ -73,7 +73,7 @@ void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out,
 
 // losses (T) f32 = -log softmax(logits[t])[targets[t]], over the first `n_vocab` columns; a target
 // of -1 has loss 0. Where `scale` is not 0, logits (T, V) become their gradient by `scale` times
-// the sum of losses: zeros behind n_vocab and in rows of target -1. targets (T) i32: one outside of
+// the sum of losses: zeros after n_vocab and in rows of target -1. targets (T) i32: one outside of
 // the vocabulary is an Error, on a GPU it has loss NaN.
 void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, int64_t n_vocab,
                    float scale);

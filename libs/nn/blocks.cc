@@ -1,4 +1,4 @@
-#include "nn/layers.h"
+#include "nn/blocks.h"
 
 #include <cmath>
 
@@ -6,8 +6,8 @@
 
 namespace hark {
 
-KeyValues::KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
-                     Dtype dtype, const MemorySource& memory)
+KvCache::KvCache(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
+                 Dtype dtype, const MemorySource& memory)
     : slots(slots), memory_(memory) {
     for (int64_t layer = 0; layer < layers; ++layer)
         for (std::vector<Tensor>* caches : {&keys, &values})
@@ -15,8 +15,8 @@ KeyValues::KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capac
 }
 
 void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys, Tensor values,
-                           const Ragged& rows, bool causal) const {
-    require(causal || !rows.settled, "self-attention that is not causal reads what it appends");
+                           const BatchLayout& rows, bool causal) const {
+    require(causal || !rows.kv_ready, "self-attention that is not causal reads what it appends");
     Arena::Scope scope(ctx.arena);
     const int64_t c = x.dim(-1);
     const float scale = 1.0f / std::sqrt(static_cast<float>(keys.dim(-1)));

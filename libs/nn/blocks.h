@@ -8,13 +8,13 @@
 
 namespace hark {
 
-// x (T, K) -> x W^T + bias (T, N); what is fused behind it is an argument.
+// x (T, K) -> x W^T + bias (T, N); what is fused after it is an argument.
 struct Linear {
     Matrix weight;  // (N, K)
     Tensor bias;    // (N) or none
 
     Tensor operator()(Context& ctx, Tensor x, Activation activation = Activation::none,
-                      const Company& with = {}) const {
+                      const LinearFusion& with = {}) const {
         Tensor y = ctx.arena.tensor(x.dtype, {x.rows(), weight.values.dim(0)});
         linear(ctx, y, x, weight, {.bias = bias, .activation = activation}, with);
         return y;
@@ -39,10 +39,10 @@ struct LayerNorm {
 };
 
 // Keys and values of every layer, of several sequences: (slots, H, capacity, D) each.
-class KeyValues {
+class KvCache {
   public:
-    KeyValues(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
-              Dtype dtype, const MemorySource& memory);
+    KvCache(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d, Dtype dtype,
+            const MemorySource& memory);
 
     std::vector<Tensor> keys, values;
     int64_t slots = 0;
@@ -58,7 +58,7 @@ struct SelfAttention {
 
     // x (T, C) += out(attention(qkv(norm(x)))); the new keys and values are appended to the caches.
     void add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys, Tensor values,
-                const Ragged& rows, bool causal) const;
+                const BatchLayout& rows, bool causal) const;
 };
 
 struct Mlp {

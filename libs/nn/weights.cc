@@ -134,11 +134,11 @@ void for_ranges(int threads, int64_t n, const Use& use) {
 
 }  // namespace
 
-// Rows that lie one below the other in a matrix.
+// Consecutive rows of a matrix.
 struct Weights::Part {
     int64_t rows;
     ReadRows read;
-    Tensor stored;  // where the rows lie as they are to be, but for their type
+    Tensor stored;  // the rows in their final layout, of any type
 };
 
 Tensor zeros_of(int64_t n) { return Tensor(nullptr, Dtype::f32, {n}); }
@@ -231,7 +231,7 @@ Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precisio
         if (kind == Kind::f16) check_fits_f16(row);
         cpu.narrow(to + n * size * static_cast<int64_t>(size_of(dtype)), dtype, row.data(), size);
     });
-    return {settled(matrix.values), settled(matrix.scales)};
+    return {on_device(matrix.values), on_device(matrix.scales)};
 }
 
 Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights precision) {
@@ -297,7 +297,7 @@ Tensor Weights::vector(std::initializer_list<Tensor> parts) {
         check_finite({to, static_cast<size_t>(part.dim(0))});
         to += part.dim(0);
     }
-    return settled(joined);
+    return on_device(joined);
 }
 
 Tensor Weights::table(Tensor stored) {
@@ -308,7 +308,7 @@ Tensor Weights::table(Tensor stored) {
     check_finite({copy.as<float>(), static_cast<size_t>(stored.size())});
     copy.rank = stored.rank;
     copy.shape = stored.shape;
-    return settled(copy);
+    return on_device(copy);
 }
 
 Tensor Weights::empty(Dtype dtype, std::initializer_list<int64_t> shape) {
@@ -323,13 +323,13 @@ Tensor Weights::take(const MemorySource& memory, Tensor view) {
     return view;
 }
 
-Tensor Weights::settled(Tensor host) {
+Tensor Weights::on_device(Tensor host) {
     if (!host || memory_.device == Device::cpu) return host;
-    const Tensor settled = take(memory_, host);
-    memory_.write(settled.data, host.data, host.bytes());
+    const Tensor on_device = take(memory_, host);
+    memory_.write(on_device.data, host.data, host.bytes());
     std::erase_if(blocks_, [&](const Block& block) { return block.get() == host.data; });
     bytes_ -= host.bytes();
-    return settled;
+    return on_device;
 }
 
 }  // namespace hark

@@ -1,6 +1,6 @@
 // Weights: the memory of a model's parameters, converted once while a checkpoint is read.
 //
-// A model keeps one Weights and the views it gives out:
+// A model keeps one Weights and views of its memory:
 //
 //     Weights weights(precision.weights, ctx.arena.source());
 //     block.qkv = weights.matrix({q, k, v});               // (3C, C), rows stacked
@@ -31,7 +31,7 @@ Tensor zeros_of(int64_t n);
 
 class Weights {
   public:
-    // What the functions give lies in `memory`, the CPU's or a GPU's. `threads` of the CPU read and
+    // The results are in `memory`, the CPU's or a GPU's. `threads` of the CPU read and
     // convert.
     explicit Weights(Precision::Weights precision = Precision::Weights::keep,
                      const MemorySource& memory = cpu_memory(), int threads = 1)
@@ -42,9 +42,9 @@ class Weights {
     // The parts (N1, K), (N2, K), ... one below the other: (N1 + N2 + ..., K) in the precision
     // given to the constructor, or in another one.
     // keep: quantised parts of one type as they are; else f16 where every value of all parts fits
-    // it exactly, else f32. keep_f16: quantised parts likewise, else f16. f16 and bf16: rounded to
-    // nearest even; f16 refuses a value beyond its range. int8: symmetric, a scale a row,
-    // amax / 127, rounded to nearest; a row of zeros has scale 0.
+    // it exactly, else f32. keep_f16: quantised parts as they are too, else f16. f16 and bf16:
+    // rounded to nearest even; f16 refuses a value beyond its range. int8: symmetric, a scale a
+    // row, amax / 127, rounded to nearest; a row of zeros has scale 0.
     Matrix matrix(std::initializer_list<Tensor> parts) { return matrix(parts, precision_); }
     Matrix matrix(std::initializer_list<Tensor> parts, Precision::Weights precision);
 
@@ -76,8 +76,8 @@ class Weights {
     static bool are_stored(const std::vector<Part>& parts, Dtype dtype);
     Matrix as_stored(const std::vector<Part>& parts, int64_t size);
     Matrix converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind);
-    // Takes what empty() gave, filled in, to where this model's weights lie.
-    Tensor settled(Tensor host);
+    // Copies a filled result of empty() to this model's device.
+    Tensor on_device(Tensor host);
     Tensor take(const MemorySource& memory, Tensor view);
 
     using Block = std::unique_ptr<void, void (*)(void*)>;

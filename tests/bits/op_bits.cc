@@ -30,7 +30,7 @@ void write_cases(const DeviceCase& on, const std::string& prefix) {
     for (const json& c : op_cases(on.device)) {
         const std::string op = c["op"];
         ++number;
-        if (op == "folded_attention" && device.ctx().on_cuda() && on.activations == Dtype::f32)
+        if (op == "absorbed_attention" && device.ctx().on_cuda() && on.activations == Dtype::f32)
             continue;
         write(concat(prefix, on.name, "-", number, "-", op),
               OpCall(device, on.activations, c).result());

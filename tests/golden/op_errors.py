@@ -106,22 +106,22 @@ def attention_scores(b, h, queries, length, d):
     return dict(op="attention_scores", inputs=inputs), call
 
 
-def folded_attention(b, h, queries, frames):
+def absorbed_attention(b, h, queries, frames):
     """PyTorch's side keeps keys and values, as a model written with it does."""
     c = 64 * h
     deviation = 1 / math.sqrt(c)
-    inputs = dict(q=of(1, b, queries, c), heard=of(2, b, frames, c),
+    inputs = dict(q=of(1, b, queries, c), encoder_out=of(2, b, frames, c),
                   kv=of(3, 2 * c, c, deviation=deviation), bias=of(4, c))
 
-    def call(q, heard, kv, bias):
+    def call(q, encoder_out, kv, bias):
         def by_heads(x):
             return x.view(b, -1, h, 64).transpose(1, 2)
 
-        keys, values = F.linear(heard, kv[:c]), F.linear(heard, kv[c:], bias)
+        keys, values = F.linear(encoder_out, kv[:c]), F.linear(encoder_out, kv[c:], bias)
         out = F.scaled_dot_product_attention(by_heads(q), by_heads(keys), by_heads(values))
         return out.transpose(1, 2).reshape(b * queries, c)
 
-    return dict(op="folded_attention", inputs=inputs), call
+    return dict(op="absorbed_attention", inputs=inputs), call
 
 
 CASES = [
@@ -139,15 +139,15 @@ CASES = [
     layer_norm(600, 768, 30.0),
     embedding(9, 61, 384),
     add_positions(2, 30, 384),
-    # A step over itself and over what was heard, a prompt, encoders with heads of 64 and of 128.
+    # A step over itself and over what was encoder_out, a prompt, encoders with heads of 64 and of 128.
     attention(3, 6, 1, 224, 64, True),
     attention(2, 6, 1, 1500, 64, False),
     attention(2, 6, 100, 160, 64, True),
     attention(1, 3, 1500, 1500, 64, False),
     attention(1, 2, 700, 700, 128, False),
     attention_scores(1, 2, 30, 1500, 64),
-    folded_attention(2, 6, 1, 1500),
-    folded_attention(1, 6, 5, 1500),
+    absorbed_attention(2, 6, 1, 1500),
+    absorbed_attention(1, 6, 5, 1500),
 ]
 
 

@@ -14,7 +14,7 @@
 #include "core/files.h"
 #include "formats/tensor_stream.h"
 #include "gpt/engine/generate.h"
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "kernels/sampling/distribution.h"
 #include "support/process.h"
 
@@ -46,10 +46,10 @@ std::vector<std::vector<float>> logits_of(const gpt::Model& model,
                                           const std::vector<std::vector<int32_t>>& sequences,
                                           std::vector<int32_t> wanted) {
     Context ctx = make_cpu_context(1);
-    KeyValues cache = gpt::make_cache(model.config, static_cast<int64_t>(sequences.size()),
-                                      model.precision.cache);
+    KvCache cache = gpt::make_cache(model.config, static_cast<int64_t>(sequences.size()),
+                                    model.precision.cache);
     std::vector<int32_t> tokens, position;
-    HostRagged rows;
+    HostBatchLayout rows;
     for (size_t i = 0; i < sequences.size(); ++i) {
         const auto n = static_cast<int64_t>(sequences[i].size());
         rows.add(static_cast<int64_t>(i), n, n);

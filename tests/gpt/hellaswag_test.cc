@@ -86,7 +86,7 @@ TEST(HellaSwag, ScoresAreTheReferences) {
     SafetensorsDirectory source(demo, "transformer.");
     layout.read(all, source);
     Context ctx(2);
-    Ranks one;
+    Communicator one;
 
     const HellaSwag tasks(formula_file(kExamples), "formula", config.n_vocab, config.n_positions);
     const auto losses = tasks.losses(ctx, one, config, layout.views(all), 1024);

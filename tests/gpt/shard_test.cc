@@ -58,7 +58,7 @@ struct Found {
 };
 
 // Of the weights, those of one of `tensor`'s ranks, whose tables' gradients are added up.
-Found computed(TestDevice& device, Ranks& tensor, const Config& config,
+Found computed(TestDevice& device, Communicator& tensor, const Config& config,
                const ParameterLayout& layout, std::vector<float>& weights, PackedRows& rows,
                Dtype dtype, Recompute recompute = Recompute::none) {
     Context& ctx = device.ctx();
@@ -93,8 +93,8 @@ void expect_close(const std::string& what, const float* found, const float* expe
 }
 
 // values[begin, end) are those of the first rank.
-void expect_alike(const char* what, Ranks& ranks, const std::vector<float>& values, int64_t begin,
-                  int64_t end) {
+void expect_alike(const char* what, Communicator& ranks, const std::vector<float>& values,
+                  int64_t begin, int64_t end) {
     std::vector<float> first(values.begin() + begin, values.begin() + end);
     ranks.share(std::as_writable_bytes(std::span(first)), 0);
     require(std::memcmp(first.data(), values.data() + begin, first.size() * sizeof(float)) == 0,
@@ -102,10 +102,11 @@ void expect_alike(const char* what, Ranks& ranks, const std::vector<float>& valu
 }
 
 // For all ranks to call; throws Error where the cut model computes something else.
-void check(TestDevice& device, Ranks& ranks, bool tied, int64_t length, Dtype dtype, double share) {
+void check(TestDevice& device, Communicator& ranks, bool tied, int64_t length, Dtype dtype,
+           double share) {
     const Config config = small_config(tied);
     const Shard shard(config, ranks);
-    Ranks one;
+    Communicator one;
     PackedRows rows;
     for (const int64_t n : {length, 2 * length}) {
         for (int64_t i = 0; i < n; ++i)
@@ -139,9 +140,9 @@ void check(TestDevice& device, Ranks& ranks, bool tied, int64_t length, Dtype dt
 
 TEST(Shard, PartsAreGatheredToTheWhole) {
     for (const int size : {1, 2, 4})
-        in_ranks(size, [](std::unique_ptr<Links> links) {
+        in_ranks(size, [](std::unique_ptr<Transport> links) {
             Context ctx(1);
-            const std::unique_ptr<Ranks> ranks = make_ranks(ctx, std::move(links));
+            const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
             const Shard shard(small_config(true), *ranks);
             std::vector<float> whole = values_of(shard.whole()), part = zeros_of(shard.own());
             shard.cut(view(part), view(whole));
@@ -153,9 +154,9 @@ TEST(Shard, PartsAreGatheredToTheWhole) {
 
 // Heads, the MLP's channels and the rows by hand.
 TEST(Shard, ARankHasItsHeadsAndChannels) {
-    in_ranks(2, [](std::unique_ptr<Links> links) {
+    in_ranks(2, [](std::unique_ptr<Transport> links) {
         Context ctx(1);
-        const std::unique_ptr<Ranks> ranks = make_ranks(ctx, std::move(links));
+        const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
         const Shard shard(small_config(true), *ranks);
         std::vector<float> whole = zeros_of(shard.whole()), part = zeros_of(shard.own());
         std::iota(whole.begin(), whole.end(), 0.0f);
@@ -193,9 +194,10 @@ TEST(Shard, RanksMustDivideHeadsAndChannels) {
 class ShardedGradients : public testing::TestWithParam<int> {};
 
 TEST_P(ShardedGradients, AreTheWholeModels) {
-    in_ranks(GetParam(), [](std::unique_ptr<Links> links) {
+    in_ranks(GetParam(), [](std::unique_ptr<Transport> links) {
         TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 1});
-        const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), std::move(links));
+        const std::unique_ptr<Communicator> ranks =
+            make_communicator(device.ctx(), std::move(links));
         check(device, *ranks, true, 5, Dtype::f32, 1e-6);
         check(device, *ranks, false, 5, Dtype::f32, 1e-6);
         check(device, *ranks, true, 1, Dtype::f32, 1e-6);  // fewer rows than ranks
@@ -208,10 +210,11 @@ INSTANTIATE_TEST_SUITE_P(Sizes, ShardedGradients, testing::Values(1, 2, 4));
 TEST(ShardedGradients, AreTheWholeModelsBetweenGpus) {
     struct stat found;
     if (::stat("/dev/nvidia1", &found) != 0) GTEST_SKIP() << "needs two GPUs";
-    in_ranks(2, [](std::unique_ptr<Links> links) {
+    in_ranks(2, [](std::unique_ptr<Transport> links) {
         TestDevice device({"cuda", Device::cuda}, links->local_rank());
         require(static_cast<bool>(device), device.why_not());
-        const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), std::move(links));
+        const std::unique_ptr<Communicator> ranks =
+            make_communicator(device.ctx(), std::move(links));
         check(device, *ranks, true, 5, Dtype::f32, 1e-5);
         check(device, *ranks, true, 5, Dtype::bf16, 3e-2);
         ranks->finish();

@@ -101,7 +101,7 @@ struct Fixture {
     }
     test::TestDevice& device;
     Context& ctx;
-    Ranks one;
+    Communicator one;
     Config config;
     ParameterLayout layout;
     Vector weights, gradients;

@@ -24,7 +24,7 @@ std::vector<int32_t> starts_of(const std::vector<int32_t>& queries) {
 
 // Values as the tensors hold them. Heard is not a number where no sequence hears it.
 struct Inputs {
-    std::vector<float> q, heard, kv, scales, bias;
+    std::vector<float> q, encoder_out, kv, scales, bias;
     std::vector<int32_t> slots;
     Dtype weights;
 
@@ -33,7 +33,8 @@ struct Inputs {
         const double deviation = 1 / std::sqrt(static_cast<double>(width));
         q = TestDevice::rounded(random_values(starts_of(c.queries).back() * width, seed, c.largest),
                                 activations);
-        heard = TestDevice::rounded(random_values(count * c.frames * width, seed + 1), activations);
+        encoder_out =
+            TestDevice::rounded(random_values(count * c.frames * width, seed + 1), activations);
         kv = random_values(2 * width * width, seed + 2, weights == Dtype::i8 ? 40 : deviation);
         for (float& value : kv)
             if (weights == Dtype::i8) value = std::clamp(std::round(value), -127.0f, 127.0f);
@@ -46,8 +47,8 @@ struct Inputs {
         for (int64_t b = 0; b < count; ++b) {
             slots.push_back(static_cast<int32_t>(count - 1 - b));
             const int64_t first = slots.back() * c.frames;
-            std::fill(heard.begin() + (first + c.lengths[b]) * width,
-                      heard.begin() + (first + c.frames) * width, NAN);
+            std::fill(encoder_out.begin() + (first + c.lengths[b]) * width,
+                      encoder_out.begin() + (first + c.frames) * width, NAN);
         }
     }
     double weight(int64_t n, int64_t k, int64_t width) const {
@@ -58,19 +59,19 @@ struct Inputs {
 // One row of one head, in double, folded: keys and values of all frames would take longer.
 void expect_row(double* out, const Case& c, const Inputs& in, int64_t b, int64_t row, int64_t h) {
     const int64_t width = c.width();
-    const float* heard = in.heard.data() + in.slots[b] * c.frames * width;
+    const float* encoder_out = in.encoder_out.data() + in.slots[b] * c.frames * width;
     std::vector<double> query(width), mixed(width), scores(c.lengths[b]);
     for (int64_t d = 0; d < kSize; ++d)
         for (int64_t k = 0; k < width; ++k)
             query[k] += in.q[row * width + h * kSize + d] * in.weight(h * kSize + d, k, width) / 8;
     for (size_t key = 0; key < scores.size(); ++key)
-        for (int64_t k = 0; k < width; ++k) scores[key] += query[k] * heard[key * width + k];
+        for (int64_t k = 0; k < width; ++k) scores[key] += query[k] * encoder_out[key * width + k];
     const double top = *std::max_element(scores.begin(), scores.end());
     double total = 0;
     for (double& score : scores) total += score = std::exp(score - top);
     for (size_t key = 0; key < scores.size(); ++key)
         for (int64_t k = 0; k < width; ++k)
-            mixed[k] += scores[key] / total * heard[key * width + k];
+            mixed[k] += scores[key] / total * encoder_out[key * width + k];
     for (int64_t d = 0; d < kSize; ++d) {
         const int64_t n = width + h * kSize + d;
         double sum = in.bias[n];
@@ -88,22 +89,22 @@ std::vector<double> expected_of(const Case& c, const Inputs& in) {
     return out;
 }
 
-// The weights and what is heard, on the device.
+// The weights and what is encoder_out, on the device.
 struct Model {
-    Tensor heard, bias;
+    Tensor encoder_out, bias;
     Matrix kv;
 
     Model(TestDevice& device, const Case& c, const Inputs& in, Dtype activations) {
         const int64_t width = c.width(), slots = std::ssize(c.queries);
-        heard = device.up(in.heard, activations, {slots, c.frames, width});
+        encoder_out = device.up(in.encoder_out, activations, {slots, c.frames, width});
         kv.values = device.up(in.kv, in.weights, {2 * width, width});
         if (in.weights == Dtype::i8) kv.scales = device.up(in.scales, Dtype::f32, {2 * width});
         bias = device.up(in.bias, Dtype::f32, {2 * width});
     }
 };
 
-Ragged ragged_of(TestDevice& device, const std::vector<int32_t>& queries,
-                 const std::vector<int32_t>& slots, const std::vector<int32_t>& lengths) {
+BatchLayout ragged_of(TestDevice& device, const std::vector<int32_t>& queries,
+                      const std::vector<int32_t>& slots, const std::vector<int32_t>& lengths) {
     return {device.up(starts_of(queries)), device.up(slots), device.up(lengths),
             *std::max_element(queries.begin(), queries.end()),
             *std::max_element(lengths.begin(), lengths.end())};
@@ -114,15 +115,15 @@ std::vector<float> run(TestDevice& device, const Case& c, const Inputs& in, Dtyp
     const Model model(device, c, in, activations);
     Tensor q = device.up(in.q, activations, {starts_of(c.queries).back(), c.width()});
     Tensor out = device.empty(activations, {q.dim(0), c.width()});
-    folded_attention(device.ctx(), out, q, model.heard, model.kv, model.bias, c.heads,
-                     ragged_of(device, c.queries, in.slots, c.lengths), 0.125f);
+    absorbed_attention(device.ctx(), out, q, model.encoder_out, model.kv, model.bias, c.heads,
+                       ragged_of(device, c.queries, in.slots, c.lengths), 0.125f);
     return device.down(out);
 }
 
-class FoldedAttention : public testing::TestWithParam<DeviceCase> {};
+class AbsorbedAttention : public testing::TestWithParam<DeviceCase> {};
 
 // Splits and tiles of keys that are full, one over and one short, for few and for many rows.
-TEST_P(FoldedAttention, AgreesWithTheSumInDouble) {
+TEST_P(AbsorbedAttention, AgreesWithTheSumInDouble) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype activations = GetParam().activations;
@@ -146,7 +147,7 @@ TEST_P(FoldedAttention, AgreesWithTheSumInDouble) {
             Inputs in(c, activations, weights, 5 + c.frames);
             const std::vector<double> expected = expected_of(c, in);
             if (activations == Dtype::f32)  // the CPU multiplies every frame
-                for (float& value : in.heard)
+                for (float& value : in.encoder_out)
                     if (std::isnan(value)) value = 9;
             // What 16 bits lose of a score grows with it.
             expect_near(run(device, c, in, activations), expected,
@@ -154,59 +155,60 @@ TEST_P(FoldedAttention, AgreesWithTheSumInDouble) {
         }
 }
 
-TEST_P(FoldedAttention, WrongShapesAreErrors) {
+TEST_P(AbsorbedAttention, WrongShapesAreErrors) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
     const Case c = {2, 8, {2, 1}, {5, 8}};
     const Inputs in(c, dtype, dtype, 3);
     const Model model(device, c, in, dtype);
-    const Ragged rows = ragged_of(device, c.queries, in.slots, c.lengths);
-    const auto call = [&](Tensor out, Tensor q, Tensor heard, Tensor kv, Tensor bias,
+    const BatchLayout rows = ragged_of(device, c.queries, in.slots, c.lengths);
+    const auto call = [&](Tensor out, Tensor q, Tensor encoder_out, Tensor kv, Tensor bias,
                           int64_t heads) {
-        folded_attention(device.ctx(), out, q, heard, {kv, {}}, bias, heads, rows, 1);
+        absorbed_attention(device.ctx(), out, q, encoder_out, {kv, {}}, bias, heads, rows, 1);
     };
     Tensor q = device.up(in.q, dtype, {3, 128}), out = device.empty(dtype, {3, 128});
-    const Tensor &heard = model.heard, &kv = model.kv.values, &bias = model.bias;
-    EXPECT_NO_THROW(call(out, q, heard, kv, bias, 2));
-    EXPECT_THROW(call(device.empty(dtype, {2, 128}), q, heard, kv, bias, 2), Error);
-    EXPECT_THROW(call(out, device.empty(dtype, {3, 64}), heard, kv, bias, 2), Error);
+    const Tensor &encoder_out = model.encoder_out, &kv = model.kv.values, &bias = model.bias;
+    EXPECT_NO_THROW(call(out, q, encoder_out, kv, bias, 2));
+    EXPECT_THROW(call(device.empty(dtype, {2, 128}), q, encoder_out, kv, bias, 2), Error);
+    EXPECT_THROW(call(out, device.empty(dtype, {3, 64}), encoder_out, kv, bias, 2), Error);
     EXPECT_THROW(call(out, q, device.empty(dtype, {2, 8, 64}), kv, bias, 2), Error);
     EXPECT_THROW(call(out, q, device.empty(dtype, {2, 7, 128}), kv, bias, 2), Error);
-    EXPECT_THROW(call(out, q, heard, device.empty(dtype, {128, 128}), bias, 2), Error);
-    EXPECT_THROW(call(out, q, heard, device.empty(Dtype::i8, {256, 128}), bias, 2), Error);
-    EXPECT_THROW(call(out, q, heard, kv, device.empty(Dtype::f32, {128}), 2), Error);
-    EXPECT_THROW(call(out, q, heard, kv, bias, 3), Error);
+    EXPECT_THROW(call(out, q, encoder_out, device.empty(dtype, {128, 128}), bias, 2), Error);
+    EXPECT_THROW(call(out, q, encoder_out, device.empty(Dtype::i8, {256, 128}), bias, 2), Error);
+    EXPECT_THROW(call(out, q, encoder_out, kv, device.empty(Dtype::f32, {128}), 2), Error);
+    EXPECT_THROW(call(out, q, encoder_out, kv, bias, 3), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, FoldedAttention,
+INSTANTIATE_TEST_SUITE_P(Devices, AbsorbedAttention,
                          testing::Values(kCpuCase, kOneThreadCase, kCudaF16Case, kCudaBf16Case),
                          name_of_case);
 
-TEST(FoldedAttentionOnCuda, SlotsAndLengthsOutsideGiveNaN) {
+TEST(AbsorbedAttentionOnCuda, SlotsAndLengthsOutsideGiveNaN) {
     TestDevice device(kCudaF16Case);
     if (!device) GTEST_SKIP() << device.why_not();
     const Case c = {2, 40, {1, 1, 1, 1, 1}, {40, 40, 40, 40, 40}};
     const Inputs in(c, Dtype::f16, Dtype::f16, 3);
     const Model model(device, c, in, Dtype::f16);
     Tensor q = device.up(in.q, Dtype::f16, {5, 128}), out = device.empty(Dtype::f16, {5, 128});
-    Ragged rows = ragged_of(device, c.queries, {0, -1, 5, 4, 1}, {40, 40, 40, 41, -1});
+    BatchLayout rows = ragged_of(device, c.queries, {0, -1, 5, 4, 1}, {40, 40, 40, 41, -1});
     rows.max_length = 40;
-    folded_attention(device.ctx(), out, q, model.heard, model.kv, model.bias, 2, rows, 0.125f);
+    absorbed_attention(device.ctx(), out, q, model.encoder_out, model.kv, model.bias, 2, rows,
+                       0.125f);
     const std::vector<float> found = device.down(out);
     for (size_t i = 0; i < found.size(); ++i)
         EXPECT_EQ(i >= 128, std::isnan(found[i])) << "row " << i / 128;
 }
 
-TEST(FoldedAttentionOnCpu, SlotsAndLengthsOutsideAreErrors) {
+TEST(AbsorbedAttentionOnCpu, SlotsAndLengthsOutsideAreErrors) {
     TestDevice device(kCpuCase);
     const Case c = {2, 8, {1, 1}, {8, 8}};
     const Inputs in(c, Dtype::f32, Dtype::f32, 3);
     const Model model(device, c, in, Dtype::f32);
     Tensor q = device.up(in.q, Dtype::f32, {2, 128}), out = device.empty(Dtype::f32, {2, 128});
     const auto call = [&](std::vector<int32_t> slots, std::vector<int32_t> lengths) {
-        folded_attention(device.ctx(), out, q, model.heard, model.kv, model.bias, 2,
-                         ragged_of(device, c.queries, slots, lengths), 0.125f);
+        absorbed_attention(device.ctx(), out, q, model.encoder_out, model.kv, model.bias, 2,
+                           ragged_of(device, c.queries, slots, lengths), 0.125f);
     };
     EXPECT_NO_THROW(call({1, 1}, {8, 3}));
     EXPECT_THROW(call({0, 2}, {8, 8}), Error);
@@ -228,7 +230,7 @@ void expect_same_bits(int64_t heads, Dtype type, Dtype weights) {
                                {kRows, width});
     const auto sequence_of = [](int32_t row) { return row / 3 % 9; };
     // Runs of rows, as one sequence each where `joined` and they share one.
-    const auto attend = [&](const std::vector<int32_t>& rows, bool joined, bool settled) {
+    const auto attend = [&](const std::vector<int32_t>& rows, bool joined, bool kv_ready) {
         const Arena::Scope scope(device.ctx().arena);
         const auto count = static_cast<int64_t>(rows.size());
         Tensor x = device.empty(type, {count, width}), out = device.empty(type, {count, width});
@@ -244,10 +246,10 @@ void expect_same_bits(int64_t heads, Dtype type, Dtype weights) {
             slots.push_back(in.slots[b]);
             lengths.push_back(c.lengths[b]);
         }
-        Ragged ragged = ragged_of(device, queries, slots, lengths);
-        ragged.settled = settled;  // it is: uploads alone have written what is heard
-        folded_attention(device.ctx(), out, x, model.heard, model.kv, model.bias, heads, ragged,
-                         0.125f);
+        BatchLayout ragged = ragged_of(device, queries, slots, lengths);
+        ragged.kv_ready = kv_ready;  // it is: uploads alone have written what is encoder_out
+        absorbed_attention(device.ctx(), out, x, model.encoder_out, model.kv, model.bias, heads,
+                           ragged, 0.125f);
         return device.down(out);
     };
     std::vector<std::vector<float>> alone;
@@ -268,7 +270,7 @@ void expect_same_bits(int64_t heads, Dtype type, Dtype weights) {
         }
 }
 
-TEST(FoldedAttentionOnCuda, RowsAreTheSameBitsWhateverIsBesideThem) {
+TEST(AbsorbedAttentionOnCuda, RowsAreTheSameBitsWhateverIsBesideThem) {
     expect_same_bits(20, Dtype::f16, Dtype::f16);
     expect_same_bits(20, Dtype::bf16, Dtype::i8);
     expect_same_bits(12, Dtype::f16, Dtype::i8);

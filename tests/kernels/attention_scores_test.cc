@@ -32,8 +32,8 @@ void expect_sums_in_double(TestDevice& device, Dtype activations, const Case& c)
     const std::vector<float> q = TestDevice::rounded(random_values(rows * width, 3), activations);
     const std::vector<float> keys = TestDevice::rounded(
         random_values(std::ssize(slots) * c.heads * c.capacity * c.size, 4), c.cache);
-    const Ragged ragged = {device.up(starts), device.up(slots), device.up(lengths),
-                           *std::max_element(c.queries.begin(), c.queries.end()), c.capacity};
+    const BatchLayout ragged = {device.up(starts), device.up(slots), device.up(lengths),
+                                *std::max_element(c.queries.begin(), c.queries.end()), c.capacity};
     Tensor scores = device.empty(Dtype::f32, {n, rows, c.frames});
     attention_scores(device.ctx(), scores, device.up(q, activations, {rows, width}),
                      device.up(keys, c.cache, {std::ssize(slots), c.heads, c.capacity, c.size}),
@@ -77,9 +77,9 @@ TEST_P(AttentionScores, WhatDoesNotFitIsAnError) {
     const Tensor keys = device.up(random_values(320, 2), Dtype::f32, {2, 2, 10, 8});
     const auto call = [&](const Tensor& scores, int32_t head, int32_t slot, int32_t length) {
         std::vector<int32_t> heads = {head};
-        const Ragged rows = {device.up(std::vector<int32_t>{0, 3}),
-                             device.up(std::vector<int32_t>{slot}),
-                             device.up(std::vector<int32_t>{length}), 3, 7};
+        const BatchLayout rows = {device.up(std::vector<int32_t>{0, 3}),
+                                  device.up(std::vector<int32_t>{slot}),
+                                  device.up(std::vector<int32_t>{length}), 3, 7};
         attention_scores(device.ctx(), scores, q, keys, on_host(heads), rows, 1);
     };
     Tensor scores = device.empty(Dtype::f32, {1, 3, 7});

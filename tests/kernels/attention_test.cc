@@ -76,22 +76,22 @@ std::vector<double> expected_of(const Case& c, const Inputs& in) {
     return out;
 }
 
-Ragged ragged_of(TestDevice& device, const Case& c) {
+BatchLayout ragged_of(TestDevice& device, const Case& c) {
     return {device.up(starts_of(c.queries)), device.up(slots_of(c)), device.up(c.lengths),
             *std::max_element(c.queries.begin(), c.queries.end()),
             *std::max_element(c.lengths.begin(), c.lengths.end())};
 }
 
 std::vector<float> run(TestDevice& device, const Case& c, const Inputs& in, Dtype activations,
-                       bool settled = false) {
+                       bool kv_ready = false) {
     const Arena::Scope scope(device.ctx().arena);
     const int64_t rows = starts_of(c.queries).back(), slots = std::ssize(c.queries);
     Tensor out = device.empty(activations, {rows, c.heads * c.size});
     Tensor q = device.up(in.q, activations, {rows, in.width});
     Tensor keys = device.up(in.keys, c.cache, {slots, c.kv_heads, c.capacity, c.size});
     Tensor values = device.up(in.values, c.cache, {slots, c.kv_heads, c.capacity, c.size});
-    Ragged ragged = ragged_of(device, c);
-    ragged.settled = settled;
+    BatchLayout ragged = ragged_of(device, c);
+    ragged.kv_ready = kv_ready;
     attention(device.ctx(), out, q, keys, values, ragged, 1 / std::sqrt(static_cast<float>(c.size)),
               c.causal);
     return device.down(out);
@@ -138,9 +138,10 @@ TEST_P(Attention, AgreesWithPyTorch) {
         Tensor keys = device.up(golden["keys"], Dtype::f32, {slots, kv_heads, capacity, size});
         Tensor values = device.up(golden["values"], Dtype::f32, {slots, kv_heads, capacity, size});
         Tensor out = device.empty(activations, {starts.back(), heads * size});
-        const Ragged rows = {device.up(starts), device.up(std::vector<int32_t>{0, 1, 2, 3}),
-                             device.up(lengths), *std::max_element(queries.begin(), queries.end()),
-                             *std::max_element(lengths.begin(), lengths.end())};
+        const BatchLayout rows = {device.up(starts), device.up(std::vector<int32_t>{0, 1, 2, 3}),
+                                  device.up(lengths),
+                                  *std::max_element(queries.begin(), queries.end()),
+                                  *std::max_element(lengths.begin(), lengths.end())};
         attention(device.ctx(), out, q, keys, values, rows, 1 / std::sqrt(static_cast<float>(size)),
                   golden["causal"]);
         expect_near(device.down(out), golden["out"].get<std::vector<double>>(),
@@ -155,7 +156,7 @@ TEST_P(Attention, WrongShapesAreErrors) {
     const Case c = {2, 2, 64, 8, {2, 1}, {5, 8}, true};
     Tensor out = device.empty(dtype, {3, 128}), q = device.empty(dtype, {3, 128});
     Tensor cache = device.empty(Dtype::f32, {2, 2, 8, 64});
-    const Ragged rows = ragged_of(device, c);
+    const BatchLayout rows = ragged_of(device, c);
     Context& ctx = device.ctx();
     EXPECT_THROW(attention(ctx, device.empty(dtype, {3, 100}), q, cache, cache, rows, 1, true),
                  Error);
@@ -230,7 +231,7 @@ TEST(AttentionRows, QueriesWithoutKeysAndBadIndicesAreErrors) {
     Tensor out = device.empty(Dtype::f32, {3, 8}), cache = device.empty(Dtype::f32, {2, 2, 8, 4});
     const auto call = [&](std::vector<int32_t> starts, std::vector<int32_t> slots,
                           std::vector<int32_t> lengths, bool causal) {
-        const Ragged rows = {device.up(starts), device.up(slots), device.up(lengths), 3, 8};
+        const BatchLayout rows = {device.up(starts), device.up(slots), device.up(lengths), 3, 8};
         attention(device.ctx(), out, out, cache, cache, rows, 1, causal);
     };
     EXPECT_THROW(call({0, 2, 3}, {0, 1}, {0, 1}, false), Error);  // no key
@@ -255,9 +256,10 @@ TEST(AttentionRows, AreTheSameBitsWhateverIsBesideThem) {
             Tensor keys = alone.up(in.keys, cache, {5, 3, 700, 48});
             Tensor values = alone.up(in.values, cache, {5, 3, 700, 48});
             Tensor out = alone.empty(Dtype::f32, {count, 144});
-            const Ragged rows = {alone.up(std::vector<int32_t>{0, count}),
-                                 alone.up(std::vector<int32_t>{slots_of(c)[b]}),
-                                 alone.up(std::vector<int32_t>{c.lengths[b]}), count, c.lengths[b]};
+            const BatchLayout rows = {alone.up(std::vector<int32_t>{0, count}),
+                                      alone.up(std::vector<int32_t>{slots_of(c)[b]}),
+                                      alone.up(std::vector<int32_t>{c.lengths[b]}), count,
+                                      c.lengths[b]};
             attention(alone.ctx(), out, q, keys, values, rows, 1 / std::sqrt(48.0f), true);
             EXPECT_EQ(0, std::memcmp(out.data, together.data() + first * 144, out.bytes()))
                 << name_of(cache) << " sequence " << b;
@@ -278,9 +280,10 @@ void expect_same_alone(const Case& c) {
     for (size_t b = 0; b < c.queries.size(); ++b) {
         const int32_t first = starts_of(c.queries)[b], count = c.queries[b];
         Tensor out = device.empty(Dtype::f16, {count, width});
-        const Ragged rows = {device.up(std::vector<int32_t>{0, count}),
-                             device.up(std::vector<int32_t>{slots_of(c)[b]}),
-                             device.up(std::vector<int32_t>{c.lengths[b]}), count, c.lengths[b]};
+        const BatchLayout rows = {device.up(std::vector<int32_t>{0, count}),
+                                  device.up(std::vector<int32_t>{slots_of(c)[b]}),
+                                  device.up(std::vector<int32_t>{c.lengths[b]}), count,
+                                  c.lengths[b]};
         attention(device.ctx(), out, q.slice(first, first + count), keys, values, rows,
                   1 / std::sqrt(static_cast<float>(c.size)), c.causal);
         const std::vector<float> alone = device.down(out);

@@ -24,9 +24,9 @@ TEST_P(AppendCache, WritesTheNewestRowsAndNothingElse) {
             const std::vector<float> before(3 * kHeads * kCapacity * size, -7.0f);
             Tensor keys = device.up(before, dtype, {3, kHeads, kCapacity, size});
             Tensor values = device.up(before, dtype, {3, kHeads, kCapacity, size});
-            const Ragged rows = {device.up(std::vector<int32_t>{0, 3, 3, 4}),
-                                 device.up(std::vector<int32_t>{2, 1, 0}),
-                                 device.up(std::vector<int32_t>{5, 4, 1}), 3, 5};
+            const BatchLayout rows = {device.up(std::vector<int32_t>{0, 3, 3, 4}),
+                                      device.up(std::vector<int32_t>{2, 1, 0}),
+                                      device.up(std::vector<int32_t>{5, 4, 1}), 3, 5};
             append_cache(device.ctx(), keys, values, device.up(x, activations, {4, width}), first,
                          rows);
             const int64_t slots[] = {2, 2, 2, 0}, places[] = {2, 3, 4, 0};
@@ -52,9 +52,9 @@ TEST_P(AppendCache, WhatDoesNotFitIsAnError) {
     Tensor values = device.up(before, Dtype::f32, {2, 2, 6, 4});
     Tensor x = device.up(std::vector<float>(40, 1.0f), GetParam().activations, {2, 20});
     const auto call = [&](Tensor to, int64_t first, int32_t slot, int32_t length) {
-        const Ragged rows = {device.up(std::vector<int32_t>{0, 2}),
-                             device.up(std::vector<int32_t>{slot}),
-                             device.up(std::vector<int32_t>{length}), 2, 6};
+        const BatchLayout rows = {device.up(std::vector<int32_t>{0, 2}),
+                                  device.up(std::vector<int32_t>{slot}),
+                                  device.up(std::vector<int32_t>{length}), 2, 6};
         append_cache(device.ctx(), to, values, x, first, rows);
     };
     EXPECT_THROW(call(cache, 5, 0, 2), Error);  // columns beyond x

@@ -1,7 +1,7 @@
-// Collectives between processes that fork_links or mpirun have started. Started by mpirun, the
-// program itself is a rank: without arguments it checks all collectives, and told to `die` or
+// Collectives between processes that spawn_local_ranks or mpirun have started. Started by mpirun,
+// the program itself is a rank: without arguments it checks all collectives, and told to `die` or
 // `fail` its last rank does so while the others wait.
-#include "kernels/comm/ranks.h"
+#include "kernels/comm/communicator.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ std::vector<float> values_of(int rank, int64_t n) {
 
 // The sum of values of this type in the order of the ranks, whose bits another order would not
 // have, rounded once.
-std::vector<float> sums(const Ranks& ranks, int64_t n, Dtype dtype = Dtype::f32) {
+std::vector<float> sums(const Communicator& ranks, int64_t n, Dtype dtype = Dtype::f32) {
     std::vector<float> sum = TestDevice::rounded(values_of(0, n), dtype);
     for (int r = 1; r < ranks.size(); ++r) {
         const std::vector<float> more = TestDevice::rounded(values_of(r, n), dtype);
@@ -60,7 +60,7 @@ void expect_sum(const char* what, const std::vector<float>& found,
                 found[i]);
 }
 
-void check_tensors(TestDevice& device, Ranks& ranks, int64_t n) {
+void check_tensors(TestDevice& device, Communicator& ranks, int64_t n) {
     Context& ctx = device.ctx();
     const Arena::Scope scope(ctx.arena);
     const bool exact = !ctx.on_cuda() || ranks.size() < 3;
@@ -96,7 +96,7 @@ void check_tensors(TestDevice& device, Ranks& ranks, int64_t n) {
     }
 }
 
-void check_host(Ranks& ranks) {
+void check_host(Communicator& ranks) {
     const int size = ranks.size();
     std::vector<double> values = {0.1 * (ranks.rank() + 1), 1e300, -1.0 * ranks.rank()};
     double first = 0;
@@ -114,12 +114,12 @@ void check_host(Ranks& ranks) {
 }
 
 // Every second rank, and neighbours in twos; both between two sums over all.
-void check_groups(TestDevice& device, Ranks& ranks) {
+void check_groups(TestDevice& device, Communicator& ranks) {
     const auto group_of = [&](const auto& takes) {
         std::vector<int> members;
         for (int r = 0; r < ranks.size(); ++r)
             if (takes(r) == takes(ranks.rank())) members.push_back(r);
-        const std::unique_ptr<Ranks> group = ranks.group(device.ctx(), members);
+        const std::unique_ptr<Communicator> group = ranks.group(device.ctx(), members);
         require(group->size() == static_cast<int>(members.size()) &&
                     members[static_cast<size_t>(group->rank())] == ranks.rank(),
                 "group: found ", group->rank(), " of ", group->size());
@@ -134,7 +134,7 @@ void check_groups(TestDevice& device, Ranks& ranks) {
 }
 
 // All ranks call it; throws Error where a collective gives what it should not.
-void check_collectives(TestDevice& device, Ranks& ranks) {
+void check_collectives(TestDevice& device, Communicator& ranks) {
     // 140,001 for each rank is more than sockets hold and messages carry at once.
     for (const int64_t n : {0, 1, 2, 7, 64, 1031, 140'001}) check_tensors(device, ranks, n);
     check_host(ranks);
@@ -154,7 +154,7 @@ void check_collectives(TestDevice& device, Ranks& ranks) {
 
 constexpr DeviceCase kSerialCase = {"cpu", Device::cpu, Dtype::f32, 0, 1};
 
-std::string error_of(int size, const std::function<void(std::unique_ptr<Links>)>& body) {
+std::string error_of(int size, const std::function<void(std::unique_ptr<Transport>)>& body) {
     try {
         in_ranks(size, body);
     } catch (const Error& error) {
@@ -169,9 +169,9 @@ void expect_has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST(Ranks, OneProcessIsLeftAsItIs) {
+TEST(Communicator, OneProcessIsLeftAsItIs) {
     TestDevice device(kSerialCase);
-    Ranks alone;
+    Communicator alone;
     EXPECT_TRUE(alone.alone() && alone.first());
     check_collectives(device, alone);
     alone.finish();
@@ -180,9 +180,10 @@ TEST(Ranks, OneProcessIsLeftAsItIs) {
 class ForkedRanks : public testing::TestWithParam<int> {};
 
 TEST_P(ForkedRanks, AgreeWithTheSumsInTheRanksOrder) {
-    in_ranks(GetParam(), [](std::unique_ptr<Links> links) {
+    in_ranks(GetParam(), [](std::unique_ptr<Transport> links) {
         TestDevice device(kSerialCase);
-        const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), std::move(links));
+        const std::unique_ptr<Communicator> ranks =
+            make_communicator(device.ctx(), std::move(links));
         check_collectives(device, *ranks);
         ranks->finish();
     });
@@ -190,9 +191,9 @@ TEST_P(ForkedRanks, AgreeWithTheSumsInTheRanksOrder) {
 INSTANTIATE_TEST_SUITE_P(Sizes, ForkedRanks, testing::Values(1, 2, 3, 4));
 
 TEST(ForkedRanks, AGroupHasThisRankAndNoneTwice) {
-    in_ranks(2, [](std::unique_ptr<Links> links) {
+    in_ranks(2, [](std::unique_ptr<Transport> links) {
         Context ctx(1);
-        const std::unique_ptr<Ranks> ranks = make_ranks(ctx, std::move(links));
+        const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
         for (const std::vector<int>& members :
              {std::vector<int>{}, {1 - ranks->rank()}, {0, 1, 2}, {0, 0, 1, 1}}) {
             bool refused = false;
@@ -209,9 +210,9 @@ TEST(ForkedRanks, AGroupHasThisRankAndNoneTwice) {
 
 TEST(ForkedRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
     const TemporaryDirectory folder;
-    const std::string error = error_of(3, [&](std::unique_ptr<Links> links) {
+    const std::string error = error_of(3, [&](std::unique_ptr<Transport> links) {
         Context ctx(1);
-        const std::unique_ptr<Ranks> ranks = cpu_ranks(std::move(links));
+        const std::unique_ptr<Communicator> ranks = cpu_ranks(std::move(links));
         ranks->barrier();
         if (ranks->rank() == 1) std::raise(SIGKILL);
         try {
@@ -229,7 +230,7 @@ TEST(ForkedRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
 
 TEST(ForkedRanks, OneThatFailsEndsThoseThatDoNotListen) {
     const auto begin = std::chrono::steady_clock::now();
-    const std::string error = error_of(2, [](std::unique_ptr<Links> links) {
+    const std::string error = error_of(2, [](std::unique_ptr<Transport> links) {
         if (links->rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(100));
         fail("expected by the test: rank 1 fails");
     });
@@ -238,13 +239,13 @@ TEST(ForkedRanks, OneThatFailsEndsThoseThatDoNotListen) {
 }
 
 TEST(ForkedRanks, ASignalThatEndsAllEndsTheirParent) {
-    EXPECT_EXIT(in_ranks(2, [](std::unique_ptr<Links>) { std::raise(SIGTERM); }),
+    EXPECT_EXIT(in_ranks(2, [](std::unique_ptr<Transport>) { std::raise(SIGTERM); }),
                 testing::KilledBySignal(SIGTERM), "");
 }
 
 TEST(ForkedRanks, TheirParentPassesSigtermOnToTheFirst) {
     const pid_t parent = ::getpid();
-    const std::string error = error_of(2, [parent](std::unique_ptr<Links> links) {
+    const std::string error = error_of(2, [parent](std::unique_ptr<Transport> links) {
         if (links->rank() == 1) ::kill(parent, SIGTERM);
         std::this_thread::sleep_for(std::chrono::seconds(links->rank() == 0 ? 100 : 0));
     });
@@ -252,7 +253,7 @@ TEST(ForkedRanks, TheirParentPassesSigtermOnToTheFirst) {
     expect_has(error, "signal 15");
 }
 
-TEST(ForkedRanks, NoneIsAnError) { EXPECT_THROW(fork_links(0), Error); }
+TEST(ForkedRanks, NoneIsAnError) { EXPECT_THROW(spawn_local_ranks(0), Error); }
 
 TEST(LaunchedProcesses, AreWhatTheLauncherSays) {
     EXPECT_EQ(launched_processes(), 1);
@@ -270,10 +271,11 @@ TEST(NcclRanks, AgreeWithTheSums) {
     int gpus = 0;
     while (::stat(concat("/dev/nvidia", gpus).c_str(), &found) == 0) ++gpus;
     if (gpus < 2) GTEST_SKIP() << "needs two GPUs, found " << gpus;
-    in_ranks(gpus, [](std::unique_ptr<Links> links) {
+    in_ranks(gpus, [](std::unique_ptr<Transport> links) {
         TestDevice device({"cuda", Device::cuda}, links->local_rank());
         require(static_cast<bool>(device), device.why_not());
-        const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), std::move(links));
+        const std::unique_ptr<Communicator> ranks =
+            make_communicator(device.ctx(), std::move(links));
         check_collectives(device, *ranks);
         ranks->finish();
     });
@@ -283,7 +285,7 @@ namespace {
 
 int main_of_rank(const std::string& argument) try {
     TestDevice device(kSerialCase);
-    const std::unique_ptr<Ranks> ranks = make_ranks(device.ctx(), mpi_links());
+    const std::unique_ptr<Communicator> ranks = make_communicator(device.ctx(), mpi_transport());
     ranks->barrier();
     if (ranks->rank() == ranks->size() - 1 && argument == "die") std::raise(SIGKILL);
     if (ranks->rank() == ranks->size() - 1 && argument == "fail")

@@ -1,6 +1,6 @@
 // A decoding step that is captured and replayed gives the bits that its operations give one by one:
 // steps like GPT-2's and Whisper's, of two layers with random weights.
-#include "nn/layers.h"
+#include "nn/blocks.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -75,7 +75,7 @@ class Step {
     }
 
     // Whether its attention may read what the caches hold before the kernels in front have ended.
-    void settle(bool settled) { own_.settled = listens_.settled = settled; }
+    void settle(bool kv_ready) { own_.kv_ready = listens_.kv_ready = kv_ready; }
 
     void run() {
         Context& ctx = device_.ctx();
@@ -173,7 +173,7 @@ class Step {
     Matrix table_;
     std::vector<int32_t> lengths_;
     Tensor positions_, tokens_, places_, wanted_, logits_;
-    Ragged own_, listens_;
+    BatchLayout own_, listens_;
     LayerNorm ln_;
     std::vector<Layer> layers_;
 };

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "kernels/gradients.h"
-#include "kernels/runtime/captured.h"
+#include "kernels/runtime/recorded_graph.h"
 #include "support/ops.h"
 
 using namespace hark;
@@ -46,8 +46,8 @@ TEST_P(Side, ForksAndJoins) {
         copy(ctx, first, early);
         copy(ctx, second, late);
     };
-    std::optional<CaptureScratch> scratch;
-    std::optional<Captured> captured;
+    std::optional<GraphScratch> scratch;
+    std::optional<RecordedGraph> captured;
     if (device.ctx().on_cuda()) captured.emplace(scratch.emplace(device.ctx()));
     for (int call = 0; call < 3; ++call) {  // run, recorded, replayed
         if (captured)

@@ -30,7 +30,7 @@ inline std::vector<std::vector<float>> normed_and_appended(TestDevice& device, c
         slots.push_back(static_cast<int32_t>(rows) - i);
         lengths.push_back(1 + i % static_cast<int32_t>(kCapacity));
     }
-    const Ragged ragged{device.up(starts), device.up(slots), device.up(lengths), 1, kCapacity};
+    const BatchLayout ragged{device.up(starts), device.up(slots), device.up(lengths), 1, kCapacity};
     const Append append{keys, values, k, ragged};
     const Epilogue then{.bias = bias};
     if (fused) {

@@ -39,7 +39,7 @@ class OpCall {
         if (op == "add_positions") return device_.down(add_positions());
         if (op == "attention") return device_.down(attention());
         if (op == "attention_scores") return device_.down(attention_scores());
-        if (op == "folded_attention") return device_.down(folded_attention());
+        if (op == "absorbed_attention") return device_.down(absorbed_attention());
         ADD_FAILURE() << "op_errors.json: unknown operation " << op;
         return {};
     }
@@ -64,7 +64,7 @@ class OpCall {
         return device_.up(values(name), Dtype::f32, shape);
     }
     // Sequences of the same numbers of queries and keys.
-    Ragged rows(int64_t sequences, int64_t queries, int64_t keys) {
+    BatchLayout rows(int64_t sequences, int64_t queries, int64_t keys) {
         std::vector<int32_t> starts, slots, lengths;
         for (int64_t b = 0; b <= sequences; ++b) starts.push_back(int32_t(b * queries));
         for (int64_t b = 0; b < sequences; ++b) slots.push_back(int32_t(b));
@@ -138,15 +138,16 @@ class OpCall {
                                rows(b, queries, length), 1 / std::sqrt(static_cast<float>(d)));
         return scores;
     }
-    Tensor folded_attention() {
+    Tensor absorbed_attention() {
         const int64_t b = dim("q", 0), queries = dim("q", 1), c = dim("q", 2);
-        const int64_t frames = dim("heard", 1);
+        const int64_t frames = dim("encoder_out", 1);
         std::vector<float> bias(size_t(c), 0);  // of the keys
         for (const float value : values("bias")) bias.push_back(value);
         Tensor out = device_.empty(dtype_, {b * queries, c});
-        hark::folded_attention(ctx(), out, up("q", {b * queries, c}), up("heard", {b, frames, c}),
-                               {up("kv", {2 * c, c}), {}}, device_.up(bias, Dtype::f32, {2 * c}),
-                               c / 64, rows(b, queries, frames), 0.125f);
+        hark::absorbed_attention(ctx(), out, up("q", {b * queries, c}),
+                                 up("encoder_out", {b, frames, c}), {up("kv", {2 * c, c}), {}},
+                                 device_.up(bias, Dtype::f32, {2 * c}), c / 64,
+                                 rows(b, queries, frames), 0.125f);
         return out;
     }
 

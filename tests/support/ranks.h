@@ -12,13 +12,13 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-#include "kernels/comm/ranks.h"
+#include "kernels/comm/communicator.h"
 
 namespace hark::test {
 
-// Runs `body` in `size` processes; Error as fork_links.
-inline void in_ranks(int size, const std::function<void(std::unique_ptr<Links>)>& body) {
-    std::unique_ptr<Links> links = fork_links(size);
+// Runs `body` in `size` processes; Error as spawn_local_ranks.
+inline void in_ranks(int size, const std::function<void(std::unique_ptr<Transport>)>& body) {
+    std::unique_ptr<Transport> links = spawn_local_ranks(size);
     if (!links) return;
     int status = 0;
     try {

@@ -9,7 +9,7 @@
 #include "support/on_gpu.h"
 #include "support/ops.h"
 #include "whisper/ggml_demo.h"
-#include "whisper/transcribe/choose.h"
+#include "whisper/transcribe/token_sampler.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {

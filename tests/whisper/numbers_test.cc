@@ -8,7 +8,7 @@
 
 #include "core/files.h"
 #include "formats/tensor_source.h"
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "support/formula_weights.h"
 #include "whisper/support.h"
 
@@ -35,7 +35,7 @@ Outputs run(const Model& model, const MelRecording& mel, std::vector<int32_t> to
     model.decoder.cache_cross_kv(ctx, encoder_out, caches.cross, std::vector<int64_t>{0});
     std::vector<int32_t> index(tokens.size());
     for (size_t i = 0; i < index.size(); ++i) index[i] = static_cast<int32_t>(i);
-    HostRagged self, cross;
+    HostBatchLayout self, cross;
     self.add(0, n, n);
     cross.add(0, n, c.n_audio_ctx);
     const Tensor all(index.data(), Dtype::i32, {n});

@@ -1,23 +1,23 @@
 #include "gpt/decoder/model.h"
 
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 
 namespace hark::gpt {
 
-KeyValues make_cache(const Config& config, int64_t slots, Dtype dtype, const MemorySource& memory) {
-    return KeyValues(config.n_layer, slots, config.n_head, config.n_positions,
-                     config.n_embd / config.n_head, dtype, memory);
+KvCache make_cache(const Config& config, int64_t slots, Dtype dtype, const MemorySource& memory) {
+    return KvCache(config.n_layer, slots, config.n_head, config.n_positions,
+                   config.n_embd / config.n_head, dtype, memory);
 }
 
 void Block::operator()(Context& ctx, Tensor x, Tensor keys, Tensor values,
-                       const Ragged& rows) const {
+                       const BatchLayout& rows) const {
     Arena::Scope scope(ctx.arena);
     attn.add_to(ctx, x, ln_1, keys, values, rows, true);
     mlp.add_to(ctx, x, ln_2);
 }
 
-Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                         Tensor wanted, KeyValues& cache) const {
+Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
+                         Tensor wanted, KvCache& cache) const {
     Tensor logits = ctx.arena.tensor(Dtype::f32, {wanted.dim(0), config.n_vocab});
     Arena::Scope scope(ctx.arena);
     const Stage stage(ctx, "gpt", tokens);

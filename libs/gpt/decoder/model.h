@@ -8,7 +8,7 @@
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
 #include "kernels/runtime/backend.h"
-#include "nn/layers.h"
+#include "nn/blocks.h"
 #include "nn/weights.h"
 
 namespace hark::gpt {
@@ -19,12 +19,13 @@ struct Block {
     LayerNorm ln_2;
     Mlp mlp;  // c_fc, c_proj
 
-    void operator()(Context& ctx, Tensor x, Tensor keys, Tensor values, const Ragged& rows) const;
+    void operator()(Context& ctx, Tensor x, Tensor keys, Tensor values,
+                    const BatchLayout& rows) const;
 };
 
 // A cache for `slots` sequences of the model's whole context.
-KeyValues make_cache(const Config& config, int64_t slots, Dtype dtype,
-                     const MemorySource& memory = cpu_memory());
+KvCache make_cache(const Config& config, int64_t slots, Dtype dtype,
+                   const MemorySource& memory = cpu_memory());
 
 struct Model {
     Config config;
@@ -39,8 +40,8 @@ struct Model {
     // tokens, position (T) i32 of the packed rows; `rows` says whose they are, and into which slots
     // of the cache, empty or not, their keys and values go. Returns the logits (n, V) of the n
     // packed rows `wanted` (n) i32, in the arena.
-    Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                      Tensor wanted, KeyValues& cache) const;
+    Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
+                      Tensor wanted, KvCache& cache) const;
 };
 
 // Reads what open_model() finds at `path`, converted by `threads` of the CPU. Throws Error naming

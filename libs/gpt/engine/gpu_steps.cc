@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "kernels/runtime/cuda_library.h"
 #include "kernels/runtime/transfer.h"
 
@@ -129,15 +129,15 @@ void GpuSteps::begin(std::span<const int32_t> prompt, const Random& random, int6
 // for the end of all that is in front, so the ones behind it may read before they wait.
 void GpuSteps::step(Context& ctx, int64_t most_keys) {
     const StepState& state = *call_.state;
-    const Ragged rows{start_, slot_, one_of(state.length), 1, most_keys, true};
+    const BatchLayout rows{start_, slot_, one_of(state.length), 1, most_keys, true};
     const Tensor logits = model_(ctx, one_of(state.token), one_of(state.position), rows,
                                  start_.slice(0, 1), session_.cache());
     cuda_sampler().sample(ctx, call(logits));
 }
 
 void GpuSteps::launch() {
-    const int64_t most_keys = keys_of_recording(prompt_ + launched_, model_.config.n_positions);
-    Captured& captured = captured_.try_emplace(most_keys, scratch_).first->second;
+    const int64_t most_keys = graph_bucket(prompt_ + launched_, model_.config.n_positions);
+    RecordedGraph& captured = captured_.try_emplace(most_keys, scratch_).first->second;
     captured([&](Context& ctx) { step(ctx, most_keys); });
     ++launched_;
 }

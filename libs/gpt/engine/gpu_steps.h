@@ -6,7 +6,7 @@
 #include <map>
 
 #include "gpt/engine/steps.h"
-#include "kernels/runtime/captured.h"
+#include "kernels/runtime/recorded_graph.h"
 #include "kernels/sampling/gpu_sampler.h"
 
 namespace hark::gpt {
@@ -33,8 +33,8 @@ class GpuSteps : public Steps {
     Arena memory_, host_memory_;
     SampleCall call_;  // but for the logits
     Tensor start_, slot_;
-    CaptureScratch scratch_;
-    std::map<int64_t, Captured> captured_;  // by the keys that there are at most
+    GraphScratch scratch_;
+    std::map<int64_t, RecordedGraph> captured_;  // by the keys that there are at most
     int64_t most_ = 0, launched_ = 0, taken_ = 0, prompt_ = 0;
     uint32_t serial_ = 1;  // of the next choice to be taken
 };

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
@@ -22,7 +22,7 @@ Tensor Session::append(Context& ctx, std::span<const int32_t> tokens) {
     std::iota(position.begin(), position.end(), static_cast<int32_t>(length_));
     int32_t last = static_cast<int32_t>(n - 1);
     length_ += n;
-    HostRagged rows;
+    HostBatchLayout rows;
     rows.add(0, n, length_);
     const auto ids = [&](const int32_t* data, int64_t count) {
         return to_device(ctx, Tensor(const_cast<int32_t*>(data), Dtype::i32, {count}));

@@ -20,11 +20,11 @@ class Session {
     // Forgets all tokens.
     void clear() { length_ = 0; }
     int64_t room() const { return model_.config.n_positions - length_; }
-    KeyValues& cache() { return cache_; }
+    KvCache& cache() { return cache_; }
 
   private:
     const Model& model_;
-    KeyValues cache_;
+    KvCache cache_;
     int64_t length_ = 0;
     std::vector<float> logits_;
 };

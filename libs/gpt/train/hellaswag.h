@@ -39,8 +39,9 @@ class HellaSwag {
     // Of each example the completions' mean losses over their own tokens. Examples are computed
     // side by side as long as they have `rows` rows or fewer together. `tensor`, `config`,
     // `weights`: as compute_losses() takes them.
-    std::vector<std::vector<double>> losses(Context& ctx, Ranks& tensor, const Config& config,
-                                            const ModelTensors& weights, int64_t rows) const;
+    std::vector<std::vector<double>> losses(Context& ctx, Communicator& tensor,
+                                            const Config& config, const ModelTensors& weights,
+                                            int64_t rows) const;
     // How many examples' right completion has the least mean loss (the first of equals), of
     // losses() as above; and their share.
     int64_t right(const std::vector<std::vector<double>>& losses) const;

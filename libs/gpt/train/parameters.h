@@ -2,10 +2,10 @@
 // so that gradients, moments and the optimizer see one tensor. Gradients and moments are laid out
 // alike. Matrices come first, as they alone decay.
 //
-// Ranks may each have a part of a model (tensor parallel; training.h): its attention by heads, the
-// rows of c_attn and the columns of attn.c_proj; its MLP by channels, the rows of c_fc and the
-// columns of mlp.c_proj; tables, norms and the biases behind a sum whole. Such a part has a layout
-// of its own, in which what is cut lies together.
+// Ranks may each have a part of a model (tensor parallel; training.h): its attention by
+// heads, the rows of c_attn and the columns of attn.c_proj; its MLP by channels, the rows of c_fc
+// and the columns of mlp.c_proj; tables, norms and the biases behind a sum whole. Such a part has a
+// layout of its own, in which what is cut lies together.
 #pragma once
 
 #include <algorithm>

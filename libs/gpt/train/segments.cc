@@ -5,27 +5,29 @@
 namespace hark::gpt {
 namespace {
 
-// Ranks' parts of the parameters are whole lines of the cache and whole vectors.
+// The ranks' parts of the parameters are whole lines of the cache and whole vectors.
 constexpr int64_t kPartMultiple = 64;
 
 // Of a block whose gradients are worth summing by themselves beside backward, on a GPU: smaller
 // calls cost the products more than they hide (docs/kernels/training.md).
 constexpr int64_t kBlockBesideOnGpu = 24 << 20;  // floats: 96 MiB
 
-int64_t multiple_of(const Ranks& ranks) { return ranks.alone() ? 1 : kPartMultiple * ranks.size(); }
+int64_t multiple_of(const Communicator& ranks) {
+    return ranks.alone() ? 1 : kPartMultiple * ranks.size();
+}
 
 int64_t up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 
-int64_t padded_size(const ParameterLayout& layout, const Ranks& ranks) {
+int64_t padded_size(const ParameterLayout& layout, const Communicator& ranks) {
     return up(layout.size(), multiple_of(ranks));
 }
 
 // Where that is no multiple, a segment leaves its first elements to the one below and has some of
 // the one above, which are done before its own.
 std::vector<Segment> segments_of(const Context& ctx, const ParameterLayout& layout,
-                                 const Ranks& ranks) {
+                                 const Communicator& ranks) {
     const int64_t multiple = multiple_of(ranks), size = padded_size(layout, ranks);
     std::vector<Segment> segments;
     const auto add = [&](int64_t begin, int64_t end, int64_t block) {

@@ -5,7 +5,7 @@
 
 #include "core/context.h"
 #include "gpt/train/parameters.h"
-#include "kernels/comm/ranks.h"
+#include "kernels/comm/communicator.h"
 
 namespace hark::gpt {
 
@@ -18,11 +18,11 @@ struct Segment {
 };
 
 // layout.size(), and zeros behind so that `ranks` can share it.
-int64_t padded_size(const ParameterLayout& layout, const Ranks& ranks);
+int64_t padded_size(const ParameterLayout& layout, const Communicator& ranks);
 
 // Segments that are padded_size() together, as they are completed: each block's matrices, the
 // vectors, the tables; or all in one where a GPU would gain nothing by that.
 std::vector<Segment> segments_of(const Context& ctx, const ParameterLayout& layout,
-                                 const Ranks& ranks);
+                                 const Communicator& ranks);
 
 }  // namespace hark::gpt

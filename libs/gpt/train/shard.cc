@@ -6,7 +6,7 @@
 
 namespace hark::gpt {
 
-Shard::Shard(const Config& config, Ranks& tensor)
+Shard::Shard(const Config& config, Communicator& tensor)
     : tensor_(tensor), whole_(config), own_(config, tensor.size()) {}
 
 template <class Move>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpt/train/parameters.h"
-#include "kernels/comm/ranks.h"
+#include "kernels/comm/communicator.h"
 
 namespace hark::gpt {
 
@@ -14,7 +14,7 @@ class Shard {
   public:
     // Of one of `tensor`'s ranks, which must outlive it. Throws Error where these do not divide the
     // model's heads and its MLP's channels.
-    Shard(const Config& config, Ranks& tensor);
+    Shard(const Config& config, Communicator& tensor);
 
     const ParameterLayout& whole() const { return whole_; }
     const ParameterLayout& own() const { return own_; }
@@ -35,7 +35,7 @@ class Shard {
     template <class Move>
     void each_run(int rank, const Move& move) const;
 
-    Ranks& tensor_;
+    Communicator& tensor_;
     ParameterLayout whole_, own_;
 };
 

@@ -7,14 +7,14 @@
 namespace hark::gpt {
 
 void with_links(const TrainOptions& options, Console& console,
-                const std::function<void(std::unique_ptr<Links>)>& body) {
+                const std::function<void(std::unique_ptr<Transport>)>& body) {
     const int launched = launched_processes();
     require(options.gpus == 1 || launched == 1, "--gpus starts a process per GPU, but a launcher ",
             "has started ", launched, "; leave one of them out");
-    std::unique_ptr<Links> links;
-    if (launched > 1) links = mpi_links();
+    std::unique_ptr<Transport> links;
+    if (launched > 1) links = mpi_transport();
     if (options.gpus > 1) {
-        links = fork_links(static_cast<int>(options.gpus));
+        links = spawn_local_ranks(static_cast<int>(options.gpus));
         if (!links) return;  // the ranks have done it
     }
     if (!links) return body(nullptr);
@@ -29,14 +29,14 @@ void with_links(const TrainOptions& options, Console& console,
     }
 }
 
-Context context_of(const TrainOptions& options, Console& console, const Links* links) {
+Context context_of(const TrainOptions& options, Console& console, const Transport* links) {
     if (links == nullptr) return options.compute.context(console);
     if (options.gpus == 1) return options.compute.context_at(links->local_rank());
     return make_cuda_context(links->rank(), options.compute.threads);
 }
 
-Grid::Grid(Context& ctx, std::unique_ptr<Links> links, int64_t tensor)
-    : all_(make_ranks(ctx, std::move(links))) {
+Grid::Grid(Context& ctx, std::unique_ptr<Transport> links, int64_t tensor)
+    : all_(make_communicator(ctx, std::move(links))) {
     expect_agreement(*all_, concat("--tensor-parallel ", tensor));
     const auto size = static_cast<int>(tensor);
     require(all_->size() % size == 0, "--tensor-parallel: expected a divisor of the ", all_->size(),
@@ -53,7 +53,7 @@ Grid::Grid(Context& ctx, std::unique_ptr<Links> links, int64_t tensor)
     data_ = all_->group(ctx, peers);
 }
 
-void expect_agreement(Ranks& ranks, const std::string& facts) {
+void expect_agreement(Communicator& ranks, const std::string& facts) {
     uint64_t size = facts.size();
     ranks.share(std::as_writable_bytes(std::span(&size, 1)), 0);
     std::string first = facts;

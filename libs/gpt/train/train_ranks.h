@@ -6,19 +6,19 @@
 #include <string>
 
 #include "gpt/train/train_options.h"
-#include "kernels/comm/ranks.h"
+#include "kernels/comm/communicator.h"
 
 namespace hark::gpt {
 
 // Calls `body` in each of the run's processes with its links: those that a launcher has started, or
 // those that are started here for --gpus; in this one with none where there are no others. An Error
-// of one of several names its rank. Throws as mpi_links and fork_links do, and UsageError where
-// both are asked for.
+// of one of several names its rank. Throws as mpi_transport and spawn_local_ranks do, and
+// UsageError where both are asked for.
 void with_links(const TrainOptions& options, Console& console,
-                const std::function<void(std::unique_ptr<Links>)>& body);
+                const std::function<void(std::unique_ptr<Transport>)>& body);
 
 // The context of the process that has these links (none: it is alone).
-Context context_of(const TrainOptions& options, Console& console, const Links* links);
+Context context_of(const TrainOptions& options, Console& console, const Transport* links);
 
 // The processes of a run in rows of `tensor` neighbours. Those of a row each have a part of the
 // model and compute the same sequences together; those of a column have the same part and take
@@ -27,19 +27,19 @@ class Grid {
   public:
     // For all ranks to call, with the links to the others (none: it is alone). Throws UsageError
     // where `tensor` does not divide their number, Error where it is not the same on all.
-    Grid(Context& ctx, std::unique_ptr<Links> links, int64_t tensor);
+    Grid(Context& ctx, std::unique_ptr<Transport> links, int64_t tensor);
 
-    Ranks& all() { return *all_; }
-    Ranks& tensor() { return tensor_ ? *tensor_ : alone_; }  // this rank's row
-    Ranks& data() { return data_ ? *data_ : *all_; }         // this rank's column
+    Communicator& all() { return *all_; }
+    Communicator& tensor() { return tensor_ ? *tensor_ : alone_; }  // this rank's row
+    Communicator& data() { return data_ ? *data_ : *all_; }         // this rank's column
 
   private:
-    Ranks alone_;
-    std::unique_ptr<Ranks> all_, tensor_, data_;  // the last two over the first
+    Communicator alone_;
+    std::unique_ptr<Communicator> all_, tensor_, data_;  // the last two over the first
 };
 
 // Throws Error where `facts` are not those of rank 0: ranks on several machines must find the same
 // files.
-void expect_agreement(Ranks& ranks, const std::string& facts);
+void expect_agreement(Communicator& ranks, const std::string& facts);
 
 }  // namespace hark::gpt

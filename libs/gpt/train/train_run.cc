@@ -16,7 +16,7 @@
 
 namespace hark::gpt {
 
-TrainRun::TrainRun(const TrainOptions& options, Console& console, std::unique_ptr<Links> links)
+TrainRun::TrainRun(const TrainOptions& options, Console& console, std::unique_ptr<Transport> links)
     : options_(options),
       console_(console),
       progress_(console),

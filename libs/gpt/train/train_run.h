@@ -23,7 +23,7 @@ namespace hark::gpt {
 class TrainRun {
   public:
     // `links` to the ranks that train with this one; none if it is alone. Opens all files.
-    TrainRun(const TrainOptions& options, Console& console, std::unique_ptr<Links> links);
+    TrainRun(const TrainOptions& options, Console& console, std::unique_ptr<Transport> links);
 
     // Trains, or with --dry-run writes describe_run() to stdout. A run that a signal ended saves a
     // checkpoint, then raises the signal.
@@ -54,7 +54,7 @@ class TrainRun {
     ByteWriter out_;
     Context ctx_;
     Grid grid_;
-    Ranks& ranks_;  // all of them
+    Communicator& ranks_;  // all of them
     Dtype matrices_;
     RunFolder folder_;
     Start start_;

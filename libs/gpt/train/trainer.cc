@@ -94,7 +94,7 @@ void Trainer::compute(Context& ctx) {
 void Trainer::sum_over_ranks(Context& ctx, size_t segment) {
     const Range &all = segments_[segment].all, &own = segments_[segment].own;
     const int64_t at = grid_.all().rank() * std::ssize(segments_) + static_cast<int64_t>(segment);
-    Ranks& tensor = grid_.tensor();
+    Communicator& tensor = grid_.tensor();
     side_->run(ctx, [&](Context& side) {
         const auto of = [&](const Range& range) {
             return gradients_.slice(range.begin, range.end);

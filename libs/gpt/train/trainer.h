@@ -13,7 +13,7 @@
 #include "gpt/train/train_options.h"
 #include "gpt/train/train_ranks.h"
 #include "gpt/train/training.h"
-#include "kernels/runtime/captured.h"
+#include "kernels/runtime/recorded_graph.h"
 #include "kernels/runtime/side_stream.h"
 
 namespace hark::gpt {
@@ -121,8 +121,8 @@ class Trainer {
     BatchRows val_rows_;
     std::vector<Segment> segments_;   // one where the moments are whole
     std::optional<SideStream> side_;  // where segments go between the ranks, if in parts
-    std::optional<CaptureScratch> scratch_;
-    std::optional<Captured> recorded_;  // a batch's gradients, on a GPU
+    std::optional<GraphScratch> scratch_;
+    std::optional<RecordedGraph> recorded_;  // a batch's gradients, on a GPU
     Outliers outliers_;
 };
 

@@ -26,8 +26,8 @@ struct Kept {
 
 class Pass {
   public:
-    Pass(Context& ctx, Ranks& tensor, const Config& config, const Batch& batch, Dtype activations,
-         Recompute recompute)
+    Pass(Context& ctx, Communicator& tensor, const Config& config, const Batch& batch,
+         Dtype activations, Recompute recompute)
         : ctx_(ctx),
           tensor_(tensor),
           config_(config),
@@ -160,7 +160,7 @@ class Pass {
     }
 
     Context& ctx_;
-    Ranks& tensor_;
+    Communicator& tensor_;
     const Config& config_;
     const Batch& batch_;
     Dtype activations_;
@@ -198,8 +198,8 @@ Batch PackedRows::view() {
     return {of(tokens), of(targets), of(position), {of(first), of(end)}};
 }
 
-void compute_losses(Context& ctx, Ranks& tensor, const Config& config, const ModelTensors& weights,
-                    const Batch& batch, Tensor losses) {
+void compute_losses(Context& ctx, Communicator& tensor, const Config& config,
+                    const ModelTensors& weights, const Batch& batch, Tensor losses) {
     const Arena::Scope scope(ctx.arena);
     const Pass pass(ctx, tensor, config, batch, weights.wte.dtype, Recompute::none);
     Tensor x = pass.matrix(config.n_embd), y = pass.matrix(config.n_embd);  // (T, C), in turn
@@ -213,7 +213,7 @@ void compute_losses(Context& ctx, Ranks& tensor, const Config& config, const Mod
     pass.head(weights, nullptr, pass.norm_f(weights, x), {}, 0, losses);
 }
 
-void compute_gradients(Context& ctx, Ranks& tensor, const Config& config,
+void compute_gradients(Context& ctx, Communicator& tensor, const Config& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,
                        const std::function<void(int64_t)>& done) {

@@ -14,7 +14,7 @@
 #include <functional>
 
 #include "gpt/train/parameters.h"
-#include "kernels/comm/ranks.h"
+#include "kernels/comm/communicator.h"
 #include "kernels/gradients.h"
 
 namespace hark::gpt {
@@ -55,8 +55,8 @@ int64_t logits_rows(const Context& ctx, int64_t columns, int64_t rows);
 
 // losses (T) f32 of the batch's rows. For all of `tensor`'s ranks to call with the same batch, and
 // with the views of their own weights; `config` is the whole model's.
-void compute_losses(Context& ctx, Ranks& tensor, const Config& config, const ModelTensors& weights,
-                    const Batch& batch, Tensor losses);
+void compute_losses(Context& ctx, Communicator& tensor, const Config& config,
+                    const ModelTensors& weights, const Batch& batch, Tensor losses);
 
 // The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
 // bit of it, but on a GPU in bf16, whose GELU is computed again from its rounded input.
@@ -64,7 +64,7 @@ void compute_losses(Context& ctx, Ranks& tensor, const Config& config, const Mod
 // added to a block's matrices: what it launches on ctx's stream finds them whole, and with block 0
 // the gradients of all vectors too. The tables' (ParameterLayout::tables()) are those of a share of
 // the rows: their sum over `tensor` is left to the caller.
-void compute_gradients(Context& ctx, Ranks& tensor, const Config& config,
+void compute_gradients(Context& ctx, Communicator& tensor, const Config& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,
                        const std::function<void(int64_t block)>& done = {});

@@ -1,10 +1,10 @@
-// folded_attention on the GPU: the checks, and its first and last kernel. Both multiply by weights,
-// which they ask for before they wait for the kernel in front.
+// absorbed_attention on the GPU: the checks, and its first and last kernel. Both multiply by
+// weights, which they ask for before they wait for the kernel in front.
 #include <cuda_pipeline.h>
 
 #include <cmath>
 
-#include "kernels/absorbed_attention/folded_attention.cuh"
+#include "kernels/absorbed_attention/absorbed_attention.cuh"
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/linear/linear_rows.cuh"
@@ -321,13 +321,13 @@ int split_keys() {
 }
 
 // What the GPU alone asks for.
-void check(const Tensor& out, const Tensor& q, const Tensor& heard, const Matrix& kv,
+void check(const Tensor& out, const Tensor& q, const Tensor& encoder_out, const Matrix& kv,
            int64_t heads) {
-    constexpr const char* kOp = "folded_attention";
-    require(can_fold(q.dtype, kv.values.dtype, heard.dim(2), heads, heard.dim(1)), kOp,
-            ": expected q, encoder output and weights that can_fold() takes, found ", q, ", ",
-            heard, ", ", kv.values, " and ", heads, " heads");
-    for (const Tensor* tensor : {&out, &q, &heard, &kv.values})
+    constexpr const char* kOp = "absorbed_attention";
+    require(can_absorb(q.dtype, kv.values.dtype, encoder_out.dim(2), heads, encoder_out.dim(1)),
+            kOp, ": expected q, encoder output and weights that can_absorb() takes, found ", q,
+            ", ", encoder_out, ", ", kv.values, " and ", heads, " heads");
+    for (const Tensor* tensor : {&out, &q, &encoder_out, &kv.values})
         require(reinterpret_cast<uintptr_t>(tensor->data) % 16 == 0, kOp,
                 ": expected tensors aligned to 16 bytes, found ", *tensor, " that is not");
 }
@@ -362,17 +362,17 @@ void unfold_values(Context& ctx, const FoldedArgs& args) {
     });
 }
 
-void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Matrix& kv,
-                      Tensor kv_bias, int64_t heads, const Ragged& rows, float scale) {
-    check(out, q, heard, kv, heads);
-    enter(ctx, {&out, &q, &heard, &kv.values, &kv.scales, &kv_bias, &rows.query_start, &rows.slot,
-                &rows.length});
-    const int64_t all = q.dim(0), c = heard.dim(2);
+void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, const Matrix& kv,
+                        Tensor kv_bias, int64_t heads, const BatchLayout& rows, float scale) {
+    check(out, q, encoder_out, kv, heads);
+    enter(ctx, {&out, &q, &encoder_out, &kv.values, &kv.scales, &kv_bias, &rows.query_start,
+                &rows.slot, &rows.length});
+    const int64_t all = q.dim(0), c = encoder_out.dim(2);
     if (all == 0 || rows.sequences() == 0) return;
     FoldedArgs args{};
     args.out = out.data;
     args.q = q.data;
-    args.heard = heard.data;
+    args.encoder_out = encoder_out.data;
     args.kv = kv.values.data;
     args.scales = kv.scales ? kv.scales.as<float>() : nullptr;
     args.bias = kv_bias.as<float>();
@@ -382,12 +382,12 @@ void folded_attention(Context& ctx, Tensor out, Tensor q, Tensor heard, const Ma
     args.type = q.dtype;
     args.kv_type = kv.values.dtype;
     args.sequences = static_cast<int>(rows.sequences());
-    args.slots = static_cast<int>(heard.dim(0));
-    args.frames = static_cast<int>(heard.dim(1));
+    args.slots = static_cast<int>(encoder_out.dim(0));
+    args.frames = static_cast<int>(encoder_out.dim(1));
     args.c = static_cast<int>(c);
     args.heads = static_cast<int>(heads);
     args.one_each = rows.max_queries == 1 && rows.sequences() == all;
-    args.settled = rows.settled;
+    args.kv_ready = rows.kv_ready;
     args.split_keys = split_keys();
     args.splits =
         static_cast<int>(std::max<int64_t>(1, ceil_div(rows.max_length, args.split_keys)));

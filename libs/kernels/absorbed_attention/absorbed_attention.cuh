@@ -1,4 +1,4 @@
-// folded_attention on the GPU, in three kernels:
+// absorbed_attention on the GPU, in three kernels:
 //   fold_queries       q'[row][h] = q_h Wk_h, C columns a head, rounded to q's type;
 //   attend_folded      a block for one row and a split of its keys: the softmax of q' X^T over
 //                      these keys, for all heads or 8 of them, times X;
@@ -13,21 +13,21 @@
 namespace hark::cuda {
 
 constexpr int kFoldedSplit = 384;         // keys of a split, or twice as many
-constexpr int kMostFoldedSplits = 4;      // can_fold()'s 1536 frames
+constexpr int kMostFoldedSplits = 4;      // can_absorb()'s 1536 frames
 constexpr int kFoldedHead = 64;           // channels of a head
 constexpr int kFoldedWarps = 8;           // of a block; each owns C / 8 columns
 constexpr int64_t kMostFoldedRows = 256;  // of a launch: scratch is 0.4 MB a row of 1280 columns
 
 struct FoldedArgs {
     void* out;
-    const void *q, *heard, *kv;
+    const void *q, *encoder_out, *kv;
     const float *scales, *bias;  // of kv's rows; scales: int8 only
     const int *query_start, *slot, *length;
     Dtype type, kv_type;
     int sequences, slots, frames, c, heads;
     int first_row, rows;  // of this launch, packed rows
     bool one_each;        // every sequence has one row
-    bool settled;         // X may be read before the kernels in front have ended
+    bool kv_ready;        // X may be read before the kernels in front have ended
     int split_keys, splits;
     float scale_log2;  // scale * log2(e): the softmax runs on powers of two
     // Scratch. 16-bit values stand as the matrix units take them, 16 columns (block) at a time:

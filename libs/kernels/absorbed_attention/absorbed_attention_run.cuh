@@ -1,10 +1,10 @@
-// The parts of attend_kernel (folded_attention_splits.cu): what lies where in shared memory, which
-// keys a block reads, how they come there, and what a warp computes of them.
+// The parts of attend_kernel (absorbed_attention_splits.cu): what lies where in shared memory,
+// which keys a block reads, how they come there, and what a warp computes of them.
 #pragma once
 
 #include <cuda_pipeline.h>
 
-#include "kernels/absorbed_attention/folded_attention.cuh"
+#include "kernels/absorbed_attention/absorbed_attention.cuh"
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/linear/linear_rows.cuh"
@@ -70,7 +70,7 @@ struct Keys {
         valid = 0 <= slot && slot < args.slots && 0 <= length && length <= args.frames;
         if (!valid) return;
         count = min(max(length - item.split * args.split_keys, 0), args.split_keys);
-        first = static_cast<const T*>(args.heard) +
+        first = static_cast<const T*>(args.encoder_out) +
                 (int64_t{slot} * args.frames + item.split * args.split_keys) * args.c;
     }
     // Behind the last key comes the last one again: it weighs nothing there.

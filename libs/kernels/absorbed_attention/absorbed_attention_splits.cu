@@ -1,4 +1,5 @@
-// The middle of folded_attention: softmax(q' X^T) X for a run of keys, q' one row's folded queries.
+// The middle of absorbed_attention: softmax(q' X^T) X for a run of keys, q' one row's folded
+// queries.
 //
 // A block goes through its keys in tiles of 32 that arrive in shared memory stage by stage (16
 // keys, asynchronous copies), each read there twice: for the scores, X (keys x columns) times q'^T
@@ -6,7 +7,7 @@
 // owns an eighth of the columns: its part of q' and its sums stay in registers. The warps' parts of
 // a score are added in pairs; the softmax runs on with each tile, as in FlashAttention. A block
 // takes several runs one behind the other, and the copies never wait for the turn between them.
-#include "kernels/absorbed_attention/folded_attention_run.cuh"
+#include "kernels/absorbed_attention/absorbed_attention_run.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -114,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         hopper::fence_init();
     }
     __syncthreads();
-    const bool copies = threadIdx.x >= kComputing, early = copies && args.settled;
+    const bool copies = threadIdx.x >= kComputing, early = copies && args.kv_ready;
     if (!early) wait_for_previous();
     if (copies) {
         hopper::give_registers<40>();

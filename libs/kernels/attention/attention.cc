@@ -188,7 +188,7 @@ void attention_cpu(Context& ctx, const Problem& p) {
 }
 
 void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,
-           const Ragged& rows, float scale) {
+           const BatchLayout& rows, float scale) {
     constexpr const char* kOp = "attention";
     check_caches(kOp, keys, values);
     const int64_t head = keys.dim(3), kv_heads = keys.dim(1), width = head * kv_heads;
@@ -199,17 +199,17 @@ void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor&
     require(q.rank >= 1 && is_float(q.dtype) && q.rows() == out.rows() && q.dim(-1) >= out.dim(-1),
             kOp, ": expected q (", out.rows(), ", ", out.dim(-1),
             " or more) in f32, f16 or bf16, found ", q);
-    check_ragged(kOp, rows, out.rows(), keys.dim(2));
+    check_batch_layout(kOp, rows, out.rows(), keys.dim(2));
     require(scale > 0, kOp, ": expected a scale above 0, found ", scale);
 }
 
 }  // namespace
 
-void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
-               float scale, bool causal) {
+void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
+               const BatchLayout& rows, float scale, bool causal) {
     check(out, q, keys, values, rows, scale);
     if (ctx.on_cuda()) return cuda_ops().attention(ctx, out, q, keys, values, rows, scale, causal);
-    check_ragged_values("attention", rows, out.rows(), keys.dim(0), keys.dim(2));
+    check_batch_layout_values("attention", rows, out.rows(), keys.dim(0), keys.dim(2));
     const int64_t head = keys.dim(3), kv_heads = keys.dim(1);
     Problem p = {.out = out.as<float>(),
                  .q = q.as<float>(),

@@ -16,8 +16,8 @@ bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
 
 }  // namespace
 
-void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, const Ragged& rows,
-               float scale, bool causal) {
+void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
+               const BatchLayout& rows, float scale, bool causal) {
     check_head(ctx, keys.dim(3), kMostHeadChannels);
     require(reinterpret_cast<uintptr_t>(keys.data) % 16 == 0 &&
                 reinterpret_cast<uintptr_t>(values.data) % 16 == 0,
@@ -44,7 +44,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values, c
     args.kv_heads = static_cast<int>(keys.dim(1));
     args.scale_log2 = scale * static_cast<float>(M_LOG2E);
     args.causal = causal;
-    args.settled = rows.settled;
+    args.kv_ready = rows.kv_ready;
     args.sequences = static_cast<int>(rows.sequences());
     args.max_queries = rows.max_queries;
     args.max_length = rows.max_length;

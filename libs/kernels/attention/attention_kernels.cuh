@@ -15,7 +15,7 @@ struct AttentionArgs {
     int64_t slots, capacity;  // of the cache; positions of a slot
     int heads, kv_heads, d;
     float scale_log2;  // scale * log2(e): the softmax runs on powers of two
-    bool causal, settled;
+    bool causal, kv_ready;
     int sequences;
     int64_t max_queries, max_length;
 
@@ -26,8 +26,8 @@ struct AttentionArgs {
     }
     // How many of a sequence's first keys can be read before the kernels in front have ended: those
     // of a causal call's own rows may be among what these write.
-    __device__ int settled_keys(int b, int n) const {
-        return settled ? length[b] - (causal ? n : 0) : 0;
+    __device__ int ready_keys(int b, int n) const {
+        return kv_ready ? length[b] - (causal ? n : 0) : 0;
     }
     // How many keys query j of the sequence's n sees.
     __device__ int visible(int b, int n, int j) const {

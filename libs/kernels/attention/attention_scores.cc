@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kKeysInRun = 256;  // keys a piece of work
 
 void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tensor& heads,
-           const Ragged& rows) {
+           const BatchLayout& rows) {
     require(keys && keys.rank == 4 && is_float(keys.dtype),
             "attention_scores: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ",
             keys);
@@ -26,14 +26,15 @@ void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tens
         require(0 <= heads.as<int32_t>()[i] && heads.as<int32_t>()[i] < keys.dim(1),
                 "attention_scores: expected a head below ", keys.dim(1), ", found ",
                 heads.as<int32_t>()[i]);
-    check_ragged("attention_scores", rows, q.rows(), keys.dim(2));
+    check_batch_layout("attention_scores", rows, q.rows(), keys.dim(2));
     require(scores.dim(2) <= rows.max_length, "attention_scores: expected at most ",
             rows.max_length, " frames, found ", scores.dim(2));
 }
 
 // What stands in the arrays, where they lie on the host.
-void check_values(const Tensor& scores, const Tensor& q, const Tensor& keys, const Ragged& rows) {
-    check_ragged_values("attention_scores", rows, q.rows(), keys.dim(0), keys.dim(2));
+void check_values(const Tensor& scores, const Tensor& q, const Tensor& keys,
+                  const BatchLayout& rows) {
+    check_batch_layout_values("attention_scores", rows, q.rows(), keys.dim(0), keys.dim(2));
     for (int64_t b = 0; b < rows.sequences(); ++b)
         require(rows.length.as<int32_t>()[b] >= scores.dim(2), "attention_scores: sequence ", b,
                 " has ", rows.length.as<int32_t>()[b], " keys, expected ", scores.dim(2),
@@ -43,7 +44,7 @@ void check_values(const Tensor& scores, const Tensor& q, const Tensor& keys, con
 }  // namespace
 
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
-                      const Ragged& rows, float scale) {
+                      const BatchLayout& rows, float scale) {
     check(scores, q, keys, heads, rows);
     if (ctx.on_cuda()) return cuda_ops().attention_scores(ctx, scores, q, keys, heads, rows, scale);
     check_values(scores, q, keys, rows);

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kThreads) scores_kernel(Scores args, const T* 
 }  // namespace
 
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
-                      const Ragged& rows, float scale) {
+                      const BatchLayout& rows, float scale) {
     enter(ctx, {&scores, &q, &keys, &rows.query_start, &rows.slot, &rows.length});
     if (scores.size() == 0 || rows.sequences() == 0 || rows.max_queries <= 0) return;
     Scores args{};

@@ -9,7 +9,7 @@ constexpr int kSplit = 128;   // keys of a block
 
 // Grids of at most so many blocks are bound by how long each takes: a thread asks for all it reads
 // at once, and before that for the L2 cache to have it while the kernels in front run (all of it
-// fits in there) or, where it is settled, for all of it. Larger ones are bound by the bandwidth,
+// fits in there) or, where it is kv_ready, for all of it. Larger ones are bound by the bandwidth,
 // and do best with as many blocks as the GPU holds.
 constexpr unsigned kFewBlocks = 512;
 
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
     const T* all_keys = static_cast<const T*>(args.keys) + base;
     const T* all_values = static_cast<const T*>(args.values) + base;
-    if (Few && (!args.settled || kKeys > kAtOnce))
+    if (Few && (!args.kv_ready || kKeys > kAtOnce))
         for (int at = threadIdx.x * (128 / sizeof(T)); at < count * args.d;
              at += kThreads * (128 / sizeof(T))) {
             prefetch(all_keys + at);
@@ -108,17 +108,17 @@ __global__ void __launch_bounds__(kThreads)
         }
     const KeyLoader<T> keys{all_keys + channel, args.d, group, count, has_channels};
     const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
-    // Of few blocks: the first keys and values, as many of them early as are settled.
+    // Of few blocks: the first keys and values, as many of them early as are kv_ready.
     [[maybe_unused]] Pack<T, kChannels> loaded[kAtOnce] = {}, weighed[kAtOnce] = {};
-    const int settled = min(args.settled_keys(b, n) - first, count);
+    const int kv_ready = min(args.ready_keys(b, n) - first, count);
     if constexpr (Few) {
-        keys.load_some(loaded, 0, settled, kGroups);
-        values.load_some(weighed, 0, settled, kGroups);
+        keys.load_some(loaded, 0, kv_ready, kGroups);
+        values.load_some(weighed, 0, kv_ready, kGroups);
     }
     wait_for_previous();
     if constexpr (Few) {
-        keys.load_some(loaded, max(settled, 0), kSplit, kGroups);
-        values.load_some(weighed, max(settled, 0), kSplit, kGroups);
+        keys.load_some(loaded, max(kv_ready, 0), kSplit, kGroups);
+        values.load_some(weighed, max(kv_ready, 0), kSplit, kGroups);
     }
 
     float q[kChannels] = {};

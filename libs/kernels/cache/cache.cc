@@ -9,12 +9,12 @@
 namespace hark {
 
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
-                  const Ragged& rows) {
+                  const BatchLayout& rows) {
     check_append("append_cache", keys, values, x, first, rows);
     if (ctx.on_cuda()) return cuda_ops().append_cache(ctx, keys, values, x, first, rows);
     const int64_t heads = keys.dim(1), capacity = keys.dim(2), size = keys.dim(3);
     const int64_t width = x.dim(-1);
-    check_ragged_values("append_cache", rows, x.rows(), keys.dim(0), capacity);
+    check_batch_layout_values("append_cache", rows, x.rows(), keys.dim(0), capacity);
     const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.slot.as<int32_t>();
     const int32_t* length = rows.length.as<int32_t>();
     const float* from = x.as<float>() + first;

@@ -95,7 +95,7 @@ void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan)
 }  // namespace
 
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
-                  const Ragged& rows) {
+                  const BatchLayout& rows) {
     const int64_t heads = keys.dim(1), d = keys.dim(3), width = x.dim(-1);
     enter(ctx, {&keys, &values, &x, &rows.query_start, &rows.slot, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0 || heads * d == 0) return;

@@ -1,4 +1,4 @@
-#include "kernels/comm/ranks.h"
+#include "kernels/comm/communicator.h"
 
 #include <algorithm>
 
@@ -31,13 +31,13 @@ struct Pieces {
 // In round k a rank sends to the one k ahead and receives from the one k behind, so that every link
 // is used both ways at once.
 template <class Body>
-void each_round(const Links& links, const Body& body) {
+void each_round(const Transport& links, const Body& body) {
     for (int k = 1; k < links.size(); ++k)
         body((links.rank() + k) % links.size(), (links.rank() + links.size() - k) % links.size());
 }
 
 // Piece r of `all` goes from rank r to all others.
-void gather_pieces(Links& links, std::span<std::byte> all, int64_t element, int64_t count) {
+void gather_pieces(Transport& links, std::span<std::byte> all, int64_t element, int64_t count) {
     const Pieces pieces = {count, links.size()};
     const auto piece = [&](int64_t r) {
         return slice(all, pieces.begin(r) * element, pieces.end(r) * element);
@@ -48,7 +48,7 @@ void gather_pieces(Links& links, std::span<std::byte> all, int64_t element, int6
 }
 
 // A binomial tree: the number of ranks that have the bytes doubles with each round.
-void broadcast_bytes(Links& links, std::span<std::byte> bytes, int root) {
+void broadcast_bytes(Transport& links, std::span<std::byte> bytes, int root) {
     const int size = links.size(), place = (links.rank() - root + size) % size;
     const auto rank_at = [&](int p) { return (p + root) % size; };
     int round = 1;
@@ -61,9 +61,9 @@ void broadcast_bytes(Links& links, std::span<std::byte> bytes, int root) {
         if (place + round < size) links.exchange(rank_at(place + round), bytes, 0, {});
 }
 
-class CpuRanks : public Ranks {
+class CpuRanks : public Communicator {
   public:
-    explicit CpuRanks(std::unique_ptr<Links> links) : Ranks(std::move(links)) {}
+    explicit CpuRanks(std::unique_ptr<Transport> links) : Communicator(std::move(links)) {}
 
   private:
     // Both halves of the sum move each element over each link once, as a ring does, but add it up
@@ -119,45 +119,45 @@ class CpuRanks : public Ranks {
 
 }  // namespace
 
-Ranks::Ranks() = default;
-Ranks::Ranks(std::unique_ptr<Links> links) : links_(std::move(links)) {}
-Ranks::~Ranks() = default;
+Communicator::Communicator() = default;
+Communicator::Communicator(std::unique_ptr<Transport> links) : links_(std::move(links)) {}
+Communicator::~Communicator() = default;
 
-Tensor Ranks::part(const Tensor& x, int rank) const {
+Tensor Communicator::part(const Tensor& x, int rank) const {
     require(x.rank == 1 && x.size() % size() == 0, "ranks: expected (n), n a multiple of ", size(),
             ", found ", x);
     const int64_t each = x.size() / size();
     return x.slice(rank * each, (rank + 1) * each);
 }
 
-void Ranks::all_reduce(Context& ctx, Tensor x) {
+void Communicator::all_reduce(Context& ctx, Tensor x) {
     require((x.dtype == Dtype::f32 || x.dtype == Dtype::bf16) && x.device == ctx.device,
             "all_reduce: expected f32 or bf16 on the context's device, found ", x);
     if (!alone() && x.size() > 0) do_all_reduce(ctx, x);
 }
 
-void Ranks::reduce_scatter(Context& ctx, Tensor x) {
+void Communicator::reduce_scatter(Context& ctx, Tensor x) {
     require(x.dtype == Dtype::f32 && x.device == ctx.device,
             "reduce_scatter: expected f32 on the context's device, found ", x);
     own_part(x);  // checks
     if (!alone() && x.size() > 0) do_reduce_scatter(ctx, x);
 }
 
-void Ranks::all_gather(Context& ctx, Tensor x) {
+void Communicator::all_gather(Context& ctx, Tensor x) {
     require(x.device == ctx.device, "all_gather: expected a tensor on the context's device, found ",
             x);
     own_part(x);  // checks
     if (!alone() && x.size() > 0) do_all_gather(ctx, x);
 }
 
-void Ranks::broadcast(Context& ctx, Tensor x, int root) {
+void Communicator::broadcast(Context& ctx, Tensor x, int root) {
     require(x.device == ctx.device && root >= 0 && root < size(),
             "broadcast: expected a tensor on the context's device and a rank below ", size(),
             ", found ", x, " and ", root);
     if (!alone() && x.size() > 0) do_broadcast(ctx, x, root);
 }
 
-void Ranks::sum(std::span<double> values) {
+void Communicator::sum(std::span<double> values) {
     if (alone() || values.empty()) return;
     const size_t n = values.size();
     std::vector<double> all(n * static_cast<size_t>(size()));
@@ -169,37 +169,37 @@ void Ranks::sum(std::span<double> values) {
     }
 }
 
-double Ranks::sum(double value) {
+double Communicator::sum(double value) {
     sum(std::span(&value, 1));
     return value;
 }
 
-void Ranks::share(std::span<std::byte> bytes, int root) {
+void Communicator::share(std::span<std::byte> bytes, int root) {
     if (!alone()) broadcast_bytes(*links_, bytes, root);
 }
 
-void Ranks::barrier() { sum(0); }
+void Communicator::barrier() { sum(0); }
 
-void Ranks::finish() {
+void Communicator::finish() {
     if (links_) links_->finish();
 }
 
-std::unique_ptr<Ranks> Ranks::group(Context& ctx, const std::vector<int>& members) {
-    return make_ranks(ctx, links_ ? links_among(*links_, members) : nullptr);
+std::unique_ptr<Communicator> Communicator::group(Context& ctx, const std::vector<int>& members) {
+    return make_communicator(ctx, links_ ? sub_transport(*links_, members) : nullptr);
 }
 
 // Never reached: without other ranks the public functions do nothing.
-void Ranks::do_all_reduce(Context&, Tensor) {}
-void Ranks::do_reduce_scatter(Context&, Tensor) {}
-void Ranks::do_all_gather(Context&, Tensor) {}
-void Ranks::do_broadcast(Context&, Tensor, int) {}
+void Communicator::do_all_reduce(Context&, Tensor) {}
+void Communicator::do_reduce_scatter(Context&, Tensor) {}
+void Communicator::do_all_gather(Context&, Tensor) {}
+void Communicator::do_broadcast(Context&, Tensor, int) {}
 
-std::unique_ptr<Ranks> cpu_ranks(std::unique_ptr<Links> links) {
+std::unique_ptr<Communicator> cpu_ranks(std::unique_ptr<Transport> links) {
     return std::make_unique<CpuRanks>(std::move(links));
 }
 
-std::unique_ptr<Ranks> make_ranks(Context& ctx, std::unique_ptr<Links> links) {
-    if (!links || links->size() == 1) return std::make_unique<Ranks>();
+std::unique_ptr<Communicator> make_communicator(Context& ctx, std::unique_ptr<Transport> links) {
+    if (!links || links->size() == 1) return std::make_unique<Communicator>();
     std::vector<std::byte> devices(static_cast<size_t>(links->size()));
     const auto own = static_cast<std::byte>(ctx.device);
     devices[static_cast<size_t>(links->rank())] = own;
@@ -207,7 +207,7 @@ std::unique_ptr<Ranks> make_ranks(Context& ctx, std::unique_ptr<Links> links) {
     for (const std::byte device : devices)
         require(device == own,
                 "some ranks compute on the CPU and some on a GPU: expected the same device on all");
-    return ctx.on_cuda() ? nccl_ranks(ctx, std::move(links)) : cpu_ranks(std::move(links));
+    return ctx.on_cuda() ? nccl_communicator(ctx, std::move(links)) : cpu_ranks(std::move(links));
 }
 
 }  // namespace hark

@@ -1,6 +1,6 @@
-// Ranks: the processes that train one model together, and the collectives between them. They are
-// called by all ranks, in the same order and with the same shapes. Without other processes they do
-// nothing.
+// Communicator: the processes that train one model together, and the collectives between them. They
+// are called by all ranks, in the same order and with the same shapes. Without other processes they
+// do nothing.
 //
 // The sums are the same bits run after run, and on all ranks. On the CPU each element is added up
 // in the order of the ranks. NCCL's rings add in an order that the GPUs' places fix, so that the
@@ -13,16 +13,16 @@
 
 #include "core/context.h"
 #include "core/tensor.h"
-#include "kernels/comm/links.h"
+#include "kernels/comm/transport.h"
 
 namespace hark {
 
-class Ranks {
+class Communicator {
   public:
-    Ranks();  // this process alone
-    virtual ~Ranks();
-    Ranks(const Ranks&) = delete;
-    Ranks& operator=(const Ranks&) = delete;
+    Communicator();  // this process alone
+    virtual ~Communicator();
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
 
     int rank() const { return links_ ? links_->rank() : 0; }
     int size() const { return links_ ? links_->size() : 1; }
@@ -55,17 +55,17 @@ class Ranks {
     void share(std::span<std::byte> bytes, int root);
     // Waits until all ranks have come here.
     void barrier();
-    // To be called where the run has come to its end on all ranks (Links::finish).
+    // To be called where the run has come to its end on all ranks (Transport::finish).
     void finish();
 
     // `members` of these ranks, in rising order, this one among them, as ranks of their own: for
     // all members to call. These must outlive them, and any two ranks must call both in the same
     // order.
-    std::unique_ptr<Ranks> group(Context& ctx, const std::vector<int>& members);
+    std::unique_ptr<Communicator> group(Context& ctx, const std::vector<int>& members);
 
   protected:
-    explicit Ranks(std::unique_ptr<Links> links);
-    Links& links() { return *links_; }
+    explicit Communicator(std::unique_ptr<Transport> links);
+    Transport& links() { return *links_; }
 
   private:
     virtual void do_all_reduce(Context& ctx, Tensor x);
@@ -73,17 +73,17 @@ class Ranks {
     virtual void do_all_gather(Context& ctx, Tensor x);
     virtual void do_broadcast(Context& ctx, Tensor x, int root);
 
-    std::unique_ptr<Links> links_;
+    std::unique_ptr<Transport> links_;
 };
 
-// Ranks over `links` (none: this process alone), for tensors of the context's device: over the
-// links themselves on the CPU, over NCCL between GPUs. Throws Error where the ranks' devices are
-// not alike.
-std::unique_ptr<Ranks> make_ranks(Context& ctx, std::unique_ptr<Links> links);
+// Communicator over `links` (none: this process alone), for tensors of the context's device: over
+// the links themselves on the CPU, over NCCL between GPUs. Throws Error where the ranks' devices
+// are not alike.
+std::unique_ptr<Communicator> make_communicator(Context& ctx, std::unique_ptr<Transport> links);
 
 // The two of them. NCCL comes with libhark-nccl.so, which is opened only here; throws Error where
 // it cannot be had. `links` carry its id and the host's sums.
-std::unique_ptr<Ranks> cpu_ranks(std::unique_ptr<Links> links);
-std::unique_ptr<Ranks> nccl_ranks(Context& ctx, std::unique_ptr<Links> links);
+std::unique_ptr<Communicator> cpu_ranks(std::unique_ptr<Transport> links);
+std::unique_ptr<Communicator> nccl_communicator(Context& ctx, std::unique_ptr<Transport> links);
 
 }  // namespace hark

@@ -30,9 +30,9 @@ void abort_unfinished(int exit_status, void*) {
     if (!finished) MPI_Abort(MPI_COMM_WORLD, exit_status == 0 ? 1 : exit_status);
 }
 
-class World : public Links {
+class World : public Transport {
   public:
-    World(int rank, int size, int local_rank) : Links(rank, size, local_rank) {}
+    World(int rank, int size, int local_rank) : Transport(rank, size, local_rank) {}
 
     void exchange(int to, std::span<const std::byte> out, int from,
                   std::span<std::byte> in) override {
@@ -58,7 +58,7 @@ class World : public Links {
     std::vector<MPI_Request> requests_;
 };
 
-Links* begin() {
+Transport* begin() {
     int provided = 0, rank = 0, size = 0, local = 0;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     on_exit(abort_unfinished, nullptr);
@@ -79,4 +79,4 @@ Links* begin() {
 #define HARK_EXPORT extern "C" __attribute__((visibility("default")))
 
 HARK_EXPORT int hark_mpi_abi() { return hark::kMpiAbi; }
-HARK_EXPORT hark::Links* hark_mpi_links() { return hark::begin(); }
+HARK_EXPORT hark::Transport* hark_mpi_links() { return hark::begin(); }

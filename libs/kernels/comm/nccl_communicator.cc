@@ -1,8 +1,8 @@
-// Ranks between GPUs.
+// Communicator between GPUs.
 #include <array>
 
+#include "kernels/comm/communicator.h"
 #include "kernels/comm/nccl_library.h"
-#include "kernels/comm/ranks.h"
 #include "kernels/runtime/plugin.h"
 
 namespace hark {
@@ -20,9 +20,9 @@ const NcclOps& nccl_ops() {
     return *ops;
 }
 
-class NcclRanks : public Ranks {
+class NcclRanks : public Communicator {
   public:
-    NcclRanks(Context& ctx, std::unique_ptr<Links> linked) : Ranks(std::move(linked)) {
+    NcclRanks(Context& ctx, std::unique_ptr<Transport> linked) : Communicator(std::move(linked)) {
         std::array<std::byte, kNcclIdBytes> id{};
         if (first()) nccl_ops().make_id(id.data());
         share(id, 0);
@@ -52,7 +52,7 @@ class NcclRanks : public Ranks {
 
 }  // namespace
 
-std::unique_ptr<Ranks> nccl_ranks(Context& ctx, std::unique_ptr<Links> links) {
+std::unique_ptr<Communicator> nccl_communicator(Context& ctx, std::unique_ptr<Transport> links) {
     return std::make_unique<NcclRanks>(ctx, std::move(links));
 }
 

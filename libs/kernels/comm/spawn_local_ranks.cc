@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/comm/links.h"
+#include "kernels/comm/transport.h"
 
 namespace hark {
 namespace {
@@ -22,11 +22,11 @@ namespace {
 // What the ranks have left, where one has failed, to say so themselves.
 constexpr int kGraceSeconds = 3;
 
-class SocketLinks : public Links {
+class SocketLinks : public Transport {
   public:
     // sockets[r]: to rank r; -1 to itself.
     SocketLinks(int rank, std::vector<int> sockets)
-        : Links(rank, static_cast<int>(sockets.size()), rank), sockets_(std::move(sockets)) {}
+        : Transport(rank, static_cast<int>(sockets.size()), rank), sockets_(std::move(sockets)) {}
     ~SocketLinks() override {
         for (const int socket : sockets_)
             if (socket >= 0) ::close(socket);
@@ -196,7 +196,7 @@ class Watch {
 
 }  // namespace
 
-std::unique_ptr<Links> fork_links(int size) {
+std::unique_ptr<Transport> spawn_local_ranks(int size) {
     require(size > 0, "expected 1 rank or more, found ", size);
     SocketTable sockets(size);
     const sigset_t signals = watched_signals();

@@ -1,4 +1,4 @@
-#include "kernels/comm/links.h"
+#include "kernels/comm/transport.h"
 
 #include <algorithm>
 #include <charconv>
@@ -14,10 +14,10 @@
 namespace hark {
 namespace {
 
-class GroupLinks : public Links {
+class GroupLinks : public Transport {
   public:
-    GroupLinks(Links& all, int rank, std::vector<int> members)
-        : Links(rank, static_cast<int>(members.size()), all.local_rank()),
+    GroupLinks(Transport& all, int rank, std::vector<int> members)
+        : Transport(rank, static_cast<int>(members.size()), all.local_rank()),
           all_(all),
           members_(std::move(members)) {}
 
@@ -30,13 +30,13 @@ class GroupLinks : public Links {
   private:
     int at(int rank) const { return members_[static_cast<size_t>(rank)]; }
 
-    Links& all_;
+    Transport& all_;
     std::vector<int> members_;
 };
 
 }  // namespace
 
-std::unique_ptr<Links> links_among(Links& all, std::vector<int> members) {
+std::unique_ptr<Transport> sub_transport(Transport& all, std::vector<int> members) {
     const auto own = std::lower_bound(members.begin(), members.end(), all.rank());
     require(own != members.end() && *own == all.rank() && members.front() >= 0 &&
                 members.back() < all.size() &&
@@ -63,7 +63,7 @@ int launched_processes() {
     return 1;
 }
 
-std::unique_ptr<Links> mpi_links() {
+std::unique_ptr<Transport> mpi_transport() {
     const Plugin library({.file = "libhark-mpi.so",
                           .abi_name = "hark_mpi_abi",
                           .abi = kMpiAbi,
@@ -72,7 +72,7 @@ std::unique_ptr<Links> mpi_links() {
                           .built = "it is built where MPI (libopenmpi-dev) is installed",
                           .needs = "MPI's libraries must be installed where the loader finds them",
                           .global = true});
-    std::unique_ptr<Links> links(library.symbol<MpiLinks>("hark_mpi_links")());
+    std::unique_ptr<Transport> links(library.symbol<MpiLinks>("hark_mpi_links")());
     require(links->size() == launched_processes(), "the launcher has started ",
             launched_processes(), " processes, but MPI finds ", links->size(),
             ": libhark-mpi.so must be built with the launcher's MPI (srun may need --mpi=pmix)");

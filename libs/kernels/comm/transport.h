@@ -1,4 +1,5 @@
-// Links: bytes between the processes of one run. What is computed with them is in ranks.h.
+// Transport: bytes between the processes of one run. What is computed with them is in
+// communicator.h.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +9,12 @@
 
 namespace hark {
 
-class Links {
+class Transport {
   public:
-    Links(int rank, int size, int local_rank) : rank_(rank), size_(size), local_(local_rank) {}
-    virtual ~Links() = default;
-    Links(const Links&) = delete;
-    Links& operator=(const Links&) = delete;
+    Transport(int rank, int size, int local_rank) : rank_(rank), size_(size), local_(local_rank) {}
+    virtual ~Transport() = default;
+    Transport(const Transport&) = delete;
+    Transport& operator=(const Transport&) = delete;
 
     int rank() const { return rank_; }
     int size() const { return size_; }
@@ -32,10 +33,10 @@ class Links {
     int rank_, size_, local_;
 };
 
-// Links among `members` of `all`'s ranks, in rising order, this one among them, which are called
-// 0, 1, ... there. They are `all`'s own, which must outlive them: any two ranks must use the two in
-// the same order, and it is `all` that finishes.
-std::unique_ptr<Links> links_among(Links& all, std::vector<int> members);
+// Transport among `members` of `all`'s ranks, in rising order, this one among them, which are
+// called 0, 1, ... there. They are `all`'s own, which must outlive them: any two ranks must use the
+// two in the same order, and it is `all` that finishes.
+std::unique_ptr<Transport> sub_transport(Transport& all, std::vector<int> members);
 
 // How many processes the launcher (mpirun, srun) that has started this one has started; 1 without a
 // launcher. From the environment: OMPI_COMM_WORLD_SIZE (Open MPI), PMI_SIZE (MPICH, Intel MPI),
@@ -43,16 +44,16 @@ std::unique_ptr<Links> links_among(Links& all, std::vector<int> members);
 // number.
 int launched_processes();
 
-// Links to the launcher's processes through MPI, by libhark-mpi.so, which is opened only here: once
-// in a process, before it has threads. Throws Error where it cannot be had, and where MPI finds
-// another number of processes than the launcher has started.
-std::unique_ptr<Links> mpi_links();
+// Transport to the launcher's processes through MPI, by libhark-mpi.so, which is opened only here:
+// once in a process, before it has threads. Throws Error where it cannot be had, and where MPI
+// finds another number of processes than the launcher has started.
+std::unique_ptr<Transport> mpi_transport();
 
 // Starts `size` copies of this process on this machine, linked by sockets, and returns to each of
 // them its links. To the caller itself it returns nothing, once all have ended well; Error names
 // the first that has failed, the others having been ended with it. SIGTERM, SIGINT and SIGHUP are
 // passed to rank 0; where the ranks have ended by a signal that was sent to all of them, so does
 // the caller. To be called before the process has threads.
-std::unique_ptr<Links> fork_links(int size);
+std::unique_ptr<Transport> spawn_local_ranks(int size);
 
 }  // namespace hark

@@ -66,7 +66,7 @@ inline cudaStream_t stream_of(const Context& ctx) { return static_cast<cudaStrea
 void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
 
 // A step of a decoder is hundreds of small kernels, each of which would begin only when the one in
-// front has ended and its writes have settled. From compute capability 9.0 on its blocks come in
+// front has ended and its writes have kv_ready. From compute capability 9.0 on its blocks come in
 // as soon as there is room, and wait for the end inside (programmatic dependent launch).
 // A kernel that is launched so
 //   - calls let_next_start() first, so that the next one's blocks need not wait for its end;
@@ -74,8 +74,9 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
 //   has
 //     ended then says that all before it have;
 //   - before that reads nothing but what only uploads write (weights, norms, biases, and ids, slots
-//     and lengths), since a copy between kernels waits and is waited for, and what Ragged::settled
-//     promises, since the embedding is launched as usual; and writes nothing at all;
+//     and lengths), since a copy between kernels waits and is waited for, and what
+//     BatchLayout::kv_ready promises, since the embedding is launched as usual; and writes nothing
+//     at all;
 //   - takes what an earlier kernel writes by pointers without __restrict__, whose loads the
 //     compiler might move to the front of the wait.
 __device__ inline void let_next_start() {

@@ -37,7 +37,7 @@ void plain_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epil
 }  // namespace
 
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
-            const Company& with) {
+            const LinearFusion& with) {
     const auto& [norm, append] = with;
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
     const int64_t rows = x.rows();

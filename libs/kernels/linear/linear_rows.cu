@@ -231,7 +231,7 @@ bool appends_rows(const Tensor& x, const Matrix& w, const Append& append) {
 
 // The choices are measured on an H200 (docs/kernels/linear.md). They do not change a row's bits.
 void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
-                  const Company& with) {
+                  const LinearFusion& with) {
     const RowsProduct args(y, x, w, then, with);
     const Tensor& values = w.values;
     const bool vocabulary = args.n >= kVocabulary;

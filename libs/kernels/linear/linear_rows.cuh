@@ -63,7 +63,7 @@ struct RowsProduct {
     AppendArgs append;
 
     RowsProduct(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then,
-                const Company& with = {})
+                const LinearFusion& with = {})
         : y(y.data),
           y_type(y.dtype),
           scales(w.scales ? w.scales.as<float>() : nullptr),
@@ -203,7 +203,7 @@ bool has_rows_product(const Tensor& x, const Matrix& w);
 
 // y = epilogue(x W^T), by the kernel and the tile that are fastest for the number of rows.
 void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
-                  const Company& with);
+                  const LinearFusion& with);
 
 // Whether rows_product does the norm in front of it: of one row, in every block.
 bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm);

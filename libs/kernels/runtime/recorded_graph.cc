@@ -1,21 +1,21 @@
-#include "kernels/runtime/captured.h"
+#include "kernels/runtime/recorded_graph.h"
 
 #include "kernels/runtime/cuda_library.h"
 
 namespace hark {
 
 // No stage is timed in a recording: on_stage is left empty.
-CaptureScratch::CaptureScratch(const Context& ctx)
+GraphScratch::GraphScratch(const Context& ctx)
     : ctx_(Device::cuda, ctx.device_index, ctx.arena.source(), ctx.host_arena.source(), ctx.threads,
            ctx.stream, ctx.handles) {}
 
 // What is taken first of an empty arena joins its blocks.
-const void* CaptureScratch::begin() {
+const void* GraphScratch::begin() {
     const Arena::Scope scope(ctx_.arena);
     return ctx_.arena.tensor(Dtype::u8, {1}).data;
 }
 
-void Captured::operator()(const std::function<void(Context&)>& work) {
+void RecordedGraph::operator()(const std::function<void(Context&)>& work) {
     const void* begin = scratch_.begin();
     if (begin != begin_) recorded_ = nullptr;
     // Memory ran out while it was to move, and all of it is gone.

@@ -13,7 +13,7 @@ namespace hark {
 
 // The attention of a recorded step goes over so many keys at least, then over twice as many, ...:
 // of 128 a GPU makes one part.
-inline int64_t keys_of_recording(int64_t longest, int64_t capacity) {
+inline int64_t graph_bucket(int64_t longest, int64_t capacity) {
     constexpr int64_t kFewest = 128;
     const auto keys = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(longest)));
     return std::min(std::max(keys, kFewest), capacity);
@@ -21,12 +21,12 @@ inline int64_t keys_of_recording(int64_t longest, int64_t capacity) {
 
 // Scratch of recorded works that are never on their way side by side, so that it is as large as the
 // largest of them takes.
-class CaptureScratch {
+class GraphScratch {
   public:
     // On the GPU and the stream of `ctx`, with its handles.
-    explicit CaptureScratch(const Context& ctx);
-    CaptureScratch(const CaptureScratch&) = delete;
-    CaptureScratch& operator=(const CaptureScratch&) = delete;
+    explicit GraphScratch(const Context& ctx);
+    GraphScratch(const GraphScratch&) = delete;
+    GraphScratch& operator=(const GraphScratch&) = delete;
 
     Context& context() { return ctx_; }
     const Context& context() const { return ctx_; }
@@ -39,12 +39,12 @@ class CaptureScratch {
     Context ctx_;
 };
 
-class Captured {
+class RecordedGraph {
   public:
     // Holds the reference.
-    explicit Captured(CaptureScratch& scratch) : scratch_(scratch) {}
-    Captured(const Captured&) = delete;
-    Captured& operator=(const Captured&) = delete;
+    explicit RecordedGraph(GraphScratch& scratch) : scratch_(scratch) {}
+    RecordedGraph(const RecordedGraph&) = delete;
+    RecordedGraph& operator=(const RecordedGraph&) = delete;
 
     // Launches the work, which takes scratch from the context it is given and neither allocates on
     // the GPU otherwise nor waits for it. Every call must be given the same work on the same
@@ -53,7 +53,7 @@ class Captured {
     void operator()(const std::function<void(Context&)>& work);
 
   private:
-    CaptureScratch& scratch_;
+    GraphScratch& scratch_;
     bool has_run_ = false;
     // Of the scratch, when it was recorded.
     const void* begin_ = nullptr;

@@ -19,8 +19,8 @@ class SideStream {
     // none of the handles that products take.
     void run(Context& ctx, const std::function<void(Context&)>& work);
     // What is launched on `ctx` from now on begins behind all that has run on the side. A recording
-    // (captured.h) in which the side has run ends joined, and one that it has not run in needs no
-    // join, which then does nothing.
+    // (recorded_graph.h) in which the side has run ends joined, and one that it has not run in
+    // needs no join, which then does nothing.
     void join(Context& ctx);
 
   private:

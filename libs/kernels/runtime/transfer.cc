@@ -25,8 +25,8 @@ Tensor to_device(Context& ctx, const Tensor& host) {
     return copy;
 }
 
-Ragged to_device(Context& ctx, const Ragged& host) {
-    Ragged copy = host;
+BatchLayout to_device(Context& ctx, const BatchLayout& host) {
+    BatchLayout copy = host;
     for (Tensor* ids : {&copy.query_start, &copy.slot, &copy.length}) *ids = to_device(ctx, *ids);
     return copy;
 }

@@ -13,7 +13,7 @@ namespace hark {
 // a GPU. The host's memory may be used again at once; pinned memory, as ctx.host_arena's, once
 // something has come back from the context's stream.
 Tensor to_device(Context& ctx, const Tensor& host);
-Ragged to_device(Context& ctx, const Ragged& host);
+BatchLayout to_device(Context& ctx, const BatchLayout& host);
 
 // Copies a tensor of the host to one of the context's device, of the same size and type. The host's
 // memory may be used again as to_device() says.

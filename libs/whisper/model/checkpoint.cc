@@ -33,7 +33,7 @@ class LayerReader {
             weights_.matrix(
                 {file_.take(name + ".k_proj.weight", {c, c}),
                  file_.take(name + ".v_proj.weight", {c, c})},
-                // folded_attention() on a GPU does not take quantised blocks.
+                // absorbed_attention() on a GPU does not take quantised blocks.
                 precision_ == Precision::Weights::keep_f16 ? Precision::Weights::f16 : precision_),
             weights_.vector({zeros_of(c), file_.take(name + ".v_proj.bias", {c})})};
         return {linear(name + ".q_proj", c, c), kv, linear(name + ".out_proj", c, c)};

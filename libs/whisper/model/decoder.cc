@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "whisper/model/model.h"
 
 namespace hark::whisper {
@@ -12,8 +12,8 @@ CrossKvMode CrossKvCache::resolved_mode(const Config& config, const Precision& p
     const Dtype weights =
         precision.weights == Precision::Weights::int8 ? Dtype::i8 : precision.activations;
     const bool folds =
-        device == Device::cuda && can_fold(precision.activations, weights, config.n_text_state,
-                                           config.n_text_head, config.n_audio_ctx);
+        device == Device::cuda && can_absorb(precision.activations, weights, config.n_text_state,
+                                             config.n_text_head, config.n_audio_ctx);
     return folds ? mode : CrossKvMode::store;
 }
 
@@ -37,14 +37,15 @@ int64_t CrossKvCache::window_bytes(const Config& config, const Precision& precis
 }
 
 void CrossAttention::cache_kv(Context& ctx, Tensor encoder_out, Tensor keys, Tensor values,
-                              const Ragged& windows) const {
+                              const BatchLayout& windows) const {
     Arena::Scope scope(ctx.arena);
     Tensor k_v = kv(ctx, encoder_out);  // (B * n_audio_ctx, 2C)
     append_cache(ctx, keys, values, k_v, 0, windows);
 }
 
 void CrossAttention::attend(Context& ctx, Tensor attn_out, Tensor q, Tensor keys, Tensor values,
-                            const Ragged& rows, float scale, const ScoresRequest* request) const {
+                            const BatchLayout& rows, float scale,
+                            const ScoresRequest* request) const {
     attention(ctx, attn_out, q, keys, values, rows, scale, false);
     if (!request || request->heads.empty()) return;
     std::vector<int32_t> heads = request->heads;
@@ -73,8 +74,8 @@ void CrossAttention::add_to(Context& ctx, Tensor x, const Norm& norm, int64_t n_
         cache_kv(ctx, input.gathered_encoder_out, keys, values, input.windows);
         attend(ctx, attn_out, q, keys, values, input.rows, scale, request);
     } else {
-        folded_attention(ctx, attn_out, q, cache.encoder_out, kv.weight, kv.bias, n_head,
-                         input.rows, scale);
+        absorbed_attention(ctx, attn_out, q, cache.encoder_out, kv.weight, kv.bias, n_head,
+                           input.rows, scale);
     }
     out.add_to(ctx, x, attn_out);
 }
@@ -85,9 +86,9 @@ void Decoder::cache_cross_kv(Context& ctx, Tensor encoder_out, CrossKvCache& cac
     const int64_t b = std::ssize(slots), t = encoder_out.rows() / b;
     if (!cache.recomputes()) {
         const Stage stage(ctx, "cross-attention cache", encoder_out);
-        HostRagged host;
+        HostBatchLayout host;
         for (const int64_t slot : slots) host.add(slot, t, t);
-        const Ragged windows = to_device(ctx, host.view());
+        const BatchLayout windows = to_device(ctx, host.view());
         for (size_t i = 0; i < blocks.size(); ++i)
             blocks[i].cross_attn.cache_kv(ctx, encoder_out, cache.key_values->keys[i],
                                           cache.key_values->values[i], windows);
@@ -103,8 +104,8 @@ void Decoder::cache_cross_kv(Context& ctx, Tensor encoder_out, CrossKvCache& cac
     }
 }
 
-Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                           const CrossAttentionInput& cross, Tensor wanted, KeyValues& self,
+Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
+                           const CrossAttentionInput& cross, Tensor wanted, KvCache& self,
                            const std::vector<ScoresRequest>* requests) const {
     const int64_t c = positions.dim(1);
     Tensor logits = ctx.arena.tensor(Dtype::f32, {wanted.dim(0), token_embedding.values.dim(0)});

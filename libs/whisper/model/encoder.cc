@@ -1,11 +1,12 @@
 #include "core/error.h"
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "kernels/runtime/transfer.h"
 #include "whisper/model/model.h"
 
 namespace hark::whisper {
 
-void EncoderBlock::operator()(Context& ctx, Tensor x, int64_t n_head, const Ragged& windows) const {
+void EncoderBlock::operator()(Context& ctx, Tensor x, int64_t n_head,
+                              const BatchLayout& windows) const {
     Arena::Scope scope(ctx.arena);
     const int64_t b = windows.sequences(), c = x.dim(-1);
     Tensor keys = ctx.arena.tensor(x.dtype, {b, n_head, x.rows() / b, c / n_head});
@@ -28,8 +29,8 @@ Tensor Encoder::operator()(Context& ctx, Tensor mel) const {
     conv1d(ctx, x, wide, conv2, 2, {.bias = conv2_bias, .activation = Activation::gelu});
     add_positions(ctx, x, positions);  // (B, T, C)
     x = x.reshaped({b * t, c});
-    const HostRagged host = HostRagged::equal(b, t);
-    const Ragged windows = to_device(ctx, host.view());
+    const HostBatchLayout host = HostBatchLayout::equal(b, t);
+    const BatchLayout windows = to_device(ctx, host.view());
     for (const EncoderBlock& block : blocks) block(ctx, x, n_head, windows);
     layer_norm(ctx, out, x, ln_post.weight, ln_post.bias, ln_post.eps);
     return out;  // (B * T, C)

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/runtime/backend.h"
-#include "nn/layers.h"
+#include "nn/blocks.h"
 #include "nn/weights.h"
 #include "whisper/model/model_file.h"
 
@@ -26,8 +26,8 @@ std::vector<ScoresRequest> requests_for(const Config& config, const Tensor& scor
 
 // How the keys and values of cross-attention are stored. The two modes round differently.
 enum class CrossKvMode {
-    recompute,  // the encoder's output alone, for folded_attention(): the least memory, and faster
-                // for many windows of one row each
+    recompute,  // the encoder's output alone, for absorbed_attention(): the least memory, and
+                // faster for many windows of one row each
     store,      // each layer's keys and values: 2 * n_text_layer times as much memory
 };
 
@@ -43,8 +43,8 @@ struct CrossKvCache {
     static int64_t window_bytes(const Config& config, const Precision& precision, CrossKvMode mode,
                                 Device device);
 
-    std::optional<KeyValues> key_values;  // CrossKvMode::store
-    Tensor encoder_out;                   // (windows, n_audio_ctx, C), CrossKvMode::recompute
+    std::optional<KvCache> key_values;  // CrossKvMode::store
+    Tensor encoder_out;                 // (windows, n_audio_ctx, C), CrossKvMode::recompute
 
   private:
     Arena memory_;
@@ -53,11 +53,11 @@ struct CrossKvCache {
 // The encoder's output for each packed row of a pass.
 struct CrossAttentionInput {
     const CrossKvCache& cache;
-    Ragged rows;  // packing of the rows; slots index `cache`, or `gathered_encoder_out`
+    BatchLayout rows;  // packing of the rows; slots index `cache`, or `gathered_encoder_out`
     // Encoder output of all sequences (B * n_audio_ctx, C), from which keys and values are
     // materialized: for more than kFewQueries rows per window, and for scores. Otherwise empty.
     Tensor gathered_encoder_out;
-    Ragged windows;  // packing of `gathered_encoder_out`: B sequences of n_audio_ctx rows
+    BatchLayout windows;  // packing of `gathered_encoder_out`: B sequences of n_audio_ctx rows
 };
 
 // Attention from the tokens to an encoded window.
@@ -68,14 +68,14 @@ struct CrossAttention {
 
     // Writes the keys and values of encoder_out (B * n_audio_ctx, C).
     void cache_kv(Context& ctx, Tensor encoder_out, Tensor keys, Tensor values,
-                  const Ragged& windows) const;
+                  const BatchLayout& windows) const;
     // x (T, C) += out(attention(query(norm(x)), encoder output)), in this layer.
     void add_to(Context& ctx, Tensor x, const Norm& norm, int64_t n_head,
                 const CrossAttentionInput& input, size_t layer, const ScoresRequest* request) const;
 
   private:
     void attend(Context& ctx, Tensor attn_out, Tensor q, Tensor keys, Tensor values,
-                const Ragged& rows, float scale, const ScoresRequest* request) const;
+                const BatchLayout& rows, float scale, const ScoresRequest* request) const;
 };
 
 struct EncoderBlock {
@@ -83,7 +83,7 @@ struct EncoderBlock {
     SelfAttention attn;
     LayerNorm mlp_ln;
     Mlp mlp;
-    void operator()(Context& ctx, Tensor x, int64_t n_head, const Ragged& windows) const;
+    void operator()(Context& ctx, Tensor x, int64_t n_head, const BatchLayout& windows) const;
 };
 
 struct Encoder {
@@ -124,8 +124,8 @@ struct Decoder {
     // tokens, position (T) i32 of the packed rows; `rows`: self-attention's packing and slots;
     // `cross` has the same packing. Returns in the arena the logits (n, n_vocab) f32 of the packed
     // rows `wanted` (n) i32. Fills in `requests`, one per layer, if given.
-    Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const Ragged& rows,
-                      const CrossAttentionInput& cross, Tensor wanted, KeyValues& self,
+    Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
+                      const CrossAttentionInput& cross, Tensor wanted, KvCache& self,
                       const std::vector<ScoresRequest>* requests = nullptr) const;
 };
 

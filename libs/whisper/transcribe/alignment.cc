@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "kernels/runtime/parallel.h"
 #include "kernels/runtime/transfer.h"
 #include "kernels/sampling/distribution.h"

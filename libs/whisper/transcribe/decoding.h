@@ -42,7 +42,7 @@ struct DecodingOptions {
     int64_t draft_tokens = 4;
 };
 
-// CrossKvMode of a run. folded_attention() takes 1/60 of the memory. It is slower for few windows
+// CrossKvMode of a run. absorbed_attention() takes 1/60 of the memory. It is slower for few windows
 // and for beams, faster from about 40 windows of large-v3 on (docs/kernels/attention.md). The
 // smallest models lose 3% with many windows.
 inline constexpr int64_t kMaxStoredKvWindows = 32;

@@ -36,7 +36,7 @@ struct GpuStep::Graph {
     // Consecutive index arrays of n values; kStart has n + 1.
     enum Array { kTokens, kPosition, kLength, kSlot, kWindow, kFrames, kStart };
 
-    Graph(CaptureScratch& scratch, Arena& memory, Arena& host_memory, int64_t n, int64_t k,
+    Graph(GraphScratch& scratch, Arena& memory, Arena& host_memory, int64_t n, int64_t k,
           int64_t keys)
         : n(n), k(k), keys(keys), step(scratch) {
         requests_at = ((7 * n + 1) * static_cast<int64_t>(sizeof(int32_t)) + 31) / 32 * 32;
@@ -63,14 +63,14 @@ struct GpuStep::Graph {
                 const TokenSampler& sampler) const;
 
     int64_t n, k, keys;
-    Captured step;
+    RecordedGraph step;
     int64_t requests_at = 0;
     Tensor device, host, best;
 };
 
 void GpuStep::Graph::fill(Pass& pass, std::span<const SampleRequest> wanted, int32_t spare,
                           int32_t frames) {
-    const Ragged self = pass.self_rows(), cross = pass.cross_rows();
+    const BatchLayout self = pass.self_rows(), cross = pass.cross_rows();
     const int64_t rows = pass.rows();
     const auto copy = [&](Array array, const Tensor& from, int32_t rest) {
         int32_t* to = to_fill(array);
@@ -94,9 +94,9 @@ void GpuStep::Graph::launch(Context& ctx, const Model& model, Caches& caches,
     const Arena::Scope scope(ctx.arena);
     const Tensor start = on_device(kStart);
     // true: the upload, and so all earlier copies and prompts, precedes the embedding.
-    const Ragged self{start, on_device(kSlot), on_device(kLength), 1, keys, true};
-    const Ragged windows{start, on_device(kWindow),       on_device(kFrames),
-                         1,     model.config.n_audio_ctx, true};
+    const BatchLayout self{start, on_device(kSlot), on_device(kLength), 1, keys, true};
+    const BatchLayout windows{start, on_device(kWindow),       on_device(kFrames),
+                              1,     model.config.n_audio_ctx, true};
     const CrossAttentionInput cross{caches.cross, windows, {}, {}};
     const Tensor logits = model.decoder(ctx, on_device(kTokens), on_device(kPosition), self, cross,
                                         start.slice(0, n), caches.self);
@@ -122,7 +122,7 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const SampleReq
             " rows, found ", requests.size());
     if (!pass.is_step()) return eager(pass, requests, k);
     const int64_t n = rows_of_graph(pass.rows());
-    const int64_t keys = keys_of_recording(pass.self_rows().max_length, model_.config.n_text_ctx);
+    const int64_t keys = graph_bucket(pass.self_rows().max_length, model_.config.n_text_ctx);
     std::unique_ptr<Graph>& graph = graphs_[{n, k, keys}];
     if (!graph) graph = std::make_unique<Graph>(scratch_, memory_, host_memory_, n, k, keys);
     const Stage stage(ctx_, "decoder", pass.tokens());

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "kernels/runtime/captured.h"
-#include "whisper/transcribe/choose.h"
+#include "kernels/runtime/recorded_graph.h"
 #include "whisper/transcribe/pass.h"
+#include "whisper/transcribe/token_sampler.h"
 
 namespace hark::whisper {
 
@@ -35,7 +35,7 @@ class GpuStep {
     Caches& caches_;
     TokenSampler sampler_;
     int32_t spare_;
-    CaptureScratch scratch_;
+    GraphScratch scratch_;
     Arena memory_, host_memory_;                                       // for the graphs
     std::map<std::array<int64_t, 3>, std::unique_ptr<Graph>> graphs_;  // by rows, k and keys
 };

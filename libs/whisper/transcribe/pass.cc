@@ -47,7 +47,7 @@ CrossAttentionInput Pass::cross_attention_input(Context& ctx, const Model& model
     const Tensor encoder_out = caches.cross.encoder_out;  // (windows, n_audio_ctx, C)
     input.gathered_encoder_out = ctx.arena.tensor(encoder_out.dtype, {b * n, encoder_out.dim(2)});
     select_rows(ctx, input.gathered_encoder_out, encoder_out, to_device(ctx, ints(rows)));
-    const HostRagged all = HostRagged::equal(b, n);
+    const HostBatchLayout all = HostBatchLayout::equal(b, n);
     input.windows = to_device(ctx, all.view());
     input.rows.slot = ints(slots);
     input.rows = to_device(ctx, input.rows);

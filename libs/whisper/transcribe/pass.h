@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/ragged.h"
+#include "kernels/batch_layout.h"
 #include "whisper/model/model.h"
 
 namespace hark::whisper {
@@ -17,7 +17,7 @@ struct Caches {
     Caches(const Model& model, int64_t rows, int64_t windows, CrossKvMode mode,
            const MemorySource& memory);
 
-    KeyValues self;
+    KvCache self;
     CrossKvCache cross;
 };
 
@@ -41,8 +41,8 @@ class Pass {
     // The pass's inputs, on the host: views that add() invalidates.
     Tensor tokens() { return ints(tokens_); }
     Tensor position() { return ints(position_); }
-    Ragged self_rows() const { return self_rows_.view(); }
-    Ragged cross_rows() const { return cross_rows_.view(); }
+    BatchLayout self_rows() const { return self_rows_.view(); }
+    BatchLayout cross_rows() const { return cross_rows_.view(); }
 
     // Logits (n, n_vocab) of the wanted rows, in the order of want(), on the host: valid until the
     // caller's Scratch ends. Fills in `requests`, one per layer, if given.
@@ -60,7 +60,7 @@ class Pass {
     }
     std::vector<int32_t> tokens_, position_, wanted_;
     std::vector<int64_t> windows_;  // of the sequences
-    HostRagged self_rows_, cross_rows_;
+    HostBatchLayout self_rows_, cross_rows_;
 };
 
 }  // namespace hark::whisper

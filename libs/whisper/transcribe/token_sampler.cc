@@ -1,4 +1,4 @@
-#include "whisper/transcribe/choose.h"
+#include "whisper/transcribe/token_sampler.h"
 
 #include "kernels/runtime/cuda_library.h"
 

@@ -1,7 +1,7 @@
 // Samples the next token of each row. One block per row reads the row's logits once for the
 // likeliest token and its probability, and once more for each further candidate or for a draw.
 #include "kernels/cuda/cuda_common.cuh"
-#include "whisper/transcribe/choose.h"
+#include "whisper/transcribe/token_sampler.h"
 
 namespace hark::whisper {
 namespace {
