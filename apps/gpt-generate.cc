@@ -33,11 +33,11 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     uint64_t index = 0;
     const auto answer = [&](const gpt::Prompt& prompt) {
         const auto begin = std::chrono::steady_clock::now();
-        gpt::Generated answer;
-        gpt::Generator::Listener listener;
-        listener.begin = [&](int64_t dropped) { answers.begin(prompt, dropped); };
-        listener.text = [&](std::string_view text) { answers.text(text); };
-        if (!prompt.text.empty()) answer = generate(prompt.text, index++, listener);
+        gpt::Completion answer;
+        gpt::Generator::Callbacks callbacks;
+        callbacks.begin = [&](int64_t dropped) { answers.begin(prompt, dropped); };
+        callbacks.text = [&](std::string_view text) { answers.text(text); };
+        if (!prompt.text.empty()) answer = generate(prompt.text, index++, callbacks);
         answers.end(prompt, answer);
         const std::chrono::duration<double, std::milli> took =
             std::chrono::steady_clock::now() - begin;

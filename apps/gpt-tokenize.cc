@@ -5,9 +5,7 @@
 
 #include <chrono>
 
-#include "core/models.h"
 #include "text/tokens/decode_tokens.h"
-#include "text/tokens/encode_blocks.h"
 #include "text/tokens/tokenize_options.h"
 
 using namespace hark;
@@ -33,12 +31,7 @@ void decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Console&
 }
 
 void encode(const TokenizeOptions& options, const Tokenizer& tokenizer, Console& console) {
-    EncodeBlocksOptions how{{}, options.documents.key, options.thread_count()};
-    if (options.eot && options.output.format != "ids") {
-        how.separator = tokenizer.end_of_text();
-        require(how.separator.has_value(), "the tokenizer has no end-of-text token (expected ",
-                "<|endoftext|> or </s>); --no-eot writes none");
-    }
+    const EncodeBlocksOptions how = options.encode_options(tokenizer);
     const auto begin = std::chrono::steady_clock::now();
     DocumentReaders documents(
         options.files, options.documents,
@@ -70,10 +63,7 @@ void run(const TokenizeOptions& options, Console& console) {
     if (options.training.on)
         return train_tokenizer(options.training, options.documents, options.files,
                                options.output.directory, console);
-    const std::filesystem::path path = options.tokenizer.empty()
-                                           ? find_model(options.model, "gpt")
-                                           : std::filesystem::path(options.tokenizer);
-    const auto tokenizer = Tokenizer::load(path);
+    const auto tokenizer = Tokenizer::load(options.tokenizer_path());
     options.decode ? decode(options, *tokenizer, console) : encode(options, *tokenizer, console);
 }
 

@@ -64,8 +64,8 @@ void run(const Options& options, Console&) {
     const double bytes = gpt_token_bytes(model, options.tokens);
     std::vector<double> ms;
     for (const NamedSampler& sampler : gpt_samplers()) {
-        const auto steps = make_steps(ctx, model, model.config.n_vocab, sampler.options);
-        ms.push_back(gpt_token_ms(*steps, options.tokens, 1));
+        const auto stream = make_decode_stream(ctx, model, model.config.n_vocab, sampler.options);
+        ms.push_back(gpt_token_ms(*stream, options.tokens, 1));
     }
     Limits limits(ctx.threads);
     Report report(limits);
@@ -126,13 +126,13 @@ std::vector<int32_t> gpt_prompt() {
     return prompt;
 }
 
-double gpt_token_ms(Steps& steps, int64_t tokens, int runs) {
+double gpt_token_ms(DecodeStream& stream, int64_t tokens, int runs) {
     std::vector<double> times;
     for (int run = 0; run < runs; ++run) {
-        steps.begin(gpt_prompt(), Random(1), tokens + 1);
-        steps.next();
+        stream.begin(gpt_prompt(), Random(1), tokens + 1);
+        stream.next();
         const auto begin = std::chrono::steady_clock::now();
-        for (int64_t i = 0; i < tokens; ++i) steps.next();
+        for (int64_t i = 0; i < tokens; ++i) stream.next();
         const std::chrono::duration<double, std::milli> ms =
             std::chrono::steady_clock::now() - begin;
         times.push_back(ms.count() / static_cast<double>(tokens));

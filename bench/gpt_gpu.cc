@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "gpt/engine/gpu_steps.h"
+#include "gpt/engine/gpu_decode_stream.h"
 #include "gpt_work.h"
 #include "gpu_harness.h"
 #include "harness.h"
@@ -63,9 +63,9 @@ void gpt_on_gpu(const GptWork& work) {
     const int64_t vocabulary = model.config.n_vocab;
     std::printf("what\tdtype\tms\ttokens/s\tGB/s\tlimit\tfraction\n");
     for (const NamedSampler& sampler : gpt_samplers()) {
-        const auto steps = make_steps(ctx, model, vocabulary, sampler.options);
-        gpt_token_ms(*steps, work.tokens, 1);  // records what is replayed
-        const double ms = gpt_token_ms(*steps, work.tokens, 3), rate = bytes / ms * 1e-6;
+        const auto stream = make_decode_stream(ctx, model, vocabulary, sampler.options);
+        gpt_token_ms(*stream, work.tokens, 1);  // records what is replayed
+        const double ms = gpt_token_ms(*stream, work.tokens, 3), rate = bytes / ms * 1e-6;
         std::printf("gpt %s step, %s\t%s\t%.4f\t%.0f\t%.0f\t%.0f\t%.2f\n", work.size.c_str(),
                     sampler.name, work.dtype.c_str(), ms, 1000 / ms, rate, copy, rate / copy);
         std::fflush(stdout);

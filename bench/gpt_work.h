@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gpt/engine/steps.h"
+#include "gpt/engine/decode_stream.h"
 
 namespace hark::bench {
 
@@ -30,7 +30,7 @@ double gpt_token_bytes(const gpt::Model& model, int64_t tokens);
 
 // The prompt, and milliseconds a token of those behind the first.
 std::vector<int32_t> gpt_prompt();
-double gpt_token_ms(gpt::Steps& steps, int64_t tokens, int runs);
+double gpt_token_ms(gpt::DecodeStream& stream, int64_t tokens, int runs);
 
 // Prints the rows of `bench gpt --device cuda`.
 void gpt_on_gpu(const GptWork& work);

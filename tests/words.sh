@@ -15,9 +15,9 @@ else
 fi
 
 # Two files with a line for each line of the tree: its place, and the text that is checked.
-# libs/kernels and libs/gpt are checked in their string literals only: users read those.
+# libs/kernels is checked in their string literals only: users read those.
 awk -v places="$work/places" -v texts="$work/texts" '
-    FILENAME ~ /^libs\/(kernels|gpt)\/.*\.(cc|h|cu|cuh)$/ {
+    FILENAME ~ /^libs\/(kernels)\/.*\.(cc|h|cu|cuh)$/ {
         line = $0; text = ""
         if (line !~ /^[ \t]*(\/\/|#include)/)
             while (match(line, /"([^"\\]|\\.)*"/)) {

@@ -12,6 +12,8 @@
 namespace hark {
 namespace {
 
+constexpr size_t kMaxInputBytes = size_t{1} << 30;
+
 using Key = std::pair<std::string, std::string>;  // source or file name, channel
 
 Key key_of(const Transcript& transcript) { return {transcript.source, transcript.channel}; }
@@ -102,6 +104,21 @@ std::vector<Transcript> read_references(const std::string& path) {
         require(reference.error.empty(), path, ": ", reference.name(),
                 ": expected what was said, found the error '", reference.error, "'");
     return references;
+}
+
+std::vector<Transcript> read_hypotheses(ByteReader& in, std::vector<std::string>& problems) {
+    std::string text;
+    char piece[1 << 16];
+    while (const size_t got = in.read_some(piece, sizeof piece)) {
+        text.append(piece, got);
+        require(text.size() <= kMaxInputBytes, in.name(), ": more than ", kMaxInputBytes >> 30,
+                " GiB of transcripts");
+    }
+    std::vector<Transcript> hypotheses = parse_transcripts(text, in.name(), problems);
+    for (const Transcript& hypothesis : hypotheses)
+        if (!hypothesis.error.empty())
+            problems.push_back(hypothesis.name() + ": " + hypothesis.error);
+    return hypotheses;
 }
 
 TranscriptPairs pair_transcripts(const std::vector<Transcript>& references,

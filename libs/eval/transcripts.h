@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/io.h"
+
 namespace hark {
 
 struct Transcript {
@@ -27,6 +29,10 @@ std::vector<Transcript> parse_transcripts(std::string_view lines, const std::str
 // What was said, from a file of such lines. Throws Error naming the file where one of them is wrong
 // or tells of an error, or there are none.
 std::vector<Transcript> read_references(const std::string& path);
+
+// The transcripts of a stream. Lines that are wrong or tell of an error are added to `problems`.
+// Throws Error for more than 1 GiB.
+std::vector<Transcript> read_hypotheses(ByteReader& in, std::vector<std::string>& problems);
 
 struct TranscriptPairs {
     // For each reference the hypothesis of the same recording, or nullptr.

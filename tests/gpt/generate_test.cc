@@ -20,22 +20,22 @@ struct Demo {
     Bpe bpe = Bpe::from_directory(test::source_dir() / "models/gpt-demo");
     Context ctx = make_cpu_context(1);
 
-    gpt::Generated generate(gpt::GenerateOptions options, const std::string& prompt,
-                            uint64_t index = 0) {
+    gpt::Completion generate(gpt::GenerateOptions options, const std::string& prompt,
+                             uint64_t index = 0) {
         std::string emitted;
         gpt::Generator generator(ctx, model, bpe, std::move(options));
         int64_t begun = 0, dropped = 0;
-        gpt::Generator::Listener listener;
-        listener.begin = [&](int64_t left_out) {
+        gpt::Generator::Callbacks callbacks;
+        callbacks.begin = [&](int64_t left_out) {
             EXPECT_EQ(emitted, "");
             ++begun, dropped = left_out;
         };
-        listener.text = [&](std::string_view text) {
+        callbacks.text = [&](std::string_view text) {
             EXPECT_FALSE(text.empty());
             EXPECT_TRUE(is_valid_utf8(text));
             emitted += text;
         };
-        gpt::Generated answer = generator(prompt, index, listener);
+        gpt::Completion answer = generator(prompt, index, callbacks);
         EXPECT_EQ(begun, 1);
         EXPECT_EQ(dropped, answer.dropped);
         EXPECT_EQ(emitted, answer.text);
@@ -119,7 +119,7 @@ TEST(Generate, GreedyEqualsGolden) {
         const auto end = std::find(wanted.begin(), wanted.end(), 4095);
         const bool ends = end != wanted.end();
         wanted.erase(end, wanted.end());
-        const gpt::Generated answer = demo().generate(greedy(40), item["prompt"]);
+        const gpt::Completion answer = demo().generate(greedy(40), item["prompt"]);
         EXPECT_EQ(answer.tokens, wanted);
         EXPECT_EQ(answer.finish, ends ? gpt::Finish::end_of_text : gpt::Finish::length);
         EXPECT_EQ(answer.text, replace_invalid(demo().bpe.decode(wanted)));
@@ -133,8 +133,8 @@ TEST(Generate, LogprobsAreTheModels) {
     const auto a = demo().generate(cold, "Once upon"), b = demo().generate(hot, "Once upon");
     EXPECT_EQ(a.tokens, b.tokens);
     EXPECT_EQ(a.logprobs, b.logprobs);
-    gpt::Session session(demo().ctx, demo().model);
-    const auto logits = session.feed(demo().ctx, demo().bpe.encode("Once upon"));
+    gpt::Sequence sequence(demo().ctx, demo().model);
+    const auto logits = sequence.forward_to_host(demo().ctx, demo().bpe.encode("Once upon"));
     EXPECT_DOUBLE_EQ(a.logprobs[0], gpt::log_probability(logits.first(4096), a.tokens[0]));
     for (double logprob : a.logprobs) EXPECT_LT(logprob, 0);
 }
@@ -153,12 +153,12 @@ TEST(Generate, SeedsChooseTheText) {
 }
 
 TEST(Generate, StopStringEndsTheText) {
-    const gpt::Generated whole = demo().generate(greedy(60), "Once upon a time");
+    const gpt::Completion whole = demo().generate(greedy(60), "Once upon a time");
     const size_t at = whole.text.find("the");
     ASSERT_NE(at, std::string::npos);
     gpt::GenerateOptions options = greedy(60);
     options.stop = {"the", "never there"};
-    const gpt::Generated cut = demo().generate(options, "Once upon a time");
+    const gpt::Completion cut = demo().generate(options, "Once upon a time");
     EXPECT_EQ(cut.text, whole.text.substr(0, at));
     EXPECT_EQ(cut.finish, gpt::Finish::stop);
     EXPECT_LT(cut.tokens.size(), whole.tokens.size());
@@ -168,12 +168,13 @@ TEST(Generate, LongPromptKeepsItsEnd) {
     std::string prompt;
     while (demo().bpe.encode(prompt).size() <= 600) prompt += " The river ran down to the sea.";
     const std::vector<int32_t> ids = demo().bpe.encode(prompt);
-    const gpt::Generated answer = demo().generate(greedy(12), prompt);
+    const gpt::Completion answer = demo().generate(greedy(12), prompt);
     EXPECT_EQ(answer.dropped, static_cast<int64_t>(ids.size()) - 500);
     EXPECT_EQ(answer.tokens.size(), 12u);
     EXPECT_EQ(answer.finish, gpt::Finish::length);
-    gpt::Session session(demo().ctx, demo().model);
-    EXPECT_EQ(argmax(session.feed(demo().ctx, std::span(ids).last(500))), answer.tokens[0]);
+    gpt::Sequence sequence(demo().ctx, demo().model);
+    EXPECT_EQ(argmax(sequence.forward_to_host(demo().ctx, std::span(ids).last(500))),
+              answer.tokens[0]);
     EXPECT_EQ(demo().generate(greedy(1000), prompt).dropped,
               static_cast<int64_t>(ids.size()) - 256);
 }
@@ -181,7 +182,7 @@ TEST(Generate, LongPromptKeepsItsEnd) {
 TEST(Generate, FullContextEndsTheText) {
     std::string long_prompt;
     while (demo().bpe.encode(long_prompt + " sea").size() <= 508) long_prompt += " sea";
-    const gpt::Generated answer = demo().generate(greedy(50), long_prompt);
+    const gpt::Completion answer = demo().generate(greedy(50), long_prompt);
     const size_t n = demo().bpe.encode(long_prompt).size();
     EXPECT_EQ(answer.dropped, 0);
     EXPECT_EQ(answer.finish, gpt::Finish::context_full);
@@ -197,7 +198,7 @@ TEST(Generate, TextIsWholeCharactersAtTheEndToo) {
     options.sampler = {.temperature = 50, .top_k = 0, .top_p = 1};
     for (int64_t seed = 0; seed < 3; ++seed) {
         options.seed = seed;
-        const gpt::Generated answer = demo().generate(options, "x");
+        const gpt::Completion answer = demo().generate(options, "x");
         EXPECT_EQ(answer.text, replace_invalid(demo().bpe.decode(answer.tokens)));
     }
 }

@@ -1,5 +1,5 @@
 // The demo model on a GPU: transformers' texts in f32, and steps that run ahead of the host.
-// Skipped where there is no GPU.
+// Skipped without a GPU.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -50,9 +50,9 @@ class GptOnGpu : public OnGpu {
             auto wanted = item["tokens"].get<std::vector<int32_t>>();
             wanted.erase(std::find(wanted.begin(), wanted.end(), 4095), wanted.end());
             std::string said;
-            Generator::Listener listener;
-            listener.text = [&](std::string_view text) { said += text; };
-            const Generated answer = generator(item["prompt"].get<std::string>(), 0, listener);
+            Generator::Callbacks callbacks;
+            callbacks.text = [&](std::string_view text) { said += text; };
+            const Completion answer = generator(item["prompt"].get<std::string>(), 0, callbacks);
             EXPECT_EQ(said, answer.text);
             EXPECT_TRUE(is_valid_utf8(said));
             const auto [ours, theirs] = std::mismatch(answer.tokens.begin(), answer.tokens.end(),
@@ -68,10 +68,10 @@ class GptOnGpu : public OnGpu {
 
 using Text = std::vector<std::pair<int32_t, double>>;  // tokens and log probabilities
 
-Text take(Steps& steps, int64_t n) {
+Text take(DecodeStream& stream, int64_t n) {
     Text text;
     for (int64_t i = 0; i < n; ++i) {
-        const Choice choice = steps.next();
+        const SampledToken choice = stream.next();
         text.emplace_back(choice.token, choice.logprob);
     }
     return text;
@@ -79,7 +79,7 @@ Text take(Steps& steps, int64_t n) {
 
 TEST_F(GptOnGpu, GreedyEqualsGoldenInF32) { equal_of_wanted("f32"); }
 
-// Rounding changes a text where two tokens are nearly as likely; not at once, and not in most.
+// Rounding changes a text if two tokens are nearly as likely; not at once, and not in most.
 TEST_F(GptOnGpu, GreedyInOtherTypesIsNearGolden) {
     for (const auto& [dtype, least] :
          {std::pair{"f16", 0.7}, std::pair{"bf16", 0.2}, std::pair{"int8", 0.2}}) {
@@ -106,14 +106,15 @@ TEST_F(GptOnGpu, ChoosesLikeTheHost) {
         for (size_t i = 0; i < kOptions.size(); ++i) {
             SCOPED_TRACE(concat(dtype, ", options ", i));
             Demo& d = demo(dtype);
-            const auto gpu = make_steps(d.ctx, d.model, d.bpe.vocab_size(), kOptions[i]);
-            const auto host = make_host_steps(d.ctx, d.model, d.bpe.vocab_size(), kOptions[i]);
+            const auto gpu = make_decode_stream(d.ctx, d.model, d.bpe.vocab_size(), kOptions[i]);
+            const auto host =
+                make_host_decode_stream(d.ctx, d.model, d.bpe.vocab_size(), kOptions[i]);
             for (const auto& [repeats, n] : {std::pair{1, 40}, std::pair{30, 100}}) {
                 std::string prompt;
                 for (int repeat = 0; repeat < repeats; ++repeat)
                     prompt += "The river ran down to the sea. ";
                 const std::vector<int32_t> ids = d.bpe.encode(prompt);
-                for (const auto& steps : {gpu.get(), host.get()}) steps->begin(ids, Random(3), n);
+                for (const auto& stream : {gpu.get(), host.get()}) stream->begin(ids, Random(3), n);
                 const Text ours = take(*gpu, n), theirs = take(*host, n);
                 for (size_t k = 0; k < ours.size(); ++k) {
                     ASSERT_EQ(ours[k].first, theirs[k].first) << ids.size() << " + " << k;
@@ -128,14 +129,14 @@ TEST_F(GptOnGpu, HowFarAheadMakesNoDifference) {
     Demo& d = demo("f16");
     const std::vector<int32_t> ids = d.bpe.encode("Once upon a time"), other = {1, 2, 3};
     for (const SamplerOptions& options : kOptions) {
-        const auto steps = make_steps(d.ctx, d.model, d.bpe.vocab_size(), options);
-        steps->begin(ids, Random(5), 70);
-        const Text whole = take(*steps, 70);
+        const auto stream = make_decode_stream(d.ctx, d.model, d.bpe.vocab_size(), options);
+        stream->begin(ids, Random(5), 70);
+        const Text whole = take(*stream, 70);
         for (const int64_t wanted : {1, 15, 16, 17, 33}) {
-            steps->begin(other, Random(6), 100);
-            take(*steps, wanted % 5);
-            steps->begin(ids, Random(5), wanted);
-            EXPECT_EQ(take(*steps, wanted), Text(whole.begin(), whole.begin() + wanted));
+            stream->begin(other, Random(6), 100);
+            take(*stream, wanted % 5);
+            stream->begin(ids, Random(5), wanted);
+            EXPECT_EQ(take(*stream, wanted), Text(whole.begin(), whole.begin() + wanted));
         }
     }
 }
@@ -149,7 +150,7 @@ TEST_F(GptOnGpu, TheContextIsFilledToItsEnd) {
     while (d.bpe.encode(prompt + " sea").size() <= 508) prompt += " sea";
     const int64_t room = 512 - std::ssize(d.bpe.encode(prompt)) + 1;
     Generator generator(d.ctx, d.model, d.bpe, options);
-    const Generated answer = generator(prompt, 0, {});
+    const Completion answer = generator(prompt, 0, {});
     if (answer.finish == Finish::end_of_text) FAIL() << "the text has ended by itself";
     EXPECT_EQ(answer.finish, Finish::context_full);
     EXPECT_EQ(std::ssize(answer.tokens), room);

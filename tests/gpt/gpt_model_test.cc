@@ -110,12 +110,12 @@ TEST_P(GptDemo, LogitsEqualTransformers) {
 TEST_P(GptDemo, GreedyTokensEqualTransformers) {
     const gpt::Model model = gpt::load_model(demo(), precision_of(GetParam()));
     Context ctx = make_cpu_context(1);
-    gpt::Session session(ctx, model);
+    gpt::Sequence sequence(ctx, model);
     for (const json& item : golden()["cases"]) {
         std::vector<int32_t> fresh = item["ids"], tokens;
-        session.clear();
+        sequence.clear();
         while (tokens.size() < 200) {
-            fresh = {argmax(session.feed(ctx, fresh))};
+            fresh = {argmax(sequence.forward_to_host(ctx, fresh))};
             tokens.push_back(fresh[0]);
         }
         EXPECT_EQ(tokens, item["tokens"].get<std::vector<int32_t>>()) << item["prompt"];
@@ -153,27 +153,27 @@ TEST(GptModel, PackedRowsAndPiecesEqualOneSequence) {
     }
     const auto packed = logits_of(model, sequences, wanted);
     Context ctx = make_cpu_context(1);
-    gpt::Session session(ctx, model);
+    gpt::Sequence sequence(ctx, model);
     for (size_t i = 0; i < sequences.size(); ++i) {
-        session.clear();
+        sequence.clear();
         const std::span<const int32_t> ids = sequences[i];
         const size_t cut = ids.size() / 2;
-        if (cut > 0) session.feed(ctx, ids.first(cut));
-        const std::span<const float> pieces = session.feed(ctx, ids.subspan(cut));
+        if (cut > 0) sequence.forward_to_host(ctx, ids.first(cut));
+        const std::span<const float> pieces = sequence.forward_to_host(ctx, ids.subspan(cut));
         for (size_t id = 0; id < pieces.size(); ++id)
             ASSERT_NEAR(packed[i][id], pieces[id], 1e-4) << i << " " << id;
     }
 }
 
-TEST(GptModel, SessionRefusesMoreThanItsContext) {
+TEST(GptModel, SequenceRefusesMoreThanItsContext) {
     const gpt::Model model = gpt::load_model(demo(), precision_of("auto"));
     Context ctx = make_cpu_context(1);
-    gpt::Session session(ctx, model);
+    gpt::Sequence sequence(ctx, model);
     const std::vector<int32_t> ids(512, 7);
-    session.feed(ctx, ids);
-    EXPECT_EQ(session.room(), 0);
-    EXPECT_THROW(session.feed(ctx, std::span(ids).first(1)), Error);
-    EXPECT_THROW(session.feed(ctx, {}), Error);
+    sequence.forward_to_host(ctx, ids);
+    EXPECT_EQ(sequence.room(), 0);
+    EXPECT_THROW(sequence.forward_to_host(ctx, std::span(ids).first(1)), Error);
+    EXPECT_THROW(sequence.forward_to_host(ctx, {}), Error);
 }
 
 namespace {
@@ -239,7 +239,7 @@ TEST(GptCheckpoint, WithoutPrefixAndWithBuffers) {
 
 TEST(GptCheckpoint, OutputWeightsOfTheirOwn) {
     Variant variant;
-    // Rows of the table times two: the logits double where the head is not tied.
+    // Rows of the table times two: the logits double if the head is not tied.
     std::vector<float> head(4096 * 256);
     const gpt::Model tied = gpt::load_model(demo(), precision_of("f32"));
     const float* table = tied.wte.values.as<float>();

@@ -95,7 +95,7 @@ TEST(HellaSwag, ScoresAreTheReferences) {
     for (size_t i = 0; i < expected.size(); ++i)
         for (size_t k = 0; k < 4; ++k) EXPECT_NEAR(losses[i][k], expected[i][k], 5e-5) << i;
     EXPECT_EQ(tasks.accuracy(losses), golden["right"].get<double>() / kExamples);
-    // One at a time, as where a batch has few rows.
+    // One at a time, as if a batch has few rows.
     const HellaSwag first(formula_file(6), "formula", config.n_vocab, config.n_positions);
     const auto alone = first.losses(ctx, one, config, layout.views(all), 1);
     ASSERT_EQ(alone.size(), 6u);

@@ -192,7 +192,7 @@ TEST_F(ModelFiles, LlmcOfTheDemoIsTheDemo) {
     }
 }
 
-// Blocks as they lie in the file: a scale of 2 and 32 values from 1 on.
+// Blocks as the file stores them: a scale of 2 and 32 values from 1 on.
 TEST_F(ModelFiles, QuantizedMatricesKeepTheirBlocks) {
     GgufWriter out;
     Keys keys;

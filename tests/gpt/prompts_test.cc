@@ -71,7 +71,7 @@ TEST(PromptReader, LinesAcrossThePiecesTheyAreReadIn) {
         input += lines.back() + "\n";
     }
     EXPECT_EQ(texts(input, PromptFormat::lines), lines);
-    lines.push_back("no line end behind it");
+    lines.push_back("no line end after it");
     EXPECT_EQ(texts(input + lines.back(), PromptFormat::lines), lines);
 }
 
@@ -111,7 +111,7 @@ TEST(PromptReader, JsonLines) {
     ASSERT_EQ(prompts.size(), 6u);
     EXPECT_EQ(prompts[0].text, "one");
     EXPECT_EQ(prompts[1].text, "two");
-    EXPECT_EQ(prompts[1].passed_on, R"({"source":"a.wav","start":1.5})");
+    EXPECT_EQ(prompts[1].metadata, R"({"source":"a.wav","start":1.5})");
     EXPECT_EQ(prompts[2].error,
               "input: line 4: expected a JSON object, found text that is not JSON");
     EXPECT_EQ(prompts[3].error, "input: line 5: expected a JSON object, found array");
@@ -121,7 +121,7 @@ TEST(PromptReader, JsonLines) {
 }
 
 TEST(JsonLine, HoldsTheAnswer) {
-    gpt::Generated answer;
+    gpt::Completion answer;
     answer.text = "b\n\"c\"";
     answer.tokens = {1, 2};
     answer.logprobs = {-0.5, -1};

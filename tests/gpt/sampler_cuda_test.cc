@@ -1,11 +1,11 @@
-// The GPU's choice of a token against the host's sampler. Skipped where there is no GPU.
+// The GPU's choice of a token against the host's sampler. Skipped without a GPU.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "gpt/engine/gpu_steps.h"
+#include "gpt/engine/gpu_decode_stream.h"
 #include "kernels/sampling/distribution.h"
 #include "kernels/sampling/gpu_sampler.h"
 #include "support/ops.h"
@@ -98,7 +98,7 @@ struct HostDraw {
     HostDraw(const std::vector<float>& logits, const std::vector<int32_t>& history,
              const SamplerOptions& options)
         : filtered(logits) {
-        filter(filtered, history, options);
+        process_logits(filtered, history, options);
         const double total = log_sum_exp(filtered);
         double sum = 0;
         for (size_t id = 0; id < filtered.size(); ++id) {
@@ -110,9 +110,9 @@ struct HostDraw {
         begins.push_back(sum);
     }
     bool is_near_boundary(double u) const {
-        const auto behind = std::lower_bound(begins.begin(), begins.end(), u);
-        return (behind != begins.end() && *behind - u < kRounding) ||
-               (behind != begins.begin() && u - *(behind - 1) < kRounding);
+        const auto next = std::lower_bound(begins.begin(), begins.end(), u);
+        return (next != begins.end() && *next - u < kRounding) ||
+               (next != begins.begin() && u - *(next - 1) < kRounding);
     }
     static constexpr double kRounding = 1e-5;
     std::vector<float> filtered;

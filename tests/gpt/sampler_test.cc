@@ -27,7 +27,7 @@ void apply(const std::string& name, std::span<float> logits, std::span<const int
     if (name == "min_p") return gpt::keep_min_p(logits, value);
     if (name == "repetition_penalty") return penalize_repetition(logits, history, value);
     ASSERT_EQ(name, "all");
-    gpt::filter(
+    gpt::process_logits(
         logits, history,
         {.temperature = 0.7, .top_k = 20, .top_p = 0.9, .min_p = 0.02, .repetition_penalty = 1.2});
 }
@@ -54,7 +54,7 @@ TEST(Sampler, FiltersEqualTransformers) {
 
 TEST(Sampler, OneTokenIsAlwaysLeft) {
     std::vector<float> logits = {0.5f, 3, -2, 3};
-    gpt::filter(logits, {}, {.temperature = 1e-3, .top_k = 1, .top_p = 1e-9, .min_p = 1});
+    gpt::process_logits(logits, {}, {.temperature = 1e-3, .top_k = 1, .top_p = 1e-9, .min_p = 1});
     EXPECT_EQ(std::count(logits.begin(), logits.end(), kNever), 3);
     EXPECT_EQ(argmax(logits), 1);
 }

@@ -1,5 +1,5 @@
-// A model cut among the ranks of a tensor-parallel group computes what the whole one does, and
-// comes together again.
+// A model sliced among the ranks of a tensor-parallel group computes what the full one does, and is
+// gathered again.
 #include "gpt/train/shard.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ struct Found {
     std::vector<float> alone;  // losses without gradients
 };
 
-// Of the weights, those of one of `tensor`'s ranks, whose tables' gradients are added up.
+// `weights`: those of one of `tensor`'s ranks. The tables' gradients are summed over the ranks.
 Found computed(TestDevice& device, Communicator& tensor, const Config& config,
                const ParameterLayout& layout, std::vector<float>& weights, PackedRows& rows,
                Dtype dtype, Recompute recompute = Recompute::none) {
@@ -101,7 +101,7 @@ void expect_alike(const char* what, Communicator& ranks, const std::vector<float
             what, ": other bits than the first rank's");
 }
 
-// For all ranks to call; throws Error where the cut model computes something else.
+// All ranks must call it. Throws Error if the sliced model computes something else.
 void check(TestDevice& device, Communicator& ranks, bool tied, int64_t length, Dtype dtype,
            double share) {
     const Config config = small_config(tied);
@@ -113,25 +113,25 @@ void check(TestDevice& device, Communicator& ranks, bool tied, int64_t length, D
             rows.push(static_cast<int32_t>(7 * i % 61), static_cast<int32_t>((7 * i + n) % 61));
         rows.end_sequence();
     }
-    std::vector<float> weights = values_of(shard.whole()), part = zeros_of(shard.own());
-    shard.cut(view(part), view(weights));
-    const Found all = computed(device, one, config, shard.whole(), weights, rows, dtype);
-    const Found ours = computed(device, ranks, config, shard.own(), part, rows, dtype);
+    std::vector<float> weights = values_of(shard.full()), part = zeros_of(shard.local());
+    shard.slice(view(part), view(weights));
+    const Found all = computed(device, one, config, shard.full(), weights, rows, dtype);
+    const Found ours = computed(device, ranks, config, shard.local(), part, rows, dtype);
     expect_close("losses", ours.losses.data(), all.losses.data(), std::ssize(all.losses), share);
     expect_close("losses alone", ours.alone.data(), all.alone.data(), std::ssize(all.alone), share);
     expect_alike("losses", ranks, ours.losses, 0, std::ssize(ours.losses));
-    expect_alike("tables", ranks, ours.gradients, 0, shard.own().tables());
-    expect_alike("vectors", ranks, ours.gradients, shard.own().cut(), shard.own().size());
+    expect_alike("tables", ranks, ours.gradients, 0, shard.local().tables());
+    expect_alike("vectors", ranks, ours.gradients, shard.local().sliced(), shard.local().size());
     if (dtype == Dtype::f32)
-        require(ours.gradients == computed(device, ranks, config, shard.own(), part, rows, dtype,
+        require(ours.gradients == computed(device, ranks, config, shard.local(), part, rows, dtype,
                                            Recompute::norms)
                                       .gradients,
                 "recomputing changes bits");
     const Tensor whole =
-        shard.gather(device.ctx(), device.up(ours.gradients, Dtype::f32, {shard.own().size()}));
+        shard.gather(device.ctx(), device.up(ours.gradients, Dtype::f32, {shard.local().size()}));
     require(static_cast<bool>(whole) == ranks.first(), "gathered on rank ", ranks.rank());
     if (!ranks.first()) return;
-    for (const ParameterLayout::Entry& entry : shard.whole().entries())
+    for (const ParameterLayout::Entry& entry : shard.full().entries())
         expect_close(entry.name, whole.as<float>() + entry.offset,
                      all.gradients.data() + entry.offset, entry.size(), share);
 }
@@ -144,8 +144,8 @@ TEST(Shard, PartsAreGatheredToTheWhole) {
             Context ctx(1);
             const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
             const Shard shard(small_config(true), *ranks);
-            std::vector<float> whole = values_of(shard.whole()), part = zeros_of(shard.own());
-            shard.cut(view(part), view(whole));
+            std::vector<float> whole = values_of(shard.full()), part = zeros_of(shard.local());
+            shard.slice(view(part), view(whole));
             const Tensor found = shard.gather(ctx, view(part));
             if (!ranks->first()) return;
             require(std::equal(whole.begin(), whole.end(), found.as<float>()), "other values");
@@ -158,11 +158,11 @@ TEST(Shard, ARankHasItsHeadsAndChannels) {
         Context ctx(1);
         const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
         const Shard shard(small_config(true), *ranks);
-        std::vector<float> whole = zeros_of(shard.whole()), part = zeros_of(shard.own());
+        std::vector<float> whole = zeros_of(shard.full()), part = zeros_of(shard.local());
         std::iota(whole.begin(), whole.end(), 0.0f);
-        shard.cut(view(part), view(whole));
-        const BlockTensors all = shard.whole().views(view(whole)).h[1],
-                           own = shard.own().views(view(part)).h[1];
+        shard.slice(view(part), view(whole));
+        const BlockTensors all = shard.full().views(view(whole)).h[1],
+                           own = shard.local().views(view(part)).h[1];
         const int64_t r = ranks->rank();
         const auto same = [](const Tensor& found, int64_t i, const Tensor& from, int64_t j) {
             require(found.as<float>()[i] == from.as<float>()[j], "element ", i, " is not ", j);

@@ -47,16 +47,16 @@ TEST_P(TrainMemoryOf, IsWithinFivePercentOfTheArenas) {
     for (const char* recompute : {"none", "norms"}) {
         test::TestDevice device(GetParam());  // whose arena is empty
         Context& ctx = device.ctx();
-        gpt::Grid grid(ctx, nullptr, 1);
+        gpt::ParallelMesh mesh(ctx, nullptr, 1);
         const gpt::TrainOptions options = options_of(recompute);
         const gpt::TokenWindows windows({"synthetic"}, options.length, config.n_vocab);
-        gpt::Trainer trainer(ctx, grid, config, options, matrices, windows, -1);
+        gpt::Trainer trainer(ctx, mesh, config, options, matrices, windows, -1);
         const gpt::ParameterLayout layout(config);
-        trainer.fill(gpt::Values::parameters, [&](Tensor all) { layout.initialize(all, 1); });
-        trainer.parameters_are_of(0);
+        trainer.fill(gpt::StateTensor::parameters, [&](Tensor all) { layout.initialize(all, 1); });
+        trainer.on_parameters_loaded(0);
         trainer.step(1);
         const auto taken = static_cast<double>(trainer.memory_bytes());
-        const gpt::TrainMemory planned = gpt::train_memory(ctx, grid, config, options, matrices);
+        const gpt::TrainMemory planned = gpt::train_memory(ctx, mesh, config, options, matrices);
         const auto used = static_cast<double>(trainer.activation_peak());
         EXPECT_NEAR(static_cast<double>(planned.activations), used, 0.05 * used) << recompute;
         EXPECT_NEAR(static_cast<double>(planned.total()), taken, 0.05 * taken)

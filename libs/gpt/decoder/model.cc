@@ -26,7 +26,7 @@ Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const Bat
     embedding(ctx, x, tokens, position, wte, wpe);  // (T, C)
     for (size_t i = 0; i < h.size(); ++i)
         h[i](ctx, x, cache.keys[i], cache.values[i], rows);  // (T, C)
-    Tensor last = x;  // of a step's one row there is nothing to select
+    Tensor last = x;  // a decode step's one row needs no selection
     if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {
         last = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
         select_rows(ctx, last, x, wanted);  // (n, C)

@@ -1,4 +1,4 @@
-// GPT-2 (Radford et al. 2019): a decoder of tokens, layer norms ahead of attention and MLP.
+// GPT-2 (Radford et al. 2019): a decoder with layer norm before attention and MLP.
 // Reference: openai/gpt-2 src/model.py. T packed rows, C channels, H heads, D = C / H, V tokens.
 #pragma once
 
@@ -23,7 +23,7 @@ struct Block {
                     const BatchLayout& rows) const;
 };
 
-// A cache for `slots` sequences of the model's whole context.
+// A KV cache for `slots` sequences, each as long as the model's context.
 KvCache make_cache(const Config& config, int64_t slots, Dtype dtype,
                    const MemorySource& memory = cpu_memory());
 
@@ -34,18 +34,18 @@ struct Model {
     Tensor wpe;  // (n_positions, C)
     std::vector<Block> h;
     LayerNorm ln_f;
-    Matrix lm_head;  // (V, C); wte where the two are tied
+    Matrix lm_head;  // (V, C); wte if the head is tied
     Weights weights;
 
-    // tokens, position (T) i32 of the packed rows; `rows` says whose they are, and into which slots
-    // of the cache, empty or not, their keys and values go. Returns the logits (n, V) of the n
-    // packed rows `wanted` (n) i32, in the arena.
+    // Runs the packed rows: tokens, position (T) i32. `rows` maps them to sequences and to the
+    // cache slots that their keys and values are appended to. Returns the logits (n, V) of the n
+    // rows `wanted` (n) i32, in the arena.
     Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
                       Tensor wanted, KvCache& cache) const;
 };
 
-// Reads what open_model() finds at `path`, converted by `threads` of the CPU. Throws Error naming
-// file and tensor: one that is missing, or whose shape is another than the config says.
+// Loads the model that open_model() finds at `path`; `threads` of the CPU convert its weights.
+// Throws Error with file and tensor if one is missing or its shape differs from the config's.
 Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
 // The same from any source of tensors.

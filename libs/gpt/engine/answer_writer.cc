@@ -23,7 +23,7 @@ void AnswerWriter::text(std::string_view piece) {
     at_line_start_ = line.ends_with('\n');
 }
 
-void AnswerWriter::end(const Prompt& prompt, const Generated& answer) {
+void AnswerWriter::end(const Prompt& prompt, const Completion& answer) {
     if (options_.jsonl)
         out_.write(json_line(prompt, answer, options_.logprobs));
     else if (options_.one_line || (!prompt.text.empty() && !at_line_start_))

@@ -13,7 +13,7 @@ struct AnswerOptions {
     bool jsonl = false;     // an object per answer, else its text
     bool one_line = false;  // text: an answer is one line, line ends inside it are spaces
     bool echo = false;      // text: the prompt before its answer
-    bool logprobs = false;  // jsonl: of each token
+    bool logprobs = false;  // jsonl: the log probability of each token
 };
 
 class AnswerWriter {
@@ -22,11 +22,11 @@ class AnswerWriter {
     AnswerWriter(const AnswerOptions& options, Console& console, ByteWriter& out)
         : options_(options), console_(console), out_(out) {}
 
-    // For each prompt in turn: begin() with the number of its first tokens that are left out,
-    // text() for each piece of the answer, end().
+    // Per prompt: begin() with the number of dropped prompt tokens, text() per piece of the answer,
+    // then end().
     void begin(const Prompt& prompt, int64_t dropped);
     void text(std::string_view piece);
-    void end(const Prompt& prompt, const Generated& answer);
+    void end(const Prompt& prompt, const Completion& answer);
 
   private:
     AnswerOptions options_;

@@ -26,15 +26,15 @@ void GenerateOptions::check() const {
 
 std::string StopFilter::push(std::string_view text) {
     held_ += text;
-    // Of several, the one that was whole first ends the text, and of two that end together the
-    // longer: so it makes no difference how the text was cut into pieces.
+    // The stop string that ends first wins; of two that end together, the longer. So the result
+    // does not depend on how the text is cut into pieces.
     std::pair<size_t, size_t> first{held_.npos, held_.npos};  // end, begin
     for (const std::string& stop : stops_)
         if (const size_t begin = held_.find(stop); begin != held_.npos)
             first = std::min(first, {begin + stop.size(), begin});
     stopped_ = first.first != held_.npos;
     if (stopped_) return std::exchange(held_, {}).substr(0, first.second);
-    // Keep the longest end that begins a stop string.
+    // Hold back the longest end that begins a stop string.
     size_t certain = held_.size();
     for (const std::string& stop : stops_) {
         const size_t longest = std::min(stop.size() - 1, held_.size());
@@ -62,15 +62,16 @@ Generator::Generator(Context& ctx, const Model& model, const Bpe& bpe, GenerateO
     require(bpe.vocab_size() <= model.config.n_vocab, "the tokenizer has ", bpe.vocab_size(),
             " tokens, the model only ", model.config.n_vocab);
     if (const auto end = bpe.special("<|endoftext|>"); end && eos_.empty()) eos_.push_back(*end);
-    // Ids from the tokenizer's end on are padding of the model's table.
-    steps_ = make_steps(ctx, model, bpe.vocab_size(), options_.sampler);
+    // Ids from vocab_size() on are padding of the model's table.
+    stream_ = make_decode_stream(ctx, model, bpe.vocab_size(), options_.sampler);
 }
 
 bool Generator::ends_text(int32_t token) const {
     return std::find(eos_.begin(), eos_.end(), token) != eos_.end();
 }
 
-std::vector<int32_t> Generator::fitted(std::vector<int32_t> ids, Generated& result) const {
+std::vector<int32_t> Generator::truncate_prompt(std::vector<int32_t> ids,
+                                                Completion& result) const {
     if (static_cast<int64_t>(ids.size()) <= n_positions_) return ids;
     const int64_t kept = n_positions_ - std::min(options_.max_tokens, n_positions_ / 2);
     result.dropped = static_cast<int64_t>(ids.size()) - kept;
@@ -78,24 +79,25 @@ std::vector<int32_t> Generator::fitted(std::vector<int32_t> ids, Generated& resu
     return ids;
 }
 
-Generated Generator::operator()(std::string_view prompt, uint64_t index, const Listener& listener) {
-    Generated result;
-    const std::vector<int32_t> ids = fitted(bpe_.encode(prompt), result);
-    if (listener.begin) listener.begin(result.dropped);
+Completion Generator::operator()(std::string_view prompt, uint64_t index,
+                                 const Callbacks& callbacks) {
+    Completion result;
+    const std::vector<int32_t> ids = truncate_prompt(bpe_.encode(prompt), result);
+    if (callbacks.begin) callbacks.begin(result.dropped);
     Utf8Stream utf8;
     StopFilter stops(options_.stop);
     const auto say = [&](const std::string& text) {
         if (text.empty()) return;
         result.text += text;
-        if (listener.text) listener.text(text);
+        if (callbacks.text) callbacks.text(text);
     };
-    // One more than there are positions: the last one's logits give a token too.
+    // One more than the free positions: the last position's logits give a token too.
     const int64_t room = n_positions_ - std::ssize(ids) + 1;
     const int64_t most = std::min(options_.max_tokens, room);
     result.finish = options_.max_tokens <= room ? Finish::length : Finish::context_full;
-    steps_->begin(ids, Random(static_cast<uint64_t>(options_.seed) + index), most);
+    stream_->begin(ids, Random(static_cast<uint64_t>(options_.seed) + index), most);
     while (std::ssize(result.tokens) < most) {
-        const auto [token, logprob] = steps_->next();
+        const auto [token, logprob] = stream_->next();
         if (ends_text(token)) {
             result.finish = Finish::end_of_text;
             break;

@@ -1,4 +1,4 @@
-// Generation: prompt in, text out, a token at a time.
+// Generation: from a prompt to its completion, one token at a time.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpt/engine/steps.h"
+#include "gpt/engine/decode_stream.h"
 #include "text/bpe.h"
 #include "text/utf8.h"
 
@@ -17,21 +17,21 @@ struct GenerateOptions {
     SamplerOptions sampler;
     int64_t max_tokens = 200;
     int64_t seed = 0;
-    std::vector<std::string> stop;  // strings that end the text; none of them is part of it
+    std::vector<std::string> stop;  // strings that end the text and are not part of it
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError
 };
 
-// Text on its way out, held back as long as it may be the beginning of a stop string.
+// Holds text back while it may be the beginning of a stop string.
 class StopFilter {
   public:
     explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-    // What is certain once `text` has come. Where a stop string has begun and ended, the text ends
-    // before it, and stopped() is true.
+    // Adds text; returns what is certain by now. After a complete stop string stopped() is true,
+    // and the returned text ends before that string.
     std::string push(std::string_view text);
-    // What was held back in vain.
+    // Returns the text that is still held back.
     std::string finish();
     bool stopped() const { return stopped_; }
 
@@ -43,7 +43,7 @@ class StopFilter {
 
 // Why a text ended.
 enum class Finish {
-    end_of_text,   // the model said so
+    end_of_text,   // the model's end-of-text token
     stop,          // a stop string
     length,        // max_tokens
     context_full,  // there are no positions left
@@ -51,37 +51,36 @@ enum class Finish {
 // "end_of_text", "stop" or, for the other two, "length".
 const char* name_of(Finish finish);
 
-struct Generated {
+struct Completion {
     std::string text;              // valid UTF-8
     std::vector<int32_t> tokens;   // all that were generated, those of a stop string included
-    std::vector<double> logprobs;  // of each: natural, under the model itself, before any filter
+    std::vector<double> logprobs;  // per token: natural, under the model, before any filter
     Finish finish = Finish::length;
-    int64_t dropped = 0;  // tokens of the prompt's beginning that the context cannot hold
+    int64_t dropped = 0;  // first tokens of the prompt that do not fit the context
 };
 
 class Generator {
   public:
-    // Throws Error where the vocabulary has more tokens than the model. Holds references.
+    // Throws Error if the tokenizer has more tokens than the model. Holds references.
     Generator(Context& ctx, const Model& model, const Bpe& bpe, GenerateOptions options);
 
-    struct Listener {
-        // Once, before all text: how many tokens of the prompt's beginning are left out.
+    struct Callbacks {
+        // Called once, before all text, with the number of dropped prompt tokens.
         std::function<void(int64_t dropped)> begin;
-        std::function<void(std::string_view)> text;  // every piece as soon as it is certain
+        std::function<void(std::string_view)> text;  // each piece as soon as it is certain
     };
-    // Continues the prompt, which must not be empty. The `index`-th prompt of a run draws with seed
-    // + index, so that equal prompts get different answers and the first one the answer it would
-    // get alone. A prompt longer than the context keeps its end, and leaves room for max_tokens or
-    // half the context, whichever is less.
-    Generated operator()(std::string_view prompt, uint64_t index, const Listener& listener);
+    // Continues a non-empty prompt. Prompt `index` of a run draws with seed + index: equal prompts
+    // get different answers, the first the one it gets alone. A prompt longer than the context
+    // keeps its end and leaves room for max_tokens or half the context, whichever is less.
+    Completion operator()(std::string_view prompt, uint64_t index, const Callbacks& callbacks);
 
   private:
     bool ends_text(int32_t token) const;
-    std::vector<int32_t> fitted(std::vector<int32_t> ids, Generated& result) const;
+    std::vector<int32_t> truncate_prompt(std::vector<int32_t> ids, Completion& result) const;
 
     const Bpe& bpe_;
     GenerateOptions options_;
-    std::unique_ptr<Steps> steps_;
+    std::unique_ptr<DecodeStream> stream_;
     int64_t n_positions_;
     std::vector<int32_t> eos_;
 };

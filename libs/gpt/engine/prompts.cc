@@ -28,12 +28,13 @@ std::string filled(const std::string& prompt_template, const std::string& input)
 PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template)
     : in_(in), format_(format), template_(std::move(prompt_template)) {}
 
-// The next line without its end; with PromptFormat::whole all there is, without those at the end.
+// The next line without its line end; with PromptFormat::whole all of the stream without the line
+// ends at its end.
 std::optional<std::string> PromptReader::line() {
     const bool whole = format_ == PromptFormat::whole;
     size_t end = whole ? std::string::npos : ahead_.find('\n', taken_);
     while (!ended_ && end == std::string::npos && ahead_.size() - taken_ <= kMaxLineBytes) {
-        // What has been taken goes once a piece, not once a line.
+        // Erase returned bytes once per piece, not once per line.
         ahead_.erase(0, std::exchange(taken_, 0));
         const size_t have = ahead_.size();
         ahead_.resize(have + kPiece);
@@ -67,7 +68,7 @@ Prompt PromptReader::parse(const std::string& line) const {
     json passed = json::object();
     for (const char* key : {"id", "source", "start", "end"})
         if (root.contains(key)) passed[key] = root[key];
-    prompt.passed_on = passed.dump();
+    prompt.metadata = passed.dump();
     const char* key = root.contains("prompt") ? "prompt" : "text";
     prompt.error = text_at("error");
     if (!prompt.error.empty()) return prompt;
@@ -81,7 +82,7 @@ Prompt PromptReader::parse(const std::string& line) const {
 std::optional<Prompt> PromptReader::next() {
     std::optional<std::string> input = line();
     ++count_;
-    // A blank line between objects is no prompt.
+    // Blank lines between objects are skipped.
     while (format_ == PromptFormat::jsonl && input && input->empty()) {
         input = line();
         ++count_;
@@ -93,8 +94,8 @@ std::optional<Prompt> PromptReader::next() {
     return prompt;
 }
 
-std::string json_line(const Prompt& prompt, const Generated& answer, bool logprobs) {
-    json root = json::parse(prompt.passed_on);
+std::string json_line(const Prompt& prompt, const Completion& answer, bool logprobs) {
+    json root = json::parse(prompt.metadata);
     if (!prompt.error.empty()) {
         root["error"] = prompt.error;
     } else {

@@ -1,4 +1,4 @@
-// Prompts as they come on a stream, and answers as lines of JSON.
+// Reads prompts from a stream; formats answers as lines of JSON.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,22 @@
 
 namespace hark::gpt {
 
-enum class PromptFormat { whole, lines, jsonl };
-
-struct Prompt {
-    std::string text;              // empty: nothing is to be generated
-    std::string error;             // where the line holds no prompt: what is wrong with it
-    std::string passed_on = "{}";  // of a JSON line: its id, source, start and end, as JSON
+enum class PromptFormat {
+    whole,  // all of the stream is one prompt, without the line ends at its end
+    lines,  // each line is a prompt, an empty line an empty one
+    jsonl,  // each line has a string "prompt" or "text", or the "error" of the stage before
 };
 
-// Reads prompts one at a time, each as soon as its line has come.
-//   whole: all of the stream is one prompt, without the line ends at its end
-//   lines: every line is one, an empty line an empty one
-//   jsonl: every line is an object with a string "prompt" or "text" (whisper-transcribe's), or an
-//          "error" of the stage before
+struct Prompt {
+    std::string text;             // empty: the answer is empty
+    std::string error;            // what is wrong with a line that has no prompt
+    std::string metadata = "{}";  // of a JSON line: its id, source, start and end, as JSON
+};
+
+// Reads prompts one at a time, each as soon as its line is complete.
 class PromptReader {
   public:
-    // A template that is not empty holds "{}", which the input replaces wherever it stands.
+    // A non-empty template has "{}"; the input replaces each of them.
     PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template);
 
     // Returns nullopt at the end of the stream. Invalid UTF-8 becomes U+FFFD. Throws Error if a
@@ -44,8 +44,8 @@ class PromptReader {
     bool ended_ = false;
 };
 
-// One line: what was passed on, then prompt, text, tokens, finish_reason and, where asked for,
-// logprobs; or the prompt's error alone.
-std::string json_line(const Prompt& prompt, const Generated& answer, bool logprobs);
+// One line: the metadata, then prompt, text, tokens, finish_reason and, if asked for, logprobs; or
+// the metadata and the prompt's error.
+std::string json_line(const Prompt& prompt, const Completion& answer, bool logprobs);
 
 }  // namespace hark::gpt

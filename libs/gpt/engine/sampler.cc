@@ -69,8 +69,8 @@ void SamplerOptions::flags(Flags& flags) {
         .details("Their logits are divided by R, or multiplied if negative; 1: no penalty.");
 }
 
-void filter(std::span<float> logits, std::span<const int32_t> history,
-            const SamplerOptions& options) {
+void process_logits(std::span<float> logits, std::span<const int32_t> history,
+                    const SamplerOptions& options) {
     if (options.repetition_penalty != 1)
         penalize_repetition(logits, history, options.repetition_penalty);
     if (options.temperature == 0) return;
@@ -82,7 +82,7 @@ void filter(std::span<float> logits, std::span<const int32_t> history,
 
 int32_t sample(std::span<float> logits, std::span<const int32_t> history,
                const SamplerOptions& options, Random& random) {
-    filter(logits, history, options);
+    process_logits(logits, history, options);
     return options.temperature == 0 ? argmax(logits) : draw(logits, 1, random.uniform());
 }
 

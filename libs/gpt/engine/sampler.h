@@ -9,13 +9,13 @@
 
 namespace hark::gpt {
 
-// The filters, each a pure function; a token that is ruled out gets the logit -infinity. At least
-// one token is always left. Source of each: transformers generation/logits_process.py.
+// The filters: pure functions that set the logits of excluded tokens to -infinity. At least one
+// token stays. Source of each: transformers generation/logits_process.py.
 
 void apply_temperature(std::span<float> logits, double temperature);
-// Keeps the k largest, and what equals the smallest of them.
+// Keeps the k largest logits, and those equal to the smallest of them.
 void keep_top_k(std::span<float> logits, int64_t k);
-// Keeps the fewest tokens whose probabilities reach p together (Holtzman et al. 2020, section 3.1).
+// Keeps the fewest tokens whose probabilities sum to p (Holtzman et al. 2020, section 3.1).
 void keep_top_p(std::span<float> logits, double p);
 // Keeps tokens at least min_p times as probable as the most probable one.
 void keep_min_p(std::span<float> logits, double min_p);
@@ -34,12 +34,11 @@ struct SamplerOptions {
 };
 
 // Applies the options' filters in transformers' order: repetition penalty, temperature, top-k,
-// top-p, min-p. Filters that would change nothing are left out, temperature 0 leaves all but the
-// penalty out.
-void filter(std::span<float> logits, std::span<const int32_t> history,
-            const SamplerOptions& options);
+// top-p, min-p. Filters without effect are skipped; temperature 0 skips all but the penalty.
+void process_logits(std::span<float> logits, std::span<const int32_t> history,
+                    const SamplerOptions& options);
 
-// Filters, then the argmax at temperature 0 and a draw above it. Changes the logits.
+// Filters the logits in place, then takes the argmax (temperature 0) or draws.
 int32_t sample(std::span<float> logits, std::span<const int32_t> history,
                const SamplerOptions& options, Random& random);
 

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kArchitecture = "general.architecture", kEos = "tokenizer.ggml.eos_token_id";
 
-// "h.3.attn.c_attn.weight" -> "blk.3.attn_qkv.weight"; an empty name where GGUF has no such layer.
+// "h.3.attn.c_attn.weight" -> "blk.3.attn_qkv.weight"; an empty name if GGUF has no such layer.
 std::string name_in_file(const std::string& name) {
     static const std::map<std::string, std::string> kLayers = {
         {"wte", "token_embd"},       {"wpe", "position_embd"},       {"ln_f", "output_norm"},

@@ -1,6 +1,6 @@
 // GPT-2 in a GGUF file, as llama.cpp's converter writes and quantises it.
-// Source: gguf-py's constants.py (keys, names of tensors) and convert_hf_to_gguf.py, which turns
-// Conv1D's matrices to (out, in).
+// Source: gguf-py's constants.py (keys, names of tensors) and convert_hf_to_gguf.py, which
+// transposes Conv1D's matrices to (out, in).
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace hark::gpt {
 
 class GgufModel : public ModelFile, public TensorSource {
   public:
-    // Throws Error naming the file and the key or tensor: no GGUF, another architecture, a key that
-    // is missing or out of range, a tensor that is missing or not of the shape that the keys say.
+    // Throws Error with the file and the key or tensor: not GGUF, another architecture, a key
+    // missing or out of range, a tensor missing or of another shape than the keys give.
     explicit GgufModel(const std::filesystem::path& path);
 
     const char* format() const override { return "GGUF"; }

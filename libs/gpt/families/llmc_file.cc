@@ -14,9 +14,9 @@ constexpr size_t kHeaderBytes = 1024;
 constexpr int32_t kVersionF32 = 3, kVersionBf16 = 5;
 constexpr int64_t kVocabMultiple = 128;  // llm.c's own padding
 
-// One of the 16 tensors: what one layer has of it.
+// One of the 16 tensors; its sizes are those of one layer.
 struct Part {
-    std::string name;  // in a Hugging Face file, behind "h.N." where it is a block's
+    std::string name;  // in a Hugging Face file; after "h.N." if it is a block's
     bool of_block;
     int64_t rows, columns;  // columns 0: a vector
     int64_t size() const { return rows * std::max<int64_t>(columns, 1); }
@@ -49,7 +49,7 @@ std::vector<Part> parts_of(const LlmcHeader& header) {
     return parts;
 }
 
-// `take(part, its name)` for every layer's part of every tensor, in the file's order.
+// Calls take(part, name) for each layer of each tensor, in the file's order.
 template <class F>
 void for_each_part(const LlmcHeader& header, const F& take) {
     for (const Part& part : parts_of(header)) {

@@ -1,7 +1,6 @@
-// GPT-2 in llm.c's model format: a header of 256 int32, then 16 tensors of one dtype, those of the
-// blocks stacked over the layers, matrices stored (out, in), the vocabulary padded.
-// Source: llm.c train_gpt2.py (write_model: magic 20240326, version 3 float32, 5 bfloat16) and
-// train_gpt2.c (gpt2_build_from_checkpoint).
+// GPT-2 in llm.c's format: 256 int32, then 16 tensors of one dtype, a block's stacked over the
+// layers, matrices (out, in), vocabulary padded. Source: llm.c train_gpt2.py (write_model: magic
+// 20240326, version 3 float32, 5 bfloat16), train_gpt2.c (gpt2_build_from_checkpoint).
 #pragma once
 
 #include <cstddef>
@@ -21,23 +20,22 @@ namespace hark::gpt {
 inline constexpr int32_t kLlmcMagic = 20240326;  // a file's first int32
 
 struct LlmcHeader {
-    Config config;  // what the format does not say is GPT-2's
+    Config config;  // GPT-2's values for what the format lacks
     int64_t padded_vocab = 0;
     Dtype dtype = Dtype::f32;  // or bf16
 
     int64_t file_bytes() const;
     std::string text() const;
-    // Throws Error beginning with `name` where the bytes are too few, the magic or the version is
-    // another one, or a size is out of range.
+    // Throws Error that begins with `name`: too few bytes, another magic or version, a size out of
+    // range.
     static LlmcHeader parse(std::string_view bytes, const std::string& name);
 };
 
-// Its tensors under the names of a Hugging Face file, matrices (out, in), the vocabulary without
-// its padding.
+// Tensors under Hugging Face's names, matrices (out, in), the vocabulary without padding.
 class LlmcFile : public ModelFile, public TensorSource {
   public:
-    // Throws Error naming the file: as LlmcHeader::parse() does, or a size that does not fit the
-    // header.
+    // Throws Error with the file as LlmcHeader::parse() does, or if the file's size does not fit
+    // the header.
     explicit LlmcFile(const std::filesystem::path& path);
 
     const char* format() const override { return "llm.c"; }
@@ -62,7 +60,7 @@ class LlmcFile : public ModelFile, public TensorSource {
     std::vector<std::pair<size_t, size_t>> taken_;  // offset, bytes
 };
 
-// Throws Error, `name` in front, where the format cannot hold such a model: an output table of its
+// Throws Error that begins with `name` if the format cannot hold the model: an output table of its
 // own, another MLP width, activation or epsilon.
 void check_llmc(const Config& config, const std::string& name);
 

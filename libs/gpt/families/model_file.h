@@ -1,4 +1,4 @@
-// A GPT-2 model as it was published: one interface, a reader per format behind it.
+// A published GPT-2 model: one interface, one reader per format.
 #pragma once
 
 #include <filesystem>
@@ -14,17 +14,17 @@ class ModelFile {
   public:
     virtual ~ModelFile() = default;
 
-    virtual const char* format() const = 0;  // "Hugging Face", as hark-model info says it
+    virtual const char* format() const = 0;  // "Hugging Face", as hark-model info prints it
     virtual const Config& config() const = 0;
-    // Under the names of Hugging Face's checkpoints, without "transformer." in front; matrices as
-    // stores_out_in() says. A matrix may be quantised (is_quantized).
+    // Named as in Hugging Face's checkpoints without the prefix "transformer."; stores_out_in()
+    // gives the matrices' layout. A matrix may be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
-    // Throws Error, which names --tokenizer, if the format carries no vocabulary.
+    // Throws Error that names --tokenizer if the format has no vocabulary.
     virtual Bpe tokenizer() const = 0;
 };
 
-// Opens a model by what lies at `path`: a Hugging Face directory, a GGUF file, llm.c's. Throws
-// Error naming file, key or tensor: what is missing or is no model, and what was found.
+// Opens the Hugging Face directory, GGUF file or llm.c file at `path`. Throws Error with file, key
+// or tensor if something is missing or is not a model.
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path);
 
 }  // namespace hark::gpt

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of `from` those that are there.
+// Copies the tokenizer files that exist in `from`.
 void copy_tokenizer(const fs::path& from, const fs::path& to) {
     for (const char* name : kTokenizerFiles)
         if (fs::exists(from / name)) write_file(to / name, read_file(from / name));

@@ -1,4 +1,4 @@
-// The batches of a run, read one ahead.
+// Reads the batches of a run, one ahead.
 #pragma once
 
 #include <future>
@@ -11,10 +11,10 @@ namespace hark::gpt {
 // The rows of a batch on the host, sequence after sequence.
 class BatchRows {
   public:
-    // With `separator` >= 0 that token begins a sequence of its own, with positions from 0 on.
+    // If `separator` >= 0, that token begins a new sequence, with positions from 0.
     explicit BatchRows(int32_t separator) : separator_(separator) {}
     void clear() { rows_ = {}; }
-    void add(std::span<const int32_t> window);  // tokens, and the last one's successor
+    void add(std::span<const int32_t> window);  // tokens and the next one
     Batch view() { return rows_.view(); }
 
   private:
@@ -22,8 +22,8 @@ class BatchRows {
     PackedRows rows_;
 };
 
-// While a batch is computed, a thread reads the one behind it into memory that a GPU can copy from
-// by itself (pinned).
+// While a batch is computed, a thread reads the next one into pinned memory, which a GPU can copy
+// from by itself.
 class BatchReader {
   public:
     // Batches of `sequences` windows in `order`, for rank `rank` of `ranks`; `separator` as
@@ -31,8 +31,8 @@ class BatchReader {
     BatchReader(Context& ctx, const TrainingOrder& order, int64_t sequences, int64_t length,
                 int32_t separator, int rank, int ranks);
 
-    // Of the run's sequences from `first` on, which the ranks take in turn, this rank's batch; it
-    // stays until the next call but one. Throws Error where the files cannot be read.
+    // This rank's batch of the run's sequences from `first` on, which the ranks take in turn. It is
+    // valid until the second call after this one. Throws Error if a file cannot be read.
     Batch read(uint64_t first);
 
   private:
@@ -45,7 +45,7 @@ class BatchReader {
     std::vector<int32_t> window_;
     Batch now_, next_;
     uint64_t first_of_next_ = 0;
-    std::future<void> reading_;  // of next_; last, so that it ends before what it uses
+    std::future<void> reading_;  // fills next_; the last member: it ends first
 };
 
 }  // namespace hark::gpt

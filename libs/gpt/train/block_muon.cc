@@ -2,8 +2,8 @@
 
 namespace hark::gpt {
 
-void muon_of_blocks(Context& ctx, const ModelTensors& p, const ModelTensors& m,
-                    const ModelTensors& g, const Tensor& clip, const Muon& with) {
+void update_blocks_with_muon(Context& ctx, const ModelTensors& p, const ModelTensors& m,
+                             const ModelTensors& g, const Tensor& clip, const Muon& with) {
     const auto step = [&](const Tensor& w, const Tensor& momentum, const Tensor& gradient) {
         muon(ctx, w, momentum, gradient, clip, with);
     };

@@ -6,9 +6,9 @@
 
 namespace hark::gpt {
 
-// One step (kernels/gradients.h) of the matrices of p's blocks, whole ones, with gradients g times
-// clip[1] and the momentum m.
-void muon_of_blocks(Context& ctx, const ModelTensors& p, const ModelTensors& m,
-                    const ModelTensors& g, const Tensor& clip, const Muon& with);
+// One Muon step (kernels/gradients.h) of the matrices of p's blocks, not sliced, with gradients g
+// times clip[1] and momentum m.
+void update_blocks_with_muon(Context& ctx, const ModelTensors& p, const ModelTensors& m,
+                             const ModelTensors& g, const Tensor& clip, const Muon& with);
 
 }  // namespace hark::gpt

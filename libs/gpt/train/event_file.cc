@@ -67,7 +67,7 @@ Message event_now() {
     return Message().real(kWallTime, std::chrono::duration<double>(now).count());
 }
 
-// Bytes as table[i], of the polynomial 0x1EDC6F41 with its bits the other way round.
+// table[i] is the checksum of byte i: polynomial 0x1EDC6F41, bits reversed.
 constexpr std::array<uint32_t, 256> crc_table() {
     std::array<uint32_t, 256> table{};
     for (uint32_t i = 0; i < 256; ++i) {
@@ -83,7 +83,7 @@ std::string masked_crc(std::string_view bytes) {
     return std::string(reinterpret_cast<const char*>(&masked), sizeof masked);
 }
 
-// TensorBoard asks for "tfevents" in the name, and reads a directory's files in their order.
+// TensorBoard asks for "tfevents" in the name, and reads files in the order of their names.
 fs::path new_path(const fs::path& directory) {
     std::error_code failed;
     fs::create_directories(directory, failed);

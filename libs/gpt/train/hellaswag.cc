@@ -12,13 +12,13 @@ namespace {
 
 constexpr size_t kHeaderBytes = 1024;
 constexpr int32_t kMagic = 20240522, kVersion = 1;
-constexpr int64_t kBegin = 65535;  // in front of every example
+constexpr int64_t kBegin = 65535;  // before each example
 constexpr int64_t kCompletions = 4;
 
-// The 16-bit numbers behind the header.
-class Numbers {
+// Reads the 16-bit numbers after the header.
+class Uint16Reader {
   public:
-    Numbers(std::string_view bytes, std::string where, int64_t n_vocab)
+    Uint16Reader(std::string_view bytes, std::string where, int64_t n_vocab)
         : bytes_(bytes), where_(std::move(where)), n_vocab_(n_vocab) {}
 
     int64_t next(const char* what) {
@@ -72,24 +72,23 @@ int64_t examples_of(std::string_view bytes, const std::string& where) {
     return fields[2];
 }
 
-HellaSwagExample read_example(Numbers& numbers) {
+HellaSwagExample read_example(Uint16Reader& reader) {
     HellaSwagExample example;
-    const size_t begin = numbers.at();
-    numbers.expect("the number that begins an example", kBegin, kBegin);
-    const int64_t bytes = numbers.next("its bytes");
-    // Whoever cuts a file apart may leave the indices as they were.
-    numbers.next("its index");
-    example.label = numbers.expect("its label", 0, kCompletions - 1);
-    numbers.expect("its completions", kCompletions, kCompletions);
-    example.context = numbers.tokens("its context's tokens");
+    const size_t begin = reader.at();
+    reader.expect("the number that begins an example", kBegin, kBegin);
+    const int64_t bytes = reader.next("its bytes");
+    // Not checked: a part of a longer file may keep that file's indices.
+    reader.next("its index");
+    example.label = reader.expect("its label", 0, kCompletions - 1);
+    reader.expect("its completions", kCompletions, kCompletions);
+    example.context = reader.tokens("its context's tokens");
     for (int64_t i = 0; i < kCompletions; ++i)
-        example.completions.push_back(numbers.tokens("a completion's tokens"));
-    numbers.require_bytes(static_cast<int64_t>(numbers.at() - begin), bytes);
+        example.completions.push_back(reader.tokens("a completion's tokens"));
+    reader.require_bytes(static_cast<int64_t>(reader.at() - begin), bytes);
     return example;
 }
 
-// Adds an example, a sequence a completion; where there is nothing to be predicted, the target is
-// -1.
+// Adds an example, one sequence per completion. A target inside the context is -1: it has no loss.
 void add(PackedRows& rows, const HellaSwagExample& example) {
     for (const std::vector<int32_t>& completion : example.completions) {
         std::vector<int32_t> ids = example.context;
@@ -133,15 +132,15 @@ HellaSwag::HellaSwag(const std::filesystem::path& path, int64_t n_vocab, int64_t
 HellaSwag::HellaSwag(std::string_view bytes, const std::string& where, int64_t n_vocab,
                      int64_t n_positions) {
     const int64_t count = examples_of(bytes, where);
-    Numbers numbers(bytes, where, n_vocab);
-    for (; numbers.example < count; ++numbers.example) {
-        examples_.push_back(read_example(numbers));
-        require(examples_.back().longest() <= n_positions, where, ": example ", numbers.example,
+    Uint16Reader reader(bytes, where, n_vocab);
+    for (; reader.example < count; ++reader.example) {
+        examples_.push_back(read_example(reader));
+        require(examples_.back().longest() <= n_positions, where, ": example ", reader.example,
                 ": expected a context and completions for ", n_positions,
                 " positions, the model's, found ", examples_.back().longest());
     }
-    require(numbers.at() == bytes.size(), where, ": its header counts ", count,
-            " examples, which end after ", numbers.at(), " bytes; found ", bytes.size());
+    require(reader.at() == bytes.size(), where, ": its header counts ", count,
+            " examples, which end after ", reader.at(), " bytes; found ", bytes.size());
 }
 
 std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, Communicator& tensor,

@@ -1,7 +1,6 @@
-// HellaSwag and its like in llm.c's evaluation format: contexts, each with completions of which one
-// is right. Zellers et al. 2019.
-// Source: llm.c dev/data/data_common.py (write_evalfile: magic 20240522) and llmc/dataloader.h
-// (EvalLoader).
+// HellaSwag (Zellers et al. 2019) and similar tests: contexts with completions, one of them right.
+// Source of the format: llm.c dev/data/data_common.py (write_evalfile: magic 20240522) and
+// llmc/dataloader.h (EvalLoader).
 #pragma once
 
 #include <cstdint>
@@ -19,31 +18,30 @@ struct HellaSwagExample {
     std::vector<std::vector<int32_t>> completions;  // 4
     int64_t label = 0;                              // the right one
 
-    int64_t rows() const;     // all of a context and its completion but the last token, four times
-    int64_t longest() const;  // rows of one of the four
+    int64_t rows() const;     // of all four: context and completion without the last token
+    int64_t longest() const;  // rows of the longest of the four
 };
 
 class HellaSwag {
   public:
-    // Throws Error naming the file and the example: what was expected and what was found, an id
-    // outside `n_vocab` and an example longer than `n_positions` included.
+    // Throws Error with file, example, expected and found; also for an id outside `n_vocab` and for
+    // an example longer than `n_positions`.
     HellaSwag(const std::filesystem::path& path, int64_t n_vocab, int64_t n_positions);
     // The same from bytes; `where` names them in messages.
     HellaSwag(std::string_view bytes, const std::string& where, int64_t n_vocab,
               int64_t n_positions);
 
     const std::vector<HellaSwagExample>& examples() const { return examples_; }
-    // Leaves the examples rank, rank + ranks, ...: those of one of several processes.
+    // Keeps the examples rank, rank + ranks, ...: one process's share.
     void keep_share(int rank, int ranks);
 
-    // Of each example the completions' mean losses over their own tokens. Examples are computed
-    // side by side as long as they have `rows` rows or fewer together. `tensor`, `config`,
-    // `weights`: as compute_losses() takes them.
+    // Per example, each completion's mean loss over its own tokens. A batch has examples of up to
+    // `rows` rows in all. `tensor`, `config`, `weights`: as compute_losses() takes them.
     std::vector<std::vector<double>> losses(Context& ctx, Communicator& tensor,
                                             const Config& config, const ModelTensors& weights,
                                             int64_t rows) const;
-    // How many examples' right completion has the least mean loss (the first of equals), of
-    // losses() as above; and their share.
+    // The number of examples whose right completion has the least mean loss (the first of equals)
+    // in the result of losses(); and their share.
     int64_t right(const std::vector<std::vector<double>>& losses) const;
     double accuracy(const std::vector<std::vector<double>>& losses) const;
 

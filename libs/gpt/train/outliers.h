@@ -1,4 +1,4 @@
-// Which values stand out from those before them, by their distance in standard deviations.
+// Detects outliers of a series by their distance from the mean, in standard deviations.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ class OutlierWindow {
     OutlierWindow() = default;
     explicit OutlierWindow(std::vector<double> values) : values_(std::move(values)) {}
 
-    // Adds a value. How many deviations it lies from the mean of the window that it ends; 0 while
-    // the window is not full, or all of its values are the same.
+    // Adds a value; returns its distance from the mean of the window that it ends, in standard
+    // deviations. 0 while the window is not full, or if all of its values are equal.
     double add(double value);
     const std::vector<double>& values() const { return values_; }  // oldest first
 

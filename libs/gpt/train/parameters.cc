@@ -15,7 +15,7 @@
 namespace hark::gpt {
 namespace {
 
-// So that rows of logits are whole lines of memory, which a GPU multiplies faster.
+// Rows of logits are then whole lines of memory, which a GPU multiplies faster.
 constexpr int64_t kVocabMultiple = 64;
 
 float value_of(const Tensor& t, int64_t i) {
@@ -25,46 +25,46 @@ float value_of(const Tensor& t, int64_t i) {
 }
 
 // Box & Muller 1958.
-class Normal {
+class GaussianSource {
   public:
-    explicit Normal(uint64_t seed) : random_(seed) {}
+    explicit GaussianSource(uint64_t seed) : random_(seed) {}
     double operator()() {
-        if (kept_) {
-            kept_ = false;
+        if (has_second_) {
+            has_second_ = false;
             return second_;
         }
         const double radius = std::sqrt(-2 * std::log(1 - random_.uniform()));
         const double angle = 2 * M_PI * random_.uniform();
         second_ = radius * std::sin(angle);
-        kept_ = true;
+        has_second_ = true;
         return radius * std::cos(angle);
     }
 
   private:
     Random random_;
     double second_ = 0;
-    bool kept_ = false;
+    bool has_second_ = false;
 };
 
-// One of a block's tensors, its name without the block's.
+// One of a block's tensors; its name is without the block's.
 struct BlockEntry {
     ParameterLayout::Entry entry;
     Tensor BlockTensors::*tensor;
 };
 
-// A block's, as one of `ranks` has them. Of columns a row is a stretch; queries, keys and values
-// each have their heads.
+// A block's tensors, as one of `ranks` has them. In a matrix sliced by columns each row is a chunk;
+// queries, keys and values are a chunk each.
 std::vector<BlockEntry> block_entries(const Config& config, int64_t ranks) {
     const int64_t c = config.n_embd, heads = c / ranks, inner = config.n_inner / ranks;
-    const auto vector = [](const char* name, int64_t rows, int64_t stretches = 0) {
-        return ParameterLayout::Entry{.name = name, .rows = rows, .stretches = stretches};
+    const auto vector = [](const char* name, int64_t rows, int64_t tp_chunks = 0) {
+        return ParameterLayout::Entry{.name = name, .rows = rows, .tp_chunks = tp_chunks};
     };
-    const auto matrix = [](const char* name, int64_t rows, int64_t columns, int64_t stretches) {
+    const auto matrix = [](const char* name, int64_t rows, int64_t columns, int64_t tp_chunks) {
         return ParameterLayout::Entry{.name = name,
                                       .rows = rows,
                                       .columns = columns,
                                       .transposed = true,
-                                      .stretches = stretches};
+                                      .tp_chunks = tp_chunks};
     };
     return {{vector("ln_1.weight", c), &BlockTensors::ln_1_weight},
             {vector("ln_1.bias", c), &BlockTensors::ln_1_bias},
@@ -118,12 +118,12 @@ ParameterLayout::ParameterLayout(const Config& config, int64_t ranks)
             }
     };
     const auto is_matrix = [](const Entry& entry) { return entry.columns > 0; };
-    const auto is_cut = [&](const Entry& entry) { return ranks > 1 && entry.stretches > 0; };
+    const auto is_sliced = [&](const Entry& entry) { return ranks > 1 && entry.tp_chunks > 0; };
     add_of_blocks(is_matrix);
     decayed_ = size_;
-    add_of_blocks([&](const Entry& entry) { return !is_matrix(entry) && is_cut(entry); });
-    cut_ = size_;
-    add_of_blocks([&](const Entry& entry) { return !is_matrix(entry) && !is_cut(entry); });
+    add_of_blocks([&](const Entry& entry) { return !is_matrix(entry) && is_sliced(entry); });
+    sliced_ = size_;
+    add_of_blocks([&](const Entry& entry) { return !is_matrix(entry) && !is_sliced(entry); });
     add({.name = "ln_f.weight", .rows = config.n_embd});
     add({.name = "ln_f.bias", .rows = config.n_embd});
 }
@@ -157,7 +157,7 @@ ModelTensors ParameterLayout::views(Tensor all, Tensor matrices) const {
 void ParameterLayout::initialize(Tensor all, uint64_t seed) const {
     float* values = all.as<float>();
     std::fill_n(values, size_, 0.0f);
-    Normal normal(seed);
+    GaussianSource normal(seed);
     for (const Entry& entry : entries_) {
         float* to = values + entry.offset;
         if (entry.columns == 0) {

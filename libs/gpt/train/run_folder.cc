@@ -33,7 +33,7 @@ std::string name_of_step(int64_t step) {
     return "step-" + std::string(digits.size() < 8 ? 8 - digits.size() : 0, '0') + digits;
 }
 
-// A folder's entries reach the disk with it.
+// Flushes the folder's entries to the disk.
 void flush_folder(const fs::path& folder) {
     const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
     require(fd >= 0, folder.string(), ": cannot open: ", std::strerror(errno));
@@ -54,7 +54,7 @@ std::optional<int64_t> step_of(const fs::path& folder) {
     return step;
 }
 
-// Moments lie in the parameters' order, without what pads the vocabulary in memory.
+// Floats of a moment in a file: in the parameters' order, without the vocabulary's padding.
 int64_t stored_size(const ParameterLayout& layout) {
     int64_t size = 0;
     for (const ParameterLayout::Entry& entry : layout.entries()) size += entry.stored_size();
@@ -62,7 +62,7 @@ int64_t stored_size(const ParameterLayout& layout) {
 }
 
 void write_moments(Context& ctx, const fs::path& file, const ParameterLayout& layout,
-                   const std::function<Tensor(Values)>& whole) {
+                   const std::function<Tensor(StateTensor)>& gather) {
     SafetensorsHeader header;
     const int64_t size = stored_size(layout);
     const uint64_t bytes = static_cast<uint64_t>(size) * sizeof(float);
@@ -71,9 +71,9 @@ void write_moments(Context& ctx, const fs::path& file, const ParameterLayout& la
     AtomicFile out(file);
     ByteWriter writer(out.fd(), out.name());
     writer.write(format_safetensors_header(header));
-    for (const Values moment : {Values::m, Values::v}) {
+    for (const StateTensor moment : {StateTensor::m, StateTensor::v}) {
         const Scratch scratch(ctx);
-        const Tensor values = whole(moment);
+        const Tensor values = gather(moment);
         for (const ParameterLayout::Entry& entry : layout.entries())
             writer.write(values.as<float>() + entry.offset,
                          static_cast<size_t>(entry.stored_size()) * sizeof(float));
@@ -136,7 +136,7 @@ std::vector<fs::path> RunFolder::checkpoints() const {
     return found;
 }
 
-// By renames alone, so that a run that is killed leaves either a whole one or one to remove.
+// Renames first: a run that is killed leaves a complete checkpoint, or one that claim() removes.
 void RunFolder::prune(int64_t keep) const {
     const std::vector<fs::path> all = checkpoints();
     for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) {
@@ -195,16 +195,16 @@ RunState RunFolder::load(Trainer& trainer, const RunState& expected) const {
             " (got ", expected.data, "); give the same files under the same names");
     SafetensorsDirectory source(folder, "transformer.");
     const ParameterLayout& layout = trainer.layout();
-    trainer.fill(Values::parameters, [&](Tensor all) { layout.read(all, source); });
+    trainer.fill(StateTensor::parameters, [&](Tensor all) { layout.read(all, source); });
     const SafetensorsFile moments(folder / kOptimizer);
-    trainer.fill(Values::m, [&](Tensor all) { read_moment(moments, "m", layout, all); });
-    trainer.fill(Values::v, [&](Tensor all) { read_moment(moments, "v", layout, all); });
-    if (lock_ >= 0) link_newest();  // where the run was killed between the two
+    trainer.fill(StateTensor::m, [&](Tensor all) { read_moment(moments, "m", layout, all); });
+    trainer.fill(StateTensor::v, [&](Tensor all) { read_moment(moments, "v", layout, all); });
+    if (lock_ >= 0) link_newest();  // if the run was killed between rename and link
     return state;
 }
 
 void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState& state,
-                     const std::function<Tensor(Values)>& whole, int64_t keep) const {
+                     const std::function<Tensor(StateTensor)>& gather, int64_t keep) const {
     const std::string name = name_of_step(state.step);
     const fs::path unfinished = path_ / (kUnfinished + name);
     try {
@@ -212,9 +212,9 @@ void RunFolder::save(Context& ctx, const ParameterLayout& layout, const RunState
         fs::create_directory(unfinished);
         {
             const Scratch scratch(ctx);
-            layout.write(whole(Values::parameters), unfinished / kWeights);
+            layout.write(gather(StateTensor::parameters), unfinished / kWeights);
         }
-        write_moments(ctx, unfinished / kOptimizer, layout, whole);
+        write_moments(ctx, unfinished / kOptimizer, layout, gather);
         const nlohmann::ordered_json root = {{"step", state.step},
                                              {"run", state.identity},
                                              {"data", state.data},

@@ -1,12 +1,5 @@
-// The folder of a training run:
-//
-//     run/config.json, tokenizer.json, ...   what a Hugging Face directory holds besides weights
-//     run/model.safetensors -> step-00002000/model.safetensors
-//     run/step-00002000/                     a checkpoint: such a directory by itself, and
-//                       optimizer.safetensors  AdamW's moments, Muon's momentum as `m`
-//                       training.json          how far the run is, and what it was begun with
-//
-// A checkpoint appears under its name only once it is whole, and the newest of them are kept.
+// The folder of a training run: a Hugging Face directory, whose model.safetensors is a link into
+// the newest checkpoint, and the checkpoints step-00002000/ and so on.
 #pragma once
 
 #include <filesystem>
@@ -27,6 +20,9 @@ struct RunState {
     Outliers outliers;
 };
 
+// A checkpoint is a Hugging Face directory with optimizer.safetensors (AdamW's moments, Muon's
+// momentum as `m`) and training.json (the steps done, and what the run began with). It appears
+// under its name only once it is complete.
 class RunFolder {
   public:
     explicit RunFolder(const std::filesystem::path& path) : path_(path) {}
@@ -34,29 +30,27 @@ class RunFolder {
     RunFolder(const RunFolder&) = delete;
     RunFolder& operator=(const RunFolder&) = delete;
 
-    // Takes the folder for this process alone: makes it where there is none, and removes what a run
-    // that was killed left half done. Throws Error where another process has it, or where it holds
-    // a model that no run has written.
+    // Locks the folder for this process: makes it if it is missing, removes what a killed run left
+    // unfinished. Throws Error if another process has it, or if it has a model that no run wrote.
     void claim();
 
     // Writes what all checkpoints share: the configuration, and the files of a tokenizer's
     // directory (empty: none).
     void describe(const Config& config, const std::filesystem::path& tokenizer) const;
 
-    // The newest checkpoint's directory; nullopt where there is none.
+    // The newest checkpoint's directory; nullopt if the folder has no checkpoint.
     std::optional<std::filesystem::path> newest() const;
 
-    // Fills the trainer's parameters and moments from the newest checkpoint. Throws Error naming
-    // the file that is missing, cut short or of another run: `expected` is compared, but for its
+    // Fills the trainer's parameters and moments from the newest checkpoint. Throws Error with the
+    // file that is missing, truncated or of another run: all of `expected` is compared except its
     // step.
     RunState load(Trainer& trainer, const RunState& expected) const;
 
-    // Writes a checkpoint, points run/model.safetensors at it and removes all but the `keep`
-    // newest. `whole` gives layout.size() floats on the host, of the parameters, of m and of v, in
-    // this order; it is called when the one before has been written. Throws Error where the disk is
-    // full; what stood before is then left as it was.
+    // Writes a checkpoint, links model.safetensors to it and keeps the `keep` newest. `gather`
+    // gives layout.size() floats on the host: parameters, m, v, one after another. Throws Error if
+    // the disk is full; the checkpoints before then stay as they are.
     void save(Context& ctx, const ParameterLayout& layout, const RunState& state,
-              const std::function<Tensor(Values)>& whole, int64_t keep) const;
+              const std::function<Tensor(StateTensor)>& gather, int64_t keep) const;
 
     const std::filesystem::path& path() const { return path_; }
 

@@ -22,7 +22,7 @@ struct Closing {
     ~Closing() { ::close(fd); }
 };
 
-// Parameters in memory as a file would give them.
+// Parameters in memory as a source of tensors.
 class ParameterSource : public TensorSource {
   public:
     ParameterSource(const ParameterLayout& layout, const Tensor& parameters)

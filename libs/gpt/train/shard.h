@@ -1,5 +1,5 @@
-// A rank's part of a model's parameters, and of what is laid out like them, beside the whole that
-// files hold.
+// A tensor-parallel rank's slice of a model's parameters, and of tensors with their layout; files
+// have the full ones.
 #pragma once
 
 #include <functional>
@@ -12,31 +12,31 @@ namespace hark::gpt {
 
 class Shard {
   public:
-    // Of one of `tensor`'s ranks, which must outlive it. Throws Error where these do not divide the
-    // model's heads and its MLP's channels.
+    // The slice of one of `tensor`'s ranks; `tensor` must outlive it. Throws Error if the ranks do
+    // not divide the model's heads and its MLP's channels.
     Shard(const Config& config, Communicator& tensor);
 
-    const ParameterLayout& whole() const { return whole_; }
-    const ParameterLayout& own() const { return own_; }
+    const ParameterLayout& full() const { return full_; }
+    const ParameterLayout& local() const { return local_; }
 
-    // Gives `to`, on the context's device, the elements `ranges`, one behind another, of this
-    // rank's part of what `write` writes to whole().size() floats on the host; zeros for those
-    // behind own().size().
+    // Fills `to`, on the context's device, with the elements `ranges` of this rank's slice, one
+    // range after another; elements after local().size() are zeros. `write` fills full().size()
+    // floats on the host.
     void fill(Context& ctx, const Tensor& to, const std::vector<Range>& ranges,
               const std::function<void(Tensor)>& write) const;
-    // On the host, f32: this rank's part (own().size()) of `whole` (whole().size()).
-    void cut(Tensor part, const Tensor& whole) const;
-    // The whole, on the host, of the parts (own().size()) that the ranks have on their devices; on
-    // other ranks than the first none. For all ranks to call. It stays as what to_host() gives.
+    // part = this rank's slice (local().size()) of `full` (full().size()); f32, on the host.
+    void slice(Tensor part, const Tensor& full) const;
+    // The full tensor, on the first rank's host, of the ranks' slices on their devices; none on
+    // other ranks. All ranks must call it. The result is valid as long as to_host()'s.
     Tensor gather(Context& ctx, const Tensor& part) const;
 
   private:
-    // move(of the whole, of the part, floats) for all that rank `rank` has.
+    // Calls move(offset in full, offset in local, floats) for each run of rank `rank`.
     template <class Move>
     void each_run(int rank, const Move& move) const;
 
     Communicator& tensor_;
-    ParameterLayout whole_, own_;
+    ParameterLayout full_, local_;
 };
 
 }  // namespace hark::gpt

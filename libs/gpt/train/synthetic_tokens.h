@@ -6,7 +6,7 @@
 
 namespace hark::gpt {
 
-// The name of a token file that stands for these.
+// The name of a token file that selects these tokens.
 inline constexpr const char* kSynthetic = "synthetic";
 
 // A dictionary of 32 words of 7 tokens each, and a text of its words in random order. A model that
@@ -15,7 +15,7 @@ class SyntheticTokens {
   public:
     static constexpr size_t kSize = size_t{1} << 20;
 
-    // `part`: texts of other words from the same dictionary.
+    // `part`: selects one of several texts from the same dictionary.
     SyntheticTokens(uint64_t seed, int64_t n_vocab, uint64_t part)
         : seed_(seed), n_vocab_(static_cast<uint64_t>(n_vocab)), part_(part) {}
 

@@ -68,7 +68,7 @@ void TokenWindows::copy(uint64_t index, double shift, std::span<int32_t> to) con
                          [](uint64_t i, const File& file) { return i < file.first; });
     const File& file = *std::prev(after);
     const auto length = static_cast<uint64_t>(length_);
-    const uint64_t left = file.tokens - 1 - file.windows * length;  // behind the last
+    const uint64_t left = file.tokens - 1 - file.windows * length;  // after the last window
     const auto moved = static_cast<uint64_t>(shift * static_cast<double>(left + 1));
     file.copy((index - file.first) * length + std::min(moved, left), length + 1, to.data());
 }

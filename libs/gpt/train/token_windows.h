@@ -1,5 +1,5 @@
-// What a training run reads: windows of token files, in an order that the seed alone fixes. It is
-// the same for any number of processes and any size of a micro-batch.
+// Windows of token files, in an order that depends on the seed alone. It is the same for any number
+// of processes and any size of a micro-batch.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,8 @@
 
 namespace hark::gpt {
 
-// A one-to-one map of [0, n) onto itself that looks random: the order of an epoch without a table.
-// Four rounds of a Feistel network over the next power of four, walked until inside.
+// A pseudo-random permutation of [0, n): the order of an epoch without a table. Four rounds of a
+// Feistel network over the next power of four, walked until inside [0, n).
 // Source: Black & Rogaway 2002 (cycle walking); Luby & Rackoff 1988 (four rounds).
 class Shuffle {
   public:
@@ -25,7 +25,7 @@ class Shuffle {
     uint64_t n_, half_bits_, keys_[4];
 };
 
-// Windows of `length` tokens and the token behind them, laid end to end in each file.
+// Windows of `length` tokens and the next token, end to end in each file.
 class TokenWindows {
   public:
     struct Options {
@@ -46,8 +46,8 @@ class TokenWindows {
     uint64_t tokens() const { return tokens_; }                      // of all files
     const std::string& description() const { return description_; }  // names and sizes, to compare
 
-    // Window `index` < size() into `to` (length + 1), `shift` of 0 to 1: how far all windows of a
-    // file move into what is left behind the last, so that other tokens are left out each time.
+    // Copies window `index` < size() to `to` (length + 1). `shift`, 0 to 1, moves a file's windows
+    // into the tokens left after the last one, so that each epoch leaves out other tokens.
     void copy(uint64_t index, double shift, std::span<int32_t> to) const;
 
   private:

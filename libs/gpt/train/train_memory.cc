@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "gpt/train/parameters.h"
-#include "gpt/train/segments.h"
 #include "gpt/train/training.h"
+#include "gpt/train/zero_buckets.h"
 
 namespace hark::gpt {
 namespace {
@@ -16,12 +16,12 @@ constexpr int64_t kF32 = sizeof(float);
 int64_t activation_bytes(const Context& ctx, const Config& config, const TrainOptions& options,
                          int64_t ranks, int64_t columns, int64_t element) {
     const int64_t rows = options.batch * options.length, c = config.n_embd;
-    const int64_t inner = config.n_inner / ranks, mixed = c / ranks;
+    const int64_t inner = config.n_inner / ranks, attn_width = c / ranks;
     const bool keep_act = options.recompute == "none", keep_norms = options.recompute != "norms";
     int64_t shared = 3 * c;  // the first x, normed, d_normed
     if (!keep_act) shared += inner;
     if (!keep_norms) shared += 2 * c;
-    int64_t block = 4 * mixed + 2 * c + inner;  // qkv, mixed; middle, y; hidden
+    int64_t block = 4 * attn_width + 2 * c + inner;  // qkv, attn_out; resid_mid, y; hidden
     if (keep_act) block += inner;
     if (keep_norms) block += 2 * c;
     const int64_t lse = rows * config.n_head / ranks * kF32;
@@ -29,7 +29,7 @@ int64_t activation_bytes(const Context& ctx, const Config& config, const TrainOp
         rows * (shared + config.n_layer * block) * element + config.n_layer * lse;
     const int64_t at_once = logits_rows(ctx, columns, rows);
     int64_t head = at_once * columns * element;
-    int64_t backward = rows * (2 * c + inner + 4 * mixed) * element;
+    int64_t backward = rows * (2 * c + inner + 4 * attn_width) * element;
     if (element == 2 && !ctx.on_cuda()) {  // copies in f32 for linear_backward (widened.h)
         head += at_once * (columns + 2 * c) * kF32;
         backward += rows * (3 * inner + c) * kF32;
@@ -52,17 +52,17 @@ std::string size_text(int64_t bytes) {
 
 }  // namespace
 
-TrainMemory train_memory(const Context& ctx, Grid& grid, const Config& config,
+TrainMemory train_memory(const Context& ctx, ParallelMesh& mesh, const Config& config,
                          const TrainOptions& options, Dtype matrices) {
-    const int64_t ranks = grid.tensor().size();
+    const int64_t ranks = mesh.tensor().size();
     const ParameterLayout layout(config, ranks);
-    const int64_t padded = padded_size(layout, grid.data());
-    const bool sharded = !grid.all().alone() && options.optimizer.optimizer == "adamw";
+    const int64_t padded = padded_size(layout, mesh.data());
+    const bool sharded = !mesh.all().alone() && options.optimizer.optimizer == "adamw";
     const int64_t element = matrices == Dtype::f32 ? kF32 : 2;
     const int64_t batch = options.batch * options.length * 6 * kF32;  // losses, 5 of ids
     return {.weights = padded * kF32 + (matrices == Dtype::f32 ? 0 : layout.decayed() * element),
             .gradients = padded * kF32,
-            .moments = 2 * kF32 * (sharded ? padded / grid.data().size() : layout.size()),
+            .moments = 2 * kF32 * (sharded ? padded / mesh.data().size() : layout.size()),
             .activations = batch + activation_bytes(ctx, config, options, ranks,
                                                     layout.padded_vocab(), element)};
 }

@@ -1,4 +1,4 @@
-// What a training run will take, before it begins: --dry-run.
+// The memory that a training run will need: --dry-run.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct TrainMemory {
     int64_t total() const { return weights + gradients + moments + activations; }
 };
 
-// Of a Trainer with these arguments.
-TrainMemory train_memory(const Context& ctx, Grid& grid, const Config& config,
+// For a Trainer with these arguments.
+TrainMemory train_memory(const Context& ctx, ParallelMesh& mesh, const Config& config,
                          const TrainOptions& options, Dtype matrices);
 
 // The run as lines of text: shape, parameters, memory and tokens. `epoch_tokens`: those of the

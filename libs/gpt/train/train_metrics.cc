@@ -56,7 +56,7 @@ double milliseconds_since(Clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-double measured_limit(Context& ctx, Dtype type) {
+double measured_peak_flops(Context& ctx, Dtype type) {
     const Arena::Scope scope(ctx.arena);
     const int64_t size = ctx.on_cuda() ? 8192 : 1024;
     Tensor x = ctx.arena.tensor(Dtype::f32, {size, size});

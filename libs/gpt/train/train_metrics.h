@@ -1,4 +1,4 @@
-// What is said of a training step, and what its speed is compared with.
+// The metrics of a training step, and the speed that its speed is compared with.
 #pragma once
 
 #include <chrono>
@@ -26,16 +26,15 @@ struct Metrics {
     std::vector<EventFile::Scalar> scalars() const;
 };
 
-// Whether the table on `fd` needs its heading. A file needs it unless it has a heading already,
-// so that a run that is killed and started again with `>>` makes one table. Anything else, as a
-// pipe, needs it if the run begins.
+// Whether the table on `fd` needs its heading. A file does unless it has one already, so that a run
+// that is killed and resumed with `>>` makes one table. A pipe does if the run begins.
 bool needs_heading(int fd, bool begins);
 
 using Clock = std::chrono::steady_clock;
 double milliseconds_since(Clock::time_point begin);
 
-// Operations a second in a large product of matrices of that type (f32 or bf16): the best of four
-// of 1024 cubed on the CPU, of 8192 cubed on a GPU.
-double measured_limit(Context& ctx, Dtype type);
+// FLOP/s of a large product of matrices of that type (f32 or bf16): the best of four, of 1024 cubed
+// on the CPU, of 8192 cubed on a GPU.
+double measured_peak_flops(Context& ctx, Dtype type);
 
 }  // namespace hark::gpt

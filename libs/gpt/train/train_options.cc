@@ -196,7 +196,7 @@ void TrainOptions::flags(Flags& flags) {
             "the heads and the MLP's width. Needs --optimizer adamw.");
 }
 
-// Validation, samples, and what the run writes besides checkpoints.
+// Validation, samples, and the run's outputs other than checkpoints.
 void TrainOptions::add_report_flags(Flags& flags) {
     flags.section("Reports");
     flags.add("val-every", val_every, "N steps between validations; 0: none", 0, 1 << 30)

@@ -71,9 +71,9 @@ struct TrainOptions {
     bool from_file() const { return model.ends_with(".bin") || model.ends_with(".gguf"); }
     int64_t sequences_per_step() const { return batch * accumulate * ranks; }
     bool is_synthetic() const;  // --train synthetic
-    // Further options that all ranks must have alike, as text.
+    // Further options that must be equal on all ranks, as text.
     std::string schedule_of_ranks() const;
-    // Options that a resumed run must have as it began, as text.
+    // Options that must be equal when a run is resumed, as text.
     std::string identity(Dtype matrices) const;
 };
 

@@ -15,11 +15,11 @@ void with_links(const TrainOptions& options, Console& console,
     if (launched > 1) links = mpi_transport();
     if (options.gpus > 1) {
         links = spawn_local_ranks(static_cast<int>(options.gpus));
-        if (!links) return;  // the ranks have done it
+        if (!links) return;  // the parent: its ranks have ended
     }
     if (!links) return body(nullptr);
     const int rank = links->rank();
-    if (rank > 0) console.quiet = true;  // what all would say
+    if (rank > 0) console.quiet = true;  // all would print the same
     try {
         body(std::move(links));
     } catch (const UsageError&) {
@@ -35,7 +35,7 @@ Context context_of(const TrainOptions& options, Console& console, const Transpor
     return make_cuda_context(links->rank(), options.compute.threads);
 }
 
-Grid::Grid(Context& ctx, std::unique_ptr<Transport> links, int64_t tensor)
+ParallelMesh::ParallelMesh(Context& ctx, std::unique_ptr<Transport> links, int64_t tensor)
     : all_(make_communicator(ctx, std::move(links))) {
     expect_agreement(*all_, concat("--tensor-parallel ", tensor));
     const auto size = static_cast<int>(tensor);

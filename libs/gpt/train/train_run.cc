@@ -22,14 +22,14 @@ TrainRun::TrainRun(const TrainOptions& options, Console& console, std::unique_pt
       progress_(console),
       out_(STDOUT_FILENO, "stdout"),
       ctx_(context_of(options, console, links.get())),
-      grid_(ctx_, std::move(links), options.tensor_parallel),
-      ranks_(grid_.all()),
+      mesh_(ctx_, std::move(links), options.tensor_parallel),
+      ranks_(mesh_.all()),
       matrices_(options.matrices(ctx_.device)),
       folder_(options.output_dir),
-      start_(start_of(options, folder_)) {
-    options_.ranks = grid_.data().size();
-    if (options_.length == 0) options_.length = start_.config.n_positions;
-    if (options_.is_synthetic() && !start_.bpe && options_.sample_every > 0) {
+      initial_(resolve_initial_model(options, folder_)) {
+    options_.ranks = mesh_.data().size();
+    if (options_.length == 0) options_.length = initial_.config.n_positions;
+    if (options_.is_synthetic() && !initial_.bpe && options_.sample_every > 0) {
         console_.warning("no samples are written: synthetic tokens have no tokenizer");
         options_.sample_every = 0;
     }
@@ -38,7 +38,7 @@ TrainRun::TrainRun(const TrainOptions& options, Console& console, std::unique_pt
 }
 
 void TrainRun::check_model() const {
-    const Config& config = start_.config;
+    const Config& config = initial_.config;
     const int64_t parts = options_.tensor_parallel;
     require(options_.length <= config.n_positions,
             "--sequence-length: expected at most the model's context of ", config.n_positions,
@@ -47,9 +47,9 @@ void TrainRun::check_model() const {
             "--tensor-parallel: expected a divisor of the model's ", config.n_head,
             " heads and of its MLP's ", config.n_inner, " channels, got ", parts);
     check_head(ctx_, channels_per_head(), kMostTrainedHead);
-    require(!options_.mask_documents || start_.end_of_text,
+    require(!options_.mask_documents || initial_.end_of_text,
             "--mask-documents: the tokenizer has no <|endoftext|> between documents");
-    require(options_.sample_every == 0 || start_.bpe,
+    require(options_.sample_every == 0 || initial_.bpe,
             "--sample-every: the run has no tokenizer to write text with; give --tokenizer");
     if (!options_.export_llmc.empty()) {
         check_llmc(config, options_.export_llmc);
@@ -59,7 +59,7 @@ void TrainRun::check_model() const {
 }
 
 void TrainRun::open_data() {
-    const int64_t n_vocab = start_.config.n_vocab;
+    const int64_t n_vocab = initial_.config.n_vocab;
     const auto seed = static_cast<uint64_t>(options_.seed);
     train_.emplace(options_.train, options_.length, n_vocab, TokenWindows::Options{.seed = seed});
     if (!options_.val.empty())
@@ -72,7 +72,7 @@ void TrainRun::open_data() {
                 .part = 1});
     if (options_.hellaswag.empty()) return;
     hellaswag_.emplace(std::filesystem::path(options_.hellaswag), n_vocab,
-                       start_.config.n_positions);
+                       initial_.config.n_positions);
 }
 
 void TrainRun::operator()() {
@@ -80,24 +80,24 @@ void TrainRun::operator()() {
     begin();
     if (!train()) return;
     if (saved_ != state_.step) save();
-    if (state_.step == options_.steps) export_whole();
+    if (state_.step == options_.steps) export_final_model();
     ranks_.finish();
     if (stop_signal_ != 0) end_by_signal();
 }
 
 void TrainRun::print_plan() {
-    write(describe_run(start_.config, options_, matrices_,
-                       train_memory(ctx_, grid_, start_.config, options_, matrices_),
+    write(describe_run(initial_.config, options_, matrices_,
+                       train_memory(ctx_, mesh_, initial_.config, options_, matrices_),
                        train_->tokens()));
     ranks_.finish();
 }
 
 void TrainRun::begin() {
     const auto questions = hellaswag_ ? std::ssize(hellaswag_->examples()) : 0;
-    if (hellaswag_) hellaswag_->keep_share(grid_.data().rank(), grid_.data().size());
+    if (hellaswag_) hellaswag_->keep_share(mesh_.data().rank(), mesh_.data().size());
     if (ranks_.first()) folder_.claim();
-    trainer_.emplace(ctx_, grid_, start_.config, options_, matrices_, *train_,
-                     options_.mask_documents ? *start_.end_of_text : -1);
+    trainer_.emplace(ctx_, mesh_, initial_.config, options_, matrices_, *train_,
+                     options_.mask_documents ? *initial_.end_of_text : -1);
     state_ = {0, options_.identity(matrices_), train_->description(), {}};
     if (folder_.newest()) {
         state_ = folder_.load(*trainer_, state_);
@@ -108,12 +108,12 @@ void TrainRun::begin() {
                                     state_.step, "); to continue, start a new run with --model ",
                                     options_.output_dir, "/ and another --output-dir"));
     } else {
-        if (ranks_.first()) folder_.describe(start_.config, start_.directory);
-        trainer_->fill(Values::parameters, [&](Tensor all) {
-            begin_parameters(options_, start_, trainer_->layout(), all);
+        if (ranks_.first()) folder_.describe(initial_.config, initial_.directory);
+        trainer_->fill(StateTensor::parameters, [&](Tensor all) {
+            init_parameters(options_, initial_, trainer_->layout(), all);
         });
     }
-    trainer_->parameters_are_of(state_.step);
+    trainer_->on_parameters_loaded(state_.step);
     expect_agreement(
         ranks_, concat("step ", state_.step, ", ", state_.identity, ", ", state_.data, ", ",
                        options_.schedule_of_ranks(), ", ", val_ ? val_->description() : "nothing",
@@ -123,9 +123,9 @@ void TrainRun::begin() {
         events_.emplace(options_.tensorboard, state_.step + 1);
 }
 
-// Returns false if the first rank reports an error of all.
+// Returns false on the other ranks if all have failed alike: the first one throws the error.
 bool TrainRun::train() {
-    const double limit = ranks_.size() * measured_limit(ctx_, matrices_);
+    const double limit = ranks_.size() * measured_peak_flops(ctx_, matrices_);
     if (state_.step < options_.steps && needs_heading(STDOUT_FILENO, state_.step == 0))
         write(Metrics::kHeading);
     try {
@@ -189,7 +189,7 @@ void TrainRun::advance(double limit) {
     if (stopping())
         save();  // before the line: its reader may have ended
     else
-        judge(metrics);
+        evaluate(metrics);
     ProgressReport report;
     report.done = static_cast<double>(state_.step);
     report.total = static_cast<double>(options_.steps);
@@ -201,48 +201,48 @@ void TrainRun::advance(double limit) {
 }
 
 // Validation and questions, if they are due.
-void TrainRun::judge(Metrics& metrics) {
+void TrainRun::evaluate(Metrics& metrics) {
     if (state_.step != options_.steps &&
         (options_.val_every == 0 || state_.step % options_.val_every != 0))
         return;
     if (val_) metrics.val_loss = trainer_->validate(*val_, options_.val_tokens);
     if (!hellaswag_) return;
-    const auto losses = hellaswag_->losses(ctx_, grid_.tensor(), start_.config, trainer_->weights(),
-                                           options_.batch * options_.length);
+    const auto losses = hellaswag_->losses(ctx_, mesh_.tensor(), initial_.config,
+                                           trainer_->weights(), options_.batch * options_.length);
     double counts[] = {static_cast<double>(hellaswag_->right(losses)),
                        static_cast<double>(losses.size())};
-    grid_.data().sum(counts);
+    mesh_.data().sum(counts);
     metrics.hellaswag = counts[0] / counts[1];
 }
 
 void TrainRun::save() {
     state_.outliers = trainer_->outliers();
-    const auto whole = [&](Values values) { return trainer_->whole(values); };
+    const auto gather = [&](StateTensor which) { return trainer_->gather(which); };
     if (ranks_.first()) {
-        folder_.save(ctx_, trainer_->layout(), state_, whole, options_.keep);
+        folder_.save(ctx_, trainer_->layout(), state_, gather, options_.keep);
     } else {
-        for (const Values values : {Values::parameters, Values::m, Values::v}) {
+        for (const StateTensor which : {StateTensor::parameters, StateTensor::m, StateTensor::v}) {
             const Scratch scratch(ctx_);
-            whole(values);
+            gather(which);
         }
     }
     ranks_.barrier();
     saved_ = state_.step;
 }
 
-void TrainRun::export_whole() {
+void TrainRun::export_final_model() {
     if (options_.export_llmc.empty() && options_.export_model.empty()) return;
     const Scratch scratch(ctx_);
-    const Tensor parameters = trainer_->whole(Values::parameters);
+    const Tensor parameters = trainer_->gather(StateTensor::parameters);
     if (!ranks_.first()) return;
     const ParameterLayout& layout = trainer_->layout();
     const Dtype dtype = options_.export_type == "f32"   ? Dtype::f32
                         : options_.export_type == "f16" ? Dtype::f16
                                                         : Dtype::bf16;
     if (!options_.export_llmc.empty())
-        write_llmc(options_.export_llmc, start_.config, layout, parameters, dtype);
+        write_llmc(options_.export_llmc, initial_.config, layout, parameters, dtype);
     if (!options_.export_model.empty())
-        export_model(options_.export_model, start_.config, start_.directory, layout, parameters,
+        export_model(options_.export_model, initial_.config, initial_.directory, layout, parameters,
                      dtype);
 }
 
@@ -261,16 +261,16 @@ void TrainRun::resume_samples() {
 
 void TrainRun::sample() {
     const Scratch scratch(ctx_);
-    const Tensor parameters = trainer_->whole(Values::parameters);
+    const Tensor parameters = trainer_->gather(StateTensor::parameters);
     if (!ranks_.first()) return;
     GenerateOptions generate;
     generate.max_tokens = options_.sample_tokens;
     generate.seed = options_.seed;
-    // A model that is cut may not fit on one GPU, nor its heads into the attention of generation.
+    // A sliced model may not fit on one GPU, nor its heads into the attention of generation.
     Context cpu = make_cpu_context(ctx_.threads);
-    Context& ctx = grid_.tensor().alone() && channels_per_head() <= kMostHeadChannels ? ctx_ : cpu;
+    Context& ctx = mesh_.tensor().alone() && channels_per_head() <= kMostHeadChannels ? ctx_ : cpu;
     const std::string text =
-        sample_text(ctx, start_.config, trainer_->layout(), parameters, *start_.bpe, generate,
+        sample_text(ctx, initial_.config, trainer_->layout(), parameters, *initial_.bpe, generate,
                     options_.sample_prompt.empty() ? "\n" : options_.sample_prompt,
                     static_cast<uint64_t>(state_.step));
     append_sample(samples_file(), state_.step, text);

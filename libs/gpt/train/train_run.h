@@ -1,4 +1,4 @@
-// A training run: its steps, and what is written on the way.
+// A training run: its steps and its outputs.
 //
 //   token files -> TokenWindows -> TrainingOrder -> Trainer -> RunFolder
 #pragma once
@@ -11,15 +11,14 @@
 #include "core/progress.h"
 #include "gpt/train/event_file.h"
 #include "gpt/train/hellaswag.h"
+#include "gpt/train/initial_model.h"
 #include "gpt/train/train_metrics.h"
 #include "gpt/train/train_ranks.h"
-#include "gpt/train/train_start.h"
 
 namespace hark::gpt {
 
-// Signals that end a run with a checkpoint are held back, and looked for between steps: a handler
-// would run on a stack that oneDNN's code may be using below its end. Call hold_ending_signals()
-// first.
+// Signals that end a run with a checkpoint are blocked, and polled between steps: a handler would
+// run on a stack that oneDNN's code may be using below its end. Call hold_ending_signals() first.
 class TrainRun {
   public:
     // `links` to the ranks that train with this one; none if it is alone. Opens all files.
@@ -37,15 +36,15 @@ class TrainRun {
     bool train();
     bool stopping();
     void advance(double limit);
-    void judge(Metrics& metrics);
+    void evaluate(Metrics& metrics);
     void save();
-    void export_whole();
+    void export_final_model();
     void resume_samples();
     void sample();
     void write(const std::string& line);
     void end_by_signal();
 
-    int64_t channels_per_head() const { return start_.config.n_embd / start_.config.n_head; }
+    int64_t channels_per_head() const { return initial_.config.n_embd / initial_.config.n_head; }
     std::filesystem::path samples_file() const { return folder_.path() / "samples.txt"; }
 
     TrainOptions options_;
@@ -53,11 +52,11 @@ class TrainRun {
     Progress progress_;
     ByteWriter out_;
     Context ctx_;
-    Grid grid_;
+    ParallelMesh mesh_;
     Communicator& ranks_;  // all of them
     Dtype matrices_;
     RunFolder folder_;
-    Start start_;
+    InitialModel initial_;
     std::optional<TokenWindows> train_, val_;
     std::optional<HellaSwag> hellaswag_;
     std::optional<Trainer> trainer_;

@@ -20,24 +20,25 @@ double sum_of(const Tensor& losses) {
 
 }  // namespace
 
-Trainer::Trainer(Context& ctx, Grid& grid, const Config& config, const TrainOptions& options,
-                 Dtype matrices, const TokenWindows& windows, int32_t separator)
+Trainer::Trainer(Context& ctx, ParallelMesh& mesh, const Config& config,
+                 const TrainOptions& options, Dtype matrices, const TokenWindows& windows,
+                 int32_t separator)
     : ctx_(ctx),
-      grid_(grid),
+      mesh_(mesh),
       config_(config),
       options_(options),
-      shard_(config, grid.tensor()),
-      layout_(shard_.own()),
+      shard_(config, mesh.tensor()),
+      layout_(shard_.local()),
       memory_(ctx.arena.source()),
-      sharded_(!grid.all().alone() && options.optimizer.optimizer == "adamw"),
-      // Not beside a row's sums: collectives of two groups may wait for each other for ever.
-      beside_(sharded_ && grid.tensor().alone() && options.accumulate == 1),
+      sharded_(!mesh.all().alone() && options.optimizer.optimizer == "adamw"),
+      // Not with tensor parallelism: collectives of two groups may wait for each other for ever.
+      overlap_(sharded_ && mesh.tensor().alone() && options.accumulate == 1),
       order_(windows, static_cast<uint64_t>(options.seed)),
-      reader_(ctx, order_, options.batch, options.length, separator, grid.data().rank(),
-              grid.data().size()),
+      reader_(ctx, order_, options.batch, options.length, separator, mesh.data().rank(),
+              mesh.data().size()),
       val_rows_(separator) {
-    const int64_t size = layout_.size(), padded = padded_size(layout_, grid.data());
-    const int64_t moments = sharded_ ? padded / grid.data().size() : size;
+    const int64_t size = layout_.size(), padded = padded_size(layout_, mesh.data());
+    const int64_t moments = sharded_ ? padded / mesh.data().size() : size;
     for (Tensor* all : {&parameters_, &gradients_, &m_, &v_}) {
         const bool moment = all == &m_ || all == &v_;
         *all = memory_.tensor(Dtype::f32, {moment ? moments : padded});
@@ -49,19 +50,19 @@ Trainer::Trainer(Context& ctx, Grid& grid, const Config& config, const TrainOpti
     const int64_t rows = options.batch * options.length;
     losses_ = memory_.tensor(Dtype::f32, {rows});
     clip_ = memory_.tensor(Dtype::f32, {2});
-    segments_ = sharded_ ? segments_of(ctx, layout_, grid.data())
-                         : std::vector<Segment>{{{0, size}, {0, size}}};
-    norms_ = memory_.tensor(Dtype::f32, {grid.all().size() * std::ssize(segments_) + 1});
+    buckets_ = sharded_ ? zero_buckets(ctx, layout_, mesh.data())
+                        : std::vector<ZeroBucket>{{{0, size}, {0, size}}};
+    norms_ = memory_.tensor(Dtype::f32, {mesh.all().size() * std::ssize(buckets_) + 1});
     for (Tensor* ids : batch_.all()) *ids = memory_.tensor(Dtype::i32, {rows});
     if (sharded_) side_.emplace(ctx);
     if (ctx.on_cuda()) recorded_.emplace(scratch_.emplace(ctx));
     // One block for all activations: blocks that grow with the requests leave gaps.
     Arena& arena = ctx.on_cuda() ? scratch_->context().arena : ctx.arena;
     const Arena::Scope scope(arena);
-    arena.tensor(Dtype::u8, {train_memory(ctx, grid, config, options, matrices).activations});
+    arena.tensor(Dtype::u8, {train_memory(ctx, mesh, config, options, matrices).activations});
 }
 
-void Trainer::parameters_are_of(int64_t step) {
+void Trainer::round_matrices(int64_t step) {
     if (matrices_)
         round_randomly(ctx_, matrices_, parameters_.slice(0, layout_.decayed()),
                        static_cast<uint64_t>(step));
@@ -80,34 +81,35 @@ void Trainer::add_gradients(uint64_t first) {
 void Trainer::compute(Context& ctx) {
     const auto targets = static_cast<float>(options_.sequences_per_step() * options_.length);
     const auto done = [&](int64_t block) {
-        if (!beside_) return;
-        for (size_t i = 0; i < segments_.size(); ++i)
-            if (segments_[i].block == block) sum_over_ranks(ctx, i);
+        if (!overlap_) return;
+        for (size_t i = 0; i < buckets_.size(); ++i)
+            if (buckets_[i].block == block) sum_over_ranks(ctx, i);
     };
-    compute_gradients(ctx, grid_.tensor(), config_, weights_, d_weights_, batch_,
+    compute_gradients(ctx, mesh_.tensor(), config_, weights_, d_weights_, batch_,
                       options_.recompute_level(), 1 / targets, losses_, done);
-    done(Segment::kLast);
+    done(ZeroBucket::kLast);
     if (side_) side_->join(ctx);
 }
 
-// The gradients of the own part of a segment, and their norm.
-void Trainer::sum_over_ranks(Context& ctx, size_t segment) {
-    const Range &all = segments_[segment].all, &own = segments_[segment].own;
-    const int64_t at = grid_.all().rank() * std::ssize(segments_) + static_cast<int64_t>(segment);
-    Communicator& tensor = grid_.tensor();
+// The sums of the gradients of this rank's part of a bucket, and their norm.
+void Trainer::sum_over_ranks(Context& ctx, size_t bucket) {
+    const Range &full = buckets_[bucket].full, &local = buckets_[bucket].local;
+    const int64_t at = mesh_.all().rank() * std::ssize(buckets_) + static_cast<int64_t>(bucket);
+    Communicator& tensor = mesh_.tensor();
     side_->run(ctx, [&](Context& side) {
         const auto of = [&](const Range& range) {
             return gradients_.slice(range.begin, range.end);
         };
-        grid_.data().reduce_scatter(side, of(all));
-        // A row's ranks have the tables' from a share of the rows each. Vectors that all of them
-        // have are the same, but the columns may have added them up in different orders.
-        tensor.all_reduce(side, of(own.within({0, layout_.tables()})));
-        tensor.broadcast(side, of(own.within({layout_.cut(), gradients_.size()})), 0);
-        // What all of a row have counts once.
+        mesh_.data().reduce_scatter(side, of(full));
+        // Each tensor rank has the tables' gradients of its share of the rows. Gradients of
+        // unsliced vectors are equal, but data groups may have summed them in different orders.
+        tensor.all_reduce(side, of(local.within({0, layout_.tables()})));
+        tensor.broadcast(side, of(local.within({layout_.sliced(), gradients_.size()})), 0);
+        // What all of a tensor group have counts once.
         const Tensor counted =
-            of(tensor.first() ? own : own.within({layout_.tables(), layout_.cut()}));
-        // The factor behind the norm is written over by the next one; the last rank's lies free.
+            of(tensor.first() ? local : local.within({layout_.tables(), layout_.sliced()}));
+        // clip_by_norm() writes a factor after the norm. The next norm overwrites it; norms_ has
+        // room for the last one.
         if (counted.size() > 0)
             clip_by_norm(side, norms_.slice(at, at + 2), counted, 0);
         else
@@ -126,17 +128,17 @@ StepResult Trainer::step(int64_t step) {
     set_zero(ctx_, gradients_);
     StepResult result;
     const auto first = static_cast<uint64_t>((step - 1) * options_.sequences_per_step());
-    const auto at_once = static_cast<uint64_t>(options_.batch * grid_.data().size());
+    const auto at_once = static_cast<uint64_t>(options_.batch * mesh_.data().size());
     for (int64_t part = 0; part < options_.accumulate; ++part) {
         if (part > 0) result.loss += sum_of_losses() / targets;
         add_gradients(first + static_cast<uint64_t>(part) * at_once);
     }
     clip();
     result.rate = o.rate_of(step, options_.steps);
-    const bool any = o.skip_outliers <= 0;  // else the norm is to be seen before the update
-    if (any) update(step, static_cast<float>(result.rate));
-    // Only now is the GPU waited for.
-    result.loss = grid_.data().sum(result.loss + sum_of_losses() / targets);
+    const bool immediate = o.skip_outliers <= 0;  // else the norm is checked before the update
+    if (immediate) update(step, static_cast<float>(result.rate));
+    // Wait for the GPU only after the update is launched.
+    result.loss = mesh_.data().sum(result.loss + sum_of_losses() / targets);
     const Scratch scratch(ctx_);
     result.norm = to_host(ctx_, clip_).as<float>()[0];
     if (!std::isfinite(result.loss) || !std::isfinite(result.norm))
@@ -146,55 +148,55 @@ StepResult Trainer::step(int64_t step) {
             "); start a new run from a checkpoint: --model CHECKPOINT/ and another --output-dir, "
             "with a smaller --learning-rate, a longer --warmup or --skip-outliers"));
     const double loss = outliers_.losses.add(result.loss), norm = outliers_.norms.add(result.norm);
-    result.skipped = !any && (loss > o.skip_outliers || norm > o.skip_outliers);
-    if (!any && !result.skipped) update(step, static_cast<float>(result.rate));
-    parameters_are_of(step);
+    result.skipped = !immediate && (loss > o.skip_outliers || norm > o.skip_outliers);
+    if (!immediate && !result.skipped) update(step, static_cast<float>(result.rate));
+    round_matrices(step);
     return result;
 }
 
-// clip_ = the norm of the ranks' gradients together, and their factor. A rank gives the
-// norms of its parts of the sums; the norm of all norms has the same bits everywhere.
+// clip_ = the norm of all ranks' gradients, and their factor. A rank has the norms of its parts of
+// the sums; the norm of all norms has the same bits everywhere.
 void Trainer::clip() {
     const auto most = static_cast<float>(options_.optimizer.clip);
     if (!sharded_) {
-        grid_.data().all_reduce(ctx_, gradients_);
+        mesh_.data().all_reduce(ctx_, gradients_);
         return clip_by_norm(ctx_, clip_, gradients_, most);
     }
-    if (!beside_) {
-        for (size_t i = 0; i < segments_.size(); ++i) sum_over_ranks(ctx_, i);
+    if (!overlap_) {
+        for (size_t i = 0; i < buckets_.size(); ++i) sum_over_ranks(ctx_, i);
         side_->join(ctx_);
     }
     const Tensor norms = norms_.slice(0, norms_.size() - 1);
-    grid_.all().all_gather(ctx_, norms);
+    mesh_.all().all_gather(ctx_, norms);
     clip_by_norm(ctx_, clip_, norms, most);
 }
 
-void Trainer::fill(Values values, const std::function<void(Tensor)>& write) {
-    if (values == Values::parameters)
+void Trainer::fill(StateTensor which, const std::function<void(Tensor)>& write) {
+    if (which == StateTensor::parameters)
         return shard_.fill(ctx_, parameters(), {{0, layout_.size()}}, write);
     std::vector<Range> ranges;
-    for (const Segment& segment : segments_) ranges.push_back(segment.own);
-    shard_.fill(ctx_, values == Values::m ? m_ : v_, ranges, write);
+    for (const ZeroBucket& bucket : buckets_) ranges.push_back(bucket.local);
+    shard_.fill(ctx_, which == StateTensor::m ? m_ : v_, ranges, write);
 }
 
-Tensor Trainer::whole(Values values) {
-    const Tensor all = values == Values::parameters ? parameters()
-                       : values == Values::m        ? together(m_)
-                                                    : together(v_);
-    return grid_.data().first() ? shard_.gather(ctx_, all) : Tensor();
+Tensor Trainer::gather(StateTensor which) {
+    const Tensor all = which == StateTensor::parameters ? parameters()
+                       : which == StateTensor::m        ? gather_moment(m_)
+                                                        : gather_moment(v_);
+    return mesh_.data().first() ? shard_.gather(ctx_, all) : Tensor();
 }
 
-// All of a moment that this rank's column has in parts.
-Tensor Trainer::together(const Tensor& moment) {
+// All of a moment of which each data rank has a part.
+Tensor Trainer::gather_moment(const Tensor& moment) {
     if (!sharded_) return moment;
     const Scratch scratch(ctx_);
     const Tensor host = to_host(ctx_, moment);
     int64_t at = 0;
-    for (const Segment& segment : segments_) {  // into the gradients, of no use between steps
-        const int64_t next = at + segment.own.size();
-        copy_to_device(ctx_, gradients_.slice(segment.own.begin, segment.own.end),
+    for (const ZeroBucket& bucket : buckets_) {  // into the gradients, unused between steps
+        const int64_t next = at + bucket.local.size();
+        copy_to_device(ctx_, gradients_.slice(bucket.local.begin, bucket.local.end),
                        host.slice(at, next));
-        grid_.data().all_gather(ctx_, gradients_.slice(segment.all.begin, segment.all.end));
+        mesh_.data().all_gather(ctx_, gradients_.slice(bucket.full.begin, bucket.full.end));
         at = next;
     }
     wait_for(ctx_);  // until the host's copy has been read
@@ -209,25 +211,25 @@ void Trainer::update(int64_t step, float rate) {
                         .eps = static_cast<float>(o.epsilon),
                         .decay = static_cast<float>(o.weight_decay),
                         .step = step};
-    if (o.optimizer == "adamw") return update_segments(with);
+    if (o.optimizer == "adamw") return update_buckets(with);
     const auto adamw_of = [&](int64_t begin, int64_t end, int64_t decayed) {
         adamw(ctx_, parameters_.slice(begin, end), m_.slice(begin, end), v_.slice(begin, end),
               gradients_.slice(begin, end), clip_, decayed, with);
     };
     adamw_of(0, layout_.tables(), layout_.tables());
     adamw_of(layout_.decayed(), layout_.size(), 0);
-    muon_of_blocks(ctx_, layout_.views(parameters()), layout_.views(m_), d_weights_, clip_,
-                   {.rate = rate,
-                    .momentum = static_cast<float>(o.muon_momentum),
-                    .decay = with.decay,
-                    .products = weights_.wte.dtype});
+    update_blocks_with_muon(ctx_, layout_.views(parameters()), layout_.views(m_), d_weights_, clip_,
+                            {.rate = rate,
+                             .momentum = static_cast<float>(o.muon_momentum),
+                             .decay = with.decay,
+                             .products = weights_.wte.dtype});
 }
 
-// By AdamW.
-void Trainer::update_segments(const AdamW& with) {
+// AdamW on this rank's part of each bucket, and the all-gather of its parameters.
+void Trainer::update_buckets(const AdamW& with) {
     int64_t at = 0;
-    for (const Segment& segment : segments_) {
-        const Range& part = segment.own;
+    for (const ZeroBucket& bucket : buckets_) {
+        const Range& part = bucket.local;
         const auto of_part = [&](const Tensor& all) { return all.slice(part.begin, part.end); };
         const int64_t next = at + part.size();
         adamw(ctx_, of_part(parameters_), m_.slice(at, next), v_.slice(at, next),
@@ -236,8 +238,8 @@ void Trainer::update_segments(const AdamW& with) {
         at = next;
         if (side_)
             side_->run(ctx_, [&](Context& side) {
-                grid_.data().all_gather(side,
-                                        parameters_.slice(segment.all.begin, segment.all.end));
+                mesh_.data().all_gather(side,
+                                        parameters_.slice(bucket.full.begin, bucket.full.end));
             });
     }
     if (side_) side_->join(ctx_);
@@ -248,9 +250,9 @@ double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
     const uint64_t count = std::min(whole, windows.size());
     std::vector<int32_t> window(static_cast<size_t>(options_.length + 1));
     double sum = 0;
-    const auto batch = static_cast<uint64_t>(options_.batch);  // a rank's, which take turns
-    const auto rank = static_cast<uint64_t>(grid_.data().rank()),
-               all = batch * static_cast<uint64_t>(grid_.data().size());
+    const auto batch = static_cast<uint64_t>(options_.batch);  // per rank; ranks take turns
+    const auto rank = static_cast<uint64_t>(mesh_.data().rank()),
+               all = batch * static_cast<uint64_t>(mesh_.data().size());
     for (uint64_t begin = batch * rank; begin < count; begin += all) {
         const Scratch scratch(ctx_);
         const uint64_t end = std::min(count, begin + batch);
@@ -261,11 +263,11 @@ double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
         }
         const auto rows = static_cast<int64_t>(end - begin) * options_.length;
         Tensor losses = ctx_.arena.tensor(Dtype::f32, {rows});
-        compute_losses(ctx_, grid_.tensor(), config_, weights_, to_device(ctx_, val_rows_.view()),
+        compute_losses(ctx_, mesh_.tensor(), config_, weights_, to_device(ctx_, val_rows_.view()),
                        losses);
         sum += sum_of(to_host(ctx_, losses));
     }
-    return grid_.data().sum(sum) /
+    return mesh_.data().sum(sum) /
            static_cast<double>(count * static_cast<uint64_t>(options_.length));
 }
 

@@ -7,12 +7,12 @@
 
 #include "gpt/train/batch_reader.h"
 #include "gpt/train/outliers.h"
-#include "gpt/train/segments.h"
 #include "gpt/train/shard.h"
 #include "gpt/train/token_windows.h"
 #include "gpt/train/train_options.h"
 #include "gpt/train/train_ranks.h"
 #include "gpt/train/training.h"
+#include "gpt/train/zero_buckets.h"
 #include "kernels/runtime/recorded_graph.h"
 #include "kernels/runtime/side_stream.h"
 
@@ -22,107 +22,95 @@ struct StepResult {
     double loss = 0;  // mean over the step's targets, in nats
     double norm = 0;  // of the gradients, before clipping
     double rate = 0;
-    bool skipped = false;  // an outlier, which has left the parameters as they were
+    bool skipped = false;  // an outlier: the parameters are as before
 };
 
-// A step without finite numbers; all ranks throw it alike.
+// A step whose loss or norm is not finite; all ranks throw it.
 class Diverged : public Error {
   public:
     using Error::Error;
 };
 
-// The windows that tell outliers: part of a run's state.
+// The windows that detect outliers: part of a run's state.
 struct Outliers {
     OutlierWindow losses, norms;
 };
 
-// What a run keeps: vectors of one layout.
-enum class Values { parameters, m, v };
+// The tensors of a run's state, all in the parameters' layout.
+enum class StateTensor { parameters, m, v };
 
-// Parameters, gradients and moments are f32 on the context's device. Where `matrices` is bf16,
-// products are made with a copy of the matrices that is rounded by chance after every step, with a
-// seed of the step, and activations are bf16.
-//
-// Several ranks each compute their share of a step's sequences. Parameters and gradients are whole
-// on each of them; in a grid with rows they are what a rank of a row has (shard.h), and the ranks
-// of a column share. With AdamW the sum of the gradients is left in parts, of which each rank has
-// one, and with it that part of the moments and of the work; the parameters are then put together.
-// Each segment of the parameters (segments.h) is divided among the ranks. Where it pays, segments
-// are blocks: if a step is one batch, their gradients are summed during backward (on GPUs beside
-// it), and a segment's parameters are gathered while the next one is updated. Source: Rajbhandari
-// et al. 2020 (ZeRO, stage 1). With Muon, whose matrices are updated whole, every rank
-// does all of the update.
+// Parameters, gradients and moments are f32 on the context's device. If `matrices` is bf16,
+// products use a copy of the matrices, stochastically rounded after every step with a seed of the
+// step, and activations are bf16. How ranks share a step: docs/models/gpt2.md.
 class Trainer {
   public:
-    // Trains on `windows`, which must outlive it, as `grid` and `options`. `separator`: where
-    // documents are masked, the token in front of each; else -1.
-    Trainer(Context& ctx, Grid& grid, const Config& config, const TrainOptions& options,
+    // Trains on `windows`, which must outlive it. `separator`: the token before each document if
+    // documents are masked, else -1.
+    Trainer(Context& ctx, ParallelMesh& mesh, const Config& config, const TrainOptions& options,
             Dtype matrices, const TokenWindows& windows, int32_t separator);
 
-    const ParameterLayout& layout() const { return shard_.whole(); }
-    const ModelTensors& weights() const { return weights_; }  // as they are multiplied with
+    const ParameterLayout& layout() const { return shard_.full(); }
+    const ModelTensors& weights() const { return weights_; }  // those of the products
 
-    // Gives `values`, as `write` makes them, all layout().size() of them on the host.
-    void fill(Values values, const std::function<void(Tensor)>& write);
-    // All layout().size() of them, on the host, as long as what to_host() gives; on other ranks
-    // than the first none. For all ranks to call.
-    Tensor whole(Values values);
+    // Sets a state tensor to what `write` fills: layout().size() floats on the host.
+    void fill(StateTensor which, const std::function<void(Tensor)>& write);
+    // A state tensor, layout().size() floats on the first rank's host; none on other ranks. All
+    // ranks must call it. The result is valid as long as to_host()'s.
+    Tensor gather(StateTensor which);
     Outliers& outliers() { return outliers_; }
 
-    // To be called when the parameters have been filled, as they are behind `step`.
-    void parameters_are_of(int64_t step);
+    // Call it when the parameters have been filled with those of `step`.
+    void on_parameters_loaded(int64_t step) { round_matrices(step); }
 
-    // Step `step`, from 1 on, of the run: the sequences that are its turn. Throws Diverged where
-    // the loss or the gradients' norm is not a finite number; the parameters are then those of the
-    // step before.
+    // Runs step `step` >= 1 on its sequences. Throws Diverged if the loss or the gradients' norm is
+    // not finite; the parameters are then those of the step before.
     StepResult step(int64_t step);
 
-    // The mean loss over the first `tokens` tokens of the windows, as many whole ones as fit, one
-    // at least.
+    // The mean loss over the first windows: as many as `tokens` has room for, at least one.
     double validate(const TokenWindows& windows, int64_t tokens);
 
-    // Floating-point operations of a step on all ranks: 6 (12 L C^2 + V C) + 6 L C T a token, T the
-    // length.
+    // FLOPs of a step on all ranks: 6 (12 L C^2 + V C) + 6 L C T per token, T = the length.
     double flops_per_step() const;
 
     // Bytes that it and the context's arena have on the device.
     size_t memory_bytes() const;
-    // The most bytes of activations and scratch at a time.
+    // Peak bytes of activations and scratch.
     size_t activation_peak() const;
 
   private:
     Tensor parameters() const { return parameters_.slice(0, layout_.size()); }
     void add_gradients(uint64_t first);  // of a batch
     void compute(Context& ctx);          // the same, of batch_
-    void sum_over_ranks(Context& ctx, size_t segment);
-    double sum_of_losses();  // of the batch before; waits for it
+    void sum_over_ranks(Context& ctx, size_t bucket);
+    void round_matrices(int64_t step);  // matrices_, from the parameters
+    double sum_of_losses();             // of the last batch; waits for it
     void clip();
-    Tensor together(const Tensor& moment);
+    Tensor gather_moment(const Tensor& moment);
     void update(int64_t step, float rate);
-    void update_segments(const AdamW& with);
+    void update_buckets(const AdamW& with);
 
     Context& ctx_;
-    Grid& grid_;
+    ParallelMesh& mesh_;
     Config config_;
     const TrainOptions& options_;
     Shard shard_;
-    const ParameterLayout& layout_;  // of this rank's part
+    const ParameterLayout& layout_;  // of this rank's slice
     Arena memory_;
-    bool sharded_;                   // the optimizer's work and its moments
-    bool beside_;                    // the ranks' sums are made beside backward
-    Tensor parameters_, gradients_;  // with zeros behind, so that they divide by the ranks
+    bool sharded_;                   // the ranks share the update and its moments
+    bool overlap_;                   // gradients are summed over ranks during backward
+    Tensor parameters_, gradients_;  // padded with zeros to padded_size()
     Tensor m_, v_;
     Tensor matrices_;               // (layout.decayed()) bf16, or none
-    Tensor losses_, clip_, norms_;  // (rows of a batch), (2), (ranks * segments + 1)
+    Tensor losses_, clip_, norms_;  // (rows of a batch), (2), (ranks * buckets + 1)
     Batch batch_;
     ModelTensors weights_, d_weights_;
     TrainingOrder order_;
     BatchReader reader_;
     BatchRows val_rows_;
-    std::vector<Segment> segments_;   // one where the moments are whole
-    std::optional<SideStream> side_;  // where segments go between the ranks, if in parts
+    std::vector<ZeroBucket> buckets_;  // one if the moments are not shared
+    std::optional<SideStream> side_;   // of the buckets' collectives, if shared
     std::optional<GraphScratch> scratch_;
-    std::optional<RecordedGraph> recorded_;  // a batch's gradients, on a GPU
+    std::optional<RecordedGraph> recorded_;  // a batch's gradients, on a GPU, as a graph
     Outliers outliers_;
 };
 

@@ -7,21 +7,21 @@
 namespace hark::gpt {
 namespace {
 
-// Logits of the vocabulary's product: 16 MB on the CPU; on a GPU, whose large products are faster,
-// 1.6 GB in bf16.
+// Logits in memory at once: 16 MB on the CPU; on a GPU, whose large products are faster, 1.6 GB in
+// bf16.
 constexpr int64_t kLogitsAtOnce = 1 << 22, kLogitsAtOnceOnGpu = int64_t{50304} << 14;
 
-// What a block's backward takes from its forward.
-struct Kept {
-    Tensor x;       // (T, C) the block's input
-    Tensor ln_1;    // (T, C)
-    Tensor qkv;     // (T, 3C) of the rank's heads, as all of attention
-    Tensor mixed;   // (T, C) attention's output
-    Tensor lse;     // (T, H)
-    Tensor middle;  // (T, C) the residual stream behind attention
-    Tensor ln_2;    // (T, C)
-    Tensor hidden;  // (T, inner) GELU's input, of the rank's channels
-    Tensor act;     // (T, inner) GELU's output
+// What a block's backward reads of its forward.
+struct SavedActivations {
+    Tensor x;          // (T, C) the block's input
+    Tensor ln_1;       // (T, C)
+    Tensor qkv;        // (T, 3C); of this rank's heads, as all of attention
+    Tensor attn_out;   // (T, C) attention's output
+    Tensor lse;        // (T, H)
+    Tensor resid_mid;  // (T, C) the residual stream after attention
+    Tensor ln_2;       // (T, C)
+    Tensor hidden;     // (T, inner) GELU's input, of this rank's channels
+    Tensor act;        // (T, inner) GELU's output
 };
 
 class Pass {
@@ -37,7 +37,7 @@ class Pass {
           begin_(rows_ * tensor.rank() / tensor.size()),
           end_(rows_ * (tensor.rank() + 1) / tensor.size()),
           heads_(config.n_head / tensor.size()),
-          mixed_(config.n_embd / tensor.size()),
+          attn_width_(config.n_embd / tensor.size()),
           inner_(config.n_inner / tensor.size()) {
         const int64_t c = config.n_embd;
         if (recompute >= Recompute::gelu) act_ = matrix(inner_);
@@ -53,59 +53,58 @@ class Pass {
     }
 
     // x (T, C) -> y (T, C)
-    void forward(const BlockTensors& w, Tensor y, Tensor x, Kept& kept) const {
+    void forward(const BlockTensors& w, Tensor y, Tensor x, SavedActivations& saved) const {
         const int64_t c = config_.n_embd;
-        kept = {.x = x,
-                .ln_1 = ln_1_ ? ln_1_ : matrix(c),
-                .qkv = matrix(3 * mixed_),
-                .mixed = matrix(mixed_),
-                .lse = ctx_.arena.tensor(Dtype::f32, {rows_, heads_}),
-                .middle = matrix(c),
-                .ln_2 = ln_2_ ? ln_2_ : matrix(c),
-                .hidden = matrix(inner_),
-                .act = act_ ? act_ : matrix(inner_)};
-        norm_1(w, kept);
-        linear_forward(ctx_, kept.qkv, kept.ln_1, w.attn_weight, w.attn_bias, {});
-        self_attention(ctx_, kept.mixed, kept.lse, kept.qkv, batch_.sequences);
-        sum_of_products(kept.middle, kept.mixed, w.proj_weight, w.proj_bias, x);
-        norm_2(w, kept);
-        linear_activated(ctx_, kept.act, kept.hidden, kept.ln_2, w.fc_weight, w.fc_bias,
+        saved = {.x = x,
+                 .ln_1 = ln_1_ ? ln_1_ : matrix(c),
+                 .qkv = matrix(3 * attn_width_),
+                 .attn_out = matrix(attn_width_),
+                 .lse = ctx_.arena.tensor(Dtype::f32, {rows_, heads_}),
+                 .resid_mid = matrix(c),
+                 .ln_2 = ln_2_ ? ln_2_ : matrix(c),
+                 .hidden = matrix(inner_),
+                 .act = act_ ? act_ : matrix(inner_)};
+        norm_1(w, saved);
+        linear_forward(ctx_, saved.qkv, saved.ln_1, w.attn_weight, w.attn_bias, {});
+        self_attention(ctx_, saved.attn_out, saved.lse, saved.qkv, batch_.sequences);
+        sum_of_products(saved.resid_mid, saved.attn_out, w.proj_weight, w.proj_bias, x);
+        norm_2(w, saved);
+        linear_activated(ctx_, saved.act, saved.hidden, saved.ln_2, w.fc_weight, w.fc_bias,
                          config_.activation);
-        sum_of_products(y, kept.act, w.out_weight, w.out_bias, kept.middle);
+        sum_of_products(y, saved.act, w.out_weight, w.out_bias, saved.resid_mid);
     }
 
-    // dx (T, C): the gradient of the block's output becomes that of its input.
-    // The gradients of the biases in the residual stream are the sums of dx's rows: whoever
-    // finishes dx adds them, for the last product the block above, so that here is `below` of the
-    // one below.
-    void backward(const BlockTensors& w, const BlockTensors& g, const Kept& kept, Tensor dx,
-                  Tensor below) const {
+    // dx (T, C): the gradient of the block's output becomes that of its input. A bias added to the
+    // residual stream has the sum of dx's rows as its gradient. The norm that completes dx adds it;
+    // `below` is the last bias of the block below.
+    void backward(const BlockTensors& w, const BlockTensors& g, const SavedActivations& saved,
+                  Tensor dx, Tensor below) const {
         const Arena::Scope scope(ctx_.arena);
         const int64_t c = config_.n_embd;
         const float eps = config_.layer_norm_epsilon;
         Tensor d_hidden = matrix(inner_), d_norm = matrix(c);
-        Tensor d_mixed = matrix(mixed_), d_qkv = matrix(3 * mixed_);
-        if (act_) activate(ctx_, kept.act, kept.hidden, config_.activation);
-        linear_backward(ctx_, d_hidden, g.out_weight, {}, dx, kept.act, w.out_weight,
-                        {kept.hidden, config_.activation});
-        if (ln_2_) norm_2(w, kept);
-        linear_backward(ctx_, d_norm, g.fc_weight, g.fc_bias, d_hidden, kept.ln_2, w.fc_weight);
+        Tensor d_attn_out = matrix(attn_width_), d_qkv = matrix(3 * attn_width_);
+        if (act_) activate(ctx_, saved.act, saved.hidden, config_.activation);
+        linear_backward(ctx_, d_hidden, g.out_weight, {}, dx, saved.act, w.out_weight,
+                        {saved.hidden, config_.activation});
+        if (ln_2_) norm_2(w, saved);
+        linear_backward(ctx_, d_norm, g.fc_weight, g.fc_bias, d_hidden, saved.ln_2, w.fc_weight);
         tensor_.all_reduce(ctx_, d_norm);
-        layer_norm_backward(ctx_, dx, g.ln_2_weight, g.ln_2_bias, d_norm, kept.middle,
+        layer_norm_backward(ctx_, dx, g.ln_2_weight, g.ln_2_bias, d_norm, saved.resid_mid,
                             w.ln_2_weight, eps, g.proj_bias);
-        linear_backward(ctx_, d_mixed, g.proj_weight, {}, dx, kept.mixed, w.proj_weight);
-        self_attention_backward(ctx_, d_qkv, d_mixed, kept.mixed, kept.lse, kept.qkv,
+        linear_backward(ctx_, d_attn_out, g.proj_weight, {}, dx, saved.attn_out, w.proj_weight);
+        self_attention_backward(ctx_, d_qkv, d_attn_out, saved.attn_out, saved.lse, saved.qkv,
                                 batch_.sequences);
-        if (ln_1_) norm_1(w, kept);
-        linear_backward(ctx_, d_norm, g.attn_weight, g.attn_bias, d_qkv, kept.ln_1, w.attn_weight);
+        if (ln_1_) norm_1(w, saved);
+        linear_backward(ctx_, d_norm, g.attn_weight, g.attn_bias, d_qkv, saved.ln_1, w.attn_weight);
         tensor_.all_reduce(ctx_, d_norm);
-        layer_norm_backward(ctx_, dx, g.ln_1_weight, g.ln_1_bias, d_norm, kept.x, w.ln_1_weight,
+        layer_norm_backward(ctx_, dx, g.ln_1_weight, g.ln_1_bias, d_norm, saved.x, w.ln_1_weight,
                             eps, below);
     }
 
-    // The losses from the last block's output x (T, C); with gradients `g`, d (T, C) becomes the
-    // gradient of the last norm's output. The vocabulary's product is made for a part of the rows
-    // at a time, so that its logits are never all there.
+    // The losses from the last norm's output `normed` (T, C); with gradients `g`, d (T, C) becomes
+    // its gradient. The vocabulary's product is made for a part of the rows at a time: the logits
+    // of all rows would take too much memory.
     void head(const ModelTensors& w, const ModelTensors* g, Tensor normed, Tensor d, float scale,
               Tensor losses) const {
         const int64_t columns = w.lm_head.dim(0);
@@ -125,7 +124,7 @@ class Pass {
         if (g) gather_rows(d);
     }
 
-    // Of dx (T, C), the gradient of embed()'s x.
+    // dx (T, C): the gradient of embed()'s x.
     void embed_backward(const ModelTensors& g, Tensor dx) const {
         if (begin_ == end_) return;
         embedding_backward(ctx_, g.wte, g.wpe, dx.slice(begin_, end_),
@@ -139,23 +138,24 @@ class Pass {
     }
 
   private:
-    // y (T, N) = x W^T + b + residual, of which each rank has some columns of x and W.
+    // y (T, N) = x W^T + b + residual; each rank has some columns of x and W.
     void sum_of_products(Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual) const {
         const bool first = tensor_.first();
         linear_forward(ctx_, y, x, w, first ? b : Tensor(), first ? residual : Tensor());
         tensor_.all_reduce(ctx_, y);
     }
-    // x (T, ...), of which each rank has its rows, becomes all of it.
+    // x (T, ...): each rank has its rows, and gets all.
     void gather_rows(Tensor x) const {
         if (begin_ > 0) set_zero(ctx_, x.slice(0, begin_));
         if (end_ < rows_) set_zero(ctx_, x.slice(end_, rows_));
         tensor_.all_reduce(ctx_, x);
     }
-    void norm_1(const BlockTensors& w, const Kept& kept) const {
-        layer_norm(ctx_, kept.ln_1, kept.x, w.ln_1_weight, w.ln_1_bias, config_.layer_norm_epsilon);
+    void norm_1(const BlockTensors& w, const SavedActivations& saved) const {
+        layer_norm(ctx_, saved.ln_1, saved.x, w.ln_1_weight, w.ln_1_bias,
+                   config_.layer_norm_epsilon);
     }
-    void norm_2(const BlockTensors& w, const Kept& kept) const {
-        layer_norm(ctx_, kept.ln_2, kept.middle, w.ln_2_weight, w.ln_2_bias,
+    void norm_2(const BlockTensors& w, const SavedActivations& saved) const {
+        layer_norm(ctx_, saved.ln_2, saved.resid_mid, w.ln_2_weight, w.ln_2_bias,
                    config_.layer_norm_epsilon);
     }
 
@@ -164,9 +164,9 @@ class Pass {
     const Config& config_;
     const Batch& batch_;
     Dtype activations_;
-    int64_t rows_, begin_, end_;     // of the batch; this rank's in what is shared by rows
-    int64_t heads_, mixed_, inner_;  // this rank's heads, their channels, the MLP's channels
-    Tensor act_, ln_1_, ln_2_;       // of all blocks in turn, where they are computed again
+    int64_t rows_, begin_, end_;          // of the batch; this rank's share of them
+    int64_t heads_, attn_width_, inner_;  // this rank's heads, their channels, the MLP's channels
+    Tensor act_, ln_1_, ln_2_;            // of all blocks in turn, if recomputed
 };
 
 }  // namespace
@@ -202,12 +202,13 @@ void compute_losses(Context& ctx, Communicator& tensor, const Config& config,
                     const ModelTensors& weights, const Batch& batch, Tensor losses) {
     const Arena::Scope scope(ctx.arena);
     const Pass pass(ctx, tensor, config, batch, weights.wte.dtype, Recompute::none);
-    Tensor x = pass.matrix(config.n_embd), y = pass.matrix(config.n_embd);  // (T, C), in turn
+    Tensor x = pass.matrix(config.n_embd),
+           y = pass.matrix(config.n_embd);  // (T, C), each block's input and output
     pass.embed(weights, x);
     for (const BlockTensors& block : weights.h) {
         const Arena::Scope inner(ctx.arena);
-        Kept kept;
-        pass.forward(block, y, x, kept);
+        SavedActivations saved;
+        pass.forward(block, y, x, saved);
         std::swap(x, y);
     }
     pass.head(weights, nullptr, pass.norm_f(weights, x), {}, 0, losses);
@@ -216,15 +217,15 @@ void compute_losses(Context& ctx, Communicator& tensor, const Config& config,
 void compute_gradients(Context& ctx, Communicator& tensor, const Config& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,
-                       const std::function<void(int64_t)>& done) {
+                       const BlockDone& done) {
     const Arena::Scope scope(ctx.arena);
     const Pass pass(ctx, tensor, config, batch, weights.wte.dtype, recompute);
-    std::vector<Kept> kept(weights.h.size());
+    std::vector<SavedActivations> saved(weights.h.size());
     Tensor x = pass.matrix(config.n_embd);  // (T, C)
     pass.embed(weights, x);
-    for (size_t i = 0; i < kept.size(); ++i) {
+    for (size_t i = 0; i < saved.size(); ++i) {
         Tensor y = pass.matrix(config.n_embd);
-        pass.forward(weights.h[i], y, x, kept[i]);
+        pass.forward(weights.h[i], y, x, saved[i]);
         x = y;
     }
     Tensor normed = pass.norm_f(weights, x), d_normed = pass.matrix(config.n_embd);
@@ -234,8 +235,8 @@ void compute_gradients(Context& ctx, Communicator& tensor, const Config& config,
     layer_norm_backward(ctx, dx, gradients.ln_f_weight, gradients.ln_f_bias, d_normed, x,
                         weights.ln_f_weight, config.layer_norm_epsilon,
                         gradients.h.back().out_bias);
-    for (size_t i = kept.size(); i-- > 0;) {
-        pass.backward(weights.h[i], gradients.h[i], kept[i], dx,
+    for (size_t i = saved.size(); i-- > 0;) {
+        pass.backward(weights.h[i], gradients.h[i], saved[i], dx,
                       i > 0 ? gradients.h[i - 1].out_bias : Tensor());
         if (done) done(static_cast<int64_t>(i));
     }

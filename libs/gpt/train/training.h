@@ -1,13 +1,6 @@
-// Forward and backward of a training step. The arithmetic is the model's (model.h), of which this
-// is the form that keeps what backward needs: the residual stream is not written over, GELU's
-// input stays, and there is no cache. Activations are of the type of the weights' matrices.
-// T packed rows, C channels, H heads, V tokens.
-//
-// Where several ranks compute the same rows together, each has its heads and its share of the
-// MLP's channels (parameters.h), and what they make of them is added up: twice a block on the way
-// forward and twice on the way back. The residual stream and the norms are whole on each of them,
-// the same to the bit. The vocabulary's product, whose table all have, is shared by rows. Source:
-// Shoeybi et al. 2019 (Megatron-LM), section 3, but for the vocabulary, which they cut.
+// Forward and backward of a training step: model.h's arithmetic without a cache, which keeps what
+// backward needs, in the type of the weights' matrices. T packed rows, C channels, H heads, V
+// tokens. Tensor-parallel as Shoeybi et al. 2019 (Megatron-LM), section 3: docs/models/gpt2.md.
 #pragma once
 
 #include <array>
@@ -19,9 +12,9 @@
 
 namespace hark::gpt {
 
-// The rows of a step, sequences one after another.
+// The rows of a batch, one sequence after another.
 struct Batch {
-    Tensor tokens, targets;  // (T) i32; a target of -1 counts for nothing
+    Tensor tokens, targets;  // (T) i32; a target of -1 has no loss
     Tensor position;         // (T) i32
     Sequences sequences;
 
@@ -30,43 +23,44 @@ struct Batch {
     }
 };
 
-// A batch of the host as the context's kernels take it (kernels/transfer.h).
+// Copies a batch of the host to the context's device (kernels/runtime/transfer.h).
 Batch to_device(Context& ctx, const Batch& host);
 
 // The rows of a batch on the host, packed one after another.
 struct PackedRows {
     std::vector<int32_t> tokens, targets, position, first, end;
 
-    // The next row of the sequence that is being packed; its position is its place there.
+    // Adds a row to the current sequence; its position is its place there.
     void push(int32_t token, int32_t target);
-    void end_sequence();  // nothing, where it has no rows
+    void end_sequence();  // no effect if it has no rows
     Batch view();         // valid while the rows are
 };
 
-// What is computed again in backward instead of being kept, each with the ones before.
+// What backward computes again instead of keeping it; each level includes those before.
 enum class Recompute {
     none,
-    gelu,   // GELU's output, 4C a row and layer
+    gelu,   // GELU's output, 4C per row and layer
     norms,  // the outputs of both norms, 2C
 };
 
 // Rows whose logits, of `columns` tokens, are in memory at the same time.
 int64_t logits_rows(const Context& ctx, int64_t columns, int64_t rows);
 
-// losses (T) f32 of the batch's rows. For all of `tensor`'s ranks to call with the same batch, and
-// with the views of their own weights; `config` is the whole model's.
+// Called from the last block down, when the gradients of a block's matrices are complete; with
+// block 0 those of all vectors are too. What it launches on ctx's stream finds them complete.
+using BlockDone = std::function<void(int64_t block)>;
+
+// losses (T) f32 of the batch's rows. All of `tensor`'s ranks must call it with the same batch and
+// the views of their own weights; `config` is the full model's.
 void compute_losses(Context& ctx, Communicator& tensor, const Config& config,
                     const ModelTensors& weights, const Batch& batch, Tensor losses);
 
 // The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
-// bit of it, but on a GPU in bf16, whose GELU is computed again from its rounded input.
-// `done`, where given, is called from the last block down, each time that nothing more will be
-// added to a block's matrices: what it launches on ctx's stream finds them whole, and with block 0
-// the gradients of all vectors too. The tables' (ParameterLayout::tables()) are those of a share of
-// the rows: their sum over `tensor` is left to the caller.
+// bit except in bf16 on a GPU, whose GELU is recomputed from its rounded input. The tables'
+// gradients are of a share of the rows: the caller sums them over `tensor`.
 void compute_gradients(Context& ctx, Communicator& tensor, const Config& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,
-                       const std::function<void(int64_t block)>& done = {});
+                       const BlockDone& done = {});
 
 }  // namespace hark::gpt

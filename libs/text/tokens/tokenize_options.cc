@@ -4,6 +4,8 @@
 
 #include "core/cores.h"
 
+#include "core/models.h"
+
 namespace hark {
 
 void TokenizeOptions::flags(Flags& flags) {
@@ -39,6 +41,19 @@ void TokenizeOptions::flags(Flags& flags) {
 
 int TokenizeOptions::thread_count() const {
     return static_cast<int>(std::clamp<int64_t>(threads > 0 ? threads : available_cores(), 1, 256));
+}
+
+std::filesystem::path TokenizeOptions::tokenizer_path() const {
+    return tokenizer.empty() ? find_model(model, "gpt") : std::filesystem::path(tokenizer);
+}
+
+EncodeBlocksOptions TokenizeOptions::encode_options(const Tokenizer& tokenizer) const {
+    EncodeBlocksOptions result{{}, documents.key, thread_count()};
+    if (!eot || output.format == "ids") return result;
+    result.separator = tokenizer.end_of_text();
+    require(result.separator.has_value(), "the tokenizer has no end-of-text token (expected ",
+            "<|endoftext|> or </s>); --no-eot writes none");
+    return result;
 }
 
 void TokenizeOptions::check() const {

@@ -1,4 +1,4 @@
-#include "gpt/engine/session.h"
+#include "gpt/engine/sequence.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,12 +9,12 @@
 
 namespace hark::gpt {
 
-Session::Session(const Context& ctx, const Model& model)
+Sequence::Sequence(const Context& ctx, const Model& model)
     : model_(model),
       cache_(make_cache(model.config, 1, model.precision.cache, ctx.arena.source())),
       logits_(static_cast<size_t>(model.config.n_vocab)) {}
 
-Tensor Session::append(Context& ctx, std::span<const int32_t> tokens) {
+Tensor Sequence::forward(Context& ctx, std::span<const int32_t> tokens) {
     const auto n = static_cast<int64_t>(tokens.size());
     require(n > 0 && n <= room(), "the model's context has room for ", room(), " tokens, found ",
             n);
@@ -31,9 +31,9 @@ Tensor Session::append(Context& ctx, std::span<const int32_t> tokens) {
                   ids(&last, 1), cache_);
 }
 
-std::span<float> Session::feed(Context& ctx, std::span<const int32_t> tokens) {
+std::span<float> Sequence::forward_to_host(Context& ctx, std::span<const int32_t> tokens) {
     const Scratch scratch(ctx);
-    const Tensor logits = to_host(ctx, append(ctx, tokens));
+    const Tensor logits = to_host(ctx, forward(ctx, tokens));
     std::copy_n(logits.as<float>(), logits_.size(), logits_.begin());
     return logits_;
 }

@@ -1,16 +1,16 @@
-#include "gpt/train/segments.h"
+#include "gpt/train/zero_buckets.h"
 
 #include <algorithm>
 
 namespace hark::gpt {
 namespace {
 
-// The ranks' parts of the parameters are whole lines of the cache and whole vectors.
+// A rank's part of a bucket is then whole cache lines and whole vectors.
 constexpr int64_t kPartMultiple = 64;
 
-// Of a block whose gradients are worth summing by themselves beside backward, on a GPU: smaller
-// calls cost the products more than they hide (docs/kernels/training.md).
-constexpr int64_t kBlockBesideOnGpu = 24 << 20;  // floats: 96 MiB
+// The least block whose gradients are summed during backward on a GPU: smaller calls cost the
+// products more than they hide (docs/kernels/training.md).
+constexpr int64_t kMinGpuBlock = 24 << 20;  // floats: 96 MiB
 
 int64_t multiple_of(const Communicator& ranks) {
     return ranks.alone() ? 1 : kPartMultiple * ranks.size();
@@ -24,20 +24,20 @@ int64_t padded_size(const ParameterLayout& layout, const Communicator& ranks) {
     return up(layout.size(), multiple_of(ranks));
 }
 
-// Where that is no multiple, a segment leaves its first elements to the one below and has some of
-// the one above, which are done before its own.
-std::vector<Segment> segments_of(const Context& ctx, const ParameterLayout& layout,
-                                 const Communicator& ranks) {
+// A block that begins at no multiple leaves its first elements to the block below. It takes some of
+// the block above, whose gradients are complete earlier.
+std::vector<ZeroBucket> zero_buckets(const Context& ctx, const ParameterLayout& layout,
+                                     const Communicator& ranks) {
     const int64_t multiple = multiple_of(ranks), size = padded_size(layout, ranks);
-    std::vector<Segment> segments;
+    std::vector<ZeroBucket> buckets;
     const auto add = [&](int64_t begin, int64_t end, int64_t block) {
         if (begin == end) return;
-        const int64_t each = (end - begin) / ranks.size(), own = begin + each * ranks.rank();
-        segments.push_back({{begin, end}, {own, own + each}, block});
+        const int64_t each = (end - begin) / ranks.size(), local = begin + each * ranks.rank();
+        buckets.push_back({{begin, end}, {local, local + each}, block});
     };
-    if (ctx.on_cuda() && layout.block(1) - layout.block(0) < kBlockBesideOnGpu) {
-        add(0, size, Segment::kLast);
-        return segments;
+    if (ctx.on_cuda() && layout.block(1) - layout.block(0) < kMinGpuBlock) {
+        add(0, size, ZeroBucket::kLast);
+        return buckets;
     }
     const int64_t vectors =
         std::max(up(layout.tables(), multiple), layout.decayed() / multiple * multiple);
@@ -48,8 +48,8 @@ std::vector<Segment> segments_of(const Context& ctx, const ParameterLayout& layo
         end = begin;
     }
     add(vectors, size, 0);
-    add(0, end, Segment::kLast);
-    return segments;
+    add(0, end, ZeroBucket::kLast);
+    return buckets;
 }
 
 }  // namespace hark::gpt

@@ -1,4 +1,4 @@
-#include "gpt/engine/gpu_steps.h"
+#include "gpt/engine/gpu_decode_stream.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,20 +19,21 @@ namespace {
 
 static_assert(sizeof(StepState) == 20 && sizeof(RingEntry) == 24 && sizeof(Filters) == 32);
 
-// So many steps may be on their way beyond the token that was taken last.
-constexpr int64_t kAhead = 16;
-constexpr int64_t kRing = 2 * kAhead;  // serial numbers leave 0 out: not all places are in turn
-// A token that is not there after so long is looked for once all steps have ended.
-constexpr std::chrono::seconds kPatience{1};
+// Steps that may be in flight after the last token taken.
+constexpr int64_t kMaxStepsInFlight = 16;
+// Serial numbers skip 0, so the ring's places are not all used in turn.
+constexpr int64_t kRingSize = 2 * kMaxStepsInFlight;
+// After this time without a token the host waits for the GPU and looks once more.
+constexpr std::chrono::seconds kTokenTimeout{1};
 
-uint32_t later(uint32_t serial, int64_t by) {
+uint32_t advance_serial(uint32_t serial, int64_t by) {
     for (; by > 0; --by) serial = serial == UINT32_MAX ? 1 : serial + 1;
     return serial;
 }
 
-// The places of StepState as the model's operations take them.
-Tensor one_of(const int32_t& place) {
-    return Tensor(const_cast<int32_t*>(&place), Dtype::i32, {1}, Device::cuda);
+// A field of StepState as a tensor (1) of the GPU.
+Tensor as_tensor(const int32_t& field) {
+    return Tensor(const_cast<int32_t*>(&field), Dtype::i32, {1}, Device::cuda);
 }
 
 }  // namespace
@@ -54,11 +55,11 @@ const CudaSampler& cuda_sampler() {
     return *table;
 }
 
-GpuSteps::GpuSteps(Context& ctx, const Model& model, int64_t vocabulary,
-                   const SamplerOptions& options)
+GpuDecodeStream::GpuDecodeStream(Context& ctx, const Model& model, int64_t vocabulary,
+                                 const SamplerOptions& options)
     : ctx_(ctx),
       model_(model),
-      session_(ctx, model),
+      sequence_(ctx, model),
       memory_(ctx.arena.source()),
       host_memory_(ctx.host_arena.source()),
       scratch_(ctx) {
@@ -67,12 +68,12 @@ GpuSteps::GpuSteps(Context& ctx, const Model& model, int64_t vocabulary,
     };
     call_.filters = filters_of(options);
     call_.n = static_cast<int32_t>(vocabulary);
-    call_.ring_size = kRing;
+    call_.ring_size = kRingSize;
     call_.state = reinterpret_cast<StepState*>(bytes(memory_, sizeof(StepState)));
     call_.scratch = bytes(memory_, sample_scratch(vocabulary));
     call_.ring =
-        reinterpret_cast<RingEntry*>(bytes(host_memory_, kRing * int64_t{sizeof(RingEntry)}));
-    std::fill_n(call_.ring, kRing, RingEntry{});
+        reinterpret_cast<RingEntry*>(bytes(host_memory_, kRingSize * int64_t{sizeof(RingEntry)}));
+    std::fill_n(call_.ring, kRingSize, RingEntry{});
     if (options.temperature > 0)
         call_.uniform = reinterpret_cast<const double*>(
             bytes(memory_, (model.config.n_positions + 1) * int64_t{sizeof(double)}));
@@ -84,23 +85,25 @@ GpuSteps::GpuSteps(Context& ctx, const Model& model, int64_t vocabulary,
     slot_ = rows.slice(2, 3);
 }
 
-GpuSteps::~GpuSteps() { wait_for(ctx_); }
+GpuDecodeStream::~GpuDecodeStream() { wait_for(ctx_); }
 
-SampleCall GpuSteps::call(const Tensor& logits) const {
+SampleCall GpuDecodeStream::call(const Tensor& logits) const {
     SampleCall call = call_;
     call.logits = logits.as<float>();
     return call;
 }
 
-void GpuSteps::begin(std::span<const int32_t> prompt, const Random& random, int64_t most) {
-    serial_ = later(serial_, launched_ - taken_);  // behind those that nobody has asked for
+void GpuDecodeStream::begin(std::span<const int32_t> prompt, const Random& random,
+                            int64_t max_tokens) {
+    // After the tokens that were launched but never taken.
+    serial_ = advance_serial(serial_, launched_ - taken_);
     prompt_ = std::ssize(prompt);
-    most_ = most;
+    max_tokens_ = max_tokens;
     launched_ = taken_ = 0;
-    require(most > 0 && prompt_ + most - 1 <= model_.config.n_positions,
+    require(max_tokens > 0 && prompt_ + max_tokens - 1 <= model_.config.n_positions,
             "the model's context has room for ", model_.config.n_positions, " tokens, found ",
-            prompt_, " and ", most, " more");
-    // Copies run behind the steps still on their way.
+            prompt_, " and ", max_tokens, " more");
+    // The stream runs these copies after the steps still in flight.
     StepState state;
     state.position = static_cast<int32_t>(prompt_ - 1);
     state.length = static_cast<int32_t>(prompt_);
@@ -108,7 +111,7 @@ void GpuSteps::begin(std::span<const int32_t> prompt, const Random& random, int6
     cuda_runtime().upload(ctx_, call_.state, &state, sizeof state);
     if (call_.uniform) {
         Random draws = random;
-        std::vector<double> uniform(static_cast<size_t>(most));
+        std::vector<double> uniform(static_cast<size_t>(max_tokens));
         for (double& u : uniform) u = draws.uniform();
         cuda_runtime().upload(ctx_, const_cast<double*>(call_.uniform), uniform.data(),
                               uniform.size() * sizeof(double));
@@ -120,54 +123,54 @@ void GpuSteps::begin(std::span<const int32_t> prompt, const Random& random, int6
         cuda_runtime().upload(ctx_, call_.seen, seen.data(), seen.size());
     }
     const Scratch scratch(ctx_);
-    session_.clear();
-    cuda_sampler().sample(ctx_, call(session_.append(ctx_, prompt)));
+    sequence_.clear();
+    cuda_sampler().sample(ctx_, call(sequence_.forward(ctx_, prompt)));
     launched_ = 1;
 }
 
-// What a step reads is written by kernels, not by uploads: the embedding, the first of them, waits
-// for the end of all that is in front, so the ones behind it may read before they wait.
-void GpuSteps::step(Context& ctx, int64_t most_keys) {
+// Kernels, not uploads, write a step's inputs. Its first kernel, the embedding, waits for all
+// earlier work, so its later kernels may read the inputs before they wait.
+void GpuDecodeStream::step(Context& ctx, int64_t max_keys) {
     const StepState& state = *call_.state;
-    const BatchLayout rows{start_, slot_, one_of(state.length), 1, most_keys, true};
-    const Tensor logits = model_(ctx, one_of(state.token), one_of(state.position), rows,
-                                 start_.slice(0, 1), session_.cache());
+    const BatchLayout rows{start_, slot_, as_tensor(state.length), 1, max_keys, true};
+    const Tensor logits = model_(ctx, as_tensor(state.token), as_tensor(state.position), rows,
+                                 start_.slice(0, 1), sequence_.cache());
     cuda_sampler().sample(ctx, call(logits));
 }
 
-void GpuSteps::launch() {
-    const int64_t most_keys = graph_bucket(prompt_ + launched_, model_.config.n_positions);
-    RecordedGraph& captured = captured_.try_emplace(most_keys, scratch_).first->second;
-    captured([&](Context& ctx) { step(ctx, most_keys); });
+void GpuDecodeStream::launch() {
+    const int64_t max_keys = graph_bucket(prompt_ + launched_, model_.config.n_positions);
+    RecordedGraph& captured = captured_.try_emplace(max_keys, scratch_).first->second;
+    captured([&](Context& ctx) { step(ctx, max_keys); });
     ++launched_;
 }
 
-bool GpuSteps::arrived(uint32_t serial, Choice& choice) const {
+bool GpuDecodeStream::arrived(uint32_t serial, SampledToken& sampled) const {
     RingEntry& entry = call_.ring[serial % static_cast<uint32_t>(call_.ring_size)];
     const uint64_t token = std::atomic_ref(entry.token).load(std::memory_order_acquire);
     const uint64_t logprob = std::atomic_ref(entry.logprob).load(std::memory_order_acquire);
     if (token >> 32 != serial || logprob >> 32 != serial) return false;
-    choice.token = static_cast<int32_t>(static_cast<uint32_t>(token));
-    choice.logprob = std::bit_cast<float>(static_cast<uint32_t>(logprob));
+    sampled.token = static_cast<int32_t>(static_cast<uint32_t>(token));
+    sampled.logprob = std::bit_cast<float>(static_cast<uint32_t>(logprob));
     return true;
 }
 
-Choice GpuSteps::next() {
-    require(taken_ < most_, "expected to choose ", most_, " tokens at most");
+SampledToken GpuDecodeStream::next() {
+    require(taken_ < max_tokens_, "expected to choose ", max_tokens_, " tokens at most");
     const Stage stage(ctx_, "gpt", slot_);
-    while (launched_ < most_ && launched_ - taken_ < kAhead) launch();
-    Choice choice;
+    while (launched_ < max_tokens_ && launched_ - taken_ < kMaxStepsInFlight) launch();
+    SampledToken sampled;
     const auto begin = std::chrono::steady_clock::now();
-    while (!arrived(serial_, choice)) {
+    while (!arrived(serial_, sampled)) {
         std::this_thread::yield();
-        if (std::chrono::steady_clock::now() - begin < kPatience) continue;
-        cuda_runtime().synchronize(ctx_);  // throws what has failed there
-        require(arrived(serial_, choice), "the GPU has chosen no token");
+        if (std::chrono::steady_clock::now() - begin < kTokenTimeout) continue;
+        cuda_runtime().synchronize(ctx_);  // throws the GPU's error
+        require(arrived(serial_, sampled), "internal error: the sampling kernel returned no token");
     }
-    require(choice.token >= 0, "all logits of the model are NaN");
-    serial_ = later(serial_, 1);
+    require(sampled.token >= 0, "all logits of the model are NaN");
+    serial_ = advance_serial(serial_, 1);
     ++taken_;
-    return choice;
+    return sampled;
 }
 
 }  // namespace hark::gpt

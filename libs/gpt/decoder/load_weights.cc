@@ -1,5 +1,5 @@
-// GPT-2 checkpoints under Hugging Face's names. Buffers that are no weights, such as the causal
-// mask h.N.attn.bias, are never asked for.
+// Loads GPT-2's weights under Hugging Face's tensor names. Buffers that are not weights, such as
+// the causal mask h.N.attn.bias, are not read.
 #include "core/error.h"
 #include "gpt/decoder/model.h"
 #include "gpt/families/model_file.h"
@@ -17,7 +17,7 @@ class LayerReader {
         return {vector(name + ".weight", config_.n_embd), vector(name + ".bias", config_.n_embd),
                 config_.layer_norm_epsilon};
     }
-    // transformers' Conv1D: stored (in, out), or as most formats have it.
+    // transformers' Conv1D: stored (in, out); GGUF and llm.c store (out, in).
     Linear conv1d(const std::string& name, int64_t in, int64_t out) {
         const std::string weight = name + ".weight";
         return {source_.stores_out_in() ? weights_.matrix({source_.take(weight, {out, in})})
@@ -57,7 +57,7 @@ Model read_tensors(TensorSource& source, const Config& config, Precision precisi
         source.forget_taken();
     }
     model.ln_f = layers.norm("ln_f");
-    // As in transformers, tied weights are the table's whatever else the file holds.
+    // As in transformers, a tied head is the token table even if the file has lm_head.weight.
     model.lm_head =
         config.tie_word_embeddings
             ? model.wte

@@ -1,0 +1,39 @@
+// Generates a sequence: from a prompt, one sampled token after another.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "gpt/engine/sampler.h"
+#include "gpt/engine/sequence.h"
+
+namespace hark::gpt {
+
+struct SampledToken {
+    int32_t token = 0;
+    double logprob = 0;  // natural, under the model, before any filter
+};
+
+class DecodeStream {
+  public:
+    virtual ~DecodeStream() = default;
+    // Starts a new sequence with the prompt. max_tokens is at least 1, at most the free positions +
+    // 1. The i-th token is drawn with the i-th number of `random`.
+    virtual void begin(std::span<const int32_t> prompt, const Random& random,
+                       int64_t max_tokens) = 0;
+    // The next token; at most max_tokens calls. The tokens do not depend on when it is called.
+    virtual SampledToken next() = 0;
+};
+
+// The GPU samples its tokens itself; on the CPU, or with more than kMostGpuTokens tokens, the host
+// samples in next(). Tokens are below `vocabulary`: further rows of the model's table are padding.
+// Holds references.
+std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& model,
+                                                 int64_t vocabulary, const SamplerOptions& options);
+
+// Sampled by the host, for a model on any device.
+std::unique_ptr<DecodeStream> make_host_decode_stream(Context& ctx, const Model& model,
+                                                      int64_t vocabulary,
+                                                      const SamplerOptions& options);
+
+}  // namespace hark::gpt

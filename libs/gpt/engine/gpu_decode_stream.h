@@ -1,0 +1,42 @@
+// DecodeStream on a GPU. A step is a CUDA graph that samples its token and stores it where the next
+// step reads it, so that no step waits for the host.
+#pragma once
+
+#include <map>
+
+#include "gpt/engine/decode_stream.h"
+#include "kernels/runtime/recorded_graph.h"
+#include "kernels/sampling/gpu_sampler.h"
+
+namespace hark::gpt {
+
+Filters filters_of(const SamplerOptions& options);
+
+class GpuDecodeStream : public DecodeStream {
+  public:
+    GpuDecodeStream(Context& ctx, const Model& model, int64_t vocabulary,
+                    const SamplerOptions& options);
+    ~GpuDecodeStream() override;
+
+    void begin(std::span<const int32_t> prompt, const Random& random, int64_t max_tokens) override;
+    SampledToken next() override;
+
+  private:
+    void launch();
+    void step(Context& ctx, int64_t max_keys);
+    SampleCall call(const Tensor& logits) const;
+    bool arrived(uint32_t serial, SampledToken& sampled) const;
+
+    Context& ctx_;
+    const Model& model_;
+    Sequence sequence_;
+    Arena memory_, host_memory_;
+    SampleCall call_;  // without the logits
+    Tensor start_, slot_;
+    GraphScratch scratch_;
+    std::map<int64_t, RecordedGraph> captured_;  // by the largest number of keys
+    int64_t max_tokens_ = 0, launched_ = 0, taken_ = 0, prompt_ = 0;
+    uint32_t serial_ = 1;  // of the next token to take
+};
+
+}  // namespace hark::gpt
