@@ -59,6 +59,9 @@ std::string run(const Words& words) {
 std::string answer(Words words) {
     if (!words.empty() && words[0] == "--complete")
         return complete({words.begin() + 1, words.end()}, program_output);
+    // The scripts of pipelines/ ask which of their flags a mistyped one stands for.
+    if (words.size() > 1 && words[0] == "--nearest")
+        return nearest(words[1], {words.begin() + 2, words.end()}) + "\n";
     const bool help = !words.empty() && words[0] == "help";
     if (help) words.erase(words.begin());
     const std::string first = words.empty() ? "--help" : words[0];

@@ -57,33 +57,14 @@ refuse_flag() {
     wrong "unknown option '$word'${near:+; did you mean '$near'?}"
 }
 
-# nearest_flag WORD: the flag that WORD is most like: the shortest one if those that begin with it all begin with that, or the
-# nearest by changes of characters within a third of its length. core/suggest.h has the same rule.
+# nearest_flag WORD: the command's flag that WORD most likely stands for (core/suggest.h), or nothing.
 nearest_flag() {
-    {
+    local known
+    mapfile -t known < <({
         printf '%s\n' "${!flag_name[@]}"
         sed -n '2,/^[^#]/s/^#  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\).*/\2/p' "$0"
-    } | sort -u | awk -v given="${1//_/-}" '
-        function least(a, b) { return a < b ? a : b }
-        function changes(a, b, i, j, d, x, y) {
-            for (i = 0; i <= length(a); ++i) d[i, 0] = i
-            for (j = 0; j <= length(b); ++j) d[0, j] = j
-            for (i = 1; i <= length(a); ++i)
-                for (j = 1; j <= length(b); ++j) {
-                    x = substr(a, i, 1); y = substr(b, j, 1)
-                    d[i, j] = least(least(d[i - 1, j], d[i, j - 1]) + 1, d[i - 1, j - 1] + (x != y))
-                    if (i > 1 && j > 1 && x == substr(b, j - 1, 1) && y == substr(a, i - 1, 1))
-                        d[i, j] = least(d[i, j], d[i - 2, j - 2] + 1)
-                }
-            return d[length(a), length(b)]
-        }
-        !/^--/ { next }
-        index($0, given) == 1 { begun[++n_begun] = $0 }
-        { n = changes(given, $0); if (nearest == "" || n < fewest) { fewest = n; nearest = $0 } }
-        END { whole = n_begun > 0  # sorted: the first may be where all others begin
-              for (i = 1; i <= n_begun; ++i) whole = whole && index(begun[i], begun[1]) == 1
-              if (whole) print begun[1]
-              else if (nearest != "" && 3 * fewest <= length(given) - 2) print nearest }'
+    } | grep '^--' | LC_ALL=C sort -u)
+    hark --nearest "$1" "${known[@]}"
 }
 
 # quoted WORD...: the words as a shell reads them.

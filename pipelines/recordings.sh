@@ -112,7 +112,7 @@ name_transcripts() {
         } || target[$path]="$stem"
         name="${target[$path]}" number=1
         shorten_target "$path" ""
-        while set_owned "$path"; do
+        while first_file owned "$path"; do
             # Names that are equal where they are cut get numbers.
             [ "$name" != "${target[$path]}" ] ||
                 die "$path: would write $file, as would ${owner[$file]}"
@@ -124,16 +124,8 @@ name_transcripts() {
     done
 }
 
-# set_owned RECORDING: sets `file` to the first of its transcripts that another one writes (`owner`),
-# or returns 1.
-set_owned() {
-    local ending
-    for ending in "${endings[@]}"; do
-        file="${target[$1]}.$ending"
-        [ -z "${owner[$file]:-}" ] || return 0
-    done
-    return 1
-}
+# owned PATH: another recording writes it (`owner`).
+owned() { [ -n "${owner[$1]:-}" ]; }
 
 # shorten_target RECORDING SUFFIX: the names of its files fit a file system, in 255 bytes. A name that
 # is cut ends in SUFFIX.
@@ -165,12 +157,12 @@ finished() {
 # exists PATH: as anything, a link to nothing too.
 exists() { [ -e "$1" ] || [ -L "$1" ]; }
 
-# taken RECORDING: sets `file` to the first of its transcripts that is there, or returns 1.
-taken() {
+# first_file TEST RECORDING: sets `file` to the first of its transcripts that passes, or returns 1.
+first_file() {
     local ending
     for ending in "${endings[@]}"; do
-        file="${target[$1]}.$ending"
-        ! exists "$file" || return 0
+        file="${target[$2]}.$ending"
+        ! "$1" "$file" || return 0
     done
     return 1
 }

@@ -133,7 +133,7 @@ transcribe_to_files() {
         number=$((number + 1))
         if [ -z "$overwrite" ] && finished "$recording"; then
             skipped=$((skipped + 1))
-        elif [ -z "$overwrite" ] && taken "$recording"; then
+        elif [ -z "$overwrite" ] && first_file exists "$recording"; then
             say "$file: exists, and other transcripts of $recording are missing or older than it;" \
                 "use --overwrite or --output-dir"
             broken+=("$recording")

@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
-namespace hark {
+#include "formats/recordings.h"
 
-inline constexpr double kMaxMissing = 0.1;  // seconds that may be missing without an error
+namespace hark {
 
 // All times are in seconds. A gap is where a frame's timestamp is later than the end of the frame
 // before it.

@@ -310,15 +310,20 @@ bool Flags::parse(int argc, char** argv, const ToolHelp& help) {
 }
 
 std::string Flags::sources_in(const std::string& message) const {
+    // Whether the message names the flag, and not only a longer one: --batch, not --batch-size.
+    const auto names = [&](const std::string& flag) {
+        for (size_t at = message.find(flag); at != message.npos; at = message.find(flag, at + 1)) {
+            const size_t end = at + flag.size();
+            const bool longer =
+                end < message.size() &&
+                (std::isalnum(static_cast<unsigned char>(message[end])) || message[end] == '-');
+            if (!longer) return true;
+        }
+        return false;
+    };
     std::string found;
-    for (const auto& [name, where] : impl_->other_sources) {
-        const size_t begin = message.find("--" + name);
-        if (begin == message.npos) continue;
-        const size_t end = begin + 2 + name.size();
-        const bool longer =
-            end < message.size() && (std::isalnum(message[end]) || message[end] == '-');
-        if (!longer) found += concat(found.empty() ? "" : ", ", where);
-    }
+    for (const auto& [name, where] : impl_->other_sources)
+        if (names("--" + name)) found += concat(found.empty() ? "" : ", ", where);
     return found;
 }
 

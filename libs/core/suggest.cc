@@ -43,9 +43,9 @@ std::string nearest(const std::string& given, const std::vector<std::string>& kn
     // --lang: --language, though there is --language-windows too.
     const auto shortest = std::min_element(longer.begin(), longer.end(),
                                            [](auto& a, auto& b) { return a.size() < b.size(); });
-    if (std::all_of(longer.begin(), longer.end(),
-                    [&](const std::string& name) { return name.starts_with(*shortest); }) &&
-        !longer.empty())
+    if (!longer.empty() && std::all_of(longer.begin(), longer.end(), [&](const std::string& name) {
+            return name.starts_with(*shortest);
+        }))
         return *shortest;
     std::string best;
     size_t best_distance = std::max<size_t>(1, given.size() / 3) + 1;

@@ -13,7 +13,8 @@ namespace hark {
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // Returns the known name that `given` most likely stands for: the shortest of those that begin with
-// it if the others begin with that too, or the nearest by edit_distance() within a third of its length. Returns "" if none is near.
+// it if the others begin with that too, or the nearest by edit_distance() within a third of its
+// length. Returns "" if none is near.
 std::string nearest(const std::string& given, const std::vector<std::string>& known);
 
 // "; did you mean 'NAME'?", or "" if no known name is near.

@@ -129,7 +129,7 @@ void add_speech(Document& document, std::span<const Region> regions) {
 }
 
 std::string ends_at(double found_seconds, double stated_seconds) {
-    const int digits = stated_seconds - found_seconds < 0.1 ? 4 : 1;
+    const int digits = stated_seconds - found_seconds < kMaxMissing ? 4 : 1;
     char text[128];
     std::snprintf(text, sizeof text, "ends at %.*f of %.*f s", digits, found_seconds, digits,
                   stated_seconds);

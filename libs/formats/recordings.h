@@ -11,7 +11,8 @@
 
 namespace hark {
 
-inline constexpr int kSampleRate = 16000;  // Hz, of every audio stream
+inline constexpr int kSampleRate = 16000;   // Hz, of every audio stream
+inline constexpr double kMaxMissing = 0.1;  // seconds that may be missing without an error
 
 // One document of a recording.
 struct Chunk {

@@ -82,7 +82,7 @@ class Communicator {
 std::unique_ptr<Communicator> make_communicator(Context& ctx, std::unique_ptr<Transport> links);
 
 // The two of them. NCCL comes with libhark-nccl.so, which is opened only here; throws Error where
-// it cannot be had. `links` carry its id and the host's sums.
+// it is not available. `links` carry its id and the host's sums.
 std::unique_ptr<Communicator> cpu_ranks(std::unique_ptr<Transport> links);
 std::unique_ptr<Communicator> nccl_communicator(Context& ctx, std::unique_ptr<Transport> links);
 

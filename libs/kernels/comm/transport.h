@@ -45,7 +45,7 @@ std::unique_ptr<Transport> sub_transport(Transport& all, std::vector<int> member
 int launched_processes();
 
 // Transport to the launcher's processes through MPI, by libhark-mpi.so, which is opened only here:
-// once in a process, before it has threads. Throws Error where it cannot be had, and where MPI
+// once in a process, before it has threads. Throws Error if it is not available, and if MPI
 // finds another number of processes than the launcher has started.
 std::unique_ptr<Transport> mpi_transport();
 

@@ -31,7 +31,7 @@ struct ComputeOptions {
     // Whether no flag has been given another value.
     bool is_standard() const { return device == "auto" && dtype == "auto" && threads == 0; }
     // The context that the flags ask for. `auto` takes the first GPU where there is one, or the CPU
-    // with a warning where that one cannot be used; `cuda` that cannot be had is an Error.
+    // with a warning where that one cannot be used; `cuda` that is not available is an Error.
     Context context(Console& console) const;
     // The same for one of several processes of a launcher's, `place` among those of its machine:
     // each takes another GPU, and `auto` is an Error as well where that one cannot be used. Throws
