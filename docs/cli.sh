@@ -25,12 +25,14 @@ done < <(all_tools) > "$work/rows"
 cat <<'END'
 # Options
 
-Every option of every tool, made from the tools themselves by `docs/cli.sh`; a test compares. An option has one meaning
-in all tools that have it; where its values differ (`--format`, `--batch-size`, `--dtype`), the table says how. `TOOL --help` shows the most important ones, `TOOL --help-all` and `man TOOL`
-all.
+Every option of every tool, made from the tools themselves by `docs/cli.sh`; a test compares. A meaning without a
+tool's name is that of all tools that have the option. If the table names tools before a meaning, that meaning is
+theirs alone: the values differ (`--format`), what is counted (`--batch-size`) or what it applies to (`--dtype`).
+`TOOL --help` shows the most important options, `TOOL --help-all` and `man TOOL` all.
 
 The command line comes first, then `--config FILE`, then the environment (`HARK_` and the option in capitals, such as
-`HARK_DEVICE`), then `~/.config/hark/config`.
+`HARK_DEVICE`), then `~/.config/hark/config`. An empty variable stands for the option's default, whatever the
+configuration says.
 
 ## All tools have
 

@@ -30,7 +30,9 @@ help_if_asked "$@"
 use_tools || exit
 
 words_given=() show_pipe="" generator=()
-# The model is asked about plain text, whatever the user's defaults are.
+# The model is asked about plain text, as one prompt, whatever the user's defaults are.
+export HARK_SPLIT_CHANNELS="" HARK_GPT_GENERATE_INPUT_FORMAT="" HARK_MAX_LINE_WIDTH="" \
+    HARK_MAX_LINE_COUNT="" HARK_MAX_WORDS_PER_LINE="" HARK_HIGHLIGHT_WORDS=""
 transcriber=(--format text --no-times --no-confidence --task transcribe)
 parse() {
     learn_flags gpt-generate

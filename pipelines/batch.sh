@@ -49,6 +49,7 @@ todo=()                   # those without a state
 transcribed=0 broken=0    # in this run,
 hundredths=0              # of a second of audio
 next_word=60              # at which of its seconds it says how far it is
+checked=""                # yes, once the tools have taken their options
 pipeline="" stopped=""    # its process group; the exit status of a run that was stopped
 
 parse() {
@@ -122,8 +123,22 @@ collect() {
     name_transcripts "$output/failed.tsv"
 }
 
-# One run at a time works on an output folder; what a killed one left half-written goes.
+# check_once: the tools take their options and have a model.
+check_once() {
+    local folder status
+    [ -z "$checked" ] || return 0
+    folder="$(mktemp -d)"
+    check_pipe --format "$formats" --output-dir "$folder"
+    status=$?
+    rm -rf "$folder"
+    [ "$status" -eq 0 ] || exit "$status"
+    checked=yes
+}
+
+# One run at a time works on an output folder; what a killed one left half-written goes. A new folder
+# is not made for options that are wrong.
 lock() {
+    [ -d "$output" ] || check_once
     mkdir -p "$output/.hark" || exit 1
     exec {lock}> "$output/.hark/lock" || exit 1
     flock -n "$lock" || die "$output: another hark batch is writing there"
@@ -195,7 +210,7 @@ feed() {
     local at status=0
     for ((at = 1; at <= $#; at += shard)); do
         # A recording has one transcript per format, whatever variables and configurations say.
-        HARK_SPLIT_CHANNELS=false audio-decode "${decode[@]}" "${@:at:shard}"
+        HARK_SPLIT_CHANNELS="" audio-decode "${decode[@]}" "${@:at:shard}"
         status=$?
         [ "$status" -le 1 ] || return "$status"
     done
@@ -288,7 +303,7 @@ stop() {
 # silence passes. So each round finishes one at least.
 transcribe_all() {
     local suspect
-    check_pipe --format "$formats" --output-dir "$work" || exit
+    check_once
     while [ ${#todo[@]} -gt 0 ] && [ -z "$stopped" ]; do
         transcribe "${todo[@]}"
         list_todo

@@ -29,6 +29,7 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 help_if_asked "$@"
 use_tools || exit
 
+export HARK_WORD_TIMESTAMPS="" # live words have times
 input="" microphone="" sound_system="" format=text show_pipe="" transcriber=()
 parse() {
     learn_flags whisper-transcribe

@@ -28,6 +28,8 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 help_if_asked "$@"
 use_tools || exit
 
+# The picture is made of JSON with words, whatever the user's defaults are.
+export HARK_TIMES="" HARK_CONFIDENCE="" HARK_SPLIT_CHANNELS=""
 parse() {
     learn_flags whisper-transcribe
     while [ $# -gt 0 ]; do

@@ -21,6 +21,8 @@ help_if_asked "$@"
 case "${1:-}" in
     transcript | run) ;;
     "") wrong "expected transcript or run first" ;;
+    t | tr*) wrong "expected transcript or run, got '$1'; did you mean 'transcript'?" ;;
+    r*) wrong "expected transcript or run, got '$1'; did you mean 'run'?" ;;
     *) wrong "expected transcript or run, got '$1'" ;;
 esac
 script="$here/plot-$1"

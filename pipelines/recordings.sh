@@ -3,8 +3,10 @@
 # set `script`, the name that messages begin with.
 # shellcheck shell=bash disable=SC2154
 
-# The commands choose where the tools write.
-unset HARK_OUTPUT_DIR HARK_OUTPUT_NAME HARK_OVERWRITE HARK_SUMMARY
+# The commands choose where the tools write, and how the sound gets to them. An empty variable hides
+# what the user's configuration file says.
+export HARK_OUTPUT_DIR="" HARK_OUTPUT_NAME="" HARK_OVERWRITE="" HARK_SUMMARY="" HARK_LIVE="" \
+    HARK_RAW="" HARK_SAMPLE_RATE="" HARK_CHANNELS="" HARK_MELS=""
 
 # use_tools: the tools on the PATH are taken, or those of this installation or source tree.
 use_tools() {
@@ -16,8 +18,8 @@ use_tools() {
 
 # check_transcriber SAMPLES OPTION...: that much silence goes through the pipe, so that a wrong flag,
 # model or language ends a run before its first recording. One sample makes no window, so nothing is
-# computed. Sets `mels` to what the model takes, or says what is wrong and returns
-# whisper-transcribe's status.
+# computed. Sets `mels` to what the model takes, and `task` if that is detect, or says what is wrong
+# and returns whisper-transcribe's status.
 check_transcriber() {
     local bytes=$(($1 * 2)) said status
     shift
@@ -26,6 +28,8 @@ check_transcriber() {
             whisper-transcribe "$@" 2>&1 > /dev/null)"
         status=$?
         [ "$status" -ne 0 ] || return 0
+        # Silence has no language to detect.
+        [[ "$said" != *"no speech to detect a language in"* ]] || { task=detect && return; }
         [[ "$said" == *"use mel --mels 128"* ]] || break
     done
     echo "$said" >&2

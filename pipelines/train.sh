@@ -165,7 +165,7 @@ prove_resume() {
     work="$(mktemp -d)"
     trap 'rm -rf "$work"' EXIT
     set_training "$work/whole" "${proof_options[@]}"
-    "${training[@]}" > /dev/null
+    run_group "${training[@]}" > /dev/null
     set_training "$work/killed" "${proof_options[@]}"
     exec {lines}< <(exec "${training[@]}")
     killed=$!
@@ -173,7 +173,7 @@ prove_resume() {
     kill -KILL "$killed" 2> /dev/null || die "the run to be killed had ended before"
     wait "$killed" 2> /dev/null || true
     exec {lines}<&-
-    "${training[@]}" > /dev/null
+    run_group "${training[@]}" > /dev/null
     cmp "$work/whole/model.safetensors" "$work/killed/model.safetensors" ||
         die "the resumed run has other weights than the undisturbed one"
     say "resume: a run killed after step $((killed_at - 1)) of $proof_steps and started again ends" \
@@ -185,13 +185,12 @@ find_texts
 [ -n "$preset" ] || preset="$(first_of "$here/../presets/gpt-train/quick-test.conf" \
     "$here/../../share/hark/presets/gpt-train/quick-test.conf")"
 check_texts
+# A signal ends this command once its stage has ended; gpt-train saves its checkpoint first.
+end_on_signals
 make_tokens
 say "${steps:+$steps }steps -> $run, with a line per step in $run/run.tsv"
 set_training "$run" --val "$run/val.bin" --tensorboard "$run/tensorboard" "${run_options[@]}"
-# A signal ends this command once gpt-train has saved its checkpoint.
-end_on_signals
 run_group "${training[@]}" >> "$run/run.tsv"
-trap - HUP INT TERM
 draw
 [ -z "$prove" ] || prove_resume
 say "generated with gpt-generate --model $run --prompt '$prompt':"

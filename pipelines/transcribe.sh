@@ -72,14 +72,12 @@ writes_files() {
 }
 
 transcribe_to_stdout() {
-    local options=() checked=()
+    local options=()
     [ -z "$format" ] || options=(--format "$format")
     [ ${#inputs[@]} -eq 1 ] || [[ "$format" =~ ^(|text|md|json|jsonl)$ ]] || wrong "--format $format:" \
         "standard output holds one recording, got ${#inputs[@]}; give --output-dir DIR"
-    # Silence has no language to detect.
-    [ "$task" != detect ] || checked=(--task transcribe)
-    check_pipe "${options[@]}" "${checked[@]}" || return
     [ "$task" != detect ] || options+=(--task detect)
+    check_pipe "${options[@]}" || return
     [ -z "$show_pipe" ] || { pipe_of "${options[@]}"; return; }
     run_pipe "${options[@]}"
 }

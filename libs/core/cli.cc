@@ -192,7 +192,8 @@ int commands_main(const ToolHelp& help, std::span<const Command> commands, int a
     char* help_argv[] = {argc > 2 ? argv[2] : nullptr, flag.data(), nullptr};
     const bool wants_help = word == "help";
     if (wants_help) word = argc > 2 ? argv[2] : "--help";
-    ToolDescription tool{help, "", "", {}, {}};
+    ToolDescription tool;
+    tool.help = help;
     std::vector<std::string> names;
     for (const Command& command : commands) {
         if (word == command.name)

@@ -27,6 +27,8 @@ class Flag {
     // The variable is HARK_TOOL_FLAG: for a flag that means something else in another tool.
     Flag& own_variable() { return info_.own_variable = true, *this; }
     Flag& completes(Completes what) { return info_.completes = what, *this; }
+    // Values that a shell offers; others are taken too.
+    Flag& suggests(std::vector<std::string> v) { return info_.suggests = std::move(v), *this; }
 
   private:
     FlagInfo& info_;
@@ -69,7 +71,8 @@ class Flags {
     // May be given several times, each with one value taken as it is.
     Flag add_repeated(const char* name, std::vector<std::string>& values, const char* help);
     // The arguments that are not flags; a tool without it takes none.
-    void positional(const char* name, std::vector<std::string>& values, const char* help);
+    void positional(const char* name, std::vector<std::string>& values, const char* help,
+                    Completes completes = Completes::nothing);
     // For a tool that takes no arguments: the error if there are some. `arguments` and `options`,
     // all that was given, are words of a shell.
     using RejectArguments =

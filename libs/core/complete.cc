@@ -49,17 +49,30 @@ struct Completion {
             candidates += candidate + (description == "-" ? "" : "\t" + description) + "\n";
     }
 
+    // `kind`: "model", "whisper-model" or "gpt-model".
     void offer_models(const std::string& kind, const std::string& before) {
-        for (const std::string& name :
-             split(output({"hark-model", "list", "--format", "names"}), '\n'))
-            if (!(kind == "gpt-model" && name.starts_with("whisper-")) &&
-                !(kind == "whisper-model" && name.starts_with("gpt-")))
-                offer(before + name);
         files = ":file";
+        const std::vector<std::string> names =
+            split(output({"hark-model", "list", "--format", "names"}), '\n');
+        const std::string own = kind.substr(0, kind.find("model"));  // "whisper-", or empty
+        for (const std::string& name : names)
+            if (name.starts_with(own) || !(name.starts_with("whisper-") || name.starts_with("gpt-")))
+                offer(before + name);
+        // "demo" for "whisper-demo", if that is what was begun.
+        if (!candidates.empty() || own.empty()) return;
+        for (const std::string& name : names)
+            if (name.starts_with(own)) offer(before + name.substr(own.size()));
+    }
+
+    // The first column of the table of models to download.
+    void offer_published(const std::string& before) {
+        for (const std::string& line : split(output({"hark-model", "get", "--list"}), '\n'))
+            if (!line.starts_with("NAME ")) offer(before + line.substr(0, line.find(' ')));
     }
 
     // `before` is the part of the typed word before the value: "--format=".
     void offer_value(const Row& row, std::string before) {
+        if (row.completes == "published-model") return offer_published(before);
         if (row.completes.ends_with("model")) return offer_models(row.completes, before);
         if (row.completes == "file" || row.completes == "directory") files = ":" + row.completes;
         if (row.choices == "-") return;

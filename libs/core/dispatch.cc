@@ -63,7 +63,8 @@ bool is_listed(const std::string& command) {
 }  // namespace
 
 ToolDescription hark_description() {
-    ToolDescription tool{kHelp, "", "", {}, {}};
+    ToolDescription tool;
+    tool.help = kHelp;
     for (const CommandInfo& command : kCommands)
         if (command.name == "model" || command.name == "help" || !script_of(command.name).empty())
             tool.commands.push_back(command);
@@ -85,16 +86,17 @@ std::string script_of(const std::string& command) {
 
 std::string script_help_as(const std::string& script, const std::string& form) {
     ScriptHelp help = parse_help(program_output({script, "--help"}));
-    if (form != "table") return help_as(help.tool, form);
     // A flag that a tool has too is described by the tool.
-    std::string table, tools;
+    std::string tools;
     std::set<std::string> names;
-    for (const std::string& tool : help.passes_to) {
+    for (const std::string& tool : help.tool.passes_to) {
         std::istringstream lines(program_output({tool, "--help-as", "table"}));
         for (std::string line; std::getline(lines, line);)
             if (!line.starts_with("-\t") && names.insert(line.substr(0, line.find('\t'))).second)
                 tools += line + "\n";
     }
+    help.tool.help.uses_color = names.contains("color");
+    if (form != "table") return help_as(help.tool, form);
     std::erase_if(help.tool.flags, [&](const FlagInfo& flag) { return names.contains(flag.name); });
     return flag_table(help.tool) + tools;
 }

@@ -72,6 +72,14 @@ std::vector<std::string> split_empty_values(int argc, char** argv) {
     return words;
 }
 
+// The flag with its dashes: "-dash.mp3", "--count".
+std::string as_typed(const std::string& name, int argc, char** argv) {
+    for (const std::string word : std::span(argv, static_cast<size_t>(argc)).subspan(1))
+        if (word.starts_with('-') && !word.starts_with("--") && word.substr(1).starts_with(name))
+            return "-" + name;
+    return (name.size() == 1 ? "-" : "--") + name;
+}
+
 }  // namespace
 
 Flags::Impl::Entry* Flags::Impl::find(const std::string& name) {
@@ -111,20 +119,22 @@ void Flags::Impl::finish(const ToolHelp& help) {
 }
 
 ToolDescription Flags::Impl::describe(const ToolHelp& help) const {
-    ToolDescription tool{help, positional_name, positional_help, {}, {}};
+    ToolDescription tool;
+    tool.help = help;
+    tool.positional = positional_name;
+    tool.positional_help = positional_help;
+    tool.positional_completes = positional_completes;
     for (const Entry& entry : entries) tool.flags.push_back(entry.info);
     return tool;
 }
 
 void Flags::Impl::fail_unknown(const std::string& given) const {
-    for (const char* dashes : {"-", "--"}) {
-        std::error_code failed;
-        const std::string file = dashes + given;
-        if (!positional_name.empty() && std::filesystem::exists(file, failed))
-            throw UsageError(
-                concat("unknown option '", file, "'; for the file of that name write ./", file));
-    }
+    std::error_code failed;
+    if (!positional_name.empty() && std::filesystem::exists(given, failed))
+        throw UsageError(
+            concat("unknown option '", given, "'; for the file of that name write ./", given));
     std::string plain = given;
+    plain.erase(0, plain.find_first_not_of('-'));
     std::replace(plain.begin(), plain.end(), '_', '-');
     const std::vector<std::string> known = names();
     std::string name;
@@ -134,7 +144,7 @@ void Flags::Impl::fail_unknown(const std::string& given) const {
         name = other->second;
     else
         name = nearest(plain, known);
-    throw UsageError(concat("unknown option '--", given, "'",
+    throw UsageError(concat("unknown option '", given, "'",
                             name.empty() ? "" : concat("; did you mean '--", name, "'?")));
 }
 
@@ -168,7 +178,7 @@ Flags::Impl::Values Flags::Impl::read_command_line(int argc, char** argv) {
                 arguments.insert(arguments.end(), option.value.begin(), option.value.end());
                 continue;
             }
-            if (name == kPositional) fail_unknown(name);
+            if (name == kPositional) fail_unknown("--" + name);
             if (name.starts_with('-')) {  // how Boost names a short form
                 const auto entry = std::find_if(entries.begin(), entries.end(),
                                                 [&](auto& e) { return e.info.letter == name[1]; });
@@ -185,8 +195,7 @@ Flags::Impl::Values Flags::Impl::read_command_line(int argc, char** argv) {
     } catch (const po::unknown_option& wrong) {
         std::string name = wrong.get_option_name();
         name.erase(0, name.find_first_not_of('-'));
-        require_usage(name.size() != 1, "unknown option '-", name, "'");
-        fail_unknown(name);
+        fail_unknown(as_typed(name, argc, argv));
     } catch (const po::error& wrong) {
         throw UsageError(wrong.what());
     }
@@ -221,7 +230,10 @@ Flags::Impl::Values Flags::Impl::read_variables() const {
     for (const Entry& entry : entries) {
         if (entry.info.variable.empty()) continue;
         const char* const text = std::getenv(entry.info.variable.c_str());
-        if (text && *text) values[entry.info.name].push_back({text, entry.info.variable});
+        if (!text) continue;
+        // An empty variable stands for the default of the flag itself.
+        std::vector<Given>& given = values[entry.info.name];
+        if (*text) given.push_back({text, entry.info.variable});
     }
     return values;
 }
@@ -232,7 +244,7 @@ Flags::Impl::Values Flags::Impl::read_config(const std::filesystem::path& path,
     Values values;
     for (const Setting& setting : read_settings(path)) {
         require(setting.section.empty() || setting.section == own || is_any_tool(setting.section),
-                setting.where, ": no tool has the name '", setting.section, "'");
+                setting.section_where, ": no tool has the name '", setting.section, "'");
         const Entry* entry = find(setting.key);
         // A key above the first section is for every tool that has the flag, and one of
         // hark-model's for every command that has it.
@@ -303,7 +315,7 @@ bool Flags::parse(int argc, char** argv, const ToolHelp& help) {
             for (const auto& [name, values] : sources[stronger]) sources[source].erase(name);
         if (source > 0)
             for (const auto& [name, values] : sources[source])
-                impl.other_sources[name] = values.back().where;
+                if (!values.empty()) impl.other_sources[name] = values.back().where;
         impl.take(sources[source], source == 0);
     }
     return true;

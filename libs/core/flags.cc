@@ -178,7 +178,9 @@ Flag Flags::add_repeated(const char* name, std::vector<std::string>& values, con
     return flag;
 }
 
-void Flags::positional(const char* name, std::vector<std::string>& values, const char* help) {
+void Flags::positional(const char* name, std::vector<std::string>& values, const char* help,
+                       Completes completes) {
+    impl_->positional_completes = completes;
     impl_->positional_name = name;
     impl_->positional_help = help;
     impl_->positional = &values;

@@ -23,6 +23,7 @@ struct Flags::Impl {
 
     std::deque<Entry> entries;  // whose places do not change
     std::string section = "Options", positional_name, positional_help;
+    Completes positional_completes = Completes::nothing;
     std::vector<std::string>* positional = nullptr;
     RejectArguments reject_arguments;
     std::map<std::string, std::string> other_sources;  // of values not from the command line

@@ -7,7 +7,7 @@
 namespace hark {
 
 // What a shell offers to complete a flag's value with. Choices are offered without it.
-enum class Completes { nothing, file, directory, model };
+enum class Completes { nothing, file, directory, model, published_model };
 
 // One flag, as help texts, man pages and completions show it.
 struct FlagInfo {
@@ -19,7 +19,8 @@ struct FlagInfo {
     std::string details;        // further sentences, for --help-all and the man page
     std::string variable;       // environment variable; empty: it has none
     std::string section;
-    std::vector<std::string> choices;  // all values that it takes, if they are few
+    std::vector<std::string> choices;   // all values that it takes, if they are few
+    std::vector<std::string> suggests;  // values that a shell offers, without --help showing them
     Completes completes = Completes::nothing;
     bool is_switch = false;     // takes no value; --no-NAME turns it off
     bool is_on = false;         // of a switch: its default
@@ -51,6 +52,8 @@ struct ToolDescription {
     std::string positional, positional_help;  // "FILE...", "files to read"; empty: it takes none
     std::vector<FlagInfo> flags;              // in the order of the sections
     std::vector<CommandInfo> commands;        // of a tool that is made of commands
+    Completes positional_completes = Completes::nothing;  // if its name does not say it
+    std::vector<std::string> passes_to;                   // tools whose options it takes too
 };
 
 // The section of the flags that all tools have.

@@ -8,7 +8,7 @@
 namespace hark {
 namespace {
 
-// "whisper-model" if the variable says which kind of model.
+// "whisper-model" if the variable or the name says which kind of model.
 std::string completion_of(const FlagInfo& flag) {
     switch (flag.completes) {
         case Completes::file:
@@ -16,8 +16,12 @@ std::string completion_of(const FlagInfo& flag) {
         case Completes::directory:
             return "directory";
         case Completes::model:
-            if (flag.variable.find("WHISPER") != std::string::npos) return "whisper-model";
+            if (flag.variable.find("WHISPER") != std::string::npos ||
+                flag.name.starts_with("whisper-"))
+                return "whisper-model";
             return flag.variable.find("GPT") != std::string::npos ? "gpt-model" : "model";
+        case Completes::published_model:
+            return "published-model";
         case Completes::nothing:
             break;
     }
@@ -27,7 +31,8 @@ std::string completion_of(const FlagInfo& flag) {
 // The values that a flag takes, with commas. A list's help may be nothing but its values.
 std::string choices_of(const FlagInfo& flag) {
     std::string choices;
-    for (const std::string& choice : flag.choices) choices += (choices.empty() ? "" : ",") + choice;
+    for (const auto* values : {&flag.choices, &flag.suggests})
+        for (const std::string& choice : *values) choices += (choices.empty() ? "" : ",") + choice;
     static const std::regex values("[a-z0-9]+(, [a-z0-9]+)+");
     if (choices.empty() && flag.metavar.ends_with(",...") && std::regex_match(flag.help, values))
         choices = std::regex_replace(flag.help, std::regex(", "), ",");
@@ -58,8 +63,12 @@ std::string flag_table(const ToolDescription& tool) {
     arguments.name = "-";
     arguments.metavar = tool.positional;
     arguments.help = tool.positional_help;
-    const bool model = tool.positional.find("MODEL") != std::string::npos;
-    return table + table_line(arguments, model ? "model" : "file");
+    arguments.completes = tool.positional_completes;
+    if (arguments.completes == Completes::nothing)
+        arguments.completes = tool.positional.find("MODEL") != std::string::npos
+                                  ? Completes::model
+                                  : Completes::file;
+    return table + table_line(arguments, completion_of(arguments));
 }
 
 std::string markdown_section(const ToolDescription& tool) {

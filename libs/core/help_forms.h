@@ -27,8 +27,7 @@ std::string markdown_section(const ToolDescription& tool);
 // The help text of a script, read back.
 struct ScriptHelp {
     ToolDescription tool;
-    std::vector<std::string> passes_to;  // "Also all options of: mel.": tools whose flags it takes
-    std::deque<std::string> texts;       // what `tool.help` points to
+    std::deque<std::string> texts;  // what `tool.help` points to
 };
 
 // Reads "Usage: NAME [OPTION]... ARGUMENTS", a summary up to an empty line, paragraphs, and the

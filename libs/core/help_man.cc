@@ -85,6 +85,9 @@ std::string environment_of(const ToolDescription& tool) {
     for (const FlagInfo& flag : tool.flags)
         if (!flag.variable.empty())
             page += entry(bold(flag.variable), concat("sets --", flag.name));
+    for (const std::string& other : tool.passes_to)
+        page += entry(bold("HARK_") + italic("OPTION"),
+                      concat("sets an option of ", other, ": see ", other, "(1)"));
     if (tool.help.uses_color)
         page += entry(bold("NO_COLOR"), "if it is set and not empty, --color auto means never");
     return page + entry(bold("XDG_CONFIG_HOME"), "folder of hark/config [~/.config]") +

@@ -26,7 +26,7 @@ struct Reader {
         std::istringstream words(line.substr(start.size()));
         for (std::string word; words >> word;) {
             while (word.ends_with(',') || word.ends_with('.')) word.pop_back();
-            script.passes_to.push_back(word);
+            script.tool.passes_to.push_back(word);
         }
     }
 

@@ -140,10 +140,21 @@ std::string download_advice(const std::string& name, const std::vector<std::stri
                : concat("'", model->name, "' is a model of another kind (", model->kind, ")");
 }
 
+// The short name of the published model whose repository is the nearest: "small" for
+// "openai/whisper-smal".
+std::string nearest_repository(const std::string& name, const std::vector<std::string>& kinds) {
+    std::vector<std::string> repositories;
+    for (const PublishedModel& model : published_models())
+        if (contains(kinds, model.kind)) repositories.push_back(model.repository);
+    const std::string near = nearest(name, repositories);
+    return near.empty() ? "" : find_published_model(near)->name;
+}
+
 // What to do for a name that is not installed.
 std::string advice(const std::string& name, const std::vector<std::string>& kinds) {
     if (const std::string direct = download_advice(name, kinds); !direct.empty()) return direct;
-    const std::string near = nearest(name, known_names(kinds));
+    std::string near = nearest(name, known_names(kinds));
+    if (near.empty()) near = nearest_repository(name, kinds);
     if (near.empty()) return "run hark model list, or hark model get --list for those to download";
     const std::string command = download_advice(near, kinds);
     return concat("did you mean '", near, "'?", command.empty() ? "" : " ", command);

@@ -53,7 +53,7 @@ bool contains(const Names& names, const std::string& name) {
 std::vector<Setting> read_settings(const fs::path& path) {
     std::istringstream in(read_file(path, kMaxConfigBytes));
     std::vector<Setting> settings;
-    std::string section;
+    std::string section, section_where;
     int number = 0;
     for (std::string raw; std::getline(in, raw);) {
         const std::string where = concat(path.string(), ":", ++number);
@@ -62,13 +62,14 @@ std::vector<Setting> read_settings(const fs::path& path) {
         if (line.front() == '[') {
             require(line.back() == ']', where, ": a section lacks its ']' (got '", line, "')");
             section = trimmed(line.substr(1, line.size() - 2));
+            section_where = where;
             continue;
         }
         const size_t equals = line.find('=');
         require(equals != std::string::npos && equals > 0, where,
                 ": not a line of the form `key = value` (got '", line, "')");
-        settings.push_back(
-            {section, trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1)), where});
+        settings.push_back({section, trimmed(line.substr(0, equals)),
+                            trimmed(line.substr(equals + 1)), where, section_where});
     }
     return settings;
 }

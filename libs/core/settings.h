@@ -11,7 +11,8 @@ namespace hark {
 struct Setting {
     std::string section;  // of the `[section]` before it; empty above the first
     std::string key, value;
-    std::string where;  // "FILE:3"
+    std::string where;          // "FILE:3"
+    std::string section_where;  // the same of its section's line
 };
 
 // Reads an INI file: lines `key = value`, `[section]`, and comments from `#` at a line's start or

@@ -169,6 +169,8 @@ TEST_F(Flags, TheNearestFlagOrValueIsProposed) {
     EXPECT_EQ(error_of({"--cuont", "1"}),
               "usage: unknown option '--cuont'; did you mean '--count'?");
     EXPECT_EQ(error_of({"--xyzzyx"}), "usage: unknown option '--xyzzyx'");
+    EXPECT_EQ(error_of({"-dash.mp3"}), "usage: unknown option '-dash.mp3'");
+    EXPECT_EQ(error_of({"-x"}), "usage: unknown option '-x'");
     EXPECT_EQ(error_of({"--choice", "bet"}),
               "usage: --choice: expected one of alpha, beta, got 'bet'; did you mean 'beta'?");
 }
@@ -188,8 +190,11 @@ TEST_F(Flags, TheStrongestSourceWins) {
 TEST_F(Flags, VariablesAreChecked) {
     ::setenv("HARK_COUNT", "10", 1);
     EXPECT_EQ(error_of({}), "HARK_COUNT: expected a whole number from 1 to 9, got '10'");
-    ::setenv("HARK_COUNT", "", 1);  // as if it were not set
+    ::setenv("HARK_COUNT", "", 1);  // the flag's own default
     EXPECT_EQ(parse({}).count, 3);
+    write_user_config("count = 5\n");
+    EXPECT_EQ(parse({}).count, 3);
+    write_user_config("");
     ::setenv("HARK_ON", "yes", 1);
     EXPECT_TRUE(parse({}).on);
     ::setenv("HARK_TOOL_CHOICE", "beta", 1);
@@ -206,7 +211,7 @@ TEST_F(Flags, AUsersConfigurationMayNameFlagsOfOtherTools) {
     write_user_config("[whisper]\n");
     EXPECT_EQ(parse({}).count, 3);  // an empty section says nothing
     write_user_config("[whisper]\ncount = 1\n");
-    EXPECT_EQ(error_of({}), path + ":2: no tool has the name 'whisper'");
+    EXPECT_EQ(error_of({}), path + ":1: no tool has the name 'whisper'");
     write_user_config("[mel\n");
     EXPECT_EQ(error_of({}), path + ":1: a section lacks its ']' (got '[mel')");
     write_user_config("count\n");
@@ -251,6 +256,8 @@ TEST(Help, EssentialsFirstAndLinesFit) {
                                     .section = "Input",
                                     .is_switch = true,
                                     .is_on = true}},
+                                  {},
+                                  Completes::nothing,
                                   {}};
     const std::string some = help_text(tool, false), all = help_text(tool, true);
     EXPECT_NE(some.find("  -m, --model MODEL  the model\n"), std::string::npos) << some;

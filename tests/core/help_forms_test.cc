@@ -36,7 +36,7 @@ TEST(ParseHelp, ReadsAScriptsText) {
     EXPECT_STREQ(script.tool.help.description,
                  "A paragraph\nof two lines.\n\nAlso all options of: mel, audio-decode.");
     EXPECT_STREQ(script.tool.help.examples, "hark do 'a b'\nhark do - < x");
-    EXPECT_EQ(script.passes_to, (std::vector<std::string>{"mel", "audio-decode"}));
+    EXPECT_EQ(script.tool.passes_to, (std::vector<std::string>{"mel", "audio-decode"}));
     ASSERT_EQ(script.tool.flags.size(), 3u);
     EXPECT_EQ(script.tool.flags[0].letter, 'm');
     EXPECT_EQ(script.tool.flags[0].help, "to use, which is small");
@@ -73,6 +73,7 @@ TEST(ManPage, HasEverySectionAndNoRequestFromText) {
     flag.variable = "HARK_FROM";
     flag.section = "Network";
     tool.flags = {flag};
+    tool.passes_to = {"mel"};
     const std::string page = man_page(tool);
     size_t at = 0;
     for (const char* part :
@@ -82,7 +83,8 @@ TEST(ManPage, HasEverySectionAndNoRequestFromText) {
           ".SH OPTIONS\n.SS Network\n.TP\n\\fB\\-u\\fR, \\fB\\-\\-from\\fR \\fIURL\\fR\n"
           "of a mirror [http://x]. It has the same paths.\n",
           ".SH EXAMPLES\n.EX\n# fetch\nhark\\-model get tiny \\-\\-from 'x'\n.EE\n",
-          ".SH ENVIRONMENT\n.TP\n\\fBHARK_FROM\\fR\n", "NO_COLOR",
+          ".SH ENVIRONMENT\n.TP\n\\fBHARK_FROM\\fR\n", "\\fBHARK_\\fR\\fIOPTION\\fR\nsets an option of mel: ",
+          "NO_COLOR",
           ".SH FILES\n.TP\n\\fI/etc/x\\fR\na file\n", ".SH EXIT STATUS\n", ".SH SEE ALSO\n",
           ".BR hark\\-model (1)\n"}) {
         const size_t found = page.find(part, at);

@@ -107,6 +107,7 @@ TEST_F(Models, AnErrorHasBothReadingsAndTheWayOn) {
     expect_part(fails("whisper-small"), "; run: hark model get small (967 MB)");
     expect_part(fails("openai/whisper-small"), "; run: hark model get small (967 MB)");
     expect_part(fails("smal"), "; did you mean 'small'? run: hark model get small (967 MB)");
+    expect_part(fails("openai/whisper-smal"), "; did you mean 'small'? run: hark model get small");
     expect_part(fails("dem"), "; did you mean 'demo'?");
     expect_part(fails("gpt2"), "; 'gpt2' is a model of another kind (gpt)");
     expect_part(fails("gpt2", "gpt"), "; run: hark model get gpt2 (548 MB)");

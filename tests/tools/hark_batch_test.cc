@@ -52,6 +52,15 @@ class BatchScript : public testing::Test {
     Folder folder_;
 };
 
+TEST_F(BatchScript, MakesNoFolderForOptionsThatAreWrong) {
+    folder_.copy("sea.wav", "in/sea.wav");
+    for (const char* wrong : {"--model none", "--model demo --beam-size x"}) {
+        EXPECT_NE(batch(std::string("--output-dir out in ") + wrong).exit_code, 0) << wrong;
+        EXPECT_EQ(folder_.names(), (std::set<std::string>{"in/sea.wav"})) << wrong;
+        EXPECT_FALSE(fs::exists(folder_.path() / "out")) << wrong;
+    }
+}
+
 TEST_F(BatchScript, WritesWhatIsMissingAndListsWhatFails) {
     folder_.copy("sea.wav", "in/sea.wav");
     folder_.copy("key.wav", "in/a folder/two 'quoted'.WAV");
@@ -287,7 +296,7 @@ TEST_F(BatchScript, RefusesWhatIsWrongBeforeAnythingRuns) {
     // The transcriber's own.
     EXPECT_EQ(batch("--output-dir out in --model demo --language Klingon").exit_code, 1);
     EXPECT_EQ(batch("--output-dir out in --model none").exit_code, 1);
-    EXPECT_EQ(written(), (std::set<std::string>{".hark/lock"}));
+    EXPECT_EQ(written(), (std::set<std::string>{}));
     // What differs in its ending keeps it.
     EXPECT_EQ(batch("--output-dir out --format srt in other" + std::string(kDemo)).exit_code, 0);
     EXPECT_EQ(written(), with_lock({"key.wav.srt", "key.mp3.srt"}));

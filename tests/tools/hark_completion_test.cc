@@ -57,6 +57,11 @@ TEST_F(Completion, Bash) {
     EXPECT_EQ(complete("audio-decode ta"), "compopt -o filenames\ntalk.mp3\n");
     EXPECT_EQ(complete("whisper-transcribe --output-dir a"), "compopt -o filenames\na folder\n");
     EXPECT_EQ(complete("mel --nothing"), "\n");
+    EXPECT_EQ(complete("hark model get sma"), "small\nsmall.en\n");
+    EXPECT_EQ(complete("whisper-transcribe --language ger"), "german\n");
+    EXPECT_EQ(complete("hark ask --whisper-model gpt"), "compopt -o filenames\n\n");
+    EXPECT_EQ(complete("whisper-transcribe --model = de"), "compopt -o filenames\ndemo\n");
+    expect_contains(complete("gpt-train --train \"\""), "synthetic\n");
     for (const char* tool : {"hark", "mel", "gpt-train", "hark-model"})
         expect_contains(shell(std::string("bash --norc -c '. \"$COMPLETIONS/hark.bash\"; "
                                           "complete -p ") +

@@ -190,6 +190,22 @@ TEST(HarkShowPipe, WritesTheSameFiles) {
     }
 }
 
+// A command's page names the variables of the tools whose options it takes.
+TEST(HarkManPages, HaveEnvironmentAndFiles) {
+    for (const char* command : {"", "transcribe", "live", "ask", "batch", "train", "plot",
+                                "plot run", "plot transcript"}) {
+        const std::string page = hark(std::string(command) + " --help-as man").out;
+        for (const char* section : {".SH ENVIRONMENT\n", ".SH FILES\n"})
+            expect_contains(page, section);
+    }
+    for (const char* command : {"transcribe", "live", "batch", "plot transcript"}) {
+        const std::string page = hark(std::string(command) + " --help-as man").out;
+        expect_contains(page, "sets an option of whisper\\-transcribe: ");
+        expect_contains(page, "\\fBNO_COLOR\\fR");
+    }
+    EXPECT_EQ(hark("ask --help-as man").out.find("NO_COLOR"), std::string::npos);
+}
+
 // A microphone that has samples/sea.wav in it.
 TEST(HarkLive, WritesWhatTheMicrophoneHas) {
     Folder folder;
@@ -272,6 +288,7 @@ TEST(HarkPlot, RunsTheScriptThatDraws) {
     EXPECT_EQ(help.out, script("plot-run.sh", "--help").out);
     EXPECT_EQ(hark("plot").exit_code, 2);
     EXPECT_EQ(hark("plot nothing").exit_code, 2);
+    expect_contains(hark("plot trans").err, "did you mean 'transcript'?");
 }
 
 // Everything that a user needs, without the source tree and with an empty home.

@@ -81,6 +81,22 @@ TEST(Train, ASignalEndsItOnceTheCheckpointIsSaved) {
     expect_contains(stopped.out, "run/step-0");
 }
 
+TEST(Train, ASignalEndsTheProofToo) {
+    Folder folder;
+    write_book(folder);
+    const std::string temporary = (folder.path() / "temporary").string();
+    fs::create_directories(temporary);
+    const ProcessResult stopped = run_shell(
+        "cd '" + folder.path().string() + "'; export TMPDIR='" + temporary + "'; '" +
+        (source_dir() / "pipelines/train.sh").string() +
+        "' book.txt --steps 2 --prove-resume --batch-size 64 & pid=$!; "
+        "until ls -d \"$TMPDIR\"/*/whole > /dev/null 2>&1; do sleep 0.02; done; "
+        "kill -TERM $pid; wait $pid; status=$?; pgrep -f \"^gpt-train .*$TMPDIR\"; exit $status");
+    EXPECT_EQ(stopped.exit_code, 143) << stopped.err;
+    EXPECT_EQ(stopped.out, "");
+    EXPECT_TRUE(fs::is_empty(temporary));
+}
+
 TEST(Train, TakesAPreset) {
     Folder folder;
     write_book(folder);

@@ -133,7 +133,7 @@ TEST(WhisperTerminal, CtrlCLeavesACleanLine) {
 TEST(WhisperTerminal, ConfidenceMarksWordsOnATerminal) {
     const TemporaryDirectory directory;
     const std::string command =
-        on_mel(directory, "roi.wav", "--word-timestamps --confidence --progress never");
+        on_mel(directory, "roi.wav", "--confidence --progress never");
     const std::string plain = run_shell(command).out;
     EXPECT_EQ(plain.find('\033'), plain.npos) << plain;
     const std::string marked = run_shell(command + " --color always").out;

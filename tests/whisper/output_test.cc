@@ -151,7 +151,6 @@ TEST(Output, ChecksTextAndNames) {
     OutputOptions options;
     options.text = {true, true};
     EXPECT_EQ(complaint(options, true), "");
-    EXPECT_NE(complaint(options, false).find("needs --word-timestamps"), std::string::npos);
     options.directory = "d";
     EXPECT_NE(complaint(options, true).find("text on stdout (got --output-dir)"),
               std::string::npos);

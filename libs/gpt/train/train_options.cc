@@ -136,12 +136,14 @@ void TrainOptions::flags(Flags& flags) {
     flags.add_repeated("train", train, "FILE token file to train on, or `synthetic`")
         .essential()
         .completes(Completes::file)
+        .suggests({kSynthetic})
         .details(
             "May be given several times. `synthetic` makes tokens from --seed, without a "
             "file: to test a machine. Without --tokenizer it has 50,257 tokens.");
     flags.add_repeated("val", val, "FILE token file for validation, or `synthetic`")
         .essential()
         .completes(Completes::file)
+        .suggests({kSynthetic})
         .details("May be given several times.");
     flags.add("batch-size", batch, "N sequences computed at once by each process", 1, 1 << 20)
         .essential()

@@ -20,7 +20,8 @@ struct Options {
     bool list = false;
 
     void flags(Flags& flags) {
-        flags.positional("NAME", names, "a published model: see --list");
+        flags.positional("NAME", names, "a published model: see --list",
+                         Completes::published_model);
         flags.add_switch("list", list, "show the published models and their sizes").essential();
         flags.add_name("from", from, "URL server to download from")
             .essential()

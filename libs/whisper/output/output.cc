@@ -65,7 +65,7 @@ void OutputOptions::flags(Flags& flags) {
         .details("As openai-whisper prints them: [00:00.000 --> 00:02.560]");
     flags.add_switch("confidence", text.confidence, "mark words of low probability on a terminal")
         .details(
-            "With --word-timestamps, in text on stdout: below 0.7 underlined and yellow, below "
+            "Implies --word-timestamps. In text on stdout: below 0.7 underlined and yellow, below "
             "0.4 underlined, bold and red. See --color");
     flags.add_name("summary", summary, "FILE to write a table of recordings and errors to")
         .completes(Completes::file)
@@ -104,7 +104,7 @@ void OutputOptions::check(bool words) const {
     require_usage(!directory.empty() || formats.size() == 1, "--format: ", formats.size(),
                   " formats need --output-dir DIR; stdout takes one");
     check_subtitles(words);
-    check_text(words);
+    check_text();
     check_files();
 }
 
@@ -125,14 +125,13 @@ void OutputOptions::check_subtitles(bool words) const {
                   "--max-words-per-line: has no effect with --max-line-count, which fills cues");
 }
 
-void OutputOptions::check_text(bool words) const {
+void OutputOptions::check_text() const {
     const bool is_text = any_of(formats, {"text"});
     require_usage(is_text || !text.times, "--times: is for text (got --format ", joined(formats),
                   ")");
     require_usage((is_text && directory.empty()) || !text.confidence,
                   "--confidence: is for text on stdout (got ",
                   is_text ? "--output-dir" : concat("--format ", joined(formats)), ")");
-    require_usage(words || !text.confidence, "--confidence: needs --word-timestamps");
 }
 
 void OutputOptions::check_files() const {

@@ -34,7 +34,7 @@ struct OutputOptions {
 
   private:
     void check_subtitles(bool words) const;
-    void check_text(bool words) const;
+    void check_text() const;
     void check_files() const;
 };
 

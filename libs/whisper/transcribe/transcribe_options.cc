@@ -1,6 +1,7 @@
 #include "whisper/transcribe/transcribe_options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <sstream>
 
@@ -44,6 +45,19 @@ std::vector<int32_t> parse_suppressed(const std::string& list, const Tokenizer* 
     return ids;
 }
 
+// What a shell offers for --language: codes, and the names of one word in small letters.
+std::vector<std::string> offered_languages() {
+    std::vector<std::string> offered = {"auto"};
+    for (const std::string& code : language_codes())
+        for (std::string name : language_names(code)) {
+            if (name.find(' ') != std::string::npos) continue;
+            std::transform(name.begin(), name.end(), name.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+            offered.push_back(name);
+        }
+    return offered;
+}
+
 }  // namespace
 
 void TranscribeOptions::flags(Flags& flags) {
@@ -65,6 +79,7 @@ void TranscribeOptions::flags(Flags& flags) {
 void TranscribeOptions::task_flags(Flags& flags) {
     flags.add("language,l", language, "CODE|NAME spoken language (de, German), or auto")
         .essential()
+        .suggests(offered_languages())
         .details("auto uses the first 30 s of each recording");
     flags.add("task", task, {"transcribe", "translate", "detect"}, "TASK to do")
         .essential()

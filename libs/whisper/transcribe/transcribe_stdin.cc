@@ -239,6 +239,7 @@ void RunOptions::check() {
         check_live(transcribe, output);
         transcribe.words.timestamps = true;  // live words have times
     }
+    if (output.text.confidence) transcribe.words.timestamps = true;
     transcribe.check();
     if (transcribe.task == "detect") check_detect(output);
     output.check(transcribe.words.timestamps);
