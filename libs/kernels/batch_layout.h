@@ -1,4 +1,4 @@
-// A batch layout whose index arrays are on the host, and the stages that --verbose reports.
+// Packed rows whose index arrays are on the host, and the stages that --verbose reports.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace hark {
 // Owns the arrays of a BatchLayout. Sequences are added in the order of their packed rows.
 class HostBatchLayout {
   public:
-    // A sequence of `queries` packed rows on cache slot `slot`, `length` keys in all.
+    // Adds a sequence of `queries` packed rows on cache slot `slot`, `length` keys in all.
     void add(int64_t slot, int64_t queries, int64_t length) {
         start_.push_back(start_.back() + static_cast<int32_t>(queries));
         slot_.push_back(static_cast<int32_t>(slot));
@@ -28,7 +28,7 @@ class HostBatchLayout {
         for (int64_t i = 0; i < b; ++i) rows.add(i, t, t);
         return rows;
     }
-    // Views of the arrays; valid as long as this lives and nothing is added.
+    // Views of the arrays, valid while this object lives and nothing is added.
     BatchLayout view() const {
         const int64_t b = static_cast<int64_t>(slot_.size());
         return {tensor(start_, b + 1), tensor(slot_, b), tensor(length_, b), max_queries_,
@@ -44,7 +44,7 @@ class HostBatchLayout {
     int64_t max_queries_ = 0, max_length_ = 0;
 };
 
-// Reports `name shape ms` of the work done while it lives.
+// Reports `name shape ms` for the work done while it lives.
 class Stage {
   public:
     Stage(Context& ctx, const char* name, const Tensor& shape)

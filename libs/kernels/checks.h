@@ -1,7 +1,7 @@
-// Checks of an operation's arguments: shapes and types, before the device is chosen.
+// Checks at the entry of an operation: shapes and types, on every device.
 //
-// A function of ops.h or gradients.h checks what holds on every device. Then it calls the GPU's
-// side, which checks only its own limits, or computes on the CPU, where Tensor::as<float>() rejects
+// A function of ops.h or gradients.h checks what holds on all devices. Then it computes on the CPU,
+// or calls the GPU's side, which checks its own limits. On the CPU Tensor::as<float>() refuses
 // other types.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace hark {
 
 // Throws Error `op: expected NAME f32 (2, 3), found ...` unless the tensor has that dtype and
-// shape. A dimension of -1 takes any length.
+// shape. A dimension of -1 allows any length.
 inline void check_tensor(const char* op, const char* name, const Tensor& tensor, Dtype dtype,
                          std::initializer_list<int64_t> shape) {
     bool fits = tensor.dtype == dtype && tensor.rank == static_cast<int>(shape.size());
@@ -39,7 +39,7 @@ inline bool is_float(Dtype dtype) {
     return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
 }
 
-// values (N, K) of a dtype of weights, with scales where it is i8 and nowhere else.
+// Checks values (N, K) of a weight dtype; i8 needs scales, other types have none.
 inline void check_matrix(const char* op, const Matrix& w) {
     const Tensor& values = w.values;
     const bool scaled = values.dtype == Dtype::i8;
@@ -54,20 +54,20 @@ inline void check_matrix(const char* op, const Matrix& w) {
         require(!w.scales, op, ": expected scales with int8 weights alone, found ", w.scales);
 }
 
-// A cache of keys or of values.
+// Checks a cache of keys or of values.
 inline void check_cache(const char* op, const Tensor& cache) {
     require(cache && cache.rank == 4 && is_float(cache.dtype), op,
             ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ", cache);
 }
 
-// Keys and values alike.
+// Checks a pair of caches.
 inline void check_caches(const char* op, const Tensor& keys, const Tensor& values) {
     check_cache(op, keys);
     require(values && values.dtype == keys.dtype && values.shape == keys.shape, op,
             ": expected values like the keys, ", keys, ", found ", values);
 }
 
-// The sequences of rows that are `packed` in all, over caches of `capacity` keys.
+// Checks the sequences of `packed` rows in all, over caches of `capacity` keys.
 inline void check_batch_layout(const char* op, const BatchLayout& rows, int64_t packed,
                                int64_t capacity) {
     constexpr int64_t kMostSequences = 65535;  // of a GPU's grid
@@ -82,7 +82,7 @@ inline void check_batch_layout(const char* op, const BatchLayout& rows, int64_t 
             rows.max_length);
 }
 
-// The values of index arrays that are on the host; the caches have `slots` slots.
+// Checks the values of index arrays that are on the host; `slots` are the caches' slots.
 inline void check_batch_layout_values(const char* op, const BatchLayout& rows, int64_t packed,
                                       int64_t slots, int64_t capacity) {
     const int64_t b = rows.sequences();
@@ -100,14 +100,14 @@ inline void check_batch_layout_values(const char* op, const BatchLayout& rows, i
     }
 }
 
-// The epilogue of a product with n columns, of y's type.
+// Checks the epilogue of a product with n columns and y's type.
 inline void check_epilogue(const char* op, const Tensor& y, int64_t n, const Epilogue& then) {
     if (then.bias) check_tensor(op, "bias", then.bias, Dtype::f32, {n});
     require(!then.residual || (then.residual.dtype == y.dtype && then.residual.size() == y.size()),
             op, ": expected a residual like y ", y, ", found ", then.residual);
 }
 
-// append_cache's arguments: x (T, W) has (2, H, D) from column `first` on.
+// Checks append_cache's arguments: x (T, W) has (2, H, D) from column `first`.
 inline void check_append(const char* op, const Tensor& keys, const Tensor& values, const Tensor& x,
                          int64_t first, const BatchLayout& rows) {
     check_caches(op, keys, values);

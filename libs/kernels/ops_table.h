@@ -1,4 +1,4 @@
-// The GPU's side of ops.h and gradients.h, whose functions have checked the arguments.
+// The GPU's side of ops.h and gradients.h; the public functions have checked the arguments.
 #pragma once
 
 #include "kernels/gradients.h"
@@ -12,7 +12,7 @@ struct CudaOps {
 #undef HARK_OP
 };
 
-// The functions of libhark-cuda.so; opens it at the first call. Throws Error as cuda_runtime().
+// The functions of libhark-cuda.so; the first call opens it. Throws Error as cuda_runtime() does.
 const CudaOps& cuda_ops();
 
 }  // namespace hark

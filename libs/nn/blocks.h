@@ -1,4 +1,4 @@
-// The layers that models are made of: weights with one verb, whose result comes from the arena.
+// The layers that models are made of: weights and one operation, whose result is from the arena.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace hark {
 
-// x (T, K) -> x W^T + bias (T, N); what is fused after it is an argument.
+// x (T, K) -> y (T, N) = activation(x W^T + bias), with the fusions of linear().
 struct Linear {
     Matrix weight;  // (N, K)
     Tensor bias;    // (N) or none
@@ -38,7 +38,7 @@ struct LayerNorm {
     }
 };
 
-// Keys and values of every layer, of several sequences: (slots, H, capacity, D) each.
+// Keys and values of all layers for several sequences: (slots, H, capacity, D) each.
 class KvCache {
   public:
     KvCache(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d, Dtype dtype,

@@ -21,7 +21,7 @@ namespace {
 
 using Kind = Precision::Weights;
 
-// Gives rows [first, first + count) of one part, (count, size) floats.
+// Reads rows [first, first + count) of one part, (count, size) floats.
 using ReadRows = std::function<void(int64_t first, int64_t count, float* rows)>;
 
 constexpr int64_t kRowsAtOnce = 64;
@@ -42,13 +42,13 @@ void require_finite(bool finite) {
 }
 
 void check_finite(std::span<const float> row) {
-    // Infinity times 0 is not a number, and stays so in a sum.
+    // Infinity or NaN times 0 is NaN, and a sum keeps it.
     float sum = 0;
     for (const float value : row) sum += value * 0.0f;
     require_finite(sum == 0);
 }
 
-// The same of n values as they are stored, aligned or not: none has all bits of its exponent.
+// The same for n stored values, aligned or not: no exponent has all bits set.
 template <class Bits>
 void check_finite_bits(const std::byte* from, int64_t n, Bits exponent) {
     Bits found = 0;
@@ -94,7 +94,7 @@ bool are_of_one_quantized_type(std::initializer_list<Tensor> stored) {
     });
 }
 
-// Rows [first, first + count) of a matrix, (count, K).
+// Reads rows [first, first + count) of a matrix, (count, K).
 void widen_rows(float* to, const Tensor& stored, int64_t first, int64_t count) {
     const int64_t size = stored.dim(1);
     if (!is_quantized(stored.dtype))
@@ -104,7 +104,7 @@ void widen_rows(float* to, const Tensor& stored, int64_t first, int64_t count) {
     cpu_kernels().dequantize(to, blocks + first * bytes, stored.dtype, count * size);
 }
 
-// The length along `dim` that all of the matrices share; `what` they are to be stacked by.
+// The length along `dim` that all of the matrices share; `what`: along which they are stacked.
 int64_t common_length(const char* what, std::initializer_list<Tensor> stored, int dim) {
     require(stored.size() > 0, "weights: expected a tensor to take ", what, " from, found none");
     const int64_t length = stored.begin()->shape[dim];
@@ -116,7 +116,8 @@ int64_t common_length(const char* what, std::initializer_list<Tensor> stored, in
     return length;
 }
 
-// Where `use` throws for several, the first one's Error is thrown.
+// Calls use(begin, end) for ranges of [0, n). If several calls throw, rethrows the Error of the
+// first range.
 template <class Use>
 void for_ranges(int threads, int64_t n, const Use& use) {
     const int64_t workers = std::clamp<int64_t>(threads, 1, std::max<int64_t>(n, 1));
@@ -138,12 +139,13 @@ void for_ranges(int threads, int64_t n, const Use& use) {
 struct Weights::Part {
     int64_t rows;
     ReadRows read;
-    Tensor stored;  // the rows in their final layout, of any type
+    Tensor stored;  // the rows in the final layout, in their stored type; or none
 };
 
 Tensor zeros_of(int64_t n) { return Tensor(nullptr, Dtype::f32, {n}); }
 
-// Calls use(n, row) for row n of the matrix that the parts are, in any order, on the threads.
+// Calls use(n, row) for row n of the matrix that consists of the parts, in any order, on the
+// threads.
 void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
                        const std::function<void(int64_t, std::span<const float>)>& use) const {
     struct Run {
@@ -169,7 +171,7 @@ void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
     });
 }
 
-// What `keep` comes to.
+// The type that `keep` stands for: f16 if all values fit it exactly, else f32.
 Precision::Weights Weights::kept(const std::vector<Part>& parts, int64_t size) const {
     std::atomic<bool> fits = true;
     if (!are_stored(parts, Dtype::f16))
@@ -184,7 +186,7 @@ bool Weights::are_stored(const std::vector<Part>& parts, Dtype dtype) {
                        [&](const Part& part) { return part.stored && part.stored.dtype == dtype; });
 }
 
-// Parts of one type, one below the other.
+// The parts, of one type, stacked unchanged.
 Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
     const Dtype dtype = parts.front().stored.dtype;
     const auto bytes = static_cast<int64_t>(row_bytes(dtype, size));

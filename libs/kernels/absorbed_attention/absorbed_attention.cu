@@ -1,5 +1,5 @@
-// absorbed_attention on the GPU: the checks, and its first and last kernel. Both multiply by
-// weights, which they ask for before they wait for the kernel in front.
+// absorbed_attention on the GPU: the checks, the first kernel and the last. Both kernels multiply
+// by weights, which they request before they wait for the previous kernel.
 #include <cuda_pipeline.h>
 
 #include <cmath>
@@ -14,17 +14,17 @@ namespace {
 
 // --- q_h Wk_h
 
-constexpr int kFoldColumns = 128, kFoldThreads = 128, kFoldRows = 64;  // of a block
+constexpr int kFoldColumns = 128, kFoldThreads = 128, kFoldRows = 64;  // per block
 constexpr int kFoldSteps = kFoldedHead / 16;
 constexpr int kFoldAtOnce = 32;  // rows
 
 template <class T>
 struct KeyWeights {
-    T values[kFoldedHead][kFoldColumns + 8];  // 8 rows of a fragment then meet all banks
-    float factors[kFoldedHead];               // of q's channels
+    T values[kFoldedHead][kFoldColumns + 8];  // the pad lets 8 rows of a fragment hit all banks
+    float factors[kFoldedHead];               // one per channel of q
 };
 
-// Wk_h's columns from c0 on, as T.
+// Wk_h's columns from c0, as T.
 template <class T, class W>
 __device__ void load_key_weights(KeyWeights<T>& shared, const W* from, int c) {
     constexpr int kValues = 16 / sizeof(W), kChunks = kFoldColumns / kValues;
@@ -48,8 +48,8 @@ __device__ void load_key_weights(KeyWeights<T>& shared, const W* from, int c) {
     __pipeline_wait_prior(0);
 }
 
-// int8: the scales of Wk_h's rows belong to q's channels. They come there divided by the largest of
-// them, which stays behind for the result: so small scales cost no digits. Returns the latter.
+// int8: the scales of Wk_h's rows belong to q's channels. They are divided by the largest one here,
+// so small scales lose no digits. Returns the largest, which scales the result.
 template <class T>
 __device__ float load_factors(KeyWeights<T>& shared, const float* scales) {
     const float low = scales[threadIdx.x % 32], high = scales[threadIdx.x % 32 + 32];
@@ -62,7 +62,7 @@ __device__ float load_factors(KeyWeights<T>& shared, const float* scales) {
     return largest;
 }
 
-// 16 rows of 16 channels of q: a product's first factor. Rows that are not there are zeros.
+// 16 rows of 16 channels of q: the left operand of a product. Missing rows are zeros.
 template <class T>
 __device__ uint32_t query_pair(const T* q, int64_t at, bool there, const float* factors) {
     if (!there) return 0;
@@ -72,7 +72,7 @@ __device__ uint32_t query_pair(const T* q, int64_t at, bool there, const float* 
     return pack(T{}, to_f32(values[0]) * factors[0], to_f32(values[1]) * factors[1]);
 }
 
-// Block (128 columns, head, 64 rows); a warp has 32 of the columns.
+// Block (128 columns, head, 64 rows). A warp computes 32 of the columns.
 template <class T, class W>
 __global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
     let_next_start();
@@ -142,7 +142,7 @@ constexpr int kUnfoldThreads = 32 * kFoldedWarps;
 constexpr int kUnfoldUnit = 32;                                // columns, two steps of a product
 constexpr int kMostUnits = 1280 / kUnfoldUnit / kFoldedWarps;  // of a warp
 
-// How much each split of a row and head weighs.
+// Weights of the splits of a row and head.
 __device__ inline void load_weights(float (&weights)[kMostFoldedSplits], const FoldedArgs& args,
                                     int row, int h) {
     const float2* tops = args.tops + (int64_t{row} * args.heads + h) * args.splits;
@@ -166,7 +166,7 @@ __device__ inline void load_weights(float (&weights)[kMostFoldedSplits], const F
     for (int s = 0; s < kMostFoldedSplits; ++s) weights[s] = __fmul_rn(weights[s], inverse);
 }
 
-// The 32 columns of a unit, all splits together: 4 pairs, of columns 8 j + 2 t of the unit.
+// The 32 columns of a unit, summed over the splits: 4 pairs, of columns 8 j + 2 t of the unit.
 template <class T>
 __device__ void merge_unit(uint32_t (&pairs)[4], const float (&weights)[kMostFoldedSplits],
                            const uint2* parts, int64_t split_stride, int splits) {
@@ -179,7 +179,7 @@ __device__ void merge_unit(uint32_t (&pairs)[4], const float (&weights)[kMostFol
 #pragma unroll
     for (int s = 0; s < kMostFoldedSplits; ++s) {
         const T* values = reinterpret_cast<const T*>(loaded[s]);
-        if (weights[s] == 0) loaded[s][0] = loaded[s][1] = {0, 0};  // nothing has been written
+        if (weights[s] == 0) loaded[s][0] = loaded[s][1] = {0, 0};  // this split was not written
 #pragma unroll
         for (int i = 0; i < 8; ++i) sums[i] = __fmaf_rn(weights[s], to_f32(values[i]), sums[i]);
     }
@@ -187,8 +187,8 @@ __device__ void merge_unit(uint32_t (&pairs)[4], const float (&weights)[kMostFol
     for (int j = 0; j < 4; ++j) pairs[j] = pack(T{}, sums[2 * j], sums[2 * j + 1]);
 }
 
-// Of four neighbouring lanes: pair j of lane t becomes pair t of lane j. A lane then has 8
-// neighbouring columns, as it loads them of the weights.
+// Exchange within four neighbouring lanes: pair j of lane t becomes pair t of lane j. A lane then
+// has 8 neighbouring columns, the same as it loads of the weights.
 __device__ inline void exchange(uint32_t (&pairs)[4]) {
     const bool odd = threadIdx.x % 2, upper = threadIdx.x / 2 % 2;
 #pragma unroll
@@ -205,7 +205,7 @@ __device__ inline void exchange(uint32_t (&pairs)[4]) {
     }
 }
 
-// 8 neighbours of a row of Wv.
+// 8 neighbouring values of a row of Wv.
 template <class T, class W>
 struct ValueWeights {
     std::conditional_t<sizeof(W) == 2, uint4, uint2> raw;
@@ -223,13 +223,13 @@ struct ValueWeights {
     }
 };
 
-// Block (16 * MT of a head's 64 outputs, 8 * NT rows). A warp sums an eighth of the columns, in
+// Block (16 * MT of a head's 64 outputs, 8 * NT rows). A warp sums an eighth of the columns in
 // units of 32; then the warps' sums are added in order.
 template <class T, class W, int MT, int NT>
 __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 3) unfold_kernel(FoldedArgs args) {
     let_next_start();
     constexpr int kOutputs = 16 * MT, kBlocksOfHead = kFoldedHead / kOutputs, kRows = 8 * NT;
-    constexpr int kPitch = kOutputs + 4;  // a warp's stores meet all banks
+    constexpr int kPitch = kOutputs + 4;  // the stores of a warp hit all banks
     constexpr int kAhead = MT == 1 ? kMostUnits : 1;
     __shared__ float shared[kFoldedWarps][kRows][kPitch];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 3) unfold_kernel
     for (int i = 0; i < kAhead; ++i) load(weights[i], min(begin + i, units - 1));
     wait_for_previous();
 
-    if constexpr (MT > 1) {  // asks the memory for all the block adds up
+    if constexpr (MT > 1) {  // prefetches all splits that the block adds
         const int lines = args.c / 64,
                   all = min(kRows, args.rows - first_row) * args.splits * lines;
         for (int i = threadIdx.x; i < all; i += kUnfoldThreads) {
@@ -308,8 +308,9 @@ __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 3) unfold_kernel
     }
 }
 
-// Long splits are half as many results to write, to read and to add up; short ones fill the
-// multiprocessors better at some numbers of rows. Decided for a typical number of rows.
+// Chooses between kFoldedSplit and twice as many keys per split, for a typical number of rows. Long
+// splits write, read and add half as many results. Short splits fill the multiprocessors better at
+// some numbers of rows.
 int split_keys() {
     constexpr int64_t kUsualRows = 128;
     const auto keys_of_a_block = [&](int split) {
@@ -320,7 +321,7 @@ int split_keys() {
     return keys_of_a_block(kLong) <= keys_of_a_block(kFoldedSplit) ? kLong : kFoldedSplit;
 }
 
-// What the GPU alone asks for.
+// Limits of the GPU's kernels.
 void check(const Tensor& out, const Tensor& q, const Tensor& encoder_out, const Matrix& kv,
            int64_t heads) {
     constexpr const char* kOp = "absorbed_attention";
@@ -342,8 +343,8 @@ void fold_queries(Context& ctx, const FoldedArgs& args) {
     });
 }
 
-// Where a head's outputs in blocks of 16 are few blocks, they are spread so; else each block takes
-// all 64, so that the splits are read and added up once.
+// If blocks of 16 outputs are few, a head is spread over such blocks. Otherwise each block computes
+// all 64 outputs, so the splits are read and added once.
 void unfold_values(Context& ctx, const FoldedArgs& args) {
     const bool few = ceil_div(args.rows, 8) * args.heads <= multiprocessors() / 2;
     with_rows_types(args.type, args.kv_type, [&](auto x, auto w) {

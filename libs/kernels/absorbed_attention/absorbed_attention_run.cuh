@@ -1,5 +1,5 @@
-// The parts of attend_kernel (absorbed_attention_splits.cu): what lies where in shared memory,
-// which keys a block reads, how they come there, and what a warp computes of them.
+// The parts of attend_kernel (absorbed_attention_splits.cu): the layout of shared memory, the keys
+// that a block reads, their copies, and the computation of a warp.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -12,7 +12,7 @@
 namespace hark::cuda {
 
 constexpr int kComputing = 32 * kFoldedWarps;  // threads
-constexpr int kCopying = 128;                  // on Hopper; one warp of them does
+constexpr int kCopying = 128;                  // on Hopper; only one warp of them works
 constexpr int kThreads = kComputing + (HARK_HOPPER_CODE ? kCopying : 0);
 constexpr int kStage = 16;  // keys
 constexpr int kMostStages = 5;
@@ -21,7 +21,7 @@ constexpr int64_t kMostAsked = 16 << 20, kMostKept = 64 << 20;  // bytes
 
 // Shared memory of a block for `heads` heads in tiles of 8.
 struct Layout {
-    int pitch;  // bytes of a key: 8 rows of a fragment then meet all banks
+    int pitch;  // bytes per key; 8 rows of a fragment hit all banks
     int scores, powers, kept, arrived, read, bytes;
 
     __host__ __device__ Layout(int c, int heads, int head_tiles, int keys, int stages)
@@ -35,7 +35,7 @@ struct Layout {
     }
 };
 
-// One run of keys for one row and `HeadTiles` tiles of heads.
+// A range of keys for one row and `HeadTiles` tiles of heads.
 struct Item {
     int split, row, first_tile;
 
@@ -46,7 +46,7 @@ struct Item {
     }
 };
 
-// Which sequence the row belongs to, or kNever; for all lanes of a warp.
+// The sequence of a row, or kNever; called by all lanes of a warp.
 __device__ inline int sequence_of(const FoldedArgs& args, int row) {
     if (args.one_each) return row;
     int found = kNever;
@@ -55,8 +55,8 @@ __device__ inline int sequence_of(const FoldedArgs& args, int row) {
     return __reduce_max_sync(0xffffffff, found);
 }
 
-// The keys of an item: `count` rows of X from `first` on. Where slot or length point outside there
-// are none, and `valid` is false.
+// The keys of an item: `count` rows of X from `first`. If slot or length is out of range, count is
+// 0 and `valid` is false.
 template <class T>
 struct Keys {
     const T* first = nullptr;
@@ -73,19 +73,19 @@ struct Keys {
         first = static_cast<const T*>(args.encoder_out) +
                 (int64_t{slot} * args.frames + item.split * args.split_keys) * args.c;
     }
-    // Behind the last key comes the last one again: it weighs nothing there.
+    // Past the last key, returns the last key again; its weight is zero.
     __device__ const T* at(int key, int c) const {
         return first + int64_t{min(key, count - 1)} * c;
     }
 };
 
-// All threads that compute.
+// Synchronises all threads that compute.
 __device__ inline void synchronise() {
     asm volatile("bar.sync 1, %0;" ::"n"(kComputing) : "memory");
 }
 
-// Copies the keys of the block's items to the ring of stages, one item behind the other. On Hopper
-// a warp of its own has the copy engine do it, a key a lane: so the keys lie apart as they should.
+// Copies the keys of the block's items, one item after another, to the ring of stages. On Hopper a
+// warp of its own lets the copy engine do it, one key per lane, which gives each key its pitch.
 template <class T, int HeadTiles, int TileKeys>
 struct Copies {
     const FoldedArgs& args;
@@ -98,7 +98,7 @@ struct Copies {
         find();
     }
     __device__ bool has() const { return item < items; }
-    // The next item that has keys, from `item` on.
+    // Moves `item` to the next item that has keys.
     __device__ void find() {
         for (; item < items; item += gridDim.x) {
             keys = Keys<T>(args, Item(args, item, groups, HeadTiles));
@@ -113,8 +113,8 @@ struct Copies {
         find();
     }
 #if HARK_HOPPER_CODE
-    // All stages, each once all warps have read what lies in its place. For one warp.
-    // With `evict` the L2 cache is to forget them first.
+    // Copies all stages, each once all warps have read its old content. Called by one warp. If
+    // `evict`, the L2 cache evicts these keys first.
     __device__ void run(uint64_t* arrived, uint64_t* read, int stages, bool evict) {
         const int lane = threadIdx.x % 32;
         const uint64_t policy = hopper::cache_policy(evict);
@@ -135,7 +135,7 @@ struct Copies {
         }
     }
 #else
-    // Starts the next stage's copy, where there is one. For all threads.
+    // Starts the copy of the next stage, if there is one. Called by all threads.
     __device__ void next(int place) {
         constexpr int kRows = kStage / kFoldedWarps;
         const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * kRows;
@@ -151,21 +151,21 @@ struct Copies {
 #endif
 };
 
-// The transpose of an 8 x 8 matrix that is spread over the warp: lane 4 g + t has row g, columns 2t
-// and 2t + 1.
+// Transposes an 8 x 8 matrix that is spread over the warp: lane 4 g + t has row g, columns 2t and
+// 2t + 1.
 __device__ inline uint32_t transposed(uint32_t pair) {
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(pair) : "r"(pair));
     return pair;
 }
 
-// The largest of a warp's values. As integers, once the negative ones run the other way, floats
-// keep their order.
+// The largest value of a warp. Read as integers, with the negative ones reversed, floats keep their
+// order.
 __device__ inline float largest_of_warp(float x) {
     const auto turned = [](int bits) { return bits ^ (bits >> 31 & 0x7fffffff); };
     return __int_as_float(turned(__reduce_max_sync(0xffffffff, turned(__float_as_int(x)))));
 }
 
-// What a warp keeps of an item. Steps is C / 128, at most; for 10, exactly.
+// State of a warp for one item. Steps is C / 128 at most; 10 means exactly 10.
 template <class T, int Steps, int HeadTiles, int TileKeys>
 struct Run {
     static constexpr int kTileStages = TileKeys / kStage, kScorePitch = TileKeys + 4;
@@ -174,7 +174,7 @@ struct Run {
     int steps, heads, pitch;
     float* scores;  // (warps, heads, kScorePitch)
     T* powers;      // (heads, kPowerPitch)
-    float* kept;    // (heads): what is left of the sums so far; in the end 1 / their total
+    float* kept;    // (heads): factor for the sums so far; at the end 1 / their total
     uint2 q[Steps][HeadTiles];
     float sums[Steps][HeadTiles][4];             // columns x heads
     float largest[HeadTiles], total[HeadTiles];  // of heads warp + 8 j
@@ -231,8 +231,8 @@ struct Run {
         }
     }
 
-    // Scores become powers: a warp takes every eighth head, a lane a key. `count`: of the tile.
-    // What is computed of heads that are not there is not kept, so that no head waits for another.
+    // Scores become powers: a warp computes every eighth head, a lane one key. `count`: keys in the
+    // tile. Results of missing heads are computed and dropped, so that no head waits for another.
     __device__ __forceinline__ void soften(int count) {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         float score[HeadTiles];
@@ -308,7 +308,7 @@ struct Run {
     __device__ __forceinline__ void end(const FoldedArgs& args, const Item& item) {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
         const int64_t first_head = int64_t{item.row} * args.heads + item.first_tile * 8;
-        synchronise();  // all have read what was kept of the last tile
+        synchronise();  // all have read `kept` of the last tile
 #pragma unroll
         for (int j = 0; j < HeadTiles; ++j) {
             const int h = warp + 8 * j;

@@ -1,18 +1,18 @@
-// The middle of absorbed_attention: softmax(q' X^T) X for a run of keys, q' one row's folded
-// queries.
+// The second kernel of absorbed_attention: softmax(q' X^T) X for a range of keys; q' is one row's
+// folded queries.
 //
-// A block goes through its keys in tiles of 32 that arrive in shared memory stage by stage (16
-// keys, asynchronous copies), each read there twice: for the scores, X (keys x columns) times q'^T
-// (columns x heads), and for the sums, X^T (columns x keys) times the powers (keys x heads). A warp
-// owns an eighth of the columns: its part of q' and its sums stay in registers. The warps' parts of
-// a score are added in pairs; the softmax runs on with each tile, as in FlashAttention. A block
-// takes several runs one behind the other, and the copies never wait for the turn between them.
+// Keys arrive in shared memory in stages of 16 (asynchronous copies) and are used in tiles of 32. A
+// tile is read twice: scores = X (keys x columns) q'^T (columns x heads), then sums += X^T (columns
+// x keys) powers (keys x heads). A warp has an eighth of the columns; its part of q' and its sums
+// stay in registers. The warps' parts of a score are added in pairs. The softmax is updated with
+// each tile, as in FlashAttention. A block computes several items in turn; the copies run ahead
+// across items.
 #include "kernels/absorbed_attention/absorbed_attention_run.cuh"
 
 namespace hark::cuda {
 namespace {
 
-// What the threads that compute do: `arrived` and `read` are the stages' barriers on Hopper.
+// The computing threads. `arrived` and `read` are the barriers of the stages on Hopper.
 template <class T, int Steps, int HeadTiles, int TileKeys>
 __device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* shared,
                                         const Layout& at, int stages, int groups, int items) {
@@ -33,7 +33,7 @@ __device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* s
     run.powers = reinterpret_cast<T*>(shared + at.powers);
     run.kept = reinterpret_cast<float*>(shared + at.kept);
     const int own = warp * run.steps * 32;  // the warp's columns, in bytes
-    int place = 0;                          // where the ring begins
+    int place = 0;                          // first stage of the ring
     for (int index = blockIdx.x; index < items; index += gridDim.x) {
         const Item item(args, index, groups, HeadTiles);
         const Keys<T> keys(args, item);
@@ -61,7 +61,7 @@ __device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* s
                 parities ^= 1u << i;
             }
 #else
-            if (stages - R::kTileStages == 3) {  // all but so many of the newest stages
+            if (stages - R::kTileStages == 3) {  // waits for all but the 3 newest stages
                 __pipeline_wait_prior(3);
             } else {
                 __pipeline_wait_prior(1);
@@ -86,7 +86,7 @@ __device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* s
     }
 }
 
-// Block i takes the items i, i + blocks, ...; item = (row * groups + tiles of heads) * splits +
+// Block i computes the items i, i + blocks, ...; item = (row * groups + tiles of heads) * splits +
 // split.
 template <class T, int Steps, int HeadTiles, int TileKeys>
 __global__ void __launch_bounds__(kThreads, 1)
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     let_next_start();
     extern __shared__ __align__(16) unsigned char shared[];
     const Layout at(args.c, min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
-    // Heads that fill a tile up weigh nothing and are never rescaled.
+    // Heads that only fill up a tile have weight zero and are never rescaled.
     T* powers = reinterpret_cast<T*>(shared + at.powers);
     for (int i = threadIdx.x; i < HeadTiles * 8 * (TileKeys + 8); i += kThreads)
         powers[i] = from_f32<T>(0);
@@ -147,10 +147,10 @@ void launch(Context& ctx, const FoldedArgs& args, int stages) {
     const int items = args.rows * args.splits * groups;
     const Layout layout(args.c, std::min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
     const auto kernel = attend_kernel<T, Steps, HeadTiles, TileKeys>;
-    // The L2 cache is asked for keys only where it can hold them: else they are read twice.
+    // Keys are prefetched only if the L2 cache can hold them; otherwise they would be read twice.
     const int64_t bytes = int64_t{args.rows} * args.splits * args.split_keys * args.c * 2;
     const bool ask = bytes <= kMostAsked && items <= multiprocessors();
-    // Keys too many to stay in the L2 cache until the next layer are evicted first.
+    // Keys that do not stay in the L2 cache until the next layer are evicted first.
     const bool evict = args.one_each && bytes > kMostKept;
     const auto* code = reinterpret_cast<const void*>(kernel);
     const int threads = kComputing + (has_hopper_code(code) ? kCopying : 0);
@@ -160,8 +160,8 @@ void launch(Context& ctx, const FoldedArgs& args, int stages) {
                  layout.bytes, args, stages, groups, items, ask, evict);
 }
 
-// Few rows are spread over more blocks, each with 8 of the heads. Tiles of 32 keys in 5 stages
-// where shared memory holds them (compute capability 9.0), or in 3 (8.0), else tiles of 16 in 2.
+// Few rows are spread over more blocks, each with 8 of the heads. Tiles of 32 keys in 5 stages if
+// shared memory holds them (compute capability 9.0), or in 3 (8.0); else tiles of 16 in 2.
 template <class T, int Steps, int HeadTiles>
 void launch(Context& ctx, const FoldedArgs& args) {
     const int limit = shared_limit();

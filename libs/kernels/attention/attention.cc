@@ -13,9 +13,9 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kKeysInRun = 256;   // keys a piece of work for one query
-constexpr int64_t kScores = 1 << 16;  // floats of scores at a time: they stay in the cache
-constexpr int64_t kMostInBlock = 96;  // queries in a block of scores
+constexpr int64_t kKeysInRun = 256;   // keys per task of one query
+constexpr int64_t kScores = 1 << 16;  // floats of scores at a time: they fit the cache
+constexpr int64_t kMostInBlock = 96;  // queries per block of scores
 
 struct Problem {
     float* out;
@@ -28,7 +28,7 @@ struct Problem {
     bool causal;
 
     int64_t queries(int64_t b) const { return start[b + 1] - start[b]; }
-    // The keys that query j of sequence b sees.
+    // Number of keys that query j of sequence b sees.
     int64_t visible(int64_t b, int64_t j) const {
         return causal ? length[b] - queries(b) + j + 1 : length[b];
     }
@@ -46,7 +46,8 @@ struct Problem {
 
 int64_t runs_of(int64_t keys) { return (keys + kKeysInRun - 1) / kKeysInRun; }
 
-// Sequences with few queries: every (query, head) in runs of keys, the runs put together in order.
+// Sequences with few queries: each (query, head) in ranges of keys, whose results are merged in
+// order.
 void few_queries(Context& ctx, const Problem& p, const int32_t* rows, int64_t count,
                  int64_t most_keys) {
     const Arena::Scope scope(ctx.arena);
@@ -94,7 +95,8 @@ struct Scratch {
     float *keys, *values, *scores, *out;
 };
 
-// One head's keys and values packed once, then blocks of queries against all of them.
+// One head: keys and values are packed once, then blocks of queries are multiplied with all of
+// them.
 void many_queries(const Problem& p, const Task& task, const Scratch& scratch, int64_t block) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t b = task.sequence, h = task.head;
@@ -122,8 +124,8 @@ void many_queries(const Problem& p, const Task& task, const Scratch& scratch, in
     }
 }
 
-// Whole heads where they keep all threads busy, else parts of them: the least parts that leave no
-// thread more than an eighth over its share.
+// Number of parts of a head. Whole heads if they keep all threads busy; otherwise the fewest parts
+// with which no thread has more than 9/8 of its share.
 int64_t parts_of_head(int64_t heads, int threads) {
     for (int64_t parts = 1; parts < 16; ++parts) {
         const int64_t tasks = heads * parts, rounds = (tasks + threads - 1) / threads;
@@ -171,7 +173,7 @@ void attention_cpu(Context& ctx, const Problem& p) {
         ctx.arena.tensor(Dtype::i32, {std::max(p.start[p.sequences], 1), 2}).as<int32_t>();
     int64_t count = 0, most_keys = 0;
     std::vector<int32_t> sequences;
-    // Chosen by the sequence alone, so that its neighbours do not change a bit of it.
+    // The sequence alone decides, so other sequences do not change its bits.
     for (int32_t b = 0; b < p.sequences; ++b) {
         if (p.queries(b) > kFewQueries) {
             sequences.push_back(b);

@@ -1,4 +1,4 @@
-// attention on the GPU: its limits, and which of the kernels takes the call.
+// attention on the GPU: its limits, and the choice of a kernel.
 #include <cmath>
 
 #include "kernels/attention/attention_kernels.cuh"

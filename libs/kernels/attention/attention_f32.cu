@@ -6,17 +6,17 @@ namespace {
 constexpr int kQueries = 32, kKeys = 64;
 constexpr int kAcross = 16;  // threads side by side: over the keys, then over the channels
 constexpr int kThreads = kAcross * kQueries / 2;
-constexpr int kRows = 2;  // queries of a thread
+constexpr int kRows = 2;  // queries per thread
 constexpr int kColumns = kKeys / kAcross;
 constexpr int kChannels = kMostHeadChannels / kAcross;
 
-// Rows of odd length, so that threads at the same column of neighbouring rows meet other banks.
+// Rows have an odd length: threads at the same column of neighbouring rows hit different banks.
 int shared_bytes(int d) {
     return static_cast<int>(sizeof(float)) *
            (kQueries * (d + 1) + 2 * kKeys * (d + 1) + kQueries * (kKeys + 1));
 }
 
-// Over the 16 threads that hold a query's columns.
+// Reduces over the 16 threads that have a query's columns.
 template <class Combine>
 __device__ float over_row(float x, Combine combine) {
     for (int step = kAcross / 2; step > 0; step /= 2)
@@ -24,7 +24,7 @@ __device__ float over_row(float x, Combine combine) {
     return x;
 }
 
-// to (rows, d + 1) = rows [first, end) of a cache; zeros behind the end.
+// to (rows, d + 1) = rows [first, end) of a cache; zeros after the end.
 template <class T>
 __device__ void load_rows(float* to, const T* from, int first, int end, int d) {
     for (int i = threadIdx.x; i < kKeys * d; i += kThreads) {

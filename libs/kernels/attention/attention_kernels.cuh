@@ -1,4 +1,4 @@
-// The ways to attend on the GPU, behind the checks of attention.cu.
+// The attention kernels on the GPU. attention.cu checks the arguments before it calls them.
 #pragma once
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -11,10 +11,10 @@ struct AttentionArgs {
     const void *q, *keys, *values;
     Dtype out_type, q_type, cache_type;
     const int *query_start, *slot, *length;
-    int64_t rows, q_stride;   // of q; elements of a row
-    int64_t slots, capacity;  // of the cache; positions of a slot
+    int64_t rows, q_stride;   // rows of q; elements per row
+    int64_t slots, capacity;  // of the cache; positions per slot
     int heads, kv_heads, d;
-    float scale_log2;  // scale * log2(e): the softmax runs on powers of two
+    float scale_log2;  // scale * log2(e): the softmax uses powers of two
     bool causal, kv_ready;
     int sequences;
     int64_t max_queries, max_length;
@@ -24,30 +24,30 @@ struct AttentionArgs {
         const int kv_head = h / (heads / kv_heads);
         return (int64_t{slot[b]} * kv_heads + kv_head) * capacity * d;
     }
-    // How many of a sequence's first keys can be read before the kernels in front have ended: those
-    // of a causal call's own rows may be among what these write.
+    // Number of a sequence's first keys that can be read before the previous kernels end. In a
+    // causal call they may still be writing the keys of its own rows.
     __device__ int ready_keys(int b, int n) const {
         return kv_ready ? length[b] - (causal ? n : 0) : 0;
     }
-    // How many keys query j of the sequence's n sees.
+    // Number of keys that query j of the sequence's n sees.
     __device__ int visible(int b, int n, int j) const {
         return causal ? min(length[b], length[b] - n + j + 1) : length[b];
     }
 };
 
-// 2^x by the hardware's instruction alone: within 2 units of the last place, tiny results are 0.
+// 2^x by the hardware's instruction alone: within 2 units in the last place; tiny results are 0.
 __device__ inline float exp2_fast(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 
-// 2^(x - m), and 0 where nothing has been seen yet, not a difference of infinities.
+// 2^(x - m); 0 if no key was seen yet (a difference of infinities would be NaN).
 __device__ inline float exp2_from(float x, float m) {
     return m == -INFINITY ? 0.0f : exp2_fast(x - m);
 }
 
-// Two values as a register of a product's factor, the first one in the low half.
+// Two values as one register of a product's operand, the first one in the low half.
 __device__ inline uint32_t pack(__half, float a, float b) {
     const __half2 pair = __floats2half2_rn(a, b);
     return *reinterpret_cast<const uint32_t*>(&pair);
@@ -58,7 +58,7 @@ __device__ inline uint32_t pack(__nv_bfloat16, float a, float b) {
     return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-// Writes elements `at` (even) and at + 1 of the output; T is the type of the cache.
+// Writes elements `at` (even) and at + 1 of the output; T is the cache's type.
 template <class T>
 __device__ void store_pair(const AttentionArgs& args, int64_t at, float x, float y) {
     if (args.out_type == Dtype::f32) {
@@ -71,23 +71,22 @@ __device__ void store_pair(const AttentionArgs& args, int64_t at, float x, float
     }
 }
 
-// On Hopper: tiles of 192 or 128 queries by 128 keys, where q and cache are of one 16-bit type, D
-// is 64 or 128, q's rows are aligned to 16 bytes and the scale is positive. False, with nothing
-// done, where D is another one or the GPU does not run code for sm_90a. Source: Shah et al. 2024,
-// FlashAttention-3, algorithm 2.
+// Tiles of 192 or 128 queries by 128 keys on Hopper. Needs q and cache of one 16-bit type, D 64 or
+// 128, rows of q aligned to 16 bytes and scale > 0. Returns false and does nothing for another D or
+// if the GPU does not run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3, algorithm 2.
 bool attention_by_wgmma(Context& ctx, const AttentionArgs& args);
 
-// Tiles of 64 or 128 queries by 64 keys on the matrix units; D a multiple of 8, q and cache of one
-// 16-bit type, rows of q aligned to 16 bytes, a positive scale. Source: Dao 2023, FlashAttention-2,
-// algorithm 1.
+// Tiles of 64 or 128 queries by 64 keys on the matrix units. Needs D a multiple of 8, q and cache
+// of one 16-bit type, rows of q aligned to 16 bytes and scale > 0. Source: Dao 2023,
+// FlashAttention-2, algorithm 1.
 void attention_by_tiles(Context& ctx, const AttentionArgs& args);
 
-// Tiles of 32 queries by 64 keys in f32 arithmetic, for every mixture of types and every D.
+// Tiles of 32 queries by 64 keys in f32 arithmetic, for all types and every D.
 void attention_in_f32(Context& ctx, const AttentionArgs& args);
 
-// Few queries: the keys of one are split over blocks, whose parts a second kernel adds up. The
-// parts are the same whatever else is in the batch, so a query's result has the same bits. D is a
-// multiple of 8.
+// Few queries: the keys of one query are split over blocks; a second kernel adds the parts. The
+// parts do not depend on the rest of the batch, so a query's bits do not either. D is a multiple of
+// 8.
 void attention_by_splits(Context& ctx, const AttentionArgs& args);
 
 }  // namespace hark::cuda

@@ -9,7 +9,7 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kKeysInRun = 256;  // keys a piece of work
+constexpr int64_t kKeysInRun = 256;  // keys per task
 
 void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tensor& heads,
            const BatchLayout& rows) {
@@ -31,7 +31,7 @@ void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tens
             rows.max_length, " frames, found ", scores.dim(2));
 }
 
-// What stands in the arrays, where they lie on the host.
+// Checks the values of index arrays that are on the host.
 void check_values(const Tensor& scores, const Tensor& q, const Tensor& keys,
                   const BatchLayout& rows) {
     check_batch_layout_values("attention_scores", rows, q.rows(), keys.dim(0), keys.dim(2));

@@ -1,15 +1,15 @@
-// attention_scores on the GPU, in f32 arithmetic: what it takes is the writing of the scores.
+// attention_scores on the GPU, in f32 arithmetic: writing the scores takes the time.
 #include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kKeys = 64;      // of a block, side by side
+constexpr int kKeys = 64;      // per block, side by side
 constexpr int kChannels = 64;  // in shared memory at a time
 constexpr int kDown = kThreads / kKeys;
-constexpr int kMostQueries = 8;  // of a thread
-constexpr int kMostHeads = 32;   // of a launch
+constexpr int kMostQueries = 8;  // per thread
+constexpr int kMostHeads = 32;   // per launch
 
 struct Scores {
     float* out;
@@ -19,12 +19,12 @@ struct Scores {
     int64_t rows, frames, capacity, slots, q_stride;
     int d, kv_heads, count;
     float scale;
-    bool packed;  // keys can be read by four channels
+    bool packed;  // keys can be read four channels at a time
     int heads[kMostHeads];
 };
 
-// to (kKeys, kChannels + 4) = channels [c, c + kChannels) of keys [key, frames), zeros beyond. The
-// rows' length lets eight neighbours read four channels each from 32 different banks.
+// to (kKeys, kChannels + 4) = channels [c, c + kChannels) of the keys [key, frames), then zeros.
+// With this row length eight neighbours read four channels each from 32 different banks.
 template <class T>
 __device__ void load_keys(float (*to)[kChannels + 4], const T* from, const Scores& args, int key,
                           int c) {
@@ -43,9 +43,9 @@ __device__ void load_keys(float (*to)[kChannels + 4], const T* from, const Score
     }
 }
 
-// Block (keys, queries, head and b): 64 keys by kDown * R queries. A score is summed over the
-// channels in their order by one thread: the same bits whatever is beside it. A sequence whose slot
-// or length does not fit gets NaN.
+// Block (keys, queries, head and b): 64 keys by kDown * R queries. One thread sums a score over the
+// channels in order, so its bits depend on nothing else. A sequence whose slot or length is out of
+// range gets NaN.
 template <class T, int R>
 __global__ void __launch_bounds__(kThreads) scores_kernel(Scores args, const T* keys) {
     __shared__ __align__(16) float ks[kKeys][kChannels + 4], qs[kDown * R][kChannels];

@@ -4,13 +4,13 @@ namespace hark::cuda {
 namespace {
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
-constexpr int kChannels = 8;  // of a head, read by one thread
-constexpr int kSplit = 128;   // keys of a block
+constexpr int kChannels = 8;  // per head, read by one thread
+constexpr int kSplit = 128;   // keys per block
 
-// Grids of at most so many blocks are bound by how long each takes: a thread asks for all it reads
-// at once, and before that for the L2 cache to have it while the kernels in front run (all of it
-// fits in there) or, where it is kv_ready, for all of it. Larger ones are bound by the bandwidth,
-// and do best with as many blocks as the GPU holds.
+// Grids of up to this many blocks are bound by latency: a thread requests all its reads at once.
+// Before that, while the previous kernels run, it prefetches them to the L2 cache, or reads them if
+// kv_ready. Larger grids are bound by bandwidth and run fastest with as many blocks as the GPU
+// holds.
 constexpr unsigned kFewBlocks = 512;
 
 // A block's part of a query's result: D sums of p * v, then the maximum and the sum of p.
@@ -25,7 +25,7 @@ __device__ void write(const AttentionArgs& args, int row, int h, int c, float nu
     store_any(args.out, args.out_type, at, denominator > 0 ? numerator / denominator : 0.0f);
 }
 
-// The largest or the sum over the block; `shared` holds a value a warp.
+// The maximum or the sum over the block; `shared` has one value per warp.
 template <class Combine>
 __device__ float over_block(float x, float* shared, Combine combine) {
     for (int step = 16; step > 0; step /= 2) x = combine(x, __shfl_xor_sync(0xffffffff, x, step));
@@ -37,7 +37,7 @@ __device__ float over_block(float x, float* shared, Combine combine) {
     return x;
 }
 
-// The keys or values of a run: key i of it belongs to group i % groups.
+// The keys or values of a block's range: key i belongs to group i % groups.
 template <class T>
 struct KeyLoader {
     const T* first;  // of the thread's channels
@@ -48,7 +48,7 @@ struct KeyLoader {
     __device__ Pack<T, kChannels> at(int key) const {
         return load_pack<kChannels>(first + int64_t{key} * d);
     }
-    // Those from number `from` of the group's on, all on their way at once.
+    // N of them, from number `from` of the group, all in flight at once.
     template <int N>
     __device__ void load(Pack<T, kChannels> (&to)[N], int from, int groups) const {
 #pragma unroll
@@ -57,7 +57,7 @@ struct KeyLoader {
             to[i] = has(key) ? at(key) : Pack<T, kChannels>{};
         }
     }
-    // The first ones that are [begin, end) of the run; the rest of `to` stays as it is.
+    // The first ones, those in [begin, end) of the range; the rest of `to` is unchanged.
     template <int N>
     __device__ void load_some(Pack<T, kChannels> (&to)[N], int begin, int end, int groups) const {
 #pragma unroll
@@ -74,7 +74,7 @@ __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
     for (int c = 0; c < kChannels; ++c) q[c] = to_f32(from[c]);
 }
 
-// Both ways make the same sums in the same order. Block (split, h, row) with row = b * max_queries
+// Both ways add the same values in the same order. Block (split, h, row) with row = b * max_queries
 // + j. G neighbouring threads read one key.
 template <class T, int G, bool Few>
 __global__ void __launch_bounds__(kThreads)
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kThreads)
     const int first = blockIdx.x * kSplit;
     const int count = max(0, min(args.visible(b, n, j) - first, kSplit));
     float* part = part_of(parts, args, splits, blockIdx.z, h, blockIdx.x);
-    if (count == 0 && splits > 1) {  // what an empty part comes to below
+    if (count == 0 && splits > 1) {  // same values as an empty part gets below
         wait_for_previous();
         for (int i = threadIdx.x; i < args.d + 2; i += kThreads)
             part[i] = i == args.d ? -INFINITY : 0.0f;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kThreads)
         }
     const KeyLoader<T> keys{all_keys + channel, args.d, group, count, has_channels};
     const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
-    // Of few blocks: the first keys and values, as many of them early as are kv_ready.
+    // Few blocks: the first keys and values; those that are ready are read before the wait.
     [[maybe_unused]] Pack<T, kChannels> loaded[kAtOnce] = {}, weighed[kAtOnce] = {};
     const int kv_ready = min(args.ready_keys(b, n) - first, count);
     if constexpr (Few) {
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kThreads)
     if constexpr (Few) {
         for (int from = 0; from < kKeys; from += kAtOnce) {
             if (from > 0) keys.load(loaded, from, kGroups);
-            // No branches: what is not there was loaded as zeros. Then no key waits for another's
+            // No branches: missing keys were loaded as zeros, so no key waits for another key's
             // sum.
             float own[kAtOnce] = {};
 #pragma unroll
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(kThreads)
         for (int warp = 0; warp < kWarps; ++warp) total += sums[warp][c];
         if (splits > 1) {
             part[c] = total;
-        } else {  // as combine_kernel would find it
+        } else {  // same as combine_kernel
             write(args, start + j, h, c, total, sum);
         }
     }
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Block (h, row): adds the parts of a query's result, brought to their common maximum.
+// Block (h, row): adds the parts of a query's result, scaled to their common maximum.
 __global__ void combine_kernel(AttentionArgs args, float* parts, int splits) {
     let_next_start();
     const int h = blockIdx.x, b = blockIdx.y / args.max_queries, j = blockIdx.y % args.max_queries;
@@ -235,8 +235,8 @@ __global__ void combine_kernel(AttentionArgs args, float* parts, int splits) {
     if (j >= n || c >= args.d) return;
     const float* part = part_of(parts, args, splits, blockIdx.y, h, 0);
     const int stride = args.d + 2;
-    // The first ones are asked for at once; those that are not there weigh nothing.
-    constexpr int kFirst = 12;  // 1500 keys are so many
+    // The first parts are requested at once; missing ones have weight zero.
+    constexpr int kFirst = 12;  // 1500 keys are 12 parts
     float maxima[kFirst], sums[kFirst], values[kFirst];
 #pragma unroll
     for (int s = 0; s < kFirst; ++s) {

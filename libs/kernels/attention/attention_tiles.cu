@@ -5,16 +5,16 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kTile = 64;  // keys of a step
+constexpr int kTile = 64;  // keys per step
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 
-// Fragments of 16 queries that a warp holds: each fragment of keys or values that it fetches from
-// shared memory is multiplied by all of them. Two fill the registers where D is 64.
+// Fragments of 16 queries per warp. Each fragment of keys or values from shared memory is
+// multiplied by all of them. Two fill the registers if D is 64.
 template <int D>
 constexpr int kFragments = D <= 64 ? 2 : 1;
 template <int D>
-constexpr int kQueries = kWarps * 16 * kFragments<D>;  // of a block
+constexpr int kQueries = kWarps * 16 * kFragments<D>;  // per block
 
 template <class T, int D>
 struct Shared {
@@ -22,7 +22,7 @@ struct Shared {
     MmaTile<T, D, kTile> keys[2], values[2];  // one pair is multiplied while the next one arrives
 };
 
-// What a warp keeps for 16 queries.
+// State of a warp for 16 queries.
 template <int D>
 struct Rows {
     float acc[D / 8][4] = {};  // sums of p * v
@@ -71,7 +71,7 @@ __device__ void multiply_values(Rows<D> (&rows)[F], const Scores (&p)[F],
     const int lane = threadIdx.x % 32, matrix = lane / 8;
 #pragma unroll
     for (int k = 0; k < kTile / 16; ++k) {
-        uint32_t a[F][4];  // two accumulator fragments side by side are one of a left factor
+        uint32_t a[F][4];  // two neighbouring accumulator fragments are one left operand
 #pragma unroll
         for (int f = 0; f < F; ++f)
 #pragma unroll
@@ -122,7 +122,8 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
     const int h = blockIdx.y, b = blockIdx.z, first = blockIdx.x * kQueries<D>;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (first >= n) return;
-    const int own = threadIdx.x / 32 * 16 * F, lane = threadIdx.x % 32;  // own: the warp's first
+    const int own = threadIdx.x / 32 * 16 * F,
+              lane = threadIdx.x % 32;  // own: the warp's first query
     const int end = max(0, args.visible(b, n, min(first + kQueries<D>, n) - 1));
     const int64_t base = args.cache_offset(b, h);
     const T* keys = static_cast<const T*>(args.keys) + base;
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
     __syncthreads();
     uint32_t q[F][D / 16][4];
     Rows<D> rows[F];
-    const int query = first + own + lane / 4;  // this lane's first
+    const int query = first + own + lane / 4;  // the lane's first query
 #pragma unroll
     for (int f = 0; f < F; ++f) {
 #pragma unroll
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
     }
 
     for (int tile = 0, buffer = 0; tile < end; tile += kTile, buffer ^= 1) {
-        start_keys(tile + kTile, buffer ^ 1);  // behind the end: zeros that nobody reads
+        start_keys(tile + kTile, buffer ^ 1);  // past the end: zeros that are not read
         __pipeline_wait_prior(1);
         __syncthreads();
         Scores scores[F] = {};

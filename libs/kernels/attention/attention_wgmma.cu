@@ -1,7 +1,7 @@
-// attention on Hopper. A block per multiprocessor goes through tiles of queries. One of its
-// warpgroups only starts copies; each of the others has 64 queries of the tile. These take turns at
-// the matrix units, so that one's softmax runs beside another's products, and each starts the
-// scores of its next keys before it weighs the values of these.
+// attention on Hopper. One block per multiprocessor, which computes tiles of queries in a loop. One
+// warpgroup starts the copies; each of the others has 64 queries of the tile. They take turns at
+// the matrix units: one's softmax overlaps with another's products. Each starts the scores of its
+// next keys before the products with the values of the current ones.
 #include "kernels/attention/attention_wgmma.cuh"
 #include "kernels/attention/online_softmax.cuh"
 
@@ -11,17 +11,17 @@ namespace {
 using namespace hopper;
 using namespace wgmma;
 
-// What a thread keeps of its two queries.
+// State of a thread for its two queries.
 template <class S>
 struct Rows {
-    float acc[S::kD / 2];  // sums of p * v: 4 of every 8 channels, two a query
+    float acc[S::kD / 2];  // sums of p * v: 4 of every 8 channels, two per query
     OnlineSoftmax softmax;
     int limits[2];  // keys that the query sees
 };
 
-using Scores = float[kKeys / 2];  // as acc; then their probabilities
+using Scores = float[kKeys / 2];  // as acc; later their probabilities
 
-// scores = q keys^T, started
+// Starts scores = q keys^T.
 template <class T, class S>
 __device__ void start_scores(Scores& scores, uint64_t q, uint64_t keys) {
     fence_products();
@@ -34,7 +34,7 @@ __device__ void start_scores(Scores& scores, uint64_t q, uint64_t keys) {
     commit_products();
 }
 
-// acc += p values, started
+// Starts acc += p values.
 template <class T, class S>
 __device__ void start_values(float (&acc)[S::kD / 2], const uint32_t (&p)[kKeys / 16][4],
                              uint64_t values) {
@@ -53,7 +53,7 @@ __device__ void mask(Scores& scores, const Rows<S>& rows, int first_key) {
         if (column + i / 4 * 8 + i % 2 >= rows.limits[i / 2 % 2]) scores[i] = -INFINITY;
 }
 
-// p as the left factor: the scores' layout is that of a factor already.
+// Rounds p for use as the left operand: the scores already have an operand's layout.
 template <class T>
 __device__ void round_scores(uint32_t (&p)[kKeys / 16][4], const Scores& scores) {
 #pragma unroll
@@ -61,7 +61,7 @@ __device__ void round_scores(uint32_t (&p)[kKeys / 16][4], const Scores& scores)
         p[i / 4][i % 4] = pack(T{}, scores[2 * i], scores[2 * i + 1]);
 }
 
-// Writes this thread's two rows, `row` and the eighth behind it of the tile.
+// Writes this thread's two rows of the tile, `row` and row + 8.
 template <class T, class S>
 __device__ void write_rows(const AttentionArgs& args, const Work& work,
                            const float (&acc)[S::kD / 2], const float (&sums)[2], int row) {
@@ -90,8 +90,7 @@ __device__ void write_rows(const AttentionArgs& args, const Work& work,
     }
 }
 
-// The turns at the matrix units: a warpgroup waits until the one before it has started its
-// products.
+// Turns at the matrix units: a warpgroup waits until the previous one has started its products.
 template <class S>
 struct Turns {
     int group;
@@ -99,8 +98,8 @@ struct Turns {
     __device__ void pass() const { arrive_part(1 + (group + 1) % S::kGroups, 2 * kGroup); }
 };
 
-// A warpgroup with 64 queries of every tile. The steps of all tiles are one chain: the first scores
-// of a tile are computed beside the last values of the one before.
+// A warpgroup with 64 queries of every tile. The steps of all tiles form one chain: the first
+// scores of a tile are computed while the last values of the previous tile are multiplied.
 template <class T, class S>
 class Warpgroup {
   public:
@@ -151,19 +150,19 @@ class Warpgroup {
     }
 
   private:
-    // Each warp says for itself that it no longer needs a buffer.
+    // Each warp reports by itself that it no longer needs a buffer.
     __device__ void done(uint64_t& empty) const {
         if (threadIdx.x % 32 == 0) arrive(empty);
     }
 
-    // Waits for the queries of the next tile and its first keys; false behind the last tile.
+    // Waits for the queries of the next tile and its first keys; false after the last tile.
     __device__ bool open() {
         wait(shared_.for_q.full[q_.at], q_.parity);
         const Work& work = shared_.work[q_.at];
         if (work.n == 0) return false;
         step_ = 0;
         steps_ = work.steps;
-        // Causal, the tile's query j sees first_limit + j keys.
+        // Causal: the tile's query j sees first_limit + j keys.
         const int first_limit = work.length - work.n + work.first + 1;
         const auto limit = [&](int j) {
             return args_.causal ? min(work.length, first_limit + j) : work.length;
@@ -190,8 +189,8 @@ class Warpgroup {
         start_values<T, S>(rows_.acc, p_, factor(shared_.values[v_.at], kKeys * 128));
     }
 
-    // Behind the wait for them: the softmax. Then waits for the next keys, which also keeps the
-    // compiler from waiting for the values before the softmax.
+    // Called after the wait for the scores: the softmax. Then waits for the next keys; this also
+    // keeps the compiler from waiting for the values before the softmax.
     __device__ void finish_scores() {
         pin(scores_);
         done(shared_.for_keys.empty[k_.at]);
@@ -221,7 +220,7 @@ class Warpgroup {
     uint32_t p_[kKeys / 16][4];
     float kept_[2];
     int step_ = 0, steps_ = 0;  // of the tile
-    int seen_ = 0;              // keys that all of the warpgroup's queries see
+    int seen_ = 0;              // keys that all queries of the warpgroup see
 };
 
 template <int N>
@@ -239,7 +238,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     extern __shared__ unsigned char memory[];
     Shared<T, S>& shared =
         *reinterpret_cast<Shared<T, S>*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
-    constexpr int kWarps = 4 * S::kGroups;  // that multiply
+    constexpr int kWarps = 4 * S::kGroups;  // warps that multiply
     if (threadIdx.x == 0) {
         set_up(shared.for_q, kWarps);
         set_up(shared.for_keys, kWarps);

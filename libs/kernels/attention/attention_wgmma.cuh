@@ -1,5 +1,5 @@
-// attention on Hopper, the part that moves data: what a block holds, which tiles it goes through,
-// and the warps that start the copies.
+// attention on Hopper, data movement: the block's shared memory, the order of its tiles, and the
+// warps that start the copies.
 #pragma once
 
 #include "kernels/attention/attention_kernels.cuh"
@@ -9,18 +9,18 @@ namespace hark::cuda::wgmma {
 
 using namespace hopper;
 
-inline constexpr int kKeys = 128;   // of a step
-inline constexpr int kRow = 64;     // channels of a row in shared memory: the swizzle's 128 bytes
+inline constexpr int kKeys = 128;   // per step
+inline constexpr int kRow = 64;     // channels per row in shared memory: the swizzle's 128 bytes
 inline constexpr int kGroup = 128;  // threads of a warpgroup
 
-// How a block is made up: so many warpgroups with 64 queries of D channels each. Scores,
-// probabilities and sums fill the registers: 160 a thread for 64 channels and three warpgroups.
+// Shape of a block: `Groups` warpgroups with 64 queries of D channels each. Scores, probabilities
+// and sums fill the registers: 160 per thread for 64 channels and three warpgroups.
 template <int D, int Groups>
 struct Shape {
     static constexpr int kD = D, kGroups = Groups;
     static constexpr int kQueries = 64 * kGroups;
     static constexpr int kThreads = kGroup * (kGroups + 1);
-    static constexpr int kBuffers = D == 64 ? 4 : 2;  // of keys and of values
+    static constexpr int kBuffers = D == 64 ? 4 : 2;  // for keys, and as many for values
     static constexpr int kRegisters = kGroups == 3 ? 160 : 232;
     static constexpr int kCopyRegisters = kGroups == 3 ? 32 : 40;
 };
@@ -29,7 +29,7 @@ struct Shape {
 struct Work {
     int h, slot;
     int start, n, first;  // the sequence's first row, its queries, the tile's first of them
-    int length, steps;    // the sequence's keys; steps to the last one that the tile sees
+    int length, steps;    // the sequence's keys; steps up to the last key that the tile sees
 };
 
 template <int N>
@@ -42,26 +42,26 @@ struct Shared {
     T q[2][S::kD / kRow][S::kQueries][kRow];
     T keys[S::kBuffers][S::kD / kRow][kKeys][kRow];
     T values[S::kBuffers][S::kD / kRow][kKeys][kRow];
-    Work work[2];  // whose queries are in q; n is 0 behind the last one
+    Work work[2];  // of the queries in q; n is 0 after the last tile
     Barriers<2> for_q;
     Barriers<S::kBuffers> for_keys, for_values;
-    uint64_t patched;  // values whose rows behind the length are still to be cleared have arrived
+    uint64_t patched;  // values have arrived whose rows after the length must still be cleared
 };
 
 struct Maps {
     CUtensorMap q, keys, values;
 };
 
-// A block's tiles, one after another. Neighbouring blocks have the tiles of one head, which read
-// the same keys, at the same time. Causal tiles differ in length: those of as many heads as there
-// are blocks go from the longest to the shortest, and every other round backwards.
+// The tiles of a block, in order. Neighbouring blocks compute tiles of one head at the same time
+// and so read the same keys. Causal tiles differ in length: rounds of as many heads as there are
+// blocks go from the longest tile to the shortest, every other round backwards.
 template <class S>
 class Schedule {
   public:
     __device__ explicit Schedule(const AttentionArgs& args)
         : args_(args), tiles_((static_cast<int>(args.max_queries) + kQueries - 1) / kQueries) {}
 
-    // Moves to the next tile with queries that see keys, or to one with queries that see `none`.
+    // Moves to the next tile with queries that see keys; if `none`, with queries that see none.
     __device__ bool next(Work& work, bool none = false) {
         const int heads = args_.heads * args_.sequences, blocks = static_cast<int>(gridDim.x);
         for (;;) {
@@ -129,8 +129,8 @@ __device__ void copy_queries_and_keys(Shared<T, S>& shared, const Maps& maps,
     arrive(shared.for_q.full[q.at]);
 }
 
-// One warp: starts the copies of all values. Rows behind the length have probability 0, but 0 times
-// what uninitialised memory may hold is not 0, so the warp clears them once they have arrived.
+// One warp: starts the copies of all values. Rows after the length have probability 0, but 0 times
+// uninitialised memory may be NaN, so the warp clears those rows after they arrive.
 template <class T, class S>
 __device__ void copy_values(Shared<T, S>& shared, const Maps& maps, const AttentionArgs& args) {
     const int lane = threadIdx.x % 32;
@@ -140,7 +140,7 @@ __device__ void copy_values(Shared<T, S>& shared, const Maps& maps, const Attent
     for (Work work; schedule.next(work);)
         for (int step = 0; step < work.steps; ++step, place.advance()) {
             const int kept = work.length - step * kKeys;
-            // Behind the capacity there are zeros already.
+            // Rows after the capacity arrive as zeros.
             const bool patch = kept < kKeys && work.length < args.capacity;
             uint64_t& full = shared.for_values.full[place.at];
             uint64_t& arrived = patch ? shared.patched : full;
@@ -155,7 +155,7 @@ __device__ void copy_values(Shared<T, S>& shared, const Maps& maps, const Attent
             if (!patch) continue;
             wait(arrived, patched);
             patched ^= 1;
-            constexpr int kPacks = kRow * sizeof(T) / 16;  // of a row
+            constexpr int kPacks = kRow * sizeof(T) / 16;  // per row
             for (int part = 0; part < S::kD / kRow; ++part)
                 for (int i = kept * kPacks + lane; i < kKeys * kPacks; i += 32)
                     reinterpret_cast<uint4*>(values[part])[i] = {};
@@ -165,7 +165,7 @@ __device__ void copy_values(Shared<T, S>& shared, const Maps& maps, const Attent
         }
 }
 
-// One warp: queries that see no keys get zeros.
+// One warp: writes zeros for queries that see no keys.
 template <class S>
 __device__ void write_zeros(const AttentionArgs& args) {
     Schedule<S> schedule(args);

@@ -1,25 +1,26 @@
-// The softmax of FlashAttention: scores come tile by tile, and what has been summed shrinks where a
-// larger one comes. Source: Milakov & Gimelshein 2018, algorithm 3; Dao et al. 2022, algorithm 1.
+// The softmax of FlashAttention: scores arrive tile by tile; sums shrink if a larger score arrives.
+// Source: Milakov & Gimelshein 2018, algorithm 3; Dao et al. 2022, algorithm 1.
 #pragma once
 
 #include "kernels/attention/attention_kernels.cuh"
 
 namespace hark::cuda {
 
-// What a lane keeps of its two rows of a warp's 16, lane / 4 and lane / 4 + 8, beside their sums of
-// p * v. The matrix units give it of every 8 columns two neighbours of each.
+// State of a lane for two rows of a warp's 16, lane / 4 and lane / 4 + 8; the sums of p * v are
+// separate. Of every 8 columns the matrix units give a lane two neighbours of each row.
 struct OnlineSoftmax {
     float largest[2] = {-INFINITY, -INFINITY};
-    float sums[2] = {};  // of this lane's p
+    float sums[2] = {};  // over this lane's p
 };
 
-// A row's largest score so far times the scale, 0 where there is none: infinities have no
-// difference; and what its sums so far shrink by.
+// `shift`: a row's largest score so far times the scale, or 0 if there is none (infinities have no
+// difference). `kept`: the factor for the row's sums so far.
 struct Shrinking {
     float shift, kept;
 };
 
-// `highest`: of this lane's scores of the row, and of `largest`, which becomes the row's.
+// Raises `largest` to the row's maximum. `highest`: the maximum of this lane's scores of the row
+// and of `largest`.
 __device__ inline Shrinking raise(float& largest, float highest, float scale_log2) {
     highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, 1));
     highest = fmaxf(highest, __shfl_xor_sync(0xffffffff, highest, 2));
@@ -29,8 +30,8 @@ __device__ inline Shrinking raise(float& largest, float highest, float scale_log
     return {shift, kept};
 }
 
-// scores become p = 2^((score - largest so far) * scale), and acc what it is beside that. The scale
-// is positive, so that the largest score is the largest scaled too. In mma.m16n8k16's fragments.
+// scores become p = 2^((score - largest so far) * scale); acc is rescaled to match. scale > 0, so
+// the largest score is also the largest scaled one. Layout: mma.m16n8k16's fragments.
 template <int N, int C>
 __device__ void soften(float (&scores)[N][4], float (&acc)[C][4], OnlineSoftmax& rows,
                        float scale_log2) {
@@ -57,7 +58,7 @@ __device__ void soften(float (&scores)[N][4], float (&acc)[C][4], OnlineSoftmax&
     }
 }
 
-// The same in wgmma's fragments. acc is not touched, but `kept` says what it is to shrink by.
+// The same for wgmma's fragments. acc is not changed; `kept` is the factor for it.
 template <int N>
 __device__ void soften(float (&scores)[N], OnlineSoftmax& rows, float (&kept)[2],
                        float scale_log2) {

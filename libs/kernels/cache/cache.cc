@@ -60,7 +60,7 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
     const int64_t kept = length * size, head = cache.dim(2) * size;  // bytes
     auto* bytes = static_cast<std::byte*>(cache.data);
     auto* old = static_cast<std::byte*>(ctx.arena.tensor(Dtype::u8, {count, heads, kept}).data);
-    // Slots that stay where they are need no copy; a slot read and written is read first.
+    // Slots that are copied to themselves are skipped. All slots are read before any is written.
     parallel_for(ctx.threads, count * heads, [&](int64_t i) {
         const int64_t b = i / heads, h = i % heads;
         if (source[b] == target[b]) return;

@@ -14,8 +14,7 @@ struct Append {
     int heads, d;
 };
 
-// Block (rows, b, 0 for keys and 1 for values). A place outside the cache is left out: there is
-// nowhere to write it.
+// Block (rows, b, 0 for keys and 1 for values). A place outside the cache is not written.
 template <int V, class From, class To>
 __global__ void append_kernel(Append args, const From* x) {
     let_next_start();
@@ -37,10 +36,10 @@ __global__ void append_kernel(Append args, const From* x) {
     }
 }
 
-// Copies are of whole words, whatever the type: 16 bytes where heads begin and end at such.
+// Copies move whole words, whatever the type: 16 bytes if heads begin and end at multiples of 16.
 struct Copy {
     const int *from, *to;
-    int64_t slots, heads, kept, head;  // words of a head that are copied, and that there are
+    int64_t slots, heads, kept, head;  // words of a head that are copied; words per head
 
     __device__ bool is_slot(int64_t slot) const { return 0 <= slot && slot < slots; }
 };
@@ -59,7 +58,7 @@ __global__ void __launch_bounds__(kThreads)
         old[blockIdx.x * args.kept + k] = from[k];
 }
 
-// A slot copied from nowhere gets `nan`, which has all bits set: not a number in every type.
+// A slot copied from an out-of-range slot gets `nan`, all bits set: NaN in every type.
 template <class Word>
 __global__ void __launch_bounds__(kThreads)
     scatter_kernel(Copy args, Word* __restrict__ cache, const Word* __restrict__ old, Word nan) {

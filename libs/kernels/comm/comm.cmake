@@ -1,7 +1,8 @@
-# The libraries that link a run's processes: libhark-mpi.so where MPI is found, libhark-nccl.so where
-# CUDA and NCCL are.
+# The libraries that link the processes of a run: libhark-mpi.so if MPI is found, libhark-nccl.so if
+# CUDA and NCCL are found.
 
-# hark_plugin(NAME SOURCE LIBS...): libhark-NAME.so, which nothing links: it is opened at run time.
+# hark_plugin(NAME SOURCE LIBS...): builds libhark-NAME.so, which is opened at run time and linked
+# by nothing.
 function(hark_plugin name source)
     add_library(hark_${name} SHARED ${source})
     target_link_libraries(hark_${name} PRIVATE hark_options hark_core ${ARGN})

@@ -9,7 +9,7 @@
 namespace hark {
 namespace {
 
-// Elements of a message: the sums' buffers, one for each rank, stay in the cache.
+// Elements per message: the buffers of the sums, one per rank, stay in the cache.
 constexpr int64_t kAtOnce = 1 << 16;
 
 std::span<std::byte> bytes_of(const Tensor& x) {
@@ -21,15 +21,15 @@ std::span<T> slice(std::span<T> all, int64_t begin, int64_t end) {
     return all.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
 }
 
-// Piece r of n elements cut into `size` pieces; the last ones may be shorter or empty.
+// The pieces of n elements cut into `size` pieces; the last ones may be shorter or empty.
 struct Pieces {
     int64_t n, size;
     int64_t begin(int64_t r) const { return std::min(n, r * ((n + size - 1) / size)); }
     int64_t end(int64_t r) const { return begin(r + 1); }
 };
 
-// In round k a rank sends to the one k ahead and receives from the one k behind, so that every link
-// is used both ways at once.
+// In round k rank r sends to rank r + k and receives from rank r - k, so all links are used in both
+// directions at once.
 template <class Body>
 void each_round(const Transport& links, const Body& body) {
     for (int k = 1; k < links.size(); ++k)
@@ -47,7 +47,7 @@ void gather_pieces(Transport& links, std::span<std::byte> all, int64_t element, 
     });
 }
 
-// A binomial tree: the number of ranks that have the bytes doubles with each round.
+// A binomial tree: the number of ranks that have the bytes doubles per round.
 void broadcast_bytes(Transport& links, std::span<std::byte> bytes, int root) {
     const int size = links.size(), place = (links.rank() - root + size) % size;
     const auto rank_at = [&](int p) { return (p + root) % size; };
@@ -66,8 +66,8 @@ class CpuRanks : public Communicator {
     explicit CpuRanks(std::unique_ptr<Transport> links) : Communicator(std::move(links)) {}
 
   private:
-    // Both halves of the sum move each element over each link once, as a ring does, but add it up
-    // in the order of the ranks, wherever it lies.
+    // Both halves of the sum move each element over each link once, as a ring does, but always add
+    // in the order of the ranks.
     void do_all_reduce(Context& ctx, Tensor x) override {
         if (x.dtype == Dtype::bf16)
             sum_pieces<bf16_t>(ctx, x, to_bf16);
@@ -85,7 +85,7 @@ class CpuRanks : public Communicator {
         broadcast_bytes(links(), bytes_of(x), root);
     }
 
-    // Own piece of x = the sum of all ranks' one, f32, as `rounded` makes it a T.
+    // Own piece of x = the sum of all ranks' piece in f32, converted to T by `rounded`.
     template <class T, class Rounded>
     void sum_pieces(Context& ctx, Tensor x, const Rounded& rounded) {
         const std::span<T> values(x.as<T>(), static_cast<size_t>(x.size()));
@@ -96,7 +96,7 @@ class CpuRanks : public Communicator {
         };
         const int64_t longest = pieces.end(0) - pieces.begin(0);
         for (int64_t done = 0; done < longest; done += kAtOnce) {
-            const auto part = [&](int64_t r) {  // of rank r's piece, what is added up now
+            const auto part = [&](int64_t r) {  // the part of rank r's piece that is added now
                 const int64_t begin = std::min(pieces.end(r), pieces.begin(r) + done);
                 return slice(values, begin, std::min(pieces.end(r), begin + kAtOnce));
             };
@@ -139,14 +139,14 @@ void Communicator::all_reduce(Context& ctx, Tensor x) {
 void Communicator::reduce_scatter(Context& ctx, Tensor x) {
     require(x.dtype == Dtype::f32 && x.device == ctx.device,
             "reduce_scatter: expected f32 on the context's device, found ", x);
-    own_part(x);  // checks
+    own_part(x);  // checks x
     if (!alone() && x.size() > 0) do_reduce_scatter(ctx, x);
 }
 
 void Communicator::all_gather(Context& ctx, Tensor x) {
     require(x.device == ctx.device, "all_gather: expected a tensor on the context's device, found ",
             x);
-    own_part(x);  // checks
+    own_part(x);  // checks x
     if (!alone() && x.size() > 0) do_all_gather(ctx, x);
 }
 
@@ -188,7 +188,7 @@ std::unique_ptr<Communicator> Communicator::group(Context& ctx, const std::vecto
     return make_communicator(ctx, links_ ? sub_transport(*links_, members) : nullptr);
 }
 
-// Never reached: without other ranks the public functions do nothing.
+// Not reached: without other ranks the public functions return before.
 void Communicator::do_all_reduce(Context&, Tensor) {}
 void Communicator::do_reduce_scatter(Context&, Tensor) {}
 void Communicator::do_all_gather(Context&, Tensor) {}

@@ -1,10 +1,8 @@
-// Communicator: the processes that train one model together, and the collectives between them. They
-// are called by all ranks, in the same order and with the same shapes. Without other processes they
-// do nothing.
+// Communicator: the processes that train one model together, and the collectives between them. All
+// ranks call them in the same order and with the same shapes. A single process skips them.
 //
-// The sums are the same bits run after run, and on all ranks. On the CPU each element is added up
-// in the order of the ranks. NCCL's rings add in an order that the GPUs' places fix, so that the
-// same GPUs give the same bits.
+// The sums have the same bits in every run and on all ranks. On the CPU each element is added in
+// the order of the ranks. NCCL's rings add in an order that the GPUs' places fix.
 #pragma once
 
 #include <memory>
@@ -29,38 +27,37 @@ class Communicator {
     bool alone() const { return size() == 1; }
     bool first() const { return rank() == 0; }
 
-    // A rank's part of x (n): elements [r n / size(), (r + 1) n / size()). Throws Error where n is
-    // no multiple of size().
+    // A rank's part of x (n): elements [r n / size(), (r + 1) n / size()). Throws Error if n is not
+    // a multiple of size().
     Tensor part(const Tensor& x, int rank) const;
     Tensor own_part(const Tensor& x) const { return part(x, rank()); }
 
-    // Of tensors on the context's device, behind what is on its stream; on a GPU they may be
-    // recorded and need not be done when they return. x (n):
-    // x f32 or bf16 = the sum of all ranks' x. On the CPU bf16 is added up in f32 and rounded once;
-    // NCCL may round after each addition.
+    // Collectives on tensors of the context's device, in the order of its stream. On a GPU they can
+    // be recorded and return before they are done. x (n):
+    // x f32 or bf16 = the sum of all ranks' x. The CPU adds bf16 in f32 and rounds once; NCCL may
+    // round after each addition.
     void all_reduce(Context& ctx, Tensor x);
-    // own_part(x) = that part of the sum of all ranks' x, f32. What the rest of x holds then is
-    // open.
+    // own_part(x) = that part of the sum of all ranks' x, f32. The rest of x is undefined
+    // afterwards.
     void reduce_scatter(Context& ctx, Tensor x);
-    // x = all ranks' own_part(x), laid end to end.
+    // x = all ranks' own_part(x), in the order of the ranks.
     void all_gather(Context& ctx, Tensor x);
-    // x = that of rank `root`.
+    // x = rank `root`'s x.
     void broadcast(Context& ctx, Tensor x, int root);
 
-    // Of the host's memory, done when they return:
-    // values = their sums over the ranks, added up in the ranks' order.
+    // Collectives on host memory, done when they return:
+    // values = their sums over the ranks, added in the order of the ranks.
     void sum(std::span<double> values);
     double sum(double value);
-    // bytes = those of rank `root`.
+    // bytes = rank `root`'s bytes.
     void share(std::span<std::byte> bytes, int root);
-    // Waits until all ranks have come here.
+    // Waits until all ranks are here.
     void barrier();
-    // To be called where the run has come to its end on all ranks (Transport::finish).
+    // Called by all ranks at the end of the run (Transport::finish).
     void finish();
 
-    // `members` of these ranks, in rising order, this one among them, as ranks of their own: for
-    // all members to call. These must outlive them, and any two ranks must call both in the same
-    // order.
+    // Makes ranks of `members` of these, in rising order and with this one; all members call it.
+    // These must outlive them, and any two ranks must call both in the same order.
     std::unique_ptr<Communicator> group(Context& ctx, const std::vector<int>& members);
 
   protected:
@@ -77,12 +74,11 @@ class Communicator {
 };
 
 // Communicator over `links` (none: this process alone), for tensors of the context's device: over
-// the links themselves on the CPU, over NCCL between GPUs. Throws Error where the ranks' devices
-// are not alike.
+// the links on the CPU, over NCCL between GPUs. Throws Error if the ranks' kinds of device differ.
 std::unique_ptr<Communicator> make_communicator(Context& ctx, std::unique_ptr<Transport> links);
 
-// The two of them. NCCL comes with libhark-nccl.so, which is opened only here; throws Error where
-// it is not available. `links` carry its id and the host's sums.
+// The two implementations. NCCL needs libhark-nccl.so, which is opened here; throws Error if it is
+// not available. `links` carry NCCL's id and the sums of host memory.
 std::unique_ptr<Communicator> cpu_ranks(std::unique_ptr<Transport> links);
 std::unique_ptr<Communicator> nccl_communicator(Context& ctx, std::unique_ptr<Transport> links);
 

@@ -22,8 +22,8 @@ void check(int status, const char* what) {
     fail(what, ": ", std::string(text, static_cast<size_t>(length)));
 }
 
-// A process that ends on its way, as an Error makes it, must not leave the others waiting for it:
-// not every launcher ends them.
+// A process that ends early, for example by an Error, must not leave the others waiting: not every
+// launcher ends them.
 void abort_unfinished(int exit_status, void*) {
     int finished = 0;
     MPI_Finalized(&finished);

@@ -5,11 +5,12 @@
 
 namespace hark {
 
-// hark_mpi_links(): begins MPI, and gives the links between the processes of MPI_COMM_WORLD. To be
-// called once.
+// hark_mpi_links(): starts MPI and returns the links between the processes of MPI_COMM_WORLD. Call
+// it once.
 using MpiLinks = Transport* (*)();
 
-// Goes up whenever Transport or what stands here changes: a library of another build is refused.
+// Increase it with every change of Transport or of this file: a library of another build is
+// refused.
 inline constexpr int kMpiAbi = 1;
 
 }  // namespace hark

@@ -14,7 +14,7 @@ namespace {
 struct Communicator {
     ncclComm_t comm = nullptr;
     int rank = 0, size = 0;
-    // At once, and not by an agreement with ranks that may have gone.
+    // Aborts: finalising would need an agreement with ranks that may be gone.
     ~Communicator() {
         if (comm != nullptr) ncclCommAbort(comm);
     }
@@ -38,8 +38,8 @@ void make_id(std::byte* id) {
 }
 
 std::shared_ptr<void> connect(const std::byte* id, int rank, int size, int device_index) {
-    // The order of a ring's sums depends on the GPUs' places alone; in a tree or in the switches
-    // (NVLS) it is not ours to know. Who sets another way has it.
+    // In a ring the order of the sums depends on the GPUs' places only; in a tree or in the
+    // switches (NVLS) NCCL decides it. A value set by the user stays.
     ::setenv("NCCL_ALGO", "Ring", 0);
     ::setenv("NCCL_NVLS_ENABLE", "0", 0);
     const cudaError_t status = cudaSetDevice(device_index);

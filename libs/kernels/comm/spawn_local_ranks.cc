@@ -19,7 +19,7 @@
 namespace hark {
 namespace {
 
-// What the ranks have left, where one has failed, to say so themselves.
+// After one rank fails, the others have this time to report their own errors.
 constexpr int kGraceSeconds = 3;
 
 class SocketLinks : public Transport {
@@ -48,7 +48,7 @@ class SocketLinks : public Transport {
         }
     }
 
-    // Until all have come here: where one ends before, the others are ended.
+    // Waits until all ranks are here; throws Error if one has ended before.
     void finish() override {
         std::byte token{};
         for (int k = 1; k < size(); k *= 2)
@@ -72,7 +72,7 @@ class SocketLinks : public Transport {
     std::vector<int> sockets_;
 };
 
-// A socket between any two of the ranks: at [i][j] is i's end of it.
+// A socket for each pair of ranks: [i][j] is rank i's end.
 class SocketTable {
   public:
     explicit SocketTable(int size) : ends_(static_cast<size_t>(size)) {
@@ -111,7 +111,7 @@ sigset_t watched_signals() {
     return set;
 }
 
-// The process that has started the ranks, until they have ended.
+// The process that started the ranks, until they end.
 class Watch {
   public:
     void add(pid_t pid) { children_.push_back({pid, std::nullopt, false}); }
@@ -134,7 +134,7 @@ class Watch {
             if (!child.status) child.killed = ::kill(child.pid, SIGKILL) == 0;
     }
 
-    // The signal that has ended all; 0 where there is none.
+    // The signal that ended all ranks, or 0.
     int signal_of_all() const {
         const int first = *children_[0].status;
         const bool all = std::all_of(children_.begin(), children_.end(), [&](const Child& child) {
@@ -143,8 +143,8 @@ class Watch {
         return all ? WTERMSIG(first) : 0;
     }
 
-    // Throws Error that names the rank that has failed, where one has: before those that others may
-    // have failed after, one that a signal has ended.
+    // Throws Error that names the failed rank, if any: first one that a signal ended, then the
+    // earliest. Other failures may be consequences of it.
     void check() const {
         const Child* child = failed();
         if (child == nullptr) return;
@@ -161,11 +161,11 @@ class Watch {
     struct Child {
         pid_t pid;
         std::optional<int> status;
-        bool killed;    // from here
-        int ended = 0;  // at which turn it was found so
+        bool killed;    // by this process
+        int ended = 0;  // turn at which it was found to have ended
     };
 
-    // How many still run.
+    // Returns the number of ranks that still run.
     int reap() {
         int running = 0;
         ++turn_;
@@ -202,13 +202,13 @@ std::unique_ptr<Transport> spawn_local_ranks(int size) {
     const sigset_t signals = watched_signals();
     sigset_t before;
     ::pthread_sigmask(SIG_BLOCK, &signals, &before);
-    std::signal(SIGCHLD, SIG_DFL);  // who ignores it loses his children's statuses
+    std::signal(SIGCHLD, SIG_DFL);  // if it were ignored, the children's statuses would be lost
     const pid_t parent = ::getpid();
     Watch watch;
     for (int rank = 0; rank < size; ++rank) {
         const pid_t child = ::fork();
         if (child == 0) {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whose sender nobody would watch the ranks for
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // kills the ranks if their watcher dies
             if (::getppid() != parent) ::_exit(1);
             ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
             return std::make_unique<SocketLinks>(rank, sockets.take(rank));
@@ -223,7 +223,7 @@ std::unique_ptr<Transport> spawn_local_ranks(int size) {
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
         fail("cannot start rank ", rank, ": ", std::strerror(reason));
     }
-    sockets.close();  // whose other ends tell the ranks that one has ended
+    sockets.close();  // the ranks hold the other ends and see when one of them ends
     watch.until_ended();
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (const int signal = watch.signal_of_all()) {

@@ -10,8 +10,9 @@ namespace hark {
 
 namespace {
 
-// The windows of three rows, zeros beyond either end, as rows of 3 * C. With channels last and taps
-// outermost each is one piece of x, so that this is a copy; oneDNN refuses rows that overlap.
+// windows = the three rows around each output, zeros past either end, as rows of 3 * C. With
+// channels last and taps outermost each is one piece of x: a copy. oneDNN refuses rows that
+// overlap.
 void gather_windows(Context& ctx, float* windows, const float* x, int64_t t_in, int64_t t_out,
                     int64_t channels, int stride) {
     parallel_for(ctx.threads, t_out, [&](int64_t t) {

@@ -4,8 +4,8 @@
 namespace hark::cuda {
 namespace {
 
-// Sequences are gathered and multiplied by so many bytes of windows at a time, which stay in the
-// L2 cache in between; a sequence is never divided.
+// Bytes of windows that are gathered and multiplied at a time: they stay in the L2 cache in
+// between. A sequence is never divided.
 constexpr int64_t kWindowBytes = int64_t{32} << 20;
 
 struct Windows {
@@ -13,8 +13,8 @@ struct Windows {
     int stride;
 };
 
-// windows (rows, 3C): with channels last and taps outermost, a row is one piece of x, but for what
-// lies beyond either end of its sequence, which is zero.
+// windows (rows, 3C). With channels last and taps outermost, a row is one piece of x; what is past
+// either end of its sequence is zero.
 template <int V, class X, class Y>
 __global__ void windows_kernel(Windows args, Y* __restrict__ windows, const X* __restrict__ x) {
     const int64_t row = row_of_thread(), width = 3 * args.channels;

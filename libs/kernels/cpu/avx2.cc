@@ -12,7 +12,7 @@ namespace {
 struct Vec {
     using F = __m256;
     static constexpr int kWidth = 8;
-    static constexpr int kRowsAtOnce = 3;  // of x, beside four rows of weights: 16 registers
+    static constexpr int kRowsAtOnce = 3;  // of x, with four rows of weights: 16 registers
     static constexpr int kPanelVectors = 2, kPanelRows = 6;
 
     static F set(float x) { return _mm256_set1_ps(x); }
@@ -28,7 +28,7 @@ struct Vec {
         const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
     }
-    // Bytes as 32-bit integers, a lane each.
+    // Bytes as 32-bit integers, one per lane.
     using Lanes = int32_t __attribute__((vector_size(32)));
     static Lanes lanes(const uint8_t* p) {
         return Lanes(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
@@ -37,8 +37,8 @@ struct Vec {
         return Lanes(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
     }
     static F numbers(Lanes x) { return _mm256_cvtepi32_ps(__m256i(x)); }
-    // Bytes as 16-bit integers, and of group g of a block of 32 values four bits and the fifth,
-    // times 16.
+    // Bytes as 16-bit integers; four bits, and the fifth bit times 16, of group g of a block of 32
+    // values.
     using Shorts = int16_t __attribute__((vector_size(32)));
     static Shorts shorts(const uint8_t* p) {
         return Shorts(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
@@ -74,7 +74,7 @@ struct Vec {
         const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
         const __m256i rounded = _mm256_srli_epi32(
             _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
-        const __m256i quiet =  // not a number stays one
+        const __m256i quiet =  // NaN stays NaN
             _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(0x40));
         const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
         const __m256i high = _mm256_blendv_epi8(rounded, quiet, is_nan);
@@ -116,12 +116,14 @@ struct Vec {
         return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
     }
     static F to_floats(I x) { return _mm256_cvtepi32_ps(x); }
-    // of(i) in the lanes of the i-th `shared` 16-bit integers.
+    // of(i) in the lanes of the i-th group of `shared` 16-bit integers.
     template <int shared, class Of>
     static F factors(const Of& of) {
         return set(of(0));
     }
-    static F lone(float x) { return _mm256_zextps128_ps256(_mm_set_ss(x)); }  // zeros behind it
+    static F lone(float x) {
+        return _mm256_zextps128_ps256(_mm_set_ss(x));
+    }  // the other lanes are zero
     static int32_t total(I x) {
         __m128i half = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
         half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));

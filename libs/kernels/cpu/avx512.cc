@@ -12,7 +12,7 @@ namespace {
 struct Vec {
     using F = __m512;
     static constexpr int kWidth = 16;
-    static constexpr int kRowsAtOnce = 4;  // of x, beside four rows of weights: 32 registers
+    static constexpr int kRowsAtOnce = 4;  // of x, with four rows of weights: 32 registers
     static constexpr int kPanelVectors = 4, kPanelRows = 6;
 
     static F set(float x) { return _mm512_set1_ps(x); }
@@ -28,7 +28,7 @@ struct Vec {
         const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
     }
-    // Bytes as 32-bit integers, a lane each.
+    // Bytes as 32-bit integers, one per lane.
     using Lanes = int32_t __attribute__((vector_size(64)));
     static Lanes lanes(const uint8_t* p) {
         return Lanes(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
@@ -37,7 +37,7 @@ struct Vec {
         return Lanes(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
     }
     static F numbers(Lanes x) { return _mm512_cvtepi32_ps(__m512i(x)); }
-    // Bytes as 16-bit integers, and of a block of 32 values four bits and the fifth, times 16.
+    // Bytes as 16-bit integers; four bits, and the fifth bit times 16, of a block of 32 values.
     using Shorts = int16_t __attribute__((vector_size(64)));
     static Shorts shorts(const uint8_t* p) {
         return Shorts(
@@ -70,7 +70,7 @@ struct Vec {
         const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
         const __m512i rounded = _mm512_srli_epi32(
             _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))), 16);
-        const __m512i quiet =  // not a number stays one
+        const __m512i quiet =  // NaN stays NaN
             _mm512_or_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40));
         const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
         const __m512i high = _mm512_mask_mov_epi32(rounded, is_nan, quiet);
@@ -81,7 +81,7 @@ struct Vec {
     static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
     static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
     static F div(F a, F b) { return _mm512_div_ps(a, b); }
-    // 14 bits and a step of Newton's: a division takes as long as all the rest of gelu.
+    // An estimate of 14 bits and a Newton step: a division takes as long as the rest of gelu.
     static F reciprocal(F x) {
         const F r = _mm512_rcp14_ps(x);
         return _mm512_mul_ps(r, _mm512_fnmadd_ps(x, r, set(2.0f)));
@@ -112,7 +112,7 @@ struct Vec {
         return _mm512_add_epi32(sums, _mm512_madd_epi16(a, b));
     }
     static F to_floats(I x) { return _mm512_cvtepi32_ps(x); }
-    // of(i) in the lanes of the i-th `shared` 16-bit integers.
+    // of(i) in the lanes of the i-th group of `shared` 16-bit integers.
     template <int shared, class Of>
     static F factors(const Of& of) {
         if constexpr (shared >= kIntegers)
@@ -120,7 +120,9 @@ struct Vec {
         else
             return _mm512_mask_mov_ps(set(of(0)), 0xff00, set(of(1)));
     }
-    static F lone(float x) { return _mm512_zextps128_ps512(_mm_set_ss(x)); }  // zeros behind it
+    static F lone(float x) {
+        return _mm512_zextps128_ps512(_mm_set_ss(x));
+    }  // the other lanes are zero
     static int32_t total(I x) { return _mm512_reduce_add_epi32(x); }
     static float first(F x) { return _mm512_cvtss_f32(x); }
     static float total(F x) { return _mm512_reduce_add_ps(x); }

@@ -12,7 +12,7 @@ extern const CpuKernels kAvx512Kernels;
 
 namespace {
 
-// Tables live as long as the process; the flags are those of the processor it runs on.
+// Tables live as long as the process. The flags are those of the processor that it runs on.
 const std::vector<CpuKernels>& supported() {
     static const std::vector<CpuKernels> list = [] {
         std::vector<CpuKernels> found = {kPlainKernels};

@@ -1,5 +1,5 @@
-// The inner loops of the CPU kernels, on plain pointers: compiled once for each kind of processor
-// and chosen at run time. Nothing outside libs/kernels/cpu looks at the processor.
+// The inner loops of the CPU kernels, on plain pointers: compiled once per kind of processor and
+// chosen at run time. No file outside libs/kernels/cpu depends on the processor.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ struct StoredRows {
     int64_t size = 0;
 };
 
-// What block_products() takes out of blocks at a time: bytes of 32 weights, and rows.
+// Size of the blocks that block_products() unpacks at a time: bytes of 32 weights, and rows.
 inline constexpr int kTakenOutPiece = 128;
 inline constexpr int64_t kTakenOutRows = 4;
 
-// Activations for quantised weights, x = scales[row] * values, none of which is -32768.
+// Activations for quantised weights: x = scales[row] * values. No value is -32768.
 struct IntegerInputs {
     const int16_t* values = nullptr;  // (t, size)
     const float* scales = nullptr;    // (t)
-    const float* sums = nullptr;      // (t, size / s): of the s that share a factor
+    const float* sums = nullptr;      // (t, size / s): over the s values that share a scale
 };
 
-// A run of keys of one head, for one query. Sums over keys are cut at fixed places and put together
-// in order, so that they depend neither on the number of threads nor on a batch.
+// A range of keys of one head, for one query. Sums over keys are cut at fixed places and merged in
+// order, so they depend neither on the number of threads nor on the batch.
 struct AttentionRun {
     const float* query = nullptr;
     const void *keys = nullptr, *values = nullptr;  // (count, head) of `dtype`
@@ -38,14 +38,14 @@ struct AttentionRun {
     float scale = 1;
 };
 
-// What a run gives: out[d] = sum of exp(score - top) * value[d], total = sum of exp(score - top).
+// Result of a range: out[d] = sum of exp(score - top) * value[d], total = sum of exp(score - top).
 struct AttentionSum {
     float* out = nullptr;  // (head)
     float top = 0, total = 0;
 };
 
-// Of a row: its mean is mean + error, two parts since one cannot hold a large mean's digits;
-// 1 / sqrt(variance + eps).
+// Statistics of a row. Its mean is mean + error: one float cannot hold the digits of a large mean.
+// inverse = 1 / sqrt(variance + eps).
 struct NormStatistics {
     float mean, error, inverse;
 };
@@ -57,8 +57,7 @@ struct AdamWFactors {
 
 struct CpuKernels {
     const char* name;
-    // The processor multiplies bf16 or s8 itself, so that oneDNN's products of them are fast, and
-    // those of s8 do not saturate.
+    // The processor has products of bf16 or s8: oneDNN's are fast, and those of s8 do not saturate.
     bool has_bf16, has_int8;
 
     // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
@@ -66,16 +65,17 @@ struct CpuKernels {
     void (*products)(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
                      const StoredRows& w, int64_t begin, int64_t end);
     // sums[t * ldy + n] = sum over k of x[t * ldx + k] * w[n * size + k], for n in [0, count) and t
-    // in [0, t_size), exact where it fits 32 bits. Rows of x go on with zeros to a multiple of 32.
+    // in [0, t_size); exact if it fits 32 bits. Rows of x are padded with zeros to a multiple of
+    // 32.
     void (*products_int8)(int32_t* sums, int64_t ldy, const int16_t* x, int64_t ldx, int64_t t_size,
                           const int8_t* w, int64_t size, int64_t count);
-    // y[t * ldy + n] = sum over k of x[t][k] * w[n][k], for n in [0, count) and t in [0, t_size), w
-    // (count, size) of blocks. The order of a sum depends neither on t_size nor on count. scratch:
-    // kTakenOutRows * size / 32 * kTakenOutPiece bytes, where there are several rows of x.
+    // y[t * ldy + n] = sum over k of x[t][k] * w[n][k], for n in [0, count) and t in [0, t_size); w
+    // (count, size) in blocks. The order of a sum depends neither on t_size nor on count. scratch,
+    // for several rows of x: kTakenOutRows * size / 32 * kTakenOutPiece bytes.
     void (*block_products)(float* y, int64_t ldy, const IntegerInputs& x, int64_t t_size,
                            const uint8_t* blocks, Dtype dtype, int64_t size, int64_t count,
                            uint8_t* scratch);
-    // y = residual + activation(product + bias), n values; bias and residual may be null, y may be
+    // y = residual + activation(product + bias), n values. bias and residual may be null; y may be
     // product or residual.
     void (*epilogue)(float* y, const float* product, const float* bias, const float* residual,
                      int64_t n, Activation activation);
@@ -83,9 +83,9 @@ struct CpuKernels {
     void (*narrow)(void* to, Dtype dtype, const float* from, int64_t n);  // to nearest even
     void (*widen_int8)(float* to, const int8_t* from, float scale, int64_t n);
     void (*dequantize)(float* to, const void* blocks, Dtype dtype, int64_t n);  // whole blocks
-    // to = from / scale, rounded to nearest; scale = the largest magnitude / 127 is returned.
+    // to = from / scale, rounded to nearest; returns scale = the largest magnitude / 127.
     float (*quantize)(int8_t* to, const float* from, int64_t n);
-    // The same to 16 bits, with `range` for 127.
+    // The same to 16 bits, with `range` instead of 127.
     float (*quantize_wide)(int16_t* to, const float* from, int64_t n, int32_t range);
     // epilogue of product = sums * (scale * scales[i])
     void (*finish_int8)(float* y, const int32_t* sums, float scale, const float* scales,
@@ -96,7 +96,7 @@ struct CpuKernels {
     void (*multiply)(float* y, const float* x, float factor, int64_t n);
     // x = exp(scale * (x - its maximum)); returns the sum. scale > 0.
     float (*softmax)(float* x, int64_t n, float scale);
-    // log(sum of exp(x)); -infinity where all of x are, or n is 0.
+    // log(sum of exp(x)); -infinity if all of x are, or if n is 0.
     double (*log_sum_exp)(const float* x, int64_t n);
 
     float (*largest)(const float* x, int64_t n);  // n > 0
@@ -105,10 +105,10 @@ struct CpuKernels {
     // dx = dy * the activation's slope at x
     void (*activate_backward)(float* dx, const float* dy, const float* x, int64_t n,
                               Activation activation);
-    // dx += the gradient of a row x; returns what norm_gradients takes.
+    // dx += the gradient of a row x; returns the row's statistics for norm_gradients.
     NormStatistics (*layer_norm_backward)(float* dx, const float* dy, const float* x,
                                           const float* w, int64_t n, float eps);
-    // dw, db (n) += the gradients of `count` rows, `stride` apart, of statistics `rows`.
+    // dw, db (n) += the gradients of `count` rows, `stride` apart, with the statistics `rows`.
     void (*norm_gradients)(float* dw, float* db, const float* dy, const float* x,
                            const NormStatistics* rows, int64_t count, int64_t stride, int64_t n);
     // sums (n) += `count` rows, `stride` apart, in their order
@@ -122,8 +122,8 @@ struct CpuKernels {
     void (*attend)(AttentionSum& sum, const AttentionRun& run, float* scores);
     void (*combine)(AttentionSum& sum, const AttentionSum& run, int64_t head);
 
-    // c (m, n) = a (m, k) b, where b is packed in panels: packed[n / panel][k][n % panel]. Rows of
-    // c have room for n rounded up to whole panels. Of b's packed_k rows the first k are used.
+    // c (m, n) = a (m, k) b. b is packed in panels: packed[n / panel][k][n % panel]. Rows of c have
+    // room for n rounded up to whole panels. The first k of b's packed_k rows are used.
     int64_t panel;
     int64_t rows_at_once;  // m is best a multiple of it
     void (*pack)(float* packed, const void* b, Dtype dtype, int64_t k, int64_t n);  // b (k, n)

@@ -1,11 +1,11 @@
 // Element-wise loops and reductions over one row, written once over the vector type `Vec` of the
-// file that includes this. Everything is static: the same names are compiled for other processors.
+// including file. All are static: the same names are compiled for other processors.
 #pragma once
 
 using F = Vec::F;
 constexpr int64_t W = Vec::kWidth;
 
-// The first n < W values, the others zero.
+// Loads the first n < W values; the others are zero.
 template <class T>
 static inline F load_part(const T* from, int64_t n) {
     T values[W] = {};
@@ -142,8 +142,8 @@ static void narrow(void* to, Dtype dtype, const float* from, int64_t n) {
     narrow_to(static_cast<float*>(to), from, n);
 }
 
-// to[i] = from[i] / factor, rounded, the largest of them `range`; returns the factor, which is NaN
-// where a value is not finite.
+// to[i] = from[i] / factor, rounded; the largest becomes `range`. Returns the factor, or NaN if a
+// value is not finite.
 template <class Integer>
 static float quantize_to(Integer* to, const float* from, int64_t n, float range) {
     const F zero = Vec::set(0.0f);
@@ -203,8 +203,8 @@ static inline F sum_of(const float* x, int64_t n) {
     return i < n ? Vec::add(sum, load_part(x + i, n - i)) : sum;
 }
 
-// The variance is taken around a first mean, whose own error (which matters where the mean is much
-// larger than the deviation) is then found from the small differences and taken out.
+// The variance is taken around a first mean. That mean's error matters if the mean is much larger
+// than the deviation; it is found from the small differences and removed.
 static NormStatistics statistics_of(const float* x, int64_t n, float eps) {
     const float count = static_cast<float>(n);
     const F center = Vec::set(Vec::total(sum_of(x, n)) / count);
@@ -282,7 +282,7 @@ static double log_sum_exp(const float* x, int64_t n) {
     if (top == -__builtin_inff()) return top;
     const F shift = Vec::set(top);
     double sum = 0;
-    // Summed in double after so many, for a vocabulary's tail of small terms.
+    // Values per sum in float; these are added in double, for a vocabulary's tail of small terms.
     constexpr int64_t kAtOnce = 512;
     for (int64_t begin = 0; begin < n; begin += kAtOnce) {
         const int64_t end = n - begin < kAtOnce ? n : begin + kAtOnce;

@@ -1,5 +1,5 @@
-// The loops of gradients and the optimizer, written once over `Vec` and what elementwise.h has.
-// Loops that the compiler vectorises by itself are left to it.
+// The loops of gradients and the optimizer, written once over `Vec` with the functions of
+// elementwise.h. The compiler vectorises the plain ones.
 #pragma once
 
 static float dot_of(const float* a, const float* b, int64_t n) { return dot(a, b, n); }
@@ -9,7 +9,8 @@ template <Activation activation>
 static inline F slope_of(F x) {
     const F one = Vec::set(1.0f), square = Vec::mul(x, x);
     if constexpr (activation == Activation::gelu_tanh) {
-        // x s(2u), s the logistic function and u as in gelu_tanh_of: s + 2 x s (1 - s) u'.
+        // x s(2u) with the logistic function s and gelu_tanh_of's u: the slope is s + 2 x s (1 - s)
+        // u'.
         const F cubic = Vec::fma(Vec::mul(square, x), Vec::set(0.044715f), x);
         const F e = exp_of(Vec::mul(cubic, Vec::set(-2.0f * 0.79788456f)));
         const F s = Vec::reciprocal(Vec::add(one, e));

@@ -34,13 +34,13 @@ struct Vec {
         return F{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
                  static_cast<float>(p[3])};
     }
-    // Bytes as 32-bit integers, a lane each.
+    // Bytes as 32-bit integers, one per lane.
     using Lanes = int32_t __attribute__((vector_size(16)));
     static Lanes lanes(const uint8_t* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
     static Lanes lanes(const int8_t* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
     static F numbers(Lanes x) { return __builtin_convertvector(x, F); }
-    // Bytes as 16-bit integers, and of group g of a block of 32 values four bits and the fifth,
-    // times 16.
+    // Bytes as 16-bit integers; four bits, and the fifth bit times 16, of group g of a block of 32
+    // values.
     using Shorts = int16_t __attribute__((vector_size(8)));
     template <class Byte>
     static Shorts shorts(const Byte* p) {
@@ -95,7 +95,7 @@ struct Vec {
     static I load_integers(const int8_t* p) { return I{p[0], p[1], p[2], p[3]}; }
     static I multiply_add(I a, I b, I sums) { return sums + a * b; }
     static F to_floats(I x) { return __builtin_convertvector(x, F); }
-    // of(i) in the lanes of the i-th `shared` 16-bit integers.
+    // of(i) in the lanes of the i-th group of `shared` 16-bit integers.
     template <int shared, class Of>
     static F factors(const Of& of) {
         return set(of(0));

@@ -1,13 +1,13 @@
-// Products, written once over `Vec`: few rows straight from the stored weights, and blocks of
-// attention over packed panels. Loops over registers are unrolled by a pragma: without it g++ 12
-// keeps the sums in memory as well and stores all of them at every step.
+// Products, written once over `Vec`: few rows directly from the stored weights, and blocks of
+// attention over packed panels. Pragmas unroll the loops over registers: without them g++ 12 also
+// keeps the sums in memory and stores all of them at every step.
 #pragma once
 
 template <int N>
 using Constant = std::integral_constant<int, N>;
 
-// R rows of weights times T rows of x: one accumulator a product, so that a product's bits do not
-// depend on what is computed beside it.
+// R rows of weights times T rows of x: one accumulator per product, so a product's bits do not
+// depend on the others.
 template <class Weight, int R, int T>
 static inline void tile(float* y, int64_t ldy, const float* x, int64_t ldx, const Weight* w,
                         int64_t size) {
@@ -43,7 +43,7 @@ static inline void tile(float* y, int64_t ldy, const float* x, int64_t ldx, cons
         for (int t = 0; t < T; ++t) y[t * ldy + r] = Vec::total(sums[r][t]);
 }
 
-// The same in integers, whose sums are exact: rows of x are padded with zeros to whole vectors.
+// The same in integers, with exact sums: rows of x are padded with zeros to whole vectors.
 template <int R, int T>
 static inline void integer_tile(int32_t* sums_to, int64_t ldy, const int16_t* x, int64_t ldx,
                                 const int8_t* w, int64_t size) {
@@ -80,8 +80,8 @@ static inline void integer_tile(int32_t* sums_to, int64_t ldy, const int16_t* x,
         for (int t = 0; t < T; ++t) sums_to[t * ldy + r] = Vec::total(sums[r][t]);
 }
 
-// tile(rows, inputs) for every R rows of weights below `count` and every few rows of x: the largest
-// tiles that the registers hold, then what is left. `tile` is called with integral constants.
+// Calls tile(rows, inputs) for every R rows of weights below `count` and every few rows of x: the
+// largest tiles that the registers hold, then the rest. The arguments are integral constants.
 template <class Tile>
 static inline void tiles(int64_t count, int64_t t_size, const Tile& tile) {
     constexpr int R = 4, T = Vec::kRowsAtOnce;
@@ -166,8 +166,8 @@ static void pack_transposed(float* packed, const void* b, Dtype dtype, int64_t k
     pack_transposed_from(packed, static_cast<const float*>(b), k, n);
 }
 
-// M rows of a times one panel: M * kPanelVectors accumulators stay in registers. Added to what c
-// holds where `adds`.
+// M rows of a times one panel: M * kPanelVectors accumulators stay in registers. Adds to c if
+// `adds`.
 template <int M>
 static inline void panel_tile(float* c, int64_t ldc, const float* a, int64_t lda,
                               const float* panel, int64_t k_size, bool adds) {

@@ -1,8 +1,8 @@
-// The table of the loops above, for the file that includes this: kKernelsName is its
-// own; what the processor has besides is found at run time.
+// The table of the loops above, for the including file: kKernelsName is its own. Further features
+// of the processor are found at run time.
 #pragma once
 
-// In this order: each uses the ones before.
+// The order matters: each uses the ones before.
 #include "kernels/cpu/elementwise.h"
 
 #include "kernels/cpu/products.h"

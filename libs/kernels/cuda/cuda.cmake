@@ -4,8 +4,8 @@ if(NOT HARK_WITH_CUDA)
     return()
 endif()
 
-# Machine code for the architectures at hand, and PTX that a newer driver compiles for newer ones.
-# HARK_CUDA=ON (preset cuda) is for what is given to others; AUTO builds in half the time.
+# Machine code for the architectures named, and PTX that a newer driver compiles for newer ones.
+# HARK_CUDA=ON (preset cuda) is for distribution; AUTO builds in half the time.
 if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)(90(-|;|$)|native)")
     message(FATAL_ERROR "CMAKE_CUDA_ARCHITECTURES: expected 90a for compute capability 9.0, whose code the "
         "kernels for it take for granted, found ${CMAKE_CUDA_ARCHITECTURES}")
@@ -29,14 +29,14 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's 
 endif()
 find_package(CUDAToolkit 12.4 REQUIRED)
 
-# All .cu files of all libraries: a kernel of one model is in the folder of that model.
+# All .cu files of all libraries: a kernel of one model is in that model's folder.
 file(GLOB_RECURSE HARK_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libs/*.cu)
 add_library(hark_cuda SHARED ${HARK_CUDA_SOURCES})
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
 target_compile_options(hark_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
-# The tools have hark_core too: the library keeps its own copy to itself. Exceptions still pass,
-# since libstdc++ compares types by name.
+# The tools have hark_core too: the library hides its own copy. Exceptions still pass, since
+# libstdc++ compares types by name.
 target_link_options(hark_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
 set_target_properties(hark_cuda PROPERTIES
     OUTPUT_NAME hark-cuda

@@ -1,4 +1,4 @@
-// What the CUDA sources share: error checks, a context's handles, types, loads and activations.
+// Shared by the CUDA sources: error checks, a context's handles, types, loads and activations.
 #pragma once
 
 #include <cublasLt.h>
@@ -17,7 +17,7 @@
 
 namespace hark::cuda {
 
-// Throws Error with the call's text and CUDA's own words.
+// Throws Error with the call's text and CUDA's message.
 #define CUDA_CHECK(call)                                                                   \
     do {                                                                                   \
         const cudaError_t status_ = (call);                                                \
@@ -31,7 +31,7 @@ namespace hark::cuda {
                         cublasLtGetStatusString(status_));             \
     } while (0)
 
-// One way to multiply that cuBLASLt has chosen for the shape of the weights.
+// An algorithm that cuBLASLt has chosen for the shape of the weights.
 struct ProductPlan {
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t w = nullptr, x = nullptr, y = nullptr;
@@ -44,12 +44,12 @@ struct ProductPlan {
 
 using PlanKey = std::array<int64_t, 11>;
 
-// What a context keeps on its GPU, in Context::handles.
+// State of a context on its GPU, in Context::handles.
 struct Handles {
     cudaStream_t stream = nullptr;
     cublasLtHandle_t lt = nullptr;
     void* workspace = nullptr;  // cuBLASLt's, kWorkspaceBytes
-    bool overlaps = false;      // launch_early's kernels may begin before the one in front ends
+    bool overlaps = false;      // launch_early's kernels may start before the previous one ends
     std::map<PlanKey, std::unique_ptr<ProductPlan>> plans;
 
     Handles() = default;
@@ -57,47 +57,45 @@ struct Handles {
     ~Handles();
 };
 
-inline constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what cuBLAS asks for on Hopper
+inline constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what cuBLAS needs on Hopper
 
 inline Handles& handles_of(const Context& ctx) { return *static_cast<Handles*>(ctx.handles.get()); }
 inline cudaStream_t stream_of(const Context& ctx) { return static_cast<cudaStream_t>(ctx.stream); }
 
-// At the door of every operation: its tensors are on the GPU, and that GPU is the current one.
+// Called at the entry of every operation: its tensors are on the GPU, which becomes the current
+// one.
 void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
 
-// A step of a decoder is hundreds of small kernels, each of which would begin only when the one in
-// front has ended and its writes have kv_ready. From compute capability 9.0 on its blocks come in
-// as soon as there is room, and wait for the end inside (programmatic dependent launch).
-// A kernel that is launched so
-//   - calls let_next_start() first, so that the next one's blocks need not wait for its end;
-//   - calls wait_for_previous() in every thread, also in those with nothing to do: a kernel that
-//   has
-//     ended then says that all before it have;
-//   - before that reads nothing but what only uploads write (weights, norms, biases, and ids, slots
-//     and lengths), since a copy between kernels waits and is waited for, and what
-//     BatchLayout::kv_ready promises, since the embedding is launched as usual; and writes nothing
-//     at all;
-//   - takes what an earlier kernel writes by pointers without __restrict__, whose loads the
-//     compiler might move to the front of the wait.
+// Programmatic dependent launch. A decoder's step is hundreds of small kernels, and usually each
+// starts when the previous one has ended and its writes are visible. From compute capability 9.0
+// the blocks of such a kernel start as soon as there is room, and wait inside. The kernel
+//   - calls let_next_start() first, so that the next kernel's blocks can start before it ends;
+//   - calls wait_for_previous() in every thread, even one with nothing to do: its own end then
+//     implies the end of all kernels before it;
+//   - before that writes nothing, and reads only what uploads write (weights, norms, biases, ids,
+//     slots, lengths) and what BatchLayout::kv_ready promises: uploads and the embedding are
+//     ordered by the stream;
+//   - reads what earlier kernels write through pointers without __restrict__: the compiler might
+//     move loads of __restrict__ pointers before the wait.
 __device__ inline void let_next_start() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-// Returns when the kernels in front have ended and what they wrote can be read.
+// Returns when the previous kernels have ended and their writes are visible.
 __device__ inline void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// Brings the 128 bytes around `from` to the L2 cache. Where they are written later it has that too.
+// Prefetches the 128 bytes around `from` to the L2 cache. Later writes to them reach it too.
 __device__ inline void prefetch(const void* from) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 }
 
-// Launches a kernel that keeps to the rules above; anything may be in front of it or behind it.
+// Starts a kernel that follows the rules above; the kernels before and after it may be any.
 template <class... Parameters, class... Arguments>
 void launch_early(Context& ctx, void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
                   size_t shared_bytes, Arguments&&... arguments) {
@@ -153,7 +151,7 @@ __device__ inline __nv_bfloat16 from_f32<__nv_bfloat16>(float x) {
     return __float2bfloat16_rn(x);
 }
 
-// Element i of memory whose type is known only at run time: for what is read or written once.
+// Element i of memory whose type is known at run time only: for values that are used once.
 __device__ inline float load_any(const void* data, Dtype dtype, int64_t i) {
     if (dtype == Dtype::f16) return to_f32(static_cast<const __half*>(data)[i]);
     if (dtype == Dtype::bf16) return to_f32(static_cast<const __nv_bfloat16*>(data)[i]);

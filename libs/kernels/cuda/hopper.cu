@@ -5,7 +5,7 @@
 namespace hark::cuda {
 namespace {
 
-// The driver's function, asked for at run time: nothing links the driver's library.
+// The driver's function, looked up at run time: nothing links the driver's library.
 auto encoder() {
     void* found = nullptr;
     cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;

@@ -1,15 +1,15 @@
-// What Hopper (sm_90a) adds, each as the PTX instruction that it is: barriers in shared memory that
-// count threads and bytes, the copy engine (TMA), products of a whole warpgroup (4 warps) from
-// shared memory (wgmma), registers moved between warpgroups, barriers between parts of a block.
-// Source: PTX ISA 8.0, chapters on mbarrier, cp.async.bulk.tensor, wgmma and setmaxnreg.
+// The instructions that Hopper (sm_90a) adds: barriers in shared memory that count threads and
+// bytes, the copy engine (TMA), products of a warpgroup of 4 warps from shared memory (wgmma),
+// registers moved between warpgroups, barriers between parts of a block. Source: PTX ISA 8.0,
+// chapters on mbarrier, cp.async.bulk.tensor, wgmma and setmaxnreg.
 #pragma once
 
 #include <cuda.h>
 
 #include "kernels/cuda/cuda_common.cuh"
 
-// Set where device code may hold these instructions. A kernel's body stands behind it, so that the
-// library's other architectures compile, and has_hopper_code() says whether it was left out.
+// 1 if device code may have these instructions. Kernel bodies depend on it, so that the library
+// compiles for other architectures; has_hopper_code() tells whether a body is there.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define HARK_HOPPER_CODE 1
 #else
@@ -18,10 +18,10 @@
 
 namespace hark::cuda {
 
-// A tensor in global memory as the copy engine reads it, in boxes that land in shared memory with
-// the 128-byte swizzle (box[0] is 128 bytes). Sizes innermost first; strides in bytes are those of
-// all dimensions but the innermost. What a box covers outside of the tensor arrives as zeros.
-// Throws Error where the driver refuses. cuTensorMapEncodeTiled.
+// A tensor in global memory for the copy engine, which reads boxes into shared memory with the
+// 128-byte swizzle (box[0] is 128 bytes). Sizes are innermost first; strides, in bytes, are those
+// of all dimensions except the innermost. Outside the tensor a box has zeros. Throws Error if the
+// driver refuses. cuTensorMapEncodeTiled.
 CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64_t> sizes,
                      std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> box);
 
@@ -29,10 +29,10 @@ CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64
 bool is_hopper();
 
 // Whether the current GPU runs the kernel's code for sm_90a: it has compute capability 9.0, and the
-// library has been built for that and not for PTX alone.
+// library was built for sm_90a, not only as PTX.
 bool has_hopper_code(const void* kernel);
 
-// The current GPU's multiprocessors.
+// Number of multiprocessors of the current GPU.
 int multiprocessors();
 
 namespace hopper {
@@ -41,7 +41,7 @@ __device__ inline uint32_t shared_address(const void* pointer) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// --- mbarrier: a phase ends when `arrivals` threads have arrived and all expected bytes too
+// --- mbarrier: a phase ends when `arrivals` threads and all expected bytes have arrived
 
 // mbarrier.init
 __device__ inline void init(uint64_t& barrier, uint32_t arrivals) {
@@ -50,7 +50,7 @@ __device__ inline void init(uint64_t& barrier, uint32_t arrivals) {
                  : "memory");
 }
 
-// fence.mbarrier_init: the copy engine sees the barriers that this thread has set up.
+// fence.mbarrier_init: the copy engine sees the barriers that this thread has initialised.
 __device__ inline void fence_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -61,15 +61,15 @@ __device__ inline void arrive(uint64_t& barrier) {
                  : "memory");
 }
 
-// cp.async.mbarrier.arrive.noinc: arrives when the copies are done (cp.async) that this thread has
-// started so far.
+// cp.async.mbarrier.arrive.noinc: arrives when the copies (cp.async) that this thread has started
+// are done.
 __device__ inline void arrive_when_copied(uint64_t& barrier) {
     asm volatile(
         "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier))
         : "memory");
 }
 
-// mbarrier.arrive.expect_tx: arrives, and the phase waits for that many bytes too.
+// mbarrier.arrive.expect_tx: arrives, and the phase also waits for that many bytes.
 __device__ inline void arrive_expecting(uint64_t& barrier, uint32_t bytes) {
     asm volatile(
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
@@ -77,7 +77,7 @@ __device__ inline void arrive_expecting(uint64_t& barrier, uint32_t bytes) {
         : "memory");
 }
 
-// createpolicy.fractional: how long the L2 cache keeps what a copy brings.
+// createpolicy.fractional: how long the L2 cache keeps the bytes of a copy.
 __device__ inline uint64_t cache_policy(bool forget_first) {
     uint64_t policy;
     if (forget_first) {
@@ -102,8 +102,8 @@ __device__ inline void wait(uint64_t& barrier, uint32_t parity) {
     } while (!done);
 }
 
-// Where a thread stands in a ring of N buffers, and the parity of the phase that it waits for. Who
-// fills them waits for the other one: the first round needs no one to have emptied them.
+// Position of a thread in a ring of N buffers, and the parity of the phase that it waits for. The
+// thread that fills them waits for the other parity: in the first round all buffers are empty.
 template <int N>
 struct Place {
     int at = 0;
@@ -125,7 +125,7 @@ __device__ inline void prefetch_map(const CUtensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// cp.async.bulk.tensor.2d, one box from column x and row y on; its bytes count on the barrier.
+// cp.async.bulk.tensor.2d, one box from column x and row y; its bytes count on the barrier.
 __device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barrier, int x, int y) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
@@ -144,7 +144,7 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, uint64_t& barr
         : "memory");
 }
 
-// cp.async.bulk: bytes on end, a multiple of 16, and both ends aligned to 16.
+// cp.async.bulk: contiguous bytes, a multiple of 16, both addresses aligned to 16.
 __device__ inline void copy_bytes(void* to, const void* from, uint32_t bytes, uint64_t& barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
@@ -160,7 +160,7 @@ __device__ inline void write_bytes(void* to, const void* from, uint32_t bytes) {
                  : "memory");
 }
 
-// cp.reduce.async.bulk: the same, added to the floats that are there.
+// cp.reduce.async.bulk: the same, added to the floats at `to`.
 __device__ inline void add_floats(float* to, const float* from, uint32_t bytes) {
     asm volatile(
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
@@ -178,8 +178,8 @@ __device__ inline void wait_until_written() {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-// cp.async.bulk.tensor.2d with multicast: to the same place of every block of the cluster whose bit
-// is set, where its bytes count on that block's own barrier.
+// cp.async.bulk.tensor.2d with multicast: to the same address in every block of the cluster whose
+// bit is set; the bytes count on that block's own barrier.
 __device__ inline void copy_box_to(uint16_t blocks, void* to, const CUtensorMap& map,
                                    uint64_t& barrier, int x, int y) {
     asm volatile(
@@ -189,18 +189,18 @@ __device__ inline void copy_box_to(uint16_t blocks, void* to, const CUtensorMap&
         : "memory");
 }
 
-// fence.proxy.async: the copy engine and the matrix units see what this thread has written to
-// shared memory by plain stores.
+// fence.proxy.async: the copy engine and the matrix units see this thread's plain stores to shared
+// memory.
 __device__ inline void fence_stores() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// fence.proxy.async for every memory: between what this thread's plain instructions and the copy
-// engine do to the same places, either way.
+// fence.proxy.async for all memory: orders this thread's plain accesses and the copy engine's at
+// the same addresses, in both directions.
 __device__ inline void fence_copies() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
-// stmatrix: four 8 x 8 matrices of 16-bit values, each transposed; each lane gives the address of
-// one row of what is stored.
+// stmatrix: stores four 8 x 8 matrices of 16-bit values, each transposed; each lane gives the
+// address of one stored row.
 __device__ inline void store_transposed(uint32_t row, const uint32_t (&values)[4]) {
     asm volatile(
         "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
@@ -208,7 +208,7 @@ __device__ inline void store_transposed(uint32_t row, const uint32_t (&values)[4
         : "memory");
 }
 
-// --- a cluster's blocks
+// --- the blocks of a cluster
 
 __device__ inline int cluster_rank() {
     int rank;
@@ -216,8 +216,8 @@ __device__ inline int cluster_rank() {
     return rank;
 }
 
-// The two parts of sync_cluster(), for what is in between. Of what a thread has written the first
-// says nothing: to tell that a block is there.
+// The two halves of sync_cluster(), for work in between. The first half publishes no writes of the
+// thread: it tells only that the block is running.
 __device__ inline void arrive_in_cluster() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -225,8 +225,9 @@ __device__ inline void wait_for_cluster() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// barrier.cluster, by all threads of all its blocks, each warp as a whole: barriers that were set
-// up before it (and fence_init) are there, and what a thread has sent to another block's has come.
+// barrier.cluster, called by all threads of all its blocks, each warp as a whole. Barriers
+// initialised before it (and fence_init) are then visible, and bytes sent to another block have
+// arrived.
 __device__ inline void sync_cluster() {
     asm volatile(
         "barrier.cluster.arrive.release.aligned;\n"
@@ -234,7 +235,7 @@ __device__ inline void sync_cluster() {
             : "memory");
 }
 
-// mapa: where what `pointer` names in this block lies in block `rank` of the cluster.
+// mapa: the address in block `rank` of the cluster that corresponds to `pointer` in this block.
 __device__ inline uint32_t address_in(int rank, const void* pointer) {
     uint32_t there;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
@@ -243,21 +244,21 @@ __device__ inline uint32_t address_in(int rank, const void* pointer) {
     return there;
 }
 
-// mbarrier.arrive on the barrier that lies at the same place in block `rank` of the cluster. Of
-// what this thread wrote it says nothing there: to tell that something has been read.
+// mbarrier.arrive on the barrier at the same address in block `rank` of the cluster. It publishes
+// no writes of this thread: use it to tell that something has been read.
 __device__ inline void arrive_at(int rank, uint64_t& barrier) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address_in(rank, &barrier))
                  : "memory");
 }
 
-// st.shared::cluster: 16 bytes to an address of address_in(); there behind sync_cluster().
+// st.shared::cluster: 16 bytes to an address of address_in(); visible after sync_cluster().
 __device__ inline void send(uint32_t to, const float (&values)[4]) {
     asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(values[0]),
                  "f"(values[1]), "f"(values[2]), "f"(values[3])
                  : "memory");
 }
 
-// --- a block's parts
+// --- the parts of a block
 
 // setmaxnreg.dec and setmaxnreg.inc, by all threads of a warpgroup.
 template <int Registers>
@@ -269,7 +270,7 @@ __device__ inline void take_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// bar.sync and bar.arrive on barrier `id` (0 is __syncthreads') of `threads`, both kinds counted.
+// bar.sync and bar.arrive on barrier `id` (0 is __syncthreads'); `threads` counts both kinds.
 __device__ inline void sync_part(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -279,33 +280,33 @@ __device__ inline void arrive_part(int id, int threads) {
 
 // --- wgmma: products of a warpgroup, 64 rows of a by N columns of b, 16 deep
 
-// A factor in shared memory, tiles of rows of 128 bytes as the copy engine swizzles them, 8 rows a
-// kilobyte. For a factor stored along the depth (rows of a, columns of b) a step of 16 is 32 bytes
-// within the rows; for b stored across it (transposed), 16 rows of 64 columns each, and `next` is
-// the distance in bytes to the next 64 columns.
+// Descriptor of an operand in shared memory: rows of 128 bytes as the copy engine swizzles them, 8
+// rows per KiB. For an operand stored along the depth (rows of a, columns of b) a step of 16 is 32
+// bytes within the rows. For b stored across it (transposed) it is 16 rows of 64 columns each, and
+// `next` is the distance in bytes to the next 64 columns.
 __device__ inline uint64_t factor(const void* tile, uint32_t next = 16) {
     constexpr uint64_t kSwizzle128 = uint64_t{1} << 62, kEightRows = 1024;
     return (shared_address(tile) >> 4) | uint64_t{next >> 4} << 16 | kEightRows >> 4 << 32 |
            kSwizzle128;
 }
 
-// The factor that begins so many bytes further.
+// The operand that begins `bytes` bytes later.
 __device__ inline uint64_t moved(uint64_t factor, uint32_t bytes) { return factor + (bytes >> 4); }
 
-// wgmma.fence: registers written before it are seen by the products behind it.
+// wgmma.fence: the products after it see the registers written before it.
 __device__ inline void fence_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // wgmma.commit_group: the products so far are a group.
 __device__ inline void commit_products() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// wgmma.wait_group: all groups but the latest N are done.
+// wgmma.wait_group: all groups except the latest N are done.
 template <int N>
 __device__ inline void wait_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-// No instruction: keeps the compiler from moving uses of the registers over this place, since it
-// does not know that products write them until they have been waited for.
+// No instruction. Keeps the compiler from moving uses of the registers across this point: it does
+// not know that products write them until they are waited for.
 template <int N>
 __device__ inline void pin(float (&registers)[N]) {
 #pragma unroll
@@ -325,7 +326,7 @@ __device__ inline void pin(float (&registers)[N]) {
     ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48," \
     "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
-// wgmma.mma_async, both factors in shared memory along the depth: c = a b, or c += a b with `add`.
+// wgmma.mma_async, both operands in shared memory along the depth: c = a b, or c += a b if `add`.
 // COUNT registers hold the N = 2 * COUNT columns; A, B, ADD are the operands' numbers.
 #define HARK_PRODUCT_FROM_SHARED(T, TYPE, N, COUNT, A, B, ADD)                               \
     __device__ inline void multiply(T, float(&c)[COUNT], uint64_t a, uint64_t b, bool add) { \

@@ -1,5 +1,5 @@
-// The matrix units from compute capability 8.0 on: tiles on their way to shared memory, matrices
-// from there into a warp's registers, and their products.
+// The matrix units from compute capability 8.0: asynchronous copies of tiles to shared memory,
+// loads of matrices into a warp's registers, and products.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -14,12 +14,12 @@ namespace hark::cuda {
 // Rows of channels in shared memory, 16-bit values.
 template <class T, int Channels, int Rows>
 struct MmaTile {
-    static constexpr int kPad = 8;  // behind a row: 8 rows of a fragment then meet all 32 banks
+    static constexpr int kPad = 8;  // at the end of a row: 8 rows of a fragment hit all 32 banks
     T values[Rows][Channels + kPad];
 };
 
-// A block of `Threads` starts copying rows [first, first + Rows) of `from`, `stride` values apart;
-// rows from `end` on and channels from d on become zeros.
+// A block of `Threads` starts to copy rows [first, first + Rows) of `from`, `stride` values apart.
+// Rows from `end` and channels from d become zeros.
 template <int Threads, class T, int Channels, int Rows>
 __device__ void start_copy(MmaTile<T, Channels, Rows>& to, const T* from, int64_t stride, int first,
                            int end, int d) {
@@ -27,7 +27,7 @@ __device__ void start_copy(MmaTile<T, Channels, Rows>& to, const T* from, int64_
     for (int i = threadIdx.x; i < Rows * kChunks; i += Threads) {
         const int row = i / kChunks, c = i % kChunks * kChunk;
         const bool inside = first + row < end && c < d;
-        // Where nothing is copied the address must still be a valid one.
+        // The address must be valid even if nothing is copied.
         const T* source = inside ? from + (first + row) * stride + c : from;
         __pipeline_memcpy_async(&to.values[row][c], source, 16, inside ? 0 : 16);
     }
@@ -50,8 +50,8 @@ __device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
     }
 }
 
-// c (16, 8) += a (16, 16) b (16, 8), fragments as PTX lays out mma.m16n8k16: lane 4 g + t has of c
-// (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+// c (16, 8) += a (16, 16) b (16, 8), fragments as in PTX's mma.m16n8k16: of c, lane 4 g + t has (g,
+// 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
 template <class T>
 __device__ inline void mma(T, float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
                            uint32_t b0, uint32_t b1) {

@@ -1,4 +1,4 @@
-// The GPU's side of ops.h and gradients.h, whose functions have checked the arguments.
+// The GPU's side of ops.h and gradients.h; the public functions have checked the arguments.
 #pragma once
 
 #include "kernels/gradients.h"

@@ -35,7 +35,7 @@ constexpr float kSlope = 2 * 0.79788456080286536f, kCubic = 0.044715f;
 
 __device__ float power_of_e(float x) { return __expf(x); }
 
-// GELU by tanh is x s(2u), u = sqrt(2 / pi) (x + 0.044715 x^3) and s the logistic function.
+// GELU by tanh is x s(2u), u = sqrt(2 / pi) (x + 0.044715 x^3), s the logistic function.
 __device__ float logistic(float x, float square) {
     return __fdividef(1.0f, 1.0f + power_of_e(-kSlope * x * fmaf(kCubic, square, 1.0f)));
 }
@@ -49,7 +49,7 @@ __device__ float value_of(float x) {
 template <Activation f>
 __device__ float slope_of(float x) {
     const float square = x * x;
-    if constexpr (f == Activation::gelu) {  // the integral up to x, and x times the density
+    if constexpr (f == Activation::gelu) {  // P(X <= x), and x times the density
         const float tail = normal_tail(fabsf(x));
         const float density = 0.39894228040143268f * power_of_e(-0.5f * square);
         return fmaf(x, density, x < 0 ? tail : 1.0f - tail);

@@ -5,7 +5,7 @@
 
 namespace hark::cuda {
 
-// Calls f with a value of the type of x, activations or their gradient.
+// Calls f with a value of x's type: activations or their gradient.
 template <class F>
 void with_activation_type(const char* op, const Tensor& x, F&& f) {
     if (x.dtype == Dtype::f32) return f(float{});
@@ -20,7 +20,7 @@ inline bool in_16_bytes(std::initializer_list<const void*> pointers) {
 template <class T>
 inline constexpr int kWidth = 16 / sizeof(T);  // values in 16 bytes
 
-// The values in f32. Those of bf16 are the upper halves of theirs: one instruction for each.
+// The values in f32. A bf16 is the upper half of its f32: one instruction per value.
 template <int V>
 __device__ inline Pack<float, V> to_floats(const Pack<float, V>& values) {
     return values;
@@ -40,7 +40,7 @@ __device__ inline Pack<float, V> to_floats(const Pack<__nv_bfloat16, V>& values)
     return to;
 }
 
-// The values as T, in one store, which the compiler has been seen to cut into four and eight.
+// The values as T in one store. The compiler has been seen to split such stores into four or eight.
 template <int V>
 __device__ inline void store_floats(float* to, const Pack<float, V>& values) {
     store_pack(to, values);
@@ -75,8 +75,8 @@ __global__ void __launch_bounds__(256) each_kernel(Operation operation, int64_t 
         }
 }
 
-// Calls operation.run<V, P>(first, step) for all of n values: P packs of V values, from `first` on
-// and `step` values apart. It has kValues, the V of what is `aligned` to 16 bytes, and kPacks.
+// Calls operation.run<V, P>(first, step) for all n values: P packs of V values, from `first`,
+// `step` values apart. The operation has kValues (V if `aligned` to 16 bytes) and kPacks.
 template <class Operation>
 void for_each(Context& ctx, const Operation& operation, int64_t n, bool aligned) {
     if (n == 0) return;

@@ -1,5 +1,5 @@
-// Rounding to bf16 by chance: the arithmetic of round_randomly(), the same bits on the CPU and a
-// GPU. The values 4 i to 4 i + 3 have sixteen bits each of split_mix(start, i), the first one
+// Stochastic rounding to bf16: the arithmetic of round_randomly(), with the same bits on the CPU
+// and a GPU. Values 4 i to 4 i + 3 use sixteen bits each of split_mix(start, i), the first value
 // the lowest.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace hark {
 
-// The bf16 of an f32, both as bits: what is cut off carries over as often as it is large. chance:
-// below 2^16.
+// The bf16 of an f32, both as bits: rounds up with the probability of the cut part. chance: below
+// 2^16.
 HARK_BOTH uint16_t rounded_by(uint32_t bits, uint32_t chance) {
     const bool finite = (bits & 0x7f800000) != 0x7f800000;
     const uint32_t quiet = (bits & 0x007fffff) ? 0x00400000 : 0;  // no NaN becomes infinity

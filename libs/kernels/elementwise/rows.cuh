@@ -1,4 +1,4 @@
-// What the kernels that move rows share: how threads lie over rows, packs and their conversion.
+// Shared by the kernels that move rows: the grid over rows, packs and their conversion.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 
 namespace hark::cuda {
 
-inline constexpr int kPack = 8;  // values a thread moves at once: 16 bytes of a 16-bit type
+inline constexpr int kPack = 8;  // values that a thread moves at once: 16 bytes of a 16-bit type
 inline constexpr int64_t kMostGridY = 65535;
 
-// Threads for rows of `packs` packs: a block's x runs over the packs, its y over rows.
+// A grid for rows of `packs` packs: x of a block runs over the packs, y over rows.
 struct RowGrid {
     dim3 blocks, threads;
 
@@ -25,7 +25,7 @@ struct RowGrid {
 
 __device__ inline int64_t row_of_thread() { return int64_t{blockIdx.x} * blockDim.y + threadIdx.y; }
 
-// Whether rows of `width` values, of any of the types, begin where a pack may.
+// Whether rows of `width` values can be read in packs from these addresses, in all types.
 inline bool in_packs(int64_t width, std::initializer_list<const void*> pointers) {
     uintptr_t bits = 0;
     for (const void* pointer : pointers) bits |= reinterpret_cast<uintptr_t>(pointer);
@@ -44,7 +44,7 @@ __device__ inline Pack<To, V> convert_pack(const Pack<From, V>& from) {
     return to;
 }
 
-// What stands where an index on the device pointed nowhere.
+// NaN, the result for an index on the device that is out of range.
 template <class T, int V>
 __device__ inline Pack<T, V> nan_pack() {
     Pack<T, V> pack;

@@ -9,7 +9,7 @@
 namespace hark {
 namespace {
 
-// body(first, count) over pieces of n values.
+// Calls body(first, count) for pieces of n values.
 template <class Body>
 void in_pieces(const Context& ctx, int64_t n, const Body& body) {
     constexpr int64_t kAtOnce = 1 << 14;

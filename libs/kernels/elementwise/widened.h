@@ -1,4 +1,4 @@
-// Calls in bf16 on the CPU, whose loops compute in f32.
+// Calls in bf16 on the CPU: the loops compute in f32.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace hark {
 
-// What a call in bf16 hands to the same call in f32: copies of its inputs, room for its outputs.
+// Runs a bf16 call as the same call in f32: converts its inputs and holds its outputs.
 //
 //     if (x.dtype == Dtype::bf16) {
 //         Widened wide(ctx, "activate");
@@ -16,8 +16,8 @@ namespace hark {
 //         return wide.round();
 //     }
 //
-// The copies lie in ctx.arena as long as this does. Of none there is none; a tensor that is not
-// bf16 is an Error that names the op.
+// The copies are in ctx.arena while this object lives. No tensor gives no tensor; a tensor of
+// another type than bf16 is an Error that names the op.
 class Widened {
   public:
     Widened(Context& ctx, const char* op) : ctx_(ctx), scope_(ctx.arena), op_(op) {}
@@ -26,7 +26,7 @@ class Widened {
     Tensor out(const Tensor& t);
     Tensor inout(const Tensor& t);  // read, and written by round()
 
-    // Every output becomes what the call has computed, rounded to nearest even.
+    // Converts every output to bf16, rounded to nearest even.
     void round();
 
   private:

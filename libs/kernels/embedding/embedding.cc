@@ -81,7 +81,7 @@ void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor d
     const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();
     check_ids(ids, places, rows, dtable.dim(0), dpositions.dim(0));
     float *table = dtable.as<float>(), *positions = dpositions.as<float>();
-    // By columns, since rows may share a token.
+    // By columns, since several rows may have the same token.
     parallel_for(ctx.threads, (channels + kColumnsAtOnce - 1) / kColumnsAtOnce, [&](int64_t i) {
         const int64_t first = i * kColumnsAtOnce, n = std::min(kColumnsAtOnce, channels - first);
         for (int64_t t = 0; t < rows; ++t) {

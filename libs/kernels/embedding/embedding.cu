@@ -7,7 +7,7 @@ namespace {
 
 struct Embedding {
     const int *tokens, *position;
-    const float *scales, *positions;  // scales of int8 alone
+    const float *scales, *positions;  // int8 only
     int64_t rows, channels, vocabulary, places;
 };
 
@@ -101,7 +101,7 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
                          channels,
                          table.values.dim(0),
                          positions.dim(0)};
-    // The first of a step is launched as usual: behind the copies that a step begins with.
+    // The first kernel of a step is launched as usual, after the copies at the start of the step.
     const auto launch = [&](auto y_value, auto w_value) {
         using Y = decltype(y_value);
         using W = decltype(w_value);

@@ -1,6 +1,6 @@
-// embedding's gradient on the GPU. Rows are sorted by their token, so that those of one are a run,
-// in the order of the rows; runs are summed in pieces of fixed places, so that a token that is
-// everywhere costs no more than others, and what comes out never depends on which block is first.
+// embedding's gradient on the GPU. Rows are sorted by token: the rows of one token are a run, in
+// their order. Runs are summed in pieces at fixed places, so a frequent token costs no more than
+// others, and the result does not depend on the order of blocks.
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
@@ -10,12 +10,12 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kPiece = 32;  // rows of a piece: a warp's lanes hold their places
-constexpr int kWarps = 8;   // of a block that adds the parts of a run
+constexpr int kPiece = 32;  // rows per piece: a warp's lanes hold their places
+constexpr int kWarps = 8;   // per block that adds the parts of a run
 constexpr int kAhead = 8;
 
-// The rows by their key: sorted keys, and the row of each. The key of a row that has no place is
-// `places`, behind all others.
+// The rows by key: sorted keys, and the row of each. A row without a place has the key `places`,
+// after all others.
 struct Sorted {
     const uint32_t* keys;
     const int32_t* rows;
@@ -27,13 +27,13 @@ __global__ void keys_kernel(uint32_t* keys, int32_t* rows, const int32_t* ids, i
                             uint32_t places) {
     const int64_t t = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (t >= count) return;
-    keys[t] = min(static_cast<uint32_t>(ids[t]), places);  // below zero is far above
+    keys[t] = min(static_cast<uint32_t>(ids[t]), places);  // a negative id becomes a large key
     rows[t] = static_cast<int32_t>(t);
 }
 
-// A piece's rows of V columns a thread. A run that begins and ends in it goes to the table. Of one
-// that goes on from the piece in front the sum is parts[piece][0], of one that only goes on behind
-// it parts[piece][1].
+// Sums a piece's rows, V columns per thread. The sum of a run within the piece is added to the
+// table. That of a run that continues from the previous piece goes to parts[piece][0]; that of a
+// run that only continues in the next piece goes to parts[piece][1].
 template <class T, int V>
 __global__ void pieces_kernel(float* table, float* parts, Sorted sorted, const T* __restrict__ dy,
                               int64_t columns) {
@@ -75,7 +75,7 @@ __global__ void pieces_kernel(float* table, float* parts, Sorted sorted, const T
     }
 }
 
-// How many pieces behind this one its last run goes on in, `key` that run's.
+// Number of pieces after this one in which its last run, of key `key`, continues.
 __device__ int64_t pieces_behind(const Sorted& sorted, int64_t piece, uint32_t key) {
     for (int64_t found = 0;; found += 32) {
         const int64_t at = (piece + 1 + found + threadIdx.x % 32) * kPiece;
@@ -85,8 +85,8 @@ __device__ int64_t pieces_behind(const Sorted& sorted, int64_t piece, uint32_t k
     }
 }
 
-// The parts of the run that begins in this piece and ends in another, 32 V columns a block; a warp
-// takes every eighth.
+// Adds the parts of the run that begins in this piece and ends in another, 32 V columns per block;
+// a warp takes every eighth part.
 template <int V>
 __global__ void __launch_bounds__(32 * kWarps)
     runs_kernel(float* table, const float* __restrict__ parts, Sorted sorted, int64_t columns) {
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     if (end >= sorted.count) return;
     const uint32_t key = sorted.keys[end - 1];
     if (key >= sorted.places || sorted.keys[end] != key) return;
-    if (first > 0 && sorted.keys[first - 1] == key) return;  // it has begun in front
+    if (first > 0 && sorted.keys[first - 1] == key) return;  // it begins in a previous piece
     const int64_t count = 1 + pieces_behind(sorted, piece, key);
     __shared__ float sums[kWarps][V][32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     store_pack(table + key * columns + c, total);
 }
 
-// Memory of the arena until its scope ends.
+// The memory is the arena's, until its scope ends.
 Sorted sort(Context& ctx, Tensor ids, int64_t places) {
     const int64_t count = ids.dim(0);
     const auto memory = [&] { return ctx.arena.tensor(Dtype::i32, {count}).data; };
@@ -150,7 +150,7 @@ void add_at(Context& ctx, Tensor table, Tensor dy, Tensor ids) {
     float* parts = ctx.arena.tensor(Dtype::f32, {2 * pieces, columns}).as<float>();
     with_activation_type("embedding_backward", dy, [&](auto value) {
         using T = decltype(value);
-        constexpr int kWide = 8;  // columns of a thread, of either type
+        constexpr int kWide = 8;  // columns per thread, of either type
         const bool packs = in_packs(columns, {dy.data, table.data});
         const int64_t across = ceil_div(columns, packs ? kWide : 1);
         const int64_t threads = std::min<int64_t>(256, ceil_div(across, 32) * 32);

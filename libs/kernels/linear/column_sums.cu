@@ -1,4 +1,4 @@
-// add_rows and what other sums of columns share.
+// add_rows, and the parts that other sums of columns share.
 #include "kernels/linear/column_sums.cuh"
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -7,7 +7,7 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kColumns = 32, kLanes = 32;  // of a block that adds partial sums
+constexpr int kColumns = 32, kLanes = 32;  // per block that adds partial sums
 
 __global__ void __launch_bounds__(kColumns* kLanes)
     add_partials_kernel(float* to, const float* __restrict__ partial, int64_t parts,
@@ -29,8 +29,8 @@ __global__ void __launch_bounds__(kColumns* kLanes)
 
 constexpr int kWarps = 8, kAhead = 8;
 
-// partial (gridDim.y, columns): of V columns a lane, of the rows [y * at_once, ...) of x; a warp
-// takes every eighth.
+// partial (gridDim.y, columns): sums of the rows [y * at_once, ...) of x, V columns per lane; a
+// warp takes every eighth row.
 template <class T, int V>
 __global__ void __launch_bounds__(32 * kWarps)
     row_sums_kernel(float* partial, const T* __restrict__ x, int64_t rows, int64_t columns,
@@ -82,7 +82,7 @@ void add_rows(Context& ctx, Tensor db, Tensor dy) {
     with_activation_type("add_rows", dy, [&](auto value) {
         using T = decltype(value);
         const bool packs = columns % kWidth<T> == 0 && in_16_bytes({dy.data});
-        // Blocks enough to fill any GPU, each with rows enough to be worth its partial sums.
+        // Enough blocks to fill any GPU, each with enough rows to be worth its partial sums.
         constexpr int64_t kBlocks = 1056, kFewest = 64;
         const int64_t across = ceil_div(columns, 32 * (packs ? kWidth<T> : 1));
         const int64_t at_once = std::max(kFewest, ceil_div(rows, ceil_div(kBlocks, across)));

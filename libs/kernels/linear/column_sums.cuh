@@ -1,4 +1,4 @@
-// Sums of columns: over the partial sums that blocks have left, in one order.
+// Sums of columns from the partial sums of blocks, in one fixed order.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 
 namespace hark::cuda {
 
-// to (columns) += the sum of `partial` (parts, stride) f32's columns from `first` on.
+// to (columns) += the column sums of `partial` (parts, stride) f32, from column `first`.
 void add_partials(Context& ctx, Tensor to, Tensor partial, int64_t first);
 
-// How many blocks of a kernel the GPU holds at once.
+// Number of blocks of a kernel that the GPU holds at once.
 template <class Kernel>
 int64_t blocks_at_once(const Context& ctx, Kernel kernel, int64_t threads, size_t shared_bytes) {
     int multiprocessors = 0, of_one = 0;
@@ -21,7 +21,7 @@ int64_t blocks_at_once(const Context& ctx, Kernel kernel, int64_t threads, size_
     return int64_t{multiprocessors} * std::max(of_one, 1);
 }
 
-// db (N) += the sum of dy's rows, dy (T, N), in an order that the shape alone fixes.
+// db (N) += the sum of dy's rows, dy (T, N). The shape alone fixes the order.
 void add_rows(Context& ctx, Tensor db, Tensor dy);
 
 }  // namespace hark::cuda

@@ -30,14 +30,14 @@ void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& th
         check_append(kOp, append->keys, append->values, y, append->first, append->rows);
 }
 
-// The types of training's products; gradients of weights are f32.
+// Checks the types of a training product; gradients of weights are f32.
 void check_factors(const char* op, const Tensor& x, const Tensor& w) {
     require(x.dtype == Dtype::f32 || x.dtype == Dtype::bf16, op,
             ": expected x and w of one type, f32 or bf16, found ", x, " and ", w);
     check_tensor(op, "w", w, x.dtype, {-1, -1});
 }
 
-// linear_forward's and linear_activated's arguments.
+// Checks the arguments of linear_forward and linear_activated.
 void check_forward(const char* op, const Tensor& y, const Tensor& x, const Tensor& w,
                    const Tensor& b) {
     check_factors(op, x, w);
@@ -46,7 +46,7 @@ void check_forward(const char* op, const Tensor& y, const Tensor& x, const Tenso
     if (b) check_tensor(op, "b", b, Dtype::f32, {w.dim(0)});
 }
 
-// linear_backward of checked f32; w of any type.
+// linear_backward of checked f32 tensors; w of any type.
 void backward_in_f32(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
                      const Activated& from) {
     const int64_t n = w.dim(0), k = w.dim(1), rows = x.rows();

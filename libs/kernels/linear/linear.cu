@@ -1,5 +1,5 @@
-// linear on the GPU: the choice between the plain units (linear_plain.cuh), the
-// matrix units (linear_rows.cuh) and cuBLASLt (linear_product.cuh).
+// linear on the GPU: the choice between the plain units (linear_plain.cuh), the matrix units
+// (linear_rows.cuh) and cuBLASLt (linear_product.cuh).
 #include "kernels/linear/linear_plain.cuh"
 #include "kernels/linear/linear_product.cuh"
 #include "kernels/quant/quantized.cuh"
@@ -9,7 +9,7 @@ namespace {
 
 template <class X, class W>
 void launch_numbers(Context& ctx, const RowsProduct& args, const X* x, const W* w) {
-    // 16 bytes of weights a lane, where the matrix units have not taken such products.
+    // 16 bytes of weights per lane, unless the matrix units take such products.
     constexpr bool kTaken = sizeof(X) == 2 && (std::is_same_v<X, W> || sizeof(W) == 1);
     constexpr int kVector = kTaken ? 1 : 16 / sizeof(W);
     const bool aligned =

@@ -1,6 +1,6 @@
-// linear for a decoder's batch on Hopper: weights in 16 bits, by wgmma, with the bits of
-// sliced_kernel and tiled_kernel (linear_rows.cuh): the same steps of 16 columns, and slices that
-// are summed from zero and added in their order.
+// linear of small batches on Hopper: 16-bit weights, wgmma, and the same bits as sliced_kernel and
+// tiled_kernel (linear_rows.cuh). Steps of 16 columns and slices are the same: each slice is summed
+// from zero, and slices are added in order.
 #include "kernels/linear/linear_batch.cuh"
 
 namespace hark::cuda {
@@ -9,8 +9,8 @@ namespace {
 using namespace hopper;
 using namespace batch;
 
-// A warpgroup: multiplies its part of the tile, and leaves the sums of what is the block's own in
-// shared memory, where the stages were.
+// A warpgroup: multiplies its part of the tile and leaves the sums that the block finishes in
+// shared memory, in place of the stages.
 template <class T, class S>
 __device__ void multiply_units(Stage<T, S>* stages, Barriers<S>& barriers, float4* parts,
                                const RowsProduct& args, const Work<S>& work) {
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     __syncwarp();
     wait_for_previous();
     Finish<T, S, V> finish(args, work);
-    if (S::kSplit > 1) wait_for_cluster();  // who sends to a block knows that it is there
+    if (S::kSplit > 1) wait_for_cluster();  // the receiving block must be running
     if (multiplies) {
         multiply_units<T, S>(stages, barriers, parts, args, work);
     } else if (S::kSplit > 1) {
@@ -123,7 +123,7 @@ void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
     const auto kernel = batch_kernel<T, S, V>;
     const size_t parts =
         S::kSplit > 1 ? sizeof(float4) * args.slices * S::kMine * S::kMultiplying : 0;
-    const size_t bytes = sizeof(Stage<T, S>) * S::kStages + parts + 1024;  // to align it
+    const size_t bytes = sizeof(Stage<T, S>) * S::kStages + parts + 1024;  // 1024: to align it
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(bytes)));
     const int64_t tiles = ceil_div(args.rows, S::kRows) * ceil_div(args.n, S::kOutputs);
@@ -153,9 +153,9 @@ void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
     launch<T, S, 1>(ctx, args, x, w);
 }
 
-// The smallest parts of the work that are no more than the multiprocessors, which each take in a
-// limited number of bytes a cycle; measured on an H200 (docs/kernels/linear.md). They do not change
-// a row's bits.
+// The smallest tiles whose number is at most that of the multiprocessors: each reads a limited
+// number of bytes per cycle. Measured on an H200 (docs/kernels/linear.md). The choice does not
+// change a row's bits.
 template <class T>
 void choose(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
     const int64_t most = multiprocessors();
@@ -163,7 +163,7 @@ void choose(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
         return ceil_div(args.rows, rows) * ceil_div(args.n, outputs) * split;
     };
     if (blocks(64, 64, 4) <= most) return launch<T, Shape<1, 64, 6, 4>>(ctx, args, x, w);
-    // Of long slices more is summed for what is sent.
+    // Long slices: more sums per byte sent.
     if (args.slices == kMostSlices && blocks(128, 128, 8) <= most * 5 / 4)
         return launch<T, Shape<2, 128, 3, 8>>(ctx, args, x, w);
     if (blocks(64, 64, 2) <= most) return launch<T, Shape<1, 64, 6, 2>>(ctx, args, x, w);

@@ -1,9 +1,9 @@
-// linear for a decoder's batch on Hopper, the part that moves data: how a block is made up, the
-// threads that copy both operands to shared memory, and how y is written.
+// linear of small batches on Hopper, data movement: the shape of a block, the threads that copy
+// both operands to shared memory, and the writing of y.
 //
-// The steps of linear_rows.cuh take 4 columns of each of a row's chunks of 8, and wgmma 16
-// neighbours of a row in shared memory. So the copies are of 8 bytes, each to its step's place: the
-// copy engine (TMA) moves no less than 16.
+// A step of linear_rows.cuh has 4 columns of each of a row's chunks of 8, but wgmma takes 16
+// neighbours of a row in shared memory. So each copy moves 8 bytes to the place of its step; the
+// copy engine (TMA) moves at least 16.
 #pragma once
 
 #include "kernels/cuda/hopper.cuh"
@@ -13,19 +13,20 @@ namespace hark::cuda::batch {
 
 using namespace hopper;
 
-inline constexpr int kGroup = 128;  // threads of a warpgroup
+inline constexpr int kGroup = 128;  // threads per warpgroup
 
-// A block multiplies 64 * Groups rows of x by `Outputs`, a warpgroup for each 64 rows; one more
-// copies `Stages` units ahead. `Split` blocks of a cluster have the same tile and each some of the
-// slices, whose sums they send to one another: each finishes a part. The stages leave room for one
-// block a multiprocessor: where two kernels overlap, one would get two blocks and another none.
+// A block multiplies 64 * Groups rows of x by `Outputs`, one warpgroup per 64 rows; one more copies
+// `Stages` units ahead. The `Split` blocks of a cluster share a tile: each sums some slices, sends
+// its sums to the others and finishes a part. The stages leave room for one block per
+// multiprocessor: if two kernels overlapped, one multiprocessor would get two blocks and another
+// none.
 template <int Groups, int Outputs, int Stages, int Split = 1>
 struct Shape {
     static constexpr int kRows = 64 * Groups, kOutputs = Outputs, kStages = Stages, kSplit = Split;
     static constexpr int kMultiplying = kGroup * Groups, kThreads = kMultiplying + kGroup;
-    // What is a block's own to finish: so many times 8 outputs of all rows.
+    // The outputs that a block finishes: kMine times 8, of all rows.
     static constexpr int kMine = Outputs / 8 / Split, kOwn = 8 * kMine;
-    static constexpr int kPitch = kOwn + 8;  // of sums in shared memory; a warp's meet all banks
+    static constexpr int kPitch = kOwn + 8;  // of sums in shared memory; a warp hits all banks
     static_assert(Outputs / 8 % Split == 0);
     static_assert(kRows * kPitch * 4 <= Stages * (kRows + Outputs) * kUnit * 2);
 };
@@ -40,8 +41,8 @@ struct Barriers {
     uint64_t full[S::kStages], empty[S::kStages];
 };
 
-// What a block computes: a tile, and of its sums the slices from `slice` to `last`. Blocks of the
-// same outputs are neighbours in time: their weights come from memory once.
+// The work of a block: a tile, and the slices [slice, last) of its sums. Blocks of the same outputs
+// run at about the same time: their weights are read from memory once.
 template <class S>
 struct Work {
     int rank, row, n, slice, last;
@@ -56,15 +57,15 @@ struct Work {
     }
 };
 
-// cp.async of 8 bytes, or of zeros where there are none.
+// cp.async of 8 bytes, or of zeros if not `there`.
 __device__ inline void copy_8(uint32_t to, const void* from, bool there) {
     asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
                  "r"(there ? 8 : 0)
                  : "memory");
 }
 
-// Copies Rows rows of one operand, a unit at a time: a thread of a warpgroup the same 4 columns of
-// every eighth row. Past the last row any others, as what comes of them is not written.
+// Copies Rows rows of one operand, one unit at a time: a thread copies the same 4 columns of every
+// eighth row. Past the last row it copies any row: the results are not written.
 template <class T, int Rows>
 struct UnitCopy {
     const T* from;
@@ -81,7 +82,7 @@ struct UnitCopy {
             if (rows < Rows) at %= rows;
             offsets[i] = at * static_cast<int>(k) + 4 * piece;
         }
-        // Lane t's chunk of half h is for steps 2 h and 2 h + 1, of which it is the t-th quarter.
+        // Lane t's chunk of half h is for steps 2 h and 2 h + 1; it is the t-th quarter of each.
         const int step = piece / 8 * 2 + piece % 2, quarter = piece / 2 % 4;
         const int chunk = (2 * step + quarter / 2) ^ row;  // swizzled as factor() takes it
         to = stage_begin + row * kUnit * sizeof(T) + chunk * 16 + quarter % 2 * 8;
@@ -103,7 +104,7 @@ __device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const Row
     const UnitCopy<T, S::kOutputs> w_copy(w, work.n, args.n, args.k, sizeof(stages->x));
     const int column = threadIdx.x % 16 * 4, k = static_cast<int>(args.k);
     const auto there = [&](int unit) { return unit * kUnit + column < k; };
-    // The first stages are empty, and weights are there before the kernels in front have ended.
+    // The first stages are empty, and weights can be read before the previous kernels end.
     const int early = min(end - begin, S::kStages);
     for (int i = 0; i < early; ++i)
         w_copy.start(shared_address(stages + i), begin + i, there(begin + i));
@@ -121,7 +122,7 @@ __device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const Row
 }
 
 // Finishes the block's part of the tile, whose sums are in shared memory, and writes it, V
-// neighbours at a time, by all threads of the block.
+// neighbours at a time. Called by all threads of the block.
 template <class T, class S, int V>
 class Finish {
   public:
@@ -155,12 +156,12 @@ class Finish {
   private:
     static constexpr int kPacks = S::kOwn / V, kCount = S::kRows * kPacks;
 
-    // Which of the tile's outputs the block's own is.
+    // The output of the tile that is number `own` of this block.
     __device__ int output(int own) const { return work_.rank * S::kOwn + own; }
     __device__ int64_t place(int row, int n) const {
         return int64_t{work_.row + row} * args_.n + work_.n + n;
     }
-    // Of the i-th V values: it is there when their turn comes.
+    // Loads the residual of the i-th V values before they are finished.
     __device__ void load_residual(int i) {
         residual_ = {};
         if (V == 1 || !args_.residual || i >= kCount) return;

@@ -1,4 +1,4 @@
-// The products of a training step, all by cuBLASLt, whose algorithm is chosen for the very shape.
+// The products of a training step, by cuBLASLt; the algorithm is chosen for the exact shape.
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/linear/column_sums.cuh"
 #include "kernels/linear/linear_product.cuh"
@@ -7,7 +7,7 @@
 namespace hark::cuda {
 namespace {
 
-// cuBLASLt's GELU wants whole vectors.
+// cuBLASLt's GELU needs whole vectors.
 bool fuses(const Tensor& y, Activation f) {
     return f == Activation::gelu_tanh && y.dtype == Dtype::bf16 && y.dim(1) % 8 == 0;
 }
@@ -17,7 +17,7 @@ void forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Finish finish
     if (x.rows() == 0) return;
     const Arena::Scope scope(ctx.arena);
     finish.bias = b;
-    if (b && x.dtype != Dtype::f32) {  // cuBLASLt takes a bias of y's type
+    if (b && x.dtype != Dtype::f32) {  // cuBLASLt needs a bias of y's type
         finish.bias = ctx.arena.tensor(x.dtype, {1, b.dim(0)});
         convert(ctx, finish.bias, b.reshaped({1, b.dim(0)}), nullptr);
     }

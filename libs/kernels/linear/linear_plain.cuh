@@ -1,14 +1,14 @@
-// linear of few rows on the plain units, for weights of any kind.
+// linear of few rows on the plain units, for weights of any type.
 #pragma once
 
 #include "kernels/linear/linear_rows.cuh"
 
 namespace hark::cuda {
 
-constexpr int kWarps = 4;  // of a block
+constexpr int kWarps = 4;  // per block
 constexpr int kMostRows = 8;
 
-// How rows of weights are read: those of a number each, V at a time.
+// Reads rows of weights that are stored as single values, V at a time.
 template <class W, int V>
 struct PlainRows {
     using Stored = W;
@@ -16,10 +16,9 @@ struct PlainRows {
     static __device__ Pack<W, V> load(const W* row, int64_t k) { return load_pack<V>(row + k); }
 };
 
-// y (T, N) for R rows of x and O outputs a warp, for types and sizes that the matrix units do not
-// take. Every lane sums the products of its own columns in their order, then the lanes' sums are
-// added in a tree: for a row of x the same bits whatever R and O are, and so whatever the number
-// of rows.
+// y (T, N) for R rows of x and O outputs per warp, for types and sizes that the matrix units do not
+// take. Each lane sums the products of its columns in order; a tree adds the lanes' sums. A row's
+// bits depend neither on R and O nor on the number of rows.
 template <class X, class Rows, int R, int O>
 __global__ void __launch_bounds__(32 * kWarps)
     plain_kernel(RowsProduct args, const X* x, const typename Rows::Stored* __restrict__ w,
@@ -51,7 +50,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     for (int r = 0; r < R; ++r) {
         for (int o = 0; o < O; ++o) {
             const float sum = warp_sum(sums[r][o]);
-            // One lane an output, so that the stores are spread over the warp.
+            // One lane per output, so that the stores are spread over the warp.
             if (lane != r * O + o || t + r >= args.rows || n + o >= args.n) continue;
             const int64_t at = (t + r) * args.n + n + o;
             store_any(args.y, args.y_type, at,

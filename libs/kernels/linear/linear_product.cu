@@ -13,12 +13,12 @@ using lt::alignment_of, lt::cuda_type, lt::layout, lt::set;
 
 constexpr int kThreads = 256;
 
-// The number of rows that an algorithm is chosen for, to be used for every other, so that a row is
-// computed in one way, whatever is beside it: a window of Whisper's encoder. What is the fastest
-// for one is nearly so for 8, and not the other way round (docs/kernels/linear.md).
+// Number of rows for which an algorithm is chosen and then used for any number, so a row is always
+// computed in one way. 1500 rows are one window of Whisper's encoder. The fastest algorithm for one
+// window is nearly so for 8, but not vice versa (docs/kernels/linear.md).
 constexpr int64_t kNominalRows = 1500;
 
-// A block of converted weights stays in the L2 cache until it has been multiplied.
+// A block of converted weights stays in the L2 cache until it is multiplied.
 constexpr int64_t kConvertedElements = int64_t{8} << 20;
 
 unsigned blocks_for(int64_t items) {
@@ -62,7 +62,7 @@ void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
 
 namespace {
 
-// y = residual + activation(product + bias); y may be the product or the residual itself.
+// y = residual + activation(product + bias); y may be the product or the residual.
 template <int V, class P, class Y>
 __global__ void epilogue_kernel(Y* y, const P* product, const float* bias, const Y* residual,
                                 Activation activation, int64_t rows, int64_t n) {
@@ -102,10 +102,10 @@ void apply_epilogue(Context& ctx, Tensor y, Tensor product, const Epilogue& then
     CUDA_CHECK(cudaGetLastError());
 }
 
-// What cuBLASLt is to do: d (T, N of `stride` columns) = act(x W^T + bias) [+ residual].
+// A product for cuBLASLt: d (T, N with `stride` columns) = act(x W^T + bias) [+ residual].
 struct Product {
-    Tensor d, x, w;  // w (N, K) in x's type; d.data is where the block's first column goes
-    int64_t stride;  // columns of the whole of y
+    Tensor d, x, w;                  // w (N, K) in x's type; d.data is the block's first column
+    int64_t stride;                  // columns of the whole of y
     const void* bias = nullptr;      // (N) in d's type
     const void* residual = nullptr;  // of d's type and stride
     bool gelu_tanh = false;
@@ -136,11 +136,11 @@ ProductPlan& plan_for(Handles& handles, const Product& product) {
     set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, product.epilogue());
     if (product.bias) set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(d.dtype));
-    // W as cuBLASLt sees it is (K, N), to be transposed, x (K, T) and y (N, T).
+    // cuBLASLt sees W as (K, N), to be transposed, x as (K, T) and y as (N, T).
     plan->w = layout(w.dtype, w.dim(1), w.dim(0), w.dim(1));
     plan->x = layout(x.dtype, w.dim(1), kNominalRows, w.dim(1));
     plan->y = layout(d.dtype, w.dim(0), kNominalRows, product.stride);
-    // No sum in parts: how many would depend on the number of rows.
+    // No split sums: the number of parts would depend on the number of rows.
     const lt::Operands operands = {w.data, x.data, d.data, product.residual};
     plan->algorithm =
         lt::algorithms(handles, *plan, operands, CUBLASLT_REDUCTION_SCHEME_NONE, 1, "linear")
@@ -168,12 +168,13 @@ std::byte* column(const Tensor& tensor, int64_t n) {
     return static_cast<std::byte*>(tensor.data) + n * static_cast<int64_t>(size_of(tensor.dtype));
 }
 
-// Calls multiply(block) for all rows of W, or for so many at a time as are converted at once.
+// Calls multiply(block) for all rows of W, or for blocks of rows that are converted one after
+// another.
 template <class F>
 void with_blocks(Context& ctx, Dtype dtype, const Matrix& w, F&& multiply) {
     const int64_t n = w.values.dim(0), k = w.values.dim(1);
     if (w.values.dtype == dtype) return multiply(Block{w.values, 0, true});
-    // A multiple of 64, which keeps every block's columns aligned as the whole is.
+    // A multiple of 64 keeps every block's columns aligned like the whole.
     const int64_t step = std::min(n, ceil_div(kConvertedElements / k, 64) * 64);
     const Tensor converted = ctx.arena.tensor(dtype, {step, k});
     for (int64_t begin = 0; begin < n; begin += step) {
@@ -185,11 +186,11 @@ void with_blocks(Context& ctx, Dtype dtype, const Matrix& w, F&& multiply) {
     }
 }
 
-// d = x W^T with what cuBLASLt fuses.
+// d = x W^T with the epilogue that cuBLASLt fuses.
 void multiply_blocks(Context& ctx, Tensor d, Tensor x, const Matrix& w, const Epilogue& fused) {
     const int64_t n = w.values.dim(0);
     Tensor bias = fused.bias;
-    if (bias && d.dtype != Dtype::f32) {  // cuBLASLt takes a bias of y's type
+    if (bias && d.dtype != Dtype::f32) {  // cuBLASLt needs a bias of y's type
         bias = ctx.arena.tensor(d.dtype, {1, n});
         convert(ctx, bias, fused.bias.reshaped({1, n}), nullptr);
     }
@@ -220,7 +221,7 @@ void many_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue
     const bool fusible = then.activation == Activation::none ||
                          (then.activation == Activation::gelu_tanh && !then.residual);
     if (direct && fusible) return multiply_blocks(ctx, y, x, w, then);
-    // The product goes to y itself unless y is still to be read as the residual.
+    // The product is written to y, unless y is still needed as the residual.
     const bool in_place = direct && then.residual.data != y.data;
     const Tensor product =
         in_place ? y : ctx.arena.tensor(direct ? y.dtype : Dtype::f32, {y.rows(), y.dim(-1)});

@@ -1,5 +1,5 @@
-// Products of quantised weights: few rows straight from the blocks, each read once for up to eight
-// rows of x; for many rows linear_product.cu converts them.
+// Products of quantised weights: for few rows directly from the blocks, each read once for up to
+// eight rows of x. For many rows linear_product.cu converts the weights.
 #include "kernels/elementwise/rows.cuh"
 #include "kernels/linear/linear_plain.cuh"
 #include "kernels/quant/quantized.cuh"

@@ -6,7 +6,7 @@
 namespace hark::cuda {
 namespace {
 
-// 16 bytes that are read once, so they push nothing out of the first cache.
+// Loads 16 bytes that are read once, without filling the L1 cache.
 __device__ inline uint4 load_once(const void* from) {
     uint4 v;
     asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -15,15 +15,15 @@ __device__ inline uint4 load_once(const void* from) {
     return v;
 }
 
-// What a lane multiplies at a time: 8 columns of every row, or 16 where the weights are int8.
+// Operands of a lane's step: 8 columns of every row, or 16 if the weights are int8.
 template <class W, int MT, int NT>
 struct LaneStep {
     static constexpr int kHalves = sizeof(W) == 1 ? 2 : 1;
-    static constexpr int kColumns = 32 * kHalves;  // of the four lanes of a row
+    static constexpr int kColumns = 32 * kHalves;  // over the four lanes of a row
     uint4 w[MT][2], x[kHalves][NT];
 };
 
-// Where output n of row r goes in the cache, if it does.
+// The place in the cache of output n of row r, if it has one.
 struct AppendPlace {
     int64_t at = -1;
     bool is_value;
@@ -41,7 +41,7 @@ struct AppendPlace {
         at = ((slot * to.heads + h) * to.capacity + place) * to.d + c - h * to.d;
     }
 
-    // The value as y has it.
+    // Stores the value as rounded to y's type.
     __device__ void store(const RowsProduct& args, float value) const {
         if (at < 0) return;
         if (args.y_type == Dtype::f16) {
@@ -53,26 +53,26 @@ struct AppendPlace {
     }
 };
 
-// y for MT tiles of 16 outputs and NT of 8 rows a block; warp s sums slice s straight from memory,
-// with `Ahead` steps on their way.
+// y for MT tiles of 16 outputs and NT tiles of 8 rows per block. Warp s sums slice s directly from
+// memory, with `Ahead` steps in flight.
 template <class X, class W, int MT, int NT, int Ahead, bool Normed>
 __global__ void __launch_bounds__(32 * kMostSlices)
     sliced_kernel(RowsProduct args, const X* x, const W* __restrict__ w) {
     let_next_start();
     using Step = LaneStep<W, MT, NT>;
     constexpr int kOutputs = 16 * MT, kRows = 8 * NT, kStep = Step::kColumns;
-    constexpr int kPitch = kOutputs + 4;  // the sums of a lane and its neighbours meet all banks
+    constexpr int kPitch = kOutputs + 4;              // sums of neighbouring lanes hit all banks
     extern __shared__ __align__(16) float partial[];  // [slices][kRows][kPitch], then a row
     const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int64_t n0 = int64_t{blockIdx.y} * kOutputs, row0 = int64_t{blockIdx.x} * kRows;
-    const W* ws[2 * MT];  // past the end the last output and row are computed once more
+    const W* ws[2 * MT];  // past the end the last output and row are computed again
     const X* xs[NT];
 #pragma unroll
     for (int i = 0; i < 2 * MT; ++i) ws[i] = w + min(n0 + 8 * i + g, args.n - 1) * args.k;
 #pragma unroll
     for (int j = 0; j < NT; ++j) xs[j] = x + min(row0 + 8 * j + g, args.rows - 1) * args.k;
     const int k = static_cast<int>(args.k), end = args.slice_begin(slice + 1) * kUnit;
-    // The columns from `first` on; past the last of the weights any, and of x zeros.
+    // Loads the columns from `first`. Past the last column: any weights, and zeros of x.
     const auto load_w = [&](Step& to, int first) {
         const int column = first + 8 * Step::kHalves * t;
         if (first >= end) return;
@@ -108,11 +108,12 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     int first = args.slice_begin(slice) * kUnit;
 #pragma unroll
     for (int i = 0; i < Ahead; ++i) load_w(steps[i], first + i * kStep);
-    // What the registers do not hold: a step of every row for each of the row's four lanes.
+    // Columns that the registers do not hold: one step of every row for each of the row's four
+    // lanes.
     for (int at = first + (Ahead + t) * kStep; at < min(end, k); at += 4 * kStep)
 #pragma unroll
         for (int i = 0; i < 2 * MT; ++i) prefetch(ws[i] + at);
-    // A thread finishes sums of one output: the block's threads are a multiple of the outputs.
+    // A thread finishes sums of one output: the number of threads is a multiple of the outputs.
     const int n = threadIdx.x % kOutputs;
     const Column column = column_of(args, n0 + n);
     const int rows = static_cast<int>(min(int64_t{kRows}, args.rows - row0));
@@ -130,7 +131,7 @@ __global__ void __launch_bounds__(32 * kMostSlices)
 #pragma unroll
     for (int i = 0; i < Ahead; ++i) load_x(steps[i], first + i * kStep);
     const auto place = [&](int row) { return (row0 + row) * args.n + n0 + n; };
-    // Of the first row, which may be the only one, it is there when the sums are.
+    // The residual of the first row is loaded early: it may be the only row.
     float residual = there && first_row < rows ? residual_at(args, place(first_row)) : 0.0f;
     for (; first < end; first += Ahead * kStep) {
 #pragma unroll
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     }
 }
 
-// As many steps as the registers of 512 threads hold beside another block, or all of them.
+// As many steps as fit the registers of 512 threads with another block resident, or all registers.
 template <class W, int MT, int NT>
 constexpr int ahead() {
     return MT * NT >= 4 ? sizeof(W) == 1 ? 1 : 2 : sizeof(W) == 1 ? 3 : 4;
@@ -187,7 +188,7 @@ void sliced_product(Context& ctx, const RowsProduct& args, const Tensor& x, cons
         constexpr bool kOne = MT == 1 && NT == 1;
         constexpr int kMore = kOne && sizeof(W) == 2 ? kMostAhead : kAhead;
         const bool norms = kOne && args.norm_weight;
-        // Long slices of 16 warps: a block then has a multiprocessor to itself.
+        // Long slices of 16 warps: such a block has a multiprocessor to itself.
         const int steps = static_cast<int>(ceil_div(args.units, args.slices)) * kUnit /
                           LaneStep<W, MT, NT>::kColumns;
         const bool more = args.slices == kMostSlices && steps >= kMostAhead &&
@@ -217,7 +218,7 @@ bool has_rows_product(const Tensor& x, const Matrix& w) {
 }
 
 bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm) {
-    const RowsProduct args(x, x, w, {});  // y's type does not matter here
+    const RowsProduct args(x, x, w, {});  // y's type is not used here
     const bool pays = args.k <= 1024 || args.n >= kManyOutputs;
     return has_rows_product(x, w) && args.rows == 1 && args.n < kVocabulary && pays &&
            in_packs(args.k, {norm.weight.data, norm.bias.data}) &&
@@ -229,7 +230,7 @@ bool appends_rows(const Tensor& x, const Matrix& w, const Append& append) {
            append.rows.max_queries == 1 && append.rows.sequences() == x.rows();
 }
 
-// The choices are measured on an H200 (docs/kernels/linear.md). They do not change a row's bits.
+// Measured on an H200 (docs/kernels/linear.md). The choices do not change a row's bits.
 void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
                   const LinearFusion& with) {
     const RowsProduct args(y, x, w, then, with);
@@ -238,7 +239,7 @@ void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
     if (args.rows <= 8)
         return vocabulary ? sliced_product<2, 1>(ctx, args, x, values)
                           : sliced_product<1, 1>(ctx, args, x, values);
-    // Short slices are many warps a block, so that the GPU holds few blocks: larger ones instead.
+    // Short slices are many warps per block, so the GPU holds few blocks: larger ones are used.
     const bool many_warps = args.n > 2560 && args.n < kManyOutputs;
     if (args.rows <= 16)
         return vocabulary || many_warps ? sliced_product<2, 2>(ctx, args, x, values)
@@ -247,7 +248,7 @@ void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
     const auto tiles = [&](int n, int t) { return ceil_div(args.n, n) * ceil_div(args.rows, t); };
     const bool batch = vocabulary ? args.rows > 64 : tiles(32, 32) >= 80;
     if (batch && batch_product(ctx, args, x, values)) return;
-    // Slices next to one another pay where the blocks are few, the more so the longer they are.
+    // Parallel slices are faster if there are few blocks, the more so the longer the slices.
     if (tiles(32, 32) <= (args.k >= 4096 ? 160 : 80))
         return sliced_product<2, 4>(ctx, args, x, values);
     if (args.rows <= (vocabulary ? 32 : 128))

@@ -1,15 +1,15 @@
-// linear of 16-bit activations for any number of rows on the matrix units, so that a row's bits do
-// not depend on the rows beside it. Three kernels compute the same: sliced_kernel (linear_rows.cu)
-// for few rows, tiled_kernel (linear_tiles.cu) for more, and for these on Hopper batch_kernel
-// (linear_batch.cu), whose wgmma rounds a step's sum as mma.m16n8k16 does.
+// linear of 16-bit activations on the matrix units, with a row's bits independent of other rows.
+// Three kernels compute the same bits: sliced_kernel (linear_rows.cu) for few rows, tiled_kernel
+// (linear_tiles.cu) for more, and on Hopper batch_kernel (linear_batch.cu), whose wgmma rounds the
+// sum of a step as mma.m16n8k16 does.
 //
-// Both multiply 16 outputs x 16 columns by 16 columns x 8 rows (mma.m16n8k16): the weights are the
-// first operand, rows of x the second, so that the unit computes each row from that row alone. What
-// a row's sum is made of is fixed by the type of the weights and K:
-//   - units of 64 columns, each multiplied in 4 steps. Which 16 columns a step takes is free, as
-//     both operands take the same ones: a lane takes 8 (16 in int8) neighbours of a row, 16 bytes
-//     of weights as they lie in memory, and no shared memory or shuffle has to arrange them;
-//   - slices of units, each summed by itself from zero; then the slices are added in their order.
+// All multiply 16 outputs x 16 columns by 16 columns x 8 rows (mma.m16n8k16): weights are the first
+// operand and rows of x the second, so the unit computes each row from that row alone. The type of
+// the weights and K fix how a row is summed:
+//   - units of 64 columns, each multiplied in 4 steps. Which 16 columns a step has is free, as both
+//     operands use the same ones: a lane has 8 (int8: 16) neighbours of a row, 16 bytes of weights
+//     as stored in memory, so no shared memory or shuffle is needed to arrange them;
+//   - slices of units, each summed from zero; then the slices are added in order.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,14 @@
 namespace hark::cuda {
 
 constexpr int kUnit = 64;        // columns
-constexpr int kMostSlices = 16;  // warps of a block of sliced_kernel
+constexpr int kMostSlices = 16;  // warps per block of sliced_kernel
 
-// A slice is this many units, or K / 16: few outputs are few blocks, which have to read much at a
-// time, and of many each should do more.
+// A slice is 2 units, from this number of outputs 4, or K / 1024 units if K is large. Few outputs
+// are few blocks, each of which must read much at a time; blocks of many outputs do more each.
 constexpr int64_t kManyOutputs = 4096;
 constexpr int64_t kVocabulary = 16384;  // and more outputs
 
-// append_cache of rows of which r is the only one of sequence r.
+// append_cache's arguments if row r is the only one of sequence r.
 struct AppendArgs {
     void *keys = nullptr, *values = nullptr;
     Dtype type{};
@@ -52,13 +52,13 @@ struct AppendArgs {
 struct RowsProduct {
     void* y;
     Dtype y_type;
-    const float* scales;  // of the rows of W, or none
+    const float* scales;  // of W's rows, or none
     const float* bias;
     const void* residual;
     Activation activation;
     int64_t rows, n, k;
     int units, slices;
-    const float *norm_weight, *norm_bias;  // of x's rows, or none
+    const float *norm_weight, *norm_bias;  // for x's rows, or none
     float norm_eps;
     AppendArgs append;
 
@@ -85,7 +85,7 @@ struct RowsProduct {
     __host__ __device__ int slice_begin(int slice) const { return slice * units / slices; }
 };
 
-// What the products of one output have in common. Loaded before they are summed.
+// Epilogue parameters of one output. Loaded before its products are summed.
 struct Column {
     float scale, bias;
 };
@@ -95,7 +95,7 @@ __device__ inline Column column_of(const RowsProduct& args, int64_t n) {
     return {there && args.scales ? args.scales[n] : 1.0f, there && args.bias ? args.bias[n] : 0.0f};
 }
 
-// y's value for the sum of products. Each step rounds by itself: the compiler must not merge them
+// y's value for a sum of products. Each operation rounds by itself: the compiler must not fuse them
 // in one kernel and not in another.
 __device__ inline float finished(const RowsProduct& args, const Column& column, float sum,
                                  float residual) {
@@ -107,12 +107,12 @@ __device__ inline float residual_at(const RowsProduct& args, int64_t at) {
     return args.residual ? load_any(args.residual, args.y_type, at) : 0.0f;
 }
 
-// Half of what a lane multiplies of one row of one unit: 8 values, for two steps.
+// Half of a lane's values in one row of one unit: 8 values, for two steps.
 struct Half {
-    uint32_t step[2][2];  // each two neighbours
+    uint32_t step[2][2];  // two neighbours each
 };
 
-// Where the 8 values begin, in units of 8 columns, for lane 4 g + t. A lane's 16 bytes of int8
+// The place of the 8 values of lane 4 g + t, in units of 8 columns. A lane's 16 bytes of int8
 // weights are both halves.
 template <class W>
 __device__ constexpr int chunk_of(int t, int half) {
@@ -121,7 +121,7 @@ __device__ constexpr int chunk_of(int t, int half) {
 
 __device__ inline Half as_half(uint4 v) { return {{{v.x, v.y}, {v.z, v.w}}}; }
 
-// Four int8 as two pairs, exactly. In f16: 1024 + (v + 128) is the byte below 0x64; minus 1152.
+// Four int8 as two pairs of f16, exactly: 1024 + (v + 128) is the byte below 0x64; minus 1152.
 __device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __half) {
     const uint32_t shifted = bytes ^ 0x80808080, offset = 0x64806480;
     for (int i = 0; i < 2; ++i) {
@@ -132,8 +132,8 @@ __device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __half) {
     }
 }
 
-// In bf16, of 8 bits: v's low 7 bits below 0x43 are 128 + those bits; minus 128, or 256 where the
-// sign's bit is set.
+// Four int8 as two pairs of bf16, which has 8 bits: v's low 7 bits below 0x43 are 128 + those bits;
+// minus 128, or 256 if the sign bit is set.
 __device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __nv_bfloat16) {
     for (int i = 0; i < 2; ++i) {
         const int order = i == 0 ? 0x4140 : 0x4342;
@@ -145,7 +145,7 @@ __device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __nv_bfloat16
     }
 }
 
-// 16 bytes of weights: 8 values, or of int8 half `half` as X.
+// 8 values as X from 16 bytes of weights; of int8 the half `half`.
 template <class X, class W>
 __device__ inline Half weights_half(uint4 v, int half) {
     if constexpr (sizeof(W) == 2) {
@@ -158,16 +158,16 @@ __device__ inline Half weights_half(uint4 v, int half) {
     }
 }
 
-// sum (16 x 8) += a's 16 rows x b's 8. Lane 4 g + t has rows g and g + 8 of a, g of b, and of the
-// sum (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+// sum (16 x 8) += a's 16 rows x b's 8. Lane 4 g + t has rows g and g + 8 of a, row g of b, and (g,
+// 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1) of the sum.
 template <class X>
 __device__ inline void multiply_add(float (&sum)[4], const uint32_t (&low)[2],
                                     const uint32_t (&high)[2], const uint32_t (&b)[2]) {
     mma(X{}, sum, low[0], high[0], low[1], high[1], b[0], b[1]);
 }
 
-// The halves of MT tiles of 16 outputs and NT of 8 rows. Between two that add to the same sum are
-// all the others, so that none waits for the one before it.
+// Multiplies the halves of MT tiles of 16 outputs and NT tiles of 8 rows. Products for the same sum
+// are as far apart as possible, so none waits for the previous one.
 template <class X, int MT, int NT>
 __device__ inline void multiply_halves(float (&sums)[MT][NT][4], const Half (&w)[MT][2],
                                        const Half (&x)[NT]) {
@@ -181,7 +181,7 @@ __device__ inline void multiply_halves(float (&sums)[MT][NT][4], const Half (&w)
                                 x[j].step[step]);
 }
 
-// Calls f with values of the CUDA types of x and w; false where the kernels have none for them.
+// Calls f with values of the CUDA types of x and w; false if the kernels do not take them.
 template <class F>
 bool with_rows_types(Dtype x, Dtype w, F&& f) {
     if (!is_16_bit(x) || (w != x && w != Dtype::i8)) return false;
@@ -197,21 +197,21 @@ bool with_rows_types(Dtype x, Dtype w, F&& f) {
     return true;
 }
 
-// True where rows_product can do it: x in 16 bits, weights of x's type or int8, 16 bytes of which
-// are always aligned.
+// Whether rows_product takes the operands: x in 16 bits, weights of x's type or int8, all rows
+// aligned to 16 bytes.
 bool has_rows_product(const Tensor& x, const Matrix& w);
 
-// y = epilogue(x W^T), by the kernel and the tile that are fastest for the number of rows.
+// y = epilogue(x W^T), with the fastest kernel and tile for the number of rows.
 void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
                   const LinearFusion& with);
 
-// Whether rows_product does the norm in front of it: of one row, in every block.
+// Whether rows_product fuses the norm: x has one row, which every block normalises.
 bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm);
 
-// Whether it appends y's rows, each the only one of its sequence.
+// Whether rows_product appends y's rows, each the only one of its sequence.
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append);
 
-// The same by Hopper's own products; false, and nothing done, on another GPU or for int8 weights.
+// The same by wgmma on Hopper; returns false and does nothing on another GPU or for int8 weights.
 bool batch_product(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w);
 
 // The same by tiled_kernel, in tiles of this many outputs and rows.

@@ -5,15 +5,15 @@
 namespace hark::cuda {
 namespace {
 
-// A block of WM x WN warps, each with MT tiles of 16 outputs and NT of 8 rows; `Stages` units of
-// both operands in shared memory, of which all but one are on their way. At most 96 KiB, the most
-// that a block has everywhere from compute capability 8.0 on.
+// A block of WM x WN warps, each with MT tiles of 16 outputs and NT tiles of 8 rows. `Stages` units
+// of both operands are in shared memory, all but one of them in flight. At most 96 KiB, the limit
+// of a block on every GPU from compute capability 8.0.
 template <int MT, int NT, int WM, int WN, int Stages>
 struct Tiling {
     static constexpr int kOutputTiles = MT, kRowTiles = NT, kWarpsOfRows = WN, kStages = Stages;
     static constexpr int kThreads = 32 * WM * WN;
     static constexpr int kOutputs = 16 * MT * WM, kRows = 8 * NT * WN;
-    static constexpr int kPitch = kOutputs + 4;  // of the sums; a warp's stores meet all banks
+    static constexpr int kPitch = kOutputs + 4;  // of the sums; a warp's stores hit all banks
 
     static constexpr size_t shared_bytes(size_t weight) {
         return std::max(Stages * kUnit * (kOutputs * weight + kRows * 2),
@@ -22,17 +22,17 @@ struct Tiling {
     static_assert(shared_bytes(2) <= 96 << 10);
 };
 
-// Where chunk `chunk` (16 bytes) of a row lies, a row having `Chunks`: rows of 128 bytes, of which
-// every lane of 4 takes chunk_of<W>, are shifted so that two rows' chunks meet different banks.
+// Place of chunk `chunk` (16 bytes) in a row of `Chunks` chunks. Rows of 128 bytes, of which each
+// of 4 lanes reads chunk_of<W>, are shifted so that two rows' chunks hit different banks.
 template <class W, int Chunks>
 __device__ inline int place(int row, int chunk) {
     constexpr int kShift = Chunks < 8 ? 0 : sizeof(W) == 1 ? 1 : 4;
     return row * Chunks + (chunk ^ (row % 2 * kShift));
 }
 
-// Copies `Rows` rows of one operand, a unit at a time. Every thread copies the same chunk of
-// several rows; past the last row any others, as what comes of them is not written, past the last
-// column zeros of x and any weights.
+// Copies `Rows` rows of one operand, one unit at a time; a thread copies the same chunk of several
+// rows. Past the last row it copies any row: the results are not written. Past the last column:
+// zeros of x and any weights.
 template <class W, class T, int Rows, int Threads, bool Zeros>
 struct UnitCopy {
     static constexpr int kValues = 16 / sizeof(T), kChunks = kUnit / kValues;
@@ -41,7 +41,7 @@ struct UnitCopy {
     static_assert(kRowStep % 2 == 0 && Rows % kRowStep == 0);
 
     const T* first;
-    int offsets[kCopies];  // of the thread's rows
+    int offsets[kCopies];  // one per row of the thread
     int column, k, to;
 
     __device__ UnitCopy(const T* all, int64_t first_row, int64_t count, int64_t k)
@@ -76,7 +76,8 @@ __global__ void __launch_bounds__(T::kThreads, 2)
     constexpr int kStageChunks = kUnit * (T::kOutputs * sizeof(W) + T::kRows * 2) / 16;
     extern __shared__ uint4 shared[];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    // Blocks of the same outputs are neighbours in time: their weights come from memory once.
+    // Blocks of the same outputs run at about the same time: their weights are read from memory
+    // once.
     const int64_t n0 = int64_t{blockIdx.y} * T::kOutputs, row0 = int64_t{blockIdx.x} * T::kRows;
     const int first_n = warp / T::kWarpsOfRows * 16 * MT,
               first_row = warp % T::kWarpsOfRows * 8 * NT;
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(T::kThreads, 2)
             weights_copy.start(stage);
             x_copy.start(stage + T::kOutputs * kWeightChunks);
         }
-        __pipeline_commit();  // empty past the end, so that the count of those on their way holds
+        __pipeline_commit();  // empty past the end: keeps the count of groups in flight
     };
     int w_at[2], x_at[2];  // of both halves of the lane's first row
 #pragma unroll
@@ -107,13 +108,12 @@ __global__ void __launch_bounds__(T::kThreads, 2)
     // A thread finishes sums of one output.
     const int n = threadIdx.x % T::kOutputs;
     const Column column = column_of(args, n0 + n);
-    // The end of a slice is slice_begin of the next, without its division: the whole part and what
-    // is left of it.
+    // slice_begin of the next slice without a division: the whole part and the remainder.
     const int whole = args.units / args.slices, part = args.units % args.slices;
     int end = whole, left = part, now = 0, next = T::kStages - 1;
     for (int unit = 0; unit < args.units; ++unit) {
         __pipeline_wait_prior(T::kStages - 2);
-        __syncthreads();  // the unit is there for all, and all have done with the one before it
+        __syncthreads();  // the unit has arrived, and all have read the previous one
         const uint4* stage = shared + now * kStageChunks;
         uint4 ws[MT][2], xs[NT];
 #pragma unroll

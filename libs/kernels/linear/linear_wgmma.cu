@@ -1,6 +1,6 @@
-// linear for many rows and exact GELU on Hopper. Two warpgroups of a block have tiles in turn, so
-// that one finishes the sums of its tile (bias, GELU) while the other's products fill the matrix
-// units; a thread of a third one starts the copies.
+// linear for many rows and the exact GELU on Hopper. Two warpgroups of a block take tiles in turn:
+// one finishes its sums (bias, GELU) while the other's products fill the matrix units. One thread
+// of a third warpgroup starts the copies.
 #include "kernels/linear/linear_wgmma.cuh"
 
 #include "kernels/linear/linear_product.cuh"
@@ -12,11 +12,11 @@ namespace {
 using namespace hopper;
 using namespace many;
 
-// A warpgroup goes through every other tile of its block.
+// A warpgroup computes every other tile of its block.
 template <class T, class S>
 __device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int rank, int group) {
     const int thread = threadIdx.x % kGroup, warp = thread / 32, lane = thread % 32;
-    // Each warp says for itself, to both blocks, that it has read a stage.
+    // Each warp reports to both blocks that it has read a stage.
     const auto release = [&](int stage) {
         if (lane < kPair) arrive_at(lane, shared.empty[stage]);
     };
@@ -51,7 +51,7 @@ __device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int ra
             place.advance();
         }
         pass_turn(group);
-        // What the sums are finished with comes while the last products are computed.
+        // The bias and the residual arrive while the last products are computed.
         const Corner at = {row + warp * 16 + lane / 4, output, lane % 4};
         float* const bias = shared.bias[group][round % 2];
         const bool biased = args.bias && output + thread < args.n;
@@ -100,14 +100,14 @@ __global__ void __launch_bounds__(S::kThreads, 1)
         take_registers<S::kRegisters>();
         multiply_tiles<T, S>(shared, args, rank, warp / 4 - 1);
     }
-    sync_cluster();  // the other block may still bring rows here, and say what it has read
+    sync_cluster();  // the other block may still send rows here and report reads
 #endif
 }
 
 template <class T, class S>
 void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w) {
     const auto kernel = many_kernel<T, S>;
-    constexpr int kBytes = sizeof(Shared<T, S>) + 1024;  // to align it
+    constexpr int kBytes = sizeof(Shared<T, S>) + 1024;  // 1024: to align it
     const auto map = [](const Tensor& of, uint32_t rows) {
         const auto k = static_cast<uint64_t>(of.dim(-1)), n = static_cast<uint64_t>(of.rows());
         return tile_map(of.dtype, of.data, {k, n}, {k * sizeof(T)}, {kDepth, rows});
@@ -124,7 +124,7 @@ void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w)
     config.stream = stream_of(ctx);
     config.attrs = wishes;
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    // As many clusters as are at work at the same time: each goes through its share of the tiles.
+    // As many clusters as run at the same time: each computes its share of the tiles.
     config.numAttrs = 1;
     config.gridDim = kPair;
     int most = 0;
@@ -137,8 +137,8 @@ void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w)
 
 template <class T>
 void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w) {
-    // Larger tiles read less, smaller ones leave less of the last round empty. The bits are the
-    // same: every tile's sums take the columns in the same order.
+    // Larger tiles read less; smaller ones leave less of the last round empty. The bits are the
+    // same: the sums of every tile take the columns in the same order.
     const auto rounds = [&](int rows) {
         const int64_t tiles = ceil_div(args.rows, rows) * ceil_div(args.n, kOutputs);
         return ceil_div(tiles, multiprocessors()) * rows;

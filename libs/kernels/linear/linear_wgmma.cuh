@@ -1,5 +1,5 @@
-// linear for many rows and exact GELU on Hopper, the part that moves data: what a block holds,
-// which tiles it goes through, and the thread that starts the copies.
+// linear for many rows and the exact GELU on Hopper, data movement: shared memory, the order of the
+// tiles, and the thread that starts the copies.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@ namespace hark::cuda::many {
 
 using namespace hopper;
 
-inline constexpr int kDepth = 64;       // columns of K a stage: the swizzle's 128 bytes
-inline constexpr int kOutputs = 128;    // of a tile
-inline constexpr int kPair = 2;         // blocks of a cluster, with neighbouring outputs
-inline constexpr int kGroup = 128;      // threads of a warpgroup
+inline constexpr int kDepth = 64;       // columns of K per stage: the swizzle's 128 bytes
+inline constexpr int kOutputs = 128;    // per tile
+inline constexpr int kPair = 2;         // blocks per cluster, with neighbouring outputs
+inline constexpr int kGroup = 128;      // threads per warpgroup
 inline constexpr int kMultiplying = 2;  // warpgroups, each with every other tile
 inline constexpr int kBand = 8;         // tiles of rows that share their weights in time
 
-// A tile of 64 * Parts rows by 128 outputs, all of it one warpgroup's: its sums are 64 * Parts
-// registers a thread.
+// A tile of 64 * Parts rows by 128 outputs belongs to one warpgroup: its sums are 64 * Parts
+// registers per thread.
 template <int Parts>
 struct Shape {
     static constexpr int kParts = Parts, kRows = 64 * Parts, kStages = Parts == 3 ? 5 : 6;
@@ -26,7 +26,7 @@ struct Shape {
     static constexpr int kRegisters = 240, kCopyRegisters = 24;
 };
 
-// y (rows, n of `stride` columns) = GELU(x (rows, K) W^T + bias)
+// y (rows, n with `stride` columns) = GELU(x (rows, K) W^T + bias)
 struct Product {
     void* y;
     const float* bias;
@@ -34,7 +34,7 @@ struct Product {
     int64_t rows, n, stride;
     int steps;      // of kDepth columns
     bool wide;      // y can be written in 16 bytes
-    bool uploaded;  // no kernel has written W: it may be read before those in front have ended
+    bool uploaded;  // no kernel has written W: it can be read before the previous kernels end
 };
 
 struct Maps {
@@ -45,12 +45,12 @@ template <class T, class S>
 struct Shared {
     T x[S::kStages][S::kRows][kDepth];
     T w[S::kStages][kOutputs][kDepth];
-    float bias[kMultiplying][2][kOutputs];  // of a warpgroup's tile and of the one before
+    float bias[kMultiplying][2][kOutputs];  // of a warpgroup's tile and its previous one
     uint64_t full[S::kStages], empty[S::kStages];
 };
 
-// The tiles of a cluster, one after another; a block has one of two neighbours in the outputs.
-// Clusters at work at the same time have the rows of one band and neighbouring outputs.
+// The tiles of a cluster, in order; its blocks have neighbouring outputs. Clusters that run at the
+// same time have the rows of one band and neighbouring outputs.
 template <class S>
 class Schedule {
   public:
@@ -63,7 +63,7 @@ class Schedule {
     __device__ bool has_tile() const { return index_ < row_tiles_ * pairs_; }
     __device__ void advance() { index_ += static_cast<int>(gridDim.x) / kPair; }
 
-    // Where the tile begins.
+    // The first row and output of the tile.
     __device__ void place(int& row, int& output) const {
         const int band = index_ / (kBand * pairs_), in_band = index_ - band * kBand * pairs_;
         const int rows = min(kBand, row_tiles_ - band * kBand);
@@ -76,7 +76,7 @@ class Schedule {
 };
 
 // One thread: starts the copies of all tiles. Both blocks of a cluster need the same rows of x:
-// each brings half of them to both, so a stage is free when the warps of both have read it.
+// each copies half of them to both, so a stage is free once the warps of both have read it.
 template <class T, class S>
 __device__ void copy_tiles(Shared<T, S>& shared, const Maps& maps, const Product& args, int rank) {
     constexpr int kHalf = S::kRows / kPair;
@@ -92,7 +92,7 @@ __device__ void copy_tiles(Shared<T, S>& shared, const Maps& maps, const Product
     };
     Schedule<S> tiles(args, rank);
     tiles.place(row, output);
-    // The first stages are empty, and weights are there before the kernels in front have ended.
+    // The first stages are empty, and weights can be read before the previous kernels end.
     const int early = args.uploaded ? min(args.steps, S::kStages) : 0;
     for (int step = 0; step < early; ++step) start_w(step, step);
     wait_for_previous();
@@ -109,8 +109,8 @@ __device__ void copy_tiles(Shared<T, S>& shared, const Maps& maps, const Product
     }
 }
 
-// The warpgroups' turns at the matrix units: one's products follow the other's. A stage's barrier
-// tells one phase from the next alone, so that nobody may wait for a later one.
+// Turns of the warpgroups at the matrix units: one's products follow the other's. A barrier of a
+// stage distinguishes two successive phases only, so nobody may wait for a later one.
 __device__ inline void wait_for_turn(int group) { sync_part(3 + group, 2 * kGroup); }
 __device__ inline void pass_turn(int group) { arrive_part(3 + (group ^ 1), 2 * kGroup); }
 

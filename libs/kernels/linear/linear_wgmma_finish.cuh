@@ -1,5 +1,5 @@
-// linear for many rows and exact GELU on Hopper, the part that finishes a tile: what a warpgroup
-// does with its sums.
+// linear for many rows and the exact GELU on Hopper, the epilogue: a warpgroup finishes the sums of
+// a tile.
 #pragma once
 
 #include <climits>
@@ -35,16 +35,15 @@ __device__ inline void transpose(uint32_t (&words)[4]) {
     }
 }
 
-// Where a thread's first row of the tile and the tile's first output are. Its rows are lane / 4 of
-// its warp's 16 of every 64 and the eighth behind that, its columns 8 j + 2 (lane % 4) and the
-// next.
+// The thread's first row and the tile's first output. The thread's rows are row lane / 4 of its
+// warp's 16 of every 64, and that row + 8; its columns are 8 j + 2 (lane % 4) and the next.
 struct Corner {
     int64_t row;
     int n, t;  // t: the lane's place in its quad
 };
 
-// The 16 bytes that a thread moves of every 32 columns of its rows: where they are, and how many
-// rows and columns there are from the first on.
+// The 16 bytes that a thread moves of every 32 columns of its rows: their address, and the numbers
+// of rows and columns from the first.
 struct Chunks {
     int64_t first, eight_rows;
     int rows, columns;
@@ -64,8 +63,8 @@ struct Chunks {
     }
 };
 
-// Two neighbours from shared memory, each time anew: kept for all parts of a tile they would fill
-// the registers.
+// Loads two neighbours from shared memory for every use: values kept for all parts of a tile would
+// fill the registers.
 __device__ inline float2 load_pair(const float* from) {
     float2 v;
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
@@ -74,7 +73,7 @@ __device__ inline float2 load_pair(const float* from) {
     return v;
 }
 
-// Writes a thread's sums as T: the lanes of a quad exchange what they have, so that each moves 8
+// Writes a thread's sums as T: the lanes of a quad exchange values, so that each moves 8
 // neighbours.
 template <class T, int Parts>
 __device__ void write_wide(const Product& args, const Corner& at, const float (&sums)[Parts][64],
@@ -98,7 +97,7 @@ __device__ void write_wide(const Product& args, const Corner& at, const float (&
     }
 }
 
-// The same for any type and alignment of y, a value at a time. Not in line, since it is for few.
+// The same for any type and alignment of y, one value at a time. Not inlined, since it is rare.
 __device__ __noinline__ inline void write_any(const Product& args, Corner at, int parts,
                                               const float* sums, const float* bias) {
     for (int i = 0; i < parts * 64; ++i) {
@@ -113,7 +112,7 @@ template <class T, int Parts>
 __device__ void write(const Product& args, const Corner& at, const float (&sums)[Parts][64],
                       const float* bias) {
     if (args.wide) return write_wide<T>(args, at, sums, bias);
-    float copies[Parts * 64];  // in memory, where an index may be one of run time
+    float copies[Parts * 64];  // in memory, as an index may be known at run time only
 #pragma unroll
     for (int i = 0; i < Parts * 64; ++i) copies[i] = sums[i / 64][i % 64];
     write_any(args, at, Parts, copies, bias);

@@ -13,7 +13,7 @@ inline cudaDataType_t cuda_type(Dtype dtype) {
     return dtype == Dtype::f32 ? CUDA_R_32F : dtype == Dtype::f16 ? CUDA_R_16F : CUDA_R_16BF;
 }
 
-// Up to 16 bytes, which every tensor of an arena has: where it lies makes no other algorithm.
+// At most 16 bytes, which all tensors of an arena have: the address must not change the algorithm.
 inline uint32_t alignment_of(const void* pointer) {
     const auto address = reinterpret_cast<uintptr_t>(pointer);
     return address == 0 ? 16 : static_cast<uint32_t>(std::min<uintptr_t>(address & -address, 16));
@@ -43,19 +43,19 @@ void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t what, co
     CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(layout, what, &value, sizeof value));
 }
 
-// Where the operands of plan.w, plan.x and plan.y lie, and what is added to y, or none.
+// The operands of plan.w, plan.x and plan.y, and the matrix that is added to y, or null.
 struct Operands {
     const void *w, *x, *y, *added;
 };
 
-// Ways to multiply, from the one that cuBLASLt expects to be the fastest on.
+// Algorithms, from the one that cuBLASLt expects to be the fastest.
 struct Algorithms {
     std::array<cublasLtMatmulAlgo_t, 8> all;
     int count = 0;
 };
 
-// `most` of them, or fewer, one at least, with sums in one of `reductions`
-// (cublasLtReductionScheme_t). Throws Error, with `what` as its words for the product.
+// Returns up to `most` algorithms, at least one, with sums in one of `reductions`
+// (cublasLtReductionScheme_t). Throws Error; `what` describes the product in it.
 inline Algorithms algorithms(Handles& handles, const ProductPlan& plan, const Operands& operands,
                              uint32_t reductions, int most, const char* what) {
     cublasLtMatmulPreference_t made = nullptr;

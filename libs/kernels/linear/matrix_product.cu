@@ -11,7 +11,7 @@ namespace {
 using lt::alignment_of, lt::layout, lt::set;
 
 constexpr int kCandidates = 8, kTrials = 4;
-// Shapes that come only once, as a set of questions has many of, are not worth the trials.
+// Shapes that come only once, such as those of a set of questions, are not worth the trials.
 constexpr size_t kMostTriedPlans = 64;
 
 struct Work {
@@ -53,7 +53,7 @@ cublasStatus_t run(Handles& handles, const ProductPlan& plan, const Work& work,
                           &algorithm, handles.workspace, kWorkspaceBytes, handles.stream);
 }
 
-// Into how many parts the sums are cut, and how these are added.
+// The number of parts of the sums, and how they are added.
 std::array<int32_t, 2> order_of(const cublasLtMatmulAlgo_t& algorithm) {
     std::array<int32_t, 2> order{};
     const cublasLtMatmulAlgoConfigAttributes_t attributes[] = {
@@ -71,7 +71,7 @@ struct Event {
     cudaEvent_t event = nullptr;
 };
 
-// Of kTrials runs; FLT_MAX where the algorithm cannot run.
+// Time of kTrials runs; FLT_MAX if the algorithm cannot run.
 float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& work,
                       const cublasLtMatmulAlgo_t& algorithm) {
     const Event begin, end;
@@ -86,9 +86,9 @@ float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& wor
     return ms;
 }
 
-// The algorithm of the fewest milliseconds among those that cut their sums as the first one does:
-// measured on Hopper, all of these give the same bits (docs/kernels/training.md), so that which one
-// is the fastest today changes no result. Elsewhere, where that is not known, the first one.
+// The fastest algorithm among those that cut their sums as the first one does. On Hopper all of
+// these give the same bits, as measured (docs/kernels/training.md), so timing does not change
+// results. On other GPUs that is not known: the first one.
 cublasLtMatmulAlgo_t fastest(Handles& handles, const ProductPlan& plan, const Work& work,
                              const lt::Algorithms& found) {
     cudaStreamCaptureStatus recording = cudaStreamCaptureStatusNone;
@@ -111,7 +111,7 @@ cublasOperation_t operation_of(const Factor& factor) {
     return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
-// Where the operands lie that a plan's operation holds.
+// Sets the operands' addresses that are attributes of a plan's operation.
 void set_pointers(const ProductPlan& plan, const Finish& finish) {
     if (finish.bias)
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
@@ -120,8 +120,8 @@ void set_pointers(const ProductPlan& plan, const Finish& finish) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, finish.gelu_input.data);
 }
 
-// A matrix of rows is to cuBLASLt, which counts by columns, its transpose: it computes d^T = b^T
-// a^T, where plan.w is b and plan.x is a.
+// cuBLASLt counts by columns and so sees a row-major matrix as its transpose: it computes d^T = b^T
+// a^T, with plan.w = b and plan.x = a.
 ProductPlan& plan_for(Handles& handles, const Work& work) {
     std::unique_ptr<ProductPlan>& cached = handles.plans[work.key()];
     if (cached) return *cached;
@@ -144,7 +144,7 @@ ProductPlan& plan_for(Handles& handles, const Work& work) {
     plan->y = stored(work.d);
     const lt::Operands operands = {work.b.values.data, work.a.values.data, work.d.data,
                                    finish.added.data};
-    // Parts that are added in bf16 would lose what f32 sums have.
+    // Partial sums added in bf16 would lose the precision of f32 sums.
     const uint32_t reductions = work.d.dtype == Dtype::f32 ? CUBLASLT_REDUCTION_SCHEME_MASK
                                                            : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     plan->algorithm = fastest(

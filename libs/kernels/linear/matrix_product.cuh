@@ -14,20 +14,21 @@ struct Factor {
     int64_t columns() const { return values.dim(transposed ? 0 : 1); }
 };
 
-// What is fused behind a product p = product_factor a b + bias + added_factor added.
+// The fused epilogue of a product: p = product_factor a b + bias + added_factor added.
 struct Finish {
     Tensor bias;   // (N) of d's type, or none
-    Tensor added;  // as d, which it may be, or none
+    Tensor added;  // as d, or none; may be d itself
     float product_factor = 1, added_factor = 1;
-    // d = p; GELU by tanh with `gelu_input` = p written; or p times that GELU's slope at
-    // `gelu_input`. Both of bf16 alone, whose rows are 16 bytes or a multiple.
+    // none: d = p. value: d = GELU by tanh of p, and gelu_input = p is written. slope: d = p times
+    // the slope of that GELU at gelu_input. value and slope need bf16 and rows of a multiple of 16
+    // bytes.
     enum class Gelu { none, value, slope } gelu = Gelu::none;
     Tensor gelu_input;  // as d
 };
 
-// d (M, N) = finish(a (M, K) b (K, N)). a and b f32 or both bf16, d of their type or f32. Sums are
-// f32, in an order that depends on shapes and types alone. Of bf16 products the first of a shape
-// that does not add to d itself takes some time: it tries the algorithms that give the same bits.
+// d (M, N) = finish(a (M, K) b (K, N)). a and b are both f32 or both bf16, d of their type or f32.
+// Sums are f32, in an order that depends on shapes and types only. The first bf16 product of a
+// shape that does not add to d takes longer: it tries the algorithms that give the same bits.
 void multiply_matrices(Context& ctx, Tensor d, const Factor& a, const Factor& b,
                        const Finish& finish);
 

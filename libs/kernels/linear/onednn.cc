@@ -16,7 +16,7 @@ namespace {
 using dnnl::memory;
 using Type = memory::data_type;
 
-// oneDNN takes as many threads as OpenMP would give.
+// oneDNN uses as many threads as OpenMP gives.
 class Threads {
   public:
     explicit Threads(int threads) : before_(omp_get_max_threads()) {
@@ -56,8 +56,8 @@ Product make_product(Type in, Type out, int64_t m, int64_t n, int64_t k, int64_t
     return {dnnl::matmul(chosen), a, b, c};
 }
 
-// Making a primitive takes milliseconds, running one microseconds: they are kept. Prompts come in
-// many lengths, so there is an end to it.
+// Making a primitive takes milliseconds, running one microseconds: primitives are kept. Their
+// number is limited, since prompts have many lengths.
 Product cached_product(Type in, Type out, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldc,
                        int threads) {
     using Key = std::tuple<int, int64_t, int64_t, int64_t, int64_t, int64_t, int>;

@@ -1,4 +1,4 @@
-// The products that oneDNN computes; all that differs between its versions is in onednn.cc.
+// The products that oneDNN computes. Differences between oneDNN's versions are in onednn.cc only.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,15 @@
 
 namespace hark::onednn {
 
-// A matrix in memory, or the transpose of one; `stride` is the distance of its rows there.
+// A matrix in memory, or the transpose of one; `stride` is the distance between its rows.
 struct Factor {
     const float* values;
     int64_t stride;
     bool transposed = false;
 };
 
-// c (m, n) = a (m, k) b (k, n), or c += a b; ldc is the distance of c's rows. On `threads` OpenMP
-// threads, one where it is called by threads of a parallel region. Throws Error where oneDNN
-// refuses.
+// c (m, n) = a (m, k) b (k, n), or c += a b; ldc is the distance between c's rows. Uses `threads`
+// OpenMP threads, or one if called in a parallel region. Throws Error if oneDNN refuses.
 void multiply(int threads, float* c, int64_t ldc, const Factor& a, const Factor& b, int64_t m,
               int64_t n, int64_t k, bool accumulate);
 
@@ -24,7 +23,7 @@ void multiply(int threads, float* c, int64_t ldc, const Factor& a, const Factor&
 void multiply(int threads, float* c, int64_t ldc, const bf16_t* a, int64_t lda, const bf16_t* b,
               int64_t m, int64_t n, int64_t k);
 
-// The same from s8, summed in s32: exact on processors with VNNI, which alone may call it.
+// The same from s8, summed in s32. Exact on processors with VNNI; call it only on those.
 void multiply(int threads, int32_t* c, int64_t ldc, const int8_t* a, int64_t lda, const int8_t* b,
               int64_t m, int64_t n, int64_t k);
 

@@ -11,8 +11,8 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kFewColumns = 16;         // outputs a piece of work; 16 x 16 sums on the stack
-constexpr int64_t kBlockWeights = 1 << 20;  // widened at a time
+constexpr int64_t kFewColumns = 16;         // outputs per task; 16 x 16 sums on the stack
+constexpr int64_t kBlockWeights = 1 << 20;  // converted at a time
 
 struct Pointers {
     const float* bias;
@@ -27,7 +27,7 @@ Pointers pointers_of(const Epilogue& then) {
 
 const float* at(const float* base, int64_t offset) { return base ? base + offset : nullptr; }
 
-// Straight from the stored weights, every one of them read once.
+// Up to kFewRowsOnCpu rows, directly from the stored weights; each weight is read once.
 void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
               const Pointers& then) {
     const CpuKernels& cpu = cpu_kernels();
@@ -63,8 +63,8 @@ IntegerInputs integer_inputs(Context& ctx, const float* x, int64_t t_size, int64
     return {values, scales, sums};
 }
 
-// The same from quantised blocks, in integers as below: the sums of a block's products are exact,
-// so the activations have all of 16 bits.
+// The same from quantised blocks, in integers as below. The sums of a block's products are exact,
+// so activations use all 16 bits.
 void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                         const Pointers& then) {
     const Arena::Scope scope(ctx.arena);
@@ -95,9 +95,9 @@ void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, 
     });
 }
 
-// The same from int8 weights, in integers: widening the weights to floats would take longer than
-// reading them. The activations are quantised to as many bits as the sums of a row leave room for,
-// over 13 at 1,536 columns, so that the weights' own rounding is all that is seen.
+// The same from int8 weights, in integers: converting the weights to floats would take longer than
+// reading them. Activations get as many bits as the sums of a row leave room for, over 13 at 1,536
+// columns, so only the rounding of the weights is visible.
 void few_rows_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                    const Pointers& then) {
     const Arena::Scope scope(ctx.arena);
@@ -128,7 +128,7 @@ void few_rows_int8(Context& ctx, float* y, const float* x, int64_t t_size, const
     });
 }
 
-// Rows [begin, end) of the weights as f32: where they lie, or widened into `scratch`.
+// Rows [begin, end) of the weights as f32: the weights themselves, or converted into `scratch`.
 const float* widened(Context& ctx, const Matrix& w, int64_t begin, int64_t end, float* scratch) {
     const int64_t k_size = w.values.dim(1);
     if (w.values.dtype == Dtype::f32) return static_cast<float*>(w.values.data) + begin * k_size;
@@ -149,7 +149,7 @@ const float* widened(Context& ctx, const Matrix& w, int64_t begin, int64_t end, 
     return scratch;
 }
 
-// Of weights that are not f32 so many rows are widened at a time.
+// Rows of weights that are not f32 are converted this many at a time.
 int64_t rows_at_once(const Matrix& w) {
     const int64_t n_size = w.values.dim(0);
     return w.values.dtype == Dtype::f32
@@ -157,13 +157,13 @@ int64_t rows_at_once(const Matrix& w) {
                : std::clamp<int64_t>(kBlockWeights / w.values.dim(1), 1, n_size);
 }
 
-// Room for them.
+// Scratch for the converted rows.
 float* scratch_for(Context& ctx, const Matrix& w) {
     if (w.values.dtype == Dtype::f32) return nullptr;
     return ctx.arena.tensor(Dtype::f32, {rows_at_once(w), w.values.dim(1)}).as<float>();
 }
 
-// y's columns [begin, begin + n) from their products.
+// Finishes y's columns [begin, begin + n) from their products.
 void finish(Context& ctx, float* y, int64_t ldy, const float* product, int64_t ld_product,
             int64_t rows, int64_t n, int64_t begin, const Pointers& then) {
     if (product == y + begin && !then.bias && !then.residual && then.activation == Activation::none)
@@ -180,7 +180,7 @@ void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const M
                  Pointers then) {
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1), block = rows_at_once(w);
     float* scratch = scratch_for(ctx, w);
-    // A residual that is y itself is added to by the product, unless an activation comes between.
+    // A residual that is y itself is added by the product, unless an activation comes between.
     const bool aliased = then.residual == y;
     const bool accumulate = aliased && then.activation == Activation::none;
     if (accumulate) then.residual = nullptr;
@@ -197,7 +197,7 @@ void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const M
     }
 }
 
-// On bf16 instructions: the activations are rounded to bf16, sums are f32.
+// With bf16 instructions: activations are rounded to bf16, sums are f32.
 void product_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                   const Pointers& then) {
     const CpuKernels& cpu = cpu_kernels();
@@ -214,7 +214,7 @@ void product_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const 
     finish(ctx, y, n_size, product, n_size, t_size, n_size, 0, then);
 }
 
-// On VNNI instructions: every row of activations is quantised by its own largest value.
+// With VNNI instructions: every row of activations is quantised by its own largest value.
 void product_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                   const Pointers& then) {
     const CpuKernels& cpu = cpu_kernels();

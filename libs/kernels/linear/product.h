@@ -1,12 +1,12 @@
-// The product behind linear and conv1d on the CPU, and what gradients take of it.
+// The product that linear and conv1d share on the CPU, and those of the gradients.
 #pragma once
 
 #include "kernels/ops.h"
 
 namespace hark {
 
-// y (rows, N) = epilogue(x (rows, K) W^T); the epilogue's residual may be y. Arguments are checked
-// by the callers. Up to kFewRowsOnCpu rows a row's bits do not depend on the others.
+// y (rows, N) = epilogue(x (rows, K) W^T). The residual may be y. The callers check the arguments.
+// Up to kFewRowsOnCpu rows, a row's bits do not depend on the other rows.
 void cpu_product(Context& ctx, float* y, const float* x, int64_t rows, const Matrix& w,
                  const Epilogue& then);
 

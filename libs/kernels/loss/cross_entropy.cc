@@ -49,7 +49,7 @@ void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, i
         const float top = cpu.largest(row, n_vocab), distance = top - row[target];
         const float total = cpu.softmax(row, n_vocab, 1);
         to[t] = std::log(total) + distance;
-        // A loss that is no finite number makes the gradients' norm none, which ends the step.
+        // A loss that is not finite makes the norm of the gradients NaN, and the step is skipped.
         const float factor = std::isfinite(to[t]) ? scale / total : to[t];
         cpu.multiply(row, row, factor, n_vocab);
         row[target] -= scale;

@@ -1,5 +1,5 @@
-// cross_entropy on the GPU: a block a row, whose logits stay in shared memory until their gradient
-// is written.
+// cross_entropy on the GPU: one block per row. The logits stay in shared memory until their
+// gradient is written.
 #include <cuda_pipeline.h>
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -10,7 +10,7 @@ namespace hark::cuda {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr size_t kOwnBytes = 512;  // of shared memory, beside a row, at most
+constexpr size_t kOwnBytes = 512;  // shared memory that is not for a row, at most
 constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.69314718055994531f;
 constexpr float kLowest = -3e38f;
 
@@ -27,7 +27,7 @@ __device__ float power_of_2(float x) {
     return y;
 }
 
-// The sum of 2^(x log2(e) - top), where top is about the largest exponent so far.
+// The sum of 2^(x log2(e) - top); top is about the largest exponent so far.
 struct Total {
     float top, sum;
 
@@ -43,7 +43,7 @@ struct Total {
     }
 };
 
-// The whole block's, for all of its threads. `totals` is written again two calls later.
+// The total of the block, for all of its threads. `totals` is written again two calls later.
 __device__ Total block_total(Total of, Total (&totals)[kThreads / 32]) {
     for (int step = 16; step > 0; step /= 2)
         of.add(
@@ -70,7 +70,7 @@ __device__ void add_logits(Total& total, const Pack<T, V>& logits) {
         total.sum += power_of_2(fmaf(value, kLog2e, -total.top));
 }
 
-// What becomes of a row: its target, and what its gradient is made of.
+// A row's target, and the parameters of its gradient.
 struct Row {
     int target;
     bool known;
@@ -85,14 +85,14 @@ struct Row {
     }
     __device__ void finish(const CrossEntropy& args, const Total& total, int64_t t) {
         const bool none = target == -1;
-        // An infinite loss makes the gradients' norm no number, which ends the step.
+        // An infinite loss makes the norm of the gradients NaN, and the step is skipped.
         factor = none ? 0 : (known && isfinite(wanted) ? args.scale : NAN) / total.sum;
         scale = args.scale;
         top = total.top;
         if (threadIdx.x > 0) return;
         args.losses[t] = none ? 0 : kLn2 * (log2f(total.sum) + fmaf(-wanted, kLog2e, total.top));
     }
-    // Of the logits from column c on, all of the vocabulary or -inf.
+    // Adds the logits from column c; all are of the vocabulary or -inf.
     template <class T, int V>
     __device__ Pack<float, V> gradient(const Pack<T, V>& logits, int c) const {
         Pack<float, V> values = to_floats(logits);
@@ -104,15 +104,15 @@ struct Row {
     }
 };
 
-// A row is read once, into shared memory; the next one overwrites each place once its gradient is
-// stored. A thread has the same places of all rows. Rows are taken from the last to the first: the
-// last ones have just been written and may still be cached.
+// A row is read once, into shared memory; the next row overwrites each place once its gradient is
+// stored. A thread has the same places of all rows. Rows are taken from last to first: the last
+// ones were just written and may still be cached.
 template <class T, int V>
 __global__ void __launch_bounds__(kThreads, 2) kept_kernel(CrossEntropy args, T* logits) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ Total totals[2][kThreads / 32];
     constexpr int kStep = kThreads * V;
-    constexpr int kParts = 4;  // of a row, each waited for on its own
+    constexpr int kParts = 4;  // per row, each waited for separately
     T* held = reinterpret_cast<T*>(memory);
     const int columns = static_cast<int>(args.columns), n_vocab = static_cast<int>(args.n_vocab);
     const int first = threadIdx.x * V, end = (n_vocab + V - 1) / V * V;
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kThreads, 2) kept_kernel(CrossEntropy args, T*
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
             __pipeline_wait_prior(kParts - 1 - part);
-            // What stands behind the vocabulary has no part in the sum; its gradient is zero.
+            // Columns after the vocabulary are not in the sum; their gradient is zero.
             if (part * part_size < end && end <= (part + 1) * part_size &&
                 (end - V) % kStep == first)
                 for (int c = n_vocab; c < end; ++c) held[c] = from_f32<T>(-INFINITY);

@@ -30,7 +30,7 @@ void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps)
     const CpuKernels& cpu = cpu_kernels();
     float* to = y.as<float>();
     const float *from = x.as<float>(), *scale = w.as<float>(), *shift = b.as<float>();
-    // A few rows take less time than waking threads for them.
+    // For a few rows waking threads takes longer than the work.
     const int threads = rows * channels < 16384 ? 1 : ctx.threads;
     parallel_for(threads, rows, [&](int64_t t) {
         cpu.layer_norm(to + t * channels, from + t * channels, scale, shift, channels, eps);
@@ -53,7 +53,7 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
         Widened wide(ctx, kOp);
         layer_norm_backward(ctx, wide.inout(dx), dw, db, wide.in(dy), wide.in(x), w, eps);
         wide.round();
-        // Of what dx holds now.
+        // sums takes the new dx.
         if (sums) cpu_add_rows(ctx, sums.as<float>(), wide.in(dx).as<float>(), rows, channels);
         return;
     }

@@ -4,12 +4,12 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kWarps = 4;  // rows of a block where a warp takes a row
+constexpr int kWarps = 4;  // rows per block if a warp takes a row
 constexpr int kThreadsOfAny = 256;
-constexpr int kMostPacks = 8;  // of a lane
+constexpr int kMostPacks = 8;  // per lane
 
-// More rows than this, wide and of 16 bits, keep the memory busier as a warp a row; all others as a
-// block a row (docs/kernels/cuda.md).
+// Above this many rows, if they are wide and of 16 bits, one warp per row keeps the memory busier;
+// otherwise one block per row (docs/kernels/cuda.md).
 constexpr int64_t kFewRows = 512, kNarrow = 512;
 constexpr int64_t kMostInWarp = 32 * kMostPacks * kPack, kMostInBlock = 1024 * kPack;
 
@@ -20,8 +20,8 @@ struct Norm {
     float eps;
 };
 
-// The same in a warp whose lanes have P packs each of what P warps of a block would have: the sums
-// are added in block_sum's order, so that a row's bits do not depend on which kernel takes it.
+// The same in one warp whose lanes have P packs each, those of P warps of a block. The sums are
+// added in block_sum's order, so a row's bits do not depend on the kernel.
 template <int P>
 __device__ float pack_sum(const float (&sums)[P]) {
     float all[kMostPacks] = {};
@@ -31,7 +31,7 @@ __device__ float pack_sum(const float (&sums)[P]) {
     return all[0];
 }
 
-// A block a row, a pack a thread.
+// One block per row, one pack per thread.
 template <class X, class Y>
 __global__ void __launch_bounds__(1024) block_norm_kernel(Norm args, Y* y, const X* x) {
     let_next_start();
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(1024) block_norm_kernel(Norm args, Y* y, const
     norm_row(y + row, x + row, args.channels, args.eps, of);
 }
 
-// A warp a row, P packs a lane, kept as they were read.
+// One warp per row, P packs per lane, kept in the stored type.
 template <class X, class Y, int P>
 __global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(Norm args, Y* y, const X* x) {
     let_next_start();
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(Norm args, Y* y,
     }
 }
 
-// Rows of any width and alignment, read three times; a block a row.
+// Rows of any width and alignment, read three times; one block per row.
 template <class X, class Y>
 __global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(Norm args, Y* y, const X* x) {
     let_next_start();
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(Norm args, Y* y
 template <class X, class Y>
 void launch(Context& ctx, const Norm& args, Y* y, const X* x) {
     const auto rows = static_cast<unsigned>(args.rows);
-    const auto warps = static_cast<unsigned>(ceil_div(args.channels, 32 * kPack));  // of a row
+    const auto warps = static_cast<unsigned>(ceil_div(args.channels, 32 * kPack));  // per row
     if (!in_packs(args.channels, {x, y, args.w, args.b}) || args.channels > kMostInBlock) {
         return launch_early(ctx, any_norm_kernel<X, Y>, rows, kThreadsOfAny, 0, args, y, x);
     }

@@ -1,12 +1,12 @@
-// layer_norm of a row by the threads of a block, for the kernels that give the same bits.
+// layer_norm of a row by the threads of a block, shared by the kernels that give the same bits.
 #pragma once
 
 #include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
 
-// Over the first `warps` warps of a block; every thread gets the sum. `partial`: one of theirs a
-// place.
+// Sums over the first `warps` warps of a block; every thread gets the sum. `partial`: one place per
+// warp.
 __device__ inline float block_sum(float x, float (&partial)[32], int warps) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     x = warp_sum(x);
@@ -23,8 +23,8 @@ __device__ inline void add_squares(float& sum, const Pack<float, kPack>& values)
     for (const float value : values.values) sum = fmaf(value, value, sum);
 }
 
-// A row's first value is taken off all of them, which the result does not depend on: a mean that is
-// large beside the deviation then costs the sums no digits.
+// Subtracts a row's first value from all of them, which does not change the result: a mean that is
+// large compared with the deviation then costs the sums no digits.
 template <class X>
 __device__ Pack<float, kPack> shifted(const Pack<X, kPack>& from, float origin, float mean = 0) {
     Pack<float, kPack> to;
@@ -41,7 +41,7 @@ __device__ void store_norm(Y* to, const Pack<float, kPack>& values, float factor
     store_pack(to, out);
 }
 
-// The part of layer_norm's weight and bias that belongs to a thread's pack.
+// A thread's pack of layer_norm's weight and bias.
 struct NormPack {
     Pack<float, kPack> w{}, b{};
 
@@ -53,7 +53,8 @@ struct NormPack {
     }
 };
 
-// y = layer_norm(x) of one row, a pack a thread in the block's first threads; all of them call it.
+// y = layer_norm(x) of one row, one pack per thread in the block's first threads; all threads call
+// it.
 template <class X, class Y>
 __device__ void norm_row(Y* y, const X* x, int channels, float eps, const NormPack& of) {
     __shared__ float partial[2][32];

@@ -1,6 +1,6 @@
-// layer_norm's gradient on the GPU: a row is read once, into shared memory, while the one in front
-// is worked on; a thread keeps the sums of its columns' gradients of w and b, and of dx, over all
-// rows that it sees.
+// layer_norm's gradient on the GPU. A row is read once, into shared memory, while the previous one
+// is computed. A thread keeps the sums of its columns' gradients of w and b, and of dx, over all
+// its rows.
 #include <cuda_pipeline.h>
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -10,11 +10,11 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kWarps = 4;      // of a block where a warp takes a row
-constexpr int kMostPacks = 7;  // of a thread there, whose sums are 16 registers each
+constexpr int kWarps = 4;      // per block if a warp takes a row
+constexpr int kMostPacks = 7;  // per thread then; their sums are 16 registers each
 constexpr int kPacksOfBlock = 3;
 constexpr int kMostThreads = 512, kThreadsOfAny = 256;
-constexpr size_t kOwnBytes = 16384;  // of shared memory, beside the rows
+constexpr size_t kOwnBytes = 16384;  // shared memory that is not for rows
 
 struct NormBackward {
     const float* w;
@@ -24,7 +24,7 @@ struct NormBackward {
     float eps;
 };
 
-// What a row's second pass sums: with d = x - mean and g = dy w, d, d^2, g and g d.
+// Sums of a row's second pass: with d = x - mean and g = dy w, of d, d^2, g and g d.
 struct Sums {
     float d, squares, g, projected;
 };
@@ -33,8 +33,8 @@ __device__ Sums warp_sums(const Sums& of) {
     return {warp_sum(of.d), warp_sum(of.squares), warp_sum(of.g), warp_sum(of.projected)};
 }
 
-// dx += inverse (g - g_mean - h gh_mean), h = (x - mean) inverse.
-// The mean is off by its rounding, which the sum of what is left tells.
+// dx += inverse (g - g_mean - h gh_mean), h = (x - mean) inverse. The mean has a rounding error;
+// the sum of the remainders corrects it.
 struct Gradient {
     float mean, inverse, lift, g_mean, gh_mean;
 
@@ -52,13 +52,13 @@ struct Gradient {
     }
 };
 
-// Sums over the warps of a team; a team of one warp needs no memory for it.
+// Sums over the warps of a team; a team of one warp needs no memory for them.
 template <bool kBlock>
 struct Team {
     float first[kMostThreads / 32];
     Sums second[kMostThreads / 32];
 
-    // Each of the two is read by all before the other one's barrier, so neither is overwritten.
+    // All read each of the two before the other's barrier, so neither is overwritten too early.
     __device__ float sum(float x) {
         x = warp_sum(x);
         if constexpr (!kBlock) return x;
@@ -82,11 +82,11 @@ struct Team {
     }
 };
 
-// Has the compiler read again what it would rather keep, in more registers than there are.
+// Makes the compiler read a value again instead of keeping it: there are too few registers.
 __device__ inline void forget(int& place) { asm volatile("" : "+r"(place)); }
 
-// A block a row (kBlock), or a warp a row; P packs of V columns a thread. A thread reads from
-// shared memory what it has copied there itself.
+// One block per row (kBlock) or one warp per row; P packs of V columns per thread. A thread reads
+// from shared memory only what it copied there itself.
 template <class T, int V, int P, bool kBlock, bool kSums>
 __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
     norm_backward_kernel(NormBackward args, T* dx, const T* __restrict__ dy,
@@ -98,10 +98,10 @@ __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
     const auto channels = static_cast<int>(args.channels);
     const float part = 1.0f / static_cast<float>(channels);
     const auto column = [&](int p) { return (p * width + lane) * V; };
-    // No more packs than a row needs: but for the last all are whole.
+    // P is the smallest number of packs for a row: all packs except the last are whole.
     const auto inside = [&](int p) { return p < P - 1 || column(p) < channels; };
     const int64_t step = int64_t{gridDim.x} * teams;
-    // Rows of x, dy and dx, each twice: of this turn and of the next.
+    // Rows of x, dy and dx, two each: of this turn and of the next.
     T* held = reinterpret_cast<T*>(memory) + team * 6 * channels;
     const auto fetch = [&](int64_t row, T* to) {
         for (int p = 0; p < P && row < args.rows; ++p) {
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kThreadsOfAny)
 template <class T>
 using Kernel = void (*)(NormBackward, T*, const T*, const T*);
 
-// That of a warp a row of `packs` packs a lane.
+// The kernel with one warp per row of `packs` packs per lane.
 template <class T, bool kSums, int P = 1>
 Kernel<T> warp_kernel(int64_t packs) {
     if constexpr (P < kMostPacks)
@@ -236,11 +236,11 @@ Kernel<T> warp_kernel(int64_t packs) {
 template <class T, bool kSums>
 struct Launch {
     Kernel<T> kernel = any_norm_backward_kernel<T, kSums>;
-    int64_t threads = kThreadsOfAny, rows = 1;  // rows of a block at once
+    int64_t threads = kThreadsOfAny, rows = 1;  // rows per block at once
     size_t shared_bytes = 0;
 
     Launch(const Context& ctx, int64_t channels, bool aligned) {
-        const int64_t packs = ceil_div(channels, 32 * kWidth<T>);  // of a row in one warp
+        const int64_t packs = ceil_div(channels, 32 * kWidth<T>);  // per row in one warp
         const bool in_warp = packs <= kMostPacks;
         const size_t bytes = 6 * static_cast<size_t>(channels) * sizeof(T) * (in_warp ? kWarps : 1);
         int most = 0;
@@ -260,7 +260,7 @@ struct Launch {
     }
 };
 
-// Computes dx and returns the blocks' parts of the sums (blocks, 2 C), with kSums (blocks, 3 C).
+// Computes dx and returns the blocks' partial sums (blocks, 2 C), or (blocks, 3 C) if kSums.
 template <class T, bool kSums>
 Tensor run(Context& ctx, const Tensor& dx, const Tensor& dy, const Tensor& x, const Tensor& w,
            float eps) {

@@ -10,7 +10,7 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kAtOnce = 1 << 14;  // values a piece of work
+constexpr int64_t kAtOnce = 1 << 14;  // values per task
 
 int64_t pieces_of(int64_t n) { return (n + kAtOnce - 1) / kAtOnce; }
 
@@ -35,7 +35,7 @@ void clip_by_norm(Context& ctx, Tensor clip, Tensor x, float max_norm) {
     const double norm = std::sqrt(sum);
     float* to = clip.as<float>();
     to[0] = static_cast<float>(norm);
-    // Not a number stays one.
+    // NaN stays NaN.
     to[1] = max_norm > 0 && !(norm + 1e-6 <= max_norm)
                 ? static_cast<float>(max_norm / (norm + 1e-6))
                 : 1.0f;

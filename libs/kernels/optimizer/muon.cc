@@ -14,7 +14,7 @@ namespace {
 constexpr int kIterations = 5;
 constexpr float kA = 3.4445f, kB = -4.7750f, kC = 2.0315f;
 
-// y = factor * x, values of rows on their own
+// y = factor * x, one factor for `rows` rows of n values.
 void scale_rows(Context& ctx, float* y, const float* x, float factor, int64_t rows, int64_t n) {
     parallel_for(ctx.threads, rows,
                  [&](int64_t t) { cpu_kernels().multiply(y + t * n, x + t * n, factor, n); });

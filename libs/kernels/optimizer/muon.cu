@@ -57,7 +57,7 @@ __global__ void apply_kernel(float* p, const float* update, const float* clip, f
 }
 
 // y (N, K) f32 from x (N, K) f32, with products of type T: X becomes a X + (b A + c A^2) X with A =
-// X X^T, or where X is tall a X + X (b A + c A^2) with A = X^T X, which is the same.
+// X X^T. If X is tall, the equal a X + X (b A + c A^2) with A = X^T X.
 template <class T>
 void iterate(Context& ctx, Tensor y, Tensor x, Dtype type) {
     const int64_t n = x.dim(0), k = x.dim(1), side = std::min(n, k), size = n * k;

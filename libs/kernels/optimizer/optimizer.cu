@@ -31,7 +31,7 @@ __device__ float squares_of(const Pack<float, V>& values) {
     return sum;
 }
 
-// A block's share of the squares; few at a time are added in f32, those sums in f64.
+// A block's share of the squares: small groups are added in f32, the groups' sums in f64.
 template <int V>
 __global__ void __launch_bounds__(kThreads)
     squares_kernel(double* sums, const float* __restrict__ x, int64_t n) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreadsOfLast)
     if (threadIdx.x > 0) return;
     const double norm = sqrt(sum);
     clip[0] = static_cast<float>(norm);
-    // Not a number stays one.
+    // NaN stays NaN.
     clip[1] = max_norm > 0 && !(norm + 1e-6 <= max_norm)
                   ? static_cast<float>(max_norm / (norm + 1e-6))
                   : 1.0f;

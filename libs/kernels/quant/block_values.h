@@ -1,17 +1,17 @@
-// The values of ggml's quantised blocks, for the CPU and for a GPU.
-// Source of the layouts and formulas: ggml's ggml-common.h (block_q4_0 to block_q6_K) and
-// ggml-quants.c (dequantize_row_*).
+// The values of ggml's quantised blocks, for the CPU and for a GPU. Source of the layouts and
+// formulas: ggml's ggml-common.h (block_q4_0 to block_q6_K) and ggml-quants.c (dequantize_row_*).
 //
 // A block is cut into groups of kGroup neighbouring values. Value j of group g is
 //
-//     factor(g) * number(g, j)                  q4_0, q5_0, q8_0, q3_k, q6_k
-//     factor(g) * number(g, j) + offset(g)      the others (kOffset)
+//     scale(g) * quant(g, j)               q4_0, q5_0, q8_0, q3_k, q6_k
+//     scale(g) * quant(g, j) + min(g)      the others (kHasMin)
 //
-// where kShared neighbouring values, a group or two, have one factor and one offset.
-// number<Lanes>() gives value j, or j and the ones behind it as a vector, which may go on into the
-// next group where g is even: Lanes reads bytes and bits. A number fits eight bits with its sign. A
-// factor has 19 significant bits at most and its product with a number 24, so a product is exact in
-// float32, and a sum is rounded once, fused or not: every processor gives the same bits.
+// kShared neighbouring values, one group or two, have the same scale and min. quant<Lanes>()
+// returns value j, or a vector of j and the values after it, which may continue in the next group
+// if g is even: Lanes reads bytes and bits.
+// A quant fits eight bits with its sign. A scale has at most 19 significant bits, and its product
+// with a quant 24: the product is exact in float32 and the sum is rounded once, fused or not. So
+// every processor gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -36,24 +36,24 @@ HARK_BOTH float half_at(const uint8_t* bytes) {
 #endif
 }
 
-// Single values, as a GPU's threads take them.
+// Single values, for a GPU's threads.
 struct OneLane {
     static HARK_BOTH int bytes(const uint8_t* from) { return *from; }
     static HARK_BOTH int signed_bytes(const uint8_t* from) { return static_cast<int8_t>(*from); }
-    // Value j of group g of 32 values in two groups. The lower four bits of value l are the lower
-    // half of byte l of 16, those of value l + 16 the upper one.
+    // Value j of group g of 32 values in two groups. The lower half of byte l of 16 is value l, the
+    // upper half value l + 16.
     static HARK_BOTH int four_bits(const uint8_t* from, int g, int j) {
         return from[j] >> g * 4 & 15;
     }
-    // Its fifth bit, times 16: bit l of 32 is value l's.
+    // Its fifth bit, times 16: bit l of 32 is that of value l.
     static HARK_BOTH int fifth_bit(const uint8_t* from, int g, int j) {
         const int bits = from[g * 2] | from[g * 2 + 1] << 8;
         return (bits >> j & 1) << 4;
     }
 };
 
-// {f16 d; [f16 m;] [32 high bits;] 16 bytes}: byte l has value l below value l + 16, four bits
-// each; a fifth one of all 32 stands apart. d * (q - 8 or 16), or d * q + m.
+// {f16 d; [f16 m;] [32 high bits;] 16 bytes}: d * (q - 8 or 16), or d * q + m. Byte l has value l
+// in its lower four bits and value l + 16 in the upper ones; the fifth bits of all 32 are separate.
 template <bool minimum, bool fifth_bit>
 struct SmallBlock {
     static constexpr int kValues = 32, kGroup = 16, kShared = 32;
@@ -88,14 +88,15 @@ struct BlockQ8_0 {
     }
 };
 
-// Of 64 bytes two bits of value j of 16: 32 bytes have 128 values, byte l those of l, l + 32, ...
+// Two bits of value j of 16, from 64 bytes: 32 bytes have 128 values, byte l those of l, l + 32,
+// ...
 template <class Lanes>
 HARK_BOTH auto two_bits(const uint8_t* bytes, int g, int j) {
     return Lanes::bytes(bytes + g / 8 * 32 + g % 2 * 16 + j) >> g / 2 % 4 * 2 & 3;
 }
 
-// {16 bytes of scales; 64 bytes; f16 d; f16 dmin}: d * s * q - dmin * m, with s in the lower four
-// bits of a group's byte and m in the upper ones.
+// {16 bytes of scales; 64 bytes; f16 d; f16 dmin}: d * s * q - dmin * m. s is the lower four bits
+// of a group's byte, m the upper ones.
 struct BlockQ2K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 84;
     static constexpr bool kOffset = true;
@@ -112,9 +113,9 @@ struct BlockQ2K {
     }
 };
 
-// {32 bytes of high bits; 64 bytes; 12 bytes of scales; f16 d}: d * (s - 32) * (q - 4), where the
-// third bit of value i is bit i / 32 of byte i % 32. Of a scale's six bits the lower four lie as
-// in SmallBlock, the upper two in four bytes, each those of groups j, j + 4, j + 8, j + 12.
+// {32 bytes of high bits; 64 bytes; 12 bytes of scales; f16 d}: d * (s - 32) * (q - 4). The third
+// bit of value i is bit i / 32 of byte i % 32. Scales have six bits: the lower four are stored as
+// in SmallBlock, the upper two in four bytes, each for the groups j, j + 4, j + 8, j + 12.
 struct BlockQ3K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 110;
     static constexpr bool kOffset = false;
@@ -135,10 +136,10 @@ struct BlockQ3K {
 };
 
 // {f16 d; f16 dmin; 12 bytes of scales; [32 bytes of fifth bits;] 128 bytes}: d * s * q - dmin * m.
-// 32 bytes have 64 values, byte l value l below value l + 32; the fifth bit of value i is bit i /
-// 32 of byte i % 32. Scales and minima have six bits: those of the first four groups are the lower
-// six of bytes 0 to 3 and 4 to 7, the others' upper two bits stand above them, their lower four
-// share bytes 8 to 11.
+// 32 bytes have 64 values, byte l value l in its lower half and value l + 32 in the upper one; the
+// fifth bit of value i is bit i / 32 of byte i % 32. Scales and minima have six bits. Those of the
+// first four groups are the lower six bits of bytes 0 to 3 and 4 to 7; the others have their upper
+// two bits above these and their lower four in bytes 8 to 11.
 template <bool fifth_bit>
 struct BlockQ45K {
     static constexpr int kValues = 256, kGroup = 32, kShared = 32;
@@ -183,7 +184,7 @@ struct BlockQ6K {
     }
 };
 
-// use(block type {}) for the type of a dtype that is_quantized().
+// Calls use(block type {}) for a dtype that is_quantized().
 template <class Use>
 auto with_block_type(Dtype dtype, const Use& use) {
     switch (dtype) {
@@ -210,7 +211,7 @@ auto with_block_type(Dtype dtype, const Use& use) {
     }
 }
 
-// How many neighbouring values have one factor and one offset.
+// Number of neighbouring values with the same scale and min.
 inline int64_t values_that_share(Dtype dtype) {
     return with_block_type(dtype, [](auto type) { return int64_t{decltype(type)::kShared}; });
 }

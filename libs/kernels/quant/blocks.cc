@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kValues = 32;
 
-// d as it is stored; the numbers are found with d before it is rounded.
+// Stores d; the quants are computed with d before its rounding.
 void store_half(uint8_t* to, float d, Dtype dtype) {
     require(std::abs(d) < 65520.0f, name_of(dtype), ": found a block whose scale ", d,
             " is not finite or beyond f16");
@@ -21,7 +21,7 @@ void store_half(uint8_t* to, float d, Dtype dtype) {
     std::memcpy(to, &half.bits, 2);
 }
 
-// Puts the numbers of a block, of four bits or of five, where SmallBlock has them.
+// Stores the quants of a block, four or five bits each, in SmallBlock's layout.
 void store_numbers(uint8_t* to, const int (&q)[kValues], bool fifth_bit) {
     if (fifth_bit) {
         uint32_t high = 0;
@@ -31,7 +31,7 @@ void store_numbers(uint8_t* to, const int (&q)[kValues], bool fifth_bit) {
     for (int i = 0; i < 16; ++i) to[i] = static_cast<uint8_t>((q[i] & 15) | (q[i + 16] & 15) << 4);
 }
 
-// The reciprocal that numbers are found with; 0 of a scale so small that f16 has it as 0.
+// The reciprocal for computing quants; 0 if the scale is so small that it is 0 in f16.
 float inverse(float d) { return std::isfinite(1 / d) ? 1 / d : 0.0f; }
 
 // q4_0 and q5_0: the value of the largest magnitude, with its sign, becomes -limit.
@@ -90,7 +90,7 @@ void quantize_block(uint8_t* to, const float* x, Dtype dtype) {
 
 void dequantize(float* to, const void* blocks, Dtype dtype, int64_t n) {
     require(is_quantized(dtype), "dequantize: expected a dtype of blocks, found ", name_of(dtype));
-    row_bytes(dtype, n);  // checks
+    row_bytes(dtype, n);  // checks n
     cpu_kernels().dequantize(to, blocks, dtype, n);
 }
 
@@ -99,7 +99,7 @@ bool can_quantize(Dtype dtype) { return dtype >= Dtype::q4_0 && dtype <= Dtype::
 void quantize(void* blocks, const float* from, Dtype dtype, int64_t n) {
     require(can_quantize(dtype), "quantize: expected q4_0, q4_1, q5_0, q5_1 or q8_0, found ",
             name_of(dtype));
-    row_bytes(dtype, n);  // checks
+    row_bytes(dtype, n);  // checks n
     auto* to = static_cast<uint8_t*>(blocks);
     for (int64_t i = 0; i < n; i += kValues, to += block_size(dtype).bytes) {
         for (int64_t j = i; j < i + kValues; ++j)

@@ -1,4 +1,4 @@
-// ggml's quantised blocks: to floats and from floats. kernels/block_values.h has the layouts.
+// ggml's quantised blocks: to floats and from floats. kernels/quant/block_values.h has the layouts.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace hark {
 
-// n values of whole blocks, of a dtype that is_quantized(); equal to ggml's to the bit. Throws
-// Error where n is not in whole blocks.
+// n values of whole blocks, of a dtype that is_quantized(); bit-identical to ggml's. Throws Error
+// if n is not a number of whole blocks.
 void dequantize(float* to, const void* blocks, Dtype dtype, int64_t n);
 
 // Whether quantize() makes blocks of this dtype: q4_0, q4_1, q5_0, q5_1 and q8_0.
 bool can_quantize(Dtype dtype);
 
-// n values to whole blocks; the bits are those of gguf-py. Throws Error: another dtype, n not in
-// whole blocks, a value that is not finite, or a scale beyond f16.
+// n values to whole blocks; bit-identical to gguf-py. Throws Error for another dtype, n not a
+// number of whole blocks, a value that is not finite, or a scale beyond f16.
 void quantize(void* blocks, const float* from, Dtype dtype, int64_t n);
 
 }  // namespace hark

@@ -24,15 +24,15 @@ __device__ inline Pack<float, kBlockPack> load_blocks(const uint8_t* row, int64_
     return values;
 }
 
-// Beside quantised weights activations are f16, aligned to 16 bytes: what --dtype auto computes in.
+// Quantised weights need f16 activations, aligned to 16 bytes: those of --dtype auto.
 inline void check_half(const char* op, const Tensor& tensor) {
     require(tensor.dtype == Dtype::f16 && reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0, op,
             ": with quantised weights expected f16 activations aligned to 16 bytes, found ",
             tensor);
 }
 
-// linear for few rows of quantised weights, on the plain units (linear_quantized.cu); the bits of a
-// row do not depend on the others.
+// linear of few rows and quantised weights, on the plain units (linear_quantized.cu). A row's bits
+// do not depend on the other rows.
 void quantized_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
 
 // to (rows, K) f16 = the values of quantised rows.

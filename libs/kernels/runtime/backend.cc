@@ -34,7 +34,7 @@ std::optional<int> gpu_index(const std::string& device) {
     return index;
 }
 
-// How many GPUs an NVIDIA driver finds; asks no more than the driver's own library.
+// Number of GPUs that an NVIDIA driver finds; uses the driver's library only.
 int gpus_there() {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (driver == nullptr) return 0;
@@ -87,12 +87,12 @@ Context ComputeOptions::context(Console& console) const {
 }
 
 Context ComputeOptions::context_at(int place) const {
-    gpu_index(device);  // checks
+    gpu_index(device);  // checks the flag
     require_usage(!device.starts_with("cuda:"),
                   "--device: several processes use one GPU each, expected cuda, got ", device);
     const int gpus = gpus_there();
     if (device == "cpu" || (device == "auto" && gpus == 0)) return make_cpu_context(threads);
-    // A launcher may show each process the GPU that is its own, and no other.
+    // A launcher may show each process only its own GPU.
     return make_cuda_context(gpus > 0 ? place % gpus : 0, threads);
 }
 

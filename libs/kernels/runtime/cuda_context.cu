@@ -1,4 +1,4 @@
-// The context on a GPU, and the table of what the library has besides operations.
+// The context on a GPU, and libhark-cuda.so's table of functions other than operations.
 #include <cstring>
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -15,7 +15,7 @@ std::string version_text(int version) { return concat(version / 1000, ".", versi
 void* allocate(size_t bytes) {
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);
-    cudaGetLastError();  // its answer is in status
+    cudaGetLastError();  // clears the error, which is in status
     size_t free = 0, total = 0;
     if (status == cudaErrorMemoryAllocation) CUDA_CHECK(cudaMemGetInfo(&free, &total));
     if (status == cudaErrorMemoryAllocation)
@@ -27,18 +27,18 @@ void* allocate(size_t bytes) {
 
 void release(void* memory) { cudaFree(memory); }
 
-// cudaMemcpy returns once it has taken pageable memory, before that has arrived; contexts' streams
-// do not wait for the default one.
+// For pageable memory cudaMemcpy returns before the bytes have arrived, and contexts' streams do
+// not wait for the default one.
 void write(void* to, const void* from, size_t bytes) {
     CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
     CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
 }
 
-// Memory of the host that the GPU copies to by itself.
+// Host memory that the GPU accesses directly.
 void* allocate_pinned(size_t bytes) {
     void* memory = nullptr;
     const cudaError_t status = cudaMallocHost(&memory, bytes);
-    cudaGetLastError();  // its answer is in status
+    cudaGetLastError();  // clears the error, which is in status
     require(status == cudaSuccess, "out of pinned memory: needed ", (bytes + (1 << 20) - 1) >> 20,
             " MiB: ", cudaGetErrorString(status));
     return memory;
@@ -50,9 +50,8 @@ void write_pinned(void* to, const void* from, size_t bytes) { std::memcpy(to, fr
 
 __global__ void nothing_kernel() {}
 
-// Whether the code that the current GPU runs knows programmatic dependent launch, which it does not
-// where it has been compiled from PTX of an older architecture, and the driver's graphs record it,
-// as they do from CUDA 12.3 on.
+// Whether the current GPU's code has programmatic dependent launch (code compiled from PTX of an
+// older architecture does not) and the driver's graphs record it (from CUDA 12.3).
 bool has_overlaps() {
     cudaFuncAttributes found;
     int driver = 0;
@@ -61,7 +60,7 @@ bool has_overlaps() {
     return found.ptxVersion >= 90 && driver >= 12030;
 }
 
-// Throws Error unless GPU `index` is there and can run this library's kernels.
+// Throws Error unless GPU `index` exists and can run this library's kernels.
 void check_gpu(int index) {
     int runtime = 0, driver = 0, count = 0;
     CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
@@ -69,7 +68,7 @@ void check_gpu(int index) {
     require(driver > 0, "no GPU can be used: found no NVIDIA driver; install one for CUDA ",
             version_text(runtime), " or newer");
     const cudaError_t status = cudaGetDeviceCount(&count);
-    cudaGetLastError();  // its answer is in status
+    cudaGetLastError();  // clears the error, which is in status
     require(status != cudaErrorInsufficientDriver,
             "no GPU can be used: the NVIDIA driver is too "
             "old: it supports CUDA ",
@@ -99,7 +98,7 @@ Context make_context(int index, int threads) {
                    std::move(handles));
 }
 
-// From memory that is not pinned CUDA takes the bytes before it returns.
+// From memory that is not pinned CUDA copies the bytes before it returns.
 void upload(Context& ctx, void* to, const void* from, size_t bytes) {
     enter(ctx, {});
     CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(ctx)));
@@ -123,7 +122,7 @@ std::shared_ptr<void> capture(Context& ctx, const std::function<void()>& work) {
         throw;
     }
     CUDA_CHECK(cudaStreamEndCapture(stream_of(ctx), &graph));
-    cudaGraphExec_t replayed = nullptr;  // whose kernels keep their streams' priorities
+    cudaGraphExec_t replayed = nullptr;  // its kernels keep the priorities of their streams
     const cudaError_t status =
         cudaGraphInstantiate(&replayed, graph, cudaGraphInstantiateFlagUseNodePriority);
     cudaGraphDestroy(graph);
@@ -152,7 +151,7 @@ void follow(Context& ctx, void* later, void* earlier) {
     cudaError_t status = cudaEventRecord(here, static_cast<cudaStream_t>(earlier));
     if (status == cudaSuccess)
         status = cudaStreamWaitEvent(static_cast<cudaStream_t>(later), here, 0);
-    cudaEventDestroy(here);  // lives until it has been reached
+    cudaEventDestroy(here);  // freed once it has been reached
     require(status == cudaSuccess, "cudaStreamWaitEvent: ", cudaGetErrorString(status));
 }
 

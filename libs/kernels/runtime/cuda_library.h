@@ -1,5 +1,5 @@
-// libhark-cuda.so: all CUDA code of hark in one library, opened when a GPU is first asked for.
-// No tool links CUDA, so the same tools run with and without a GPU, a driver or CUDA's libraries.
+// libhark-cuda.so: all CUDA code of hark in one library, opened at the first use of a GPU. No tool
+// links CUDA: the same tools run with and without a GPU, a driver or CUDA's libraries.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +12,35 @@ namespace hark {
 
 // The library's contexts, copies, graphs and streams; its operations are in kernels/ops_table.h.
 struct CudaRuntime {
-    // A context on GPU `index`, with its own stream; `threads` are for what the host computes.
-    // Throws Error where there is no driver, one too old, no such device, or a device too old.
+    // A context on GPU `index`, with its own stream; `threads` threads compute the host's part.
+    // Throws Error if there is no driver or no such device, or if either is too old.
     Context (*make_context)(int index, int threads);
-    // Copies to the context's GPU behind the work already on its stream; what is launched later
-    // finds the copy done. `from` may be used again when it returns, or where it is pinned, once
-    // the stream has come so far.
+    // Copies to the context's GPU, in the order of its stream. `from` can be reused when this
+    // returns; pinned memory only once the stream has reached the copy.
     void (*upload)(Context& ctx, void* to, const void* from, size_t bytes);
-    // Copies to the host behind the work already on the context's stream; done when it returns.
+    // Copies to the host, in the order of the context's stream; done when it returns.
     void (*download)(Context& ctx, void* to, const void* from, size_t bytes);
-    // Records what `work` launches on the context's stream, without running it: neither it may
-    // allocate on the GPU nor wait. replay() launches it all at once, as often as is wanted.
+    // Records the launches of `work` on the context's stream without running them. `work` must
+    // neither allocate on the GPU nor synchronise. replay() launches the recording, any number of
+    // times.
     std::shared_ptr<void> (*capture)(Context& ctx, const std::function<void()>& work);
     void (*replay)(Context& ctx, void* graph);
-    // Another stream of the context's GPU, whose kernels come before those of the context's own.
+    // Another stream of the context's GPU, of higher priority than the context's own.
     std::shared_ptr<void> (*make_stream)(const Context& ctx);
-    // What is launched on stream `later` from now on begins behind all that is on `earlier` so far;
-    // in a recording of the one, the other belongs to it.
+    // Later launches on stream `later` start after all launches so far on `earlier`. If `earlier`
+    // is being recorded, `later` becomes part of the recording.
     void (*follow)(Context& ctx, void* later, void* earlier);
-    // Bytes of the context's GPU that are free.
+    // Free bytes of the context's GPU.
     size_t (*free_memory)(const Context& ctx);
-    // Waits for the context's stream. Throws Error where a kernel has failed.
+    // Waits for the context's stream. Throws Error if a kernel has failed.
     void (*synchronize)(Context& ctx);
 };
 
-// The library's functions; opens it at the first call. Throws Error that says where it has been
-// looked for, or why it cannot be loaded.
+// The library's functions; the first call opens it. Throws Error that says where it was looked for,
+// or why it cannot be loaded.
 const CudaRuntime& cuda_runtime();
 
-// Another of the library's symbols. Throws as cuda_runtime().
+// Another symbol of the library. Throws as cuda_runtime() does.
 void* cuda_symbol(const char* name);
 
 }  // namespace hark

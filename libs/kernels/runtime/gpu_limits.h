@@ -1,4 +1,4 @@
-// What a GPU's attention takes at most, for those who have to know before they begin.
+// Limits of a GPU's attention, for callers that must know them in advance.
 #pragma once
 
 #include "core/context.h"
@@ -6,10 +6,10 @@
 
 namespace hark {
 
-inline constexpr int kMostHeadChannels = 128;  // of a head in attention()
-inline constexpr int kMostTrainedHead = 256;   // of a head in self_attention()
+inline constexpr int kMostHeadChannels = 128;  // per head in attention()
+inline constexpr int kMostTrainedHead = 256;   // per head in self_attention()
 
-// Throws Error where the context is a GPU's, and a head has more channels than `most`.
+// Throws Error if the context is a GPU's and a head has more than `most` channels.
 inline void check_head(const Context& ctx, int64_t channels, int most) {
     require(!ctx.on_cuda() || channels <= most, "expected attention heads of up to ", most,
             " channels on a GPU, found ", channels, "; --device cpu takes them");

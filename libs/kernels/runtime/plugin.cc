@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Fixed places and no search path: the library belongs to the build that the tool came from.
+// Fixed paths without a search path: the library must be of the same build as the tool.
 std::vector<fs::path> places(const char* file) {
     std::error_code failed;
     const fs::path binaries = fs::read_symlink("/proc/self/exe", failed).parent_path();

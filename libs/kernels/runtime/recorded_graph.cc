@@ -4,12 +4,12 @@
 
 namespace hark {
 
-// No stage is timed in a recording: on_stage is left empty.
+// No stage is timed while recording: on_stage stays empty.
 GraphScratch::GraphScratch(const Context& ctx)
     : ctx_(Device::cuda, ctx.device_index, ctx.arena.source(), ctx.host_arena.source(), ctx.threads,
            ctx.stream, ctx.handles) {}
 
-// What is taken first of an empty arena joins its blocks.
+// The first allocation from an empty arena joins its blocks.
 const void* GraphScratch::begin() {
     const Arena::Scope scope(ctx_.arena);
     return ctx_.arena.tensor(Dtype::u8, {1}).data;
@@ -18,7 +18,7 @@ const void* GraphScratch::begin() {
 void RecordedGraph::operator()(const std::function<void(Context&)>& work) {
     const void* begin = scratch_.begin();
     if (begin != begin_) recorded_ = nullptr;
-    // Memory ran out while it was to move, and all of it is gone.
+    // No memory was left while the scratch was being moved: all of it is lost.
     if (scratch_.capacity() < capacity_) recorded_ = nullptr, has_run_ = false;
     Context& ctx = scratch_.context();
     const auto run = [&] {

@@ -1,4 +1,4 @@
-// Work beside a context's own: on a GPU a second stream, which the first forks and joins.
+// Concurrent work: on a GPU a second stream, forked from the context's own and joined with it.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,21 @@ namespace hark {
 
 class SideStream {
   public:
-    // On the GPU of `ctx`, of higher priority than its stream: room that comes free goes to the
-    // side first. On the CPU the side is the context itself.
+    // On the GPU of `ctx`, with a higher priority than its stream: free room goes to the side
+    // stream first. On the CPU it is the context itself.
     explicit SideStream(const Context& ctx);
 
-    // Launches `work` on the side, behind all that is on the stream of `ctx` so far and beside what
-    // is launched there later. The context it is given has an arena of its own and
-    // none of the handles that products take.
+    // Launches `work` on the side stream, after all launches so far on the stream of `ctx`; it
+    // overlaps with later ones. The context given to `work` has its own arena and none of the
+    // handles that products need.
     void run(Context& ctx, const std::function<void(Context&)>& work);
-    // What is launched on `ctx` from now on begins behind all that has run on the side. A recording
-    // (recorded_graph.h) in which the side has run ends joined, and one that it has not run in
-    // needs no join, which then does nothing.
+    // Later launches on `ctx` start after all work of the side stream. A recording
+    // (recorded_graph.h) in which the side stream has run must end joined; without such work join()
+    // does nothing.
     void join(Context& ctx);
 
   private:
-    std::shared_ptr<void> stream_;  // of a GPU
+    std::shared_ptr<void> stream_;  // a GPU's
     Context side_;
     bool forked_ = false;  // has run since the last join
 };

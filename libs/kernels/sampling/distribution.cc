@@ -23,7 +23,7 @@ int32_t draw(std::span<const float> logits, double temperature, double u) {
     for (float weight : weights) total += weight;
     const double target = u * total;
     double reached = 0;
-    int32_t last = 0;  // the last possible token, where rounding keeps the sum below the target
+    int32_t last = 0;  // the last possible token, if rounding keeps the sum below the target
     for (size_t id = 0; id < weights.size(); ++id) {
         if (weights[id] == 0) continue;
         last = static_cast<int32_t>(id);

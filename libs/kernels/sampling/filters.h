@@ -1,4 +1,4 @@
-// What the host's sampler and the GPU's do to one logit: one definition for both.
+// The sampler's operations on one logit, shared by the host and the GPU.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace hark::gpt {
 
 HARK_ON_BOTH inline float tempered(float logit, float temperature) { return logit / temperature; }
 
-// The logit of a token that has been there before. Source: Keskar et al. 2019, section 4.1.
+// The logit of a token that has occurred before. Source: Keskar et al. 2019, section 4.1.
 HARK_ON_BOTH inline float penalized(float logit, float penalty) {
     return logit < 0 ? logit * penalty : logit / penalty;
 }
 
-// Whether a token is at least min_p times as probable as the one with the largest logit.
+// Whether a token is at least min_p times as probable as the most probable one.
 HARK_ON_BOTH inline bool is_near(float logit, float largest, double log_min_p) {
     return logit >= largest + log_min_p;
 }
 
-// SamplerOptions as the GPU takes them, the same bytes on both devices.
+// SamplerOptions for the GPU, the same bytes on both devices.
 struct Filters {
     double top_p = 1;
     double log_min_p = 0;

@@ -1,6 +1,6 @@
-// The next token: a warp for every 64 logits finds their largest, then one block finds the tokens
-// that the filters keep and draws one of them. Where the groups' largest logits show that few can
-// be among the k best, these are sorted; else the searches of gpu_search.cuh go over all tokens.
+// The next token. One warp per 64 logits finds their largest; then one block finds the tokens that
+// the filters keep and draws one. If the groups' largest logits show that few tokens can be among
+// the k best, these are sorted; otherwise the searches of gpu_search.cuh cover all tokens.
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/sampling/gpu_sampler.h"
 #include "kernels/sampling/gpu_search.cuh"
@@ -10,14 +10,14 @@ namespace {
 
 constexpr int kPartThreads = 256;
 constexpr int kMostCandidates = 2048;
-constexpr int kOfLane = 4, kFew = 32 * kOfLane;  // candidates that one warp sees through
+constexpr int kOfLane = 4, kFew = 32 * kOfLane;  // candidates that one warp handles
 constexpr float kOne = 2147483648.0f;            // the weight of the largest logit: 2^31
 // exp(-kNothing) is less than half a unit of weight.
 constexpr float kNothing = 23;
 static_assert(kMostGpuTokens / kSampleGroup < kThreads);
 
-// Of a group of logits the largest and sum(exp(logit - largest)) as the model gave them, and the
-// largest behind penalty and temperature with its token.
+// Part of a group of logits: the largest and sum(exp(logit - largest)) of the model's logits, and
+// the largest logit after penalty and temperature, with its token.
 struct Part {
     float largest, sum, best;
     int id;
@@ -28,12 +28,13 @@ struct Shared {
     SearchMemory search;
     Part parts[kWarps];
     uint32_t keys[kWarps];
-    int groups, candidates;  // numbers of what is gathered
+    int groups, candidates;  // counts of the lists below
     int group[kThreads];
     float logit[kMostCandidates];
     int id[kMostCandidates];
-    // Of few candidates: which one is at a place in the order of falling logits and rising ids, and
-    // in that of ids; and where each is in the second.
+    // For few candidates: the candidate at each place in the order of falling logits and rising
+    // ids, the candidate at each place in the order of ids, and each candidate's place in the
+    // latter.
     int by_logit[kFew], by_id[kFew], place_by_id[kFew];
     uint32_t weight_by_id[kFew];
 };
@@ -44,12 +45,12 @@ __device__ uint32_t weight_of(float logit, float best) {
 
 __device__ Part* parts_of(const SampleCall& call) { return static_cast<Part*>(call.scratch); }
 
-// Every token's adjusted logit.
+// The adjusted logits of all tokens.
 __device__ float* logits_of(const SampleCall& call) {
     return reinterpret_cast<float*>(static_cast<char*>(call.scratch) + kSampleParts);
 }
 
-// A token's logit behind the penalty and, where one is drawn, the temperature.
+// A token's logit after the penalty and, if a token is drawn, the temperature.
 __device__ float adjusted(const SampleCall& call, int id) {
     float logit = call.logits[id];
     if (call.seen && call.seen[id]) logit = penalized(logit, call.filters.penalty);
@@ -68,7 +69,7 @@ __device__ void add(Part& part, const Part& other) {
     }
 }
 
-// The parts of a warp's lanes added up in a tree; every lane gets the whole.
+// The parts of a warp's lanes, combined in a tree; every lane gets the result.
 __device__ Part over_warp(Part part) {
     for (int step = 16; step > 0; step /= 2) {
         Part other;
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(kPartThreads) parts_kernel(SampleCall call) {
     if (lane() == 0) parts_of(call)[group] = part;
 }
 
-// Tokens by their number: those that may be kept, in no order, or all of the vocabulary.
+// Tokens by number: those that may be kept, in no order, or the whole vocabulary.
 struct Candidates {
     const Shared& s;
     __device__ float logit(int i) const { return s.logit[i]; }
@@ -121,7 +122,8 @@ struct Drawn {
     int token, kept;
 };
 
-// By how much of the weights, from the largest logit down, top-p ends, and u in the order of ids.
+// Weight that top-p keeps, from the largest logit down; and the weight at which u is, in the order
+// of ids.
 __device__ uint64_t weight_to_keep(double p, uint64_t total) {
     return max(static_cast<uint64_t>(ceil(p * static_cast<double>(total))), uint64_t{1});
 }
@@ -129,8 +131,8 @@ __device__ uint64_t weight_to_draw(double u, uint64_t total) {
     return max(min(static_cast<uint64_t>(u * static_cast<double>(total)) + 1, total), uint64_t{1});
 }
 
-// Filters as in sampler.cc, then the draw by u. Of the tokens, those with larger logits than
-// `lowest` and it itself are all there.
+// Filters as in sampler.cc, then the draw by u. The tokens must include all with a logit of at
+// least `lowest`.
 template <class Tokens>
 __device__ Drawn drawn(const Tokens& tokens, int count, const SampleCall& call, float best,
                        uint32_t lowest, double u, SearchMemory& s) {
@@ -139,8 +141,8 @@ __device__ Drawn drawn(const Tokens& tokens, int count, const SampleCall& call, 
     const auto key = [&](int i) { return key_of(tokens.logit(i)); };
     const auto id_key = [&](int i) { return key_of_id(tokens.id(i)); };
     const auto weight = [&](int i) { return weight_of(tokens.logit(i), best); };
-    uint32_t low = lowest;  // of the keys that are kept
-    int last = INT_MAX;     // of the tokens with that key
+    uint32_t low = lowest;  // lowest key that is kept
+    int last = INT_MAX;     // last token with that key
     if (filters.top_k > 0 && filters.top_k < call.n)
         low = found(
                   Items{count, key, [](int) { return 1u; }}, Range{lowest, top},
@@ -175,7 +177,7 @@ __device__ Drawn drawn(const Tokens& tokens, int count, const SampleCall& call, 
     return {static_cast<int>(~place.low), kept};
 }
 
-// Puts the candidates, kFew at most, in both orders: a warp counts what is before its own one.
+// Puts up to kFew candidates in both orders: a warp counts the candidates before its own.
 __device__ void sort_few(int count, Shared& s) {
     for (int own = warp(); own < count; own += kWarps) {
         const uint32_t key = key_of(s.logit[own]);
@@ -197,7 +199,7 @@ __device__ void sort_few(int count, Shared& s) {
     __syncthreads();
 }
 
-// drawn() by one warp, of candidates that sort_few() has put in order: a lane has four places.
+// drawn() by one warp, for candidates that sort_few() has put in order: four places per lane.
 __device__ Drawn drawn_of_few(int count, const SampleCall& call, float best, double u, Shared& s) {
     const Filters& filters = call.filters;
     const int first = lane() * kOfLane;
@@ -239,9 +241,9 @@ __device__ Drawn drawn_of_few(int count, const SampleCall& call, float best, dou
     return {__reduce_max_sync(kAll, token), kept};
 }
 
-// The tokens of which none above the k-th is missing, where few groups can have one of them: the
-// k-th largest of the groups' own largest logits is no larger than the k-th of all. Returns the
-// smallest key for which that holds; every thread has the part of the group of its number.
+// Gathers a set of tokens that includes the k largest, if few groups can have one of them: the k-th
+// largest of the groups' largest logits is at most the k-th largest logit. Returns the lowest key
+// of the set. Thread i has the part of group i.
 __device__ uint32_t gather_candidates(const SampleCall& call, const Part& part, int groups,
                                       float best, Shared& s) {
     const bool has_group = static_cast<int>(threadIdx.x) < groups;
@@ -275,7 +277,7 @@ __device__ uint32_t gather_candidates(const SampleCall& call, const Part& part, 
     return low;
 }
 
-// The draw by u, of the tokens that the filters keep; for thread 0.
+// The draw by u from the tokens that the filters keep; the result is thread 0's.
 __device__ Drawn draw_token(const SampleCall& call, const Part& part, int groups, float best,
                             Shared& s) {
     const double u = call.uniform[call.state->draw];
@@ -292,7 +294,7 @@ __device__ Drawn draw_token(const SampleCall& call, const Part& part, int groups
     return warp() == 0 ? drawn_of_few(count, call, best, u, s) : Drawn{};
 }
 
-// By one thread: the choice goes to the host, and the state becomes the next step's.
+// One thread: sends the choice to the host and advances the state to the next step.
 __device__ void give(const SampleCall& call, const Part& whole, const Drawn& chosen) {
     StepState state = *call.state;
     const float logprob =

@@ -1,6 +1,6 @@
-// How one block finds, among tens of thousands of items, the key at which a sum of weights reaches
-// a target: the logit of the k-th token, the one at which p is reached, the token at which u is.
-// Sums are of whole numbers, so their order makes no difference.
+// Search by one block, among tens of thousands of items, for the key at which a sum of weights
+// reaches a target: the logit of the k-th token, the one at which p is reached, the token at which
+// u is. Sums are of integers, so their order does not matter.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace hark::gpt {
 inline constexpr unsigned kAll = 0xffffffff;
 inline constexpr int kThreads = 1024, kWarps = kThreads / 32;
 inline constexpr int kBinBits = 11, kBins = 1 << kBinBits;
-inline constexpr int kAtOnce = 8;  // items of a thread that are on their way together
+inline constexpr int kAtOnce = 8;  // items of a thread in flight at once
 static_assert(kBins == 2 * kThreads);
 
 struct SearchMemory {
@@ -23,7 +23,7 @@ struct SearchMemory {
 __device__ inline int lane() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ inline int warp() { return static_cast<int>(threadIdx.x) / 32; }
 
-// Unsigned numbers in the order of the floats; the two zeros are one.
+// Unsigned integers in the order of the floats; both zeros are the same.
 __device__ inline uint32_t key_of(float x) {
     const uint32_t bits = __float_as_uint(x + 0.0f);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -43,7 +43,7 @@ __device__ inline uint64_t sum_to_lane(uint64_t x) {
     return x;
 }
 
-// What all threads before this one have, and all together.
+// The sum over all threads before this one, and the total.
 __device__ inline uint64_t sum_before(uint64_t own, uint64_t& total, SearchMemory& s) {
     const uint64_t in_warp = sum_to_lane(own);
     if (lane() == 31) s.sums[warp()] = in_warp;
@@ -55,7 +55,7 @@ __device__ inline uint64_t sum_before(uint64_t own, uint64_t& total, SearchMemor
     return (warp() > 0 ? before : 0) + in_warp - own;
 }
 
-// How many i of [0, count) fulfil the condition.
+// Number of i in [0, count) for which the condition is true.
 template <class Condition>
 __device__ int number_of(int count, const Condition& condition, SearchMemory& s) {
     int own = 0;
@@ -69,14 +69,14 @@ __device__ int number_of(int count, const Condition& condition, SearchMemory& s)
     return all;
 }
 
-// The keys among which the one sought is, the sum of the weights of all larger ones, and the
-// target, 0 where it is yet to be made from the sum of all.
+// A range of keys that includes the one sought, the sum of the weights of all larger keys, and the
+// target; 0 if the target is yet to be computed from the sum of all.
 struct Range {
     uint32_t low, high;
     uint64_t above = 0, target = 0;
 };
 
-// Item i of some: key(i), and weight(i) up to 2^31, asked for where the key is in the range.
+// Item i has key(i), and a weight(i) up to 2^31 that is read only if the key is in the range.
 template <class Key, class Weight>
 struct Items {
     int count;
@@ -86,8 +86,8 @@ struct Items {
 template <class Key, class Weight>
 Items(int, Key, Weight) -> Items<Key, Weight>;
 
-// By whole warps; bin -1: nothing. Neighbours are often of one bin, whose additions would wait for
-// each other.
+// Called by whole warps; bin -1: nothing. Neighbours often have the same bin, and their additions
+// would wait for each other.
 __device__ inline void add_to_bin(SearchMemory& s, int bin, uint32_t weight) {
     const unsigned there = __ballot_sync(kAll, bin >= 0);
     if (there == 0) return;
@@ -128,8 +128,8 @@ __device__ void fill_bins(const Items& items, const Range& range, int shift, Sea
     }
 }
 
-// The part of the range, a 2048th, in which the sum of the weights, from the largest key down,
-// reaches the target.
+// Narrows the range to the part, a 2048th, in which the sum of the weights, from the largest key
+// down, reaches the target.
 template <class Items, class Target>
 __device__ Range narrowed(const Items& items, Range range, const Target& target_of,
                           SearchMemory& s) {

@@ -1,4 +1,4 @@
-// Causal self-attention for training: every sequence and head by itself, in blocks of queries.
+// Causal self-attention for training: every sequence and head separately, in blocks of queries.
 #include <omp.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kQueries = 128;  // of a block
+constexpr int64_t kQueries = 128;  // per block
 
 struct Problem {
     const float* qkv;
@@ -26,7 +26,7 @@ struct Problem {
 
     int64_t stride() const { return 3 * channels; }
     float scale() const { return 1 / std::sqrt(static_cast<float>(head)); }
-    // Queries, keys or values (0, 1, 2) of a head, in qkv or in its gradient, from row t on.
+    // Queries, keys or values (0, 1, 2) of a head, in qkv or in its gradient, from row t.
     template <class T>
     T* part(T* qkv, int which, int64_t t, int64_t h) const {
         return qkv + t * stride() + which * channels + h * head;
@@ -46,7 +46,7 @@ void check(const char* op, const Tensor& out, const Tensor& lse, const Tensor& q
     check_tensor(op, "end", sequences.end, Dtype::i32, {rows});
 }
 
-// What has been checked, on the host, where the sequences can be seen.
+// The checked arguments; on the host, so the sequences can be read.
 Problem problem_of(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
                    const Sequences& sequences) {
     const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
@@ -62,7 +62,7 @@ Problem problem_of(const char* op, const Tensor& out, const Tensor& lse, const T
             channels,        heads,           channels / heads};
 }
 
-// body(first row of the sequence, its rows, head, scratch of two blocks of scores)
+// Calls body(first row of the sequence, its rows, head, scratch of two blocks of scores).
 template <class Body>
 void each_head(Context& ctx, const Problem& p, int64_t rows, const Body& body) {
     const Arena::Scope scope(ctx.arena);
@@ -122,7 +122,8 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
     float* dv = p.part(dqkv, 2, first, h);
     for (int64_t begin = 0; begin < rows; begin += kQueries) {
         const int64_t n = std::min(kQueries, rows - begin), keys = begin + n;
-        const bool later = begin > 0;  // earlier blocks have left sums for the keys before `begin`
+        const bool later =
+            begin > 0;  // earlier blocks have written sums for the keys before `begin`
         const int64_t row0 = first + begin, at = row0 * p.channels + h * p.head;
         float* ds = scores + n * keys;
         scores_of(p, scores, first, begin, n, keys, h);

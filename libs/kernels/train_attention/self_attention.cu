@@ -1,5 +1,5 @@
-// Causal self-attention for training on the GPU: the checks, which kernels take the call, and those
-// for every type and size, in f32 arithmetic on the plain units.
+// Causal self-attention for training on the GPU: the checks, the choice of the kernels, and the
+// kernels for every type and size, in f32 arithmetic on the plain units.
 #include <cmath>
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -9,12 +9,12 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256, kSide = 16;  // a block is 16 x 16 threads where it computes scores
+constexpr int kThreads = 256, kSide = 16;  // 16 x 16 threads per block compute scores
 
-// R rows of one head in shared memory, so far apart that neighbours begin in different banks.
+// Pitch of rows in shared memory: neighbouring rows begin in different banks.
 __host__ __device__ int pitch_of(int d) { return d | 1; }
 
-// Rows [first, first + R), which are `stride` elements apart; zeros from `end` on.
+// Loads rows [first, first + R), `stride` elements apart; zeros from `end`.
 template <class T, int R>
 __device__ void load_tile(float* to, const T* from, int64_t stride, int first, int end, int d) {
     for (int i = threadIdx.x; i < R * d; i += kThreads) {
@@ -49,7 +49,7 @@ __device__ void each_score(const F& f) {
         for (int j = threadIdx.x % kSide; j < R; j += kSide) f(i, j);
 }
 
-// scores = a b^T, each thread its own.
+// scores = a b^T, the thread's elements.
 template <int R>
 __device__ void multiply_rows(Scores<R>& scores, const float* a, const float* b, int d) {
     constexpr int kOwn = R / kSide;
@@ -68,7 +68,7 @@ __device__ void multiply_rows(Scores<R>& scores, const float* a, const float* b,
         for (int j = 0; j < kOwn; ++j) scores[y + i * kSide][x + j * kSide] = sums[i][j];
 }
 
-// acc += scores b, or scores^T b; each thread its own.
+// acc += scores b, or scores^T b; the thread's elements.
 template <int R, bool Transposed>
 __device__ void add_weighted(float* acc, const Scores<R>& scores, const float* b, int d) {
     constexpr int kOwn = R / (kThreads / 32);
@@ -88,7 +88,7 @@ __device__ void add_weighted(float* acc, const Scores<R>& scores, const float* b
     }
 }
 
-// Block (tile of queries, head): the maxima and sums go along with the keys.
+// Block (tile of queries, head): maxima and sums are updated with each tile of keys.
 template <class T, int R>
 __global__ void __launch_bounds__(kThreads) forward_kernel(SelfAttentionArgs args) {
     extern __shared__ float memory[];
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(SelfAttentionArgs arg
                      factors);
 }
 
-// Scores and their gradients of a tile of queries from row a and one of keys from row b on:
-// probabilities and the scores' slopes by queries' products with keys.
+// Probabilities and slopes of the scores of a tile of queries from row a and a tile of keys from
+// row b, from the queries' products with keys.
 template <int R>
 __device__ void find_slopes(Scores<R>& scores, Scores<R>& slopes,
                             const SelfAttentionBackwardArgs& args, int h, int a, int b) {
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(kThreads) queries_kernel(SelfAttentionBackward
     store_tile<T, R>(static_cast<T*>(args.dqkv) + args.part(0, 0, h), dq, stride, a, end, d);
 }
 
-// Eight lanes a row and head, whose blocks of 32 rows begin with those of one row's heads.
+// Eight lanes per row and head; a block's 32 begin with the heads of one row.
 template <class T, bool Packed>
 __global__ void __launch_bounds__(kThreads) prepare_kernel(SelfAttentionBackwardArgs args) {
     const int h = blockIdx.x % args.heads, lane = threadIdx.x % 8;
@@ -250,7 +250,7 @@ void prepare(Context& ctx, const SelfAttentionBackwardArgs& args) {
     CUDA_CHECK(cudaGetLastError());
 }
 
-// A block for each tile of R rows and head, with so many tiles in shared memory.
+// One block per tile of R rows and head, with `tiles` tiles in shared memory.
 template <int R, class Args>
 void launch(Context& ctx, void (*kernel)(Args), const Args& args, int tiles) {
     const int bytes = tiles * R * pitch_of(args.d) * static_cast<int>(sizeof(float));
@@ -261,7 +261,7 @@ void launch(Context& ctx, void (*kernel)(Args), const Args& args, int tiles) {
     CUDA_CHECK(cudaGetLastError());
 }
 
-// The widest heads in tiles of 16 rows, so that six of them fit in every GPU's shared memory.
+// The widest heads use tiles of 16 rows, so that six of them fit every GPU's shared memory.
 bool is_wide(int d) { return d > 96; }
 
 template <class T>
@@ -300,7 +300,7 @@ SelfAttentionArgs args_of(const char* op, const Tensor& out, const Tensor& lse, 
             1 / std::sqrt(static_cast<float>(d))};
 }
 
-// Whether the matrix units take it.
+// Whether the matrix units take the call.
 bool fits_tiles(const SelfAttentionArgs& args, Dtype dtype,
                 std::initializer_list<const void*> all) {
     return dtype == Dtype::bf16 && args.d == 64 && in_packs(args.d, all);

@@ -1,8 +1,8 @@
-// The gradient of self-attention on Hopper, the products: two warpgroups have half of an item's
-// keys each, and half of every tile of queries. Of a step they compute the scores and their
-// gradients with keys as rows, so that these are left factors in registers for the keys' and the
-// values' gradients; for the queries' they pass through shared memory, from where each warpgroup
-// takes those of both while the next step's are on their way.
+// The gradient of self-attention on Hopper, the products. Two warpgroups have half of an item's
+// keys each, and half of every tile of queries. In a step they compute the scores and their
+// gradients with keys as rows: these are left operands in registers for the gradients of keys and
+// values. For the queries' gradient they go through shared memory, from which each warpgroup reads
+// those of both while the next step's are in flight.
 #include "kernels/train_attention/self_attention_backward_wgmma.cuh"
 
 namespace hark::cuda {
@@ -39,14 +39,14 @@ class Warpgroup {
     }
 
   private:
-    // Each warp says for itself that it has written or no longer needs a buffer.
+    // Each warp reports by itself that it has written or no longer needs a buffer.
     __device__ void done(uint64_t& barrier) const {
         __syncwarp();
         if (lane_ == 0) arrive(barrier);
     }
 
-    // One tile of queries. Its products for dk and dv are still under way at the end, those for dq
-    // are started behind the next one's scores.
+    // One tile of queries. Its products for dk and dv are still running at the end; those for dq
+    // are started after the next tile's scores.
     template <bool First>
     __device__ void take(int tile) {
         const uint64_t q = factor(shared_.q[q_at_.at]), dout = factor(shared_.dout[q_at_.at]);
@@ -81,7 +81,7 @@ class Warpgroup {
         slopes_at_.advance();
     }
 
-    // Behind the last tile: the rest of its products, and the results.
+    // After the last tile: the rest of its products, and the results.
     __device__ void finish() {
         start_dq(slopes_at_.at ^ 1, keys_);
         wait_for_sums(item_.last);
@@ -91,7 +91,7 @@ class Warpgroup {
         done(shared_.item_empty[item_at_.at]);
     }
 
-    // (64 keys, 128 queries) = a b^T, started
+    // Starts (64 keys, 128 queries) = a b^T.
     __device__ void start_rows(float (&c)[kTile / 2], uint64_t a, uint64_t b) {
         fence_products();
 #pragma unroll
@@ -121,14 +121,15 @@ class Warpgroup {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 float& p = scores_[i / 2 * 4 + half * 2 + i % 2];
-                // Bits, where && would make branches.
+                // Bitwise, since && would make branches.
                 const int seen = (key + half * 8 <= query) & (key + half * 8 >= from);
                 p = seen ? p : 0.0f;
             }
         }
     }
 
-    // slopes become p * (dp - delta); both are rounded, and the slopes go to shared memory too.
+    // slopes become p * (dp - delta). Both are rounded; the slopes are also written to shared
+    // memory.
     __device__ void find_slopes() {
         const float* delta = shared_.delta[q_at_.at] + lane_ % 4 * 2;
 #pragma unroll
@@ -144,7 +145,7 @@ class Warpgroup {
             ds_[i / 4][i % 4] = pack(T{}, slopes_[2 * i], slopes_[2 * i + 1]);
         }
         wait(shared_.slopes_empty[slopes_at_.at], slopes_at_.parity ^ 1);
-        // 8 queries by 8 keys of a matrix, in the order of a left factor's registers.
+        // 8 queries by 8 keys of a matrix, in the order of a left operand's registers.
         const int matrix = lane_ / 8, query = matrix / 2 * 8 + lane_ % 8;
         const int chunk = (warp_ * 2 + matrix % 2) ^ (lane_ % 8);  // the swizzle
         const uint32_t to =
@@ -155,7 +156,7 @@ class Warpgroup {
         done(shared_.slopes_full[slopes_at_.at]);
     }
 
-    // dq (64 queries, D) = slopes keys, started, once both warpgroups' slopes are there.
+    // Starts dq (64 queries, D) = slopes keys, once both warpgroups' slopes are there.
     __device__ void start_dq(int buffer, uint64_t keys) {
         wait(shared_.slopes_full[buffer],
              slopes_at_.at == 0 ? slopes_at_.parity ^ 1 : slopes_at_.parity);
@@ -168,16 +169,15 @@ class Warpgroup {
         commit_products();
     }
 
-    // Where the tile of queries before this one is done with this item: until the others' sums are
-    // there.
+    // If the previous tile of queries is the item's last: waits until the others' sums are there.
     __device__ void wait_for_sums(int tile) const {
         if (last_)
             wait_for_items(args_.counts + 1 + args_.half_tile(item_.h, tile, group_),
                            tile - item_.keys);
     }
 
-    // Waits for all products but the latest `Later` groups. dq goes to the thread that adds it to
-    // the sums of the items before; that of the last item takes the sums and goes to its place.
+    // Waits for all products except the latest `Later` groups. dq goes to the thread that adds it
+    // to the sums of the items before; the last item's dq takes the sums and is written.
     template <int Later>
     __device__ void finish_dq(int tile, int buffer) {
         float4 sums[kD / 8] = {};
@@ -214,7 +214,7 @@ class Warpgroup {
         write(0, tile, dq_, args_.scale);
     }
 
-    // The gradient of this warpgroup's queries, keys or values (0, 1, 2) of a tile.
+    // Writes the gradient of this warpgroup's queries, keys or values (0, 1, 2) of a tile.
     __device__ void write(int which, int tile, const float (&sums)[kD / 2], float factor) {
         const int row = tile * kTile + group_ * 64 + warp_ * 16 + lane_ / 4;
         const int64_t stride = 3 * args_.channels();
@@ -237,7 +237,7 @@ class Warpgroup {
     uint64_t keys_, values_;
     Place<2> item_at_, q_at_, slopes_at_;
     uint32_t dq_parity_ = 0;
-    bool last_ = false;  // of the latest tile: no item behind this one adds to its gradients
+    bool last_ = false;  // of the latest tile: no item after this one adds to its gradients
     float scores_[kTile / 2], slopes_[kTile / 2], dk_[kD / 2], dv_[kD / 2], dq_[kD / 2];
     uint32_t p_[kTile / 16][4], ds_[kTile / 16][4];
 };
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     extern __shared__ __align__(1024) unsigned char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     if (threadIdx.x == 0) {
-        if (shared_address(memory) % 1024 != 0) __trap();  // the swizzle counts on it
+        if (shared_address(memory) % 1024 != 0) __trap();  // the swizzle needs it
         for (int i = 0; i < 2; ++i) {
             init(shared.item_full[i], 1);
             init(shared.item_empty[i], 8 + 2);

@@ -1,10 +1,10 @@
-// The gradient of self-attention on Hopper, the part that moves data. An item is a tile of 128 keys
-// of one head, whose gradients, and those of its values, stay in registers while a block goes
-// through the tiles of 128 queries that see them. What an item has for the queries' gradients is
-// added to sums in global memory (the L2 cache has them), one item after another: the last tile of
-// keys first, by a count of the items that have added theirs. Items are handed out in that order,
-// so that the one to wait for has always begun, and an item is one step ahead of the one that waits
-// for it.
+// The gradient of self-attention on Hopper, data movement. An item is a tile of 128 keys of one
+// head. The gradients of its keys and values stay in registers while a block loops over the tiles
+// of 128 queries that see them.
+// An item's part of the queries' gradients is added to sums in global memory (held by the L2
+// cache), one item after another: the last tile of keys first, by a count of the items that have
+// added. Items are started in that order, so the item to wait for has always started, and it is one
+// step ahead of the one that waits.
 #pragma once
 
 #include "kernels/attention/attention_kernels.cuh"
@@ -16,20 +16,20 @@ namespace hark::cuda::backward {
 using namespace hopper;
 using T = __nv_bfloat16;
 
-inline constexpr int kTile = 128;  // keys of an item, queries of a step
+inline constexpr int kTile = 128;  // keys per item, queries per step
 inline constexpr int kD = 64, kGroup = 128, kThreads = 3 * kGroup;
 inline constexpr int kRegisters = 240, kCopyRegisters = 24;
 inline constexpr uint32_t kTileBytes = kTile * kD * sizeof(T);
 static_assert(kTile == kRowPadding);
 
 struct Item {
-    int h, keys, last;  // head; tile of keys; last tile of queries. h is -1 behind the last item
+    int h, keys, last;  // head; tile of keys; last tile of queries. h is -1 after the last item
 };
 
-// What a step's tile of queries is to the item.
+// A step's tile of queries, as seen by the item.
 struct alignas(16) Queries {
     bool crossing;  // some of them do not see the item's first key: it is of another sequence
-    bool last;      // no item behind this one adds to their gradients
+    bool last;      // no item after this one adds to their gradients
 };
 
 struct Shared {
@@ -51,8 +51,8 @@ struct Maps {
 };
 
 struct Args : SelfAttentionBackwardArgs {
-    float* sums;  // (H, tiles, 2, 64 D): of the queries' gradients, of each half of each tile
-    int* counts;  // of items handed out; then (H, tiles, 2) of those that have added to the sums
+    float* sums;  // (H, tiles, 2, 64 D): of the queries' gradients, for each half of each tile
+    int* counts;  // of started items; then (H, tiles, 2) of items that have added to the sums
 
     __host__ __device__ int tiles() const { return padded / kTile; }
     __device__ int64_t half_tile(int h, int tile, int half) const {
@@ -60,7 +60,7 @@ struct Args : SelfAttentionBackwardArgs {
     }
 };
 
-// Of a tile of queries: its first row sees no key before the item's.
+// Whether the first row of a tile of queries sees no key before the item's.
 __device__ inline bool is_last(const Args& args, const Item& item, int tile) {
     return args.first[tile * kTile] >= item.keys * kTile;
 }
@@ -70,8 +70,7 @@ __device__ inline void copy_tiles(Shared& shared, const Maps& maps, const Args& 
     const int c = args.channels();
     Place<2> at, step;
     for (;; at.advance()) {
-        // Not before the last step but one is done, so that items begin in the order of their
-        // numbers.
+        // Waits for the last step but one, so that items start in the order of their numbers.
         wait(shared.q_empty[step.at], step.parity ^ 1);
         const int index = atomicAdd(args.counts, 1);
         const int h = index % args.heads, keys = args.tiles() - 1 - index / args.heads;
@@ -110,7 +109,7 @@ __device__ inline int load_acquire(const int* from) {
     return value;
 }
 
-// Until so many items have added to the sums whose count this is.
+// Waits until `before` items have added to the sums of this count.
 __device__ inline void wait_for_items(const int* count, int before) {
     if (before == 0) return;
     while (load_acquire(count) < before) {
@@ -121,7 +120,7 @@ __device__ inline void store_release(int* to, int value) {
     asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
-// One thread: adds what the products leave in dq[half] to the sums, where others follow.
+// One thread: adds the products' dq[half] to the sums, if other items follow.
 __device__ inline void add_dq(Shared& shared, const Args& args, int half) {
     Place<2> at;
     uint32_t parity = 0;

@@ -1,8 +1,9 @@
-// The ways to attend in training on the GPU, behind the checks of self_attention.cu.
+// The kernels of self-attention for training on the GPU. self_attention.cu checks the arguments
+// before it calls them.
 //
-// A row t sees the rows from first[t] to its own. Tiles lie on the packed axis, whatever sequences
-// they cut: a tile of queries [a, b) looks at the keys from first[a] to b, a tile of keys at the
-// queries from its first row to the end of its last row's sequence.
+// Row t sees the rows from first[t] to t. Tiles are on the packed axis and may cut sequences: a
+// tile of queries [a, b) reads the keys from first[a] to b, a tile of keys the queries from its
+// first row to the end of its last row's sequence.
 #pragma once
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -10,7 +11,7 @@
 
 namespace hark::cuda {
 
-inline constexpr int kRowPadding = 128;  // the rows of lse2 and delta are a multiple of that
+inline constexpr int kRowPadding = 128;  // the rows of lse2 and delta are a multiple of it
 
 struct SelfAttentionArgs {
     void* out;               // (T, C)
@@ -26,27 +27,26 @@ struct SelfAttentionArgs {
     __device__ int64_t part(int which, int64_t t, int h) const {
         return (t * 3 + which) * channels() + int64_t{h} * d;
     }
-    // That of row t in out and its gradient.
+    // First element of head h of row t in out and its gradient.
     __device__ int64_t place(int64_t t, int h) const { return t * channels() + int64_t{h} * d; }
 };
 
 struct SelfAttentionBackwardArgs : SelfAttentionArgs {
     void* dqkv;        // (T, 3C)
     const void* dout;  // (T, C)
-    // (H, padded): lse by powers of two, infinite behind the rows, whose probabilities become 0;
-    // and the sums of out * dout over a row's channels, 0 behind the rows.
+    // (H, padded). lse2: lse by powers of two, infinite after the rows, whose probabilities become
+    // 0. delta: the sums of out * dout over a row's channels, 0 after the rows.
     float *lse2, *delta;
-    int padded;  // T up to a multiple of kRowPadding
+    int padded;  // T rounded up to a multiple of kRowPadding
 };
 
-// bf16 of D 64, tiles of 64 on the matrix units (mma.sync). Source: Dao 2023 (FlashAttention-2),
-// algorithms 1 and 2; the gradients of queries and of keys and values in kernels of their own,
-// which compute the probabilities twice (7 products instead of 5) but leave nothing to add between
-// blocks.
+// bf16 with D 64: tiles of 64 on the matrix units (mma.sync). Source: Dao 2023 (FlashAttention-2),
+// algorithms 1 and 2. The gradients of queries and of keys and values have separate kernels: the
+// probabilities are computed twice (7 products instead of 5), but blocks add nothing to each other.
 void self_attention_by_tiles(Context& ctx, const SelfAttentionArgs& args);
 void self_attention_backward_by_tiles(Context& ctx, const SelfAttentionBackwardArgs& args);
 
-// On Hopper, bf16 of D 64: tiles of 128 by 128. False, with nothing done, where the GPU does not
+// bf16 with D 64 on Hopper: tiles of 128 by 128. Returns false and does nothing if the GPU does not
 // run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3.
 bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& args);
 bool self_attention_backward_by_wgmma(Context& ctx, const SelfAttentionBackwardArgs& args);

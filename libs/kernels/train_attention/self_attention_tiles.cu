@@ -1,5 +1,5 @@
 // Self-attention for training on the matrix units of compute capability 8.0 and later. A block has
-// a tile of 64 rows of its own, a warp 16 of them, and goes through tiles of 64 others.
+// a tile of 64 rows of its own, 16 per warp, and loops over tiles of 64 others.
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/cuda/mma.cuh"
@@ -9,22 +9,21 @@ namespace hark::cuda {
 namespace {
 
 using T = __nv_bfloat16;
-constexpr int kTile = 64;  // rows of a tile and channels of a head
+constexpr int kTile = 64;  // rows per tile and channels per head
 constexpr int kThreads = 128;
 
 using Tile = MmaTile<T, kTile, kTile>;
 
-// What is 16 rows by 64 columns of a warp's: a left factor, and sums; PTX's layouts of
-// mma.m16n8k16.
+// A warp's 16 rows by 64 columns, as a left operand and as sums, in PTX's layouts of mma.m16n8k16.
 using Factor = uint32_t[4][4];
 using Sums = float[8][4];
 
-// Starts copying the rows [first, first + 64), `stride` elements apart; zeros from `end` on.
+// Starts to copy the rows [first, first + 64), `stride` elements apart; zeros from `end`.
 __device__ void start_copy(Tile& to, const T* from, int64_t stride, int first, int end) {
     cuda::start_copy<kThreads>(to, from, stride, first, end, kTile);
 }
 
-// This warp's 16 rows of a tile.
+// Loads this warp's 16 rows of a tile.
 __device__ void load_factor(Factor& a, const Tile& tile) {
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane % 16;
 #pragma unroll
@@ -62,18 +61,18 @@ __device__ void multiply_columns(Sums& c, const Factor& a, const Tile& b) {
         }
 }
 
-// Sums side by side are a left factor.
+// Neighbouring sums are one left operand.
 __device__ void round(Factor& a, const Sums& c) {
 #pragma unroll
     for (int i = 0; i < 16; ++i)
         a[i / 4][i % 4] = pack(T{}, c[i / 2][i % 2 * 2], c[i / 2][i % 2 * 2 + 1]);
 }
 
-// The place in a tile of the warp's sums[n][i]: row and column.
+// The row and the column in a tile of the warp's sums[n][i].
 __device__ int row_of(int i) { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + i / 2 * 8; }
 __device__ int column_of(int n, int i) { return n * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
-// Writes the warp's rows of the tile at row `first`, each by its factor, up to row `end`.
+// Writes the warp's rows of the tile at row `first`, each times its factor, up to row `end`.
 __device__ void write_rows(T* to, int64_t stride, int first, int end, const Sums& sums,
                            const float (&factors)[2]) {
 #pragma unroll
@@ -151,8 +150,9 @@ __global__ void __launch_bounds__(kThreads)
     write_rows(static_cast<T*>(args.out) + args.place(0, h), args.channels(), a, end, acc, factors);
 }
 
-// Block (tile of keys or of queries, head): the gradients of its keys and values, from the queries
-// that see them and their outputs' gradients; or of its queries, from the keys and values.
+// Block (tile of keys or of queries, head). OfKeys: the gradients of its keys and values, from the
+// queries that see them and the gradients of their outputs. Otherwise: the gradient of its queries,
+// from the keys and values.
 template <bool OfKeys>
 __global__ void __launch_bounds__(kThreads)
     backward_kernel(const SelfAttentionBackwardArgs args, float scale_log2) {
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kThreads)
     const T *qkv = static_cast<const T*>(args.qkv), *dout = static_cast<const T*>(args.dout);
     const float *lse2 = args.lse2 + int64_t{h} * args.padded,
                 *delta = args.delta + int64_t{h} * args.padded;
-    // Queries and their outputs' gradients, or keys and values.
+    // Queries and the gradients of their outputs, or keys and values.
     const auto start_pair = [&](Tile(&to)[2], bool keys, int tile) {
         start_copy(to[0], qkv + args.part(keys ? 1 : 0, 0, h), stride, tile, args.rows);
         if (keys)

@@ -1,8 +1,8 @@
-// Self-attention for training on Hopper. Two blocks share a multiprocessor; each takes tiles of 128
-// queries of one head as it gets to them. One warp starts copies, two warpgroups have 64 queries
-// each and go through steps of 64 keys, up to their own diagonal. Four warpgroups of a
-// multiprocessor hide one another's softmax behind products, and each starts the scores of its next
-// keys before it weighs the values of these, over the edge of its tile too.
+// Self-attention for training on Hopper. Two blocks share a multiprocessor; each takes the next
+// tile of 128 queries of one head in a loop. One warp starts the copies; two warpgroups have 64
+// queries each and go through steps of 64 keys, up to their own diagonal. The four warpgroups of a
+// multiprocessor overlap their softmaxes with products of the others. Each starts the scores of its
+// next keys before the products with the current values, also across tiles.
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/cuda/hopper.cuh"
@@ -14,15 +14,15 @@ namespace {
 using namespace hopper;
 using T = __nv_bfloat16;
 
-constexpr int kD = 64, kQueries = 128, kKeys = 64, kBuffers = 4;  // of a tile, of a step
-constexpr int kPairs = 2, kGroups = 2;  // of a block; warpgroups of a pair
+constexpr int kD = 64, kQueries = 128, kKeys = 64, kBuffers = 4;  // per tile, per step
+constexpr int kPairs = 2, kGroups = 2;                            // per block; warpgroups per pair
 constexpr int kThreads = 128 * (kPairs * kGroups + 1);
 [[maybe_unused]] constexpr int kRegisters = 112, kCopyRegisters = 24;
 
-// A tile of queries, and the steps of keys that they look at. No steps behind the last tile.
+// A tile of queries, and its steps of keys. No steps: after the last tile.
 struct Work {
     int h, query;    // the first of the tile
-    int key, steps;  // the first key; steps of the last warpgroup, the others have one less each
+    int key, steps;  // the first key; steps of the last warpgroup; each earlier one has one less
 };
 
 template <int N>
@@ -30,17 +30,17 @@ struct Barriers {
     uint64_t full[N], empty[N];
 };
 
-// A pair's.
+// Shared memory of a pair.
 struct alignas(1024) Shared {
     T q[2][kQueries][kD];
     T keys[kBuffers][kKeys][kD], values[kBuffers][kKeys][kD];
-    Work work[2];  // whose queries are in q
+    Work work[2];  // of the queries in q
     Barriers<2> for_q;
     Barriers<kBuffers> for_keys, for_values;
 };
 
 struct Args : SelfAttentionArgs {
-    int* taken;  // tiles, 0 to begin with
+    int* taken;  // number of tiles taken, initially 0
     float scale_log2;
 };
 
@@ -80,9 +80,9 @@ struct Maps {
     }
 }
 
-// A warpgroup with 64 queries of every tile. The steps of all tiles are one chain: the first scores
-// of a tile are computed beside the last values of the one before. A thread has two queries, lane /
-// 4 and lane / 4 + 8 of its warp's 16.
+// A warpgroup with 64 queries of every tile. The steps of all tiles form one chain: the first
+// scores of a tile are computed while the last values of the previous tile are multiplied. A thread
+// has two queries, lane / 4 and lane / 4 + 8 of its warp's 16.
 template <class T>
 class Warpgroup {
   public:
@@ -104,7 +104,7 @@ class Warpgroup {
             const bool last = ++step_ == steps_;
             if (last) {
                 end_sums();
-                // The keys of later warpgroups' diagonals.
+                // Skips the keys of later warpgroups' diagonals.
                 for (int group = group_ + 1; group < kGroups; ++group) skip(shared_.for_keys, k_);
                 q_.advance();
                 if (!open()) break;
@@ -129,7 +129,7 @@ class Warpgroup {
     }
 
   private:
-    // Each warp says for itself that it no longer needs a buffer.
+    // Each warp reports by itself that it no longer needs a buffer.
     __device__ void done(uint64_t& empty) const {
         if (threadIdx.x % 32 == 0) arrive(empty);
     }
@@ -140,7 +140,7 @@ class Warpgroup {
         at.advance();
     }
 
-    // Waits for the queries of the next tile and its first keys; false behind the last tile.
+    // Waits for the queries of the next tile and its first keys; false after the last tile.
     __device__ bool open() {
         wait(shared_.for_q.full[q_.at], q_.parity);
         const Work& work = shared_.work[q_.at];
@@ -156,7 +156,7 @@ class Warpgroup {
         return true;
     }
 
-    // Behind a tile's last values.
+    // Called after a tile's last values.
     __device__ void close(int old) {
         write_rows(shared_.work[old]);
         __syncwarp();
@@ -169,7 +169,7 @@ class Warpgroup {
         for (int i = 0; i < kD / 2; ++i) acc_[i] = 0;
     }
 
-    // scores = q keys^T, started
+    // Starts scores = q keys^T.
     __device__ void start_scores() {
         const uint64_t q = factor(shared_.q[q_.at][group_ * 64]);
         const uint64_t keys = factor(shared_.keys[k_.at]);
@@ -180,7 +180,7 @@ class Warpgroup {
         commit_products();
     }
 
-    // acc += p values, started
+    // Starts acc += p values.
     __device__ void start_values() {
         wait(shared_.for_values.full[v_.at], v_.parity);
         const uint64_t values = factor(shared_.values[v_.at]);
@@ -191,8 +191,8 @@ class Warpgroup {
         commit_products();
     }
 
-    // Behind the wait for them: the softmax. Then waits for the next keys, which also keeps the
-    // compiler from waiting for the values before the softmax.
+    // Called after the wait for the scores: the softmax. Then waits for the next keys; this also
+    // keeps the compiler from waiting for the values before the softmax.
     __device__ void finish_scores() {
         pin(scores_);
         done(shared_.for_keys.empty[k_.at]);
@@ -205,8 +205,8 @@ class Warpgroup {
         if (step_ + 1 < steps_) wait(shared_.for_keys.full[k_.at], k_.parity);
     }
 
-    // Scores of keys that a query does not see become -infinity: those behind it, and those of the
-    // sequences before.
+    // Scores of keys that a query does not see become -infinity: later keys, and those of earlier
+    // sequences.
     __device__ void mask_behind() {
         const int behind = query_ - key_ - threadIdx.x % 4 * 2;
 #pragma unroll
@@ -221,7 +221,7 @@ class Warpgroup {
             scores_[i] = key + i / 4 * 8 + i % 2 < from[i / 2 % 2] ? -INFINITY : scores_[i];
     }
 
-    // p as the left factor: the scores' layout is that of a factor already.
+    // Rounds p for use as the left operand: the scores already have an operand's layout.
     __device__ void round_scores() {
 #pragma unroll
         for (int i = 0; i < kKeys / 4; ++i)
@@ -236,7 +236,7 @@ class Warpgroup {
         v_.advance();
     }
 
-    // Behind a tile's last scores: what its values' sums are to be multiplied with, and lse.
+    // Called after a tile's last scores: the factor for the sums of values, and lse.
     __device__ void end_sums() {
         const Work& work = shared_.work[q_.at];
 #pragma unroll
@@ -317,7 +317,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& given) {
     const auto kernel = forward_kernel;
     if (!has_hopper_code(reinterpret_cast<const void*>(kernel))) return false;
-    constexpr int kBytes = kPairs * sizeof(Shared) + 1024;  // to align it
+    constexpr int kBytes = kPairs * sizeof(Shared) + 1024;  // 1024: to align it
     const Arena::Scope scope(ctx.arena);
     Args args{given, ctx.arena.tensor(Dtype::i32, {1}).as<int32_t>(),
               given.scale * static_cast<float>(M_LOG2E)};

@@ -1,11 +1,11 @@
-// Products of quantised blocks (kernels/block_values.h) in integers: a row's numbers are taken out
-// of its blocks and multiplied by activations of 16 bits, exactly; what has one factor is put
-// together before it is multiplied by that.
+// Products of quantised blocks (kernels/quant/block_values.h) in integers: the quants of a row are
+// multiplied by 16-bit activations, exactly. Products with the same scale are added before they are
+// multiplied by it.
 #pragma once
 
-// The same place so many rows on is asked for: a core is done with the next four too soon.
+// The prefetch distance in rows. Four rows are too few: a core is done with them too soon.
 constexpr int64_t kRowsAhead = 16;
-// How often loops over the vectors of a piece are unrolled: narrow vectors are many.
+// Unroll factor of loops over the vectors of a piece: narrow vectors are many.
 constexpr int kPartsAtOnce = Vec::kIntegers < 16 ? 1 : 2;
 
 struct ShortLanes {
@@ -30,14 +30,14 @@ struct ShortLanes {
     ShortLanes operator-(int n) const { return {x - static_cast<int16_t>(n)}; }
 };
 
-// The factor of every lane of to_floats(), of what begins with group g.
+// The scale of every lane of to_floats(), for values that begin with group g.
 template <class Block>
 static inline F factors_at(const uint8_t* block, int g) {
     return Vec::factors<Block::kShared>([&](int i) { return Block::factor(block, g + i); });
 }
 
-// R rows of weights times T rows of x, one accumulator a product as in tile(). Pieces of 32 values
-// lie within a block.
+// R rows of weights times T rows of x, one accumulator per product as in tile(). A piece of 32
+// values is within one block.
 template <class Block, int R, int T>
 static inline void block_tile(float* y, int64_t ldy, const IntegerInputs& x, const uint8_t* rows,
                               int64_t size) {
@@ -55,7 +55,7 @@ static inline void block_tile(float* y, int64_t ldy, const IntegerInputs& x, con
         const int first = static_cast<int>(p % kPieces * 32);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r, block += row_bytes) {
-            // An address that may be behind the last row: only the cache is asked.
+            // The address may be past the last row: a prefetch does not fault.
             __builtin_prefetch(reinterpret_cast<const void*>(
                 reinterpret_cast<uintptr_t>(block) +
                 static_cast<uintptr_t>(kRowsAhead * row_bytes +
@@ -98,9 +98,9 @@ static inline void block_tile(float* y, int64_t ldy, const IntegerInputs& x, con
         for (int t = 0; t < T; ++t) y[t * ldy + r] = Vec::total(sums[r][t]) * x.scales[t];
 }
 
-// A piece of 32 values taken out of a block of another type: {32 int16; factors; offsets}, and room
-// up to whole cache lines. Several rows of x are multiplied with what is taken out once; the order
-// of their sums is the same.
+// A piece of 32 values unpacked from a block: {32 int16; scales; mins}, padded to whole cache
+// lines. Several rows of x are multiplied with an unpacked piece; the order of their sums is the
+// same.
 template <int shared, bool offsets>
 struct TakenOut {
     static constexpr int kValues = 32, kGroup = shared, kShared = shared, kBytes = kTakenOutPiece;

@@ -1,5 +1,5 @@
-// Values of quantised blocks (kernels/block_values.h), W at a time. A group's number is a constant,
-// so that a layout's shifts are.
+// Values of quantised blocks (kernels/quant/block_values.h), W at a time. The group is a constant,
+// so a layout's shifts are too.
 #pragma once
 
 struct ManyLanes {
