@@ -7,7 +7,7 @@
 #include "kernels/absorbed_attention/absorbed_attention.cuh"
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/cuda/hopper.cuh"
-#include "kernels/linear/linear_rows.cuh"
+#include "kernels/linear/small_m_mma.cuh"
 
 namespace hark::cuda {
 namespace {

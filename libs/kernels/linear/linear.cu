@@ -1,7 +1,7 @@
-// linear on the GPU: the choice between the plain units (linear_plain.cuh), the matrix units
-// (linear_rows.cuh) and cuBLASLt (linear_product.cuh).
-#include "kernels/linear/linear_plain.cuh"
-#include "kernels/linear/linear_product.cuh"
+// linear on the GPU: the choice between the plain units (simt.cuh), the matrix units
+// (small_m_mma.cuh) and cuBLASLt (gemm.cuh).
+#include "kernels/linear/gemm.cuh"
+#include "kernels/linear/simt.cuh"
 #include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {

@@ -1,7 +1,7 @@
 // The products of a training step, by cuBLASLt; the algorithm is chosen for the exact shape.
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/linear/column_sums.cuh"
-#include "kernels/linear/linear_product.cuh"
+#include "kernels/linear/gemm.cuh"
 #include "kernels/linear/matrix_product.cuh"
 
 namespace hark::cuda {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "kernels/cuda/hopper.cuh"
-#include "kernels/linear/lt.cuh"
+#include "kernels/linear/cublaslt.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/elementwise/widened.h"
+#include "kernels/elementwise/cast_to_f32.h"
 #include "kernels/gradients.h"
 #include "kernels/ops_table.h"
 #include "kernels/runtime/parallel.h"

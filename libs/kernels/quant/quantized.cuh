@@ -31,7 +31,7 @@ inline void check_half(const char* op, const Tensor& tensor) {
             tensor);
 }
 
-// linear of few rows and quantised weights, on the plain units (linear_quantized.cu). A row's bits
+// linear of few rows and quantised weights, on the plain units (small_m_quantized.cu). A row's bits
 // do not depend on the other rows.
 void quantized_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
 

@@ -7,7 +7,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/elementwise/widened.h"
+#include "kernels/elementwise/cast_to_f32.h"
 #include "kernels/gradients.h"
 #include "kernels/linear/onednn.h"
 #include "kernels/ops_table.h"

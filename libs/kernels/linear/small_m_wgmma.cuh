@@ -1,13 +1,13 @@
 // linear of small batches on Hopper, data movement: the shape of a block, the threads that copy
 // both operands to shared memory, and the writing of y.
 //
-// A step of linear_rows.cuh has 4 columns of each of a row's chunks of 8, but wgmma takes 16
+// A step of small_m_mma.cuh has 4 columns of each of a row's chunks of 8, but wgmma takes 16
 // neighbours of a row in shared memory. So each copy moves 8 bytes to the place of its step; the
 // copy engine (TMA) moves at least 16.
 #pragma once
 
 #include "kernels/cuda/hopper.cuh"
-#include "kernels/linear/linear_rows.cuh"
+#include "kernels/linear/small_m_mma.cuh"
 
 namespace hark::cuda::batch {
 

@@ -1,4 +1,4 @@
-#include "kernels/elementwise/widened.h"
+#include "kernels/elementwise/cast_to_f32.h"
 
 #include <algorithm>
 

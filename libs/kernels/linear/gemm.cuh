@@ -1,4 +1,4 @@
-// linear for many rows: Hopper's own products (linear_wgmma.cu) or cuBLASLt.
+// linear for many rows: Hopper's own products (gemm_wgmma.cu) or cuBLASLt.
 #pragma once
 
 #include "kernels/cuda/cuda_common.cuh"

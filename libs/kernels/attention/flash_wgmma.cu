@@ -2,7 +2,7 @@
 // warpgroup starts the copies; each of the others has 64 queries of the tile. They take turns at
 // the matrix units: one's softmax overlaps with another's products. Each starts the scores of its
 // next keys before the products with the values of the current ones.
-#include "kernels/attention/attention_wgmma.cuh"
+#include "kernels/attention/flash_wgmma.cuh"
 #include "kernels/attention/online_softmax.cuh"
 
 namespace hark::cuda {

@@ -1,7 +1,7 @@
 // linear of small batches on Hopper: 16-bit weights, wgmma, and the same bits as sliced_kernel and
-// tiled_kernel (linear_rows.cuh). Steps of 16 columns and slices are the same: each slice is summed
+// tiled_kernel (small_m_mma.cuh). Steps of 16 columns and slices are the same: each slice is summed
 // from zero, and slices are added in order.
-#include "kernels/linear/linear_batch.cuh"
+#include "kernels/linear/small_m_wgmma.cuh"
 
 namespace hark::cuda {
 namespace {

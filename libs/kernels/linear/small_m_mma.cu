@@ -1,4 +1,4 @@
-#include "kernels/linear/linear_rows.cuh"
+#include "kernels/linear/small_m_mma.cuh"
 
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/norm/layer_norm.cuh"

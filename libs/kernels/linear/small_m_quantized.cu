@@ -1,7 +1,7 @@
 // Products of quantised weights: for few rows directly from the blocks, each read once for up to
-// eight rows of x. For many rows linear_product.cu converts the weights.
+// eight rows of x. For many rows gemm.cu converts the weights.
 #include "kernels/elementwise/rows.cuh"
-#include "kernels/linear/linear_plain.cuh"
+#include "kernels/linear/simt.cuh"
 #include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {

@@ -1,6 +1,6 @@
 #include <cuda_pipeline.h>
 
-#include "kernels/linear/linear_rows.cuh"
+#include "kernels/linear/small_m_mma.cuh"
 
 namespace hark::cuda {
 namespace {

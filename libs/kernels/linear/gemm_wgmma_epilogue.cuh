@@ -5,7 +5,7 @@
 #include <climits>
 
 #include "kernels/elementwise/gelu.cuh"
-#include "kernels/linear/linear_wgmma.cuh"
+#include "kernels/linear/gemm_wgmma.cuh"
 
 namespace hark::cuda::many {
 

@@ -1,10 +1,10 @@
 // linear for many rows and the exact GELU on Hopper. Two warpgroups of a block take tiles in turn:
 // one finishes its sums (bias, GELU) while the other's products fill the matrix units. One thread
 // of a third warpgroup starts the copies.
-#include "kernels/linear/linear_wgmma.cuh"
+#include "kernels/linear/gemm_wgmma.cuh"
 
-#include "kernels/linear/linear_product.cuh"
-#include "kernels/linear/linear_wgmma_finish.cuh"
+#include "kernels/linear/gemm.cuh"
+#include "kernels/linear/gemm_wgmma_epilogue.cuh"
 
 namespace hark::cuda {
 namespace {

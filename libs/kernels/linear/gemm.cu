@@ -1,9 +1,9 @@
-#include "kernels/linear/linear_product.cuh"
+#include "kernels/linear/gemm.cuh"
 
 #include <algorithm>
 
 #include "kernels/elementwise/rows.cuh"
-#include "kernels/linear/lt.cuh"
+#include "kernels/linear/cublaslt.cuh"
 #include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {

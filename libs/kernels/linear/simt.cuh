@@ -1,7 +1,7 @@
 // linear of few rows on the plain units, for weights of any type.
 #pragma once
 
-#include "kernels/linear/linear_rows.cuh"
+#include "kernels/linear/small_m_mma.cuh"
 
 namespace hark::cuda {
 
