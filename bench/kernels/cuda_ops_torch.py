@@ -111,7 +111,7 @@ def absorbed_attention(b, h, queries, dtype):
     frames, c = 1500, 64 * h
     q = torch.randn(b, queries, h, 64, device="cuda", dtype=dtype)
     if chosen("absorbed_attention"):
-        heard = torch.randn(b, frames, c, device="cuda", dtype=dtype)
+        encoder_out = torch.randn(b, frames, c, device="cuda", dtype=dtype)
         kv = rotated(lambda: [torch.randn(2, h, 64, c, device="cuda", dtype=dtype)])
         bias = torch.randn(h, 1, 64, device="cuda", dtype=dtype)
 
@@ -119,14 +119,14 @@ def absorbed_attention(b, h, queries, dtype):
             keys, values = kv[i % len(kv)][0]
             folded = q.permute(2, 0, 1, 3).reshape(h, b * queries, 64) @ keys
             folded = folded.view(h, b, queries, c).permute(1, 0, 2, 3).reshape(b, h * queries, c)
-            scores = folded @ heard.mT * (0.125 / c**0.5)
-            mixed = (scores.softmax(-1) @ heard).view(b, h, queries, c)
+            scores = folded @ encoder_out.mT * (0.125 / c**0.5)
+            mixed = (scores.softmax(-1) @ encoder_out).view(b, h, queries, c)
             mixed = mixed.permute(1, 0, 2, 3).reshape(h, b * queries, c)
             return (mixed @ values.mT + bias).permute(1, 0, 2).reshape(b * queries, c)
 
         show("absorbed_attention", dtype, f"B{b} H{h} T{queries} S{frames}", microseconds(call),
              4 * b * queries * h * c * (frames + 64),
-             (2 * q.numel() + heard.numel() + kv[0][0].numel()) * q.element_size())
+             (2 * q.numel() + encoder_out.numel() + kv[0][0].numel()) * q.element_size())
     attention("absorbed_attention stored", b, h, queries, frames, 64, dtype)
 
 

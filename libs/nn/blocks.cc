@@ -22,9 +22,9 @@ void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys
     const float scale = 1.0f / std::sqrt(static_cast<float>(keys.dim(-1)));
     const Append append{keys, values, c, rows};
     Tensor q_k_v = qkv(ctx, x, Activation::none, {norm, &append});  // (T, 3C)
-    Tensor mixed = ctx.arena.tensor(x.dtype, {x.rows(), c});        // (T, C)
-    attention(ctx, mixed, q_k_v, keys, values, rows, scale, causal);
-    out.add_to(ctx, x, mixed);
+    Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), c});     // (T, C)
+    attention(ctx, attn_out, q_k_v, keys, values, rows, scale, causal);
+    out.add_to(ctx, x, attn_out);
 }
 
 void Mlp::add_to(Context& ctx, Tensor x, const Norm& norm) const {

@@ -172,7 +172,7 @@ void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
 }
 
 // The type that `keep` stands for: f16 if all values fit it exactly, else f32.
-Precision::Weights Weights::kept(const std::vector<Part>& parts, int64_t size) const {
+Precision::Weights Weights::resolve_precision(const std::vector<Part>& parts, int64_t size) const {
     std::atomic<bool> fits = true;
     if (!are_stored(parts, Dtype::f16))
         for_rows(parts, size, [&](int64_t, std::span<const float> row) {
@@ -212,7 +212,7 @@ Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
 }
 
 Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind) {
-    if (kind == Kind::keep) kind = kept(parts, size);
+    if (kind == Kind::keep) kind = resolve_precision(parts, size);
     if (kind == Kind::keep_f16) kind = Kind::f16;
     const Dtype dtype = dtype_of_kind(kind);
     if (are_stored(parts, dtype)) return as_stored(parts, size);
@@ -233,7 +233,7 @@ Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precisio
         if (kind == Kind::f16) check_fits_f16(row);
         cpu.narrow(to + n * size * static_cast<int64_t>(size_of(dtype)), dtype, row.data(), size);
     });
-    return {on_device(matrix.values), on_device(matrix.scales)};
+    return {to_device(matrix.values), to_device(matrix.scales)};
 }
 
 Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights precision) {
@@ -299,7 +299,7 @@ Tensor Weights::vector(std::initializer_list<Tensor> parts) {
         check_finite({to, static_cast<size_t>(part.dim(0))});
         to += part.dim(0);
     }
-    return on_device(joined);
+    return to_device(joined);
 }
 
 Tensor Weights::table(Tensor stored) {
@@ -310,7 +310,7 @@ Tensor Weights::table(Tensor stored) {
     check_finite({copy.as<float>(), static_cast<size_t>(stored.size())});
     copy.rank = stored.rank;
     copy.shape = stored.shape;
-    return on_device(copy);
+    return to_device(copy);
 }
 
 Tensor Weights::empty(Dtype dtype, std::initializer_list<int64_t> shape) {
@@ -325,13 +325,13 @@ Tensor Weights::take(const MemorySource& memory, Tensor view) {
     return view;
 }
 
-Tensor Weights::on_device(Tensor host) {
+Tensor Weights::to_device(Tensor host) {
     if (!host || memory_.device == Device::cpu) return host;
-    const Tensor on_device = take(memory_, host);
-    memory_.write(on_device.data, host.data, host.bytes());
+    const Tensor device = take(memory_, host);
+    memory_.write(device.data, host.data, host.bytes());
     std::erase_if(blocks_, [&](const Block& block) { return block.get() == host.data; });
     bytes_ -= host.bytes();
-    return on_device;
+    return device;
 }
 
 }  // namespace hark

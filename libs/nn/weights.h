@@ -71,12 +71,12 @@ class Weights {
     struct Part;
     void for_rows(const std::vector<Part>& parts, int64_t size,
                   const std::function<void(int64_t, std::span<const float>)>& use) const;
-    Precision::Weights kept(const std::vector<Part>& parts, int64_t size) const;
+    Precision::Weights resolve_precision(const std::vector<Part>& parts, int64_t size) const;
     static bool are_stored(const std::vector<Part>& parts, Dtype dtype);
     Matrix as_stored(const std::vector<Part>& parts, int64_t size);
     Matrix converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind);
     // Moves a filled tensor of empty() to this model's memory.
-    Tensor on_device(Tensor host);
+    Tensor to_device(Tensor host);
     Tensor take(const MemorySource& memory, Tensor view);
 
     using Block = std::unique_ptr<void, void (*)(void*)>;

@@ -220,7 +220,7 @@ TEST_P(Loops, BlockProductsAgreeWithTheSumInDouble) {
                     }
                 }
                 std::vector<float> y(t * n);
-                std::vector<uint8_t> scratch(kTakenOutRows * k / 32 * kTakenOutPiece);
+                std::vector<uint8_t> scratch(kUnpackedRows * k / 32 * kUnpackedPiece);
                 cpu.block_products(y.data(), n, {x.data(), scales.data(), sums.data()}, t,
                                    blocks.bytes().data(), dtype, k, n, scratch.data());
                 const std::vector<float> w = blocks.values();

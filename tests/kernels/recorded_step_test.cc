@@ -75,7 +75,7 @@ class Step {
     }
 
     // Whether its attention may read what the caches hold before the kernels in front have ended.
-    void settle(bool kv_ready) { own_.kv_ready = listens_.kv_ready = kv_ready; }
+    void set_kv_ready(bool kv_ready) { own_.kv_ready = listens_.kv_ready = kv_ready; }
 
     void run() {
         Context& ctx = device_.ctx();
@@ -89,10 +89,10 @@ class Step {
             layer.attn.add_to(ctx, x, layer.attn_ln, layer.keys, layer.values, own_, true);
             if (shape_.heard > 0) {
                 Tensor q = layer.query(ctx, layer.window_ln(ctx, x));
-                Tensor mixed = ctx.arena.tensor(dtype_, {rows, c});
-                attention(ctx, mixed, q, layer.window_keys, layer.window_values, listens_, scale,
+                Tensor attn_out = ctx.arena.tensor(dtype_, {rows, c});
+                attention(ctx, attn_out, q, layer.window_keys, layer.window_values, listens_, scale,
                           false);
-                layer.out.add_to(ctx, x, mixed);
+                layer.out.add_to(ctx, x, attn_out);
             }
             layer.mlp.add_to(ctx, x, layer.mlp_ln);
         }
@@ -185,10 +185,10 @@ void expect_same_bits(TestDevice& device, const Shape& shape, Dtype dtype,
     Step step(device, shape, dtype);
     for (const std::vector<int32_t>& lengths : batches) {
         step.start(lengths);
-        step.settle(false);  // the reference reads no cache early
+        step.set_kv_ready(false);  // the reference reads no cache early
         step.run();
         const std::vector<float> expected = step.results();
-        step.settle(true);
+        step.set_kv_ready(true);
         EXPECT_LT(std::abs(expected.front()), 1e3f);
         const std::shared_ptr<void> graph =
             cuda_runtime().capture(device.ctx(), [&] { step.run(); });

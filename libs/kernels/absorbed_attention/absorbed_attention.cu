@@ -38,7 +38,7 @@ __device__ void load_key_weights(KeyWeights<T>& shared, const W* from, int c) {
             const uint32_t words[4] = {v.x, v.y, v.z, v.w};
             uint32_t pairs[4][2];
 #pragma unroll
-            for (int j = 0; j < 4; ++j) widen(words[j], pairs[j], T());
+            for (int j = 0; j < 4; ++j) int8_to_pairs(words[j], pairs[j], T());
             uint4* to = reinterpret_cast<uint4*>(&shared.values[row][column]);
             to[0] = {pairs[0][0], pairs[0][1], pairs[1][0], pairs[1][1]};
             to[1] = {pairs[2][0], pairs[2][1], pairs[3][0], pairs[3][1]};
@@ -145,12 +145,12 @@ constexpr int kMostUnits = 1280 / kUnfoldUnit / kFoldedWarps;  // of a warp
 // Weights of the splits of a row and head.
 __device__ inline void load_weights(float (&weights)[kMostFoldedSplits], const FoldedArgs& args,
                                     int row, int h) {
-    const float2* tops = args.tops + (int64_t{row} * args.heads + h) * args.splits;
+    const float2* row_max_sum = args.row_max_sum + (int64_t{row} * args.heads + h) * args.splits;
     const bool there = row < args.rows;
     float maxima[kMostFoldedSplits], largest = -INFINITY, sum = 0;
 #pragma unroll
     for (int s = 0; s < kMostFoldedSplits; ++s) {
-        const float2 top = there && s < args.splits ? tops[s] : float2{-INFINITY, 0.0f};
+        const float2 top = there && s < args.splits ? row_max_sum[s] : float2{-INFINITY, 0.0f};
         maxima[s] = top.x;
         weights[s] = top.y;
     }
@@ -216,8 +216,8 @@ struct ValueWeights {
             return as_half(raw);
         } else {
             Half out;
-            widen(raw.x, out.step[0], T());
-            widen(raw.y, out.step[1], T());
+            int8_to_pairs(raw.x, out.step[0], T());
+            int8_to_pairs(raw.y, out.step[1], T());
             return out;
         }
     }
@@ -338,7 +338,7 @@ void check(const Tensor& out, const Tensor& q, const Tensor& encoder_out, const 
 void fold_queries(Context& ctx, const FoldedArgs& args) {
     const dim3 grid(static_cast<unsigned>(args.c / kFoldColumns), static_cast<unsigned>(args.heads),
                     static_cast<unsigned>(ceil_div(args.rows, kFoldRows)));
-    with_rows_types(args.type, args.kv_type, [&](auto x, auto w) {
+    with_small_m_types(args.type, args.kv_type, [&](auto x, auto w) {
         launch_early(ctx, fold_kernel<decltype(x), decltype(w)>, grid, kFoldThreads, 0, args);
     });
 }
@@ -347,7 +347,7 @@ void fold_queries(Context& ctx, const FoldedArgs& args) {
 // all 64 outputs, so the splits are read and added once.
 void unfold_values(Context& ctx, const FoldedArgs& args) {
     const bool few = ceil_div(args.rows, 8) * args.heads <= multiprocessors() / 2;
-    with_rows_types(args.type, args.kv_type, [&](auto x, auto w) {
+    with_small_m_types(args.type, args.kv_type, [&](auto x, auto w) {
         using X = decltype(x);
         using W = decltype(w);
         const auto heads = static_cast<unsigned>(args.heads);
@@ -401,7 +401,7 @@ void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, 
     };
     args.folded = static_cast<uint2*>(scratch(c / 16 * args.head_tiles() * 256));
     args.parts = static_cast<uint2*>(scratch(args.splits * heads * c * 2));
-    args.tops = static_cast<float2*>(scratch(args.splits * heads * 8));
+    args.row_max_sum = static_cast<float2*>(scratch(args.splits * heads * 8));
     for (int64_t first = 0; first < all; first += most) {
         args.first_row = static_cast<int>(first);
         args.rows = static_cast<int>(std::min(most, all - first));

@@ -32,9 +32,9 @@ struct FoldedArgs {
     float scale_log2;  // scale * log2(e): the softmax runs on powers of two
     // Scratch. 16-bit values are stored in the order of the matrix units' fragments, per block of
     // 16 columns: lane 4 g + t has the columns 2t, 2t + 1, 2t + 8 and 2t + 9 of its block.
-    uint2* folded;  // (rows, C / 16, tiles of 8 heads, 32 lanes): head g of the tile
-    uint2* parts;   // (rows, splits, heads, C / 16, 4): a split's result, divided by its sum
-    float2* tops;   // (rows, heads, splits): maximum and sum of a split
+    uint2* folded;        // (rows, C / 16, tiles of 8 heads, 32 lanes): head g of the tile
+    uint2* parts;         // (rows, splits, heads, C / 16, 4): a split's result, divided by its sum
+    float2* row_max_sum;  // (rows, heads, splits): maximum and sum of a split
 
     __host__ __device__ int head_tiles() const { return (heads + 7) / 8; }
     __host__ __device__ int blocks() const { return c / 16; }

@@ -316,7 +316,7 @@ struct Run {
             const float sum = warp_sum(total[j]);
             if (lane == 0) {
                 kept[h] = __frcp_rn(sum);
-                args.tops[(first_head + h) * args.splits + item.split] = {largest[j], sum};
+                args.row_max_sum[(first_head + h) * args.splits + item.split] = {largest[j], sum};
             }
         }
         synchronise();

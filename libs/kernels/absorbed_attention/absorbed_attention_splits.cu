@@ -40,9 +40,11 @@ __device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* s
         run.heads = min(args.heads - item.first_tile * 8, HeadTiles * 8);
         if (keys.count == 0) {
             if (threadIdx.x < run.heads)
-                args.tops[(int64_t{item.row} * args.heads + item.first_tile * 8 + threadIdx.x) *
-                              args.splits +
-                          item.split] = {keys.valid ? -INFINITY : NAN, keys.valid ? 0.0f : NAN};
+                args.row_max_sum[(int64_t{item.row} * args.heads + item.first_tile * 8 +
+                                  threadIdx.x) *
+                                     args.splits +
+                                 item.split] = {keys.valid ? -INFINITY : NAN,
+                                                keys.valid ? 0.0f : NAN};
             continue;
         }
         run.begin(args, item);

@@ -50,11 +50,11 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     args.max_length = rows.max_length;
     if (args.d % 8 == 0 && rows.max_queries <= kFewQueries &&
         args.sequences * rows.max_queries <= kMostGridZ) {
-        attention_by_splits(ctx, args);
+        attention_decode_split_k(ctx, args);
     } else if (fits_tiles(out, q, keys)) {
-        if (!attention_by_wgmma(ctx, args)) attention_by_tiles(ctx, args);
+        if (!attention_flash_wgmma(ctx, args)) attention_flash_mma(ctx, args);
     } else {
-        attention_in_f32(ctx, args);
+        attention_simt(ctx, args);
     }
 }
 

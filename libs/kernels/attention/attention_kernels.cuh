@@ -74,19 +74,19 @@ __device__ void store_pair(const AttentionArgs& args, int64_t at, float x, float
 // Tiles of 192 or 128 queries by 128 keys on Hopper. Needs q and cache of one 16-bit type, D 64 or
 // 128, rows of q aligned to 16 bytes and scale > 0. Returns false and does nothing for another D or
 // if the GPU does not run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3, algorithm 2.
-bool attention_by_wgmma(Context& ctx, const AttentionArgs& args);
+bool attention_flash_wgmma(Context& ctx, const AttentionArgs& args);
 
 // Tiles of 64 or 128 queries by 64 keys on the matrix units. Needs D a multiple of 8, q and cache
 // of one 16-bit type, rows of q aligned to 16 bytes and scale > 0. Source: Dao 2023,
 // FlashAttention-2, algorithm 1.
-void attention_by_tiles(Context& ctx, const AttentionArgs& args);
+void attention_flash_mma(Context& ctx, const AttentionArgs& args);
 
 // Tiles of 32 queries by 64 keys in f32 arithmetic, for all types and every D.
-void attention_in_f32(Context& ctx, const AttentionArgs& args);
+void attention_simt(Context& ctx, const AttentionArgs& args);
 
 // Few queries: the keys of one query are split over blocks; a second kernel adds the parts. The
 // parts do not depend on the rest of the batch, so a query's bits do not either. D is a multiple of
 // 8.
-void attention_by_splits(Context& ctx, const AttentionArgs& args);
+void attention_decode_split_k(Context& ctx, const AttentionArgs& args);
 
 }  // namespace hark::cuda

@@ -110,15 +110,15 @@ __global__ void __launch_bounds__(kThreads)
     const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
     // Few blocks: the first keys and values; those that are ready are read before the wait.
     [[maybe_unused]] Pack<T, kChannels> loaded[kAtOnce] = {}, weighed[kAtOnce] = {};
-    const int kv_ready = min(args.ready_keys(b, n) - first, count);
+    const int ready = min(args.ready_keys(b, n) - first, count);
     if constexpr (Few) {
-        keys.load_some(loaded, 0, kv_ready, kGroups);
-        values.load_some(weighed, 0, kv_ready, kGroups);
+        keys.load_some(loaded, 0, ready, kGroups);
+        values.load_some(weighed, 0, ready, kGroups);
     }
     wait_for_previous();
     if constexpr (Few) {
-        keys.load_some(loaded, max(kv_ready, 0), kSplit, kGroups);
-        values.load_some(weighed, max(kv_ready, 0), kSplit, kGroups);
+        keys.load_some(loaded, max(ready, 0), kSplit, kGroups);
+        values.load_some(weighed, max(ready, 0), kSplit, kGroups);
     }
 
     float q[kChannels] = {};
@@ -263,7 +263,7 @@ __global__ void combine_kernel(AttentionArgs args, float* parts, int splits) {
 
 }  // namespace
 
-void attention_by_splits(Context& ctx, const AttentionArgs& args) {
+void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     const Arena::Scope scope(ctx.arena);
     const int splits = static_cast<int>(std::max<int64_t>(1, ceil_div(args.max_length, kSplit)));
     const auto rows = static_cast<unsigned>(args.sequences * args.max_queries);

@@ -188,7 +188,7 @@ void launch(Context& ctx, const AttentionArgs& args) {
 
 }  // namespace
 
-void attention_by_tiles(Context& ctx, const AttentionArgs& args) {
+void attention_flash_mma(Context& ctx, const AttentionArgs& args) {
     const bool half = args.cache_type == Dtype::f16, narrow = args.d <= 64;
     const auto chosen = half ? (narrow ? launch<__half, 64> : launch<__half, 128>)
                              : (narrow ? launch<__nv_bfloat16, 64> : launch<__nv_bfloat16, 128>);

@@ -297,7 +297,7 @@ bool launch_shape(Context& ctx, const AttentionArgs& args) {
 
 }  // namespace
 
-bool attention_by_wgmma(Context& ctx, const AttentionArgs& args) {
+bool attention_flash_wgmma(Context& ctx, const AttentionArgs& args) {
     return args.cache_type == Dtype::f16 ? launch_shape<__half>(ctx, args)
                                          : launch_shape<__nv_bfloat16>(ctx, args);
 }

@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
 
 }  // namespace
 
-void attention_in_f32(Context& ctx, const AttentionArgs& args) {
+void attention_simt(Context& ctx, const AttentionArgs& args) {
     const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kQueries)),
                     static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
     const int bytes = shared_bytes(args.d);

@@ -36,7 +36,7 @@ struct Vec {
     static Lanes lanes(const int8_t* p) {
         return Lanes(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
     }
-    static F numbers(Lanes x) { return _mm512_cvtepi32_ps(__m512i(x)); }
+    static F quants(Lanes x) { return _mm512_cvtepi32_ps(__m512i(x)); }
     // Bytes as 16-bit integers; four bits, and the fifth bit times 16, of a block of 32 values.
     using Shorts = int16_t __attribute__((vector_size(64)));
     static Shorts shorts(const uint8_t* p) {
@@ -114,7 +114,7 @@ struct Vec {
     static F to_floats(I x) { return _mm512_cvtepi32_ps(x); }
     // of(i) in the lanes of the i-th group of `shared` 16-bit integers.
     template <int shared, class Of>
-    static F factors(const Of& of) {
+    static F scales(const Of& of) {
         if constexpr (shared >= kIntegers)
             return set(of(0));
         else

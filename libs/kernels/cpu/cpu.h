@@ -18,8 +18,8 @@ struct StoredRows {
 };
 
 // Size of the blocks that block_products() unpacks at a time: bytes of 32 weights, and rows.
-inline constexpr int kTakenOutPiece = 128;
-inline constexpr int64_t kTakenOutRows = 4;
+inline constexpr int kUnpackedPiece = 128;
+inline constexpr int64_t kUnpackedRows = 4;
 
 // Activations for quantised weights: x = scales[row] * values. No value is -32768.
 struct IntegerInputs {
@@ -71,7 +71,7 @@ struct CpuKernels {
                           const int8_t* w, int64_t size, int64_t count);
     // y[t * ldy + n] = sum over k of x[t][k] * w[n][k], for n in [0, count) and t in [0, t_size); w
     // (count, size) in blocks. The order of a sum depends neither on t_size nor on count. scratch,
-    // for several rows of x: kTakenOutRows * size / 32 * kTakenOutPiece bytes.
+    // for several rows of x: kUnpackedRows * size / 32 * kUnpackedPiece bytes.
     void (*block_products)(float* y, int64_t ldy, const IntegerInputs& x, int64_t t_size,
                            const uint8_t* blocks, Dtype dtype, int64_t size, int64_t count,
                            uint8_t* scratch);

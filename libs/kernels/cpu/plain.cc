@@ -38,7 +38,7 @@ struct Vec {
     using Lanes = int32_t __attribute__((vector_size(16)));
     static Lanes lanes(const uint8_t* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
     static Lanes lanes(const int8_t* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
-    static F numbers(Lanes x) { return __builtin_convertvector(x, F); }
+    static F quants(Lanes x) { return __builtin_convertvector(x, F); }
     // Bytes as 16-bit integers; four bits, and the fifth bit times 16, of group g of a block of 32
     // values.
     using Shorts = int16_t __attribute__((vector_size(8)));
@@ -97,7 +97,7 @@ struct Vec {
     static F to_floats(I x) { return __builtin_convertvector(x, F); }
     // of(i) in the lanes of the i-th group of `shared` 16-bit integers.
     template <int shared, class Of>
-    static F factors(const Of& of) {
+    static F scales(const Of& of) {
         return set(of(0));
     }
     static F lone(float x) { return F{x, 0, 0, 0}; }

@@ -19,7 +19,7 @@ void in_pieces(const Context& ctx, int64_t n, const Body& body) {
 
 }  // namespace
 
-Tensor Widened::out(const Tensor& t) {
+Tensor CastToF32::out(const Tensor& t) {
     if (!t) return t;
     require(t.dtype == Dtype::bf16, op_, ": expected activations of one type, bf16, found ", t);
     Tensor wide = t;
@@ -29,7 +29,7 @@ Tensor Widened::out(const Tensor& t) {
     return wide;
 }
 
-Tensor Widened::inout(const Tensor& t) {
+Tensor CastToF32::inout(const Tensor& t) {
     const Tensor wide = out(t);
     if (!t) return wide;
     const bf16_t* from = t.as<bf16_t>();
@@ -40,13 +40,13 @@ Tensor Widened::inout(const Tensor& t) {
     return wide;
 }
 
-Tensor Widened::in(const Tensor& t) {
+Tensor CastToF32::in(const Tensor& t) {
     const Tensor wide = inout(t);
     if (t) outputs_.pop_back();
     return wide;
 }
 
-void Widened::round() {
+void CastToF32::round() {
     for (const Output& output : outputs_) {
         bf16_t* to = output.to.as<bf16_t>();
         const float* from = output.from.as<float>();

@@ -11,16 +11,16 @@ namespace hark {
 // Runs a bf16 call as the same call in f32: converts its inputs and holds its outputs.
 //
 //     if (x.dtype == Dtype::bf16) {
-//         Widened wide(ctx, "activate");
+//         CastToF32 wide(ctx, "activate");
 //         activate(ctx, wide.out(y), wide.in(x), f);
 //         return wide.round();
 //     }
 //
 // The copies are in ctx.arena while this object lives. No tensor gives no tensor; a tensor of
 // another type than bf16 is an Error that names the op.
-class Widened {
+class CastToF32 {
   public:
-    Widened(Context& ctx, const char* op) : ctx_(ctx), scope_(ctx.arena), op_(op) {}
+    CastToF32(Context& ctx, const char* op) : ctx_(ctx), scope_(ctx.arena), op_(op) {}
 
     Tensor in(const Tensor& t);
     Tensor out(const Tensor& t);

@@ -53,7 +53,7 @@ void activate(Context& ctx, Tensor y, Tensor x, Activation f) {
     check_tensor("activate", "y", y, x.dtype, {x.dim(0), x.dim(1)});
     if (ctx.on_cuda()) return cuda_ops().activate(ctx, y, x, f);
     if (x.dtype == Dtype::bf16) {
-        Widened wide(ctx, "activate");
+        CastToF32 wide(ctx, "activate");
         activate(ctx, wide.out(y), wide.in(x), f);
         return wide.round();
     }
@@ -71,7 +71,7 @@ void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation 
     check_tensor("activate_backward", "dy", dy, x.dtype, {x.dim(0), x.dim(1)});
     if (ctx.on_cuda()) return cuda_ops().activate_backward(ctx, dx, dy, x, f);
     if (x.dtype == Dtype::bf16) {
-        Widened wide(ctx, "activate_backward");
+        CastToF32 wide(ctx, "activate_backward");
         activate_backward(ctx, wide.out(dx), wide.in(dy), wide.in(x), f);
         return wide.round();
     }

@@ -36,7 +36,7 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
     check_tensor("embedding", "positions", positions, Dtype::f32, {-1, channels});
     if (ctx.on_cuda()) return cuda_ops().embedding(ctx, y, tokens, position, table, positions);
     if (y.dtype == Dtype::bf16) {
-        Widened wide(ctx, "embedding");
+        CastToF32 wide(ctx, "embedding");
         embedding(ctx, wide.out(y), tokens, position, table, positions);
         return wide.round();
     }
@@ -75,7 +75,7 @@ void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor d
     if (ctx.on_cuda())
         return cuda_ops().embedding_backward(ctx, dtable, dpositions, dy, tokens, position);
     if (dy.dtype == Dtype::bf16) {
-        Widened wide(ctx, kOp);
+        CastToF32 wide(ctx, kOp);
         return embedding_backward(ctx, dtable, dpositions, wide.in(dy), tokens, position);
     }
     const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();

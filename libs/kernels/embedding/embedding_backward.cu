@@ -76,7 +76,7 @@ __global__ void pieces_kernel(float* table, float* parts, Sorted sorted, const T
 }
 
 // Number of pieces after this one in which its last run, of key `key`, continues.
-__device__ int64_t pieces_behind(const Sorted& sorted, int64_t piece, uint32_t key) {
+__device__ int64_t pieces_after(const Sorted& sorted, int64_t piece, uint32_t key) {
     for (int64_t found = 0;; found += 32) {
         const int64_t at = (piece + 1 + found + threadIdx.x % 32) * kPiece;
         const unsigned same =
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     const uint32_t key = sorted.keys[end - 1];
     if (key >= sorted.places || sorted.keys[end] != key) return;
     if (first > 0 && sorted.keys[first - 1] == key) return;  // it begins in a previous piece
-    const int64_t count = 1 + pieces_behind(sorted, piece, key);
+    const int64_t count = 1 + pieces_after(sorted, piece, key);
     __shared__ float sums[kWarps][V][32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t c = (int64_t{blockIdx.y} * 32 + lane) * V;

@@ -211,7 +211,7 @@ ProductPlan::~ProductPlan() {
     if (operation) cublasLtMatmulDescDestroy(operation);
 }
 
-void many_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+void gemm(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
     const Arena::Scope scope(ctx.arena);
     if (has_wgmma_product(y, x, w, then)) {
         return with_blocks(ctx, x.dtype, w,

@@ -9,7 +9,7 @@ namespace hark::cuda {
 // an activation, or GELU by tanh without a residual. wgmma_product, if available, fuses the exact
 // GELU without a residual. Any other epilogue is a second pass over the product. Weights of another
 // type than x are converted to x's type, block by block.
-void many_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+void gemm(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
 
 // to (rows, K) of a float type = from, times the row's scale if there are `scales`; quantised
 // values are dequantised.

@@ -10,7 +10,7 @@ namespace hark::cuda {
 namespace {
 
 using namespace hopper;
-using namespace many;
+using namespace gemm_wgmma;
 
 // A warpgroup computes every other tile of its block.
 template <class T, class S>

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/hopper.cuh"
 
-namespace hark::cuda::many {
+namespace hark::cuda::gemm_wgmma {
 
 using namespace hopper;
 
@@ -114,4 +114,4 @@ __device__ void copy_tiles(Shared<T, S>& shared, const Maps& maps, const Product
 __device__ inline void wait_for_turn(int group) { sync_part(3 + group, 2 * kGroup); }
 __device__ inline void pass_turn(int group) { arrive_part(3 + (group ^ 1), 2 * kGroup); }
 
-}  // namespace hark::cuda::many
+}  // namespace hark::cuda::gemm_wgmma

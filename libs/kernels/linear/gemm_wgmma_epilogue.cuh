@@ -7,7 +7,7 @@
 #include "kernels/elementwise/gelu.cuh"
 #include "kernels/linear/gemm_wgmma.cuh"
 
-namespace hark::cuda::many {
+namespace hark::cuda::gemm_wgmma {
 
 template <class T>
 __device__ inline uint32_t pack(float low, float high) {
@@ -118,4 +118,4 @@ __device__ void write(const Product& args, const Corner& at, const float (&sums)
     write_any(args, at, Parts, copies, bias);
 }
 
-}  // namespace hark::cuda::many
+}  // namespace hark::cuda::gemm_wgmma

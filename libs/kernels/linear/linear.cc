@@ -81,7 +81,7 @@ void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor
         check_tensor("linear_forward", "residual", residual, y.dtype, {y.dim(0), y.dim(1)});
     if (ctx.on_cuda()) return cuda_ops().linear_forward(ctx, y, x, w, b, residual);
     if (x.dtype == Dtype::bf16) {
-        Widened wide(ctx, "linear_forward");
+        CastToF32 wide(ctx, "linear_forward");
         linear(ctx, wide.out(y), wide.in(x), {w}, {.bias = b, .residual = wide.in(residual)});
         return wide.round();
     }
@@ -114,7 +114,7 @@ void linear_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
     }
     if (ctx.on_cuda()) return cuda_ops().linear_backward(ctx, dx, dw, db, dy, x, w, from);
     if (x.dtype == Dtype::bf16) {
-        Widened wide(ctx, kOp);
+        CastToF32 wide(ctx, kOp);
         backward_in_f32(ctx, wide.out(dx), dw, db, wide.in(dy), wide.in(x), w,
                         {wide.in(from.h), from.f});
         return wide.round();

@@ -8,28 +8,28 @@ namespace hark::cuda {
 namespace {
 
 template <class X, class W>
-void launch_numbers(Context& ctx, const RowsProduct& args, const X* x, const W* w) {
+void launch_values(Context& ctx, const SmallMArgs& args, const X* x, const W* w) {
     // 16 bytes of weights per lane, unless the matrix units take such products.
     constexpr bool kTaken = sizeof(X) == 2 && (std::is_same_v<X, W> || sizeof(W) == 1);
     constexpr int kVector = kTaken ? 1 : 16 / sizeof(W);
     const bool aligned =
         reinterpret_cast<uintptr_t>(x) % 16 == 0 && reinterpret_cast<uintptr_t>(w) % 16 == 0;
     if (aligned && args.k % kVector == 0 && args.k * sizeof(X) % 16 == 0) {
-        launch_plain<PlainRows<W, kVector>>(ctx, args, x, w, args.k);
+        launch_simt<SimtRows<W, kVector>>(ctx, args, x, w, args.k);
     } else {
-        launch_plain<PlainRows<W, 1>>(ctx, args, x, w, args.k);
+        launch_simt<SimtRows<W, 1>>(ctx, args, x, w, args.k);
     }
 }
 
-void plain_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
-    const RowsProduct args(y, x, w, then);
+void simt_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+    const SmallMArgs args(y, x, w, then);
     with_float_type(x.dtype, [&](auto x_type) {
         const auto* xs = static_cast<const decltype(x_type)*>(x.data);
         if (w.values.dtype == Dtype::i8) {
-            return launch_numbers(ctx, args, xs, w.values.as<int8_t>());
+            return launch_values(ctx, args, xs, w.values.as<int8_t>());
         }
         with_float_type(w.values.dtype, [&](auto w_type) {
-            launch_numbers(ctx, args, xs, static_cast<const decltype(w_type)*>(w.values.data));
+            launch_values(ctx, args, xs, static_cast<const decltype(w_type)*>(w.values.data));
         });
     });
 }
@@ -56,10 +56,10 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     enter(ctx, {&norm.weight, &norm.bias});
     if (append)
         enter(ctx, {&append->keys, &append->values, &append->rows.slot, &append->rows.length});
-    if (rows >= kManyRowsOnGpu) return many_rows(ctx, y, x, w, then);
-    if (is_quantized(w.values.dtype)) return quantized_rows(ctx, y, x, w, then);
-    if (has_rows_product(x, w)) return rows_product(ctx, y, x, w, then, with);
-    plain_product(ctx, y, x, w, then);
+    if (rows >= kManyRowsOnGpu) return gemm(ctx, y, x, w, then);
+    if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, w, then);
+    if (has_small_m_product(x, w)) return small_m_product(ctx, y, x, w, then, with);
+    simt_product(ctx, y, x, w, then);
 }
 
 }  // namespace hark::cuda

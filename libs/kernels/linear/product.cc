@@ -28,8 +28,8 @@ Pointers pointers_of(const Epilogue& then) {
 const float* at(const float* base, int64_t offset) { return base ? base + offset : nullptr; }
 
 // Up to kFewRowsOnCpu rows, directly from the stored weights; each weight is read once.
-void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-              const Pointers& then) {
+void small_m(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+             const Pointers& then) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0);
     const StoredRows rows = {w.values.data, w.values.dtype, w.values.dim(1)};
@@ -65,8 +65,8 @@ IntegerInputs integer_inputs(Context& ctx, const float* x, int64_t t_size, int64
 
 // The same from quantised blocks, in integers as below. The sums of a block's products are exact,
 // so activations use all 16 bits.
-void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                        const Pointers& then) {
+void small_m_quantized(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                       const Pointers& then) {
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     const Dtype dtype = w.values.dtype;
@@ -76,7 +76,7 @@ void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, 
     const IntegerInputs inputs = integer_inputs(ctx, x, t_size, k_size, dtype);
     const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
     const int64_t workers = std::min<int64_t>(ctx.threads, pieces);
-    const int64_t room = kTakenOutRows * k_size / 32 * kTakenOutPiece;
+    const int64_t room = kUnpackedRows * k_size / 32 * kUnpackedPiece;
     auto* scratch = static_cast<uint8_t*>(ctx.arena.tensor(Dtype::u8, {workers, room}).data);
     parallel_for(ctx.threads, workers, [&](int64_t worker) {
         const int64_t last = std::min((worker + 1) * pieces / workers * kFewColumns, n_size);
@@ -98,8 +98,8 @@ void few_rows_quantized(Context& ctx, float* y, const float* x, int64_t t_size, 
 // The same from int8 weights, in integers: converting the weights to floats would take longer than
 // reading them. Activations get as many bits as the sums of a row leave room for, over 13 at 1,536
 // columns, so only the rounding of the weights is visible.
-void few_rows_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                   const Pointers& then) {
+void small_m_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                  const Pointers& then) {
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
@@ -129,7 +129,8 @@ void few_rows_int8(Context& ctx, float* y, const float* x, int64_t t_size, const
 }
 
 // Rows [begin, end) of the weights as f32: the weights themselves, or converted into `scratch`.
-const float* widened(Context& ctx, const Matrix& w, int64_t begin, int64_t end, float* scratch) {
+const float* rows_as_f32(Context& ctx, const Matrix& w, int64_t begin, int64_t end,
+                         float* scratch) {
     const int64_t k_size = w.values.dim(1);
     if (w.values.dtype == Dtype::f32) return static_cast<float*>(w.values.data) + begin * k_size;
     const CpuKernels& cpu = cpu_kernels();
@@ -188,7 +189,7 @@ void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const M
     if (aliased && !accumulate) apart = ctx.arena.tensor(Dtype::f32, {t_size, block}).as<float>();
     for (int64_t begin = 0; begin < n_size; begin += block) {
         const int64_t n = std::min(block, n_size - begin);
-        const float* weights = widened(ctx, w, begin, begin + n, scratch);
+        const float* weights = rows_as_f32(ctx, w, begin, begin + n, scratch);
         float* product = apart ? apart : y + begin;
         const int64_t ld_product = apart ? block : n_size;
         onednn::multiply(ctx.threads, product, ld_product, {x, k_size}, {weights, k_size, true},
@@ -198,8 +199,8 @@ void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const M
 }
 
 // With bf16 instructions: activations are rounded to bf16, sums are f32.
-void product_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                  const Pointers& then) {
+void gemm_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+               const Pointers& then) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
     const auto* weights = static_cast<const bf16_t*>(w.values.data);
@@ -215,8 +216,8 @@ void product_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const 
 }
 
 // With VNNI instructions: every row of activations is quantised by its own largest value.
-void product_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                  const Pointers& then) {
+void gemm_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+               const Pointers& then) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
     const int64_t block = std::min(n_size, std::max<int64_t>(4 * kBlockWeights / t_size, 64));
@@ -247,16 +248,14 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
     if (t_size == 0) return;
     const Pointers then = pointers_of(epilogue);
     if (t_size <= kFewRowsOnCpu) {
-        if (w.values.dtype == Dtype::i8) return few_rows_int8(ctx, y, x, t_size, w, then);
-        if (is_quantized(w.values.dtype)) return few_rows_quantized(ctx, y, x, t_size, w, then);
-        return few_rows(ctx, y, x, t_size, w, then);
+        if (w.values.dtype == Dtype::i8) return small_m_int8(ctx, y, x, t_size, w, then);
+        if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, t_size, w, then);
+        return small_m(ctx, y, x, t_size, w, then);
     }
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
-    if (w.values.dtype == Dtype::bf16 && cpu.has_bf16)
-        return product_bf16(ctx, y, x, t_size, w, then);
-    if (w.values.dtype == Dtype::i8 && cpu.has_int8)
-        return product_int8(ctx, y, x, t_size, w, then);
+    if (w.values.dtype == Dtype::bf16 && cpu.has_bf16) return gemm_bf16(ctx, y, x, t_size, w, then);
+    if (w.values.dtype == Dtype::i8 && cpu.has_int8) return gemm_int8(ctx, y, x, t_size, w, then);
     product_f32(ctx, y, x, t_size, w, then);
 }
 
@@ -266,7 +265,7 @@ void cpu_product_backward(Context& ctx, float* dx, const float* dy, int64_t rows
     float* scratch = scratch_for(ctx, w);
     for (int64_t begin = 0; begin < n_size; begin += block) {
         const int64_t n = std::min(block, n_size - begin);
-        const float* weights = widened(ctx, w, begin, begin + n, scratch);
+        const float* weights = rows_as_f32(ctx, w, begin, begin + n, scratch);
         onednn::multiply(ctx.threads, dx, k_size, {dy + begin, n_size}, {weights, k_size}, rows,
                          k_size, n, begin > 0);
     }

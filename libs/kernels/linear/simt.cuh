@@ -10,7 +10,7 @@ constexpr int kMostRows = 8;
 
 // Reads rows of weights that are stored as single values, V at a time.
 template <class W, int V>
-struct PlainRows {
+struct SimtRows {
     using Stored = W;
     static constexpr int kVector = V, kUnroll = 4;
     static __device__ Pack<W, V> load(const W* row, int64_t k) { return load_pack<V>(row + k); }
@@ -21,8 +21,8 @@ struct PlainRows {
 // bits depend neither on R and O nor on the number of rows.
 template <class X, class Rows, int R, int O>
 __global__ void __launch_bounds__(32 * kWarps)
-    plain_kernel(RowsProduct args, const X* x, const typename Rows::Stored* __restrict__ w,
-                 int64_t stride) {
+    simt_kernel(SmallMArgs args, const X* x, const typename Rows::Stored* __restrict__ w,
+                int64_t stride) {
     constexpr int V = Rows::kVector;
     let_next_start();
     wait_for_previous();
@@ -53,24 +53,25 @@ __global__ void __launch_bounds__(32 * kWarps)
             // One lane per output, so that the stores are spread over the warp.
             if (lane != r * O + o || t + r >= args.rows || n + o >= args.n) continue;
             const int64_t at = (t + r) * args.n + n + o;
-            store_any(args.y, args.y_type, at,
-                      finished(args, column_of(args, n + o), sum, residual_at(args, at)));
+            store_any(
+                args.y, args.y_type, at,
+                apply_epilogue(args, epilogue_params(args, n + o), sum, residual_at(args, at)));
         }
     }
 }
 
 // stride: from one row of the weights to the next.
 template <class Rows, class X>
-void launch_plain(Context& ctx, const RowsProduct& args, const X* x, const typename Rows::Stored* w,
-                  int64_t stride) {
+void launch_simt(Context& ctx, const SmallMArgs& args, const X* x, const typename Rows::Stored* w,
+                 int64_t stride) {
     const auto launch = [&](auto kernel, int rows, int outputs) {
         const dim3 grid(static_cast<unsigned>(ceil_div(args.n, kWarps * outputs)),
                         static_cast<unsigned>(ceil_div(args.rows, rows)));
         launch_early(ctx, kernel, grid, 32 * kWarps, 0, args, x, w, stride);
     };
-    if (args.rows == 1) return launch(plain_kernel<X, Rows, 1, 1>, 1, 1);
-    if (args.rows <= 4) return launch(plain_kernel<X, Rows, 4, 2>, 4, 2);
-    launch(plain_kernel<X, Rows, kMostRows, 2>, kMostRows, 2);
+    if (args.rows == 1) return launch(simt_kernel<X, Rows, 1, 1>, 1, 1);
+    if (args.rows <= 4) return launch(simt_kernel<X, Rows, 4, 2>, 4, 2);
+    launch(simt_kernel<X, Rows, kMostRows, 2>, kMostRows, 2);
 }
 
 }  // namespace hark::cuda

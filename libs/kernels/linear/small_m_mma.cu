@@ -28,7 +28,7 @@ struct AppendPlace {
     int64_t at = -1;
     bool is_value;
 
-    __device__ AppendPlace(const RowsProduct& args, int64_t row, int64_t n) {
+    __device__ AppendPlace(const SmallMArgs& args, int64_t row, int64_t n) {
         const AppendArgs& to = args.append;
         if (!to.keys || n < to.first || n >= args.n) return;
         const int64_t slot = to.slot[row], place = to.length[row] - 1;
@@ -42,7 +42,7 @@ struct AppendPlace {
     }
 
     // Stores the value as rounded to y's type.
-    __device__ void store(const RowsProduct& args, float value) const {
+    __device__ void store(const SmallMArgs& args, float value) const {
         if (at < 0) return;
         if (args.y_type == Dtype::f16) {
             value = to_f32(from_f32<__half>(value));
@@ -57,7 +57,7 @@ struct AppendPlace {
 // memory, with `Ahead` steps in flight.
 template <class X, class W, int MT, int NT, int Ahead, bool Normed>
 __global__ void __launch_bounds__(32 * kMostSlices)
-    sliced_kernel(RowsProduct args, const X* x, const W* __restrict__ w) {
+    sliced_kernel(SmallMArgs args, const X* x, const W* __restrict__ w) {
     let_next_start();
     using Step = LaneStep<W, MT, NT>;
     constexpr int kOutputs = 16 * MT, kRows = 8 * NT, kStep = Step::kColumns;
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(32 * kMostSlices)
         for (int i = 0; i < 2 * MT; ++i) prefetch(ws[i] + at);
     // A thread finishes sums of one output: the number of threads is a multiple of the outputs.
     const int n = threadIdx.x % kOutputs;
-    const Column column = column_of(args, n0 + n);
+    const EpilogueParams column = epilogue_params(args, n0 + n);
     const int rows = static_cast<int>(min(int64_t{kRows}, args.rows - row0));
     const int first_row = threadIdx.x / kOutputs;
     const bool there = n0 + n < args.n;
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(32 * kMostSlices)
         float sum = 0;
         for (int s = 0; s < args.slices; ++s)
             sum = __fadd_rn(sum, partial[(s * kRows + row) * kPitch + n]);
-        const float value = finished(args, column, sum, residual);
+        const float value = apply_epilogue(args, column, sum, residual);
         store_any(args.y, args.y_type, place(row), value);
         if (args.append.keys) {
             if (row == first_row) {
@@ -177,11 +177,11 @@ constexpr int ahead() {
 constexpr int kMostAhead = 8;
 
 template <int MT, int NT>
-void sliced_product(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
+void sliced_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, 8 * NT)),
                       static_cast<unsigned>(ceil_div(args.n, 16 * MT)));
     const int64_t sums = int64_t{4} * args.slices * (8 * NT) * (16 * MT + 4);
-    with_rows_types(x.dtype, w.dtype, [&](auto x_value, auto w_value) {
+    with_small_m_types(x.dtype, w.dtype, [&](auto x_value, auto w_value) {
         using X = decltype(x_value);
         using W = decltype(w_value);
         constexpr int kAhead = ahead<W, MT, NT>();
@@ -208,7 +208,7 @@ void sliced_product(Context& ctx, const RowsProduct& args, const Tensor& x, cons
 
 }  // namespace
 
-bool has_rows_product(const Tensor& x, const Matrix& w) {
+bool has_small_m_product(const Tensor& x, const Matrix& w) {
     if (!is_16_bit(x.dtype) || (w.values.dtype != x.dtype && w.values.dtype != Dtype::i8))
         return false;
     const uintptr_t pointers =
@@ -218,22 +218,22 @@ bool has_rows_product(const Tensor& x, const Matrix& w) {
 }
 
 bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm) {
-    const RowsProduct args(x, x, w, {});  // y's type is not used here
+    const SmallMArgs args(x, x, w, {});  // y's type is not used here
     const bool pays = args.k <= 1024 || args.n >= kManyOutputs;
-    return has_rows_product(x, w) && args.rows == 1 && args.n < kVocabulary && pays &&
+    return has_small_m_product(x, w) && args.rows == 1 && args.n < kVocabulary && pays &&
            in_packs(args.k, {norm.weight.data, norm.bias.data}) &&
            args.k <= args.slices * 32 * kPack;
 }
 
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append) {
-    return has_rows_product(x, w) && x.rows() <= 32 && w.values.dim(0) < kVocabulary &&
+    return has_small_m_product(x, w) && x.rows() <= 32 && w.values.dim(0) < kVocabulary &&
            append.rows.max_queries == 1 && append.rows.sequences() == x.rows();
 }
 
 // Measured on an H200 (docs/kernels/linear.md). The choices do not change a row's bits.
-void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
-                  const LinearFusion& with) {
-    const RowsProduct args(y, x, w, then, with);
+void small_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+                     const LinearFusion& with) {
+    const SmallMArgs args(y, x, w, then, with);
     const Tensor& values = w.values;
     const bool vocabulary = args.n >= kVocabulary;
     if (args.rows <= 8)
@@ -247,7 +247,7 @@ void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
     if (args.rows <= 32 && !vocabulary) return sliced_product<1, 4>(ctx, args, x, values);
     const auto tiles = [&](int n, int t) { return ceil_div(args.n, n) * ceil_div(args.rows, t); };
     const bool batch = vocabulary ? args.rows > 64 : tiles(32, 32) >= 80;
-    if (batch && batch_product(ctx, args, x, values)) return;
+    if (batch && small_m_wgmma_product(ctx, args, x, values)) return;
     // Parallel slices are faster if there are few blocks, the more so the longer the slices.
     if (tiles(32, 32) <= (args.k >= 4096 ? 160 : 80))
         return sliced_product<2, 4>(ctx, args, x, values);

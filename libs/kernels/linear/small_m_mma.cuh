@@ -49,7 +49,7 @@ struct AppendArgs {
     }
 };
 
-struct RowsProduct {
+struct SmallMArgs {
     void* y;
     Dtype y_type;
     const float* scales;  // of W's rows, or none
@@ -62,8 +62,8 @@ struct RowsProduct {
     float norm_eps;
     AppendArgs append;
 
-    RowsProduct(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then,
-                const LinearFusion& with = {})
+    SmallMArgs(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then,
+               const LinearFusion& with = {})
         : y(y.data),
           y_type(y.dtype),
           scales(w.scales ? w.scales.as<float>() : nullptr),
@@ -86,24 +86,24 @@ struct RowsProduct {
 };
 
 // Epilogue parameters of one output. Loaded before its products are summed.
-struct Column {
+struct EpilogueParams {
     float scale, bias;
 };
 
-__device__ inline Column column_of(const RowsProduct& args, int64_t n) {
+__device__ inline EpilogueParams epilogue_params(const SmallMArgs& args, int64_t n) {
     const bool there = n < args.n;
     return {there && args.scales ? args.scales[n] : 1.0f, there && args.bias ? args.bias[n] : 0.0f};
 }
 
 // y's value for a sum of products. Each operation rounds by itself: the compiler must not fuse them
 // in one kernel and not in another.
-__device__ inline float finished(const RowsProduct& args, const Column& column, float sum,
-                                 float residual) {
+__device__ inline float apply_epilogue(const SmallMArgs& args, const EpilogueParams& column,
+                                       float sum, float residual) {
     sum = __fadd_rn(__fmul_rn(sum, column.scale), column.bias);
     return __fadd_rn(activate(sum, args.activation), residual);
 }
 
-__device__ inline float residual_at(const RowsProduct& args, int64_t at) {
+__device__ inline float residual_at(const SmallMArgs& args, int64_t at) {
     return args.residual ? load_any(args.residual, args.y_type, at) : 0.0f;
 }
 
@@ -122,7 +122,7 @@ __device__ constexpr int chunk_of(int t, int half) {
 __device__ inline Half as_half(uint4 v) { return {{{v.x, v.y}, {v.z, v.w}}}; }
 
 // Four int8 as two pairs of f16, exactly: 1024 + (v + 128) is the byte below 0x64; minus 1152.
-__device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __half) {
+__device__ inline void int8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __half) {
     const uint32_t shifted = bytes ^ 0x80808080, offset = 0x64806480;
     for (int i = 0; i < 2; ++i) {
         const uint32_t biased = __byte_perm(shifted, 0x64646464, i == 0 ? 0x4140 : 0x4342);
@@ -134,7 +134,7 @@ __device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __half) {
 
 // Four int8 as two pairs of bf16, which has 8 bits: v's low 7 bits below 0x43 are 128 + those bits;
 // minus 128, or 256 if the sign bit is set.
-__device__ inline void widen(uint32_t bytes, uint32_t (&pairs)[2], __nv_bfloat16) {
+__device__ inline void int8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __nv_bfloat16) {
     for (int i = 0; i < 2; ++i) {
         const int order = i == 0 ? 0x4140 : 0x4342;
         const uint32_t low = __byte_perm(bytes & 0x7f7f7f7f, 0x43434343, order);
@@ -152,8 +152,8 @@ __device__ inline Half weights_half(uint4 v, int half) {
         return as_half(v);
     } else {
         Half out;
-        widen(half == 0 ? v.x : v.z, out.step[0], X());
-        widen(half == 0 ? v.y : v.w, out.step[1], X());
+        int8_to_pairs(half == 0 ? v.x : v.z, out.step[0], X());
+        int8_to_pairs(half == 0 ? v.y : v.w, out.step[1], X());
         return out;
     }
 }
@@ -183,7 +183,7 @@ __device__ inline void multiply_halves(float (&sums)[MT][NT][4], const Half (&w)
 
 // Calls f with values of the CUDA types of x and w; false if the kernels do not take them.
 template <class F>
-bool with_rows_types(Dtype x, Dtype w, F&& f) {
+bool with_small_m_types(Dtype x, Dtype w, F&& f) {
     if (!is_16_bit(x) || (w != x && w != Dtype::i8)) return false;
     const auto with_x = [&](auto x_value) {
         if (w == Dtype::i8) return f(x_value, int8_t{});
@@ -197,25 +197,25 @@ bool with_rows_types(Dtype x, Dtype w, F&& f) {
     return true;
 }
 
-// Whether rows_product takes the operands: x in 16 bits, weights of x's type or int8, all rows
+// Whether small_m_product takes the operands: x in 16 bits, weights of x's type or int8, all rows
 // aligned to 16 bytes.
-bool has_rows_product(const Tensor& x, const Matrix& w);
+bool has_small_m_product(const Tensor& x, const Matrix& w);
 
 // y = epilogue(x W^T), with the fastest kernel and tile for the number of rows.
-void rows_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
-                  const LinearFusion& with);
+void small_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+                     const LinearFusion& with);
 
-// Whether rows_product fuses the norm: x has one row, which every block normalises.
+// Whether small_m_product fuses the norm: x has one row, which every block normalises.
 bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm);
 
-// Whether rows_product appends y's rows, each the only one of its sequence.
+// Whether small_m_product appends y's rows, each the only one of its sequence.
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append);
 
 // The same by wgmma on Hopper; returns false and does nothing on another GPU or for int8 weights.
-bool batch_product(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w);
+bool small_m_wgmma_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w);
 
 // The same by tiled_kernel, in tiles of this many outputs and rows.
 enum class Tile { k32x32, k64x64, k128x64 };
-void tiled_product(Context& ctx, const RowsProduct& args, Tensor x, Tensor w, Tile tile);
+void tiled_product(Context& ctx, const SmallMArgs& args, Tensor x, Tensor w, Tile tile);
 
 }  // namespace hark::cuda

@@ -69,7 +69,7 @@ struct UnitCopy {
 
 template <class X, class W, class T>
 __global__ void __launch_bounds__(T::kThreads, 2)
-    tiled_kernel(RowsProduct args, const X* x, const W* __restrict__ w) {
+    tiled_kernel(SmallMArgs args, const X* x, const W* __restrict__ w) {
     let_next_start();
     constexpr int MT = T::kOutputTiles, NT = T::kRowTiles;
     constexpr int kWeightChunks = kUnit * sizeof(W) / 16;
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(T::kThreads, 2)
     }
     // A thread finishes sums of one output.
     const int n = threadIdx.x % T::kOutputs;
-    const Column column = column_of(args, n0 + n);
+    const EpilogueParams column = epilogue_params(args, n0 + n);
     // slice_begin of the next slice without a division: the whole part and the remainder.
     const int whole = args.units / args.slices, part = args.units % args.slices;
     int end = whole, left = part, now = 0, next = T::kStages - 1;
@@ -175,13 +175,13 @@ __global__ void __launch_bounds__(T::kThreads, 2)
         for (int i = 0; i < kAtOnce; ++i)
             if (const int row = first + i * kStep; row < row_end)
                 store_any(args.y, args.y_type, y0 + row * args.n,
-                          finished(args, column, rows[row * T::kPitch + n], residuals[i]));
+                          apply_epilogue(args, column, rows[row * T::kPitch + n], residuals[i]));
     }
 }
 
 template <class Wide, class Int8>
-void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
-    with_rows_types(x.dtype, w.dtype, [&](auto x_value, auto w_value) {
+void launch(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+    with_small_m_types(x.dtype, w.dtype, [&](auto x_value, auto w_value) {
         using X = decltype(x_value);
         using W = decltype(w_value);
         using T = std::conditional_t<sizeof(W) == 1, Int8, Wide>;
@@ -198,7 +198,7 @@ void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
 
 }  // namespace
 
-void tiled_product(Context& ctx, const RowsProduct& args, Tensor x, Tensor w, Tile tile) {
+void tiled_product(Context& ctx, const SmallMArgs& args, Tensor x, Tensor w, Tile tile) {
     using Small = Tiling<1, 2, 2, 2, 6>;
     using Large = Tiling<2, 4, 4, 2, 4>;
     // Fewer warps that share an output convert int8 less often.

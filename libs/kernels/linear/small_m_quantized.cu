@@ -28,13 +28,13 @@ __global__ void dequantize_kernel(__half* to, const uint8_t* from, int64_t packs
 
 }  // namespace
 
-void quantized_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
     check_half("linear", x);
-    const RowsProduct args(y, x, w, then);
+    const SmallMArgs args(y, x, w, then);
     const int64_t bytes = static_cast<int64_t>(row_bytes(w.values.dtype, args.k));
     with_block_type(w.values.dtype, [&](auto block) {
-        launch_plain<BlockRows<decltype(block)>>(ctx, args, static_cast<const __half*>(x.data),
-                                                 static_cast<const uint8_t*>(w.values.data), bytes);
+        launch_simt<BlockRows<decltype(block)>>(ctx, args, static_cast<const __half*>(x.data),
+                                                static_cast<const uint8_t*>(w.values.data), bytes);
     });
 }
 

@@ -7,13 +7,13 @@ namespace hark::cuda {
 namespace {
 
 using namespace hopper;
-using namespace batch;
+using namespace small_m_wgmma;
 
 // A warpgroup: multiplies its part of the tile and leaves the sums that the block finishes in
 // shared memory, in place of the stages.
 template <class T, class S>
 __device__ void multiply_units(Stage<T, S>* stages, Barriers<S>& barriers, float4* parts,
-                               const RowsProduct& args, const Work<S>& work) {
+                               const SmallMArgs& args, const Work<S>& work) {
     constexpr int kMine = S::kMine;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int first_row = warp / 4 * 64;
@@ -79,7 +79,7 @@ __device__ void multiply_units(Stage<T, S>* stages, Barriers<S>& barriers, float
 
 template <class T, class S, int V>
 __global__ void __launch_bounds__(S::kThreads, 1)
-    batch_kernel(RowsProduct args, const T* x, const T* w) {
+    batch_kernel(SmallMArgs args, const T* x, const T* w) {
 #if HARK_HOPPER_CODE
     let_next_start();
     extern __shared__ unsigned char memory[];
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
 }
 
 template <class T, class S, int V>
-void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
+void launch(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const auto kernel = batch_kernel<T, S, V>;
     const size_t parts =
         S::kSplit > 1 ? sizeof(float4) * args.slices * S::kMine * S::kMultiplying : 0;
@@ -144,7 +144,7 @@ void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
 }
 
 template <class T, class S>
-void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
+void launch(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const uintptr_t pointers =
         reinterpret_cast<uintptr_t>(args.y) | reinterpret_cast<uintptr_t>(args.residual);
     const bool as_x = args.y_type == x.dtype;
@@ -157,7 +157,7 @@ void launch(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
 // number of bytes per cycle. Measured on an H200 (docs/kernels/linear.md). The choice does not
 // change a row's bits.
 template <class T>
-void choose(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
+void choose(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const int64_t most = multiprocessors();
     const auto blocks = [&](int rows, int outputs, int split) {
         return ceil_div(args.rows, rows) * ceil_div(args.n, outputs) * split;
@@ -174,7 +174,7 @@ void choose(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor
 
 }  // namespace
 
-bool batch_product(Context& ctx, const RowsProduct& args, const Tensor& x, const Tensor& w) {
+bool small_m_wgmma_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const auto any = batch_kernel<__half, Shape<1, 64, 8>, 8>;
     if (w.dtype != x.dtype || !has_hopper_code(reinterpret_cast<const void*>(any))) return false;
     if (x.dtype == Dtype::f16) {

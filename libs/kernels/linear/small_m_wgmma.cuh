@@ -9,7 +9,7 @@
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/linear/small_m_mma.cuh"
 
-namespace hark::cuda::batch {
+namespace hark::cuda::small_m_wgmma {
 
 using namespace hopper;
 
@@ -47,7 +47,7 @@ template <class S>
 struct Work {
     int rank, row, n, slice, last;
 
-    __device__ explicit Work(const RowsProduct& args) : rank(S::kSplit == 1 ? 0 : cluster_rank()) {
+    __device__ explicit Work(const SmallMArgs& args) : rank(S::kSplit == 1 ? 0 : cluster_rank()) {
         const int tile = static_cast<int>(blockIdx.x) / S::kSplit;
         const int row_tiles = static_cast<int>((args.rows + S::kRows - 1) / S::kRows);
         row = tile % row_tiles * S::kRows;
@@ -97,7 +97,7 @@ struct UnitCopy {
 
 // A warpgroup: copies all units of the block's slices.
 template <class T, class S>
-__device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const RowsProduct& args,
+__device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const SmallMArgs& args,
                            const T* x, const T* w, const Work<S>& work) {
     const int begin = args.slice_begin(work.slice), end = args.slice_begin(work.last);
     const UnitCopy<T, S::kRows> x_copy(x, work.row, args.rows, args.k, 0);
@@ -126,7 +126,7 @@ __device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const Row
 template <class T, class S, int V>
 class Finish {
   public:
-    __device__ Finish(const RowsProduct& args, const Work<S>& work) : args_(args), work_(work) {
+    __device__ Finish(const SmallMArgs& args, const Work<S>& work) : args_(args), work_(work) {
         load_residual(threadIdx.x);
     }
     __device__ void operator()(const float* sums, const float* biases) {
@@ -142,7 +142,8 @@ class Finish {
 #pragma unroll
             for (int v = 0; v < V; ++v) {
                 const float added = V == 1 ? residual_at(args_, at) : to_f32(residual.values[v]);
-                const float value = finished(args_, {1.0f, biases[n + v]}, sum.values[v], added);
+                const float value =
+                    apply_epilogue(args_, {1.0f, biases[n + v]}, sum.values[v], added);
                 if (V == 1) {
                     store_any(args_.y, args_.y_type, at, value);
                 } else {
@@ -170,9 +171,9 @@ class Finish {
             residual_ = load_pack<V>(static_cast<const T*>(args_.residual) + place(row, n));
     }
 
-    const RowsProduct& args_;
+    const SmallMArgs& args_;
     const Work<S>& work_;
     Pack<T, V> residual_;
 };
 
-}  // namespace hark::cuda::batch
+}  // namespace hark::cuda::small_m_wgmma

@@ -23,7 +23,7 @@ void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, i
     if (ctx.on_cuda())
         return cuda_ops().cross_entropy(ctx, losses, logits, targets, n_vocab, scale);
     if (logits.dtype == Dtype::bf16) {
-        Widened wide(ctx, "cross_entropy");
+        CastToF32 wide(ctx, "cross_entropy");
         const Tensor values = scale == 0 ? wide.in(logits) : wide.inout(logits);
         cross_entropy(ctx, losses, values, targets, n_vocab, scale);
         return wide.round();

@@ -23,7 +23,7 @@ void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps)
     check_tensor("layer_norm", "b", b, Dtype::f32, {channels});
     if (ctx.on_cuda()) return cuda_ops().layer_norm(ctx, y, x, w, b, eps);
     if (x.dtype == Dtype::bf16) {
-        Widened wide(ctx, "layer_norm");
+        CastToF32 wide(ctx, "layer_norm");
         layer_norm(ctx, wide.out(y), wide.in(x), w, b, eps);
         return wide.round();
     }
@@ -50,7 +50,7 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
     if (sums) check_tensor(kOp, "sums", sums, Dtype::f32, {channels});
     if (ctx.on_cuda()) return cuda_ops().layer_norm_backward(ctx, dx, dw, db, dy, x, w, eps, sums);
     if (x.dtype == Dtype::bf16) {
-        Widened wide(ctx, kOp);
+        CastToF32 wide(ctx, kOp);
         layer_norm_backward(ctx, wide.inout(dx), dw, db, wide.in(dy), wide.in(x), w, eps);
         wide.round();
         // sums takes the new dx.

@@ -37,7 +37,7 @@ HARK_BOTH float half_at(const uint8_t* bytes) {
 }
 
 // Single values, for a GPU's threads.
-struct OneLane {
+struct ScalarLane {
     static HARK_BOTH int bytes(const uint8_t* from) { return *from; }
     static HARK_BOTH int signed_bytes(const uint8_t* from) { return static_cast<int8_t>(*from); }
     // Value j of group g of 32 values in two groups. The lower half of byte l of 16 is value l, the
@@ -59,12 +59,12 @@ struct SmallBlock {
     static constexpr int kValues = 32, kGroup = 16, kShared = 32;
     static constexpr int kHigh = minimum ? 4 : 2, kLow = kHigh + (fifth_bit ? 4 : 0);
     static constexpr int kBytes = kLow + 16;
-    static constexpr bool kOffset = minimum;
+    static constexpr bool kHasMin = minimum;
 
-    static HARK_BOTH float factor(const uint8_t* block, int) { return half_at(block); }
-    static HARK_BOTH float offset(const uint8_t* block, int) { return half_at(block + 2); }
+    static HARK_BOTH float scale(const uint8_t* block, int) { return half_at(block); }
+    static HARK_BOTH float min(const uint8_t* block, int) { return half_at(block + 2); }
     template <class Lanes>
-    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         auto q = Lanes::four_bits(block + kLow, g, j);
         if (fifth_bit) q = q | Lanes::fifth_bit(block + kHigh, g, j);
         return q - (minimum ? 0 : fifth_bit ? 16 : 8);
@@ -78,12 +78,12 @@ using BlockQ5_1 = SmallBlock<true, true>;
 // {f16 d; 32 int8}: d * q
 struct BlockQ8_0 {
     static constexpr int kValues = 32, kGroup = 32, kShared = 32, kBytes = 34;
-    static constexpr bool kOffset = false;
+    static constexpr bool kHasMin = false;
 
-    static HARK_BOTH float factor(const uint8_t* block, int) { return half_at(block); }
-    static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
+    static HARK_BOTH float scale(const uint8_t* block, int) { return half_at(block); }
+    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
-    static HARK_BOTH auto number(const uint8_t* block, int, int j) {
+    static HARK_BOTH auto quant(const uint8_t* block, int, int j) {
         return Lanes::signed_bytes(block + 2 + j);
     }
 };
@@ -99,16 +99,16 @@ HARK_BOTH auto two_bits(const uint8_t* bytes, int g, int j) {
 // of a group's byte, m the upper ones.
 struct BlockQ2K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 84;
-    static constexpr bool kOffset = true;
+    static constexpr bool kHasMin = true;
 
-    static HARK_BOTH float factor(const uint8_t* block, int g) {
+    static HARK_BOTH float scale(const uint8_t* block, int g) {
         return half_at(block + 80) * static_cast<float>(block[g] & 15);
     }
-    static HARK_BOTH float offset(const uint8_t* block, int g) {
+    static HARK_BOTH float min(const uint8_t* block, int g) {
         return -(half_at(block + 82) * static_cast<float>(block[g] >> 4));
     }
     template <class Lanes>
-    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         return two_bits<Lanes>(block + 16, g, j);
     }
 };
@@ -118,17 +118,17 @@ struct BlockQ2K {
 // in SmallBlock, the upper two in four bytes, each for the groups j, j + 4, j + 8, j + 12.
 struct BlockQ3K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 110;
-    static constexpr bool kOffset = false;
+    static constexpr bool kHasMin = false;
 
-    static HARK_BOTH float factor(const uint8_t* block, int g) {
+    static HARK_BOTH float scale(const uint8_t* block, int g) {
         const uint8_t* scales = block + 96;
         const int low = scales[g % 8] >> g / 8 * 4 & 15;
         const int high = scales[8 + g % 4] >> g / 4 * 2 & 3;
         return half_at(block + 108) * static_cast<float>((low | high << 4) - 32);
     }
-    static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
+    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
-    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         return (two_bits<Lanes>(block + 32, g, j) |
                 (Lanes::bytes(block + g % 2 * 16 + j) >> g / 2 & 1) << 2) -
                4;
@@ -145,20 +145,20 @@ struct BlockQ45K {
     static constexpr int kValues = 256, kGroup = 32, kShared = 32;
     static constexpr int kHigh = 16, kLow = kHigh + (fifth_bit ? 32 : 0);
     static constexpr int kBytes = kLow + 128;
-    static constexpr bool kOffset = true;
+    static constexpr bool kHasMin = true;
 
-    static HARK_BOTH float factor(const uint8_t* block, int g) {
+    static HARK_BOTH float scale(const uint8_t* block, int g) {
         const uint8_t* scales = block + 4;
         const int s = g < 4 ? scales[g] & 63 : (scales[g + 4] & 15) | scales[g - 4] >> 6 << 4;
         return half_at(block) * static_cast<float>(s);
     }
-    static HARK_BOTH float offset(const uint8_t* block, int g) {
+    static HARK_BOTH float min(const uint8_t* block, int g) {
         const uint8_t* scales = block + 4;
         const int m = g < 4 ? scales[g + 4] & 63 : scales[g + 4] >> 4 | scales[g] >> 6 << 4;
         return -(half_at(block + 2) * static_cast<float>(m));
     }
     template <class Lanes>
-    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         auto q = Lanes::bytes(block + kLow + g / 2 * 32 + j) >> g % 2 * 4 & 15;
         if (fifth_bit) q = q | (Lanes::bytes(block + kHigh + j) >> g & 1) << 4;
         return q;
@@ -171,14 +171,14 @@ using BlockQ5K = BlockQ45K<true>;
 // lower four bits of 128 values, byte l those of l and l + 64.
 struct BlockQ6K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 210;
-    static constexpr bool kOffset = false;
+    static constexpr bool kHasMin = false;
 
-    static HARK_BOTH float factor(const uint8_t* block, int g) {
+    static HARK_BOTH float scale(const uint8_t* block, int g) {
         return half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + g]));
     }
-    static HARK_BOTH float offset(const uint8_t*, int) { return 0; }
+    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
-    static HARK_BOTH auto number(const uint8_t* block, int g, int j) {
+    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         const auto low = Lanes::bytes(block + g / 8 * 64 + g % 4 * 16 + j) >> g / 4 % 2 * 4 & 15;
         return (low | two_bits<Lanes>(block + 128, g, j) << 4) - 32;
     }

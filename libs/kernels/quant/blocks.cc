@@ -22,7 +22,7 @@ void store_half(uint8_t* to, float d, Dtype dtype) {
 }
 
 // Stores the quants of a block, four or five bits each, in SmallBlock's layout.
-void store_numbers(uint8_t* to, const int (&q)[kValues], bool fifth_bit) {
+void store_quants(uint8_t* to, const int (&q)[kValues], bool fifth_bit) {
     if (fifth_bit) {
         uint32_t high = 0;
         for (int i = 0; i < kValues; ++i) high |= static_cast<uint32_t>(q[i] >> 4) << i;
@@ -45,7 +45,7 @@ void quantize_symmetric(uint8_t* to, const float* x, Dtype dtype, int limit) {
         const float scaled = x[i] * by;
         q[i] = std::min(static_cast<int>(scaled + static_cast<float>(limit) + 0.5f), 2 * limit - 1);
     }
-    store_numbers(to + 2, q, limit == 16);
+    store_quants(to + 2, q, limit == 16);
 }
 
 // q4_1 and q5_1: from the smallest value to the largest one.
@@ -59,7 +59,7 @@ void quantize_range(uint8_t* to, const float* x, Dtype dtype, int top) {
         const float scaled = (x[i] - *low) * by;
         q[i] = std::min(static_cast<int>(scaled + 0.5f), top);
     }
-    store_numbers(to + 4, q, top == 31);
+    store_quants(to + 4, q, top == 31);
 }
 
 void quantize_q8_0(uint8_t* to, const float* x, Dtype dtype) {

@@ -14,12 +14,12 @@ __device__ inline Pack<float, kBlockPack> load_blocks(const uint8_t* row, int64_
     const uint8_t* block = row + k / Block::kValues * Block::kBytes;
     const int at = static_cast<int>(k % Block::kValues);
     const int g = at / Block::kGroup, j = at % Block::kGroup;
-    const float factor = Block::factor(block, g), offset = Block::offset(block, g);
+    const float scale = Block::scale(block, g), min = Block::min(block, g);
     Pack<float, kBlockPack> values;
     for (int v = 0; v < kBlockPack; ++v) {
         values.values[v] =
-            factor * static_cast<float>(Block::template number<OneLane>(block, g, j + v));
-        if (Block::kOffset) values.values[v] += offset;
+            scale * static_cast<float>(Block::template quant<ScalarLane>(block, g, j + v));
+        if (Block::kHasMin) values.values[v] += min;
     }
     return values;
 }
@@ -33,7 +33,7 @@ inline void check_half(const char* op, const Tensor& tensor) {
 
 // linear of few rows and quantised weights, on the plain units (small_m_quantized.cu). A row's bits
 // do not depend on the other rows.
-void quantized_rows(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
 
 // to (rows, K) f16 = the values of quantised rows.
 void dequantize(Context& ctx, Tensor to, Tensor from);

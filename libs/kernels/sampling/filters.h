@@ -3,23 +3,19 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define HARK_ON_BOTH __host__ __device__
-#else
-#define HARK_ON_BOTH
-#endif
+#include "core/both.h"
 
 namespace hark::gpt {
 
-HARK_ON_BOTH inline float tempered(float logit, float temperature) { return logit / temperature; }
+HARK_BOTH float tempered(float logit, float temperature) { return logit / temperature; }
 
 // The logit of a token that has occurred before. Source: Keskar et al. 2019, section 4.1.
-HARK_ON_BOTH inline float penalized(float logit, float penalty) {
+HARK_BOTH float penalized(float logit, float penalty) {
     return logit < 0 ? logit * penalty : logit / penalty;
 }
 
 // Whether a token is at least min_p times as probable as the most probable one.
-HARK_ON_BOTH inline bool is_near(float logit, float largest, double log_min_p) {
+HARK_BOTH bool is_near(float logit, float largest, double log_min_p) {
     return logit >= largest + log_min_p;
 }
 

@@ -161,7 +161,7 @@ void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequ
     check("self_attention", out, lse, qkv, sequences);
     if (ctx.on_cuda()) return cuda_ops().self_attention(ctx, out, lse, qkv, sequences);
     if (qkv.dtype == Dtype::bf16) {
-        Widened wide(ctx, "self_attention");
+        CastToF32 wide(ctx, "self_attention");
         self_attention(ctx, wide.out(out), lse, wide.in(qkv), sequences);
         return wide.round();
     }
@@ -180,7 +180,7 @@ void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out,
     if (ctx.on_cuda())
         return cuda_ops().self_attention_backward(ctx, dqkv, dout, out, lse, qkv, sequences);
     if (qkv.dtype == Dtype::bf16) {
-        Widened wide(ctx, kOp);
+        CastToF32 wide(ctx, kOp);
         self_attention_backward(ctx, wide.out(dqkv), wide.in(dout), wide.in(out), lse, wide.in(qkv),
                                 sequences);
         return wide.round();

@@ -197,7 +197,7 @@ class Warpgroup {
         pin(scores_);
         done(shared_.for_keys.empty[k_.at]);
         k_.advance();
-        if (step_ + 1 == steps_) mask_behind();
+        if (step_ + 1 == steps_) mask_later();
         if (key_ < latest_) mask_before();
         key_ += kKeys;
         soften(scores_, softmax_, kept_, args_.scale_log2);
@@ -207,11 +207,11 @@ class Warpgroup {
 
     // Scores of keys that a query does not see become -infinity: later keys, and those of earlier
     // sequences.
-    __device__ void mask_behind() {
-        const int behind = query_ - key_ - threadIdx.x % 4 * 2;
+    __device__ void mask_later() {
+        const int later = query_ - key_ - threadIdx.x % 4 * 2;
 #pragma unroll
         for (int i = 0; i < kKeys / 2; ++i)
-            scores_[i] = i / 4 * 8 + i % 2 - i / 2 % 2 * 8 > behind ? -INFINITY : scores_[i];
+            scores_[i] = i / 4 * 8 + i % 2 - i / 2 % 2 * 8 > later ? -INFINITY : scores_[i];
     }
     __device__ void mask_before() {
         const int key = key_ + threadIdx.x % 4 * 2, end = args_.rows - 1;

@@ -2,7 +2,7 @@
 // so a layout's shifts are too.
 #pragma once
 
-struct ManyLanes {
+struct SimdF32 {
     static inline Vec::Lanes bytes(const uint8_t* from) { return Vec::lanes(from); }
     static inline Vec::Lanes signed_bytes(const uint8_t* from) {
         return Vec::lanes(reinterpret_cast<const int8_t*>(from));
@@ -20,11 +20,11 @@ struct ManyLanes {
 
 template <class Block, int g>
 static inline void dequantize_group(float* to, const uint8_t* block) {
-    const F factor = Vec::set(Block::factor(block, g)), offset = Vec::set(Block::offset(block, g));
+    const F scale = Vec::set(Block::scale(block, g)), min = Vec::set(Block::min(block, g));
 #pragma GCC unroll 8
     for (int j = 0; j < Block::kGroup; j += W) {
-        F values = Vec::mul(factor, Vec::numbers(Block::template number<ManyLanes>(block, g, j)));
-        if (Block::kOffset) values = Vec::add(values, offset);
+        F values = Vec::mul(scale, Vec::quants(Block::template quant<SimdF32>(block, g, j)));
+        if (Block::kHasMin) values = Vec::add(values, min);
         Vec::store(to + g * Block::kGroup + j, values);
     }
 }
