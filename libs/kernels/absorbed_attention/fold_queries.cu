@@ -1,0 +1,144 @@
+// The first kernel of absorbed_attention: q' = q_h Wk_h for each head. It requests its weights before
+// it waits for the previous kernel.
+#include <cuda_pipeline.h>
+
+#include "kernels/absorbed_attention/absorbed_attention.cuh"
+#include "kernels/attention/attention_kernels.cuh"
+#include "kernels/linear/small_m_mma.cuh"
+
+namespace hark::cuda {
+namespace {
+
+constexpr int kFoldColumns = 128, kFoldThreads = 128, kFoldRows = 64;  // per block
+constexpr int kFoldSteps = kFoldedHead / 16;
+constexpr int kFoldAtOnce = 32;  // rows
+
+template <class T>
+struct KeyWeights {
+    T values[kFoldedHead][kFoldColumns + 8];  // the pad lets 8 rows of a fragment hit all banks
+    float factors[kFoldedHead];               // one per channel of q
+};
+
+// Wk_h's columns from c0, as T.
+template <class T, class W>
+__device__ void load_key_weights(KeyWeights<T>& shared, const W* from, int c) {
+    constexpr int kValues = 16 / sizeof(W), kChunks = kFoldColumns / kValues;
+    for (int i = threadIdx.x; i < kFoldedHead * kChunks; i += kFoldThreads) {
+        const int row = i / kChunks, column = i % kChunks * kValues;
+        if constexpr (sizeof(W) == 2) {
+            __pipeline_memcpy_async(&shared.values[row][column], from + int64_t{row} * c + column,
+                                    16);
+        } else {
+            const uint4 v = *reinterpret_cast<const uint4*>(from + int64_t{row} * c + column);
+            const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+            uint32_t pairs[4][2];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) int8_to_pairs(words[j], pairs[j], T());
+            uint4* to = reinterpret_cast<uint4*>(&shared.values[row][column]);
+            to[0] = {pairs[0][0], pairs[0][1], pairs[1][0], pairs[1][1]};
+            to[1] = {pairs[2][0], pairs[2][1], pairs[3][0], pairs[3][1]};
+        }
+    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+}
+
+// int8: the scales of Wk_h's rows belong to q's channels. They are divided by the largest one here,
+// so small scales lose no digits. Returns the largest, which scales the result.
+template <class T>
+__device__ float load_factors(KeyWeights<T>& shared, const float* scales) {
+    const float low = scales[threadIdx.x % 32], high = scales[threadIdx.x % 32 + 32];
+    const float largest = warp_max(fmaxf(low, high));
+    const float inverse = largest > 0 ? 1.0f / largest : 0.0f;
+    if (threadIdx.x < 32) {
+        shared.factors[threadIdx.x] = low * inverse;
+        shared.factors[threadIdx.x + 32] = high * inverse;
+    }
+    return largest;
+}
+
+// 16 rows of 16 channels of q: the left operand of a product. Missing rows are zeros.
+template <class T>
+__device__ uint32_t query_pair(const T* q, int64_t at, bool there, const float* factors) {
+    if (!there) return 0;
+    const uint32_t pair = *reinterpret_cast<const uint32_t*>(q + at);
+    if (factors == nullptr) return pair;
+    const T* values = reinterpret_cast<const T*>(&pair);
+    return pack(T{}, to_f32(values[0]) * factors[0], to_f32(values[1]) * factors[1]);
+}
+
+// Block (128 columns, head, 64 rows). A warp computes 32 of the columns.
+template <class T, class W>
+__global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
+    let_next_start();
+    __shared__ __align__(16) KeyWeights<T> shared;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const int h = blockIdx.y, c0 = blockIdx.x * kFoldColumns;
+    const W* weights = static_cast<const W*>(args.kv) + int64_t{h} * kFoldedHead * args.c + c0;
+    float scale = args.scale_log2;
+    load_key_weights(shared, weights, args.c);
+    if constexpr (sizeof(W) == 1) scale *= load_factors(shared, args.scales + h * kFoldedHead);
+    __syncthreads();
+    uint32_t b[kFoldSteps][2][4];  // [step][block of 16 columns]: two halves of each 2 registers
+#pragma unroll
+    for (int step = 0; step < kFoldSteps; ++step)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+            load_matrices<true>(b[step][i], &shared.values[step * 16 + lane / 8 % 2 * 8 + lane % 8]
+                                                          [(warp * 2 + i) * 16 + lane / 16 * 8]);
+    wait_for_previous();
+    const T* q = static_cast<const T*>(args.q) + int64_t{args.first_row} * args.c + h * kFoldedHead;
+    const int end = min(args.rows, static_cast<int>(blockIdx.z + 1) * kFoldRows);
+#pragma unroll 1
+    for (int begin = blockIdx.z * kFoldRows; begin < end; begin += kFoldAtOnce) {
+        const int first_row = begin + g;
+        uint32_t a[kFoldAtOnce / 16][kFoldSteps][2][2];  // rows g and g + 8; channels 2t and 2t + 8
+#pragma unroll
+        for (int tile = 0; tile < kFoldAtOnce / 16; ++tile)
+#pragma unroll
+            for (int i = 0; i < 4 * kFoldSteps; ++i) {
+                const int channel = i / 4 * 16 + i % 2 * 8 + 2 * t;
+                const int row = first_row + tile * 16 + i / 2 % 2 * 8;
+                a[tile][i / 4][i / 2 % 2][i % 2] =
+                    query_pair(q, int64_t{row} * args.c + channel, row < args.rows,
+                               sizeof(W) == 1 ? shared.factors + channel : nullptr);
+            }
+#pragma unroll
+        for (int tile = 0; tile < kFoldAtOnce / 16; ++tile) {
+            if (begin + tile * 16 >= args.rows) return;
+            float sums[2][2][4] = {};
+#pragma unroll
+            for (int step = 0; step < kFoldSteps; ++step)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const uint32_t(&four)[4] = b[step][i / 2];
+                    const uint32_t half[2] = {four[i % 2 * 2], four[i % 2 * 2 + 1]};
+                    multiply_add<T>(sums[i / 2][i % 2], a[tile][step][0], a[tile][step][1], half);
+                }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int row = first_row + tile * 16 + i / 2 * 8;
+                const int block = c0 / 16 + warp * 2 + i % 2, first = i / 2 * 2;
+                if (row >= args.rows) continue;
+                const float(&low)[4] = sums[i % 2][0], (&high)[4] = sums[i % 2][1];
+                args.folded[((int64_t{row} * args.blocks() + block) * args.head_tiles() + h / 8) *
+                                32 +
+                            h % 8 * 4 + t] = {
+                    pack(T{}, low[first] * scale, low[first + 1] * scale),
+                    pack(T{}, high[first] * scale, high[first + 1] * scale)};
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void fold_queries(Context& ctx, const FoldedArgs& args) {
+    const dim3 grid(static_cast<unsigned>(args.c / kFoldColumns), static_cast<unsigned>(args.heads),
+                    static_cast<unsigned>(ceil_div(args.rows, kFoldRows)));
+    with_small_m_types(args.type, args.kv_type, [&](auto x, auto w) {
+        launch_early(ctx, fold_kernel<decltype(x), decltype(w)>, grid, kFoldThreads, 0, args);
+    });
+}
+
+}  // namespace hark::cuda
