@@ -21,8 +21,9 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
     const std::unique_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
     const Bpe bpe = options.tokenizer.empty() ? file->tokenizer() : Bpe::load(options.tokenizer);
-    const gpt::Model model = gpt::read_model(file->tensors(), file->config(),
-                                             precision_of(options.compute.dtype, ctx.device),
+    const Precision precision =
+        precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file));
+    const gpt::Model model = gpt::read_model(file->tensors(), file->config(), precision,
                                              ctx.arena.source(), ctx.threads);
     gpt::Generator generate(ctx, model, bpe, options.generate);
 

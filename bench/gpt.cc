@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
+#include <utility>
 
 #include "commands.h"
 #include "core/cli.h"
@@ -34,7 +36,7 @@ struct Options {
     }
 };
 
-Config official_config(const std::string& size) {
+DecoderConfig official_config(const std::string& size) {
     struct Shape {
         const char* size;
         int64_t layers, channels, heads;
@@ -46,13 +48,14 @@ Config official_config(const std::string& size) {
     const auto* shape = std::find_if(std::begin(kShapes), std::end(kShapes),
                                      [&](const Shape& one) { return size == one.size; });
     require(shape != std::end(kShapes), "no official size of GPT-2: ", size);
-    Config config;
+    DecoderConfig config;
     config.n_vocab = 50257;
     config.n_positions = kContext;
     config.n_embd = shape->channels;
     config.n_layer = shape->layers;
     config.n_head = shape->heads;
     config.n_inner = 4 * shape->channels;
+    complete_gpt2(config);
     return config;
 }
 
@@ -82,40 +85,37 @@ std::vector<NamedSampler> gpt_samplers() {
     return {{"greedy", {.temperature = 0}}, {"default draws", {}}};
 }
 
-// Not by read_model(), which would draw and turn over every layer's matrices by itself: layers are
-// alike, in memory of their own.
+namespace {
+
+// Random tensors that are drawn once per shape: layers are alike, but in memory of their own.
+class RepeatedTensors : public TensorSource {
+  public:
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override {
+        const auto key = std::pair(name.ends_with("weight"), std::vector<int64_t>(shape));
+        const auto found = drawn_.find(key);
+        return found != drawn_.end() ? found->second : drawn_[key] = random_.take(name, shape);
+    }
+    bool has(const std::string&) const override { return true; }
+    std::string where() const override { return random_.where(); }
+    void forget_taken() override {}
+    bool stores_out_in() const override { return true; }
+
+  private:
+    RandomTensors random_{1};
+    std::map<std::pair<bool, std::vector<int64_t>>, Tensor> drawn_;
+};
+
+}  // namespace
+
 Model random_gpt(const std::string& size, Precision precision, const MemorySource& memory) {
-    RandomTensors random(1);
-    const Config config = official_config(size);
-    const int64_t c = config.n_embd, inner = config.n_inner;
-    Model model{
-        .config = config, .precision = precision, .weights = Weights(precision.weights, memory)};
-    Weights& weights = model.weights;
-    const auto vector = [&](const char* name, int64_t n) {
-        return weights.vector({random.take(name, {n})});
-    };
-    const auto norm = [&] { return LayerNorm{vector("weight", c), vector("bias", c)}; };
-    const Tensor qkv = random.take("qkv", {3 * c, c}), out = random.take("out", {c, c}),
-                 fc1 = random.take("fc1", {inner, c}), fc2 = random.take("fc2", {c, inner});
-    model.wte = weights.matrix({random.take("wte", {config.n_vocab, c})});
-    model.wpe = weights.table(random.take("wpe", {config.n_positions, c}));
-    for (int64_t i = 0; i < config.n_layer; ++i)
-        model.h.push_back({norm(),
-                           {{weights.matrix({qkv}), vector("bias", 3 * c)},
-                            {weights.matrix({out}), vector("bias", c)}},
-                           norm(),
-                           {{weights.matrix({fc1}), vector("bias", inner)},
-                            {weights.matrix({fc2}), vector("bias", c)},
-                            config.activation}});
-    model.ln_f = norm();
-    model.lm_head = model.wte;
-    return model;
+    RepeatedTensors random;
+    return read_model(random, official_config(size), precision, memory);
 }
 
 double gpt_token_bytes(const Model& model, int64_t tokens) {
-    const Config& c = model.config;
+    const DecoderConfig& c = model.config;
     const double keys = static_cast<double>(kGptPrompt) + static_cast<double>(tokens + 1) / 2;
-    return static_cast<double>(model.weights.bytes() - model.wpe.bytes()) +
+    return static_cast<double>(model.weights.bytes() - model.position_table.bytes()) +
            static_cast<double>(2 * c.n_layer * c.n_embd) * keys *
                static_cast<double>(size_of(model.precision.cache));
 }

@@ -15,20 +15,8 @@ else
 fi
 
 # Two files with a line for each line of the tree: its place, and the text that is checked.
-# libs/kernels is checked in their string literals only: users read those.
-awk -v places="$work/places" -v texts="$work/texts" '
-    FILENAME ~ /^libs\/(kernels)\/.*\.(cc|h|cu|cuh)$/ {
-        line = $0; text = ""
-        if (line !~ /^[ \t]*(\/\/|#include)/)
-            while (match(line, /"([^"\\]|\\.)*"/)) {
-                before = substr(line, 1, RSTART - 1)
-                if (before ~ /\/\//) break
-                text = text " " substr(line, RSTART, RLENGTH)
-                line = substr(line, RSTART + RLENGTH)
-            }
-        print text > texts; print FILENAME ":" FNR > places; next
-    }
-    { print > texts; print FILENAME ":" FNR > places }' "${files[@]}"
+awk -v places="$work/places" -v texts="$work/texts" \
+    '{ print > texts; print FILENAME ":" FNR > places }' "${files[@]}"
 
 # words.txt: a regular expression, a tab, what to write instead, and maybe a tab and an expression that a line may have.
 failed=0

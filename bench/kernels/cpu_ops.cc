@@ -213,8 +213,9 @@ class Bench {
         Tensor v = filled({sequences, model_.heads, keys, d}, dtype);
         HostBatchLayout rows;
         for (int64_t b = 0; b < sequences; ++b) rows.add(b, queries, keys);
-        const double ms =
-            median_ms([&] { attention(ctx_, out, q, k, v, rows.view(), 0.125f, causal); });
+        const double ms = median_ms([&] {
+            attention(ctx_, out, q, k, v, rows.view(), {.scale = 0.125f, .causal = causal});
+        });
         if (queries == 1)
             report_.bytes(what, name_of(dtype), ms, static_cast<double>(k.bytes() + v.bytes()));
         else

@@ -82,7 +82,7 @@ void time_attention(Context& ctx, const char* what, int b, int h, int64_t querie
     const BatchLayout rows = ragged(ctx, b, queries, length);
     const double us = microseconds(ctx, [&](int i) {
         const auto& [keys, values] = caches[static_cast<size_t>(i) % caches.size()];
-        cuda_ops().attention(ctx, out, q, keys, values, rows, 0.125f, causal);
+        cuda_ops().attention(ctx, out, q, keys, values, rows, {.scale = 0.125f, .causal = causal});
     });
     const double pairs = double(queries) * double(length) * (causal && queries == length ? 0.5 : 1);
     print(what, dtype, concat("B", b, " H", h, " T", queries, " S", length, " D", d), us,

@@ -13,7 +13,9 @@ namespace hark {
 struct Context {
     Device device = Device::cpu;
     int device_index = 0;
-    int threads = 1;                // CPU threads
+    int threads = 1;  // CPU threads
+    // On a GPU a row's bits do not depend on the other rows of a call (linear() in kernels/ops.h).
+    bool batch_invariant = true;
     Arena arena;                    // activations and scratch
     Arena host_arena;               // results that have come from a GPU (kernels/transfer.h)
     void* stream = nullptr;         // cudaStream_t on a GPU

@@ -25,13 +25,9 @@ int64_t bytes_at(const std::string& dtype, const ModelTensor& tensor) {
 }
 
 bool all_fit_f16(const Tensor& stored) {
-    if (stored.dtype != Dtype::f32 && stored.dtype != Dtype::bf16) return false;
-    for (int64_t i = 0; i < stored.size(); ++i) {
-        const float value =
-            stored.dtype == Dtype::f32 ? stored.as<float>()[i] : to_float(stored.as<bf16_t>()[i]);
-        if (!fits_f16(value)) return false;
-    }
-    return true;
+    if (stored.dtype != Dtype::f32) return false;
+    const float* values = stored.as<float>();
+    return std::all_of(values, values + stored.size(), fits_f16);
 }
 
 // The same at --dtype auto on the CPU.
@@ -39,7 +35,8 @@ int64_t bytes_at_auto(const ModelTensor& tensor, const Tensor& stored, bool int8
     if (!tensor.matrix) return bytes_at("f32", tensor);
     if (int8) return bytes_at(kInt8, tensor);
     if (is_quantized(stored.dtype)) return static_cast<int64_t>(stored.bytes());
-    return bytes_at(stored.dtype == Dtype::f16 || all_fit_f16(stored) ? "f16" : "f32", tensor);
+    const bool half = stored.dtype == Dtype::bf16 || stored.dtype == Dtype::f16;
+    return bytes_at(half || all_fit_f16(stored) ? "f16" : "f32", tensor);
 }
 
 void describe_tensors(const AnyModel& model, json& out) {
@@ -80,7 +77,7 @@ void describe_whisper(const whisper::ModelFile& file, json& out) {
 }
 
 void describe_gpt(const gpt::ModelFile& file, json& out) {
-    const gpt::Config& c = file.config();
+    const gpt::DecoderConfig& c = file.config();
     out["decoder"] = layers(c.n_layer, c.n_embd, c.n_head, c.n_inner);
     out["activation"] = c.activation == Activation::gelu ? "gelu" : "gelu_new";
     out["positions"] = {{"text", c.n_positions}};
@@ -182,7 +179,7 @@ json describe_model(const AnyModel& model) {
 
 std::string shape_of(const AnyModel& model) {
     if (model.gpt) {
-        const gpt::Config& c = model.gpt->config();
+        const gpt::DecoderConfig& c = model.gpt->config();
         return concat(c.n_layer, " layers of ", c.n_embd);
     }
     const whisper::Config& c = model.whisper->config();

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/finite.h"
-#include "gpt/train/parameters.h"
+#include "gpt/families/tensor_spec.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/quant/blocks.h"
 
@@ -82,15 +82,13 @@ std::vector<ModelTensor> tensor_list(const whisper::Config& config) {
     return std::move(list.tensors);
 }
 
-std::vector<ModelTensor> tensor_list(const gpt::Config& config) {
+std::vector<ModelTensor> tensor_list(const gpt::DecoderConfig& config) {
     std::vector<ModelTensor> tensors;
-    const gpt::ParameterLayout layout(config);
-    for (const auto& entry : layout.entries()) {
-        const int64_t n = entry.stored_rows, k = entry.columns;
+    for (const gpt::TensorSpec& spec : gpt::tensor_specs(config)) {
+        const int64_t n = spec.rows, k = spec.columns;
         std::vector<int64_t> shape = {n};
-        if (k > 0) shape = entry.transposed ? std::vector{k, n} : std::vector{n, k};
-        tensors.push_back(
-            {entry.name, shape, k > 0 && entry.name != "wpe.weight", entry.transposed});
+        if (k > 0) shape = spec.in_out ? std::vector{k, n} : std::vector{n, k};
+        tensors.push_back({spec.name, shape, spec.is_matrix(), spec.in_out});
     }
     return tensors;
 }

@@ -19,7 +19,7 @@ struct ModelTensor {
 // Returns all tensors that the model's config needs, in the order of its layers.
 std::vector<ModelTensor> tensor_list(const AnyModel& model);
 std::vector<ModelTensor> tensor_list(const whisper::Config& config);
-std::vector<ModelTensor> tensor_list(const gpt::Config& config);
+std::vector<ModelTensor> tensor_list(const gpt::DecoderConfig& config);
 
 // Returns the tensor as the source stores it. Throws Error as TensorSource::take does.
 Tensor take(TensorSource& source, const ModelTensor& tensor);

@@ -53,8 +53,8 @@ std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
                                          const std::string& dtype,
                                          const std::vector<std::string>& paths) {
     using namespace whisper;
-    const Model model =
-        read_model(file, precision_of(dtype, ctx.device), ctx.arena.source(), ctx.threads);
+    const Model model = read_model(file, precision_of(dtype, ctx.device, file.stored_type()),
+                                   ctx.arena.source(), ctx.threads);
     const Tokenizer tokenizer = file.tokenizer();
     std::vector<Transcript> transcripts;
     Transcriber::Listener listener;

@@ -5,6 +5,7 @@
 // other types.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "core/context.h"
@@ -67,14 +68,17 @@ inline void check_caches(const char* op, const Tensor& keys, const Tensor& value
             ": expected values like the keys, ", keys, ", found ", values);
 }
 
-// Checks the sequences of `packed` rows in all, over caches of `capacity` keys.
+// Checks the sequences of `packed` rows in all, over caches whose blocks have `capacity` keys.
 inline void check_batch_layout(const char* op, const BatchLayout& rows, int64_t packed,
                                int64_t capacity) {
     constexpr int64_t kMostSequences = 65535;  // of a GPU's grid
-    require(rows.slot.rank == 1 && rows.slot.dim(0) <= kMostSequences, op,
-            ": expected slot i32 (B) with B up to ", kMostSequences, ", found ", rows.slot);
+    const Tensor& table = rows.block_table;
+    require((table.rank == 1 || table.rank == 2) && table.dtype == Dtype::i32 &&
+                table.dim(0) <= kMostSequences,
+            op, ": expected block_table i32 (B) or (B, M) with B up to ", kMostSequences,
+            ", found ", table);
     const int64_t b = rows.sequences();
-    check_tensor(op, "slot", rows.slot, Dtype::i32, {b});
+    capacity *= rows.blocks();
     check_tensor(op, "query_start", rows.query_start, Dtype::i32, {b + 1});
     check_tensor(op, "length", rows.length, Dtype::i32, {b});
     require(rows.max_queries <= packed && rows.max_length <= capacity, op, ": expected at most ",
@@ -82,21 +86,31 @@ inline void check_batch_layout(const char* op, const BatchLayout& rows, int64_t 
             rows.max_length);
 }
 
-// Checks the values of index arrays that are on the host; `slots` are the caches' slots.
+// Checks that every sequence's keys are in one block: kernels that do not read block tables.
+inline void check_one_block(const char* op, const BatchLayout& rows) {
+    require(rows.blocks() == 1, op, ": expected one block of the cache per sequence, found ",
+            rows.block_table);
+}
+
+// Checks the values of index arrays that are on the host; the caches have `blocks` blocks of
+// `capacity` positions.
 inline void check_batch_layout_values(const char* op, const BatchLayout& rows, int64_t packed,
-                                      int64_t slots, int64_t capacity) {
-    const int64_t b = rows.sequences();
+                                      int64_t blocks, int64_t capacity) {
+    const int64_t b = rows.sequences(), most = rows.blocks();
     const int32_t* start = rows.query_start.as<int32_t>();
-    const int32_t* slot = rows.slot.as<int32_t>();
+    const int32_t* table = rows.block_table.as<int32_t>();
     const int32_t* length = rows.length.as<int32_t>();
     require(start[0] == 0 && start[b] == packed, op, ": expected query_start from 0 to ", packed,
             ", found ", start[0], " to ", start[b]);
     for (int64_t i = 0; i < b; ++i) {
         require(start[i] <= start[i + 1], op, ": query_start falls at sequence ", i);
-        require(0 <= slot[i] && slot[i] < slots, op, ": expected a slot below ", slots, ", found ",
-                slot[i], " for sequence ", i);
-        require(0 <= length[i] && length[i] <= capacity, op, ": sequence ", i, " has ", length[i],
-                " keys, the cache has room for ", capacity);
+        require(0 <= length[i] && length[i] <= most * capacity, op, ": sequence ", i, " has ",
+                length[i], " keys, the cache has room for ", most * capacity);
+        const int64_t used = std::max<int64_t>(1, (length[i] + capacity - 1) / capacity);
+        for (int64_t m = 0; m < used; ++m)
+            require(0 <= table[i * most + m] && table[i * most + m] < blocks, op,
+                    ": expected a block below ", blocks, ", found ", table[i * most + m],
+                    " for sequence ", i);
     }
 }
 
@@ -105,6 +119,16 @@ inline void check_epilogue(const char* op, const Tensor& y, int64_t n, const Epi
     if (then.bias) check_tensor(op, "bias", then.bias, Dtype::f32, {n});
     require(!then.residual || (then.residual.dtype == y.dtype && then.residual.size() == y.size()),
             op, ": expected a residual like y ", y, ", found ", then.residual);
+}
+
+// Checks n columns of `rows` rows of `dtype`.
+inline void check_columns(const char* op, const char* name, const Columns& columns, int64_t rows,
+                          int64_t n, Dtype dtype) {
+    require(columns.rows.rank == 2 && columns.rows.dtype == dtype && is_float(dtype) &&
+                columns.rows.dim(0) == rows && columns.first >= 0 &&
+                columns.first + n <= columns.rows.dim(1),
+            op, ": expected ", name, " ", name_of(dtype), " with ", rows, " rows and columns ",
+            columns.first, " to ", columns.first + n, ", found ", columns.rows);
 }
 
 // Checks append_cache's arguments: x (T, W) has (2, H, D) from column `first`.

@@ -35,15 +35,20 @@ inline constexpr int64_t kManyRowsOnGpu = 1500;
 struct Matrix {
     Tensor values;  // (N, K)
     Tensor scales;  // (N) f32, i8 only
+    // Of bf16 weights: the CPU does not round x to bf16, whatever the number of rows.
+    bool exact_x = false;
 };
 
-enum class Activation { none, gelu, gelu_tanh };  // gelu: exact, with erf; gelu_tanh: GPT-2's
+// gelu: exact, with erf; gelu_tanh: GPT-2's; silu: x / (1 + exp(-x))
+enum class Activation { none, gelu, gelu_tanh, silu };
 
 // Which queries and keys belong together. Sequence b has the packed rows
-// [query_start[b], query_start[b + 1]) and the keys [0, length[b]) of cache slot slot[b].
+// [query_start[b], query_start[b + 1]) and the keys [0, length[b]). A cache consists of blocks of S
+// positions: key p of sequence b is row p % S of block block_table[b][p / S]. A sequence whose keys
+// are all in one block (a slot) has a table of one entry.
 struct BatchLayout {
     Tensor query_start;       // (B + 1) i32
-    Tensor slot;              // (B) i32
+    Tensor block_table;       // (B, M) i32, or (B) for M = 1
     Tensor length;            // (B) i32: keys, including those that this call appends
     int64_t max_queries = 0;  // the most rows of a sequence; on the host, for sizing
     int64_t max_length = 0;   // the largest length
@@ -51,13 +56,17 @@ struct BatchLayout {
     // last embedding, except for the rows of a causal call. Kernels may then prefetch them.
     bool kv_ready = false;
 
-    int64_t sequences() const { return slot.dim(0); }
+    int64_t sequences() const { return block_table.dim(0); }
+    int64_t blocks() const { return block_table.rank == 2 ? block_table.dim(1) : 1; }  // M
 };
 
-// The weights of layer_norm.
+enum class NormKind { layer, rms };
+
+// The arguments of layer_norm or rms_norm without x.
 struct Norm {
-    Tensor weight, bias;  // (K) f32, or none
+    Tensor weight, bias;  // (C) f32, or none; rms_norm has no bias
     float eps = 1e-5f;
+    NormKind kind = NormKind::layer;
 };
 
 // The arguments of append_cache without x.
@@ -74,8 +83,32 @@ struct Epilogue {
     Tensor residual;  // as y, or none; may be y itself
 };
 
-// Optional fusions of a linear: layer_norm of x first, append_cache of y last. Results are equal,
-// to the bit, to those of separate calls.
+// Columns [first, first + n) of each row of a tensor (T, W); n follows from the operation.
+struct Columns {
+    Tensor rows;
+    int64_t first = 0;
+};
+
+// Rotary positions. Channel i of a head turns with channel i + R / 2, R = 2 * the number of
+// frequencies, by position * frequencies[i] radians; channels from R on stay. Cosine and sine are
+// multiplied by `scale` (YaRN's attention factor). Source: Su et al. 2021, equation 34, in the
+// order of halves of transformers' rotate_half.
+struct Rope {
+    Tensor frequencies;  // (R / 2) f32
+    float scale = 1;
+};
+
+// How attention() computes scores, and which keys a query sees.
+struct AttentionOptions {
+    float scale = 1;
+    bool causal = false;  // query j of n sees keys [0, length - n + j + 1), else all
+    int64_t window = 0;   // only the newest `window` of those keys; 0: all
+    float soft_cap = 0;   // score = soft_cap * tanh(score / soft_cap); 0: unchanged
+    Tensor sinks;         // (H) f32 or none: a further logit of each head's softmax, with value 0
+};
+
+// Optional fusions of a linear: the norm of x first, append_cache of y last. Results are equal, to
+// the bit, to those of separate calls.
 struct LinearFusion {
     Norm norm;                       // no norm if it has no weight
     const Append* append = nullptr;  // or none
@@ -85,9 +118,10 @@ struct LinearFusion {
 // CPU: up to 16 rows are multiplied from the stored weights, and a row's bits do not depend on the
 // other rows. They are f32 sums, except for int8 weights (integers, x rounded to over 13 bits at
 // K = 1536) and quantised weights (integers, x rounded to 16 bits). With more rows x is rounded to
-// bf16 for bf16 weights and to int8 for int8 weights if the processor multiplies those.
-// GPU: a row's bits depend neither on the other rows nor on their number, below 1500 rows and from
-// 1500 on.
+// bf16 for bf16 weights without exact_x and to int8 for int8 weights if the processor multiplies
+// those.
+// GPU: with ctx.batch_invariant a row's bits depend neither on the other rows nor on their number,
+// below 1500 rows and from 1500 on; without it products of 64 rows or more are the faster ones.
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then = {},
             const LinearFusion& with = {});
 
@@ -101,50 +135,79 @@ void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride,
 // y may be x; on a GPU it may have 16 bits if x is f32. Source: Ba et al. 2016.
 void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps = 1e-5f);
 
-// y (T, C) = table[tokens[t]] + positions[position[t]]      tokens, position (T) i32
+// y = x / sqrt(mean(x^2) + eps) * w      x, y (T, C)   w (C)
+// y may be x; on a GPU it may have 16 bits if x is f32. Source: Zhang & Sennrich 2019, equation 4.
+void rms_norm(Context& ctx, Tensor y, Tensor x, Tensor w, float eps);
+
+// The one that `norm` asks for.
+inline void normalize(Context& ctx, Tensor y, Tensor x, const Norm& norm) {
+    if (norm.kind == NormKind::rms) return rms_norm(ctx, y, x, norm.weight, norm.eps);
+    layer_norm(ctx, y, x, norm.weight, norm.bias, norm.eps);
+}
+
+// y (T, N) = f(gate) * up, N columns each, in f32; f is not none. Source: Shazeer 2020, section 2.
+void gated_activation(Context& ctx, Tensor y, const Columns& gate, const Columns& up, Activation f);
+
+// y (T, C) = table[tokens[t]] * scale + positions[position[t]]      tokens, position (T) i32
+// positions (P, C) f32, or none
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
-               Tensor positions);
+               Tensor positions, float scale = 1);
 
 // x (B, T, C) += positions (T, C)
 void add_positions(Context& ctx, Tensor x, Tensor positions);
 
+// x (T, C) += y (T, C) * scale
+void add_scaled(Context& ctx, Tensor x, Tensor y, float scale);
+
+// x (T, V) f32 = cap * tanh(x * scale / cap); x * scale if cap is 0. For logits.
+void scale_logits(Context& ctx, Tensor x, float scale, float cap);
+
 // y (n, C) = x[rows[i]]      rows (n) i32; on a GPU y may have another type than x
 void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
 
-// Writes the rows of x as the newest keys and values of their sequences:
-//   keys[slot[b]][h][length[b] - queries(b) + j] = x[query_start[b] + j][first + h * D ..]
+// Writes the rows of x as the newest keys and values of their sequences: for p = length[b] -
+// queries(b) + j
+//   keys[block_table[b][p / S]][h][p % S] = x[query_start[b] + j][first + h * D ..]
 // and values the same from column first + H * D.
-// keys, values (slots, H, capacity, D) of one type: f32, f16 or bf16; x (T, W), whose columns from
+// keys, values (blocks, H, S, D) of one type: f32, f16 or bf16; x (T, W), whose columns from
 // `first` are (2, H, D)
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
                   const BatchLayout& rows);
+
+// The step between the product and attention() of a decoder with rotary positions. Per head of D
+// channels: norms q and k in place where q_norm and k_norm have weights (D), turns them by the
+// rope, then writes k and v to the caches as append_cache does. q (T, H * D), k and v (T, Hkv * D);
+// position (T) i32; a rope without frequencies turns nothing.
+void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, const Columns& k,
+                 const Columns& v, int64_t heads, Tensor position, const Rope& rope,
+                 const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows);
 
 // cache[to[i]] = old cache[from[i]], the first `length` positions of every head: for beams.
 // from, to (n) i32; all reads happen before the writes. No slot is in `to` twice.
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length);
 
 // out (T, H * D) = softmax(q k^T * scale) v, per head, over the keys of the row's own sequence
-// q (T, W), whose columns from 0 are (H, D); keys, values (slots, Hkv, capacity, D) of one dtype; H
-// is a multiple of Hkv; scale > 0. causal: query j of n sees keys [0, length - n + j + 1).
+// q (T, W), whose columns from 0 are (H, D); keys, values (blocks, Hkv, S, D) of one dtype; H
+// is a multiple of Hkv; scale > 0. The options change scores and which keys a query sees.
 // Numerator and denominator are f32. A query without keys is an Error, on the CPU. No sequence's
 // bits depend on another's; on a GPU only if none of the call, or each, has more than kFewQueries.
 // A row's bits do not depend on the other rows of its sequence if these are at most kFewQueries.
 // Source: Vaswani et al. 2017, equation 1.
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
-               const BatchLayout& rows, float scale, bool causal);
+               const BatchLayout& rows, const AttentionOptions& options);
 
 // scores (n, T, frames) f32: scores[i][t][j] = scale * q[t] . key j of the row's own sequence, in
 // head heads[i]: attention()'s scores before softmax, for a few heads and the first keys.
 // heads (n) i32, always on the host; q (T, W), whose columns from 0 are (H, D); keys (slots, H,
-// capacity, D); every sequence has at least `frames` keys.
+// capacity, D), one block per sequence; every sequence has at least `frames` keys.
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const BatchLayout& rows, float scale);
 
 // out (T, C): per head h softmax(q_h K_h^T * scale) V_h, where K_h = X Wk_h^T, V_h = X Wv_h^T +
-// bv_h and X = encoder_out[slot]: cross-attention that stores neither keys nor values. A GPU
-// absorbs the products into query and result, (q_h Wk_h) X^T and (P X) Wv_h^T + bv_h, and reads X
-// once for all heads. Types and sizes: on a GPU those of can_absorb(), on the CPU f32. q (T, C), C
-// = heads * D; encoder_out (slots, frames, C); kv (2C, C): the rows of Wk, then those of Wv;
+// bv_h and X = encoder_out[block_table[b]]: cross-attention that stores neither keys nor values. A
+// GPU absorbs the products into query and result, (q_h Wk_h) X^T and (P X) Wv_h^T + bv_h, and reads
+// X once for all heads. Types and sizes: on a GPU those of can_absorb(), on the CPU f32. q (T, C),
+// C = heads * D; encoder_out (slots, frames, C); kv (2C, C): the rows of Wk, then those of Wv;
 // kv_bias (2C) f32, whose part for keys shifts all scores of a row alike and has no effect. Every
 // row sees the keys [0, length) of its sequence; none is an Error, on the CPU. On a GPU a row's
 // bits depend neither on the other rows nor on their number. Source: the weight absorption of

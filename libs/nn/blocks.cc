@@ -14,6 +14,34 @@ KvCache::KvCache(int64_t layers, int64_t slots, int64_t heads, int64_t capacity,
             caches->push_back(memory_.tensor(dtype, {slots, heads, capacity, d}));
 }
 
+LinearGroup::LinearGroup(Linear stacked, const std::vector<int64_t>& widths)
+    : products_{std::move(stacked)} {
+    int64_t first = 0;
+    for (const int64_t width : widths) first_.push_back(first), first += width;
+    require(first == products_[0].weight.values.dim(0), "linear group: expected parts of ", first,
+            " rows in all, found ", products_[0].weight.values);
+}
+
+LinearGroup::LinearGroup(std::vector<Linear> parts)
+    : products_(std::move(parts)), first_(products_.size()) {}
+
+std::vector<Columns> LinearGroup::operator()(Context& ctx, Tensor x, const Norm& norm,
+                                             Activation activation, const Append* append) const {
+    std::vector<Columns> columns;
+    if (is_stacked()) {
+        const Tensor y = products_[0](ctx, x, activation, {norm, append});
+        for (const int64_t first : first_) columns.push_back({y, first});
+        return columns;
+    }
+    if (norm.weight) {
+        Tensor normed = ctx.arena.tensor(x.dtype, {x.rows(), x.dim(-1)});
+        normalize(ctx, normed, x, norm);
+        x = normed;
+    }
+    for (const Linear& product : products_) columns.push_back({product(ctx, x, activation), 0});
+    return columns;
+}
+
 void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys, Tensor values,
                            const BatchLayout& rows, bool causal) const {
     require(causal || !rows.kv_ready, "self-attention that is not causal reads what it appends");
@@ -23,7 +51,7 @@ void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys
     const Append append{keys, values, c, rows};
     Tensor q_k_v = qkv(ctx, x, Activation::none, {norm, &append});  // (T, 3C)
     Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), c});     // (T, C)
-    attention(ctx, attn_out, q_k_v, keys, values, rows, scale, causal);
+    attention(ctx, attn_out, q_k_v, keys, values, rows, {.scale = scale, .causal = causal});
     out.add_to(ctx, x, attn_out);
 }
 

@@ -25,6 +25,29 @@ struct Linear {
     }
 };
 
+// Products of one x: queries, keys and values, or gate and up. Parts of one type are stacked to one
+// matrix and computed at once; parts of several types (a mixed GGUF file) are products of their
+// own.
+class LinearGroup {
+  public:
+    LinearGroup() = default;
+    // One linear whose rows are those of the parts, of `widths` rows each.
+    LinearGroup(Linear stacked, const std::vector<int64_t>& widths);
+    // A linear per part.
+    explicit LinearGroup(std::vector<Linear> parts);
+
+    // The parts' columns of f(norm(x)), in the arena; no norm if it has no weight. append: as in
+    // linear(), only if is_stacked().
+    std::vector<Columns> operator()(Context& ctx, Tensor x, const Norm& norm,
+                                    Activation activation = Activation::none,
+                                    const Append* append = nullptr) const;
+    bool is_stacked() const { return products_.size() == 1; }
+
+  private:
+    std::vector<Linear> products_;
+    std::vector<int64_t> first_;  // per part; its column, if they are stacked
+};
+
 struct LayerNorm {
     Tensor weight, bias;  // (C)
     float eps = 1e-5f;

@@ -88,7 +88,7 @@ Dtype dtype_of_kind(Kind kind) {
     }
 }
 
-bool are_of_one_quantized_type(std::initializer_list<Tensor> stored) {
+bool are_of_one_quantized_type(const std::vector<Tensor>& stored) {
     return std::all_of(stored.begin(), stored.end(), [&](const Tensor& tensor) {
         return is_quantized(tensor.dtype) && tensor.dtype == stored.begin()->dtype;
     });
@@ -105,7 +105,7 @@ void widen_rows(float* to, const Tensor& stored, int64_t first, int64_t count) {
 }
 
 // The length along `dim` that all of the matrices share; `what`: along which they are stacked.
-int64_t common_length(const char* what, std::initializer_list<Tensor> stored, int dim) {
+int64_t common_length(const char* what, const std::vector<Tensor>& stored, int dim) {
     require(stored.size() > 0, "weights: expected a tensor to take ", what, " from, found none");
     const int64_t length = stored.begin()->shape[dim];
     for (const Tensor& tensor : stored) {
@@ -139,6 +139,7 @@ void for_ranges(int threads, int64_t n, const Use& use) {
 struct Weights::Part {
     int64_t rows;
     ReadRows read;
+    Dtype dtype;    // as it is stored
     Tensor stored;  // the rows in the final layout, in their stored type; or none
 };
 
@@ -171,8 +172,12 @@ void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
     });
 }
 
-// The type that `keep` stands for: f16 if all values fit it exactly, else f32.
+// The type that `keep` stands for: bf16 if all parts have it, else f16 if all values fit it
+// exactly, else f32.
 Precision::Weights Weights::resolve_precision(const std::vector<Part>& parts, int64_t size) const {
+    if (std::all_of(parts.begin(), parts.end(),
+                    [](const Part& part) { return part.dtype == Dtype::bf16; }))
+        return Kind::bf16;
     std::atomic<bool> fits = true;
     if (!are_stored(parts, Dtype::f16))
         for_rows(parts, size, [&](int64_t, std::span<const float> row) {
@@ -208,14 +213,20 @@ Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
             memory_.write(to, from, static_cast<size_t>(part.rows * bytes));
         to += part.rows * bytes;
     }
-    return {values, {}};
+    return {values, {}, false};
 }
 
 Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind) {
-    if (kind == Kind::keep) kind = resolve_precision(parts, size);
+    const bool keeps = kind == Kind::keep;
+    if (keeps) kind = resolve_precision(parts, size);
     if (kind == Kind::keep_f16) kind = Kind::f16;
+    if (kind == Kind::keep_bf16) kind = Kind::bf16;
     const Dtype dtype = dtype_of_kind(kind);
-    if (are_stored(parts, dtype)) return as_stored(parts, size);
+    if (are_stored(parts, dtype)) {
+        Matrix matrix = as_stored(parts, size);
+        matrix.exact_x = keeps;
+        return matrix;
+    }
     int64_t rows = 0;
     for (const Part& part : parts) rows += part.rows;
     Matrix matrix;
@@ -233,10 +244,10 @@ Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precisio
         if (kind == Kind::f16) check_fits_f16(row);
         cpu.narrow(to + n * size * static_cast<int64_t>(size_of(dtype)), dtype, row.data(), size);
     });
-    return {to_device(matrix.values), to_device(matrix.scales)};
+    return {to_device(matrix.values), to_device(matrix.scales), keeps};
 }
 
-Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights precision) {
+Matrix Weights::matrix(const std::vector<Tensor>& stored, Precision::Weights precision) {
     const int64_t size = common_length("rows", stored, 1);
     std::vector<Part> parts;
     for (const Tensor& tensor : stored)
@@ -244,13 +255,14 @@ Matrix Weights::matrix(std::initializer_list<Tensor> stored, Precision::Weights 
                          [tensor](int64_t first, int64_t count, float* rows) {
                              widen_rows(rows, tensor, first, count);
                          },
-                         tensor});
-    const bool keeps = precision == Kind::keep || precision == Kind::keep_f16;
+                         tensor.dtype, tensor});
+    const bool keeps =
+        precision == Kind::keep || precision == Kind::keep_f16 || precision == Kind::keep_bf16;
     if (keeps && are_of_one_quantized_type(stored)) return as_stored(parts, size);
     return converted(parts, size, precision);
 }
 
-Matrix Weights::transposed(std::initializer_list<Tensor> stored, Precision::Weights precision) {
+Matrix Weights::transposed(const std::vector<Tensor>& stored, Precision::Weights precision) {
     const int64_t size = common_length("columns", stored, 0);
     std::vector<Part> parts;
     for (const Tensor& tensor : stored)
@@ -263,6 +275,7 @@ Matrix Weights::transposed(std::initializer_list<Tensor> stored, Precision::Weig
                                  for (int64_t i = 0; i < count; ++i) rows[i * size + k] = column[i];
                              }
                          },
+                         tensor.dtype,
                          {}});
     return converted(parts, size, precision);
 }
@@ -279,10 +292,10 @@ Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
                     rows[tap * channels + c] = row[static_cast<size_t>(c * taps + tap)];
         }
     };
-    return converted({{stored.dim(0), read, {}}}, size, precision);
+    return converted({{stored.dim(0), read, stored.dtype, {}}}, size, precision);
 }
 
-Tensor Weights::vector(std::initializer_list<Tensor> parts) {
+Tensor Weights::vector(const std::vector<Tensor>& parts, float offset) {
     int64_t size = 0;
     for (const Tensor& part : parts) {
         if (part) check_stored("weights", part, 1);
@@ -296,6 +309,7 @@ Tensor Weights::vector(std::initializer_list<Tensor> parts) {
             cpu_kernels().widen(to, part.data, part.dtype, part.dim(0));
         else
             std::fill_n(to, part.dim(0), 0.0f);
+        for (int64_t i = 0; offset != 0 && i < part.dim(0); ++i) to[i] += offset;
         check_finite({to, static_cast<size_t>(part.dim(0))});
         to += part.dim(0);
     }

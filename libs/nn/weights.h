@@ -41,23 +41,24 @@ class Weights {
 
     // The parts (N1, K), (N2, K), ... stacked: (N1 + N2 + ..., K), in the constructor's precision
     // or in another.
-    // keep: quantised parts of one type unchanged; otherwise f16 if all values of all parts fit it
-    // exactly, else f32. keep_f16: quantised parts of one type unchanged; otherwise f16. f16 and
+    // keep: quantised parts of one type unchanged, and bf16 parts, with Matrix::exact_x; otherwise
+    // f16 if all values of all parts fit it exactly, else f32. keep_f16, keep_bf16: quantised parts
+    // of one type unchanged; otherwise f16 or bf16. f16 and
     // bf16: rounded to nearest even; f16 refuses a value beyond its range. int8: symmetric, one
     // scale per row, amax / 127, rounded to nearest; a row of zeros has scale 0.
-    Matrix matrix(std::initializer_list<Tensor> parts) { return matrix(parts, precision_); }
-    Matrix matrix(std::initializer_list<Tensor> parts, Precision::Weights precision);
+    Matrix matrix(const std::vector<Tensor>& parts) { return matrix(parts, precision_); }
+    Matrix matrix(const std::vector<Tensor>& parts, Precision::Weights precision);
 
     // The same from parts stored (K, N), as GPT-2's Conv1D: (N1 + N2 + ..., K).
-    Matrix transposed(std::initializer_list<Tensor> parts) { return transposed(parts, precision_); }
-    Matrix transposed(std::initializer_list<Tensor> parts, Precision::Weights precision);
+    Matrix transposed(const std::vector<Tensor>& parts) { return transposed(parts, precision_); }
+    Matrix transposed(const std::vector<Tensor>& parts, Precision::Weights precision);
 
     // A convolution over time stored (N, C, taps), in conv1d's tap-major layout: (N, taps * C).
     Matrix convolution(Tensor stored) { return convolution(stored, precision_); }
     Matrix convolution(Tensor stored, Precision::Weights precision);
 
-    // Concatenated vectors as f32: biases, norms. All parts have rank 1.
-    Tensor vector(std::initializer_list<Tensor> parts);
+    // Concatenated vectors + `offset` as f32: biases, norms. All parts have rank 1.
+    Tensor vector(const std::vector<Tensor>& parts, float offset = 0);
 
     // A table of any rank as f32 in the same shape: positions.
     Tensor table(Tensor stored);

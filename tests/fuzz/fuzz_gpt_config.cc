@@ -20,7 +20,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
-        const gpt::Config config =
+        const gpt::DecoderConfig config =
             gpt::parse_config({reinterpret_cast<const char*>(data), size}, "C");
         for (int64_t n : {config.n_vocab, config.n_positions, config.n_embd, config.n_layer,
                           config.n_head, config.n_inner})

@@ -67,6 +67,17 @@ def layer_norm(t, c, deviation):
             lambda x, w, b: F.layer_norm(x, (x.shape[-1],), w, b, 1e-5))
 
 
+def rms_norm(t, c, deviation):
+    inputs = dict(x=of(1, t, c, deviation=deviation), w=of(2, c))
+    return (dict(op="rms_norm", inputs=inputs),
+            lambda x, w: F.rms_norm(x, (x.shape[-1],), w, 1e-5))
+
+
+def gated_activation(t, n):
+    inputs = dict(gate=of(1, t, n), up=of(2, t, n))
+    return dict(op="gated_activation", inputs=inputs), lambda gate, up: F.silu(gate) * up
+
+
 def embedding(t, v, c):
     inputs = dict(table=of(1, v, c), positions=of(2, t, c))
     tokens = [i * 7919 % v for i in range(t)]
@@ -137,6 +148,9 @@ CASES = [
     conv1d(1, 300, 384, 384, 2),
     layer_norm(5, 1280, 1.0),
     layer_norm(600, 768, 30.0),
+    rms_norm(5, 2048, 1.0),
+    rms_norm(64, 1280, 30.0),
+    gated_activation(9, 4096),
     embedding(9, 61, 384),
     add_positions(2, 30, 384),
     # A step over itself and over what was encoder_out, a prompt, encoders with heads of 64 and of 128.

@@ -32,14 +32,14 @@ std::string message_of(const std::function<void(json&)>& change) {
 }  // namespace
 
 TEST(GptConfig, Demo) {
-    const gpt::Config config = gpt::load_config(test::source_dir() / "models/gpt-demo");
+    const gpt::DecoderConfig config = gpt::load_config(test::source_dir() / "models/gpt-demo");
     EXPECT_EQ(config.n_vocab, 4096);
     EXPECT_EQ(config.n_positions, 512);
     EXPECT_EQ(config.n_embd, 256);
     EXPECT_EQ(config.n_layer, 8);
     EXPECT_EQ(config.n_head, 4);
     EXPECT_EQ(config.n_inner, 1024);
-    EXPECT_FLOAT_EQ(config.layer_norm_epsilon, 1e-5f);
+    EXPECT_FLOAT_EQ(config.norm_eps, 1e-5f);
     EXPECT_EQ(config.activation, Activation::gelu_tanh);
     EXPECT_TRUE(config.tie_word_embeddings);
     EXPECT_EQ(config.eos_token_ids, std::vector<int32_t>{4095});
@@ -47,7 +47,7 @@ TEST(GptConfig, Demo) {
 
 TEST(GptConfig, TakesTheRestAsTransformersDoes) {
     json root = small();
-    gpt::Config config = gpt::parse_config(root.dump(), "C");
+    gpt::DecoderConfig config = gpt::parse_config(root.dump(), "C");
     EXPECT_EQ(config.n_inner, 64);
     EXPECT_TRUE(config.eos_token_ids.empty());
     root["n_inner"] = 40;
@@ -60,7 +60,7 @@ TEST(GptConfig, TakesTheRestAsTransformersDoes) {
     EXPECT_EQ(config.activation, Activation::gelu);
     EXPECT_EQ(config.eos_token_ids, (std::vector<int32_t>{298, 299}));
     EXPECT_FALSE(config.tie_word_embeddings);
-    EXPECT_FLOAT_EQ(config.layer_norm_epsilon, 1e-6f);
+    EXPECT_FLOAT_EQ(config.norm_eps, 1e-6f);
 }
 
 TEST(GptConfig, SaysWhatIsWrong) {
@@ -68,8 +68,7 @@ TEST(GptConfig, SaysWhatIsWrong) {
         std::function<void(json&)> change;
         const char* message;
     } cases[] = {
-        {[](json& c) { c["model_type"] = "whisper"; },
-         "C: expected model_type gpt2, found whisper"},
+        {[](json& c) { c["model_type"] = "whisper"; }, "granite), found 'whisper'"},
         {[](json& c) { c.erase("model_type"); }, "found null"},
         {[](json& c) { c.erase("n_embd"); }, "C: expected 'n_embd', found none"},
         {[](json& c) { c["n_layer"] = "8"; }, "'n_layer': expected a whole number"},

@@ -242,7 +242,7 @@ TEST(GptCheckpoint, OutputWeightsOfTheirOwn) {
     // Rows of the table times two: the logits double if the head is not tied.
     std::vector<float> head(4096 * 256);
     const gpt::Model tied = gpt::load_model(demo(), precision_of("f32"));
-    const float* table = tied.wte.values.as<float>();
+    const float* table = tied.token_table.values.as<float>();
     std::transform(table, table + head.size(), head.begin(), [](float x) { return 2 * x; });
     variant.add("lm_head.weight", Tensor(head.data(), Dtype::f32, {4096, 256}));
     expect_demo_logits(variant.load());  // tied: the file's own head is not looked at

@@ -79,7 +79,7 @@ TEST(HellaSwag, ScoresAreTheReferences) {
     const auto golden =
         nlohmann::json::parse(test::read_text(test::source_dir() / "tests/golden/hellaswag.json"));
     const std::filesystem::path demo = test::source_dir() / "models/gpt-demo";
-    const Config config = load_config(demo);
+    const DecoderConfig config = load_config(demo);
     const ParameterLayout layout(config);
     std::vector<float> values(static_cast<size_t>(layout.size()));
     const Tensor all(values.data(), Dtype::f32, {layout.size()});

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
+#include "gpt/train/export_model.h"
 #include "support/process.h"
 
 using namespace hark;
@@ -16,19 +17,20 @@ using namespace hark::gpt;
 namespace {
 
 // Two layers of 3 heads and 12 channels, 130 tokens, of which a file pads 126.
-Config small_config() {
-    Config config;
+DecoderConfig small_config() {
+    DecoderConfig config;
     config.n_vocab = 130;
     config.n_positions = 7;
     config.n_embd = 12;
     config.n_layer = 2;
     config.n_head = 3;
     config.n_inner = 48;
+    complete_gpt2(config);
     return config;
 }
 
 struct Parameters {
-    explicit Parameters(const Config& of) : config(of), layout(of) {
+    explicit Parameters(const DecoderConfig& of) : config(of), layout(of) {
         values.resize(static_cast<size_t>(layout.size()));
     }
     Tensor tensor() { return Tensor(values.data(), Dtype::f32, {std::ssize(values)}); }
@@ -39,7 +41,7 @@ struct Parameters {
                 values[static_cast<size_t>(entry.offset + i)] =
                     1 + static_cast<float>(entry.offset + i) * 0x1p-16f;
     }
-    Config config;
+    DecoderConfig config;
     ParameterLayout layout;
     std::vector<float> values;
 };
@@ -158,7 +160,7 @@ TEST(LlmcFile, BrokenFilesAreNamed) {
 }
 
 TEST(LlmcFile, AnotherKindOfModelIsNotWritten) {
-    Config config = small_config();
+    DecoderConfig config = small_config();
     config.n_inner = 24;
     EXPECT_THROW(check_llmc(config, "x.bin"), Error);
     config = small_config();

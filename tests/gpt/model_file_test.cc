@@ -11,6 +11,7 @@
 #include "core/half.h"
 #include "gpt/engine/generate.h"
 #include "gpt/families/llmc_file.h"
+#include "gpt/train/export_model.h"
 #include "support/gguf_vocabulary.h"
 #include "support/process.h"
 
@@ -106,15 +107,15 @@ GgufWriter demo_gguf(uint32_t type, const Keys& keys = {}, const std::string& le
     return out;
 }
 
-void expect_demo_config(const Config& config, std::vector<int32_t> eos) {
-    const Config& expected = the_demo().file->config();
+void expect_demo_config(const DecoderConfig& config, std::vector<int32_t> eos) {
+    const DecoderConfig& expected = the_demo().file->config();
     EXPECT_EQ(config.n_vocab, expected.n_vocab);
     EXPECT_EQ(config.n_positions, expected.n_positions);
     EXPECT_EQ(config.n_embd, expected.n_embd);
     EXPECT_EQ(config.n_layer, expected.n_layer);
     EXPECT_EQ(config.n_head, expected.n_head);
     EXPECT_EQ(config.n_inner, expected.n_inner);
-    EXPECT_EQ(config.layer_norm_epsilon, expected.layer_norm_epsilon);
+    EXPECT_EQ(config.norm_eps, expected.norm_eps);
     EXPECT_EQ(config.activation, expected.activation);
     EXPECT_EQ(config.tie_word_embeddings, expected.tie_word_embeddings);
     EXPECT_EQ(config.eos_token_ids, eos);
@@ -242,14 +243,12 @@ TEST_F(ModelFiles, BrokenGgufIsNamed) {
         change(keys);
         return demo_gguf(kF16, keys).bytes();
     };
-    expect_refused(with([](Keys& k) { k.architecture = "llama"; }),
-                   "expected the architecture gpt2, found 'llama'");
+    expect_refused(with([](Keys& k) { k.architecture = "mamba"; }), "granite), found 'mamba'");
     expect_refused(with([](Keys& k) { k.positions = 0; }),
                    "key 'gpt2.context_length': expected a whole number from 1 to 1048576, found 0");
     expect_refused(with([](Keys& k) { k.layers = 4'000'000'000; }),
                    "from 1 to 1024, found 4000000000");
-    expect_refused(with([](Keys& k) { k.heads = 3; }),
-                   "heads that divide the channels, found 3 and 256");
+    expect_refused(with([](Keys& k) { k.heads = 3; }), "to divide 'n_embd', found 3 and 256");
     expect_refused(with([](Keys& k) { k.epsilon = 0; }),
                    "expected a number between 0 and 1, found 0");
     expect_refused(with([](Keys& k) { k.eos = 4096; }), "from 0 to 4095, found 4096");

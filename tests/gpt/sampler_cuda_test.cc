@@ -154,11 +154,11 @@ struct Table {
     std::vector<float> logits;
 };
 
-constexpr size_t kTables = 35;
+constexpr size_t kTables = 52;
 
 std::vector<Table> make_tables() {
     std::vector<Table> tables;
-    for (const int64_t n : {1, 2, 63, 65, 1000, 4096, 50257, 65535}) {
+    for (const int64_t n : {1, 2, 63, 65, 1000, 4096, 50257, 65535, 65536, 65537, 151936, 262144}) {
         std::vector<float> logits = random_values(n, static_cast<unsigned>(n), 3);
         tables.push_back({concat("around 0, ", n), logits});
         for (float& logit : logits) logit -= 110;  // as the trained GPT-2's are
@@ -176,6 +176,7 @@ std::vector<Table> make_tables() {
     tables.push_back({"equal", logits});
     logits[41234] = 20;
     tables.push_back({"sure", logits});
+    tables.push_back({"many equal", std::vector<float>(262144, 1.5f)});
     return tables;
 }
 

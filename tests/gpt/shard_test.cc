@@ -20,8 +20,8 @@ using namespace hark::test;
 
 namespace {
 
-Config small_config(bool tied) {
-    Config config;
+DecoderConfig small_config(bool tied) {
+    DecoderConfig config;
     config.n_vocab = 61;  // padded
     config.n_positions = 16;
     config.n_embd = 32;
@@ -29,6 +29,7 @@ Config small_config(bool tied) {
     config.n_layer = 2;
     config.n_inner = 96;
     config.tie_word_embeddings = tied;
+    complete_gpt2(config);
     return config;
 }
 
@@ -58,7 +59,7 @@ struct Found {
 };
 
 // `weights`: those of one of `tensor`'s ranks. The tables' gradients are summed over the ranks.
-Found computed(TestDevice& device, Communicator& tensor, const Config& config,
+Found computed(TestDevice& device, Communicator& tensor, const DecoderConfig& config,
                const ParameterLayout& layout, std::vector<float>& weights, PackedRows& rows,
                Dtype dtype, Recompute recompute = Recompute::none) {
     Context& ctx = device.ctx();
@@ -104,7 +105,7 @@ void expect_alike(const char* what, Communicator& ranks, const std::vector<float
 // All ranks must call it. Throws Error if the sliced model computes something else.
 void check(TestDevice& device, Communicator& ranks, bool tied, int64_t length, Dtype dtype,
            double share) {
-    const Config config = small_config(tied);
+    const DecoderConfig config = small_config(tied);
     const Shard shard(config, ranks);
     Communicator one;
     PackedRows rows;
@@ -184,7 +185,7 @@ TEST(Shard, ARankHasItsHeadsAndChannels) {
 }
 
 TEST(Shard, RanksMustDivideHeadsAndChannels) {
-    Config config = small_config(true);
+    DecoderConfig config = small_config(true);
     EXPECT_THROW(ParameterLayout(config, 3), Error);
     config.n_inner = 90;
     EXPECT_THROW(ParameterLayout(config, 4), Error);

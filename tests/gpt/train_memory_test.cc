@@ -20,14 +20,15 @@ gpt::TrainOptions options_of(const std::string& recompute) {
     return options;
 }
 
-gpt::Config config_of() {
-    gpt::Config config;
+gpt::DecoderConfig config_of() {
+    gpt::DecoderConfig config;
     config.n_vocab = 500;
     config.n_positions = 512;
     config.n_embd = 512;
     config.n_head = 8;
     config.n_layer = 2;
     config.n_inner = 2048;
+    gpt::complete_gpt2(config);
     return config;
 }
 
@@ -42,7 +43,7 @@ class TrainMemoryOf : public testing::TestWithParam<test::DeviceCase> {
 }  // namespace
 
 TEST_P(TrainMemoryOf, IsWithinFivePercentOfTheArenas) {
-    const gpt::Config config = config_of();
+    const gpt::DecoderConfig config = config_of();
     const Dtype matrices = GetParam().activations;
     for (const char* recompute : {"none", "norms"}) {
         test::TestDevice device(GetParam());  // whose arena is empty

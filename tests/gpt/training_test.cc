@@ -102,7 +102,7 @@ struct Fixture {
     test::TestDevice& device;
     Context& ctx;
     Communicator one;
-    Config config;
+    DecoderConfig config;
     ParameterLayout layout;
     Vector weights, gradients;
     Tensor parameters, d_parameters, matrices;
@@ -282,7 +282,7 @@ TEST(Parameters, SurviveAFile) {
 }
 
 TEST(Parameters, StartAsThePaperDoes) {
-    Config config = load_config(demo());
+    DecoderConfig config = load_config(demo());
     config.n_vocab = 4093;  // padded
     const ParameterLayout layout(config);
     Vector weights(layout), again(layout), other(layout);

@@ -1,101 +1,8 @@
-#include "kernels/ops.h"
-
-#include <algorithm>
-
-#include "support/ops.h"
+// attention() against double and PyTorch, on every device.
+#include "kernels/attention_case.h"
 
 namespace hark::test {
 namespace {
-
-// One call of attention with its inputs as the caches hold them.
-struct Case {
-    int64_t heads, kv_heads, size, capacity;
-    std::vector<int32_t> queries, lengths;
-    bool causal;
-    Dtype cache = Dtype::f32;
-    double largest = 1;  // deviation of q
-};
-
-std::vector<int32_t> starts_of(const std::vector<int32_t>& queries) {
-    std::vector<int32_t> starts = {0};
-    for (const int32_t count : queries) starts.push_back(starts.back() + count);
-    return starts;
-}
-
-// Slots in reverse order, so that slot and sequence are not the same number.
-std::vector<int32_t> slots_of(const Case& c) {
-    std::vector<int32_t> slots;
-    for (size_t b = 0; b < c.queries.size(); ++b)
-        slots.push_back(static_cast<int32_t>(c.queries.size() - 1 - b));
-    return slots;
-}
-
-struct Inputs {
-    std::vector<float> q, keys, values;
-    int64_t width;  // of q's rows: columns for keys and values stand behind, as in a fused product
-
-    Inputs(const Case& c, Dtype activations, uint64_t seed) : width((c.heads + 3) * c.size) {
-        const int64_t rows = starts_of(c.queries).back();
-        const int64_t cache = std::ssize(c.queries) * c.kv_heads * c.capacity * c.size;
-        q = TestDevice::rounded(random_values(rows * width, seed, c.largest), activations);
-        keys = TestDevice::rounded(random_values(cache, seed + 1), c.cache);
-        values = TestDevice::rounded(random_values(cache, seed + 2), c.cache);
-    }
-};
-
-// One row of one head, in double.
-void expect_row(std::vector<double>& out, const Case& c, const Inputs& in, int64_t b, int64_t j,
-                int64_t h) {
-    const int64_t row = starts_of(c.queries)[b] + j, kv = h / (c.heads / c.kv_heads);
-    const int64_t visible = c.causal ? c.lengths[b] - c.queries[b] + j + 1 : c.lengths[b];
-    const int64_t place = (slots_of(c)[b] * c.kv_heads + kv) * c.capacity * c.size;
-    std::vector<double> scores;
-    for (int64_t key = 0; key < visible; ++key) {
-        double sum = 0;
-        for (int64_t d = 0; d < c.size; ++d)
-            sum += static_cast<double>(in.q[row * in.width + h * c.size + d]) *
-                   in.keys[place + key * c.size + d];
-        scores.push_back(sum / std::sqrt(static_cast<double>(c.size)));
-    }
-    const double top = *std::max_element(scores.begin(), scores.end());
-    double total = 0;
-    for (double& score : scores) total += score = std::exp(score - top);
-    for (int64_t d = 0; d < c.size; ++d) {
-        double sum = 0;
-        for (int64_t key = 0; key < visible; ++key)
-            sum += scores[key] * in.values[place + key * c.size + d];
-        out[(row * c.heads + h) * c.size + d] = sum / total;
-    }
-}
-
-std::vector<double> expected_of(const Case& c, const Inputs& in) {
-    std::vector<double> out(starts_of(c.queries).back() * c.heads * c.size);
-    for (int64_t b = 0; b < std::ssize(c.queries); ++b)
-        for (int64_t j = 0; j < c.queries[b]; ++j)
-            for (int64_t h = 0; h < c.heads; ++h) expect_row(out, c, in, b, j, h);
-    return out;
-}
-
-BatchLayout ragged_of(TestDevice& device, const Case& c) {
-    return {device.up(starts_of(c.queries)), device.up(slots_of(c)), device.up(c.lengths),
-            *std::max_element(c.queries.begin(), c.queries.end()),
-            *std::max_element(c.lengths.begin(), c.lengths.end())};
-}
-
-std::vector<float> run(TestDevice& device, const Case& c, const Inputs& in, Dtype activations,
-                       bool kv_ready = false) {
-    const Arena::Scope scope(device.ctx().arena);
-    const int64_t rows = starts_of(c.queries).back(), slots = std::ssize(c.queries);
-    Tensor out = device.empty(activations, {rows, c.heads * c.size});
-    Tensor q = device.up(in.q, activations, {rows, in.width});
-    Tensor keys = device.up(in.keys, c.cache, {slots, c.kv_heads, c.capacity, c.size});
-    Tensor values = device.up(in.values, c.cache, {slots, c.kv_heads, c.capacity, c.size});
-    BatchLayout ragged = ragged_of(device, c);
-    ragged.kv_ready = kv_ready;
-    attention(device.ctx(), out, q, keys, values, ragged, 1 / std::sqrt(static_cast<float>(c.size)),
-              c.causal);
-    return device.down(out);
-}
 
 class Attention : public testing::TestWithParam<DeviceCase> {};
 
@@ -142,8 +49,9 @@ TEST_P(Attention, AgreesWithPyTorch) {
                                   device.up(lengths),
                                   *std::max_element(queries.begin(), queries.end()),
                                   *std::max_element(lengths.begin(), lengths.end())};
-        attention(device.ctx(), out, q, keys, values, rows, 1 / std::sqrt(static_cast<float>(size)),
-                  golden["causal"]);
+        attention(device.ctx(), out, q, keys, values, rows,
+                  {.scale = 1 / std::sqrt(static_cast<float>(size)),
+                   .causal = golden["causal"].get<bool>()});
         expect_near(device.down(out), golden["out"].get<std::vector<double>>(),
                     GetParam().tolerance);
     }
@@ -158,21 +66,24 @@ TEST_P(Attention, WrongShapesAreErrors) {
     Tensor cache = device.empty(Dtype::f32, {2, 2, 8, 64});
     const BatchLayout rows = ragged_of(device, c);
     Context& ctx = device.ctx();
-    EXPECT_THROW(attention(ctx, device.empty(dtype, {3, 100}), q, cache, cache, rows, 1, true),
+    EXPECT_THROW(attention(ctx, device.empty(dtype, {3, 100}), q, cache, cache, rows,
+                           {.scale = 1, .causal = true}),
                  Error);
-    EXPECT_THROW(attention(ctx, out, device.empty(dtype, {2, 128}), cache, cache, rows, 1, true),
+    EXPECT_THROW(attention(ctx, out, device.empty(dtype, {2, 128}), cache, cache, rows,
+                           {.scale = 1, .causal = true}),
                  Error);
-    EXPECT_THROW(attention(ctx, out, device.empty(dtype, {3, 64}), cache, cache, rows, 1, true),
+    EXPECT_THROW(attention(ctx, out, device.empty(dtype, {3, 64}), cache, cache, rows,
+                           {.scale = 1, .causal = true}),
                  Error);
-    EXPECT_THROW(
-        attention(ctx, out, q, cache, device.empty(Dtype::f32, {2, 2, 7, 64}), rows, 1, true),
-        Error);
-    EXPECT_THROW(
-        attention(ctx, out, q, cache, device.empty(Dtype::f16, {2, 2, 8, 64}), rows, 1, true),
-        Error);
-    EXPECT_THROW(
-        attention(ctx, out, q, device.empty(Dtype::i8, {2, 2, 8, 64}), cache, rows, 1, true),
-        Error);
+    EXPECT_THROW(attention(ctx, out, q, cache, device.empty(Dtype::f32, {2, 2, 7, 64}), rows,
+                           {.scale = 1, .causal = true}),
+                 Error);
+    EXPECT_THROW(attention(ctx, out, q, cache, device.empty(Dtype::f16, {2, 2, 8, 64}), rows,
+                           {.scale = 1, .causal = true}),
+                 Error);
+    EXPECT_THROW(attention(ctx, out, q, device.empty(Dtype::i8, {2, 2, 8, 64}), cache, rows,
+                           {.scale = 1, .causal = true}),
+                 Error);
 }
 
 // Tiles of queries and keys that are full, one over, one short and nearly empty, in the head sizes
@@ -223,82 +134,126 @@ TEST_P(Attention, HeadSizesOfWholeVectors) {
 
 const DeviceCase kAttentionCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case,
                                       kCudaBf16Case};
-INSTANTIATE_TEST_SUITE_P(Devices, Attention, testing::ValuesIn(kAttentionCases), name_of_case);
-
-// The CPU reads the index arrays, which on a GPU are not looked at by the host.
-TEST(AttentionRows, QueriesWithoutKeysAndBadIndicesAreErrors) {
-    TestDevice device(kCpuCase);
-    Tensor out = device.empty(Dtype::f32, {3, 8}), cache = device.empty(Dtype::f32, {2, 2, 8, 4});
-    const auto call = [&](std::vector<int32_t> starts, std::vector<int32_t> slots,
-                          std::vector<int32_t> lengths, bool causal) {
-        const BatchLayout rows = {device.up(starts), device.up(slots), device.up(lengths), 3, 8};
-        attention(device.ctx(), out, out, cache, cache, rows, 1, causal);
-    };
-    EXPECT_THROW(call({0, 2, 3}, {0, 1}, {0, 1}, false), Error);  // no key
-    EXPECT_THROW(call({0, 2, 3}, {0, 1}, {1, 1}, true), Error);   // none for the first query
-    EXPECT_THROW(call({0, 2, 3}, {0, 1}, {9, 1}, false), Error);  // beyond the capacity
-    EXPECT_THROW(call({0, 2, 3}, {0, 2}, {2, 1}, false), Error);  // no such slot
-    EXPECT_THROW(call({0, 2, 2}, {0, 1}, {2, 1}, false), Error);  // a row left over
-    EXPECT_THROW(call({0, 4, 3}, {0, 1}, {8, 8}, false), Error);  // rows that run backwards
-}
-
-// Whatever is decoded beside a sequence, and on however many threads.
-TEST(AttentionRows, AreTheSameBitsWhateverIsBesideThem) {
-    TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 3}), alone(kOneThreadCase);
-    for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-        const Case c = {3, 3, 48, 700, {1, 4, 1, 20, 1}, {700, 300, 5, 90, 512}, true, cache};
-        const Inputs in(c, Dtype::f32, 23);
-        const std::vector<float> together = run(device, c, in, Dtype::f32);
-        for (size_t b = 0; b < c.queries.size(); ++b) {
-            const Arena::Scope scope(alone.ctx().arena);
-            const int32_t first = starts_of(c.queries)[b], count = c.queries[b];
-            Tensor q = alone.up(in.q, Dtype::f32, {27, in.width}).slice(first, first + count);
-            Tensor keys = alone.up(in.keys, cache, {5, 3, 700, 48});
-            Tensor values = alone.up(in.values, cache, {5, 3, 700, 48});
-            Tensor out = alone.empty(Dtype::f32, {count, 144});
-            const BatchLayout rows = {alone.up(std::vector<int32_t>{0, count}),
-                                      alone.up(std::vector<int32_t>{slots_of(c)[b]}),
-                                      alone.up(std::vector<int32_t>{c.lengths[b]}), count,
-                                      c.lengths[b]};
-            attention(alone.ctx(), out, q, keys, values, rows, 1 / std::sqrt(48.0f), true);
-            EXPECT_EQ(0, std::memcmp(out.data, together.data() + first * 144, out.bytes()))
-                << name_of(cache) << " sequence " << b;
-        }
-    }
-}
-
-// The rows of sequences one by one, as bytes of f16, against those of all together.
-void expect_same_alone(const Case& c) {
-    TestDevice device(kCudaF16Case);
+// A cache in blocks of few positions, in any order, has the same bits as one of whole sequences.
+TEST_P(Attention, BlocksHaveTheBitsOfOneSlot) {
+    TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
-    const Inputs in(c, Dtype::f16, 23);
-    const std::vector<float> together = run(device, c, in, Dtype::f16);
-    const int64_t slots = std::ssize(c.queries), width = c.heads * c.size;
-    Tensor q = device.up(in.q, Dtype::f16, {starts_of(c.queries).back(), in.width});
-    Tensor keys = device.up(in.keys, Dtype::f16, {slots, c.kv_heads, c.capacity, c.size});
-    Tensor values = device.up(in.values, Dtype::f16, {slots, c.kv_heads, c.capacity, c.size});
-    for (size_t b = 0; b < c.queries.size(); ++b) {
-        const int32_t first = starts_of(c.queries)[b], count = c.queries[b];
-        Tensor out = device.empty(Dtype::f16, {count, width});
-        const BatchLayout rows = {device.up(std::vector<int32_t>{0, count}),
-                                  device.up(std::vector<int32_t>{slots_of(c)[b]}),
-                                  device.up(std::vector<int32_t>{c.lengths[b]}), count,
-                                  c.lengths[b]};
-        attention(device.ctx(), out, q.slice(first, first + count), keys, values, rows,
-                  1 / std::sqrt(static_cast<float>(c.size)), c.causal);
-        const std::vector<float> alone = device.down(out);
-        EXPECT_EQ(0, std::memcmp(alone.data(), together.data() + first * width, alone.size() * 4))
-            << "sequence " << b;
-    }
+    const Dtype dtype = GetParam().activations;
+    constexpr int64_t kSize = 16, kBlocks = 40;
+    const Case c = {.heads = 4,
+                    .kv_heads = 2,
+                    .size = 32,
+                    .capacity = kSize * kBlocks / 2,
+                    .queries = {1, 45},
+                    .lengths = {300, 45},
+                    .causal = true,
+                    .cache = dtype,
+                    .window = 290};  // on a GPU the kernel that reads block tables
+    const Inputs in(c, dtype, 9);
+    const std::vector<float> expected = run(device, c, in, dtype);
+    // The table counts blocks from the last to the first.
+    std::vector<int32_t> table;
+    for (int32_t b = 0; b < 2; ++b)
+        for (int32_t m = 0; m < kBlocks / 2; ++m)
+            table.push_back(static_cast<int32_t>(kBlocks) - 1 - (b * kBlocks / 2 + m));
+    const auto in_blocks = [&](const std::vector<float>& cache) {
+        std::vector<float> blocks(cache.size());
+        for (int64_t b = 0; b < 2; ++b)
+            for (int64_t h = 0; h < c.kv_heads; ++h)
+                for (int64_t p = 0; p < c.capacity; ++p) {
+                    const int64_t slot = slots_of(c)[size_t(b)];
+                    const int64_t block = table[size_t(b * kBlocks / 2 + p / kSize)];
+                    std::copy_n(
+                        cache.begin() + ((slot * c.kv_heads + h) * c.capacity + p) * c.size, c.size,
+                        blocks.begin() + ((block * c.kv_heads + h) * kSize + p % kSize) * c.size);
+                }
+        return blocks;
+    };
+    const std::initializer_list<int64_t> shape = {kBlocks, c.kv_heads, kSize, c.size};
+    BatchLayout rows = ragged_of(device, c);
+    rows.block_table = device.up(table).reshaped({2, kBlocks / 2});
+    Tensor out = device.empty(dtype, {46, c.heads * c.size});
+    attention(device.ctx(), out, device.up(in.q, dtype, {46, in.width}),
+              device.up(in_blocks(in.keys), dtype, shape),
+              device.up(in_blocks(in.values), dtype, shape), rows,
+              {.scale = 1 / std::sqrt(32.0f), .causal = true, .window = c.window});
+    EXPECT_EQ(device.down(out), expected);
 }
 
-// A step of decoding: a query's keys are split in the same places whatever else is in the batch.
-TEST(AttentionOnCuda, DecodedRowsAreTheSameBitsWhateverIsBesideThem) {
-    expect_same_alone({4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, Dtype::f16});
+// Windows, soft caps, sinks and wide heads, with few queries and with many.
+TEST_P(Attention, TakesTheOptionsOfModernDecoders) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Dtype dtype = GetParam().activations;
+    const Case cases[] = {
+        {.heads = 4,
+         .kv_heads = 2,
+         .size = 64,
+         .capacity = 700,
+         .queries = {1, 3},
+         .lengths = {600, 5},
+         .causal = true,
+         .cache = dtype,
+         .window = 300},
+        {.heads = 2,
+         .kv_heads = 1,
+         .size = 32,
+         .capacity = 200,
+         .queries = {40, 150},
+         .lengths = {40, 190},
+         .causal = true,
+         .cache = dtype,
+         .window = 17},
+        {.heads = 2,
+         .kv_heads = 2,
+         .size = 20,
+         .capacity = 90,
+         .queries = {1, 60},
+         .lengths = {30, 90},
+         .causal = true,
+         .cache = dtype,
+         .largest = 4,
+         .soft_cap = 5},
+        {.heads = 4,
+         .kv_heads = 1,
+         .size = 64,
+         .capacity = 400,
+         .queries = {1, 33},
+         .lengths = {400, 33},
+         .causal = true,
+         .cache = dtype,
+         .sinks = true},
+        {.heads = 2,
+         .kv_heads = 1,
+         .size = 256,
+         .capacity = 80,
+         .queries = {1, 70},
+         .lengths = {80, 70},
+         .causal = true,
+         .cache = dtype},
+        {.heads = 2,
+         .kv_heads = 1,
+         .size = 256,
+         .capacity = 300,
+         .queries = {1, 50},
+         .lengths = {300, 300},
+         .causal = true,
+         .cache = dtype,
+         .largest = 3,
+         .window = 128,
+         .soft_cap = 30,
+         .sinks = true},
+    };
+    for (const Case& c : cases) {
+        SCOPED_TRACE(concat(c.size, " channels, window ", c.window, ", soft cap ", c.soft_cap,
+                            c.sinks ? ", sinks" : ""));
+        const Inputs in(c, dtype, 5);
+        expect_near(run(device, c, in, dtype), expected_of(c, in), GetParam().tolerance);
+    }
 }
 
 // What is read early is the same: one part and several, sequences of several queries, D of 80.
-TEST_P(Attention, SettledCachesGiveTheSameBits) {
+TEST_P(Attention, CachesThatAreReadyGiveTheSameBits) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype type = GetParam().activations;
@@ -311,25 +266,7 @@ TEST_P(Attention, SettledCachesGiveTheSameBits) {
     }
 }
 
-// Enough tiles for each multiprocessor to work on several, of one sequence then and of many.
-TEST(AttentionOnCuda, TiledRowsAreTheSameBitsWhateverIsBesideThem) {
-    expect_same_alone(
-        {48, 24, 64, 700, {700, 9, 300, 64, 400}, {700, 300, 300, 64, 513}, true, Dtype::f16});
-    expect_same_alone(
-        {48, 48, 64, 700, {700, 9, 300, 64, 400}, {700, 300, 1, 64, 513}, false, Dtype::f16});
-    expect_same_alone({32, 32, 128, 500, {500, 9, 300}, {500, 300, 301}, true, Dtype::f16});
-}
-
-// Head sizes that fill neither vectors nor panels.
-TEST(AttentionRows, AnyHeadSize) {
-    TestDevice device(kCpuCase);
-    for (const int64_t size : {1, 3, 8, 20, 80, 96})
-        for (const int32_t queries : {1, 13}) {
-            const Case c = {2, 2, size, 31, {queries, queries}, {31, 17}, true, Dtype::f16};
-            const Inputs in(c, Dtype::f32, 29);
-            expect_near(run(device, c, in, Dtype::f32), expected_of(c, in), 1e-5);
-        }
-}
+INSTANTIATE_TEST_SUITE_P(Devices, Attention, testing::ValuesIn(kAttentionCases), name_of_case);
 
 }  // namespace
 }  // namespace hark::test

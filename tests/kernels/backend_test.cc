@@ -35,10 +35,10 @@ std::string error_of(const std::function<void()>& call) {
 
 TEST(Backend, AGpusHeadsHaveALimit) {
     Context ctx;
-    EXPECT_NO_THROW(check_head(ctx, 256, kMostHeadChannels));
+    EXPECT_NO_THROW(check_head(ctx, 512, kMostHeadChannels));
     ctx.device = Device::cuda;  // what it checks; no GPU is asked for anything
-    EXPECT_NO_THROW(check_head(ctx, 128, kMostHeadChannels));
-    EXPECT_THROW(check_head(ctx, 129, kMostHeadChannels), Error);
+    EXPECT_NO_THROW(check_head(ctx, 256, kMostHeadChannels));
+    EXPECT_THROW(check_head(ctx, 257, kMostHeadChannels), Error);
 }
 
 TEST(Backend, CpuTakesTheThreadsAskedFor) {
@@ -101,6 +101,9 @@ TEST(Backend, PrecisionSaysHowWeightsAndCachesAreKept) {
     EXPECT_EQ(precision_of("auto", Device::cuda).activations, Dtype::f16);
     EXPECT_EQ(precision_of("f32", Device::cuda).weights, Weights::f32);
     EXPECT_EQ(precision_of("bf16", Device::cuda).activations, Dtype::bf16);
+    EXPECT_EQ(precision_of("auto", Device::cuda, Dtype::bf16).weights, Weights::keep_bf16);
+    EXPECT_EQ(precision_of("auto", Device::cuda, Dtype::bf16).activations, Dtype::bf16);
+    EXPECT_EQ(precision_of("auto", Device::cpu, Dtype::bf16).activations, Dtype::f32);
     EXPECT_THROW(precision_of("fp8"), UsageError);
 }
 

@@ -346,11 +346,23 @@ TEST_P(Loops, RunsOfKeysPutTogetherAreTheWhole) {
         const Tensor keys = device.up(k, dtype, {kKeys, kHead});
         const Tensor values = device.up(v, dtype, {kKeys, kHead});
         std::vector<float> out(kHead), part(kHead), scores(kKeys);
+        // One block with all keys.
+        const int64_t size = kKeys;
+        const std::vector<int32_t> table = {0};
         AttentionSum sum = {out.data()}, next = {part.data()};
         const auto run = [&](AttentionSum& to, int64_t begin, int64_t end) {
             cpu.attend(to,
-                       {q.data(), keys.slice(begin, end).data, values.slice(begin, end).data, dtype,
-                        end - begin, kHead, 0.3f},
+                       {.query = q.data(),
+                        .keys = keys.data,
+                        .values = values.data,
+                        .dtype = dtype,
+                        .blocks = table.data(),
+                        .block_size = size,
+                        .block_stride = size * kHead,
+                        .first = begin,
+                        .count = end - begin,
+                        .head = kHead,
+                        .scale = 0.3f},
                        scores.data());
         };
         run(sum, 0, 20);

@@ -90,8 +90,8 @@ class Step {
             if (shape_.heard > 0) {
                 Tensor q = layer.query(ctx, layer.window_ln(ctx, x));
                 Tensor attn_out = ctx.arena.tensor(dtype_, {rows, c});
-                attention(ctx, attn_out, q, layer.window_keys, layer.window_values, listens_, scale,
-                          false);
+                attention(ctx, attn_out, q, layer.window_keys, layer.window_values, listens_,
+                          {.scale = scale, .causal = false});
                 layer.out.add_to(ctx, x, attn_out);
             }
             layer.mlp.add_to(ctx, x, layer.mlp_ln);

@@ -35,6 +35,8 @@ class OpCall {
         if (op == "linear") return device_.down(linear());
         if (op == "conv1d") return device_.down(conv1d());
         if (op == "layer_norm") return device_.down(layer_norm());
+        if (op == "rms_norm") return device_.down(rms_norm());
+        if (op == "gated_activation") return device_.down(gated_activation());
         if (op == "embedding") return device_.down(embedding());
         if (op == "add_positions") return device_.down(add_positions());
         if (op == "attention") return device_.down(attention());
@@ -103,6 +105,19 @@ class OpCall {
         hark::layer_norm(ctx(), y, up("x", {t, c}), up_f32("w", {c}), up_f32("b", {c}));
         return y;
     }
+    Tensor rms_norm() {
+        const int64_t t = dim("x", 0), c = dim("x", 1);
+        Tensor y = device_.empty(dtype_, {t, c});
+        hark::rms_norm(ctx(), y, up("x", {t, c}), up_f32("w", {c}), 1e-5f);
+        return y;
+    }
+    Tensor gated_activation() {
+        const int64_t t = dim("gate", 0), n = dim("gate", 1);
+        Tensor y = device_.empty(dtype_, {t, n});
+        hark::gated_activation(ctx(), y, {up("gate", {t, n})}, {up("up", {t, n})},
+                               Activation::silu);
+        return y;
+    }
     Tensor embedding() {
         const int64_t t = dim("positions", 0), v = dim("table", 0), c = dim("table", 1);
         std::vector<int32_t> places(size_t(t), 0);
@@ -122,9 +137,10 @@ class OpCall {
         const int64_t b = dim("q", 0), queries = dim("q", 1), h = dim("q", 2), d = dim("q", 3);
         const int64_t length = dim("keys", 2);
         Tensor out = device_.empty(dtype_, {b * queries, h * d});
-        hark::attention(ctx(), out, up("q", {b * queries, h * d}), up("keys", {b, h, length, d}),
-                        up("values", {b, h, length, d}), rows(b, queries, length),
-                        1 / std::sqrt(static_cast<float>(d)), c_["causal"]);
+        hark::attention(
+            ctx(), out, up("q", {b * queries, h * d}), up("keys", {b, h, length, d}),
+            up("values", {b, h, length, d}), rows(b, queries, length),
+            {.scale = 1 / std::sqrt(static_cast<float>(d)), .causal = c_["causal"].get<bool>()});
         return out;
     }
     Tensor attention_scores() {

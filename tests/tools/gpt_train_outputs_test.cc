@@ -112,7 +112,7 @@ TEST(GptTrain, ModelsGoToLlmcAndBack) {
     expect_fails(from(file, "d"), 1, file.string() + ": its header describes a model of");
     write_text(file, "not a model");
     expect_fails(from(file, "d"), 1,
-                 file.string() + ": expected a GPT-2 model: a Hugging Face directory, a GGUF file");
+                 file.string() + ": expected a language model: a Hugging Face directory, a GGUF file");
 }
 
 TEST(GptGenerate, ModelsOfLlmcTakeAVocabulary) {

@@ -274,83 +274,6 @@ TEST(TranscribeScript, ShownPipesGiveNamesThatCollideTheirEnding) {
                                                      "a.wav.srt", "a.wav.txt"}));
 }
 
-TEST(Scripts, ShowTheirHelp) {
-    for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
-                                   "train", "transcribe", "demo", "verify-official"}) {
-        const ProcessResult shown = script(name + ".sh", "--help");
-        EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
-        std::string command = "Usage: hark " + name;
-        std::replace(command.begin(), command.end(), '-', ' ');
-        EXPECT_TRUE(shown.out.starts_with(command) ||
-                    shown.out.find("sage: pipelines/" + name) != std::string::npos)
-            << shown.out;
-        EXPECT_EQ(shown.err, "") << name;
-    }
-}
-
-TEST(Scripts, AnswerTheFlagsThatAllToolsAnswer) {
-    std::string version = run_tool("mel", {"--version"}).out;
-    ASSERT_TRUE(version.starts_with("mel (hark) ")) << version;
-    version.erase(0, 3);
-    for (const std::string name :
-         {"ask", "batch", "live", "plot", "plot-run", "plot-transcript", "train", "transcribe"}) {
-        std::string command = "hark " + name;
-        std::replace(command.begin(), command.end(), '-', ' ');
-        EXPECT_EQ(script(name + ".sh", "--version").out, command + version);
-        const ProcessResult all = script(name + ".sh", "--help-all");
-        EXPECT_EQ(all.exit_code, 0) << name << all.err;
-        EXPECT_EQ(all.out, script(name + ".sh", "--help").out);
-    }
-    EXPECT_EQ(script("transcribe.sh", "talk.wav --version").out, "hark transcribe" + version);
-}
-
-TEST(Scripts, TakeTheToolsOnThePathBeforeThoseOfTheBuild) {
-    Folder folder;
-    write_text(
-        folder.path() / "gpt-generate",
-        "#!/bin/sh\n[ \"$1\" != --help-as ] || printf 'model\\tm\\tMODEL\\t-\\tmodel\\t-\\t\\n'\n"
-        "echo \"$@\"\n");
-    fs::permissions(folder.path() / "gpt-generate", fs::perms::owner_all);
-    const ProcessResult asked = run_shell("PATH='" + folder.path().string() + "':$PATH '" +
-                                          (source_dir() / "pipelines/ask.sh").string() + "' '" +
-                                          (samples_dir() / "sea.wav").string() +
-                                          "' 'a {} b' --model mine --whisper-model demo");
-    EXPECT_EQ(asked.out, "--model mine --prompt a {} b\n") << asked.err;
-}
-
-TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
-    for (const auto& [name, given, near] : std::vector<std::array<std::string, 3>>{
-             {"transcribe", "--show-pip", "--show-pipe"},
-             {"transcribe", "--split_chanels", "--split-channels"},
-             {"transcribe", "--lang", "--language"},
-             {"batch", "--pric", "--price"},
-             {"batch", "--retri", "--retry"},
-             {"live", "--microphon", "--microphone"},
-             {"ask", "--whisper_model", "--whisper-model"},
-             {"train", "--prove_resume", "--prove-resume"},
-             {"plot-transcript", "--beem-size", "--beam-size"}}) {
-        const ProcessResult result = script(name + ".sh", given);
-        EXPECT_EQ(result.exit_code, 2) << name << given;
-        expect_contains(result.err, "unknown option '" + given + "'; did you mean '" + near + "'?");
-        EXPECT_EQ(result.err.rfind("hark ", 0), 0u) << result.err;
-    }
-    expect_contains(script("batch.sh", "--zzzzzz").err, "unknown option '--zzzzzz'; try");
-}
-
-TEST(Scripts, MessagesHaveNoControlBytes) {
-    for (const char* command :
-         {"hark $'tr\\e[31mx'", "hark plot $'\\e[31mx'",
-          "hark transcribe -m demo $'a\\e[31m\\nb.wav'",
-          "hark batch -m demo -o x --price $'\\e[31m' y.wav", "hark train --steps $'\\e[31m' x"}) {
-        const ProcessResult result = run_shell(command);
-        EXPECT_NE(result.exit_code, 0) << command;
-        EXPECT_EQ(result.err.find('\033'), std::string::npos) << command;
-        EXPECT_NE(result.err.find("\\x1b"), std::string::npos) << result.err;
-    }
-    const ProcessResult long_word = run_shell("hark plot $(head -c 100000 /dev/zero | tr '\\0' x)");
-    EXPECT_LT(long_word.err.size(), 3000u);
-}
-
 TEST(TranscribeScript, LongNamesThatAreEqualWhereTheyAreCutGetNumbers) {
     Folder folder;
     const std::string start(246, 'x');
@@ -372,53 +295,6 @@ TEST(TranscribeScript, AFolderMayLookLikeAnOption) {
                                            "' && hark transcribe -m demo -t 1 -o -dash sea.wav");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(folder.text("-dash/sea.txt"), std::string(kSea) + "\n");
-}
-
-TEST(Scripts, ChooseHowTheSoundGetsToTheTranscriber) {
-    Folder folder;
-    folder.copy("sea.wav", "sea.wav");
-    const std::string enter = "cd '" + folder.path().string() + "'; export XDG_CONFIG_HOME=$PWD; ";
-    for (const char* set : {"HARK_LIVE=true", "HARK_RAW=s16le", "HARK_MELS=128"})
-        for (const char* command : {"transcribe", "live"}) {
-            const ProcessResult result =
-                run_shell(enter + set + " hark " + command + " -m demo -t 1 sea.wav");
-            EXPECT_EQ(result.out, std::string(kSea) + "\n") << set << result.err;
-        }
-    EXPECT_EQ(run_shell(enter + "HARK_WORD_TIMESTAMPS=true hark live -m demo sea.wav").out,
-              std::string(kSea) + "\n");
-    fs::create_directories(folder.path() / "hark");
-    write_text(folder.path() / "hark/config", "task = detect\n");
-    const ProcessResult detected = run_shell(enter + "hark transcribe -m demo -t 1 sea.wav");
-    EXPECT_EQ(detected.out.rfind("en\t", 0), 0u) << detected.out << detected.err;
-}
-
-TEST(AskScript, AsksAboutPlainTextWhateverTheDefaultsAre) {
-    const std::string sea = "'" + (samples_dir() / "sea.wav").string() + "'";
-    const std::string command =
-        "hark ask " + sea + " 'Is it {}?' -m demo --whisper-model demo --max-tokens 1 --seed 1";
-    const ProcessResult plain = run_shell(command + " --echo");
-    ASSERT_EQ(plain.exit_code, 0) << plain.err;
-    EXPECT_EQ(plain.out.rfind("Is it " + std::string(kSea), 0), 0u) << plain.out;
-    for (const char* set :
-         {"HARK_TIMES=true", "HARK_TASK=detect", "HARK_WHISPER_TRANSCRIBE_FORMAT=srt",
-          "HARK_LIVE=true", "HARK_RAW=s16le", "HARK_GPT_GENERATE_INPUT_FORMAT=jsonl"})
-        EXPECT_EQ(run_shell(std::string(set) + " " + command + " --echo").out, plain.out) << set;
-    Folder home;
-    fs::create_directories(home.path() / "hark");
-    for (const char* line :
-         {"[whisper-transcribe]\nformat = srt", "[whisper-transcribe]\noutput-dir = out",
-          "task = detect", "live = true", "max-words-per-line = 2"}) {
-        write_text(home.path() / "hark/config", line + std::string("\n"));
-        const ProcessResult asked = run_shell("export XDG_CONFIG_HOME='" + home.path().string() +
-                                              "'; cd \"$XDG_CONFIG_HOME\"; " + command + " --echo");
-        EXPECT_EQ(asked.out, plain.out) << line << asked.err;
-    }
-    EXPECT_EQ(home.names(), (std::set<std::string>{"hark/config"}));
-    const std::string half = "head -c 80270 '" + (samples_dir() / "story.mp3").string() + "'";
-    const std::string of_half =
-        half + " | hark ask - 'Who? {}' -m demo --whisper-model demo --max-tokens 1";
-    EXPECT_EQ(run_shell(of_half).exit_code, 1);
-    EXPECT_EQ(run_shell(of_half + " --allow-truncated").exit_code, 0);
 }
 
 }  // namespace

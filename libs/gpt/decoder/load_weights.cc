@@ -1,74 +1,175 @@
-// Loads GPT-2's weights under Hugging Face's tensor names. Buffers that are not weights, such as
-// the causal mask h.N.attn.bias, are not read.
+// Loads a model's weights by its family's list of tensors. Buffers that are not weights, such as
+// GPT-2's causal mask h.N.attn.bias, are not read.
+#include <algorithm>
+#include <map>
+
 #include "core/error.h"
 #include "gpt/decoder/model.h"
 #include "gpt/families/model_file.h"
+#include "gpt/families/tensor_spec.h"
 
 namespace hark::gpt {
 namespace {
 
-// Reads layers by the checkpoint's own names.
-class LayerReader {
+// Reads the parts of one layer, or those that are once in the model.
+class PartReader {
   public:
-    LayerReader(TensorSource& source, Weights& weights, const Config& config)
-        : source_(source), weights_(weights), config_(config) {}
+    PartReader(TensorSource& source, Weights& weights, const DecoderConfig& config)
+        : source_(source), weights_(weights), config_(config) {
+        for (const TensorSpec& spec : tensor_specs(config)) specs_[{spec.layer, spec.part}] = spec;
+    }
 
-    LayerNorm norm(const std::string& name) {
-        return {vector(name + ".weight", config_.n_embd), vector(name + ".bias", config_.n_embd),
-                config_.layer_norm_epsilon};
+    void of_layer(int64_t layer) { layer_ = layer; }
+    bool has(Part part) const { return specs_.contains({layer_, part}); }
+
+    Tensor vector(Part part, float offset = 0) { return weights_.vector({take(part)}, offset); }
+    Tensor vector_or_none(Part part) { return has(part) ? vector(part) : Tensor(); }
+    Tensor table(Part part) { return weights_.table(take(part)); }
+    Matrix matrix(Part part) { return matrix(std::vector{part}); }
+
+    Norm norm(Part weight, Part bias) {
+        if (!has(weight)) return {};
+        return {vector(weight, config_.norm_offset), vector_or_none(bias), config_.norm_eps,
+                config_.norm};
     }
-    // transformers' Conv1D: stored (in, out); GGUF and llm.c store (out, in).
-    Linear conv1d(const std::string& name, int64_t in, int64_t out) {
-        const std::string weight = name + ".weight";
-        return {source_.stores_out_in() ? weights_.matrix({source_.take(weight, {out, in})})
-                                        : weights_.transposed({source_.take(weight, {in, out})}),
-                vector(name + ".bias", out)};
-    }
-    Block block(const std::string& name) {
-        const int64_t c = config_.n_embd, inner = config_.n_inner;
-        return {norm(name + ".ln_1"),
-                {conv1d(name + ".attn.c_attn", c, 3 * c), conv1d(name + ".attn.c_proj", c, c)},
-                norm(name + ".ln_2"),
-                {conv1d(name + ".mlp.c_fc", c, inner), conv1d(name + ".mlp.c_proj", inner, c),
-                 config_.activation}};
+    Norm norm(Part weight) { return norm(weight, Part::token_table); }  // without a bias
+    Linear linear(Part weight, Part bias) { return {matrix(weight), vector_or_none(bias)}; }
+
+    // The parts as one product if they have one type and need not be apart, else one each. The file
+    // has them one by one, or in one tensor `fused`.
+    LinearGroup group(Part fused, Part fused_bias, const std::vector<std::pair<Part, Part>>& parts,
+                      const std::vector<int64_t>& widths, bool apart = false) {
+        if (has(fused)) return {linear(fused, fused_bias), widths};
+        std::vector<Part> weights, biases;
+        for (const auto& [weight, bias] : parts) {
+            weights.push_back(weight);
+            if (has(bias)) biases.push_back(bias);
+        }
+        const bool stacks = !apart && have_one_type(weights);
+        if (stacks && biases.size() == parts.size())
+            return {{matrix(weights), vectors(biases)}, widths};
+        if (stacks && biases.empty()) return {{matrix(weights), {}}, widths};
+        std::vector<Linear> linears;
+        for (const auto& [weight, bias] : parts) linears.push_back(linear(weight, bias));
+        return LinearGroup(std::move(linears));
     }
 
   private:
-    Tensor vector(const std::string& name, int64_t n) {
-        return weights_.vector({source_.take(name, {n})});
+    const TensorSpec& spec(Part part) const { return specs_.at({layer_, part}); }
+    Tensor take(Part part) {
+        const TensorSpec& of = spec(part);
+        if (of.columns == 0) return source_.take(of.name, {of.rows});
+        return is_transposed(of) ? source_.take(of.name, {of.columns, of.rows})
+                                 : source_.take(of.name, {of.rows, of.columns});
+    }
+    // transformers' Conv1D is stored (in, out); GGUF and llm.c store (out, in).
+    bool is_transposed(const TensorSpec& of) const { return of.in_out && !source_.stores_out_in(); }
+    std::vector<Tensor> take_all(const std::vector<Part>& parts) {
+        std::vector<Tensor> tensors;
+        for (const Part part : parts) tensors.push_back(take(part));
+        return tensors;
+    }
+    Matrix matrix(const std::vector<Part>& parts) {
+        const std::vector<Tensor> tensors = take_all(parts);
+        return is_transposed(spec(parts[0])) ? weights_.transposed(tensors)
+                                             : weights_.matrix(tensors);
+    }
+    Tensor vectors(const std::vector<Part>& parts) { return weights_.vector(take_all(parts)); }
+    bool have_one_type(const std::vector<Part>& parts) {
+        const Dtype first = take(parts[0]).dtype;
+        return std::all_of(parts.begin(), parts.end(),
+                           [&](Part part) { return take(part).dtype == first; });
     }
 
     TensorSource& source_;
     Weights& weights_;
-    const Config& config_;
+    const DecoderConfig& config_;
+    std::map<std::pair<int64_t, Part>, TensorSpec> specs_;
+    int64_t layer_ = -1;
 };
 
-Model read_tensors(TensorSource& source, const Config& config, Precision precision,
+DecoderAttention read_attention(PartReader& read, const DecoderConfig& c,
+                                const LayerConfig& layer) {
+    return {.norm = read.norm(Part::attn_norm, Part::attn_norm_bias),
+            .qkv = read.group(
+                Part::qkv, Part::qkv_bias,
+                {{Part::q, Part::q_bias}, {Part::k, Part::k_bias}, {Part::v, Part::v_bias}},
+                {c.q_width(), c.kv_width(), c.kv_width()}, c.qk_norm == QkNorm::row),
+            .qk_norm = c.qk_norm,
+            .q_norm = read.norm(Part::q_norm),
+            .k_norm = read.norm(Part::k_norm),
+            .out = {read.linear(Part::attn_out, Part::attn_out_bias),
+                    read.norm(Part::attn_post_norm), c.residual_scale},
+            .options = {.scale = c.attention_scale,
+                        .causal = true,
+                        .window = layer.window,
+                        .soft_cap = c.attention_soft_cap},
+            .heads = c.n_head,
+            .kv_heads = c.n_kv_head,
+            .head_dim = c.head_dim,
+            .rope = layer.rope};
+}
+
+DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c) {
+    const Norm norm = read.norm(Part::mlp_norm, Part::mlp_norm_bias);
+    // Part::token_table is of no layer: gate has no bias.
+    LinearGroup in = c.gated_mlp
+                         ? read.group(Part::gate_up, Part::token_table,
+                                      {{Part::gate, Part::token_table}, {Part::up, Part::up_bias}},
+                                      {c.n_inner, c.n_inner})
+                         : LinearGroup(read.linear(Part::up, Part::up_bias), {c.n_inner});
+    return {.norm = norm,
+            .in = std::move(in),
+            .gated = c.gated_mlp,
+            .activation = c.activation,
+            .down = {read.linear(Part::down, Part::down_bias), read.norm(Part::mlp_post_norm),
+                     c.residual_scale},
+            .hidden = c.n_inner};
+}
+
+std::vector<ModelRope> read_ropes(const DecoderConfig& config, Weights& weights) {
+    const auto upload = [&](const std::vector<float>& values) {
+        return weights.vector(
+            {Tensor(const_cast<float*>(values.data()), Dtype::f32, {std::ssize(values)})});
+    };
+    std::vector<ModelRope> ropes;
+    for (const RopeTable& table : config.ropes) {
+        ModelRope& rope = ropes.emplace_back();
+        rope.rope = {upload(table.frequencies), table.scale};
+        if (table.long_frequencies.empty()) continue;
+        rope.long_rope = {upload(table.long_frequencies), table.scale};
+        rope.original_length = table.original_length;
+    }
+    return ropes;
+}
+
+Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision precision,
                    const MemorySource& memory, int threads) {
     Model model{.config = config,
                 .precision = precision,
                 .weights = Weights(precision.weights, memory, threads)};
-    LayerReader layers(source, model.weights, config);
-    const int64_t c = config.n_embd;
-    model.wte = model.weights.matrix({source.take("wte.weight", {config.n_vocab, c})});
-    model.wpe = model.weights.table(source.take("wpe.weight", {config.n_positions, c}));
+    PartReader read(source, model.weights, config);
+    model.token_table = read.matrix(Part::token_table);
+    if (config.learned_positions) model.position_table = read.table(Part::position_table);
+    model.ropes = read_ropes(config, model.weights);
     for (int64_t i = 0; i < config.n_layer; ++i) {
-        model.h.push_back(layers.block(concat("h.", i)));
+        read.of_layer(i);
+        DecoderAttention attention =
+            read_attention(read, config, config.layers[static_cast<size_t>(i)]);
+        model.layers.push_back({std::move(attention), read_mlp(read, config)});
         source.forget_taken();
     }
-    model.ln_f = layers.norm("ln_f");
+    read.of_layer(-1);
+    model.final_norm = read.norm(Part::final_norm, Part::final_norm_bias);
     // As in transformers, a tied head is the token table even if the file has lm_head.weight.
-    model.lm_head =
-        config.tie_word_embeddings
-            ? model.wte
-            : model.weights.matrix({source.take("lm_head.weight", {config.n_vocab, c})});
+    model.lm_head = config.tie_word_embeddings ? model.token_table : read.matrix(Part::lm_head);
     source.forget_taken();
     return model;
 }
 
 }  // namespace
 
-Model read_model(TensorSource& source, const Config& config, Precision precision,
+Model read_model(TensorSource& source, const DecoderConfig& config, Precision precision,
                  const MemorySource& memory, int threads) {
     return naming(source, [&] { return read_tensors(source, config, precision, memory, threads); });
 }

@@ -4,16 +4,48 @@
 
 namespace hark::gpt {
 
-KvCache make_cache(const Config& config, int64_t slots, Dtype dtype, const MemorySource& memory) {
-    return KvCache(config.n_layer, slots, config.n_head, config.n_positions,
-                   config.n_embd / config.n_head, dtype, memory);
+KvCache make_cache(const DecoderConfig& config, int64_t slots, Dtype dtype,
+                   const MemorySource& memory) {
+    return KvCache(config.n_layer, slots, config.n_kv_head, config.n_positions, config.head_dim,
+                   dtype, memory);
 }
 
-void Block::operator()(Context& ctx, Tensor x, Tensor keys, Tensor values,
-                       const BatchLayout& rows) const {
+void ResidualLinear::add_to(Context& ctx, Tensor x, Tensor y) const {
+    if (!post_norm.weight && scale == 1) return linear.add_to(ctx, x, y);
+    Tensor z = linear(ctx, y);  // (T, C)
+    if (post_norm.weight) normalize(ctx, z, z, post_norm);
+    add_scaled(ctx, x, z, scale);
+}
+
+void DecoderAttention::add_to(Context& ctx, Tensor x, Tensor position, const Rope& turn,
+                              Tensor keys, Tensor values, const BatchLayout& rows) const {
     Arena::Scope scope(ctx.arena);
-    attn.add_to(ctx, x, ln_1, keys, values, rows, true);
-    mlp.add_to(ctx, x, ln_2);
+    // Without rotary positions and norms the product itself may write the cache.
+    const bool plain = rope < 0 && qk_norm == QkNorm::none && qkv.is_stacked();
+    const Append append{keys, values, heads * head_dim, rows};
+    const auto parts = qkv(ctx, x, norm, Activation::none, plain ? &append : nullptr);
+    const Columns &q = parts[0], &k = parts[1], &v = parts[2];  // (T, H D), (T, Hkv D) twice
+    if (!plain) {
+        const bool by_head = qk_norm == QkNorm::head;
+        if (qk_norm == QkNorm::row) {
+            normalize(ctx, q.rows, q.rows, q_norm);
+            normalize(ctx, k.rows, k.rows, k_norm);
+        }
+        rope_append(ctx, keys, values, q, k, v, heads, position, turn, by_head ? q_norm : Norm{},
+                    by_head ? k_norm : Norm{}, rows);
+    }
+    Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), heads * head_dim});  // (T, H D)
+    hark::attention(ctx, attn_out, q.rows, keys, values, rows, options);
+    out.add_to(ctx, x, attn_out);
+}
+
+void DecoderMlp::add_to(Context& ctx, Tensor x) const {
+    Arena::Scope scope(ctx.arena);
+    if (!gated) return down.add_to(ctx, x, in(ctx, x, norm, activation)[0].rows);
+    const auto gate_up = in(ctx, x, norm);
+    Tensor h = ctx.arena.tensor(x.dtype, {x.rows(), hidden});  // (T, inner)
+    gated_activation(ctx, h, gate_up[0], gate_up[1], activation);
+    down.add_to(ctx, x, h);
 }
 
 Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
@@ -23,15 +55,27 @@ Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const Bat
     const Stage stage(ctx, "gpt", tokens);
 
     Tensor x = ctx.arena.tensor(precision.activations, {tokens.dim(0), config.n_embd});
-    embedding(ctx, x, tokens, position, wte, wpe);  // (T, C)
-    for (size_t i = 0; i < h.size(); ++i)
-        h[i](ctx, x, cache.keys[i], cache.values[i], rows);  // (T, C)
+    embedding(ctx, x, tokens, position, token_table, position_table,
+              config.embedding_scale);  // (T, C)
+    for (size_t i = 0; i < layers.size(); ++i) {
+        const auto& [attention, mlp] = layers[i];
+        const Rope turn =
+            attention.rope < 0
+                ? Rope{}
+                : ropes[static_cast<size_t>(attention.rope)].of_length(rows.max_length);
+        attention.add_to(ctx, x, position, turn, cache.keys[i], cache.values[i], rows);  // (T, C)
+        mlp.add_to(ctx, x);                                                              // (T, C)
+    }
     Tensor last = x;  // a decode step's one row needs no selection
     if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {
         last = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
         select_rows(ctx, last, x, wanted);  // (n, C)
     }
-    linear(ctx, logits, ln_f(ctx, last), lm_head);  // (n, V)
+    Tensor normed = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
+    normalize(ctx, normed, last, final_norm);  // (n, C)
+    linear(ctx, logits, normed, lm_head);      // (n, V)
+    if (config.logit_scale != 1 || config.logit_soft_cap > 0)
+        scale_logits(ctx, logits, config.logit_scale, config.logit_soft_cap);
     return logits;
 }
 

@@ -1,5 +1,12 @@
-// GPT-2 (Radford et al. 2019): a decoder with layer norm before attention and MLP.
-// Reference: openai/gpt-2 src/model.py. T packed rows, C channels, H heads, D = C / H, V tokens.
+// A decoder-only language model. Written once for all families: what differs is data
+// (families/config.h). T packed rows, C channels, H heads and Hkv key/value heads of D channels, V
+// tokens.
+//
+//     x = embedding(tokens)                                          (T, C)
+//     for each layer:  x += attention(norm(x));  x += mlp(norm(x))   (T, C)
+//     logits = lm_head(norm(x))                                      (n, V)
+//
+// References: openai/gpt-2 src/model.py; transformers models/*/modeling_*.py.
 #pragma once
 
 #include <filesystem>
@@ -13,28 +20,72 @@
 
 namespace hark::gpt {
 
-struct Block {
-    LayerNorm ln_1;
-    SelfAttention attn;  // c_attn, c_proj
-    LayerNorm ln_2;
-    Mlp mlp;  // c_fc, c_proj
+// A linear whose output is added to the residual stream: x += scale * norm(y W^T + bias).
+struct ResidualLinear {
+    Linear linear;
+    Norm post_norm;  // none in most families
+    float scale = 1;
 
-    void operator()(Context& ctx, Tensor x, Tensor keys, Tensor values,
-                    const BatchLayout& rows) const;
+    void add_to(Context& ctx, Tensor x, Tensor y) const;
 };
 
-// A KV cache for `slots` sequences, each as long as the model's context.
-KvCache make_cache(const Config& config, int64_t slots, Dtype dtype,
+struct DecoderAttention {
+    Norm norm;        // before; none in OLMo 2
+    LinearGroup qkv;  // q (H D), k and v (Hkv D)
+    QkNorm qk_norm = QkNorm::none;
+    Norm q_norm, k_norm;
+    ResidualLinear out;  // (C, H D)
+    AttentionOptions options;
+    int64_t heads = 0, kv_heads = 0, head_dim = 0;
+    int rope = -1;  // in Model::ropes; -1: none
+
+    // x (T, C) += out(attention(q, k, v)); k and v are written to the caches.
+    void add_to(Context& ctx, Tensor x, Tensor position, const Rope& rope, Tensor keys,
+                Tensor values, const BatchLayout& rows) const;
+};
+
+struct DecoderMlp {
+    Norm norm;
+    LinearGroup in;  // gate and up, or up alone
+    bool gated = false;
+    Activation activation = Activation::none;
+    ResidualLinear down;
+    int64_t hidden = 0;
+
+    // x (T, C) += down(f(gate(x)) * up(x)), or down(f(up(x)))
+    void add_to(Context& ctx, Tensor x) const;
+};
+
+struct DecoderLayer {
+    DecoderAttention attention;
+    DecoderMlp mlp;
+};
+
+// Rotary positions in the device's memory.
+struct ModelRope {
+    Rope rope;
+    Rope long_rope;  // of sequences longer than original_length; or none
+    int64_t original_length = 0;
+
+    const Rope& of_length(int64_t length) const {
+        return long_rope.frequencies && length > original_length ? long_rope : rope;
+    }
+};
+
+// A KV cache for `slots` sequences, each as long as the model's context or as `capacity`, if that
+// is less.
+KvCache make_cache(const DecoderConfig& config, int64_t slots, Dtype dtype,
                    const MemorySource& memory = cpu_memory());
 
 struct Model {
-    Config config;
+    DecoderConfig config;
     Precision precision;
-    Matrix wte;  // (V, C) token table
-    Tensor wpe;  // (n_positions, C)
-    std::vector<Block> h;
-    LayerNorm ln_f;
-    Matrix lm_head;  // (V, C); wte if the head is tied
+    Matrix token_table;     // (V, C)
+    Tensor position_table;  // (n_positions, C), or none
+    std::vector<ModelRope> ropes;
+    std::vector<DecoderLayer> layers;
+    Norm final_norm;
+    Matrix lm_head;  // (V, C); token_table if the head is tied
     Weights weights;
 
     // Runs the packed rows: tokens, position (T) i32. `rows` maps them to sequences and to the
@@ -49,7 +100,7 @@ struct Model {
 Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
 // The same from any source of tensors.
-Model read_model(TensorSource& source, const Config& config, Precision precision,
+Model read_model(TensorSource& source, const DecoderConfig& config, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
 
 }  // namespace hark::gpt

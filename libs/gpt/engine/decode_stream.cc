@@ -1,5 +1,6 @@
 #include "gpt/engine/decode_stream.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "gpt/engine/gpu_decode_stream.h"
@@ -52,7 +53,11 @@ std::unique_ptr<DecodeStream> make_host_decode_stream(Context& ctx, const Model&
 std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& model,
                                                  int64_t vocabulary,
                                                  const SamplerOptions& options) {
-    if (ctx.on_cuda() && vocabulary <= kMostGpuTokens)
+    // longrope computes the cache again at one step, which no recorded step does.
+    const bool longrope =
+        std::any_of(model.ropes.begin(), model.ropes.end(),
+                    [](const ModelRope& rope) { return bool(rope.long_rope.frequencies); });
+    if (ctx.on_cuda() && !longrope)
         return std::make_unique<GpuDecodeStream>(ctx, model, vocabulary, options);
     return make_host_decode_stream(ctx, model, vocabulary, options);
 }

@@ -25,7 +25,7 @@ class DecodeStream {
     virtual SampledToken next() = 0;
 };
 
-// The GPU samples its tokens itself; on the CPU, or with more than kMostGpuTokens tokens, the host
+// The GPU samples its tokens itself; on the CPU, or for a model with longrope, the host
 // samples in next(). Tokens are below `vocabulary`: further rows of the model's table are padding.
 // Holds references.
 std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& model,

@@ -58,7 +58,7 @@ Generator::Generator(Context& ctx, const Model& model, const Bpe& bpe, GenerateO
       options_(std::move(options)),
       n_positions_(model.config.n_positions),
       eos_(model.config.eos_token_ids) {
-    check_head(ctx, model.config.n_embd / model.config.n_head, kMostHeadChannels);
+    check_head(ctx, model.config.head_dim, kMostHeadChannels);
     require(bpe.vocab_size() <= model.config.n_vocab, "the tokenizer has ", bpe.vocab_size(),
             " tokens, the model only ", model.config.n_vocab);
     if (const auto end = bpe.special("<|endoftext|>"); end && eos_.empty()) eos_.push_back(*end);

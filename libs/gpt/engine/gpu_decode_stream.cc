@@ -62,7 +62,7 @@ GpuDecodeStream::GpuDecodeStream(Context& ctx, const Model& model, int64_t vocab
       sequence_(ctx, model),
       memory_(ctx.arena.source()),
       host_memory_(ctx.host_arena.source()),
-      scratch_(ctx) {
+      graphs_(ctx) {
     const auto bytes = [](Arena& arena, int64_t n) {
         return arena.tensor(Dtype::u8, {n}).as<uint8_t>();
     };
@@ -140,8 +140,9 @@ void GpuDecodeStream::step(Context& ctx, int64_t max_keys) {
 
 void GpuDecodeStream::launch() {
     const int64_t max_keys = graph_bucket(prompt_ + launched_, model_.config.n_positions);
-    RecordedGraph& captured = captured_.try_emplace(max_keys, scratch_).first->second;
-    captured([&](Context& ctx) { step(ctx, max_keys); });
+    const GraphKey key{1, 1, max_keys};
+    graphs_.io(key, [] { return Io{}; });
+    graphs_.launch(key, [&](Context& ctx, Io&) { step(ctx, max_keys); });
     ++launched_;
 }
 

@@ -2,11 +2,9 @@
 // step reads it, so that no step waits for the host.
 #pragma once
 
-#include <map>
-
 #include "gpt/engine/decode_stream.h"
-#include "kernels/runtime/recorded_graph.h"
 #include "kernels/sampling/gpu_sampler.h"
+#include "nn/graph_runner.h"
 
 namespace hark::gpt {
 
@@ -33,8 +31,8 @@ class GpuDecodeStream : public DecodeStream {
     Arena memory_, host_memory_;
     SampleCall call_;  // without the logits
     Tensor start_, slot_;
-    GraphScratch scratch_;
-    std::map<int64_t, RecordedGraph> captured_;  // by the largest number of keys
+    struct Io {};             // a step's inputs and outputs are in call_
+    GraphRunner<Io> graphs_;  // by the largest number of keys
     int64_t max_tokens_ = 0, launched_ = 0, taken_ = 0, prompt_ = 0;
     uint32_t serial_ = 1;  // of the next token to take
 };

@@ -18,14 +18,25 @@ class Sequence {
     // The same on the host, valid until the next call.
     std::span<float> forward_to_host(Context& ctx, std::span<const int32_t> tokens);
     // Removes all tokens.
-    void clear() { length_ = 0; }
+    void clear() {
+        length_ = 0;
+        tokens_.clear();
+    }
     int64_t room() const { return model_.config.n_positions - length_; }
     KvCache& cache() { return cache_; }
 
+    // Whether the model has another table of rotary positions for long sequences.
+    bool has_longrope() const;
+
   private:
+    // Whether n more tokens make the sequence a long one for longrope.
+    bool crosses_rope(int64_t n) const;
+    Tensor run(Context& ctx, std::span<const int32_t> tokens);
+
     const Model& model_;
     KvCache cache_;
     int64_t length_ = 0;
+    std::vector<int32_t> tokens_;  // all, if the model has longrope: they may be computed again
     std::vector<float> logits_;
 };
 

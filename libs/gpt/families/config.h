@@ -1,4 +1,5 @@
-// The shape of a GPT-2 model, from its directory's config.json.
+// The shape of a decoder-only language model. A family (families/llama.cc ...) makes it from a
+// config.json or from GGUF keys; loading and the forward pass read nothing else.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +12,75 @@
 
 namespace hark::gpt {
 
-// Names as in transformers' GPT2Config.
-struct Config {
-    int64_t n_vocab = 0;      // vocab_size: rows of the token table, often padded
-    int64_t n_positions = 0;  // the context, in tokens
-    int64_t n_embd = 0;       // channels C
-    int64_t n_layer = 0;
-    int64_t n_head = 0;
-    int64_t n_inner = 0;  // hidden channels of a block's MLP
-    float layer_norm_epsilon = 1e-5f;
-    Activation activation = Activation::gelu_tanh;
-    bool tie_word_embeddings = true;     // the output's weights are the token table
-    std::vector<int32_t> eos_token_ids;  // ids that end a text
+// Where a block's norms are: before attention and MLP, after them, or both (Gemma 2).
+enum class NormPlace { before, after, both };
+
+// Norms of queries and keys: none, one per head, or one over all heads' channels (OLMo 2).
+enum class QkNorm { none, head, row };
+
+// Rotary positions that layers share: inverse frequencies, the first half of the rotated channels.
+struct RopeTable {
+    std::vector<float> frequencies;
+    float scale = 1;  // of cosine and sine
+    // longrope: sequences of more than `original_length` tokens have these; empty: none.
+    std::vector<float> long_frequencies;
+    int64_t original_length = 0;
+
+    bool operator==(const RopeTable&) const = default;
 };
 
-// Reads DIR/config.json. Throws Error naming the file and the key: missing, of another type, out of
-// range, heads that do not divide the channels, a model that is not GPT-2, an option of GPT2Config
-// that changes the arithmetic and is not supported.
-Config load_config(const std::filesystem::path& directory);
+// What differs from layer to layer.
+struct LayerConfig {
+    int rope = -1;       // in DecoderConfig::ropes; -1: no rotary positions
+    int64_t window = 0;  // keys that a query sees; 0: all
+};
+
+struct DecoderConfig {
+    std::string family = "gpt2";  // model_type
+    int64_t n_vocab = 0;          // rows of the token table, often padded
+    int64_t n_positions = 0;      // the context, in tokens
+    int64_t n_embd = 0;           // channels C
+    int64_t n_layer = 0;
+    int64_t n_head = 0;
+    int64_t n_kv_head = 0;
+    int64_t head_dim = 0;  // channels per head D
+    int64_t n_inner = 0;   // hidden channels of a block's MLP
+    NormKind norm = NormKind::layer;
+    float norm_eps = 1e-5f;
+    float norm_offset = 0;  // added to the norms' stored weights: Gemma's 1
+    NormPlace norm_place = NormPlace::before;
+    QkNorm qk_norm = QkNorm::none;
+    Activation activation = Activation::gelu_tanh;
+    bool gated_mlp = false;  // down(f(gate(x)) * up(x)), else down(f(up(x)))
+    bool qkv_bias = true, attn_out_bias = true, mlp_bias = true;
+    bool fused_qkv = true;          // one tensor of the file; its rows are q, k, v
+    bool fused_gate_up = false;     // one tensor of the file; its rows are gate, up
+    bool learned_positions = true;  // a table of positions is added to the embedding
+    float attention_scale = 0;      // of the scores: 1 / sqrt(D) in most families
+    float attention_soft_cap = 0;   // 0: none
+    float embedding_scale = 1;      // of the token embedding
+    float residual_scale = 1;       // of what is added to the residual stream
+    float logit_scale = 1, logit_soft_cap = 0;
+    bool tie_word_embeddings = true;  // the output's weights are the token table
+    std::vector<RopeTable> ropes;
+    std::vector<LayerConfig> layers;     // n_layer
+    std::vector<int32_t> eos_token_ids;  // ids that end a text
+
+    int64_t kv_width() const { return n_kv_head * head_dim; }
+    int64_t q_width() const { return n_head * head_dim; }
+};
+
+// Reads DIR/config.json, and the ids that end a text from DIR/generation_config.json too. Throws
+// Error naming the file and the key: missing, of another type, out of range, a model that is of no
+// known family, an option that changes the arithmetic and is not supported.
+DecoderConfig load_config(const std::filesystem::path& directory);
 // The same from text that has been read; `where` names it in messages.
-Config parse_config(std::string_view text, const std::string& where);
-// The text of a config.json that transformers reads; `dtype`: of the weights, f32, f16 or bf16.
-std::string format_config(const Config& config, Dtype dtype);
+DecoderConfig parse_config(std::string_view text, const std::string& where);
+
+// The text of a GPT-2's config.json that transformers reads; `dtype`: of the weights, f32, f16 or
+// bf16.
+std::string format_config(const DecoderConfig& config, Dtype dtype);
+// Sets what follows from GPT-2's other settings: heads, scale, layers.
+void complete_gpt2(DecoderConfig& config);
 
 }  // namespace hark::gpt

@@ -1,23 +1,25 @@
-// GPT-2 in a GGUF file, as llama.cpp's converter writes and quantises it.
-// Source: gguf-py's constants.py (keys, names of tensors) and convert_hf_to_gguf.py, which
-// transposes Conv1D's matrices to (out, in).
+// A language model in a GGUF file, as llama.cpp's converter writes it.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "formats/gguf.h"
 #include "gpt/families/model_file.h"
+#include "gpt/families/tensor_spec.h"
 
 namespace hark::gpt {
 
+// Tensors under Hugging Face's names, matrices (out, in).
 class GgufModel : public ModelFile, public TensorSource {
   public:
-    // Throws Error with the file and the key or tensor: not GGUF, another architecture, a key
-    // missing or out of range, a tensor missing or of another shape than the keys give.
+    // Throws Error with the file, key or tensor if one is missing or of another shape.
     explicit GgufModel(const std::filesystem::path& path);
 
     const char* format() const override { return "GGUF"; }
-    const Config& config() const override { return config_; }
+    const DecoderConfig& config() const override { return config_; }
     TensorSource& tensors() override { return *this; }
     Bpe tokenizer() const override { return Bpe::from_gguf(file_); }
 
@@ -28,9 +30,14 @@ class GgufModel : public ModelFile, public TensorSource {
     bool stores_out_in() const override { return true; }
 
   private:
+    // Rows of interleaved rotary pairs back in the order of halves, in memory of this object's.
+    Tensor in_halves(const Tensor& tensor, int64_t heads);
+
     GgufFile file_;
-    Config config_;
+    DecoderConfig config_;
+    std::map<std::string, TensorSpec> specs_;  // by name
     std::vector<Tensor> taken_;
+    std::vector<std::unique_ptr<std::byte[]>> copies_;  // until forget_taken()
 };
 
 }  // namespace hark::gpt

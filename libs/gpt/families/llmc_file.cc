@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/io.h"
+#include "gpt/families/tensor_spec.h"
 
 namespace hark::gpt {
 namespace {
@@ -15,44 +16,32 @@ constexpr int32_t kVersionF32 = 3, kVersionBf16 = 5;
 constexpr int64_t kVocabMultiple = 128;  // llm.c's own padding
 
 // One of the 16 tensors; its sizes are those of one layer.
-struct Part {
+struct LlmcPart {
     std::string name;  // in a Hugging Face file; after "h.N." if it is a block's
     bool of_block;
     int64_t rows, columns;  // columns 0: a vector
     int64_t size() const { return rows * std::max<int64_t>(columns, 1); }
 };
 
-// In the file's order.
-std::vector<Part> parts_of(const LlmcHeader& header) {
-    const Config& config = header.config;
-    const int64_t c = config.n_embd, inner = config.n_inner;
-    std::vector<Part> parts = {{"wte.weight", false, header.padded_vocab, c},
-                               {"wpe.weight", false, config.n_positions, c}};
-    const auto vector = [&](const std::string& name, int64_t n, bool of_block = true) {
-        parts.push_back({name, of_block, n, 0});
-    };
-    const auto layer_norm = [&](const std::string& name, bool of_block = true) {
-        vector(name + ".weight", c, of_block);
-        vector(name + ".bias", c, of_block);
-    };
-    const auto conv1d = [&](const std::string& name, int64_t out, int64_t in) {
-        parts.push_back({name + ".weight", true, out, in});
-        vector(name + ".bias", out);
-    };
-    layer_norm("ln_1");
-    conv1d("attn.c_attn", 3 * c, c);
-    conv1d("attn.c_proj", c, c);
-    layer_norm("ln_2");
-    conv1d("mlp.c_fc", inner, c);
-    conv1d("mlp.c_proj", c, inner);
-    layer_norm("ln_f", false);
+// In the file's order: the tables, then each of a layer's tensors for all layers, then the last
+// norm.
+std::vector<LlmcPart> parts_of(const LlmcHeader& header) {
+    std::vector<LlmcPart> parts;
+    const std::string first = "h.0.";
+    for (const TensorSpec& spec : tensor_specs(header.config)) {
+        if (spec.layer > 0) continue;
+        const bool of_block = spec.layer == 0;
+        const int64_t rows = spec.part == Part::token_table ? header.padded_vocab : spec.rows;
+        parts.push_back(
+            {of_block ? spec.name.substr(first.size()) : spec.name, of_block, rows, spec.columns});
+    }
     return parts;
 }
 
 // Calls take(part, name) for each layer of each tensor, in the file's order.
 template <class F>
 void for_each_part(const LlmcHeader& header, const F& take) {
-    for (const Part& part : parts_of(header)) {
+    for (const LlmcPart& part : parts_of(header)) {
         if (!part.of_block) take(part, part.name);
         for (int64_t i = 0; part.of_block && i < header.config.n_layer; ++i)
             take(part, concat("h.", i, ".", part.name));
@@ -63,7 +52,7 @@ void for_each_part(const LlmcHeader& header, const F& take) {
 
 int64_t LlmcHeader::file_bytes() const {
     int64_t elements = 0;
-    for (const Part& part : parts_of(*this))
+    for (const LlmcPart& part : parts_of(*this))
         elements += part.size() * (part.of_block ? config.n_layer : 1);
     return static_cast<int64_t>(kHeaderBytes) + elements * static_cast<int64_t>(size_of(dtype));
 }
@@ -99,7 +88,7 @@ LlmcHeader LlmcHeader::parse(std::string_view bytes, const std::string& name) {
         return int64_t{fields[i]};
     };
     LlmcHeader header;
-    Config& c = header.config;
+    DecoderConfig& c = header.config;
     header.dtype = fields[1] == kVersionF32 ? Dtype::f32 : Dtype::bf16;
     c.n_positions = size(2, "positions", 1, 1 << 20);
     c.n_vocab = size(3, "vocabulary", 1, 1 << 24);
@@ -110,6 +99,7 @@ LlmcHeader LlmcHeader::parse(std::string_view bytes, const std::string& name) {
     require(c.n_embd % c.n_head == 0, name, ": expected heads that divide the channels, found ",
             c.n_head, " and ", c.n_embd);
     c.n_inner = 4 * c.n_embd;
+    complete_gpt2(c);
     return header;
 }
 
@@ -120,7 +110,7 @@ LlmcFile::LlmcFile(const std::filesystem::path& path) : file_(path) {
             ": its header describes a model of ", header_.file_bytes(), " bytes, found ",
             file_.size());
     size_t at = kHeaderBytes;
-    for_each_part(header_, [&](const Part& part, const std::string& name) {
+    for_each_part(header_, [&](const LlmcPart& part, const std::string& name) {
         const int64_t rows = name == "wte.weight" ? config().n_vocab : part.rows;
         places_[name] = {at, rows, part.columns};
         at += static_cast<size_t>(part.size()) * size_of(header_.dtype);
@@ -154,28 +144,25 @@ void LlmcFile::forget_taken() {
     taken_.clear();
 }
 
-void check_llmc(const Config& config, const std::string& name) {
+void check_llmc(const DecoderConfig& config, const std::string& name) {
     require(config.tie_word_embeddings && config.n_inner == 4 * config.n_embd &&
-                config.activation == Activation::gelu_tanh && config.layer_norm_epsilon == 1e-5f,
+                config.activation == Activation::gelu_tanh && config.norm_eps == 1e-5f,
             name, ": llm.c's model format holds models of GPT-2's own kind alone: output weights ",
             "that are the token table's, 4 C channels in an MLP, tanh's GELU, epsilon 1e-5");
 }
 
-void write_llmc(const std::filesystem::path& file, const Config& config,
-                const ParameterLayout& layout, const Tensor& parameters, Dtype dtype) {
+void write_llmc(const std::filesystem::path& file, const DecoderConfig& config,
+                const TensorValues& values, Dtype dtype) {
     check_llmc(config, file.string());
     LlmcHeader header = {config, 0, dtype};
     header.padded_vocab = (config.n_vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
-    std::map<std::string, const ParameterLayout::Entry*> entries;
-    for (const ParameterLayout::Entry& entry : layout.entries()) entries[entry.name] = &entry;
     AtomicFile out(file);
     ByteWriter writer(out.fd(), out.name());
     writer.write(header.text());
-    for_each_part(header, [&](const Part& part, const std::string& name) {
-        const ParameterLayout::Entry& entry = *entries.at(name);
-        const float* from = parameters.as<float>() + entry.offset;
-        const int64_t stored = entry.stored_size();
-        write_values(writer, {from, static_cast<size_t>(stored)}, dtype, out.name());
+    for_each_part(header, [&](const LlmcPart& part, const std::string& name) {
+        const int64_t stored =
+            part.size() / part.rows * (name == "wte.weight" ? config.n_vocab : part.rows);
+        write_values(writer, {values(name), static_cast<size_t>(stored)}, dtype, out.name());
         // The padding of the vocabulary.
         writer.write(std::string(static_cast<size_t>(part.size() - stored) * size_of(dtype), '\0'));
     });

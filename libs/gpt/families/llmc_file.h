@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,14 +14,13 @@
 
 #include "core/mapped_file.h"
 #include "gpt/families/model_file.h"
-#include "gpt/train/parameters.h"
 
 namespace hark::gpt {
 
 inline constexpr int32_t kLlmcMagic = 20240326;  // a file's first int32
 
 struct LlmcHeader {
-    Config config;  // GPT-2's values for what the format lacks
+    DecoderConfig config;  // GPT-2's values for what the format lacks
     int64_t padded_vocab = 0;
     Dtype dtype = Dtype::f32;  // or bf16
 
@@ -39,7 +39,7 @@ class LlmcFile : public ModelFile, public TensorSource {
     explicit LlmcFile(const std::filesystem::path& path);
 
     const char* format() const override { return "llm.c"; }
-    const Config& config() const override { return header_.config; }
+    const DecoderConfig& config() const override { return header_.config; }
     TensorSource& tensors() override { return *this; }
     Bpe tokenizer() const override;
     Dtype dtype() const { return header_.dtype; }
@@ -62,10 +62,13 @@ class LlmcFile : public ModelFile, public TensorSource {
 
 // Throws Error that begins with `name` if the format cannot hold the model: an output table of its
 // own, another MLP width, activation or epsilon.
-void check_llmc(const Config& config, const std::string& name);
+void check_llmc(const DecoderConfig& config, const std::string& name);
 
-// Writes the parameters (layout.size(), float32, host) as f32 or bf16, whole or not at all.
-void write_llmc(const std::filesystem::path& file, const Config& config,
-                const ParameterLayout& layout, const Tensor& parameters, Dtype dtype);
+// The float32 values of a tensor, (out, in), by its name in a Hugging Face checkpoint.
+using TensorValues = std::function<const float*(const std::string& name)>;
+
+// Writes a model as f32 or bf16, whole or not at all. Throws Error as check_llmc() does.
+void write_llmc(const std::filesystem::path& file, const DecoderConfig& config,
+                const TensorValues& values, Dtype dtype);
 
 }  // namespace hark::gpt

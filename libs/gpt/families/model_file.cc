@@ -2,29 +2,60 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "gpt/families/family.h"
 #include "gpt/families/gguf_model.h"
 #include "gpt/families/llmc_file.h"
 
 namespace hark::gpt {
 namespace {
 
+// The prefix that the folder's tensors have: the family's, or that of a model of several kinds of
+// input, which keeps its text model under another name.
+std::string prefix_of(const std::filesystem::path& path, const Family& family) {
+    const std::string own = family.prefix;
+    for (const std::string& prefix :
+         {own, "language_model." + own, std::string("model.language_model.")}) {
+        const SafetensorsDirectory tensors(path, prefix);
+        if (tensors.has(family.names.front().name)) return prefix;
+    }
+    return own;
+}
+
 class HuggingFaceFolder : public ModelFile {
   public:
     explicit HuggingFaceFolder(const std::filesystem::path& path)
-        : path_(path), config_(load_config(path)), tensors_(path, "transformer.") {}
+        : path_(path),
+          config_(load_config(path)),
+          tensors_(path, prefix_of(path, family_of(config_.family, path.string()))) {
+        // Files whose config says nothing of the head leave it out where it is tied.
+        if (config_.family != "gpt2" && !tensors_.has("lm_head.weight"))
+            config_.tie_word_embeddings = true;
+    }
 
     const char* format() const override { return "Hugging Face"; }
-    const Config& config() const override { return config_; }
+    const DecoderConfig& config() const override { return config_; }
     TensorSource& tensors() override { return tensors_; }
     Bpe tokenizer() const override { return Bpe::from_directory(path_); }
 
   private:
     std::filesystem::path path_;
-    Config config_;
+    DecoderConfig config_;
     SafetensorsDirectory tensors_;
 };
 
 }  // namespace
+
+Dtype stored_type(ModelFile& file) {
+    for (const TensorSpec& spec : tensor_specs(file.config())) {
+        if (spec.layer < 0 || !spec.is_matrix()) continue;
+        const bool turned = spec.in_out && !file.tensors().stores_out_in();
+        const Tensor stored = turned ? file.tensors().take(spec.name, {spec.columns, spec.rows})
+                                     : file.tensors().take(spec.name, {spec.rows, spec.columns});
+        file.tensors().forget_taken();
+        return stored.dtype;
+    }
+    fail("internal error: a model without matrices");
+}
 
 std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path) {
     if (std::filesystem::is_directory(path)) return std::make_unique<HuggingFaceFolder>(path);
@@ -32,9 +63,10 @@ std::unique_ptr<ModelFile> open_model(const std::filesystem::path& path) {
     if (begin == kGgufMagic) return std::make_unique<GgufModel>(path);
     if (begin == std::string_view(reinterpret_cast<const char*>(&kLlmcMagic), 4))
         return std::make_unique<LlmcFile>(path);
-    fail(path.string(), ": expected a GPT-2 model: a Hugging Face directory, a GGUF file, which ",
-         "begins with ", kGgufMagic, ", or llm.c's, which begins with the int32 ", kLlmcMagic,
-         "; found a file that begins with ", as_hex(begin));
+    fail(path.string(),
+         ": expected a language model: a Hugging Face directory, a GGUF file, which ",
+         "begins with ", kGgufMagic, ", or GPT-2 in llm.c's format, which begins with the int32 ",
+         kLlmcMagic, "; found a file that begins with ", as_hex(begin));
 }
 
 }  // namespace hark::gpt

@@ -1,4 +1,4 @@
-// A published GPT-2 model: one interface, one reader per format.
+// A published language model: one interface, one reader per format.
 #pragma once
 
 #include <filesystem>
@@ -15,13 +15,16 @@ class ModelFile {
     virtual ~ModelFile() = default;
 
     virtual const char* format() const = 0;  // "Hugging Face", as hark-model info prints it
-    virtual const Config& config() const = 0;
-    // Named as in Hugging Face's checkpoints without the prefix "transformer."; stores_out_in()
-    // gives the matrices' layout. A matrix may be quantised (is_quantized).
+    virtual const DecoderConfig& config() const = 0;
+    // Named as in Hugging Face's checkpoints without a prefix ("transformer.", "model.");
+    // stores_out_in() gives the matrices' layout. A matrix may be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
     // Throws Error that names --tokenizer if the format has no vocabulary.
     virtual Bpe tokenizer() const = 0;
 };
+
+// The type of the layers' matrices in the file.
+Dtype stored_type(ModelFile& file);
 
 // Opens the Hugging Face directory, GGUF file or llm.c file at `path`. Throws Error with file, key
 // or tensor if something is missing or is not a model.

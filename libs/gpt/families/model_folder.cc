@@ -18,8 +18,8 @@ void copy_tokenizer(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-void describe_model(const fs::path& directory, const Config& config, const fs::path& tokenizer,
-                    Dtype dtype) {
+void describe_model(const fs::path& directory, const DecoderConfig& config,
+                    const fs::path& tokenizer, Dtype dtype) {
     write_file(directory / kConfigFile, format_config(config, dtype));
     if (!tokenizer.empty() && !fs::equivalent(tokenizer, directory))
         copy_tokenizer(tokenizer, directory);
@@ -43,15 +43,6 @@ void check_target(const fs::path& path, bool folder) {
             above.string(), ", which is none");
     require(::access(above.c_str(), W_OK) == 0, path.string(), ": cannot write in ",
             above.string());
-}
-
-void export_model(const fs::path& directory, const Config& config, const fs::path& tokenizer,
-                  const ParameterLayout& layout, const Tensor& parameters, Dtype dtype) {
-    std::error_code failed;
-    fs::create_directories(directory, failed);
-    require(!failed, directory.string(), ": cannot make the folder: ", failed.message());
-    layout.write(parameters, directory / "model.safetensors", dtype);
-    describe_model(directory, config, tokenizer, dtype);
 }
 
 }  // namespace hark::gpt

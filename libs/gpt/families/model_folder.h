@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "gpt/train/parameters.h"
+#include "gpt/families/config.h"
 
 namespace hark::gpt {
 
@@ -16,7 +16,7 @@ inline constexpr const char* kTokenizerFiles[] = {
 
 // Writes the configuration and copies the tokenizer files that exist in `tokenizer` (empty: none),
 // each whole or not at all. `dtype`: of the weights.
-void describe_model(const std::filesystem::path& directory, const Config& config,
+void describe_model(const std::filesystem::path& directory, const DecoderConfig& config,
                     const std::filesystem::path& tokenizer, Dtype dtype);
 
 // Copies what describe_model() has written.
@@ -25,11 +25,5 @@ void copy_description(const std::filesystem::path& from, const std::filesystem::
 // Throws Error unless `path` can be written later: its nearest existing parent is a writable
 // directory, and with `folder` it is missing or an empty directory.
 void check_target(const std::filesystem::path& path, bool folder);
-
-// Writes a complete model directory, new or empty before, from parameters (layout.size(), float32,
-// host) as f32, f16 or bf16. Throws Error if it cannot, or if a value is too large for f16.
-void export_model(const std::filesystem::path& directory, const Config& config,
-                  const std::filesystem::path& tokenizer, const ParameterLayout& layout,
-                  const Tensor& parameters, Dtype dtype);
 
 }  // namespace hark::gpt

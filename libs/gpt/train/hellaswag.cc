@@ -144,7 +144,7 @@ HellaSwag::HellaSwag(std::string_view bytes, const std::string& where, int64_t n
 }
 
 std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, Communicator& tensor,
-                                                   const Config& config,
+                                                   const DecoderConfig& config,
                                                    const ModelTensors& weights,
                                                    int64_t rows) const {
     std::vector<std::vector<double>> all;

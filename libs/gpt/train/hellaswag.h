@@ -38,8 +38,8 @@ class HellaSwag {
     // Per example, each completion's mean loss over its own tokens. A batch has examples of up to
     // `rows` rows in all. `tensor`, `config`, `weights`: as compute_losses() takes them.
     std::vector<std::vector<double>> losses(Context& ctx, Communicator& tensor,
-                                            const Config& config, const ModelTensors& weights,
-                                            int64_t rows) const;
+                                            const DecoderConfig& config,
+                                            const ModelTensors& weights, int64_t rows) const;
     // The number of examples whose right completion has the least mean loss (the first of equals)
     // in the result of losses(); and their share.
     int64_t right(const std::vector<std::vector<double>>& losses) const;

@@ -10,11 +10,11 @@ namespace {
 constexpr int64_t kGpt2Vocabulary = 50257;
 
 // A resumed run has a shape: that of the options must be equal.
-void check_shape(const TrainOptions& options, const Config& c) {
+void check_shape(const TrainOptions& options, const DecoderConfig& c) {
     if (!options.shape.given()) return;
-    const Config asked = options.shape.config(
+    const DecoderConfig asked = options.shape.config(
         options.shape.vocab_size > 0 ? options.shape.vocab_size : c.n_vocab, options.length);
-    const auto text = [](const Config& c) {
+    const auto text = [](const DecoderConfig& c) {
         return concat(c.n_layer, " layers, width ", c.n_embd, ", ", c.n_head, " heads, context ",
                       c.n_positions, ", ", c.n_vocab, " tokens");
     };

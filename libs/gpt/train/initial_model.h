@@ -12,7 +12,7 @@ namespace hark::gpt {
 
 // The model of the run's own folder, of --model, or of --tokenizer and a shape.
 struct InitialModel {
-    Config config;
+    DecoderConfig config;
     std::filesystem::path directory;  // of its tokenizer; empty: none
     std::optional<Bpe> bpe;
     std::optional<int32_t> end_of_text;

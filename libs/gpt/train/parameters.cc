@@ -46,41 +46,68 @@ class GaussianSource {
     bool has_second_ = false;
 };
 
-// One of a block's tensors; its name is without the block's.
-struct BlockEntry {
-    ParameterLayout::Entry entry;
-    Tensor BlockTensors::*tensor;
-};
-
-// A block's tensors, as one of `ranks` has them. In a matrix sliced by columns each row is a chunk;
-// queries, keys and values are a chunk each.
-std::vector<BlockEntry> block_entries(const Config& config, int64_t ranks) {
-    const int64_t c = config.n_embd, heads = c / ranks, inner = config.n_inner / ranks;
-    const auto vector = [](const char* name, int64_t rows, int64_t tp_chunks = 0) {
-        return ParameterLayout::Entry{.name = name, .rows = rows, .tp_chunks = tp_chunks};
-    };
-    const auto matrix = [](const char* name, int64_t rows, int64_t columns, int64_t tp_chunks) {
-        return ParameterLayout::Entry{.name = name,
-                                      .rows = rows,
-                                      .columns = columns,
-                                      .transposed = true,
-                                      .tp_chunks = tp_chunks};
-    };
-    return {{vector("ln_1.weight", c), &BlockTensors::ln_1_weight},
-            {vector("ln_1.bias", c), &BlockTensors::ln_1_bias},
-            {matrix("attn.c_attn.weight", 3 * heads, c, 3), &BlockTensors::attn_weight},
-            {vector("attn.c_attn.bias", 3 * heads, 3), &BlockTensors::attn_bias},
-            {matrix("attn.c_proj.weight", c, heads, c), &BlockTensors::proj_weight},
-            {vector("attn.c_proj.bias", c), &BlockTensors::proj_bias},
-            {vector("ln_2.weight", c), &BlockTensors::ln_2_weight},
-            {vector("ln_2.bias", c), &BlockTensors::ln_2_bias},
-            {matrix("mlp.c_fc.weight", inner, c, 1), &BlockTensors::fc_weight},
-            {vector("mlp.c_fc.bias", inner, 1), &BlockTensors::fc_bias},
-            {matrix("mlp.c_proj.weight", c, inner, c), &BlockTensors::out_weight},
-            {vector("mlp.c_proj.bias", c), &BlockTensors::out_bias}};
+// The view of a block that a part is.
+Tensor BlockTensors::*view_of(Part part) {
+    switch (part) {
+        case Part::attn_norm:
+            return &BlockTensors::ln_1_weight;
+        case Part::attn_norm_bias:
+            return &BlockTensors::ln_1_bias;
+        case Part::qkv:
+            return &BlockTensors::attn_weight;
+        case Part::qkv_bias:
+            return &BlockTensors::attn_bias;
+        case Part::attn_out:
+            return &BlockTensors::proj_weight;
+        case Part::attn_out_bias:
+            return &BlockTensors::proj_bias;
+        case Part::mlp_norm:
+            return &BlockTensors::ln_2_weight;
+        case Part::mlp_norm_bias:
+            return &BlockTensors::ln_2_bias;
+        case Part::up:
+            return &BlockTensors::fc_weight;
+        case Part::up_bias:
+            return &BlockTensors::fc_bias;
+        case Part::down:
+            return &BlockTensors::out_weight;
+        case Part::down_bias:
+            return &BlockTensors::out_bias;
+        default:
+            fail("internal error: a tensor that training has no place for");
+    }
 }
 
-std::string name_in_block(int64_t i, const std::string& name) { return concat("h.", i, ".", name); }
+// How one of `ranks` has a tensor of a block. In a matrix sliced by columns each row is a chunk;
+// queries, keys and values are a chunk each.
+ParameterLayout::Entry slice_of(const TensorSpec& spec, int64_t ranks) {
+    ParameterLayout::Entry entry{.name = spec.name,
+                                 .rows = spec.rows,
+                                 .columns = spec.columns,
+                                 .transposed = spec.in_out,
+                                 .part = spec.part,
+                                 .layer = spec.layer};
+    switch (spec.part) {
+        case Part::qkv:
+        case Part::qkv_bias:
+            entry.tp_chunks = 3;
+            entry.rows /= ranks;
+            break;
+        case Part::up:
+        case Part::up_bias:
+            entry.tp_chunks = 1;
+            entry.rows /= ranks;
+            break;
+        case Part::attn_out:
+        case Part::down:
+            entry.tp_chunks = spec.rows;
+            entry.columns /= ranks;
+            break;
+        default:
+            break;
+    }
+    return entry;
+}
 
 }  // namespace
 
@@ -103,27 +130,26 @@ void ParameterLayout::add_tables() {
     tables_ = size_;
 }
 
-ParameterLayout::ParameterLayout(const Config& config, int64_t ranks)
-    : config_(config), ranks_(ranks) {
+ParameterLayout::ParameterLayout(const DecoderConfig& config, int64_t ranks) : config_(config) {
+    require(config.family == "gpt2", "training: expected a GPT-2 model, found ", config.family);
     require(ranks > 0 && config.n_head % ranks == 0 && config.n_inner % ranks == 0,
             "parameters: expected ranks that divide ", config.n_head, " heads and ", config.n_inner,
             " channels, found ", ranks);
     add_tables();
-    const auto add_of_blocks = [&](const auto& takes) {
-        for (int64_t i = 0; i < config.n_layer; ++i)
-            for (auto& [entry, tensor] : block_entries(config, ranks)) {
-                if (!takes(entry)) continue;
-                entry.name = name_in_block(i, entry.name);
-                add(entry);
-            }
+    std::vector<Entry> blocks;
+    for (const TensorSpec& spec : tensor_specs(config))
+        if (spec.layer >= 0) blocks.push_back(slice_of(spec, ranks));
+    const auto add_those = [&](const auto& takes) {
+        for (const Entry& entry : blocks)
+            if (takes(entry)) add(entry);
     };
     const auto is_matrix = [](const Entry& entry) { return entry.columns > 0; };
     const auto is_sliced = [&](const Entry& entry) { return ranks > 1 && entry.tp_chunks > 0; };
-    add_of_blocks(is_matrix);
+    add_those(is_matrix);
     decayed_ = size_;
-    add_of_blocks([&](const Entry& entry) { return !is_matrix(entry) && is_sliced(entry); });
+    add_those([&](const Entry& entry) { return !is_matrix(entry) && is_sliced(entry); });
     sliced_ = size_;
-    add_of_blocks([&](const Entry& entry) { return !is_matrix(entry) && !is_sliced(entry); });
+    add_those([&](const Entry& entry) { return !is_matrix(entry) && !is_sliced(entry); });
     add({.name = "ln_f.weight", .rows = config.n_embd});
     add({.name = "ln_f.bias", .rows = config.n_embd});
 }
@@ -144,11 +170,10 @@ ModelTensors ParameterLayout::views(Tensor all, Tensor matrices) const {
     model.wte = view("wte.weight");
     model.wpe = view("wpe.weight");
     model.lm_head = config_.tie_word_embeddings ? model.wte : view("lm_head.weight");
-    for (int64_t i = 0; i < config_.n_layer; ++i) {
-        BlockTensors& h = model.h.emplace_back();
-        for (const auto& [entry, tensor] : block_entries(config_, ranks_))
-            h.*tensor = view(name_in_block(i, entry.name));
-    }
+    model.h.resize(static_cast<size_t>(config_.n_layer));
+    for (const Entry& entry : entries_)
+        if (entry.layer >= 0)
+            model.h[static_cast<size_t>(entry.layer)].*view_of(entry.part) = view(entry.name);
     model.ln_f_weight = view("ln_f.weight");
     model.ln_f_bias = view("ln_f.bias");
     return model;

@@ -11,6 +11,7 @@
 
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
+#include "gpt/families/tensor_spec.h"
 
 namespace hark::gpt {
 
@@ -52,6 +53,8 @@ class ParameterLayout {
         bool transposed = false;        // the file has it (in, out), memory (out, in)
         // Chunks of which each tensor-parallel rank has an equal slice; 0 if every rank has all.
         int64_t tp_chunks = 0;
+        Part part = Part::token_table;
+        int64_t layer = -1;  // -1: of no block
 
         int64_t size() const { return rows * (columns > 0 ? columns : 1); }
         int64_t stored_size() const { return stored_rows * (columns > 0 ? columns : 1); }
@@ -59,7 +62,7 @@ class ParameterLayout {
 
     // The layout of the slice of one of `ranks`, which must divide the heads and the MLP's
     // channels.
-    explicit ParameterLayout(const Config& config, int64_t ranks = 1);
+    explicit ParameterLayout(const DecoderConfig& config, int64_t ranks = 1);
 
     int64_t size() const { return size_; }        // floats
     int64_t decayed() const { return decayed_; }  // the first of them, which are matrices
@@ -89,8 +92,8 @@ class ParameterLayout {
     void add(Entry entry);
     void add_tables();
 
-    Config config_;
-    int64_t ranks_, padded_vocab_ = 0, size_ = 0, decayed_ = 0, tables_ = 0, sliced_ = 0;
+    DecoderConfig config_;
+    int64_t padded_vocab_ = 0, size_ = 0, decayed_ = 0, tables_ = 0, sliced_ = 0;
     std::vector<Entry> entries_;
     std::map<std::string, size_t> places_;  // in entries_
 };

@@ -122,7 +122,7 @@ void RunFolder::claim() {
         if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path());
 }
 
-void RunFolder::describe(const Config& config, const fs::path& tokenizer) const {
+void RunFolder::describe(const DecoderConfig& config, const fs::path& tokenizer) const {
     describe_model(path_, config, tokenizer, Dtype::f32);
 }
 

@@ -36,7 +36,7 @@ class RunFolder {
 
     // Writes what all checkpoints share: the configuration, and the files of a tokenizer's
     // directory (empty: none).
-    void describe(const Config& config, const std::filesystem::path& tokenizer) const;
+    void describe(const DecoderConfig& config, const std::filesystem::path& tokenizer) const;
 
     // The newest checkpoint's directory; nullopt if the folder has no checkpoint.
     std::optional<std::filesystem::path> newest() const;

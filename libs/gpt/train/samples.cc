@@ -57,7 +57,7 @@ std::optional<int64_t> step_at(const std::string& text, size_t at) {
 
 }  // namespace
 
-std::string sample_text(Context& ctx, const Config& config, const ParameterLayout& layout,
+std::string sample_text(Context& ctx, const DecoderConfig& config, const ParameterLayout& layout,
                         const Tensor& parameters, const Bpe& bpe, const GenerateOptions& options,
                         const std::string& prompt, uint64_t index) {
     const Arena::Scope scope(ctx.arena);

@@ -12,7 +12,7 @@ namespace hark::gpt {
 // The prompt and its completion by the model of `parameters` (layout.size(), float32, host), as
 // gpt-generate's for the `index`-th prompt with the same options. Needs the memory of a second copy
 // of the parameters.
-std::string sample_text(Context& ctx, const Config& config, const ParameterLayout& layout,
+std::string sample_text(Context& ctx, const DecoderConfig& config, const ParameterLayout& layout,
                         const Tensor& parameters, const Bpe& bpe, const GenerateOptions& options,
                         const std::string& prompt, uint64_t index);
 

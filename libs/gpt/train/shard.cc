@@ -6,7 +6,7 @@
 
 namespace hark::gpt {
 
-Shard::Shard(const Config& config, Communicator& tensor)
+Shard::Shard(const DecoderConfig& config, Communicator& tensor)
     : tensor_(tensor), full_(config), local_(config, tensor.size()) {}
 
 template <class Move>

@@ -14,7 +14,7 @@ class Shard {
   public:
     // The slice of one of `tensor`'s ranks; `tensor` must outlive it. Throws Error if the ranks do
     // not divide the model's heads and its MLP's channels.
-    Shard(const Config& config, Communicator& tensor);
+    Shard(const DecoderConfig& config, Communicator& tensor);
 
     const ParameterLayout& full() const { return full_; }
     const ParameterLayout& local() const { return local_; }

@@ -13,8 +13,9 @@ namespace {
 constexpr int64_t kF32 = sizeof(float);
 
 // Bytes of the activations at the peak of a batch's backward pass. The names are training.cc's.
-int64_t activation_bytes(const Context& ctx, const Config& config, const TrainOptions& options,
-                         int64_t ranks, int64_t columns, int64_t element) {
+int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
+                         const TrainOptions& options, int64_t ranks, int64_t columns,
+                         int64_t element) {
     const int64_t rows = options.batch * options.length, c = config.n_embd;
     const int64_t inner = config.n_inner / ranks, attn_width = c / ranks;
     const bool keep_act = options.recompute == "none", keep_norms = options.recompute != "norms";
@@ -52,7 +53,7 @@ std::string size_text(int64_t bytes) {
 
 }  // namespace
 
-TrainMemory train_memory(const Context& ctx, ParallelMesh& mesh, const Config& config,
+TrainMemory train_memory(const Context& ctx, ParallelMesh& mesh, const DecoderConfig& config,
                          const TrainOptions& options, Dtype matrices) {
     const int64_t ranks = mesh.tensor().size();
     const ParameterLayout layout(config, ranks);
@@ -67,7 +68,7 @@ TrainMemory train_memory(const Context& ctx, ParallelMesh& mesh, const Config& c
                                                     layout.padded_vocab(), element)};
 }
 
-std::string describe_run(const Config& config, const TrainOptions& options, Dtype matrices,
+std::string describe_run(const DecoderConfig& config, const TrainOptions& options, Dtype matrices,
                          const TrainMemory& memory, uint64_t epoch_tokens) {
     const ParameterLayout layout(config);
     int64_t parameters = 0;

@@ -16,12 +16,12 @@ struct TrainMemory {
 };
 
 // For a Trainer with these arguments.
-TrainMemory train_memory(const Context& ctx, ParallelMesh& mesh, const Config& config,
+TrainMemory train_memory(const Context& ctx, ParallelMesh& mesh, const DecoderConfig& config,
                          const TrainOptions& options, Dtype matrices);
 
 // The run as lines of text: shape, parameters, memory and tokens. `epoch_tokens`: those of the
 // token files.
-std::string describe_run(const Config& config, const TrainOptions& options, Dtype matrices,
+std::string describe_run(const DecoderConfig& config, const TrainOptions& options, Dtype matrices,
                          const TrainMemory& memory, uint64_t epoch_tokens);
 
 }  // namespace hark::gpt

@@ -65,8 +65,8 @@ void ShapeOptions::check(int64_t length) const {
                   "context of ", most, ", got ", length);
 }
 
-Config ShapeOptions::config(int64_t n_vocab, int64_t length) const {
-    Config config;
+DecoderConfig ShapeOptions::config(int64_t n_vocab, int64_t length) const {
+    DecoderConfig config;
     config.n_vocab = n_vocab;
     if (const Size* const known = size_named(size)) {
         config.n_layer = known->layers;
@@ -84,6 +84,7 @@ Config ShapeOptions::config(int64_t n_vocab, int64_t length) const {
                 "a new model without --size needs --context or --sequence-length");
     }
     config.n_inner = 4 * config.n_embd;
+    complete_gpt2(config);
     return config;
 }
 

@@ -27,7 +27,7 @@ struct ShapeOptions {
     void check(int64_t length) const;
     // GPT-2's shapes (Radford et al. 2019, table 2) and GPT-3's small ones (Brown et al. 2020,
     // table 2.1). Throws Error if a part of the shape is missing.
-    Config config(int64_t n_vocab, int64_t length) const;
+    DecoderConfig config(int64_t n_vocab, int64_t length) const;
 };
 
 struct OptimizerOptions {

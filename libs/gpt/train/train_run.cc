@@ -9,6 +9,7 @@
 #include "core/ending_signal.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/families/model_folder.h"
+#include "gpt/train/export_model.h"
 #include "gpt/train/samples.h"
 #include "gpt/train/train_memory.h"
 #include "kernels/runtime/gpu_limits.h"
@@ -38,7 +39,7 @@ TrainRun::TrainRun(const TrainOptions& options, Console& console, std::unique_pt
 }
 
 void TrainRun::check_model() const {
-    const Config& config = initial_.config;
+    const DecoderConfig& config = initial_.config;
     const int64_t parts = options_.tensor_parallel;
     require(options_.length <= config.n_positions,
             "--sequence-length: expected at most the model's context of ", config.n_positions,

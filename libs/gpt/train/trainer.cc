@@ -20,7 +20,7 @@ double sum_of(const Tensor& losses) {
 
 }  // namespace
 
-Trainer::Trainer(Context& ctx, ParallelMesh& mesh, const Config& config,
+Trainer::Trainer(Context& ctx, ParallelMesh& mesh, const DecoderConfig& config,
                  const TrainOptions& options, Dtype matrices, const TokenWindows& windows,
                  int32_t separator)
     : ctx_(ctx),

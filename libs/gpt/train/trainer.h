@@ -46,8 +46,9 @@ class Trainer {
   public:
     // Trains on `windows`, which must outlive it. `separator`: the token before each document if
     // documents are masked, else -1.
-    Trainer(Context& ctx, ParallelMesh& mesh, const Config& config, const TrainOptions& options,
-            Dtype matrices, const TokenWindows& windows, int32_t separator);
+    Trainer(Context& ctx, ParallelMesh& mesh, const DecoderConfig& config,
+            const TrainOptions& options, Dtype matrices, const TokenWindows& windows,
+            int32_t separator);
 
     const ParameterLayout& layout() const { return shard_.full(); }
     const ModelTensors& weights() const { return weights_; }  // those of the products
@@ -91,7 +92,7 @@ class Trainer {
 
     Context& ctx_;
     ParallelMesh& mesh_;
-    Config config_;
+    DecoderConfig config_;
     const TrainOptions& options_;
     Shard shard_;
     const ParameterLayout& layout_;  // of this rank's slice

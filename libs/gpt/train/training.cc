@@ -26,7 +26,7 @@ struct SavedActivations {
 
 class Pass {
   public:
-    Pass(Context& ctx, Communicator& tensor, const Config& config, const Batch& batch,
+    Pass(Context& ctx, Communicator& tensor, const DecoderConfig& config, const Batch& batch,
          Dtype activations, Recompute recompute)
         : ctx_(ctx),
           tensor_(tensor),
@@ -81,7 +81,7 @@ class Pass {
                   Tensor dx, Tensor below) const {
         const Arena::Scope scope(ctx_.arena);
         const int64_t c = config_.n_embd;
-        const float eps = config_.layer_norm_epsilon;
+        const float eps = config_.norm_eps;
         Tensor d_hidden = matrix(inner_), d_norm = matrix(c);
         Tensor d_attn_out = matrix(attn_width_), d_qkv = matrix(3 * attn_width_);
         if (act_) activate(ctx_, saved.act, saved.hidden, config_.activation);
@@ -133,7 +133,7 @@ class Pass {
 
     Tensor norm_f(const ModelTensors& w, Tensor x) const {
         Tensor y = matrix(config_.n_embd);
-        layer_norm(ctx_, y, x, w.ln_f_weight, w.ln_f_bias, config_.layer_norm_epsilon);
+        layer_norm(ctx_, y, x, w.ln_f_weight, w.ln_f_bias, config_.norm_eps);
         return y;
     }
 
@@ -151,17 +151,15 @@ class Pass {
         tensor_.all_reduce(ctx_, x);
     }
     void norm_1(const BlockTensors& w, const SavedActivations& saved) const {
-        layer_norm(ctx_, saved.ln_1, saved.x, w.ln_1_weight, w.ln_1_bias,
-                   config_.layer_norm_epsilon);
+        layer_norm(ctx_, saved.ln_1, saved.x, w.ln_1_weight, w.ln_1_bias, config_.norm_eps);
     }
     void norm_2(const BlockTensors& w, const SavedActivations& saved) const {
-        layer_norm(ctx_, saved.ln_2, saved.resid_mid, w.ln_2_weight, w.ln_2_bias,
-                   config_.layer_norm_epsilon);
+        layer_norm(ctx_, saved.ln_2, saved.resid_mid, w.ln_2_weight, w.ln_2_bias, config_.norm_eps);
     }
 
     Context& ctx_;
     Communicator& tensor_;
-    const Config& config_;
+    const DecoderConfig& config_;
     const Batch& batch_;
     Dtype activations_;
     int64_t rows_, begin_, end_;          // of the batch; this rank's share of them
@@ -198,7 +196,7 @@ Batch PackedRows::view() {
     return {of(tokens), of(targets), of(position), {of(first), of(end)}};
 }
 
-void compute_losses(Context& ctx, Communicator& tensor, const Config& config,
+void compute_losses(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                     const ModelTensors& weights, const Batch& batch, Tensor losses) {
     const Arena::Scope scope(ctx.arena);
     const Pass pass(ctx, tensor, config, batch, weights.wte.dtype, Recompute::none);
@@ -214,7 +212,7 @@ void compute_losses(Context& ctx, Communicator& tensor, const Config& config,
     pass.head(weights, nullptr, pass.norm_f(weights, x), {}, 0, losses);
 }
 
-void compute_gradients(Context& ctx, Communicator& tensor, const Config& config,
+void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,
                        const BlockDone& done) {
@@ -233,8 +231,7 @@ void compute_gradients(Context& ctx, Communicator& tensor, const Config& config,
     Tensor dx = pass.matrix(config.n_embd);
     set_zero(ctx, dx);
     layer_norm_backward(ctx, dx, gradients.ln_f_weight, gradients.ln_f_bias, d_normed, x,
-                        weights.ln_f_weight, config.layer_norm_epsilon,
-                        gradients.h.back().out_bias);
+                        weights.ln_f_weight, config.norm_eps, gradients.h.back().out_bias);
     for (size_t i = saved.size(); i-- > 0;) {
         pass.backward(weights.h[i], gradients.h[i], saved[i], dx,
                       i > 0 ? gradients.h[i - 1].out_bias : Tensor());

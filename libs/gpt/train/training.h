@@ -52,13 +52,13 @@ using BlockDone = std::function<void(int64_t block)>;
 
 // losses (T) f32 of the batch's rows. All of `tensor`'s ranks must call it with the same batch and
 // the views of their own weights; `config` is the full model's.
-void compute_losses(Context& ctx, Communicator& tensor, const Config& config,
+void compute_losses(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                     const ModelTensors& weights, const Batch& batch, Tensor losses);
 
 // The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
 // bit except in bf16 on a GPU, whose GELU is recomputed from its rounded input. The tables'
 // gradients are of a share of the rows: the caller sums them over `tensor`.
-void compute_gradients(Context& ctx, Communicator& tensor, const Config& config,
+void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,
                        const BlockDone& done = {});

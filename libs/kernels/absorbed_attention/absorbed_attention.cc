@@ -21,6 +21,7 @@ void check(const Tensor& out, const Tensor& q, const Tensor& encoder_out, const 
             c, "), found ", kv.values);
     check_tensor(kOp, "kv_bias", kv_bias, Dtype::f32, {2 * c});
     check_batch_layout(kOp, rows, q.dim(0), encoder_out.dim(1));
+    check_one_block(kOp, rows);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, 
     Tensor values = ctx.arena.tensor(Dtype::f32, {1, heads, frames, c / heads});
     const int32_t* start = rows.query_start.as<int32_t>();
     for (int64_t b = 0; b < rows.sequences(); ++b) {
-        const int64_t slot = rows.slot.as<int32_t>()[b], queries = start[b + 1] - start[b];
+        const int64_t slot = rows.block_table.as<int32_t>()[b], queries = start[b + 1] - start[b];
         if (queries == 0) continue;
         linear(ctx, both, encoder_out.slice(slot, slot + 1).reshaped({frames, c}), kv,
                {.bias = kv_bias});
@@ -50,7 +51,7 @@ void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, 
         own.add(0, queries, rows.length.as<int32_t>()[b]);
         append_cache(ctx, keys, values, both, 0, all.view());
         attention(ctx, out.slice(start[b], start[b + 1]), q.slice(start[b], start[b + 1]), keys,
-                  values, own.view(), scale, false);
+                  values, own.view(), {.scale = scale});
     }
 }
 

@@ -1,4 +1,6 @@
 // absorbed_attention on the GPU: the checks, the scratch and the launches of its three kernels.
+#include <cmath>
+
 #include "kernels/absorbed_attention/absorbed_attention.cuh"
 #include "kernels/cuda/hopper.cuh"
 
@@ -32,13 +34,11 @@ void check(const Tensor& out, const Tensor& q, const Tensor& encoder_out, const 
 
 }  // namespace
 
-}  // namespace
-
 void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, const Matrix& kv,
                         Tensor kv_bias, int64_t heads, const BatchLayout& rows, float scale) {
     check(out, q, encoder_out, kv, heads);
     enter(ctx, {&out, &q, &encoder_out, &kv.values, &kv.scales, &kv_bias, &rows.query_start,
-                &rows.slot, &rows.length});
+                &rows.block_table, &rows.length});
     const int64_t all = q.dim(0), c = encoder_out.dim(2);
     if (all == 0 || rows.sequences() == 0) return;
     FoldedArgs args{};
@@ -49,7 +49,7 @@ void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, 
     args.scales = kv.scales ? kv.scales.as<float>() : nullptr;
     args.bias = kv_bias.as<float>();
     args.query_start = rows.query_start.as<int32_t>();
-    args.slot = rows.slot.as<int32_t>();
+    args.slot = rows.block_table.as<int32_t>();
     args.length = rows.length.as<int32_t>();
     args.type = q.dtype;
     args.kv_type = kv.values.dtype;

@@ -2,6 +2,7 @@
 // splits. It requests its weights before it waits for the previous kernel.
 #include "kernels/absorbed_attention/absorbed_attention.cuh"
 #include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/linear/small_m_mma.cuh"
 
 namespace hark::cuda {

@@ -3,8 +3,11 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <vector>
 
+#include "kernels/cache/block_table.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops_table.h"
@@ -22,19 +25,42 @@ struct Problem {
     const float* q;
     const std::byte *keys, *values;
     Dtype dtype;
-    const int32_t *start, *slot, *length;
-    int64_t sequences, heads, kv_heads, capacity, head, q_width;
-    float scale;
-    bool causal;
+    const int32_t *start, *length;
+    BlockTable table;
+    int64_t sequences, heads, kv_heads, head, q_width;
+    AttentionOptions options;
 
     int64_t queries(int64_t b) const { return start[b + 1] - start[b]; }
-    // Number of keys that query j of sequence b sees.
-    int64_t visible(int64_t b, int64_t j) const {
-        return causal ? length[b] - queries(b) + j + 1 : length[b];
+    // Query j of sequence b sees the keys [first_key, end_key).
+    int64_t end_key(int64_t b, int64_t j) const {
+        return options.causal ? length[b] - queries(b) + j + 1 : length[b];
     }
-    int64_t cache_offset(int64_t b, int64_t h) const {  // in bytes
-        const int64_t place = slot[b] * kv_heads + h / (heads / kv_heads);
-        return place * capacity * head * static_cast<int64_t>(size_of(dtype));
+    int64_t first_key(int64_t b, int64_t j) const {
+        return options.window > 0 ? std::max<int64_t>(0, end_key(b, j) - options.window) : 0;
+    }
+    // The most keys that a query of sequence b sees.
+    int64_t most_keys(int64_t b) const {
+        const int64_t all = length[b];
+        return options.window > 0 ? std::min(all, options.window) : all;
+    }
+    int64_t row_bytes() const { return head * static_cast<int64_t>(size_of(dtype)); }
+    // The rows of query head h in a cache's first block, in bytes.
+    int64_t head_offset(int64_t h) const {
+        return h / (heads / kv_heads) * table.size * row_bytes();
+    }
+    // The rows [first, first + count) of sequence b and head h: those of the cache if they are in
+    // one block, else copied to `copy`.
+    const std::byte* rows_of(const std::byte* cache, int64_t b, int64_t h, int64_t first,
+                             int64_t count, std::byte* copy) const {
+        const int64_t kv = h / (heads / kv_heads), bytes = row_bytes();
+        if (table.per_sequence == 1) return cache + table.row(b, first, kv_heads, kv) * bytes;
+        for (int64_t p = first; p < first + count;) {
+            const int64_t n = std::min(table.size - p % table.size, first + count - p);
+            std::memcpy(copy + (p - first) * bytes, cache + table.row(b, p, kv_heads, kv) * bytes,
+                        static_cast<size_t>(n * bytes));
+            p += n;
+        }
+        return copy;
     }
     const float* query(int64_t b, int64_t j, int64_t h) const {
         return q + (start[b] + j) * q_width + h * head;
@@ -43,6 +69,23 @@ struct Problem {
         return out + ((start[b] + j) * heads + h) * head;
     }
 };
+
+// The denominator of a softmax whose largest score is `top`, with head h's sink.
+float with_sink(float total, float top, const Problem& p, int64_t h) {
+    return p.options.sinks ? total + std::exp(p.options.sinks.as<float>()[h] - top) : total;
+}
+
+// softmax() of CpuKernels over n scores that are not scaled yet; returns the sum with the sink.
+float softmax_row(float* scores, int64_t n, const Problem& p, int64_t h) {
+    const CpuKernels& cpu = cpu_kernels();
+    float scale = p.options.scale;
+    if (p.options.soft_cap > 0) {
+        cpu.soft_cap(scores, n, scale, p.options.soft_cap);
+        scale = 1;
+    }
+    const float top = p.options.sinks ? cpu.largest(scores, n) * scale : 0;
+    return with_sink(cpu.softmax(scores, n, scale), top, p, h);
+}
 
 int64_t runs_of(int64_t keys) { return (keys + kKeysInRun - 1) / kKeysInRun; }
 
@@ -56,18 +99,21 @@ void few_queries(Context& ctx, const Problem& p, const int32_t* rows, int64_t co
     float* partial = ctx.arena.tensor(Dtype::f32, {count, p.heads, runs, stride}).as<float>();
     parallel_for(ctx.threads, count * p.heads * runs, [&](int64_t i) {
         const int32_t b = rows[2 * (i / runs / p.heads)], j = rows[2 * (i / runs / p.heads) + 1];
-        const int64_t h = i / runs % p.heads, begin = i % runs * kKeysInRun;
-        const int64_t keys = p.visible(b, j);
+        const int64_t h = i / runs % p.heads, keys = p.end_key(b, j);
+        const int64_t begin = p.first_key(b, j) + i % runs * kKeysInRun;
         if (begin >= keys) return;
-        const int64_t skipped =
-            p.cache_offset(b, h) + begin * p.head * static_cast<int64_t>(size_of(p.dtype));
         const AttentionRun run = {.query = p.query(b, j, h),
-                                  .keys = p.keys + skipped,
-                                  .values = p.values + skipped,
+                                  .keys = p.keys + p.head_offset(h),
+                                  .values = p.values + p.head_offset(h),
                                   .dtype = p.dtype,
+                                  .blocks = p.table.of_sequence(b),
+                                  .block_size = p.table.size,
+                                  .block_stride = p.kv_heads * p.table.size * p.head,
+                                  .first = begin,
                                   .count = std::min(kKeysInRun, keys - begin),
                                   .head = p.head,
-                                  .scale = p.scale};
+                                  .scale = p.options.scale,
+                                  .soft_cap = p.options.soft_cap};
         float scores[kKeysInRun];
         AttentionSum sum = {.out = partial + i * stride};
         cpu.attend(sum, run, scores);
@@ -78,11 +124,12 @@ void few_queries(Context& ctx, const Problem& p, const int32_t* rows, int64_t co
         const int32_t b = rows[2 * (i / p.heads)], j = rows[2 * (i / p.heads) + 1];
         float* first = partial + i * runs * stride;
         AttentionSum sum = {first, first[p.head], first[p.head + 1]};
-        for (int64_t r = 1; r < runs_of(p.visible(b, j)); ++r) {
+        for (int64_t r = 1; r < runs_of(p.end_key(b, j) - p.first_key(b, j)); ++r) {
             float* next = first + r * stride;
             cpu.combine(sum, {next, next[p.head], next[p.head + 1]}, p.head);
         }
-        cpu.multiply(p.result(b, j, i % p.heads), sum.out, 1 / sum.total, p.head);
+        const float total = with_sink(sum.total, sum.top, p, i % p.heads);
+        cpu.multiply(p.result(b, j, i % p.heads), sum.out, 1 / total, p.head);
     }
 }
 
@@ -93,6 +140,7 @@ struct Task {
 // Scratch of one thread.
 struct Scratch {
     float *keys, *values, *scores, *out;
+    std::byte* rows;  // of a cache in several blocks
 };
 
 // One head: keys and values are packed once, then blocks of queries are multiplied with all of
@@ -100,22 +148,27 @@ struct Scratch {
 void many_queries(const Problem& p, const Task& task, const Scratch& scratch, int64_t block) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t b = task.sequence, h = task.head;
-    const int64_t all_keys = p.visible(b, task.end - 1), offset = p.cache_offset(b, h);
+    const int64_t first_key = p.first_key(b, task.begin);
+    const int64_t all_keys = p.end_key(b, task.end - 1) - first_key;
     const int64_t ld_scores = (all_keys + cpu.panel - 1) / cpu.panel * cpu.panel;
     const int64_t ld_out = (p.head + cpu.panel - 1) / cpu.panel * cpu.panel;
-    cpu.pack_transposed(scratch.keys, p.keys + offset, p.dtype, p.head, all_keys);
-    cpu.pack(scratch.values, p.values + offset, p.dtype, all_keys, p.head);
+    cpu.pack_transposed(scratch.keys, p.rows_of(p.keys, b, h, first_key, all_keys, scratch.rows),
+                        p.dtype, p.head, all_keys);
+    cpu.pack(scratch.values, p.rows_of(p.values, b, h, first_key, all_keys, scratch.rows), p.dtype,
+             all_keys, p.head);
     for (int64_t j = task.begin; j < task.end; j += block) {
         const int64_t rows = std::min<int64_t>(block, task.end - j);
-        const int64_t keys = p.visible(b, j + rows - 1);  // of the block's last row
+        const int64_t keys = p.end_key(b, j + rows - 1) - first_key;  // of the block's last row
         cpu.multiply_packed(scratch.scores, ld_scores, p.query(b, j, h), p.q_width, scratch.keys,
                             rows, keys, p.head, p.head);
         float totals[kMostInBlock];
         for (int64_t r = 0; r < rows; ++r) {
             float* row = scratch.scores + r * ld_scores;
-            const int64_t seen = p.visible(b, j + r);
-            totals[r] = cpu.softmax(row, seen, p.scale);
-            std::fill(row + seen, row + keys, 0.0f);
+            const int64_t begin = p.first_key(b, j + r) - first_key;
+            const int64_t end = p.end_key(b, j + r) - first_key;
+            std::fill(row, row + begin, 0.0f);
+            totals[r] = softmax_row(row + begin, end - begin, p, h);
+            std::fill(row + end, row + keys, 0.0f);
         }
         cpu.multiply_packed(scratch.out, ld_out, scratch.scores, ld_scores, scratch.values, rows,
                             p.head, keys, all_keys);
@@ -144,7 +197,7 @@ void long_queries(Context& ctx, const Problem& p, const std::vector<int32_t>& se
     for (const int32_t b : sequences) {
         const int64_t n = p.queries(b);
         const int64_t share = std::max<int64_t>((n + parts - 1) / parts, 2 * cpu.rows_at_once);
-        most_keys = std::max<int64_t>(most_keys, p.length[b]);
+        most_keys = std::max(most_keys, std::min<int64_t>(p.length[b], p.most_keys(b) + share));
         for (int32_t h = 0; h < p.heads; ++h)
             for (int64_t j = 0; j < n; j += share)
                 tasks.push_back(
@@ -158,11 +211,14 @@ void long_queries(Context& ctx, const Problem& p, const std::vector<int32_t>& se
     const int threads = static_cast<int>(std::min<int64_t>(ctx.threads, std::ssize(tasks)));
     const int64_t each = keys * p.head + keys * head + block * keys + block * head;
     float* memory = ctx.arena.tensor(Dtype::f32, {threads, each}).as<float>();
+    const int64_t copied = p.table.per_sequence > 1 ? most_keys * p.row_bytes() : 0;
+    auto* rows = static_cast<std::byte*>(ctx.arena.tensor(Dtype::u8, {threads, copied}).data);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (size_t i = 0; i < tasks.size(); ++i) {
         float* own = memory + omp_get_thread_num() * each;
         const Scratch scratch = {own, own + keys * p.head, own + keys * (p.head + head),
-                                 own + keys * (p.head + head + block)};
+                                 own + keys * (p.head + head + block),
+                                 rows + omp_get_thread_num() * copied};
         many_queries(p, tasks[i], scratch, block);
     }
 }
@@ -183,14 +239,14 @@ void attention_cpu(Context& ctx, const Problem& p) {
             few[2 * count] = b;
             few[2 * count + 1] = j;
         }
-        most_keys = std::max<int64_t>(most_keys, p.length[b]);
+        most_keys = std::max(most_keys, p.most_keys(b));
     }
     if (count > 0) few_queries(ctx, p, few, count, most_keys);
     if (!sequences.empty()) long_queries(ctx, p, sequences);
 }
 
 void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,
-           const BatchLayout& rows, float scale) {
+           const BatchLayout& rows, const AttentionOptions& options) {
     constexpr const char* kOp = "attention";
     check_caches(kOp, keys, values);
     const int64_t head = keys.dim(3), kv_heads = keys.dim(1), width = head * kv_heads;
@@ -202,15 +258,18 @@ void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor&
             kOp, ": expected q (", out.rows(), ", ", out.dim(-1),
             " or more) in f32, f16 or bf16, found ", q);
     check_batch_layout(kOp, rows, out.rows(), keys.dim(2));
-    require(scale > 0, kOp, ": expected a scale above 0, found ", scale);
+    require(options.scale > 0 && options.window >= 0 && options.soft_cap >= 0, kOp,
+            ": expected a scale above 0, a window and a soft cap from 0, found ", options.scale,
+            ", ", options.window, " and ", options.soft_cap);
+    if (options.sinks) check_tensor(kOp, "sinks", options.sinks, Dtype::f32, {out.dim(-1) / head});
 }
 
 }  // namespace
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
-               const BatchLayout& rows, float scale, bool causal) {
-    check(out, q, keys, values, rows, scale);
-    if (ctx.on_cuda()) return cuda_ops().attention(ctx, out, q, keys, values, rows, scale, causal);
+               const BatchLayout& rows, const AttentionOptions& options) {
+    check(out, q, keys, values, rows, options);
+    if (ctx.on_cuda()) return cuda_ops().attention(ctx, out, q, keys, values, rows, options);
     check_batch_layout_values("attention", rows, out.rows(), keys.dim(0), keys.dim(2));
     const int64_t head = keys.dim(3), kv_heads = keys.dim(1);
     Problem p = {.out = out.as<float>(),
@@ -219,20 +278,18 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
                  .values = static_cast<const std::byte*>(values.data),
                  .dtype = keys.dtype,
                  .start = rows.query_start.as<int32_t>(),
-                 .slot = rows.slot.as<int32_t>(),
                  .length = rows.length.as<int32_t>(),
+                 .table = BlockTable(rows, keys),
                  .sequences = rows.sequences(),
                  .heads = out.dim(-1) / head,
                  .kv_heads = kv_heads,
-                 .capacity = keys.dim(2),
                  .head = head,
                  .q_width = q.dim(-1),
-                 .scale = scale,
-                 .causal = causal};
+                 .options = options};
     for (int64_t b = 0; b < p.sequences; ++b)
-        require(p.queries(b) == 0 || p.visible(b, 0) > 0, "attention: sequence ", b, " has ",
+        require(p.queries(b) == 0 || p.end_key(b, 0) > 0, "attention: sequence ", b, " has ",
                 p.length[b], " keys for ", p.queries(b), " queries",
-                causal ? " under the causal mask" : "", "; every query needs one at least");
+                options.causal ? " under the causal mask" : "", "; every query needs one at least");
     attention_cpu(ctx, p);
 }
 

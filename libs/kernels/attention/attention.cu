@@ -7,6 +7,7 @@ namespace hark::cuda {
 namespace {
 
 constexpr int64_t kMostGridZ = 65535;
+constexpr int kMostTiledHead = 128;  // channels of the kernels other than attention_simt
 
 bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
     return keys.dim(3) % 8 == 0 && q.dtype == keys.dtype && is_16_bit(q.dtype) &&
@@ -17,12 +18,13 @@ bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
 }  // namespace
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
-               const BatchLayout& rows, float scale, bool causal) {
+               const BatchLayout& rows, const AttentionOptions& options) {
     check_head(ctx, keys.dim(3), kMostHeadChannels);
     require(reinterpret_cast<uintptr_t>(keys.data) % 16 == 0 &&
                 reinterpret_cast<uintptr_t>(values.data) % 16 == 0,
             "attention: expected keys and values aligned to 16 bytes");
-    enter(ctx, {&out, &q, &keys, &values, &rows.query_start, &rows.slot, &rows.length});
+    enter(ctx, {&out, &q, &keys, &values, &rows.query_start, &rows.block_table, &rows.length,
+                &options.sinks});
     if (rows.sequences() == 0 || rows.max_queries <= 0) return;
     AttentionArgs args{};
     args.out = out.data;
@@ -33,7 +35,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     args.q_type = q.dtype;
     args.cache_type = keys.dtype;
     args.query_start = rows.query_start.as<int32_t>();
-    args.slot = rows.slot.as<int32_t>();
+    args.slot = rows.block_table.as<int32_t>();
     args.length = rows.length.as<int32_t>();
     args.rows = q.rows();
     args.q_stride = q.dim(-1);
@@ -42,12 +44,19 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     args.d = static_cast<int>(keys.dim(3));
     args.heads = static_cast<int>(out.dim(-1) / args.d);
     args.kv_heads = static_cast<int>(keys.dim(1));
-    args.scale_log2 = scale * static_cast<float>(M_LOG2E);
-    args.causal = causal;
+    args.scale_log2 = options.scale * static_cast<float>(M_LOG2E);
+    args.causal = options.causal;
     args.kv_ready = rows.kv_ready;
     args.sequences = static_cast<int>(rows.sequences());
     args.max_queries = rows.max_queries;
     args.max_length = rows.max_length;
+    args.window = static_cast<int>(options.window < rows.max_length ? options.window : 0);
+    args.soft_cap = options.soft_cap;
+    args.sinks = options.sinks ? options.sinks.as<float>() : nullptr;
+    args.blocks = static_cast<int>(rows.blocks());
+    const bool only_simt = args.blocks > 1 || args.window > 0 || args.soft_cap > 0 || args.sinks ||
+                           args.d > kMostTiledHead;
+    if (only_simt) return attention_simt(ctx, args);
     if (args.d % 8 == 0 && rows.max_queries <= kFewQueries &&
         args.sequences * rows.max_queries <= kMostGridZ) {
         attention_decode_split_k(ctx, args);

@@ -10,26 +10,40 @@ struct AttentionArgs {
     void* out;  // (T, H, D)
     const void *q, *keys, *values;
     Dtype out_type, q_type, cache_type;
-    const int *query_start, *slot, *length;
-    int64_t rows, q_stride;   // rows of q; elements per row
-    int64_t slots, capacity;  // of the cache; positions per slot
+    const int *query_start, *slot, *length;  // slot: the block table of one entry per sequence
+    int64_t rows, q_stride;                  // rows of q; elements per row
+    int64_t slots, capacity;                 // of the cache; positions per slot
     int heads, kv_heads, d;
     float scale_log2;  // scale * log2(e): the softmax uses powers of two
     bool causal, kv_ready;
     int sequences;
     int64_t max_queries, max_length;
+    // Only attention_simt reads these.
+    int window;  // 0: all keys
+    float soft_cap;
+    const float* sinks;  // (H) or null
+    int blocks;          // of the table, per sequence
 
     // First element of head h's keys (and values) of sequence b.
     __device__ int64_t cache_offset(int b, int h) const {
         const int kv_head = h / (heads / kv_heads);
         return (int64_t{slot[b]} * kv_heads + kv_head) * capacity * d;
     }
+    // First element of key p of head h in sequence b; any number of blocks per sequence.
+    __device__ int64_t key_offset(int b, int h, int p) const {
+        const int block = slot[b * blocks + p / static_cast<int>(capacity)];
+        const int kv_head = h / (heads / kv_heads);
+        return ((int64_t{block} * kv_heads + kv_head) * capacity + p % capacity) * d;
+    }
     // Number of a sequence's first keys that can be read before the previous kernels end. In a
     // causal call they may still be writing the keys of its own rows.
     __device__ int ready_keys(int b, int n) const {
         return kv_ready ? length[b] - (causal ? n : 0) : 0;
     }
-    // Number of keys that query j of the sequence's n sees.
+    // Query j of the sequence's n sees the keys from first_key to visible.
+    __device__ int first_key(int b, int n, int j) const {
+        return window > 0 ? max(0, visible(b, n, j) - window) : 0;
+    }
     __device__ int visible(int b, int n, int j) const {
         return causal ? min(length[b], length[b] - n + j + 1) : length[b];
     }
@@ -81,12 +95,12 @@ bool attention_flash_wgmma(Context& ctx, const AttentionArgs& args);
 // FlashAttention-2, algorithm 1.
 void attention_flash_mma(Context& ctx, const AttentionArgs& args);
 
-// Tiles of 32 queries by 64 keys in f32 arithmetic, for all types and every D.
+// Tiles of 32 queries by 64 keys in f32 arithmetic, for all types, every D and all options.
 void attention_simt(Context& ctx, const AttentionArgs& args);
 
 // Few queries: the keys of one query are split over blocks; a second kernel adds the parts. The
 // parts do not depend on the rest of the batch, so a query's bits do not either. D is a multiple of
-// 8.
+// 8, up to 128.
 void attention_decode_split_k(Context& ctx, const AttentionArgs& args);
 
 }  // namespace hark::cuda

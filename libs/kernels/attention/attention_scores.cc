@@ -27,6 +27,7 @@ void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tens
                 "attention_scores: expected a head below ", keys.dim(1), ", found ",
                 heads.as<int32_t>()[i]);
     check_batch_layout("attention_scores", rows, q.rows(), keys.dim(2));
+    check_one_block("attention_scores", rows);
     require(scores.dim(2) <= rows.max_length, "attention_scores: expected at most ",
             rows.max_length, " frames, found ", scores.dim(2));
 }
@@ -52,7 +53,7 @@ void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor
     const int64_t frames = scores.dim(2), d = keys.dim(3), width = q.dim(-1);
     const int64_t runs = (frames + kKeysInRun - 1) / kKeysInRun;
     const int64_t head_bytes = keys.dim(2) * d * static_cast<int64_t>(size_of(keys.dtype));
-    const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.slot.as<int32_t>();
+    const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.block_table.as<int32_t>();
     const float* queries = q.as<float>();
     float* out = scores.as<float>();
     parallel_for(ctx.threads, heads.dim(0) * rows.sequences() * runs, [&](int64_t piece) {

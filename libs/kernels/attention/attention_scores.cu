@@ -90,13 +90,13 @@ __global__ void __launch_bounds__(kThreads) scores_kernel(Scores args, const T* 
 
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const BatchLayout& rows, float scale) {
-    enter(ctx, {&scores, &q, &keys, &rows.query_start, &rows.slot, &rows.length});
+    enter(ctx, {&scores, &q, &keys, &rows.query_start, &rows.block_table, &rows.length});
     if (scores.size() == 0 || rows.sequences() == 0 || rows.max_queries <= 0) return;
     Scores args{};
     args.q = q.data;
     args.q_type = q.dtype;
     args.query_start = rows.query_start.as<int32_t>();
-    args.slot = rows.slot.as<int32_t>();
+    args.slot = rows.block_table.as<int32_t>();
     args.length = rows.length.as<int32_t>();
     args.rows = q.rows();
     args.frames = scores.dim(2);

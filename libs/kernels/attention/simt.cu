@@ -3,17 +3,27 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kQueries = 32, kKeys = 64;
+constexpr int kQueries = 32;
 constexpr int kAcross = 16;  // threads side by side: over the keys, then over the channels
 constexpr int kThreads = kAcross * kQueries / 2;
 constexpr int kRows = 2;  // queries per thread
-constexpr int kColumns = kKeys / kAcross;
-constexpr int kChannels = kMostHeadChannels / kAcross;
+
+// Keys per tile for heads of up to kHead channels; both fit the shared memory of every GPU.
+template <int kHead>
+constexpr int kKeysOf = kHead > 128 ? 16 : 64;
 
 // Rows have an odd length: threads at the same column of neighbouring rows hit different banks.
-int shared_bytes(int d) {
+int shared_bytes(int d, int keys) {
     return static_cast<int>(sizeof(float)) *
-           (kQueries * (d + 1) + 2 * kKeys * (d + 1) + kQueries * (kKeys + 1));
+           (kQueries * (d + 1) + 2 * keys * (d + 1) + kQueries * (keys + 1));
+}
+
+constexpr float kLog2E = 1.44269504088896341f;
+
+// soft_cap * tanh(score / soft_cap); the score is times log2(e) before and after.
+__device__ float capped(float score, float soft_cap) {
+    const float cap = soft_cap * kLog2E;
+    return cap * tanhf(score / cap);
 }
 
 // Reduces over the 16 threads that have a query's columns.
@@ -24,19 +34,22 @@ __device__ float over_row(float x, Combine combine) {
     return x;
 }
 
-// to (rows, d + 1) = rows [first, end) of a cache; zeros after the end.
-template <class T>
-__device__ void load_rows(float* to, const T* from, int first, int end, int d) {
+// to (kKeys, d + 1) = rows [first, end) of a cache, of head h of sequence b; zeros after the end.
+template <int kKeys, class T>
+__device__ void load_rows(float* to, const AttentionArgs& args, const T* cache, int b, int h,
+                          int first, int end) {
+    const int d = args.d;
     for (int i = threadIdx.x; i < kKeys * d; i += kThreads) {
         const int row = i / d, c = i % d;
         to[row * (d + 1) + c] =
-            first + row < end ? to_f32(from[int64_t{first + row} * d + c]) : 0.0f;
+            first + row < end ? to_f32(cache[args.key_offset(b, h, first + row) + c]) : 0.0f;
     }
 }
 
 // Block (tile of queries, h, b).
-template <class T>
+template <class T, int kHead>
 __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
+    constexpr int kKeys = kKeysOf<kHead>, kColumns = kKeys / kAcross, kChannels = kHead / kAcross;
     extern __shared__ float shared[];
     const int d = args.d, width = d + 1, h = blockIdx.y, b = blockIdx.z;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
@@ -53,19 +66,18 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
         const int64_t at = int64_t{start + first + row} * args.q_stride + h * d + c;
         q[row * width + c] = first + row < n ? load_any(args.q, args.q_type, at) : 0.0f;
     }
-    int limits[kRows];
+    int firsts[kRows], limits[kRows];
     float largest[kRows], sums[kRows] = {}, acc[kRows][kChannels] = {};
     for (int r = 0; r < kRows; ++r) {
         limits[r] = first + down + r < n ? args.visible(b, n, first + down + r) : 0;
+        firsts[r] = first + down + r < n ? args.first_key(b, n, first + down + r) : 0;
         largest[r] = -INFINITY;
     }
     const int end = args.visible(b, n, min(first + kQueries, n) - 1);
-    const int64_t base = args.cache_offset(b, h);
-
-    for (int tile = 0; tile < end; tile += kKeys) {
+    for (int tile = args.first_key(b, n, first); tile < end; tile += kKeys) {
         __syncthreads();
-        load_rows(keys, static_cast<const T*>(args.keys) + base, tile, end, d);
-        load_rows(values, static_cast<const T*>(args.values) + base, tile, end, d);
+        load_rows<kKeys>(keys, args, static_cast<const T*>(args.keys), b, h, tile, end);
+        load_rows<kKeys>(values, args, static_cast<const T*>(args.values), b, h, tile, end);
         __syncthreads();
         float scores[kRows][kColumns] = {};
         for (int c = 0; c < d; ++c)
@@ -76,8 +88,10 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
         for (int r = 0; r < kRows; ++r) {
             float highest = largest[r];
             for (int k = 0; k < kColumns; ++k) {
-                const bool seen = tile + across + k * kAcross < limits[r];
-                scores[r][k] = seen ? scores[r][k] * args.scale_log2 : -INFINITY;
+                const int key = tile + across + k * kAcross;
+                float score = scores[r][k] * args.scale_log2;
+                if (args.soft_cap > 0) score = capped(score, args.soft_cap);
+                scores[r][k] = firsts[r] <= key && key < limits[r] ? score : -INFINITY;
                 highest = fmaxf(highest, scores[r][k]);
             }
             highest = over_row(highest, [](float x, float y) { return fmaxf(x, y); });
@@ -101,7 +115,8 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
             }
     }
     for (int r = 0; r < kRows; ++r) {
-        const float sum = over_row(sums[r], [](float x, float y) { return x + y; });
+        float sum = over_row(sums[r], [](float x, float y) { return x + y; });
+        if (args.sinks) sum += exp2f(args.sinks[h] * kLog2E - largest[r]);
         const int64_t row = int64_t{start + first + down + r} * args.heads + h;
         for (int c = 0; c < kChannels; ++c)
             if (first + down + r < n && across + c * kAcross < d)
@@ -115,9 +130,11 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
 void attention_simt(Context& ctx, const AttentionArgs& args) {
     const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kQueries)),
                     static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
-    const int bytes = shared_bytes(args.d);
+    const bool wide = args.d > 128;
+    const int bytes = shared_bytes(args.d, wide ? kKeysOf<256> : kKeysOf<128>);
     with_float_type(args.cache_type, [&](auto type) {
-        const auto kernel = f32_kernel<decltype(type)>;
+        using T = decltype(type);
+        const auto kernel = wide ? f32_kernel<T, 256> : f32_kernel<T, 128>;
         CUDA_CHECK(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
         kernel<<<grid, kThreads, bytes, stream_of(ctx)>>>(args);

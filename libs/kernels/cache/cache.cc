@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "kernels/cache/block_table.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops.h"
@@ -15,7 +16,8 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
     const int64_t heads = keys.dim(1), capacity = keys.dim(2), size = keys.dim(3);
     const int64_t width = x.dim(-1);
     check_batch_layout_values("append_cache", rows, x.rows(), keys.dim(0), capacity);
-    const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.slot.as<int32_t>();
+    const int32_t* start = rows.query_start.as<int32_t>();
+    const BlockTable table(rows, keys);
     const int32_t* length = rows.length.as<int32_t>();
     const float* from = x.as<float>() + first;
     const int64_t bytes = size * static_cast<int64_t>(size_of(keys.dtype));
@@ -28,7 +30,7 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
             const float* row = from + (start[b] + j) * width;
             for (const Tensor& cache : {keys, values}) {
                 for (int64_t h = 0; h < heads; ++h, row += size) {
-                    const int64_t place = (slot[b] * heads + h) * capacity + begin + j;
+                    const int64_t place = table.row(b, begin + j, heads, h);
                     cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + place * bytes,
                                          cache.dtype, row, size);
                 }

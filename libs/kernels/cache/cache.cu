@@ -11,7 +11,7 @@ struct Append {
     void *keys, *values;
     const int *query_start, *slot, *length;
     int64_t width, first, slots, capacity;  // width: columns of x
-    int heads, d;
+    int heads, d, blocks;                   // blocks: of the table, per sequence
 };
 
 // Block (rows, b, 0 for keys and 1 for values). A place outside the cache is not written.
@@ -20,10 +20,11 @@ __global__ void append_kernel(Append args, const From* x) {
     let_next_start();
     const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int64_t j = row_of_thread();
-    const int64_t place = args.length[b] - n + j, slot = args.slot[b];
+    const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
+    const bool is_place = p >= 0 && block < args.blocks;
+    const int64_t slot = is_place ? args.slot[b * args.blocks + block] : -1;
     wait_for_previous();
-    if (j >= n) return;
-    if (slot < 0 || slot >= args.slots || place < 0 || place >= args.capacity) return;
+    if (j >= n || slot < 0 || slot >= args.slots) return;
     const bool is_value = blockIdx.z == 1;
     const From* from =
         x + (start + j) * args.width + args.first + (is_value ? args.heads * args.d : 0);
@@ -96,7 +97,7 @@ void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan)
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
                   const BatchLayout& rows) {
     const int64_t heads = keys.dim(1), d = keys.dim(3), width = x.dim(-1);
-    enter(ctx, {&keys, &values, &x, &rows.query_start, &rows.slot, &rows.length});
+    enter(ctx, {&keys, &values, &x, &rows.query_start, &rows.block_table, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0 || heads * d == 0) return;
     const bool packs =
         in_packs(d, {keys.data, values.data, x.data}) && first % kPack == 0 && width % kPack == 0;
@@ -106,14 +107,15 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
     const Append args{keys.data,
                       values.data,
                       rows.query_start.as<int32_t>(),
-                      rows.slot.as<int32_t>(),
+                      rows.block_table.as<int32_t>(),
                       rows.length.as<int32_t>(),
                       width,
                       first,
                       keys.dim(0),
                       keys.dim(2),
                       static_cast<int>(heads),
-                      static_cast<int>(d)};
+                      static_cast<int>(d),
+                      static_cast<int>(rows.blocks())};
     with_float_type(keys.dtype, [&](auto to_value) {
         with_float_type(x.dtype, [&](auto from_value) {
             using To = decltype(to_value);

@@ -10,41 +10,61 @@ static inline float dot(const float* query, const T* key, int64_t head) {
     return Vec::total(sum);
 }
 
-// out[0 .. V * W) = sum of weights[j] * values[j][0 .. V * W)
+// Calls use(j, n, offset) for each piece of the run in one block: its keys from j, n of them, whose
+// values begin at `offset`.
+template <class Use>
+static inline void for_pieces(const AttentionRun& run, const Use& use) {
+    for (int64_t j = 0; j < run.count;) {
+        const int64_t p = run.first + j, row = p % run.block_size;
+        const int64_t left = run.count - j, room = run.block_size - row;
+        const int64_t n = left < room ? left : room;
+        use(j, n, run.blocks[p / run.block_size] * run.block_stride + row * run.head);
+        j += n;
+    }
+}
+
+// out[0 .. V * W) = sum of weights[j] * value j [column .. column + V * W)
 template <class T, int V>
-static inline void weigh_columns(float* out, const T* values, const float* weights, int64_t count,
-                                 int64_t head) {
+static inline void weigh_columns(float* out, const AttentionRun& run, int64_t column,
+                                 const float* weights) {
     F sums[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) sums[v] = Vec::set(0.0f);
-    for (int64_t j = 0; j < count; ++j) {
-        const F weight = Vec::set(weights[j]);
+    for_pieces(run, [&](int64_t first, int64_t n, int64_t offset) {
+        const T* values = static_cast<const T*>(run.values) + offset + column;
+        for (int64_t j = 0; j < n; ++j) {
+            const F weight = Vec::set(weights[first + j]);
 #pragma GCC unroll 8
-        for (int v = 0; v < V; ++v)
-            sums[v] = Vec::fma(weight, Vec::load(values + j * head + v * W), sums[v]);
-    }
+            for (int v = 0; v < V; ++v)
+                sums[v] = Vec::fma(weight, Vec::load(values + j * run.head + v * W), sums[v]);
+        }
+    });
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) Vec::store(out + v * W, sums[v]);
 }
 
 template <class T>
 static void attend_to(AttentionSum& sum, const AttentionRun& run, float* scores) {
-    const T* keys = static_cast<const T*>(run.keys);
-    const T* values = static_cast<const T*>(run.values);
-    for (int64_t j = 0; j < run.count; ++j)
-        scores[j] = dot(run.query, keys + j * run.head, run.head);
-    sum.top = largest_of(scores, run.count) * run.scale;
-    sum.total = softmax(scores, run.count, run.scale);
+    for_pieces(run, [&](int64_t first, int64_t n, int64_t offset) {
+        const T* keys = static_cast<const T*>(run.keys) + offset;
+        for (int64_t j = 0; j < n; ++j)
+            scores[first + j] = dot(run.query, keys + j * run.head, run.head);
+    });
+    if (run.soft_cap > 0) soft_cap(scores, run.count, run.scale, run.soft_cap);
+    const float scale = run.soft_cap > 0 ? 1.0f : run.scale;
+    sum.top = largest_of(scores, run.count) * scale;
+    sum.total = softmax(scores, run.count, scale);
     int64_t d = 0;
-    for (; d + 4 * W <= run.head; d += 4 * W)
-        weigh_columns<T, 4>(sum.out + d, values + d, scores, run.count, run.head);
-    for (; d + W <= run.head; d += W)
-        weigh_columns<T, 1>(sum.out + d, values + d, scores, run.count, run.head);
+    for (; d + 4 * W <= run.head; d += 4 * W) weigh_columns<T, 4>(sum.out + d, run, d, scores);
+    for (; d + W <= run.head; d += W) weigh_columns<T, 1>(sum.out + d, run, d, scores);
     if (d == run.head) return;
     F rest = Vec::set(0.0f);
-    for (int64_t j = 0; j < run.count; ++j)
-        rest =
-            Vec::fma(Vec::set(scores[j]), load_part(values + j * run.head + d, run.head - d), rest);
+    for_pieces(run, [&](int64_t first, int64_t n, int64_t offset) {
+        const T* values = static_cast<const T*>(run.values) + offset + d;
+        for (int64_t j = 0; j < n; ++j)
+            rest = Vec::fma(Vec::set(scores[first + j]),
+                            load_part(values + j * run.head, run.head - d), rest);
+    });
     store_part(sum.out + d, rest, run.head - d);
 }
 

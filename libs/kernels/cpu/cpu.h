@@ -30,12 +30,18 @@ struct IntegerInputs {
 
 // A range of keys of one head, for one query. Sums over keys are cut at fixed places and merged in
 // order, so they depend neither on the number of threads nor on the batch.
+// Key j of the run is row p % block_size of block blocks[p / block_size], p = first + j; `keys` and
+// `values` are the head's rows in the cache's first block, and blocks are block_stride values
+// apart.
 struct AttentionRun {
     const float* query = nullptr;
-    const void *keys = nullptr, *values = nullptr;  // (count, head) of `dtype`
+    const void *keys = nullptr, *values = nullptr;  // of `dtype`
     Dtype dtype = Dtype::f32;
-    int64_t count = 0, head = 0;
+    const int32_t* blocks = nullptr;
+    int64_t block_size = 0, block_stride = 0;
+    int64_t first = 0, count = 0, head = 0;
     float scale = 1;
+    float soft_cap = 0;  // 0: none
 };
 
 // Result of a range: out[d] = sum of exp(score - top) * value[d], total = sum of exp(score - top).
@@ -92,10 +98,16 @@ struct CpuKernels {
                         const float* bias, const float* residual, int64_t n, Activation activation);
     void (*layer_norm)(float* y, const float* x, const float* w, const float* b, int64_t n,
                        float eps);
+    // y = x * w / sqrt(mean(x^2) + eps)
+    void (*rms_norm)(float* y, const float* x, const float* w, int64_t n, float eps);
+    // y = activation(gate) * up
+    void (*gated)(float* y, const float* gate, const float* up, int64_t n, Activation activation);
     void (*add)(float* y, const float* a, const float* b, int64_t n);
     void (*multiply)(float* y, const float* x, float factor, int64_t n);
     // x = exp(scale * (x - its maximum)); returns the sum. scale > 0.
     float (*softmax)(float* x, int64_t n, float scale);
+    // x = cap * tanh(scale * x / cap)
+    void (*soft_cap)(float* x, int64_t n, float scale, float cap);
     // log(sum of exp(x)); -infinity if all of x are, or if n is 0.
     double (*log_sum_exp)(const float* x, int64_t n);
 

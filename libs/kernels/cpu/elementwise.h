@@ -68,8 +68,13 @@ static inline F gelu_tanh_of(F x) {
     return Vec::div(x, Vec::add(Vec::set(1.0f), e));
 }
 
+static inline F silu_of(F x) {
+    return Vec::div(x, Vec::add(Vec::set(1.0f), exp_of(Vec::sub(Vec::set(0.0f), x))));
+}
+
 template <Activation activation>
 static inline F activated(F x) {
+    if constexpr (activation == Activation::silu) return silu_of(x);
     if constexpr (activation == Activation::gelu) return gelu_of(x);
     if constexpr (activation == Activation::gelu_tanh) return gelu_tanh_of(x);
     return x;
@@ -103,7 +108,25 @@ static void epilogue(float* y, const float* product, const float* bias, const fl
             return epilogue_of<Activation::gelu>(y, product, bias, residual, n);
         case Activation::gelu_tanh:
             return epilogue_of<Activation::gelu_tanh>(y, product, bias, residual, n);
+        case Activation::silu:
+            return epilogue_of<Activation::silu>(y, product, bias, residual, n);
     }
+}
+
+template <Activation activation>
+static void gated_of(float* y, const float* gate, const float* up, int64_t n) {
+    int64_t i = 0;
+    for (; i + W <= n; i += W)
+        Vec::store(y + i, Vec::mul(activated<activation>(Vec::load(gate + i)), Vec::load(up + i)));
+    if (i == n) return;
+    const F v = activated<activation>(load_part(gate + i, n - i));
+    store_part(y + i, Vec::mul(v, load_part(up + i, n - i)), n - i);
+}
+
+static void gated(float* y, const float* gate, const float* up, int64_t n, Activation activation) {
+    if (activation == Activation::silu) return gated_of<Activation::silu>(y, gate, up, n);
+    if (activation == Activation::gelu) return gated_of<Activation::gelu>(y, gate, up, n);
+    gated_of<Activation::gelu_tanh>(y, gate, up, n);
 }
 
 template <class T>
@@ -238,6 +261,19 @@ static void layer_norm(float* y, const float* x, const float* w, const float* b,
     for (; i < n; ++i) y[i] = (x[i] - mean - error) * inverse * w[i] + b[i];
 }
 
+static void rms_norm(float* y, const float* x, const float* w, int64_t n, float eps) {
+    F squares = Vec::set(0.0f);
+    int64_t i = 0;
+    for (; i + W <= n; i += W) squares = Vec::fma(Vec::load(x + i), Vec::load(x + i), squares);
+    if (i < n) squares = Vec::fma(load_part(x + i, n - i), load_part(x + i, n - i), squares);
+    const float mean = Vec::total(squares) / static_cast<float>(n);
+    const float factor = 1.0f / __builtin_sqrtf(mean + eps);
+    const F scale = Vec::set(factor);
+    for (i = 0; i + W <= n; i += W)
+        Vec::store(y + i, Vec::mul(Vec::mul(Vec::load(x + i), scale), Vec::load(w + i)));
+    for (; i < n; ++i) y[i] = x[i] * factor * w[i];
+}
+
 static void add(float* y, const float* a, const float* b, int64_t n) {
     int64_t i = 0;
     for (; i + W <= n; i += W) Vec::store(y + i, Vec::add(Vec::load(a + i), Vec::load(b + i)));
@@ -275,6 +311,11 @@ static float softmax(float* x, int64_t n, float scale) {
     Vec::store(rest, exp_of(Vec::mul(Vec::sub(load_part(x + i, n - i), shift), factor)));
     for (int64_t j = 0; i + j < n; ++j) total += x[i + j] = rest[j];
     return total;
+}
+
+static void soft_cap(float* x, int64_t n, float scale, float cap) {
+    const float inner = scale / cap;
+    for (int64_t i = 0; i < n; ++i) x[i] = cap * __builtin_tanhf(x[i] * inner);
 }
 
 static double log_sum_exp(const float* x, int64_t n) {

@@ -8,6 +8,10 @@ static float dot_of(const float* a, const float* b, int64_t n) { return dot(a, b
 template <Activation activation>
 static inline F slope_of(F x) {
     const F one = Vec::set(1.0f), square = Vec::mul(x, x);
+    if constexpr (activation == Activation::silu) {  // s + x s (1 - s), s the logistic function
+        const F s = Vec::reciprocal(Vec::add(one, exp_of(Vec::sub(Vec::set(0.0f), x))));
+        return Vec::fma(Vec::mul(x, s), Vec::sub(one, s), s);
+    }
     if constexpr (activation == Activation::gelu_tanh) {
         // x s(2u) with the logistic function s and gelu_tanh_of's u: the slope is s + 2 x s (1 - s)
         // u'.
@@ -40,6 +44,7 @@ static void activate_backward_of(float* dx, const float* dy, const float* x, int
 static void activate_backward(float* dx, const float* dy, const float* x, int64_t n,
                               Activation activation) {
     if (activation == Activation::gelu) return activate_backward_of<Activation::gelu>(dx, dy, x, n);
+    if (activation == Activation::silu) return activate_backward_of<Activation::silu>(dx, dy, x, n);
     activate_backward_of<Activation::gelu_tanh>(dx, dy, x, n);
 }
 

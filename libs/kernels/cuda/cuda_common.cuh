@@ -184,6 +184,7 @@ __device__ inline float activate(float x, Activation activation) {
     if (activation == Activation::gelu) return 0.5f * x * (1.0f + erff(x * kSqrtHalf));
     if (activation == Activation::gelu_tanh)
         return 0.5f * x * (1.0f + tanhf(kSqrt2OverPi * (x + 0.044715f * x * x * x)));
+    if (activation == Activation::silu) return x / (1.0f + __expf(-x));
     return x;
 }
 

@@ -43,6 +43,7 @@ __device__ float logistic(float x, float square) {
 template <Activation f>
 __device__ float value_of(float x) {
     if constexpr (f == Activation::gelu) return gelu(x);
+    if constexpr (f == Activation::silu) return x / (1.0f + power_of_e(-x));
     return x * logistic(x, x * x);
 }
 
@@ -53,6 +54,10 @@ __device__ float slope_of(float x) {
         const float tail = normal_tail(fabsf(x));
         const float density = 0.39894228040143268f * power_of_e(-0.5f * square);
         return fmaf(x, density, x < 0 ? tail : 1.0f - tail);
+    }
+    if constexpr (f == Activation::silu) {
+        const float s = 1.0f / (1.0f + power_of_e(-x));
+        return fmaf(x * s, 1.0f - s, s);
     }
     const float s = logistic(x, square);
     return fmaf(x * fmaf(3 * kCubic * kSlope, square, kSlope), s * (1.0f - s), s);
@@ -122,6 +127,8 @@ void activate(Context& ctx, Tensor y, Tensor x, Activation f) {
         auto *to = static_cast<T*>(y.data), *from = static_cast<T*>(x.data);
         if (f == Activation::gelu)
             return for_each(ctx, Forward<T, Activation::gelu>{to, from}, x.size(), aligned);
+        if (f == Activation::silu)
+            return for_each(ctx, Forward<T, Activation::silu>{to, from}, x.size(), aligned);
         for_each(ctx, Forward<T, Activation::gelu_tanh>{to, from}, x.size(), aligned);
     });
 }
@@ -135,6 +142,9 @@ void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation 
         const auto *gradient = static_cast<T*>(dy.data), *in = static_cast<T*>(x.data);
         if (f == Activation::gelu)
             return for_each(ctx, Backward<T, Activation::gelu>{to, gradient, in}, x.size(),
+                            aligned);
+        if (f == Activation::silu)
+            return for_each(ctx, Backward<T, Activation::silu>{to, gradient, in}, x.size(),
                             aligned);
         for_each(ctx, Backward<T, Activation::gelu_tanh>{to, gradient, in}, x.size(), aligned);
     });

@@ -24,7 +24,7 @@ void check_ids(const int32_t* ids, const int32_t* places, int64_t rows, int64_t 
 }  // namespace
 
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
-               Tensor positions) {
+               Tensor positions, float scale) {
     check_matrix("embedding", table);
     require(tokens.rank == 1 && is_float(y.dtype),
             "embedding: expected tokens i32 (T) and y in f32, f16 or bf16, found ", tokens, " and ",
@@ -33,15 +33,16 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
     check_tensor("embedding", "y", y, y.dtype, {rows, channels});
     check_tensor("embedding", "tokens", tokens, Dtype::i32, {rows});
     check_tensor("embedding", "position", position, Dtype::i32, {rows});
-    check_tensor("embedding", "positions", positions, Dtype::f32, {-1, channels});
-    if (ctx.on_cuda()) return cuda_ops().embedding(ctx, y, tokens, position, table, positions);
+    if (positions) check_tensor("embedding", "positions", positions, Dtype::f32, {-1, channels});
+    if (ctx.on_cuda())
+        return cuda_ops().embedding(ctx, y, tokens, position, table, positions, scale);
     if (y.dtype == Dtype::bf16) {
         CastToF32 wide(ctx, "embedding");
-        embedding(ctx, wide.out(y), tokens, position, table, positions);
+        embedding(ctx, wide.out(y), tokens, position, table, positions, scale);
         return wide.round();
     }
     const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();
-    check_ids(ids, places, rows, table.values.dim(0), positions.dim(0));
+    check_ids(ids, places, rows, table.values.dim(0), positions ? positions.dim(0) : INT32_MAX);
     const CpuKernels& cpu = cpu_kernels();
     const Tensor& values = table.values;
     const int64_t bytes = static_cast<int64_t>(row_bytes(values.dtype, channels));
@@ -55,7 +56,8 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
             cpu.dequantize(to, from, values.dtype, channels);
         else
             cpu.widen(to, from, values.dtype, channels);
-        cpu.add(to, to, positions.as<float>() + places[t] * channels, channels);
+        if (scale != 1) cpu.multiply(to, to, scale, channels);
+        if (positions) cpu.add(to, to, positions.as<float>() + places[t] * channels, channels);
     }
 }
 

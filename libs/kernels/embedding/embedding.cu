@@ -7,8 +7,9 @@ namespace {
 
 struct Embedding {
     const int *tokens, *position;
-    const float *scales, *positions;  // int8 only
+    const float *scales, *positions;  // of int8; or null
     int64_t rows, channels, vocabulary, places;
+    float scale;
 };
 
 template <int V, class W, class Y>
@@ -18,12 +19,13 @@ __global__ void embedding_kernel(Embedding args, Y* __restrict__ y, const W* __r
     if (row >= args.rows) return;
     const int64_t token = args.tokens[row], place = args.position[row];
     const bool known = 0 <= token && token < args.vocabulary && 0 <= place && place < args.places;
-    const float scale = known && args.scales ? args.scales[token] : 1.0f;
+    const float scale = known && args.scales ? args.scales[token] * args.scale : args.scale;
     for (int64_t c = int64_t{threadIdx.x} * V; c < args.channels; c += int64_t{blockDim.x} * V) {
         Pack<Y, V> out = nan_pack<Y, V>();
         if (known) {
             const Pack<W, V> words = load_pack<V>(table + token * args.channels + c);
-            const Pack<float, V> places = load_pack<V>(args.positions + place * args.channels + c);
+            Pack<float, V> places{};
+            if (args.positions) places = load_pack<V>(args.positions + place * args.channels + c);
             for (int v = 0; v < V; ++v)
                 out.values[v] = from_f32<Y>(fmaf(to_f32(words.values[v]), scale, places.values[v]));
         }
@@ -45,9 +47,11 @@ __global__ void quantized_embedding_kernel(Embedding args, __half* __restrict__ 
         Pack<__half, kBlockPack> out = nan_pack<__half, kBlockPack>();
         if (known) {
             const Pack<float, kBlockPack> words = load_blocks<Block>(table + token * row_bytes, c);
-            const float* places = args.positions + place * args.channels + c;
+            const float* places =
+                args.positions ? args.positions + place * args.channels + c : nullptr;
             for (int v = 0; v < kBlockPack; ++v)
-                out.values[v] = from_f32<__half>(words.values[v] + places[v]);
+                out.values[v] =
+                    from_f32<__half>(fmaf(words.values[v], args.scale, places ? places[v] : 0.0f));
         }
         store_pack(y + row * args.channels + c, out);
     }
@@ -86,7 +90,7 @@ __global__ void select_kernel(Y* y, const X* x, const int* rows, int64_t count, 
 }  // namespace
 
 void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Matrix& table,
-               Tensor positions) {
+               Tensor positions, float scale) {
     const int64_t rows = tokens.dim(0), channels = table.values.dim(1);
     enter(ctx, {&y, &tokens, &position, &table.values, &table.scales, &positions});
     if (y.size() == 0) return;
@@ -96,11 +100,12 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
     const Embedding args{tokens.as<int32_t>(),
                          position.as<int32_t>(),
                          scaled ? table.scales.as<float>() : nullptr,
-                         positions.as<float>(),
+                         positions ? positions.as<float>() : nullptr,
                          rows,
                          channels,
                          table.values.dim(0),
-                         positions.dim(0)};
+                         positions ? positions.dim(0) : INT32_MAX,
+                         scale};
     // The first kernel of a step is launched as usual, after the copies at the start of the step.
     const auto launch = [&](auto y_value, auto w_value) {
         using Y = decltype(y_value);

@@ -24,7 +24,8 @@ void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& th
     if (with.norm.weight) {
         require(y.data != x.data, kOp, ": expected a y that is not x with a norm");
         check_tensor(kOp, "the norm's weight", with.norm.weight, Dtype::f32, {k});
-        check_tensor(kOp, "the norm's bias", with.norm.bias, Dtype::f32, {k});
+        if (with.norm.kind == NormKind::layer)
+            check_tensor(kOp, "the norm's bias", with.norm.bias, Dtype::f32, {k});
     }
     if (const Append* append = with.append)
         check_append(kOp, append->keys, append->values, y, append->first, append->rows);
@@ -67,7 +68,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     const Arena::Scope scope(ctx.arena);
     if (with.norm.weight) {
         Tensor normed = ctx.arena.tensor(x.dtype, {x.rows(), x.dim(-1)});
-        layer_norm(ctx, normed, x, with.norm.weight, with.norm.bias, with.norm.eps);
+        normalize(ctx, normed, x, with.norm);
         x = normed;
     }
     cpu_product(ctx, y.as<float>(), x.as<float>(), x.rows(), w, then);

@@ -7,6 +7,9 @@
 namespace hark::cuda {
 namespace {
 
+// Products of at least this many rows are gemm()'s if rows need not be batch-invariant.
+constexpr int64_t kManyRowsIfVariant = 64;
+
 template <class X, class W>
 void launch_values(Context& ctx, const SmallMArgs& args, const X* x, const W* w) {
     // 16 bytes of weights per lane, unless the matrix units take such products.
@@ -42,10 +45,13 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
-    if (norm.weight && !norms_row(x, w, norm)) {
+    if (norm.weight && (norm.kind == NormKind::rms || !norms_row(x, w, norm))) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
-        cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
+        if (norm.kind == NormKind::rms)
+            cuda::rms_norm(ctx, normed, x, norm.weight, norm.eps);
+        else
+            cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
         return cuda::linear(ctx, y, normed, w, then, {.append = append});
     }
     if (append && !appends_rows(x, w, *append)) {
@@ -55,8 +61,10 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     }
     enter(ctx, {&norm.weight, &norm.bias});
     if (append)
-        enter(ctx, {&append->keys, &append->values, &append->rows.slot, &append->rows.length});
-    if (rows >= kManyRowsOnGpu) return gemm(ctx, y, x, w, then);
+        enter(ctx,
+              {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
+    if (rows >= (ctx.batch_invariant ? kManyRowsOnGpu : kManyRowsIfVariant))
+        return gemm(ctx, y, x, w, then);
     if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, w, then);
     if (has_small_m_product(x, w)) return small_m_product(ctx, y, x, w, then, with);
     simt_product(ctx, y, x, w, then);

@@ -254,7 +254,8 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
     }
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
-    if (w.values.dtype == Dtype::bf16 && cpu.has_bf16) return gemm_bf16(ctx, y, x, t_size, w, then);
+    if (w.values.dtype == Dtype::bf16 && cpu.has_bf16 && !w.exact_x)
+        return gemm_bf16(ctx, y, x, t_size, w, then);
     if (w.values.dtype == Dtype::i8 && cpu.has_int8) return gemm_int8(ctx, y, x, t_size, w, then);
     product_f32(ctx, y, x, t_size, w, then);
 }

@@ -227,7 +227,8 @@ bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm) {
 
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append) {
     return has_small_m_product(x, w) && x.rows() <= 32 && w.values.dim(0) < kVocabulary &&
-           append.rows.max_queries == 1 && append.rows.sequences() == x.rows();
+           append.rows.blocks() == 1 && append.rows.max_queries == 1 &&
+           append.rows.sequences() == x.rows();
 }
 
 // Measured on an H200 (docs/kernels/linear.md). The choices do not change a row's bits.

@@ -39,7 +39,7 @@ struct AppendArgs {
         keys = append->keys.data;
         values = append->values.data;
         type = append->keys.dtype;
-        slot = append->rows.slot.as<int32_t>();
+        slot = append->rows.block_table.as<int32_t>();
         length = append->rows.length.as<int32_t>();
         first = append->first;
         slots = append->keys.dim(0);

@@ -59,8 +59,8 @@ Context make_cpu_context(int64_t threads) {
 void ComputeOptions::flags(Flags& flags) {
     this->flags(flags, {"auto", "f32", "f16", "bf16", "int8"}, "TYPE type of the weights in memory",
                 "auto: as they are stored, quantised ones too. The CPU then computes in float32, "
-                "with few rows of quantised weights in 16-bit integers, and a GPU in f16. int8 "
-                "and bf16 are faster and less exact.");
+                "with few rows of quantised weights in 16-bit integers, and a GPU in f16, or in "
+                "bf16 if the file has bf16. int8 and bf16 are faster and less exact.");
 }
 
 void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
@@ -96,9 +96,11 @@ Context ComputeOptions::context_at(int place) const {
     return make_cuda_context(gpus > 0 ? place % gpus : 0, threads);
 }
 
-Precision precision_of(const std::string& dtype, Device device) {
+Precision precision_of(const std::string& dtype, Device device, Dtype stored) {
     using Weights = Precision::Weights;
     if (device == Device::cuda) {
+        if (dtype == "auto" && stored == Dtype::bf16)
+            return {Weights::keep_bf16, Dtype::bf16, Dtype::bf16};
         if (dtype == "auto") return {Weights::keep_f16, Dtype::f16, Dtype::f16};
         if (dtype == "f16") return {Weights::f16, Dtype::f16, Dtype::f16};
         if (dtype == "bf16") return {Weights::bf16, Dtype::bf16, Dtype::bf16};

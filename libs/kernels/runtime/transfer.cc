@@ -27,7 +27,8 @@ Tensor to_device(Context& ctx, const Tensor& host) {
 
 BatchLayout to_device(Context& ctx, const BatchLayout& host) {
     BatchLayout copy = host;
-    for (Tensor* ids : {&copy.query_start, &copy.slot, &copy.length}) *ids = to_device(ctx, *ids);
+    for (Tensor* ids : {&copy.query_start, &copy.block_table, &copy.length})
+        *ids = to_device(ctx, *ids);
     return copy;
 }
 

@@ -1,4 +1,4 @@
-// The next token. One warp per 64 logits finds their largest; then one block finds the tokens that
+// The next token. One warp per group of logits finds their largest; then one block finds the tokens that
 // the filters keep and draws one. If the groups' largest logits show that few tokens can be among
 // the k best, these are sorted; otherwise the searches of gpu_search.cuh cover all tokens.
 #include "kernels/cuda/cuda_common.cuh"
@@ -14,7 +14,7 @@ constexpr int kOfLane = 4, kFew = 32 * kOfLane;  // candidates that one warp han
 constexpr float kOne = 2147483648.0f;            // the weight of the largest logit: 2^31
 // exp(-kNothing) is less than half a unit of weight.
 constexpr float kNothing = 23;
-static_assert(kMostGpuTokens / kSampleGroup < kThreads);
+static_assert(kSampleGroups <= kThreads);
 
 // Part of a group of logits: the largest and sum(exp(logit - largest)) of the model's logits, and
 // the largest logit after penalty and temperature, with its token.
@@ -22,7 +22,7 @@ struct Part {
     float largest, sum, best;
     int id;
 };
-static_assert(sizeof(Part) * (kMostGpuTokens / kSampleGroup + 1) == kSampleParts);
+static_assert(sizeof(Part) * kSampleGroups == kSampleParts);
 
 struct Shared {
     SearchMemory search;
@@ -93,10 +93,10 @@ __global__ void __launch_bounds__(kPartThreads) parts_kernel(SampleCall call) {
     cuda::let_next_start();
     cuda::wait_for_previous();
     const int group = static_cast<int>(blockIdx.x) * (kPartThreads / 32) + warp();
-    if (group * kSampleGroup >= call.n) return;
+    if (group * call.group_size >= call.n) return;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
-    for (int i = 0; i < kSampleGroup; i += 32) {
-        const int id = group * static_cast<int>(kSampleGroup) + i + lane();
+    for (int i = 0; i < call.group_size; i += 32) {
+        const int id = group * call.group_size + i + lane();
         if (id >= call.n) continue;
         const float logit = call.logits[id], changed = adjusted(call, id);
         logits_of(call)[id] = changed;
@@ -261,11 +261,10 @@ __device__ uint32_t gather_candidates(const SampleCall& call, const Part& part, 
             .low;
     if (has_group && key >= low) s.group[atomicAdd(&s.groups, 1)] = static_cast<int>(threadIdx.x);
     __syncthreads();
-    const int count = s.groups * static_cast<int>(kSampleGroup);
+    const int size = call.group_size, count = s.groups * size;
 #pragma unroll 4
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) {
-        constexpr int kGroup = static_cast<int>(kSampleGroup);
-        const int id = s.group[i / kGroup] * kGroup + i % kGroup;
+        const int id = s.group[i / size] * size + i % size;
         const float logit = id < call.n ? logits_of(call)[id] : NAN;
         if (isnan(logit) || key_of(logit) < low) continue;
         const int at = atomicAdd(&s.candidates, 1);
@@ -317,8 +316,7 @@ __global__ void __launch_bounds__(kThreads) sample_kernel(SampleCall call) {
     cuda::let_next_start();
     cuda::wait_for_previous();
     __shared__ Shared s;
-    const int groups =
-        (call.n + static_cast<int>(kSampleGroup) - 1) / static_cast<int>(kSampleGroup);
+    const int groups = (call.n + call.group_size - 1) / call.group_size;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
     if (static_cast<int>(threadIdx.x) < groups) part = parts_of(call)[threadIdx.x];
     const Part whole = over_block(part, s);
@@ -328,11 +326,12 @@ __global__ void __launch_bounds__(kThreads) sample_kernel(SampleCall call) {
     if (threadIdx.x == 0) give(call, whole, chosen);
 }
 
-void sample(Context& ctx, const SampleCall& call) {
+void sample(Context& ctx, SampleCall call) {
     cuda::enter(ctx, {});
     require(call.n > 0 && call.n <= kMostGpuTokens, "expected 1 to ", kMostGpuTokens,
             " logits on the GPU, found ", call.n);
-    const auto groups = static_cast<unsigned>(cuda::ceil_div(call.n, kSampleGroup));
+    call.group_size = static_cast<int32_t>(sample_group(call.n));
+    const auto groups = static_cast<unsigned>(cuda::ceil_div(call.n, call.group_size));
     cuda::launch_early(ctx, parts_kernel,
                        static_cast<unsigned>(cuda::ceil_div(groups, kPartThreads / 32)),
                        kPartThreads, 0, call);

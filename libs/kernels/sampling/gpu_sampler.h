@@ -37,20 +37,25 @@ struct SampleCall {
     void* scratch = nullptr;          // sample_scratch(n) bytes
     int32_t n = 0;
     int32_t ring_size = 0;
+    int32_t group_size = 0;  // set by sample(): sample_group(n)
     Filters filters;
 };
 
-// The largest vocabulary, and the size of a group. Each group has a part in the scratch, each token
-// its logit after penalty and temperature.
-inline constexpr int64_t kMostGpuTokens = 65535, kSampleGroup = 64;
-inline constexpr int64_t kSampleParts = 16 * (kMostGpuTokens / kSampleGroup + 1);
+// Tokens are searched in at most 1024 groups of a multiple of 64. Each group has a part in the
+// scratch, each token its logit after penalty and temperature.
+inline constexpr int64_t kMostGpuTokens = 1 << 24, kSampleGroups = 1024;
+inline constexpr int64_t kSampleParts = 16 * kSampleGroups;
+constexpr int64_t sample_group(int64_t n) {
+    constexpr int64_t kGroup = 64;
+    return kGroup * ((n + kGroup * kSampleGroups - 1) / (kGroup * kSampleGroups));
+}
 constexpr int64_t sample_scratch(int64_t n) { return kSampleParts + 4 * n; }
 
 // The GPU's side, in libhark-cuda.so. It chooses the token of sample(): of equal logits the lowest
 // id is first. Sums are of integers, weights in units of 2^-31 of the largest, so the same logits
 // always give the same token. -1 if all logits are NaN.
 struct CudaSampler {
-    void (*sample)(Context& ctx, const SampleCall& call);
+    void (*sample)(Context& ctx, SampleCall call);
 };
 
 const CudaSampler& cuda_sampler();

@@ -1,4 +1,4 @@
-// Search by one block, among tens of thousands of items, for the key at which a sum of weights
+// Search by one block, among up to millions of items, for the key at which a sum of weights
 // reaches a target: the logit of the k-th token, the one at which p is reached, the token at which
 // u is. Sums are of integers, so their order does not matter.
 #pragma once
@@ -14,7 +14,7 @@ inline constexpr int kAtOnce = 8;  // items of a thread in flight at once
 static_assert(kBins == 2 * kThreads);
 
 struct SearchMemory {
-    uint32_t low[kBins], high[kBins];  // sums of the lower and the upper 16 bits of weights
+    uint32_t low[kBins], high[kBins];  // the halves of a bin's sum of weights, of 64 bits
     uint64_t sums[kWarps];
     uint64_t above;
     int bin;
@@ -86,6 +86,14 @@ struct Items {
 template <class Key, class Weight>
 Items(int, Key, Weight) -> Items<Key, Weight>;
 
+// Adds to a sum in two halves: the carry of the lower one goes to the upper one.
+__device__ inline void add_to_sum(SearchMemory& s, int bin, uint64_t weight) {
+    const auto low = static_cast<uint32_t>(weight);
+    auto high = static_cast<uint32_t>(weight >> 32);
+    if (low && atomicAdd(&s.low[bin], low) > ~low) ++high;
+    if (high) atomicAdd(&s.high[bin], high);
+}
+
 // Called by whole warps; bin -1: nothing. Neighbours often have the same bin, and their additions
 // would wait for each other.
 __device__ inline void add_to_bin(SearchMemory& s, int bin, uint32_t weight) {
@@ -95,18 +103,14 @@ __device__ inline void add_to_bin(SearchMemory& s, int bin, uint32_t weight) {
     if (__all_sync(kAll, bin == one || bin < 0)) {
         const uint32_t low = __reduce_add_sync(kAll, weight & 0xffffu);
         const uint32_t high = __reduce_add_sync(kAll, weight >> 16);
-        if (lane() == 0) {
-            atomicAdd(&s.low[one], low);
-            atomicAdd(&s.high[one], high);
-        }
+        if (lane() == 0) add_to_sum(s, one, (uint64_t{high} << 16) + low);
     } else if (bin >= 0) {
-        if (weight & 0xffffu) atomicAdd(&s.low[bin], weight & 0xffffu);
-        if (weight >> 16) atomicAdd(&s.high[bin], weight >> 16);
+        add_to_sum(s, bin, weight);
     }
 }
 
 __device__ inline uint64_t weight_of_bin(const SearchMemory& s, int bin) {
-    return (uint64_t{s.high[bin]} << 16) + s.low[bin];
+    return (uint64_t{s.high[bin]} << 32) + s.low[bin];
 }
 
 template <class Items>

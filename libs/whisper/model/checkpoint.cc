@@ -29,13 +29,11 @@ class LayerReader {
         return {qkv, linear(name + ".out_proj", c, c)};
     }
     CrossAttention cross_attention(const std::string& name, int64_t c) {
-        Linear kv{
-            weights_.matrix(
-                {file_.take(name + ".k_proj.weight", {c, c}),
-                 file_.take(name + ".v_proj.weight", {c, c})},
-                // absorbed_attention() on a GPU does not take quantised blocks.
-                precision_ == Precision::Weights::keep_f16 ? Precision::Weights::f16 : precision_),
-            weights_.vector({zeros_of(c), file_.take(name + ".v_proj.bias", {c})})};
+        Linear kv{weights_.matrix({file_.take(name + ".k_proj.weight", {c, c}),
+                                   file_.take(name + ".v_proj.weight", {c, c})},
+                                  // absorbed_attention() on a GPU does not take quantised blocks.
+                                  unquantized()),
+                  weights_.vector({zeros_of(c), file_.take(name + ".v_proj.bias", {c})})};
         return {linear(name + ".q_proj", c, c), kv, linear(name + ".out_proj", c, c)};
     }
     Mlp mlp(const std::string& block, int64_t c, int64_t hidden) {
@@ -43,6 +41,11 @@ class LayerReader {
     }
 
   private:
+    Precision::Weights unquantized() const {
+        using enum Precision::Weights;
+        return precision_ == keep_f16 ? f16 : precision_ == keep_bf16 ? bf16 : precision_;
+    }
+
     TensorSource& file_;
     Weights& weights_;
     Precision::Weights precision_;

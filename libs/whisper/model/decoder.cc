@@ -46,7 +46,7 @@ void CrossAttention::cache_kv(Context& ctx, Tensor encoder_out, Tensor keys, Ten
 void CrossAttention::attend(Context& ctx, Tensor attn_out, Tensor q, Tensor keys, Tensor values,
                             const BatchLayout& rows, float scale,
                             const ScoresRequest* request) const {
-    attention(ctx, attn_out, q, keys, values, rows, scale, false);
+    attention(ctx, attn_out, q, keys, values, rows, {.scale = scale, .causal = false});
     if (!request || request->heads.empty()) return;
     std::vector<int32_t> heads = request->heads;
     const int64_t n = static_cast<int64_t>(heads.size());

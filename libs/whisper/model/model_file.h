@@ -22,6 +22,15 @@ class ModelFile {
     // Whether matrices are int8 with one scale per row. If so, --dtype auto means
     // int8 on the CPU.
     bool int8() { return tensors().stores_int8("decoder.embed_tokens.weight"); }
+    // The type of the layers' matrices in the file; f32 of int8 with scales.
+    Dtype stored_type() {
+        const Dtype type =
+            tensors()
+                .take("decoder.layers.0.fc1.weight", {config().n_text_mlp, config().n_text_state})
+                .dtype;
+        tensors().forget_taken();
+        return type;
+    }
     // Throws Error that names --tokenizer if the format has no vocabulary.
     virtual Tokenizer tokenizer() const = 0;
 };

@@ -31,14 +31,13 @@ Candidate* candidates(const Tensor& best) {
 
 }  // namespace
 
-// The graph of a step of n rows, and its inputs and outputs at fixed addresses.
-struct GpuStep::Graph {
+// The inputs and outputs of a step of n rows.
+struct GpuStep::Io {
     // Consecutive index arrays of n values; kStart has n + 1.
     enum Array { kTokens, kPosition, kLength, kSlot, kWindow, kFrames, kStart };
 
-    Graph(GraphScratch& scratch, Arena& memory, Arena& host_memory, int64_t n, int64_t k,
-          int64_t keys)
-        : n(n), k(k), keys(keys), step(scratch) {
+    Io(Arena& memory, Arena& host_memory, int64_t n, int64_t k, int64_t keys)
+        : n(n), k(k), keys(keys) {
         requests_at = ((7 * n + 1) * static_cast<int64_t>(sizeof(int32_t)) + 31) / 32 * 32;
         const int64_t bytes = requests_at + n * static_cast<int64_t>(sizeof(SampleRequest));
         device = memory.tensor(Dtype::u8, {bytes});
@@ -63,13 +62,12 @@ struct GpuStep::Graph {
                 const TokenSampler& sampler) const;
 
     int64_t n, k, keys;
-    RecordedGraph step;
     int64_t requests_at = 0;
     Tensor device, host, best;
 };
 
-void GpuStep::Graph::fill(Pass& pass, std::span<const SampleRequest> wanted, int32_t spare,
-                          int32_t frames) {
+void GpuStep::Io::fill(Pass& pass, std::span<const SampleRequest> wanted, int32_t spare,
+                       int32_t frames) {
     const BatchLayout self = pass.self_rows(), cross = pass.cross_rows();
     const int64_t rows = pass.rows();
     const auto copy = [&](Array array, const Tensor& from, int32_t rest) {
@@ -80,16 +78,16 @@ void GpuStep::Graph::fill(Pass& pass, std::span<const SampleRequest> wanted, int
     copy(kTokens, pass.tokens(), 0);
     copy(kPosition, pass.position(), 0);
     copy(kLength, self.length, 1);
-    copy(kSlot, self.slot, spare);
-    copy(kWindow, cross.slot, 0);
+    copy(kSlot, self.block_table, spare);
+    copy(kWindow, cross.block_table, 0);
     copy(kFrames, cross.length, frames);
     for (int64_t i = 0; i <= n; ++i) to_fill(kStart)[i] = static_cast<int32_t>(i);
     std::copy(wanted.begin(), wanted.end(), requests(host));
     std::fill(requests(host) + rows, requests(host) + n, wanted.front());
 }
 
-void GpuStep::Graph::launch(Context& ctx, const Model& model, Caches& caches,
-                            const TokenSampler& sampler) const {
+void GpuStep::Io::launch(Context& ctx, const Model& model, Caches& caches,
+                         const TokenSampler& sampler) const {
     cuda_runtime().upload(ctx, device.data, host.data, host.bytes());
     const Arena::Scope scope(ctx.arena);
     const Tensor start = on_device(kStart);
@@ -110,7 +108,7 @@ GpuStep::GpuStep(Context& ctx, const Model& model, Caches& caches,
       caches_(caches),
       sampler_(ctx, constraints, model.config.n_vocab),
       spare_(static_cast<int32_t>(spare)),
-      scratch_(ctx),
+      graphs_(std::make_unique<GraphRunner<Io>>(ctx)),
       memory_(ctx.arena.source()),
       host_memory_(ctx.host_arena.source()) {}
 
@@ -123,13 +121,13 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const SampleReq
     if (!pass.is_step()) return eager(pass, requests, k);
     const int64_t n = rows_of_graph(pass.rows());
     const int64_t keys = graph_bucket(pass.self_rows().max_length, model_.config.n_text_ctx);
-    std::unique_ptr<Graph>& graph = graphs_[{n, k, keys}];
-    if (!graph) graph = std::make_unique<Graph>(scratch_, memory_, host_memory_, n, k, keys);
+    const GraphKey key{n, k, keys};
+    Io& io = graphs_->io(key, [&] { return Io(memory_, host_memory_, n, k, keys); });
     const Stage stage(ctx_, "decoder", pass.tokens());
-    graph->fill(pass, requests, spare_, static_cast<int32_t>(model_.config.n_audio_ctx));
-    graph->step([&](Context& ctx) { graph->launch(ctx, model_, caches_, sampler_); });
+    io.fill(pass, requests, spare_, static_cast<int32_t>(model_.config.n_audio_ctx));
+    graphs_->launch(key, [&](Context& ctx, Io& of) { of.launch(ctx, model_, caches_, sampler_); });
     const Scratch scratch(ctx_);
-    std::vector<Candidate> best = candidates_of(ctx_, graph->best);
+    std::vector<Candidate> best = candidates_of(ctx_, io.best);
     best.resize(requests.size() * static_cast<size_t>(k));
     return best;
 }

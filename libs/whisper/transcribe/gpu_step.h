@@ -2,13 +2,11 @@
 // as CUDA graphs.
 #pragma once
 
-#include <array>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "kernels/runtime/recorded_graph.h"
+#include "nn/graph_runner.h"
 #include "whisper/transcribe/pass.h"
 #include "whisper/transcribe/token_sampler.h"
 
@@ -27,7 +25,7 @@ class GpuStep {
                                       int64_t k);
 
   private:
-    struct Graph;
+    struct Io;
     std::vector<Candidate> eager(Pass& pass, std::span<const SampleRequest> requests, int64_t k);
 
     Context& ctx_;
@@ -35,9 +33,8 @@ class GpuStep {
     Caches& caches_;
     TokenSampler sampler_;
     int32_t spare_;
-    GraphScratch scratch_;
-    Arena memory_, host_memory_;                                       // for the graphs
-    std::map<std::array<int64_t, 3>, std::unique_ptr<Graph>> graphs_;  // by rows, k and keys
+    std::unique_ptr<GraphRunner<Io>> graphs_;  // by rows, k and keys
+    Arena memory_, host_memory_;               // of their inputs and outputs
 };
 
 }  // namespace hark::whisper

@@ -49,7 +49,7 @@ CrossAttentionInput Pass::cross_attention_input(Context& ctx, const Model& model
     select_rows(ctx, input.gathered_encoder_out, encoder_out, to_device(ctx, ints(rows)));
     const HostBatchLayout all = HostBatchLayout::equal(b, n);
     input.windows = to_device(ctx, all.view());
-    input.rows.slot = ints(slots);
+    input.rows.block_table = ints(slots);
     input.rows = to_device(ctx, input.rows);
     return input;
 }

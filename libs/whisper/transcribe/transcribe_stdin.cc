@@ -172,8 +172,9 @@ void time_stages(Context& ctx, StageTimes& times, Console& console) {
 void transcribe_all(const RunOptions& options, Console& console, int64_t& windows) {
     Context ctx = options.compute.context(console);
     const auto started = std::chrono::steady_clock::now();
-    const Precision precision = precision_of(options.compute.dtype, ctx.device);
     const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
+    const Precision precision =
+        precision_of(options.compute.dtype, ctx.device, file->stored_type());
     const Model model = read_model(*file, precision, ctx.arena.source(), ctx.threads);
     std::optional<Model> draft;
     if (!options.transcribe.draft_model.empty())

@@ -1,0 +1,66 @@
+// The families of language models that hark reads. One file per family makes a DecoderConfig; the
+// registry in family.cc lists them.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "gpt/families/config.h"
+#include "gpt/families/config_reader.h"
+#include "gpt/families/tensor_spec.h"
+
+namespace hark::gpt {
+
+// A part's name in the family's Hugging Face checkpoints; without its layer if it has one.
+struct PartName {
+    Part part;
+    const char* name;
+};
+
+struct Family {
+    const char* model_type;    // of config.json
+    const char* gguf;          // general.architecture of GGUF; null: not read from GGUF
+    const char* prefix;        // of tensor names, which may be missing: "model."
+    const char* layer_prefix;  // of a layer's tensors: "layers."
+    std::span<const PartName> names;
+    DecoderConfig (*read)(const ConfigReader& in);
+    // GGUF files have the rows of q and k in the order of interleaved rotary pairs.
+    bool gguf_interleaves = false;
+    bool conv1d = false;  // matrices of layers are stored (in, out)
+};
+
+std::span<const Family* const> families();
+// The family of a config.json's model_type, or of a GGUF file's architecture. Throws Error that
+// begins with `where`, names it and lists what is read.
+const Family& family_of(std::string_view model_type, const std::string& where);
+const Family& family_of_gguf(std::string_view architecture, const std::string& where);
+
+// The names that most families since Llama share.
+extern const std::span<const PartName> kLlamaNames;
+
+// Reads the settings that most families since Llama share: rms norms before attention and MLP, a
+// gated MLP, no biases, rotary positions over whole heads, scale 1 / sqrt(D). `tied`: whether the
+// head is tied if the file does not say so.
+DecoderConfig read_llama_like(const ConfigReader& in, const char* family, bool tied);
+
+// Gives every layer the rope 0, and `window` to those of which slides(i) is true.
+template <class Slides>
+void set_layers(DecoderConfig& config, int64_t window, const Slides& slides) {
+    config.layers.clear();
+    for (int64_t i = 0; i < config.n_layer; ++i)
+        config.layers.push_back({.rope = 0, .window = slides(i) ? window : 0});
+}
+// Takes the windows from layer_types where config.json has them. Returns false if it has none.
+bool set_layer_types(DecoderConfig& config, const ConfigReader& in, int64_t window);
+
+// What Qwen's config says of windows: use_sliding_window, layer_types, max_window_layers.
+void set_qwen_windows(DecoderConfig& config, const ConfigReader& in);
+
+// The names and settings that Gemma 2 and 3 share.
+extern const std::span<const PartName> kGemmaNames;
+DecoderConfig read_gemma(const ConfigReader& in, const char* family);
+
+// hidden_act or hidden_activation. Throws Error for others than silu and gelu's forms.
+Activation read_activation(const ConfigReader& in, const Key& key, Activation otherwise);
+
+}  // namespace hark::gpt

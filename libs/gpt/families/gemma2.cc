@@ -1,0 +1,73 @@
+// Gemma 2: norms before and after attention and MLP, soft caps, every other layer with a window.
+// Reference: transformers models/gemma2/modeling_gemma2.py.
+#include <cmath>
+
+#include "gpt/families/family.h"
+
+namespace hark::gpt {
+namespace {
+
+constexpr PartName kNames[] = {
+    {Part::token_table, "embed_tokens.weight"},
+    {Part::lm_head, "lm_head.weight"},
+    {Part::final_norm, "norm.weight"},
+    {Part::attn_norm, "input_layernorm.weight"},
+    {Part::q, "self_attn.q_proj.weight"},
+    {Part::k, "self_attn.k_proj.weight"},
+    {Part::v, "self_attn.v_proj.weight"},
+    {Part::q_norm, "self_attn.q_norm.weight"},
+    {Part::k_norm, "self_attn.k_norm.weight"},
+    {Part::attn_out, "self_attn.o_proj.weight"},
+    {Part::attn_post_norm, "post_attention_layernorm.weight"},
+    {Part::mlp_norm, "pre_feedforward_layernorm.weight"},
+    {Part::gate, "mlp.gate_proj.weight"},
+    {Part::up, "mlp.up_proj.weight"},
+    {Part::down, "mlp.down_proj.weight"},
+    {Part::mlp_post_norm, "post_feedforward_layernorm.weight"},
+};
+
+DecoderConfig read(const ConfigReader& in) {
+    DecoderConfig c = read_gemma(in, "gemma2");
+    c.attention_soft_cap =
+        static_cast<float>(in.number_or({"attn_logit_softcapping", "attn_logit_softcapping"}, 50));
+    c.logit_soft_cap = static_cast<float>(
+        in.number_or({"final_logit_softcapping", "final_logit_softcapping"}, 30));
+    const int64_t window =
+        in.size_or({"sliding_window", "attention.sliding_window"}, 1 << 28, 4096);
+    if (!set_layer_types(c, in, window))
+        set_layers(c, window, [](int64_t i) { return i % 2 == 0; });
+    return c;
+}
+
+// GGUF has no key for query_pre_attn_scalar: the number of channels of a head, except in the 27B
+// models, as llama.cpp has it.
+double default_scalar(const DecoderConfig& c) {
+    const bool is_27b = c.n_layer == 46 || c.n_layer == 62;
+    return static_cast<double>(is_27b ? c.n_embd / c.n_head : c.head_dim);
+}
+
+}  // namespace
+
+const std::span<const PartName> kGemmaNames = kNames;
+
+DecoderConfig read_gemma(const ConfigReader& in, const char* family) {
+    DecoderConfig c = read_llama_like(in, family, true);
+    c.activation = read_activation(in, {"hidden_activation", nullptr}, Activation::gelu_tanh);
+    c.norm_place = NormPlace::both;
+    c.norm_offset = in.is_gguf() ? 0 : 1;  // GGUF stores 1 + w
+    c.embedding_scale = std::sqrt(static_cast<float>(c.n_embd));
+    const double scalar =
+        in.number_or({"query_pre_attn_scalar", nullptr}, in.is_gguf() ? default_scalar(c) : 256);
+    c.attention_scale = static_cast<float>(1 / std::sqrt(scalar));
+    return c;
+}
+
+extern const Family kGemma2;
+const Family kGemma2 = {.model_type = "gemma2",
+                        .gguf = "gemma2",
+                        .prefix = "model.",
+                        .layer_prefix = "layers.",
+                        .names = kNames,
+                        .read = read};
+
+}  // namespace hark::gpt

@@ -1,0 +1,44 @@
+// Gemma 3, its text model: Gemma 2 with norms of queries and keys, without soft caps, five layers
+// of six with a window and a rope of their own. Reference: transformers
+// models/gemma3/modeling_gemma3.py.
+#include "gpt/families/family.h"
+#include "gpt/families/rope_table.h"
+
+namespace hark::gpt {
+namespace {
+
+DecoderConfig read(const ConfigReader& in) {
+    DecoderConfig c = read_gemma(in, "gemma3_text");
+    c.qk_norm = QkNorm::head;
+    const auto cap = [&](const Key& key) { return static_cast<float>(in.number_or(key, 0)); };
+    c.attention_soft_cap = cap({"attn_logit_softcapping", "attn_logit_softcapping"});
+    c.logit_soft_cap = cap({"final_logit_softcapping", "final_logit_softcapping"});
+    const int64_t window =
+        in.size_or({"sliding_window", "attention.sliding_window"}, 1 << 28, 4096);
+    if (!set_layer_types(c, in, window)) {
+        const int64_t pattern =
+            in.size_or({"sliding_window_pattern", "attention.sliding_window_pattern"}, 1024, 6);
+        set_layers(c, window, [&](int64_t i) { return (i + 1) % pattern != 0; });
+    }
+    // The layers with a window turn by another base, without scaling.
+    RopeSettings local;
+    local.theta = in.number_or({"rope_local_base_freq", "rope.freq_base_swa"}, 10000);
+    if (!in.is_gguf() && in.has({"rope_parameters", nullptr}))
+        local = in.rope(10000, "sliding_attention");
+    c.ropes = {rope_table(in.rope(1e6, "full_attention"), c.head_dim, c.n_positions, in.where()),
+               rope_table(local, c.head_dim, c.n_positions, in.where())};
+    for (LayerConfig& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
+    return c;
+}
+
+}  // namespace
+
+extern const Family kGemma3;
+const Family kGemma3 = {.model_type = "gemma3_text",
+                        .gguf = "gemma3",
+                        .prefix = "model.",
+                        .layer_prefix = "layers.",
+                        .names = kGemmaNames,
+                        .read = read};
+
+}  // namespace hark::gpt

@@ -1,0 +1,21 @@
+// Llama 2 to 3.3, and what shares its class: SmolLM2, TinyLlama, Yi, Vicuna.
+// Reference: transformers models/llama/modeling_llama.py.
+#include "gpt/families/family.h"
+
+namespace hark::gpt {
+namespace {
+
+DecoderConfig read(const ConfigReader& in) { return read_llama_like(in, "llama", false); }
+
+}  // namespace
+
+extern const Family kLlama;
+const Family kLlama = {.model_type = "llama",
+                       .gguf = "llama",
+                       .prefix = "model.",
+                       .layer_prefix = "layers.",
+                       .names = kLlamaNames,
+                       .read = read,
+                       .gguf_interleaves = true};
+
+}  // namespace hark::gpt

@@ -1,0 +1,30 @@
+// Mistral 7B, Nemo and Small: Llama with a window over the keys in the first version.
+// Reference: transformers models/mistral/modeling_mistral.py. Its GGUF files are those of Llama.
+#include "gpt/families/family.h"
+
+namespace hark::gpt {
+namespace {
+
+constexpr int64_t kDefaultWindow = 4096, kDefaultKvHeads = 8;
+
+DecoderConfig read(const ConfigReader& in) {
+    DecoderConfig c = read_llama_like(in, "mistral", false);
+    if (!in.has({"num_key_value_heads", nullptr})) c.n_kv_head = kDefaultKvHeads;
+    // null turns the window off; without the key there is one.
+    const Key window{"sliding_window", nullptr};
+    const int64_t keys = in.mentions(window) ? in.size_or(window, 1 << 28, 0) : kDefaultWindow;
+    set_layers(c, keys, [](int64_t) { return true; });
+    return c;
+}
+
+}  // namespace
+
+extern const Family kMistral;
+const Family kMistral = {.model_type = "mistral",
+                         .gguf = nullptr,
+                         .prefix = "model.",
+                         .layer_prefix = "layers.",
+                         .names = kLlamaNames,
+                         .read = read};
+
+}  // namespace hark::gpt

@@ -1,0 +1,25 @@
+// Qwen3: Llama with norms of each head's queries and keys before the rope.
+// Reference: transformers models/qwen3/modeling_qwen3.py.
+#include "gpt/families/family.h"
+
+namespace hark::gpt {
+namespace {
+
+DecoderConfig read(const ConfigReader& in) {
+    DecoderConfig c = read_llama_like(in, "qwen3", false);
+    c.qk_norm = QkNorm::head;
+    set_qwen_windows(c, in);
+    return c;
+}
+
+}  // namespace
+
+extern const Family kQwen3;
+const Family kQwen3 = {.model_type = "qwen3",
+                       .gguf = "qwen3",
+                       .prefix = "model.",
+                       .layer_prefix = "layers.",
+                       .names = kLlamaNames,
+                       .read = read};
+
+}  // namespace hark::gpt

@@ -1,0 +1,40 @@
+// SmolLM3: Llama whose every fourth layer has no positions.
+// Reference: transformers models/smollm3/modeling_smollm3.py.
+#include "core/error.h"
+#include "gpt/families/family.h"
+#include "gpt/families/rope_table.h"
+
+namespace hark::gpt {
+namespace {
+
+constexpr int64_t kInterval = 4;
+
+DecoderConfig read(const ConfigReader& in) {
+    DecoderConfig c = read_llama_like(in, "smollm3", true);
+    if (!in.is_gguf()) c.ropes = {rope_table(in.rope(2e6), c.head_dim, c.n_positions, in.where())};
+    set_qwen_windows(c, in);
+    // 1: the layer has a rope, in spite of the name.
+    const std::vector<int64_t> ropes = in.integers({"no_rope_layers", nullptr});
+    const int64_t interval = in.size_or({"no_rope_layer_interval", nullptr}, 1024, kInterval);
+    require(ropes.empty() || std::ssize(ropes) == c.n_layer, in.where(),
+            ": 'no_rope_layers': expected ", c.n_layer, " values, found ", ropes.size());
+    for (int64_t i = 0; i < c.n_layer; ++i) {
+        const bool has =
+            ropes.empty() ? (i + 1) % interval != 0 : ropes[static_cast<size_t>(i)] != 0;
+        if (!has) c.layers[static_cast<size_t>(i)].rope = -1;
+    }
+    return c;
+}
+
+}  // namespace
+
+extern const Family kSmolLm3;
+const Family kSmolLm3 = {.model_type = "smollm3",
+                         .gguf = "smollm3",
+                         .prefix = "model.",
+                         .layer_prefix = "layers.",
+                         .names = kLlamaNames,
+                         .read = read,
+                         .gguf_interleaves = true};
+
+}  // namespace hark::gpt

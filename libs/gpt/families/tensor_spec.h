@@ -1,0 +1,66 @@
+// The tensors of a model's checkpoint: one list, which loading, verifying, converting, training and
+// sharding read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpt/families/config.h"
+
+namespace hark::gpt {
+
+// The place of a tensor in the decoder. Those up to final_norm_bias are once in a model, the others
+// once in each layer.
+enum class Part {
+    token_table,
+    position_table,
+    lm_head,
+    final_norm,
+    final_norm_bias,
+    attn_norm,  // before attention
+    attn_norm_bias,
+    qkv,  // q, k and v in one tensor
+    qkv_bias,
+    q,
+    q_bias,
+    k,
+    k_bias,
+    v,
+    v_bias,
+    q_norm,
+    k_norm,
+    attn_out,
+    attn_out_bias,
+    attn_post_norm,  // after attention
+    mlp_norm,        // before the MLP
+    mlp_norm_bias,
+    gate_up,  // gate and up in one tensor
+    gate,
+    up,
+    up_bias,
+    down,
+    down_bias,
+    mlp_post_norm,  // after the MLP
+};
+
+struct TensorSpec {
+    Part part;
+    int64_t layer = -1;   // -1: once in the model
+    std::string name;     // in a Hugging Face checkpoint, without the family's prefix
+    int64_t rows = 0;     // (out) or the length of a vector
+    int64_t columns = 0;  // (in); 0: a vector
+    bool in_out = false;  // transformers' Conv1D: that file has it (in, out)
+
+    // Whether it takes the type of the weights: vectors and positions are always f32.
+    bool is_matrix() const { return columns > 0 && part != Part::position_table; }
+};
+
+// All tensors of a model, its tables first, then layer by layer, then the last norm.
+std::vector<TensorSpec> tensor_specs(const DecoderConfig& config);
+
+// The name in a GGUF file, "blk.3.attn_q.weight".
+std::string gguf_name(const TensorSpec& spec);
+
+}  // namespace hark::gpt

@@ -1,0 +1,115 @@
+#include <cmath>
+
+#include "kernels/cache/block_table.h"
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/ops_table.h"
+#include "kernels/runtime/parallel.h"
+
+namespace hark {
+namespace {
+
+constexpr const char* kOp = "rope_append";
+
+void check_norm(const char* name, const Norm& norm, int64_t d) {
+    if (!norm.weight) return;
+    require(norm.kind == NormKind::rms && !norm.bias, kOp,
+            ": expected an rms norm without bias for ", name);
+    check_tensor(kOp, name, norm.weight, Dtype::f32, {d});
+}
+
+// cos and sin of position * frequencies, times the rope's scale: (T, R) with R / 2 cosines first.
+void fill_turns(float* turns, const int32_t* position, int64_t rows, const Rope& rope) {
+    if (!rope.frequencies) return;
+    const int64_t half = rope.frequencies.dim(0);
+    const float* frequencies = rope.frequencies.as<float>();
+    for (int64_t t = 0; t < rows; ++t)
+        for (int64_t i = 0; i < half; ++i) {
+            const float angle = static_cast<float>(position[t]) * frequencies[i];
+            turns[t * 2 * half + i] = std::cos(angle) * rope.scale;
+            turns[t * 2 * half + half + i] = std::sin(angle) * rope.scale;
+        }
+}
+
+// One head of one row, in place.
+void turn(float* x, const float* turns, int64_t half) {
+    for (int64_t i = 0; i < half; ++i) {
+        const float low = x[i], high = x[i + half], c = turns[i], s = turns[i + half];
+        x[i] = low * c - high * s;
+        x[i + half] = high * c + low * s;
+    }
+}
+
+// Norms the heads of one row, then turns them, in place. turns: of the row, or null.
+void norm_and_turn(float* x, int64_t heads, int64_t d, const Norm& norm, const float* turns,
+                   int64_t half) {
+    for (int64_t h = 0; h < heads; ++h, x += d) {
+        if (norm.weight) cpu_kernels().rms_norm(x, x, norm.weight.as<float>(), d, norm.eps);
+        if (turns) turn(x, turns, half);
+    }
+}
+
+void check(const Tensor& keys, const Tensor& values, const Columns& q, const Columns& k,
+           const Columns& v, int64_t heads, const Tensor& position, const Rope& rope,
+           const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
+    check_caches(kOp, keys, values);
+    const int64_t kv_heads = keys.dim(1), d = keys.dim(3), count = q.rows.dim(0);
+    check_columns(kOp, "q", q, count, heads * d, q.rows.dtype);
+    check_columns(kOp, "k", k, count, kv_heads * d, q.rows.dtype);
+    check_columns(kOp, "v", v, count, kv_heads * d, q.rows.dtype);
+    check_tensor(kOp, "position", position, Dtype::i32, {count});
+    if (rope.frequencies) {
+        check_tensor(kOp, "frequencies", rope.frequencies, Dtype::f32, {-1});
+        require(2 * rope.frequencies.dim(0) <= d, kOp, ": expected at most ", d / 2,
+                " frequencies, found ", rope.frequencies);
+    }
+    check_norm("q_norm", q_norm, d);
+    check_norm("k_norm", k_norm, d);
+    check_batch_layout(kOp, rows, count, keys.dim(2));
+}
+
+}  // namespace
+
+void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, const Columns& k,
+                 const Columns& v, int64_t heads, Tensor position, const Rope& rope,
+                 const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
+    check(keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows);
+    if (ctx.on_cuda())
+        return cuda_ops().rope_append(ctx, keys, values, q, k, v, heads, position, rope, q_norm,
+                                      k_norm, rows);
+    const int64_t kv_heads = keys.dim(1), capacity = keys.dim(2), d = keys.dim(3);
+    const int64_t count = q.rows.dim(0), half = rope.frequencies ? rope.frequencies.dim(0) : 0;
+    check_batch_layout_values(kOp, rows, count, keys.dim(0), capacity);
+    const Arena::Scope scope(ctx.arena);
+    float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
+    fill_turns(turns, position.as<int32_t>(), count, rope);
+    const int32_t* start = rows.query_start.as<int32_t>();
+    const BlockTable table(rows, keys);
+    const int32_t* length = rows.length.as<int32_t>();
+    const int64_t bytes = d * static_cast<int64_t>(size_of(keys.dtype));
+    const auto at = [](const Columns& columns, int64_t t) {
+        return columns.rows.as<float>() + t * columns.rows.dim(1) + columns.first;
+    };
+    const auto store = [&](const Tensor& cache, const float* from, int64_t b, int64_t place) {
+        auto* to = static_cast<std::byte*>(cache.data);
+        for (int64_t h = 0; h < kv_heads; ++h)
+            cpu_kernels().narrow(to + table.row(b, place, kv_heads, h) * bytes, cache.dtype,
+                                 from + h * d, d);
+    };
+    const int threads = count * (heads + kv_heads) * d < 16384 ? 1 : ctx.threads;
+    for (int64_t b = 0; b < rows.sequences(); ++b) {
+        const int64_t queries = start[b + 1] - start[b], begin = length[b] - queries;
+        require(begin >= 0, kOp, ": sequence ", b, " has ", length[b], " keys after ", queries,
+                " were added");
+        parallel_for(threads, queries, [&](int64_t j) {
+            const int64_t t = start[b] + j;
+            const float* turn_by = half > 0 ? turns + t * 2 * half : nullptr;
+            norm_and_turn(at(q, t), heads, d, q_norm, turn_by, half);
+            norm_and_turn(at(k, t), kv_heads, d, k_norm, turn_by, half);
+            store(keys, at(k, t), b, begin + j);
+            store(values, at(v, t), b, begin + j);
+        });
+    }
+}
+
+}  // namespace hark

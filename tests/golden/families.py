@@ -1,0 +1,133 @@
+"""Logits and greedy tokens of tiny models of every family, from transformers in float32
+(tests/gpt/families_test.cc).
+
+    python3 tests/golden/families.py > tests/golden/families.json     # transformers 4.57
+
+Weights are by formula (formula_weights.py): uniform, spread 0.14, biases 0.09; norms 1 + 0.17 u
+(Gemma's stored weights 0.17 u). So the file has configurations and results only. `rows` of the
+logits are those of a prompt of 48 tokens; `greedy` are the tokens that follow the first 8. `near` lists its steps whose two best logits are within 1e-4 of the largest.
+"""
+import json
+import os
+import sys
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import torch
+
+from formula_weights import MASK, mixed, name_hash
+
+sys.path.pop(0)  # transformers looks for a package that is named as our kernels.py
+import transformers as T
+
+torch.set_num_threads(1)
+VOCAB, ROWS, PROMPT, GREEDY = 128, [0, 7, 8, 20, 47], 8, 200
+
+BASE = dict(vocab_size=VOCAB, hidden_size=64, intermediate_size=96, num_hidden_layers=4,
+            num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256,
+            pad_token_id=0, bos_token_id=1, eos_token_id=None)
+LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=32)
+LONGROPE = dict(type="longrope", short_factor=[1.0, 1.1, 1.2, 1.3],
+                long_factor=[1.5, 2.0, 3.0, 4.0])
+YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64)
+
+# name: configuration's class, model's class, settings; what each one is there for
+CASES = {
+    "llama": ("Llama", dict(rope_theta=500000.0, rope_scaling=LLAMA3)),
+    "llama, biases, odd heads, linear": (
+        "Llama", dict(attention_bias=True, head_dim=20, num_key_value_heads=4,
+                      rope_scaling=dict(rope_type="linear", factor=2.0))),
+    "mistral, window": ("Mistral", dict(sliding_window=8, head_dim=32)),
+    "qwen2, tied": ("Qwen2", dict(tie_word_embeddings=True)),
+    "qwen2, yarn, windows": (
+        "Qwen2", dict(rope_scaling=YARN, use_sliding_window=True, sliding_window=8,
+                      max_window_layers=2)),
+    "qwen3": ("Qwen3", dict(head_dim=32)),
+    "gemma2": ("Gemma2", dict(head_dim=32, query_pre_attn_scalar=24, sliding_window=8)),
+    "gemma3": ("Gemma3Text", dict(head_dim=32, query_pre_attn_scalar=24, sliding_window=8,
+                                  sliding_window_pattern=2,
+                                  rope_scaling=dict(rope_type="linear", factor=8.0))),
+    "phi3, longrope": (
+        "Phi3", dict(partial_rotary_factor=0.5, original_max_position_embeddings=32,
+                     rope_scaling=LONGROPE)),
+    "phi3, window": ("Phi3", dict(sliding_window=9, rope_theta=250000.0)),
+    "smollm3": ("SmolLM3", dict(no_rope_layer_interval=2)),
+    "olmo2": ("Olmo2", {}),
+    "granite": ("Granite", dict(embedding_multiplier=12.0, attention_multiplier=0.1,
+                                residual_multiplier=0.22, logits_scaling=8.0)),
+}
+MODELS = {"Gemma3Text": "Gemma3ForCausalLM"}
+
+
+def values(name, shape, is_gemma):
+    """The tensor by formula; tests/support/family_weights.h does the same."""
+    count = int(np.prod(shape))
+    with np.errstate(over="ignore"):
+        start = np.uint64((name_hash(name) + 0x9E3779B97F4A7C15) & MASK)
+        z = mixed(start + np.arange(count, dtype=np.uint64))
+    u = (z >> np.uint64(40)).astype(np.float64) / 8388608 - 1
+    if "norm" in name:
+        result = (0.0 if is_gemma else 1.0) + 0.171875 * u
+    else:
+        result = (0.09375 if len(shape) == 1 else 0.140625) * u
+    return torch.from_numpy(result.astype(np.float32).reshape(shape))
+
+
+def model_of(kind, settings):
+    config = getattr(T, kind + "Config")(**{**BASE, **settings})
+    config._attn_implementation = "eager"
+    model = getattr(T, MODELS.get(kind, kind + "ForCausalLM"))(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(values(name.removeprefix("model."), tuple(parameter.shape),
+                                   kind.startswith("Gemma")))
+    return config, model
+
+
+def greedy(model, ids, has_longrope):
+    """The tokens and logits of GREEDY steps. transformers 4.57 masks the step that crosses
+    longrope's original length as if every token saw all others, so such a model is run without a
+    cache there."""
+    if not has_longrope:
+        whole = model.generate(ids, max_new_tokens=GREEDY, do_sample=False, output_logits=True,
+                               return_dict_in_generate=True)
+        return whole.sequences[0, ids.shape[1]:].tolist(), torch.cat(whole.logits)
+    tokens, steps = [], []
+    for _ in range(GREEDY):
+        logits = model(ids, use_cache=False).logits[0, -1]
+        steps.append(logits)
+        tokens.append(int(logits.argmax()))
+        ids = torch.cat([ids, torch.tensor([[tokens[-1]]])], dim=1)
+    return tokens, torch.stack(steps)
+
+
+def near_steps(logits):
+    best = logits.topk(2, dim=-1).values
+    largest = logits.abs().amax(dim=-1)
+    return torch.nonzero(best[:, 0] - best[:, 1] < 1e-4 * largest).flatten().tolist()
+
+
+def main():
+    ids = torch.tensor([[(i * 37 + 11) % VOCAB for i in range(48)]])
+    out = {}
+    for name, (kind, settings) in CASES.items():
+        config, model = model_of(kind, settings)
+        with torch.no_grad():
+            logits = model(ids).logits[0]
+            tokens, steps = greedy(model, ids[:, :PROMPT], "longrope" in name)
+        written = {key: value for key, value in config.to_dict().items()
+                   if key in BASE or key in settings or key in (
+                       "model_type", "tie_word_embeddings", "head_dim", "sliding_window",
+                       "layer_types", "rope_theta", "rms_norm_eps", "hidden_act",
+                       "hidden_activation", "attention_bias", "rope_local_base_freq",
+                       "query_pre_attn_scalar", "attn_logit_softcapping",
+                       "final_logit_softcapping", "no_rope_layers", "partial_rotary_factor")}
+        out[name] = dict(config=written, tokens=ids[0].tolist(),
+                         rows={str(row): [float(f"{x:.8g}") for x in logits[row]] for row in ROWS},
+                         greedy=tokens, near=near_steps(steps))
+    print(json.dumps(out, separators=(",", ":")))
+
+
+main()
