@@ -275,6 +275,16 @@ std::vector<int64_t> GgufFile::integers(const std::string& key) const {
     return numbers;
 }
 
+std::vector<double> GgufFile::numbers(const std::string& key) const {
+    const Value& found = value(key, true, is_number, "an array of numbers");
+    std::vector<double> numbers;
+    for (uint64_t i = 0; i < found.count; ++i) {
+        const size_t offset = found.offset + static_cast<size_t>(i) * kTypes[found.type].bytes;
+        numbers.push_back(found.type == kF32 ? at<float>(offset) : at<double>(offset));
+    }
+    return numbers;
+}
+
 void GgufFile::forget(const Tensor& tensor) const {
     const auto* from = static_cast<const std::byte*>(tensor.data);
     const MappedFile& file = part_of(tensor).file_;

@@ -39,6 +39,7 @@ class GgufFile {
     bool boolean(const std::string& key) const;
     std::vector<std::string_view> texts(const std::string& key) const;
     std::vector<int64_t> integers(const std::string& key) const;
+    std::vector<double> numbers(const std::string& key) const;  // f32 or f64
 
     // By name; the last dimension is that of rows, as everywhere here, and the file's first.
     const std::map<std::string, Tensor>& tensors() const { return tensors_; }

@@ -65,6 +65,9 @@ class Bpe {
     bool has(int32_t id) const { return tokens_[static_cast<size_t>(id)].used; }
     // The pairs of tokens that merge, those before others that merge before them.
     std::vector<std::pair<int32_t, int32_t>> merges() const;
+    const PairTable& merge_table() const { return merges_; }
+    // Whether text is read as if a space preceded it.
+    bool prefix_space() const { return prefix_space_; }
     // Whether a word that is a token is that token, whatever the merges make of it.
     bool ignores_merges() const { return !words_.empty(); }
 

@@ -71,7 +71,7 @@ std::string normal_form(std::string_view text, int options) {
     const utf8proc_ssize_t size =
         utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                      static_cast<utf8proc_ssize_t>(text.size()), &made,
-                     static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPAT | options));
+                     static_cast<utf8proc_option_t>(UTF8PROC_STABLE | options));
     const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(made, std::free);
     require(size >= 0, "cannot normalise text: ", utf8proc_errmsg(size));
     return {reinterpret_cast<const char*>(made), static_cast<size_t>(size)};
@@ -112,8 +112,14 @@ std::string lower_case(std::string_view text) {
     return lower;
 }
 
-std::string nfkd(std::string_view text) { return normal_form(text, UTF8PROC_DECOMPOSE); }
-std::string nfkc(std::string_view text) { return normal_form(text, UTF8PROC_COMPOSE); }
+std::string nfkd(std::string_view text) {
+    return normal_form(text, UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE);
+}
+std::string nfkc(std::string_view text) {
+    return normal_form(text, UTF8PROC_COMPAT | UTF8PROC_COMPOSE);
+}
+std::string nfd(std::string_view text) { return normal_form(text, UTF8PROC_DECOMPOSE); }
+std::string nfc(std::string_view text) { return normal_form(text, UTF8PROC_COMPOSE); }
 
 char category_class(char32_t code_point) {
     return utf8proc_category_string(static_cast<utf8proc_int32_t>(code_point))[0];

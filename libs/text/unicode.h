@@ -18,6 +18,9 @@ std::string lower_case(std::string_view text);
 // unicodedata.normalize: compatibility decomposition, without and with recomposition.
 std::string nfkd(std::string_view text);
 std::string nfkc(std::string_view text);
+// The same of canonical decomposition.
+std::string nfd(std::string_view text);
+std::string nfc(std::string_view text);
 
 // The general category's first letter: L, M, N, P, S, Z or C (also if nothing is assigned).
 char category_class(char32_t code_point);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/fnv.h"
+#include "support/generated_text.h"
 #include "support/process.h"
 #include "text/bpe_encoder.h"
 #include "text/byte_alphabet.h"
@@ -24,24 +25,8 @@ const json& golden() {
     return kGolden;
 }
 
-std::string bytes_from_hex(const std::string& hex) {
-    std::string bytes;
-    for (size_t i = 0; i < hex.size(); i += 2)
-        bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
-    return bytes;
-}
-
-// The generator of tests/golden/gpt_tokenize.py.
 std::string generated(const std::string& pieces, uint64_t seed, size_t size) {
-    std::vector<std::string> choices;
-    for (const auto& piece : golden()[pieces])
-        choices.push_back(bytes_from_hex(piece.get<std::string>()));
-    std::string text;
-    while (text.size() < size) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        text += choices[(seed >> 33) % choices.size()];
-    }
-    return text;
+    return test::generated_text(golden()[pieces], seed, size);
 }
 
 const std::string& mixed_text() {

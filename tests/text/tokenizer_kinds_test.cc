@@ -1,5 +1,5 @@
 // The kinds of tokenizers behind one face.
-#include "text/tokens/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <gtest/gtest.h>
 #include <sentencepiece_trainer.h>
@@ -37,6 +37,10 @@ std::string error_of(const std::function<void()>& f) {
         return error.what();
     }
     return "none";
+}
+
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where) {
+    return std::make_unique<Tokenizer>(Tokenizer::parse_sentencepiece(model, where));
 }
 
 // A small model of a text of the repository.

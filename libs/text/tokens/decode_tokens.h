@@ -6,7 +6,7 @@
 #include <string>
 
 #include "text/tokens/documents.h"
-#include "text/tokens/tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace hark {
 

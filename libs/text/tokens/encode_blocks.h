@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "text/tokens/documents.h"
-#include "text/tokens/tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace hark {
 

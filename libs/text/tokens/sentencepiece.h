@@ -1,21 +1,12 @@
-// Sentencepiece models, by the sentencepiece library.
+// Training of sentencepiece models, by the sentencepiece library. Tokenizer reads them.
 // Source: Kudo and Richardson 2018, "SentencePiece".
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-
-#include "text/tokens/tokenizer.h"
 
 namespace hark {
-
-// A tokenizer from a model file's bytes. A text is encoded whole: its end may change
-// the ids at its beginning. Invalid UTF-8 is seen as U+FFFD. Throws Error beginning with `where`
-// where the bytes are no such model.
-std::unique_ptr<Tokenizer> load_sentencepiece(std::string_view model, const std::string& where);
 
 struct SentencepieceTraining {
     std::string kind = "unigram";  // or "bpe"
