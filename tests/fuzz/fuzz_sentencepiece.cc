@@ -1,7 +1,11 @@
 // Sentencepiece models: what loads must encode and decode, whatever its pieces say.
+#include <cstdlib>
+
 #include "core/error.h"
 #include "fuzz/seeds.h"
+#include "text/tokenizer.h"
 #include "text/tokens/sentencepiece.h"
+#include "text/utf8.h"
 
 using namespace hark;
 
@@ -20,14 +24,11 @@ std::vector<std::string> fuzz::fuzz_seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string_view model(reinterpret_cast<const char*>(data), size);
     try {
-        const auto tokenizer = load_sentencepiece(model, "M");
-        std::vector<int32_t> ids;
-        tokenizer->encoder()->encode(" a text,\n with caf\xC3\xA9 and \xF0\x9F\x98\x80  ", ids,
-                                     true);
-        const auto decoder = tokenizer->decoder();
-        decoder->push(ids);
-        decoder->finish();
-        tokenizer->end_of_text();
+        const Tokenizer tokenizer = Tokenizer::parse_sentencepiece(model, "M");
+        const auto ids = tokenizer.encode(" a text,\n with caf\xC3\xA9 and \xF0\x9F\x98\x80  </s>",
+                                          {.parse_specials = true, .add_specials = true});
+        if (!is_valid_utf8(tokenizer.decode(ids))) std::abort();
+        tokenizer.end_of_text();
     } catch (const Error&) {
     }
     return 0;

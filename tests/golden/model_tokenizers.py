@@ -7,6 +7,7 @@ this repository. FAMILY.json has a tokenizer.json, tokenizer_config.json's value
 FAMILY.model the sentencepiece model that it was converted from. Of a long text the number of ids and a hash are kept;
 with --fuzz that text is of so many characters, and nothing is written but OUT_DIR.
 """
+import io
 import json
 import pathlib
 import random
@@ -92,18 +93,17 @@ def bytes_step(use_regex=False):
 
 
 def train_sentencepiece(name, **settings):
-    path = OUT / f"{name}.model"
-    with tempfile.TemporaryDirectory() as directory:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(training_text()), model_prefix=f"{directory}/m", minloglevel=2, num_threads=1,
-            **{"model_type": "bpe", "normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": True,
-               "character_coverage": 0.98, "vocab_size": 600, "split_digits": True, "allow_whitespace_only_pieces": True, **settings})
-        path.write_bytes(pathlib.Path(directory, "m.model").read_bytes())
+    path, model = OUT / f"{name}.model", io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(training_text()), model_writer=model, minloglevel=2, num_threads=1,
+        **{"model_type": "bpe", "normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": True,
+           "character_coverage": 0.98, "vocab_size": 600, "split_digits": True, "allow_whitespace_only_pieces": True, **settings})
+    path.write_bytes(model.getvalue())
     return path
 
 
 def converted(kind, path, **settings):
-    return convert_slow_tokenizer(kind(str(path), **settings))
+    return set_added(convert_slow_tokenizer(kind(str(path), **settings)), special("<unk>"))
 
 
 def set_added(tokenizer, added):
