@@ -116,7 +116,7 @@ def odd_tokenizers():
     """Parts and flags that the families do not all use."""
     yield "odd_flags", set_added(byte_level(
         [pre_tokenizers.Punctuation("contiguous"), pre_tokenizers.Digits(False), bytes_step(True)], 300,
-        normalizers.Sequence([normalizers.Strip(True, True), normalizers.NFKC(), normalizers.Replace(Regex("a+"), "a")])),
+        normalizers.Sequence([normalizers.Strip(True, True), normalizers.Lowercase(), normalizers.NFKC(), normalizers.Replace(Regex("a+"), "a")])),
         [AddedToken("word", single_word=True, normalized=True), AddedToken("<l>", lstrip=True, special=True, normalized=False),
          AddedToken("<r>", rstrip=True, special=True, normalized=True), AddedToken("ＡB", normalized=True), AddedToken("the", normalized=False),
          AddedToken("then", normalized=False), AddedToken("ß", normalized=False)])

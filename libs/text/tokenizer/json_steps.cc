@@ -81,6 +81,7 @@ NormalizeStep normalize_step(const JsonReader& reader, const json& step, const s
     if (kind == "NFKD") return nfkd_step();
     if (kind == "Prepend") return prepend_step(reader.text(step, "prepend"));
     if (kind == "Replace") return replace_step(reader.pattern(step), reader.text(step, "content"));
+    if (kind == "Lowercase") return lowercase_step();
     if (kind == "Strip")
         return strip_step(reader.flag(step, "strip_left", true),
                           reader.flag(step, "strip_right", true));

@@ -57,6 +57,17 @@ NormalizeStep replace_step(Pattern pattern, std::string content) {
     };
 }
 
+NormalizeStep lowercase_step() {
+    return [](std::string& text) {
+        std::string made;
+        for (size_t begin = 0, at = 0; at < text.size(); begin = at) {
+            next_code_point(text, at);
+            made += lower_case(std::string_view(text).substr(begin, at - begin));
+        }
+        text = std::move(made);
+    };
+}
+
 NormalizeStep strip_step(bool left, bool right) {
     return [left, right](std::string& text) { text = std::string(stripped(text, left, right)); };
 }

@@ -26,6 +26,8 @@ NormalizeStep nfkd_step();
 NormalizeStep prepend_step(std::string text);
 // Each match of a pattern becomes `content`.
 NormalizeStep replace_step(Pattern pattern, std::string content);
+// Each character by itself, whatever is next to it.
+NormalizeStep lowercase_step();
 // Takes white space off the ends.
 NormalizeStep strip_step(bool left, bool right);
 
