@@ -274,9 +274,9 @@ def pieces_of_long_text():
 
 def main():
     fuzz = int(sys.argv[2]) if "--fuzz" in sys.argv else 0
-    directory = pathlib.Path(sys.argv[3]) if fuzz else OUT
-    directory.mkdir(parents=True, exist_ok=True)
-    OUT.mkdir(exist_ok=True)
+    global OUT
+    OUT = directory = pathlib.Path(sys.argv[3]) if fuzz else OUT
+    OUT.mkdir(parents=True, exist_ok=True)
     texts = TEXTS + list(random_texts()) + SPACES + [data.decode(errors="replace") for data in BROKEN]
     pieces = pieces_of_long_text()
     seed, size = (7, fuzz) if fuzz else (1, 60_000)

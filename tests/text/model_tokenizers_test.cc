@@ -138,8 +138,7 @@ TEST(ModelTokenizers, GgufTwinsHaveTheSameIds) {
 
 TEST(ModelTokenizers, SentencepieceModelsEqualTheLibrary) {
     for (const auto& [name, golden] : common()["sentencepiece"].items()) {
-        const auto path = test::source_dir() / "tests/golden/model_tokenizers" / (name + ".model");
-        const auto tokenizer = Tokenizer::load(path);
+        const auto tokenizer = Tokenizer::load(folder() / (name + ".model"));
         expect_ids(*tokenizer, common()["texts"], golden["plain"], {}, name);
         expect_long_text(*tokenizer, golden["long"], name);
         for (size_t i = 0; i < golden["plain"].size(); ++i)
