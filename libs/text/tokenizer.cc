@@ -112,14 +112,14 @@ struct Tokenizer::Encoder::State {
     ModelWorkspace space;
     WordCache cache;
 
-    void words(const Chunk& word, std::vector<int32_t>& ids);
+    void words(const TextChunk& word, std::vector<int32_t>& ids);
     void segment(std::string_view text, bool first, const TrustedRanges& trusted,
                  std::vector<int32_t>& ids);
     void encode(std::string_view text, const TrustedRanges& trusted, bool begins,
                 std::vector<int32_t>& ids);
 };
 
-void Tokenizer::Encoder::State::words(const Chunk& word, std::vector<int32_t>& ids) {
+void Tokenizer::Encoder::State::words(const TextChunk& word, std::vector<int32_t>& ids) {
     const TokenModel& model = *inside.parts.model;
     for (size_t at = 0; at < word.text.size();) {
         const size_t end = model.part_end(word.text, at);
@@ -135,7 +135,7 @@ void Tokenizer::Encoder::State::segment(std::string_view text, bool first,
     const std::string made =
         inside.parts.normalizer.empty() ? std::string() : normalized(inside.parts.normalizer, text);
     if (!inside.parts.normalizer.empty()) text = made;
-    const EmitChunk encode_word = [&](const Chunk& word) { words(word, ids); };
+    const EmitText encode_word = [&](const TextChunk& word) { words(word, ids); };
     inside.normalized.split(text, trusted, [&](size_t begin, size_t end, const AddedToken* token) {
         if (token) return ids.push_back(token->id);
         pre_tokenize(inside.parts.pre_tokenizer,

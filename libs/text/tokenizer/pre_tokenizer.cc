@@ -6,7 +6,7 @@ namespace {
 // Parts of a chunk, each a match or not, in order.
 class PartSink {
   public:
-    PartSink(const Chunk& chunk, SplitBehavior behavior, const EmitChunk& emit)
+    PartSink(const TextChunk& chunk, SplitBehavior behavior, const EmitText& emit)
         : chunk_(chunk), behavior_(behavior), emit_(emit) {}
 
     void add(size_t begin, size_t end, bool match) {
@@ -43,9 +43,9 @@ class PartSink {
         emit_({chunk_.text.substr(begin, end - begin), chunk_.first && begin == 0});
     }
 
-    const Chunk& chunk_;
+    const TextChunk& chunk_;
     SplitBehavior behavior_;
-    const EmitChunk& emit_;
+    const EmitText& emit_;
     bool held_ = false, last_match_ = false;
     size_t begin_ = 0, end_ = 0;
 };
@@ -55,7 +55,7 @@ class SplitStep : public PreTokenStep {
     SplitStep(Pattern pattern, SplitBehavior behavior, bool invert)
         : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
 
-    void apply(const Chunk& chunk, const EmitChunk& emit) const override {
+    void apply(const TextChunk& chunk, const EmitText& emit) const override {
         PartSink sink(chunk, behavior_, emit);
         size_t done = 0;
         for (Pattern::Search search(pattern_, chunk.text);;) {
@@ -77,7 +77,7 @@ class SplitStep : public PreTokenStep {
 
 class PrefixSpaceStep : public PreTokenStep {
   public:
-    void apply(const Chunk& chunk, const EmitChunk& emit) const override {
+    void apply(const TextChunk& chunk, const EmitText& emit) const override {
         if (chunk.text.starts_with(' ')) return emit(chunk);
         const std::string text = " " + std::string(chunk.text);
         emit({text, chunk.first});
@@ -93,7 +93,7 @@ class MetaspaceStep : public PreTokenStep {
                 split_step(Pattern::literal(replacement_), SplitBehavior::merged_with_next, false);
     }
 
-    void apply(const Chunk& chunk, const EmitChunk& emit) const override {
+    void apply(const TextChunk& chunk, const EmitText& emit) const override {
         std::string text;
         text.reserve(chunk.text.size() + chunk.text.size() / 2);
         const bool prepend =
@@ -101,7 +101,7 @@ class MetaspaceStep : public PreTokenStep {
         if (prepend && !chunk.text.starts_with(' ') && !chunk.text.starts_with(replacement_))
             text = replacement_;
         for (const char c : chunk.text) c == ' ' ? text += replacement_ : text += c;
-        const Chunk made{text, chunk.first};
+        const TextChunk made{text, chunk.first};
         split_ ? split_->apply(made, emit) : emit(made);
     }
 
@@ -127,12 +127,12 @@ std::shared_ptr<const PreTokenStep> metaspace_step(std::string replacement, Prep
     return std::make_shared<MetaspaceStep>(std::move(replacement), scheme, split);
 }
 
-void pre_tokenize(const PreTokenSteps& steps, const Chunk& chunk, const EmitChunk& emit,
+void pre_tokenize(const PreTokenSteps& steps, const TextChunk& chunk, const EmitText& emit,
                   size_t step) {
     if (step == steps.size()) return emit(chunk);
     if (step + 1 == steps.size()) return steps[step]->apply(chunk, emit);
     steps[step]->apply(chunk,
-                       [&](const Chunk& part) { pre_tokenize(steps, part, emit, step + 1); });
+                       [&](const TextChunk& part) { pre_tokenize(steps, part, emit, step + 1); });
 }
 
 }  // namespace hark

@@ -13,17 +13,17 @@
 namespace hark {
 
 // A part of a text.
-struct Chunk {
+struct TextChunk {
     std::string_view text;
     bool first = false;  // it begins at the input's first byte
 };
-using EmitChunk = std::function<void(const Chunk&)>;
+using EmitText = std::function<void(const TextChunk&)>;
 
 class PreTokenStep {
   public:
     virtual ~PreTokenStep() = default;
     // Emits the chunk's parts in order, none of them empty. They are valid during the call.
-    virtual void apply(const Chunk& chunk, const EmitChunk& emit) const = 0;
+    virtual void apply(const TextChunk& chunk, const EmitText& emit) const = 0;
 };
 using PreTokenSteps = std::vector<std::shared_ptr<const PreTokenStep>>;
 
@@ -44,7 +44,7 @@ std::shared_ptr<const PreTokenStep> metaspace_step(std::string replacement, Prep
                                                    bool split);
 
 // Applies the steps from `step` on to a chunk.
-void pre_tokenize(const PreTokenSteps& steps, const Chunk& chunk, const EmitChunk& emit,
+void pre_tokenize(const PreTokenSteps& steps, const TextChunk& chunk, const EmitText& emit,
                   size_t step = 0);
 
 }  // namespace hark
