@@ -74,23 +74,23 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     const std::string bpe =
         R"("model":{"type":"BPE","unk_token":"<unk>","fuse_unk":true,)"
         R"("byte_fallback":true,"ignore_merges":true,"vocab":{"<unk>":0,"h":1,"e":2,"h e":3,"<0xE2>":4},"merges":[]})";
-    return {json_seed(R"("normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Prepend","prepend":"_"},)"
-                      R"({"type":"Replace","pattern":{"String":" "},"content":"_"},{"type":"Strip"}]},)"
-                      R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":)"
-                      R"({"Regex":"\\p{L}+|\\s+(?!\\S)"},"behavior":"MergedWithNext","invert":true
-},)"
-                      R"({"type":"Digits"},{"type":"Punctuation"},{"type":"Metaspace","prepend_scheme":"first"}]},)"
-                      R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>"}},)"
-                      R"({"Sequence":{"id":"A"}}],"special_tokens":{"<s>":{"ids":[5]}}},)"
-                      R"("decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"_"},)"
-                      R"("content":" "},{"type":"ByteFallback"},{"type":"Fuse"},)"
-                      R"({"type":"Strip","content":" ","start":1,"stop":0}]},)" + bpe),
-            json_seed(R"("pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"},)" + bpe),
-            json_seed(R"("decoder":{"type":"Metaspace"},"model":{"type":"Unigram","unk_id":0,"vocab":)"
-                      R"([["<unk>",0],["h",-1.5],["e",-2],["he",-2.5],["a",-3]]})"),
-            gguf_seed("llama"), gguf_seed("gpt2")
-}
-;
+    return {
+        json_seed(
+            R"("normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Prepend","prepend":"_"},)"
+            R"({"type":"Replace","pattern":{"String":" "},"content":"_"},{"type":"Strip"}]},)"
+            R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":)"
+            R"({"Regex":"\\p{L}+|\\s+"},"behavior":"MergedWithNext","invert":true},)"
+            R"({"type":"Digits"},{"type":"Punctuation"},{"type":"Metaspace","prepend_scheme":"first"}]},)"
+            R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>"}},)"
+            R"({"Sequence":{"id":"A"}}],"special_tokens":{"<s>":{"ids":[5]}}},)"
+            R"("decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"_"},)"
+            R"("content":" "},{"type":"ByteFallback"},{"type":"Fuse"},)"
+            R"({"type":"Strip","content":" ","start":1,"stop":0}]},)" +
+            bpe),
+        json_seed(R"("pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"},)" + bpe),
+        json_seed(R"("decoder":{"type":"Metaspace"},"model":{"type":"Unigram","unk_id":0,"vocab":)"
+                  R"([["<unk>",0],["h",-1.5],["e",-2],["he",-2.5],["a",-3]]})"),
+        gguf_seed("llama"), gguf_seed("gpt2")};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
