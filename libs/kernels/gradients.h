@@ -55,8 +55,25 @@ void activate_backward(Context& ctx, Tensor dx, Tensor dy, Tensor x, Activation 
 void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x,
                          Tensor w, float eps = 1e-5f, Tensor sums = {});
 
+// The same of y = rms_norm(x), which has no b.
+void rms_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, float eps,
+                       Tensor sums = {});
+
+// The gradients of y = gated_activation(gate, up): d_gate = dy f'(gate) up and d_up = dy f(gate).
+// dy (T, N); N columns of each of the others. d_gate and d_up may be columns of one tensor; they
+// are not columns of an input.
+void gated_activation_backward(Context& ctx, const Columns& d_gate, const Columns& d_up, Tensor dy,
+                               const Columns& gate, const Columns& up, Activation f);
+
+// Turns `heads` heads of D channels in each row of x, in place, by the row's position. With `back`
+// by the opposite angles: the transpose, which makes the gradient of the turned heads that of the
+// heads before. The scale is a factor of both. position (T) i32.
+void rope(Context& ctx, const Columns& x, int64_t heads, int64_t d, Tensor position, const Rope& by,
+          bool back = false);
+
 // The gradients of y = embedding(): dtable (V, C) += dy's rows at their tokens, dpositions (P, C)
-// += dy's rows at their positions, in the order of the rows. dy (T, C); tokens, position (T) i32.
+// += dy's rows at their positions, or none, in the order of the rows. dy (T, C); tokens, position
+// (T) i32.
 void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor dy, Tensor tokens,
                         Tensor position);
 
@@ -66,13 +83,15 @@ struct Sequences {
     Tensor first, end;  // (T) i32
 };
 
-// Causal self-attention of packed rows. out (T, C): per head h softmax(q k^T / sqrt(D)) v over the
-// rows of the sequence up to the own one. lse (T, H) f32: the logarithm of the sum of exponentials,
-// an input of the gradient. qkv (T, 3C): queries, keys and values, each (H, D).
+// Causal self-attention of packed rows. out (T, H * D): per head h softmax(q k^T / sqrt(D)) v over
+// the rows of the sequence up to the own one. lse (T, H) f32: the logarithm of the sum of
+// exponentials, an input of the gradient. qkv (T, (H + 2 Hkv) * D): queries (H, D), keys and values
+// (Hkv, D) each. Hkv divides H: H / Hkv heads after one another share a head of keys and values
+// (Ainslie et al. 2023, section 2.2).
 void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences);
 
-// dqkv (T, 3C) = the gradient of qkv, from dout (T, C) and self_attention()'s out and lse. The
-// probabilities are recomputed. Source: Dao 2023 (FlashAttention-2), algorithm 2.
+// dqkv = the gradient of qkv, of its shape, from dout (T, H * D) and self_attention()'s out and
+// lse. The probabilities are recomputed. Source: Dao 2023 (FlashAttention-2), algorithm 2.
 void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
                              Tensor qkv, const Sequences& sequences);
 

@@ -168,6 +168,109 @@ TEST_P(Gradients, OfLayerNorm) {
     }
 }
 
+Values rms_normalized(const Values& x, const Values& w, double eps) {
+    const size_t n = w.size();
+    Values y;
+    for (size_t at = 0; at < x.size(); at += n) {
+        double mean = 0;
+        for (size_t i = 0; i < n; ++i) mean += x[at + i] * x[at + i] / static_cast<double>(n);
+        for (size_t i = 0; i < n; ++i) y.push_back(x[at + i] / std::sqrt(mean + eps) * w[i]);
+    }
+    return y;
+}
+
+TEST_P(Gradients, OfRmsNorm) {
+    constexpr float kEps = 1e-3f;
+    for (const auto& [rows, n] :
+         {std::pair<int64_t, int64_t>{1, 2}, {3, 7}, {9, 64}, {4, 131}, {2, 520}}) {
+        SCOPED_TRACE(concat(rows, " x ", n));
+        const auto x = random(rows * n, 1), dy = random(rows * n, 4);
+        const auto w = random_values(n, 2);
+        Tensor dx = filled_active({rows, n}, 1), dw = filled({n}, 2), sums = filled({n}, 4);
+        Tensor plain = filled_active({rows, n}, 1), other = filled({n}, 2);
+        const Tensor gradient = up_active(dy, {rows, n}), input = up_active(x, {rows, n});
+        rms_norm_backward(ctx(), dx, dw, gradient, input, up(w, {n}), kEps, sums);
+        rms_norm_backward(ctx(), plain, other, gradient, input, up(w, {n}), kEps);
+        EXPECT_EQ(down(plain), down(dx));
+        EXPECT_EQ(down(other), down(dw));
+        Values of_rows(static_cast<size_t>(n), 4);
+        const std::vector<float> after = down(dx);
+        for (size_t i = 0; i < after.size(); ++i) of_rows[i % static_cast<size_t>(n)] += after[i];
+        expect_near(down(sums), of_rows, 1e-5);
+        const Values xs = in_double(x), ws = in_double(w), dys = in_double(dy);
+        const auto loss = [&](const Values& x, const Values& w) {
+            return dot(rms_normalized(x, w, kEps), dys);
+        };
+        expect_gradient(dx, derivative([&](const Values& x) { return loss(x, ws); }, xs), 1);
+        expect_gradient(dw, derivative([&](const Values& w) { return loss(xs, w); }, ws), 2);
+    }
+}
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+// gate and up as columns of one tensor, and as tensors of their own.
+TEST_P(Gradients, OfGatedActivation) {
+    constexpr int64_t kRows = 5;
+    for (const auto& [f, exact] :
+         {std::pair<Activation, std::function<double(double)>>{Activation::silu, silu},
+          {Activation::gelu, gelu},
+          {Activation::gelu_tanh, gelu_tanh}})
+        for (const int64_t n : {1, 19, 64}) {
+            const auto both = random(kRows * 2 * n, 1, 2), dy = random(kRows * n, 2);
+            std::vector<float> gates, ups;
+            Values expected, of_gates, of_ups;  // of a row of both: d_gate, then d_up
+            for (int64_t t = 0; t < kRows; ++t)
+                for (const bool is_up : {false, true})
+                    for (int64_t i = 0; i < n; ++i) {
+                        const float gate = both[static_cast<size_t>(t * 2 * n + i)];
+                        const float up = both[static_cast<size_t>(t * 2 * n + n + i)];
+                        const auto slope =
+                            derivative([&](const Values& v) { return exact(v[0]); }, {gate})[0];
+                        const double by = dy[static_cast<size_t>(t * n + i)];
+                        expected.push_back(by * (is_up ? exact(gate) : slope * up));
+                        (is_up ? ups : gates).push_back(is_up ? up : gate);
+                        (is_up ? of_ups : of_gates).push_back(expected.back());
+                    }
+            const Tensor gradient = up_active(dy, {kRows, n});
+            const Tensor x = up_active(both, {kRows, 2 * n}), dx = filled_active({kRows, 2 * n}, 9);
+            gated_activation_backward(ctx(), {dx}, {dx, n}, gradient, {x}, {x, n}, f);
+            expect_gradient(dx, expected);
+            const Tensor d_gate = filled_active({kRows, n}, 9), d_up = filled_active({kRows, n}, 9);
+            gated_activation_backward(ctx(), {d_gate}, {d_up}, gradient,
+                                      {up_active(gates, {kRows, n})}, {up_active(ups, {kRows, n})},
+                                      f);
+            expect_gradient(d_gate, of_gates);
+            expect_gradient(d_up, of_ups);
+        }
+}
+
+// Turned heads keep the other columns, and turning back is the transpose: scale^2 times the
+// inverse.
+TEST_P(Gradients, OfRope) {
+    constexpr int64_t kRows = 4, kHeads = 3, kHead = 10, kWidth = 35, kFirst = 2, kHalf = 4;
+    constexpr double kScale = 1.25;
+    const std::vector<int32_t> position = {0, 1, 7, 200};
+    const std::vector<float> frequencies = {1, 0.3f, 0.05f, 0.001f};
+    const Rope by{up(frequencies, {kHalf}), static_cast<float>(kScale)};
+    const auto x = random(kRows * kWidth, 1);
+    for (const bool back : {false, true}) {
+        Values expected = in_double(x);
+        for (size_t t = 0; t < kRows; ++t)
+            for (size_t h = 0; h < kHeads; ++h)
+                for (size_t i = 0; i < kHalf; ++i) {
+                    const size_t low = t * kWidth + kFirst + h * kHead + i, high = low + kHalf;
+                    const double angle =
+                        static_cast<double>(position[t]) * frequencies[i] * (back ? -1 : 1);
+                    const double c = std::cos(angle) * kScale, s = std::sin(angle) * kScale;
+                    expected[low] = x[low] * c - x[high] * s;
+                    expected[high] = x[high] * c + x[low] * s;
+                }
+        const Tensor turned = up_active(x, {kRows, kWidth});
+        rope(ctx(), {turned, kFirst}, kHeads, kHead, up(position), by, back);
+        expect_values(turned, expected, 4e-5);
+    }
+}
+
 TEST_P(Gradients, OfEmbedding) {
     constexpr int64_t kRows = 9, kColumns = 70;
     const std::vector<int32_t> tokens = {3, 0, 3, 1, 3, 4, 4, 0, 3},
@@ -184,6 +287,9 @@ TEST_P(Gradients, OfEmbedding) {
         }
     expect_gradient(table, of_tokens, 1);
     expect_gradient(positions, of_places, -1);
+    Tensor alone = filled({5, kColumns}, 1);
+    embedding_backward(ctx(), alone, {}, up_active(dy, {kRows, kColumns}), up(tokens), up(places));
+    EXPECT_EQ(down(alone), down(table));
 }
 
 TEST_P(Gradients, OfCrossEntropy) {
@@ -229,6 +335,11 @@ TEST_P(Gradients, WrongShapesAreErrors) {
         layer_norm_backward(ctx(), x, filled({4}, 0), filled({4}, 0), other, x, filled({4}, 0)),
         Error);
     EXPECT_THROW(layer_norm_backward(ctx(), x, b, b, x, x, b), Error);
+    EXPECT_THROW(rms_norm_backward(ctx(), x, b, x, x, b, 1e-5f), Error);
+    EXPECT_THROW(gated_activation_backward(ctx(), {x}, {x, 2}, x, {x}, {x}, Activation::silu),
+                 Error);
+    EXPECT_THROW(rope(ctx(), {x}, 2, 2, up(std::vector<int32_t>{0, 1, 2}), {filled({2}, 1)}),
+                 Error);
     if (!ctx().on_cuda()) {  // where a target can be seen
         EXPECT_THROW(
             cross_entropy(ctx(), filled({3}, 0), x, up(std::vector<int32_t>{0, 4, 1}), 4, 1),

@@ -17,9 +17,11 @@ struct Rows {
 struct Shape {
     std::vector<int32_t> start;
     int64_t heads, head;
+    int64_t group = 1;  // heads that share keys and values
 
     int64_t rows() const { return start.back(); }
     int64_t channels() const { return heads * head; }
+    int64_t width() const { return channels() + 2 * channels() / group; }
 };
 
 struct Results {
@@ -44,13 +46,17 @@ Results attend(const Shape& shape, const Values& qkv, const Values& dout, double
     const auto d = static_cast<size_t>(shape.head), c = heads * d;
     const double scale = 1 / std::sqrt(static_cast<double>(d));
     const std::vector<int32_t> firsts = Rows(shape.start).first;
-    Results results = {Values(rows * c), Values(rows * heads), Values(3 * rows * c)};
+    const auto group = static_cast<size_t>(shape.group), width = static_cast<size_t>(shape.width());
+    Results results = {Values(rows * c), Values(rows * heads), Values(rows * width)};
     Values p(rows), slopes(rows);
     for (size_t i = 0; i < rows; ++i)
         for (size_t h = 0; h < heads; ++h) {
             const auto first = static_cast<size_t>(firsts[i]);
             // Queries, keys, values (0, 1, 2) of row t in qkv and in its gradient.
-            const auto at = [&](size_t which, size_t t) { return (t * 3 + which) * c + h * d; };
+            const auto at = [&](size_t which, size_t t) {
+                const size_t begin = which == 0 ? 0 : c + (which - 1) * c / group;
+                return t * width + begin + (which == 0 ? h : h / group) * d;
+            };
             double largest = -1e300, total = 0;
             for (size_t j = first; j <= i; ++j) {
                 p[j] = round(scale * round(dot(&qkv[at(0, i)], &qkv[at(1, j)], d)));
@@ -114,21 +120,21 @@ class SelfAttention : public testing::TestWithParam<DeviceCase> {
     }
     // As the device holds them.
     Inputs inputs(const Shape& shape, uint64_t seed = 1) const {
-        const int64_t values = shape.rows() * shape.channels();
-        return {TestDevice::rounded(random_values(3 * values, seed), type()),
-                TestDevice::rounded(random_values(values, seed + 1), type())};
+        const int64_t rows = shape.rows();
+        return {TestDevice::rounded(random_values(rows * shape.width(), seed), type()),
+                TestDevice::rounded(random_values(rows * shape.channels(), seed + 1), type())};
     }
     // Forward and backward into memory that holds `before`.
     Found run(const Shape& shape, const Inputs& in, float before = 7) {
         const Arena::Scope scope(ctx().arena);
         const int64_t rows = shape.rows(), channels = shape.channels();
-        const Tensor qkv = device_->up(in.qkv, type(), {rows, 3 * channels});
+        const Tensor qkv = device_->up(in.qkv, type(), {rows, shape.width()});
         const Tensor dout = device_->up(in.dout, type(), {rows, channels});
         const Rows of(shape.start);
         const Sequences sequences = {device_->up(of.first), device_->up(of.end)};
         const Tensor out = filled(type(), {rows, channels}, before);
         const Tensor lse = filled(Dtype::f32, {rows, shape.heads}, before);
-        const Tensor dqkv = filled(type(), {rows, 3 * channels}, before);
+        const Tensor dqkv = filled(type(), {rows, shape.width()}, before);
         self_attention(ctx(), out, lse, qkv, sequences);
         self_attention_backward(ctx(), dqkv, dout, out, lse, qkv, sequences);
         return {device_->down(out), device_->down(lse), device_->down(dqkv)};
@@ -136,7 +142,7 @@ class SelfAttention : public testing::TestWithParam<DeviceCase> {
     // In f32 every value; in bf16 the whole's error is at most twice that of steps that round.
     void expect_right(const Shape& shape) {
         SCOPED_TRACE(concat(shape.rows(), " rows, ", shape.start.size() - 1, " sequences, ",
-                            shape.heads, " heads of ", shape.head));
+                            shape.heads, " heads of ", shape.head, " in groups of ", shape.group));
         const Inputs in = inputs(shape);
         const Found found = run(shape, in);
         const Values qkv = in_double(in.qkv), dout = in_double(in.dout);
@@ -149,6 +155,11 @@ class SelfAttention : public testing::TestWithParam<DeviceCase> {
         }
         const Results rounded = attend(shape, qkv, dout, as_bf16);
         EXPECT_LE(error(in_double(found.out), exact.out), 2 * error(rounded.out, exact.out));
+        if (shape.group > 1) {
+            EXPECT_LE(error(in_double(found.dqkv), exact.dqkv),
+                      2 * error(rounded.dqkv, exact.dqkv));
+            return;
+        }
         const auto width = static_cast<size_t>(shape.channels());
         for (size_t part = 0; part < 3; ++part) {
             EXPECT_LE(error(in_double(found.dqkv), exact.dqkv, width, part, 3),
@@ -160,8 +171,11 @@ class SelfAttention : public testing::TestWithParam<DeviceCase> {
 };
 
 TEST_P(SelfAttention, HasTheDerivativeAsItsGradient) {
-    for (const Shape& shape :
-         {Shape{{0, 1}, 1, 1}, {{0, 3, 3, 10}, 2, 5}, {{0, 4, 9}, 1, 16}, {{0, 5}, 1, 64}}) {
+    for (const Shape& shape : {Shape{{0, 1}, 1, 1},
+                               {{0, 3, 3, 10}, 2, 5},
+                               {{0, 4, 9}, 1, 16},
+                               {{0, 5}, 1, 64},
+                               {{0, 3, 9}, 4, 4, 2}}) {
         SCOPED_TRACE(concat(shape.rows(), " rows, ", shape.heads, " heads of ", shape.head));
         const Inputs in = inputs(shape);
         const Found found = run(shape, in);
@@ -187,7 +201,10 @@ TEST_P(SelfAttention, AgreesWithTheSameInDouble) {
                                {{0, 100, 427, 555, 1024}, 2, 64},
                                {{0, 33, 90}, 2, 80},
                                {{0, 7, 41}, 1, 256},
-                               {{0, 50}, 3, 33}})
+                               {{0, 50}, 3, 33},
+                               {{0, 290, 300}, 4, 8, 4},
+                               {{0, 37, 38, 165}, 6, 64, 3},
+                               {{0, 33, 290}, 4, 128, 2}})
         expect_right(shape);
 }
 
@@ -220,7 +237,8 @@ TEST_P(SelfAttention, AgreesWhereBlocksTakeSeveralTiles) {
 }
 
 TEST_P(SelfAttention, GivesTheSameBitsAgain) {
-    std::vector<Shape> shapes = {{{0, 100, 427, 555, 1024}, 12, 64}, {{0, 33, 90}, 2, 80}};
+    std::vector<Shape> shapes = {
+        {{0, 100, 427, 555, 1024}, 12, 64}, {{0, 33, 90}, 2, 80}, {{0, 100, 427}, 6, 64, 3}};
     // More tiles than multiprocessors, whose blocks wait for one another.
     if (ctx().on_cuda()) shapes.push_back({{0, 1000, 2048, 3000, 4097}, 12, 64});
     for (const Shape& shape : shapes) {

@@ -123,6 +123,12 @@ struct CpuKernels {
     // dw, db (n) += the gradients of `count` rows, `stride` apart, with the statistics `rows`.
     void (*norm_gradients)(float* dw, float* db, const float* dy, const float* x,
                            const NormStatistics* rows, int64_t count, int64_t stride, int64_t n);
+    // dx += the gradient of a row x of rms_norm; returns 1 / sqrt(mean(x^2) + eps).
+    float (*rms_norm_backward)(float* dx, const float* dy, const float* x, const float* w,
+                               int64_t n, float eps);
+    // dw (n) += the gradients of `count` rows, `stride` apart, with rms_norm_backward()'s factors.
+    void (*rms_norm_gradients)(float* dw, const float* dy, const float* x, const float* factors,
+                               int64_t count, int64_t stride, int64_t n);
     // sums (n) += `count` rows, `stride` apart, in their order
     void (*add_rows)(float* sums, const float* x, int64_t count, int64_t stride, int64_t n);
     // ds = p * (ds - delta) * scale

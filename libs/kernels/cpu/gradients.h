@@ -86,6 +86,31 @@ static void norm_gradients(float* __restrict dw, float* __restrict db, const flo
     }
 }
 
+// With y = x * inverse * w: g = dy w, dx += inverse (g - x inverse^2 * mean of (g x)).
+static float rms_norm_backward(float* dx, const float* dy, const float* x, const float* w,
+                               int64_t n, float eps) {
+    F squares = Vec::set(0.0f), projected = Vec::set(0.0f);
+    const auto add = [&](F g, F x) {
+        squares = Vec::fma(x, x, squares);
+        projected = Vec::fma(g, x, projected);
+    };
+    int64_t i = 0;
+    for (; i + W <= n; i += W) add(Vec::mul(Vec::load(dy + i), Vec::load(w + i)), Vec::load(x + i));
+    if (i < n)  // past the end both are zero
+        add(Vec::mul(load_part(dy + i, n - i), load_part(w + i, n - i)), load_part(x + i, n - i));
+    const float count = static_cast<float>(n);
+    const float inverse = 1.0f / __builtin_sqrtf(Vec::total(squares) / count + eps);
+    const float factor = inverse * inverse * (Vec::total(projected) / count);
+    for (int64_t j = 0; j < n; ++j) dx[j] += inverse * (dy[j] * w[j] - x[j] * factor);
+    return inverse;
+}
+
+static void rms_norm_gradients(float* __restrict dw, const float* dy, const float* x,
+                               const float* factors, int64_t count, int64_t stride, int64_t n) {
+    for (int64_t t = 0; t < count; ++t, dy += stride, x += stride)
+        for (int64_t i = 0; i < n; ++i) dw[i] += dy[i] * x[i] * factors[t];
+}
+
 static void add_rows(float* __restrict sums, const float* x, int64_t count, int64_t stride,
                      int64_t n) {
     for (int64_t t = 0; t < count; ++t, x += stride)

@@ -3,7 +3,7 @@
 
 #include "core/random.h"
 #include "kernels/cuda/cuda_common.cuh"
-#include "kernels/elementwise/gelu.cuh"
+#include "kernels/elementwise/activations.cuh"
 #include "kernels/elementwise/rounding.h"
 
 namespace hark::cuda {
@@ -30,38 +30,6 @@ struct Rounding {
         store_pack(to + first, rounded);
     }
 };
-
-constexpr float kSlope = 2 * 0.79788456080286536f, kCubic = 0.044715f;
-
-__device__ float power_of_e(float x) { return __expf(x); }
-
-// GELU by tanh is x s(2u), u = sqrt(2 / pi) (x + 0.044715 x^3), s the logistic function.
-__device__ float logistic(float x, float square) {
-    return __fdividef(1.0f, 1.0f + power_of_e(-kSlope * x * fmaf(kCubic, square, 1.0f)));
-}
-
-template <Activation f>
-__device__ float value_of(float x) {
-    if constexpr (f == Activation::gelu) return gelu(x);
-    if constexpr (f == Activation::silu) return x / (1.0f + power_of_e(-x));
-    return x * logistic(x, x * x);
-}
-
-template <Activation f>
-__device__ float slope_of(float x) {
-    const float square = x * x;
-    if constexpr (f == Activation::gelu) {  // P(X <= x), and x times the density
-        const float tail = normal_tail(fabsf(x));
-        const float density = 0.39894228040143268f * power_of_e(-0.5f * square);
-        return fmaf(x, density, x < 0 ? tail : 1.0f - tail);
-    }
-    if constexpr (f == Activation::silu) {
-        const float s = 1.0f / (1.0f + power_of_e(-x));
-        return fmaf(x * s, 1.0f - s, s);
-    }
-    const float s = logistic(x, square);
-    return fmaf(x * fmaf(3 * kCubic * kSlope, square, kSlope), s * (1.0f - s), s);
-}
 
 template <class T, Activation f>
 struct Forward {

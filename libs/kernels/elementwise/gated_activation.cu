@@ -1,5 +1,6 @@
-// gated_activation on the GPU.
-#include "kernels/elementwise/rows.cuh"
+// gated_activation and its gradient on the GPU.
+#include "kernels/elementwise/activations.cuh"
+#include "kernels/elementwise/elementwise.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -26,7 +27,47 @@ __global__ void gated_kernel(Gated args, T* y, const T* gate, const T* up) {
     }
 }
 
+struct GatedBackward {
+    int64_t rows, n, d_gate_width, d_up_width, gate_width, up_width;
+};
+
+template <Activation f, class T>
+__global__ void gated_backward_kernel(GatedBackward args, T* d_gate, T* d_up, const T* dy,
+                                      const T* gate, const T* up) {
+    const int64_t t = row_of_thread();
+    if (t >= args.rows) return;
+    for (int64_t c = threadIdx.x; c < args.n; c += blockDim.x) {
+        const float from = to_f32(dy[t * args.n + c]), x = to_f32(gate[t * args.gate_width + c]);
+        const float by = to_f32(up[t * args.up_width + c]);
+        d_gate[t * args.d_gate_width + c] = from_f32<T>(from * slope_of<f>(x) * by);
+        d_up[t * args.d_up_width + c] = from_f32<T>(from * value_of<f>(x));
+    }
+}
+
+template <class T>
+auto backward_of(Activation f) {
+    if (f == Activation::gelu) return gated_backward_kernel<Activation::gelu, T>;
+    if (f == Activation::silu) return gated_backward_kernel<Activation::silu, T>;
+    return gated_backward_kernel<Activation::gelu_tanh, T>;
+}
+
 }  // namespace
+
+void gated_activation_backward(Context& ctx, const Columns& d_gate, const Columns& d_up, Tensor dy,
+                               const Columns& gate, const Columns& up, Activation f) {
+    enter(ctx, {&d_gate.rows, &d_up.rows, &dy, &gate.rows, &up.rows});
+    const GatedBackward args{dy.dim(0),        dy.dim(1),        d_gate.rows.dim(1),
+                             d_up.rows.dim(1), gate.rows.dim(1), up.rows.dim(1)};
+    if (args.rows == 0 || args.n == 0) return;
+    with_activation_type("gated_activation_backward", dy, [&](auto value) {
+        using T = decltype(value);
+        const auto at = [](const Columns& of) { return static_cast<T*>(of.rows.data) + of.first; };
+        const RowGrid grid(args.rows, args.n);
+        backward_of<T>(f)<<<grid.blocks, grid.threads, 0, stream_of(ctx)>>>(
+            args, at(d_gate), at(d_up), static_cast<const T*>(dy.data), at(gate), at(up));
+        CUDA_CHECK(cudaGetLastError());
+    });
+}
 
 void gated_activation(Context& ctx, Tensor y, const Columns& gate, const Columns& up,
                       Activation f) {

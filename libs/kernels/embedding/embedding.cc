@@ -69,11 +69,13 @@ void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor d
     check_tensor(kOp, "dy", dy, dy.dtype, {rows, channels});
     check_tensor(kOp, "tokens", tokens, Dtype::i32, {rows});
     check_tensor(kOp, "position", position, Dtype::i32, {rows});
-    for (const Tensor& table : {dtable, dpositions}) {
-        check_tensor(kOp, "dtable and dpositions", table, Dtype::f32, {-1, channels});
+    const auto check_table = [&](const char* name, const Tensor& table) {
+        check_tensor(kOp, name, table, Dtype::f32, {-1, channels});
         require(table.dim(0) < INT32_MAX, kOp, ": expected fewer than 2^31 - 1 rows, found ",
                 table);
-    }
+    };
+    check_table("dtable", dtable);
+    if (dpositions) check_table("dpositions", dpositions);
     if (ctx.on_cuda())
         return cuda_ops().embedding_backward(ctx, dtable, dpositions, dy, tokens, position);
     if (dy.dtype == Dtype::bf16) {
@@ -81,15 +83,18 @@ void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor d
         return embedding_backward(ctx, dtable, dpositions, wide.in(dy), tokens, position);
     }
     const int32_t *ids = tokens.as<int32_t>(), *places = position.as<int32_t>();
-    check_ids(ids, places, rows, dtable.dim(0), dpositions.dim(0));
-    float *table = dtable.as<float>(), *positions = dpositions.as<float>();
+    check_ids(ids, places, rows, dtable.dim(0), dpositions ? dpositions.dim(0) : INT32_MAX);
+    float *table = dtable.as<float>(), *positions = dpositions ? dpositions.as<float>() : nullptr;
     // By columns, since several rows may have the same token.
     parallel_for(ctx.threads, (channels + kColumnsAtOnce - 1) / kColumnsAtOnce, [&](int64_t i) {
         const int64_t first = i * kColumnsAtOnce, n = std::min(kColumnsAtOnce, channels - first);
         for (int64_t t = 0; t < rows; ++t) {
             const float* from = dy.as<float>() + t * channels + first;
-            for (float* to : {table + ids[t] * channels, positions + places[t] * channels})
-                cpu_kernels().add(to + first, to + first, from, n);
+            const auto add_to = [&](float* row) {
+                cpu_kernels().add(row + first, row + first, from, n);
+            };
+            add_to(table + ids[t] * channels);
+            if (positions) add_to(positions + places[t] * channels);
         }
     });
 }

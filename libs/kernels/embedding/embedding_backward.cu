@@ -176,7 +176,7 @@ void embedding_backward(Context& ctx, Tensor dtable, Tensor dpositions, Tensor d
     enter(ctx, {&dtable, &dpositions, &dy, &tokens, &position});
     if (dy.size() == 0) return;
     add_at(ctx, dtable, dy, tokens);
-    add_at(ctx, dpositions, dy, position);
+    if (dpositions) add_at(ctx, dpositions, dy, position);
 }
 
 }  // namespace hark::cuda

@@ -1,9 +1,8 @@
-#include <cmath>
-
 #include "kernels/cache/block_table.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops_table.h"
+#include "kernels/rope/turns.h"
 #include "kernels/runtime/parallel.h"
 
 namespace hark {
@@ -16,28 +15,6 @@ void check_norm(const char* name, const Norm& norm, int64_t d) {
     require(norm.kind == NormKind::rms && !norm.bias, kOp,
             ": expected an rms norm without bias for ", name);
     check_tensor(kOp, name, norm.weight, Dtype::f32, {d});
-}
-
-// cos and sin of position * frequencies, times the rope's scale: (T, R) with R / 2 cosines first.
-void fill_turns(float* turns, const int32_t* position, int64_t rows, const Rope& rope) {
-    if (!rope.frequencies) return;
-    const int64_t half = rope.frequencies.dim(0);
-    const float* frequencies = rope.frequencies.as<float>();
-    for (int64_t t = 0; t < rows; ++t)
-        for (int64_t i = 0; i < half; ++i) {
-            const float angle = static_cast<float>(position[t]) * frequencies[i];
-            turns[t * 2 * half + i] = std::cos(angle) * rope.scale;
-            turns[t * 2 * half + half + i] = std::sin(angle) * rope.scale;
-        }
-}
-
-// One head of one row, in place.
-void turn(float* x, const float* turns, int64_t half) {
-    for (int64_t i = 0; i < half; ++i) {
-        const float low = x[i], high = x[i + half], c = turns[i], s = turns[i + half];
-        x[i] = low * c - high * s;
-        x[i + half] = high * c + low * s;
-    }
 }
 
 // Norms the heads of one row, then turns them, in place. turns: of the row, or null.
@@ -58,11 +35,7 @@ void check(const Tensor& keys, const Tensor& values, const Columns& q, const Col
     check_columns(kOp, "k", k, count, kv_heads * d, q.rows.dtype);
     check_columns(kOp, "v", v, count, kv_heads * d, q.rows.dtype);
     check_tensor(kOp, "position", position, Dtype::i32, {count});
-    if (rope.frequencies) {
-        check_tensor(kOp, "frequencies", rope.frequencies, Dtype::f32, {-1});
-        require(2 * rope.frequencies.dim(0) <= d, kOp, ": expected at most ", d / 2,
-                " frequencies, found ", rope.frequencies);
-    }
+    if (rope.frequencies) check_rope(kOp, rope, d);
     check_norm("q_norm", q_norm, d);
     check_norm("k_norm", k_norm, d);
     check_batch_layout(kOp, rows, count, keys.dim(2));

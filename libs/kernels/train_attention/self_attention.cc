@@ -21,27 +21,44 @@ struct Problem {
     const float* qkv;
     const float* out;
     float* lse;
-    const int32_t* end;  // of each row's sequence
-    int64_t channels, heads, head;
+    const int32_t* end;             // of each row's sequence
+    int64_t heads, kv_heads, head;  // head: channels of one
 
-    int64_t stride() const { return 3 * channels; }
+    int64_t channels() const { return heads * head; }
+    int64_t stride() const { return (heads + 2 * kv_heads) * head; }
+    int64_t group() const { return heads / kv_heads; }  // heads that share keys and values
     float scale() const { return 1 / std::sqrt(static_cast<float>(head)); }
-    // Queries, keys or values (0, 1, 2) of a head, in qkv or in its gradient, from row t.
+    // Queries of head h, its keys or its values (0, 1, 2), in qkv or its gradient, from row t.
     template <class T>
     T* part(T* qkv, int which, int64_t t, int64_t h) const {
-        return qkv + t * stride() + which * channels + h * head;
+        const int64_t place = which == 0 ? h : heads + (which - 1) * kv_heads + h / group();
+        return qkv + t * stride() + place * head;
     }
 };
+
+struct Heads {
+    int64_t q = 0, kv = 0, channels = 0;  // channels of one; kv 0: the shapes do not fit
+};
+
+Heads heads_of(const Tensor& out, const Tensor& lse, const Tensor& qkv) {
+    const int64_t q = lse.dim(1);
+    if (q <= 0 || out.rank != 2 || out.dim(1) <= 0 || out.dim(1) % q != 0) return {};
+    const int64_t d = out.dim(1) / q, twice = qkv.dim(1) - q * d;
+    if (twice <= 0 || twice % (2 * d) != 0 || q % (twice / (2 * d)) != 0) return {};
+    return {q, twice / (2 * d), d};
+}
 
 void check(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
            const Sequences& sequences) {
     require(qkv && qkv.rank == 2 && (qkv.dtype == Dtype::f32 || qkv.dtype == Dtype::bf16), op,
-            ": expected qkv (T, 3C) of f32 or bf16, found ", qkv);
-    check_tensor(op, "lse", lse, Dtype::f32, {qkv.dim(0), -1});
-    const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
-    require(heads > 0 && channels > 0 && channels % heads == 0 && qkv.dim(1) == 3 * channels, op,
-            ": expected qkv (T, 3C) and lse (T, H) with H dividing C, found ", qkv, " and ", lse);
-    check_tensor(op, "out", out, qkv.dtype, {rows, channels});
+            ": expected qkv (T, (H + 2 Hkv) D) of f32 or bf16, found ", qkv);
+    const int64_t rows = qkv.dim(0);
+    check_tensor(op, "lse", lse, Dtype::f32, {rows, -1});
+    check_tensor(op, "out", out, qkv.dtype, {rows, -1});
+    require(heads_of(out, lse, qkv).kv > 0, op,
+            ": expected qkv (T, (H + 2 Hkv) D), out (T, H D) and lse (T, H) with Hkv dividing H, "
+            "found ",
+            qkv, ", ", out, " and ", lse);
     check_tensor(op, "first", sequences.first, Dtype::i32, {rows});
     check_tensor(op, "end", sequences.end, Dtype::i32, {rows});
 }
@@ -49,7 +66,8 @@ void check(const char* op, const Tensor& out, const Tensor& lse, const Tensor& q
 // The checked arguments; on the host, so the sequences can be read.
 Problem problem_of(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
                    const Sequences& sequences) {
-    const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
+    const int64_t rows = qkv.dim(0);
+    const Heads heads = heads_of(out, lse, qkv);
     const int32_t *first = sequences.first.as<int32_t>(), *end = sequences.end.as<int32_t>();
     for (int64_t t = 0; t < rows; ++t) {
         const bool begins = t == 0 || end[t - 1] == t;
@@ -59,12 +77,13 @@ Problem problem_of(const char* op, const Tensor& out, const Tensor& lse, const T
                 first[t], " to ", end[t], " of ", rows);
     }
     return {qkv.as<float>(), out.as<float>(), lse.as<float>(), end,
-            channels,        heads,           channels / heads};
+            heads.q,         heads.kv,        heads.channels};
 }
 
-// Calls body(first row of the sequence, its rows, head, scratch of two blocks of scores).
+// Calls body(first row of the sequence, its rows, head, scratch of two blocks of scores) for each
+// of `heads` heads.
 template <class Body>
-void each_head(Context& ctx, const Problem& p, int64_t rows, const Body& body) {
+void each_head(Context& ctx, const Problem& p, int64_t heads, int64_t rows, const Body& body) {
     const Arena::Scope scope(ctx.arena);
     std::vector<int32_t> starts = {0};
     int64_t longest = 0;
@@ -73,15 +92,14 @@ void each_head(Context& ctx, const Problem& p, int64_t rows, const Body& body) {
         longest = std::max<int64_t>(longest, end - begin);
         starts.push_back(end);
     }
-    const int64_t tasks = (std::ssize(starts) - 1) * p.heads, each = 2 * kQueries * longest;
+    const int64_t tasks = (std::ssize(starts) - 1) * heads, each = 2 * kQueries * longest;
     const int threads = static_cast<int>(std::clamp<int64_t>(tasks, 1, ctx.threads));
     float* memory = ctx.arena.tensor(Dtype::f32, {threads, each}).as<float>();
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (int64_t i = 0; i < tasks; ++i) {
-        const auto sequence = static_cast<size_t>(i / p.heads);
+        const auto sequence = static_cast<size_t>(i / heads);
         const int32_t first = starts[sequence];
-        body(first, starts[sequence + 1] - first, i % p.heads,
-             memory + omp_get_thread_num() * each);
+        body(first, starts[sequence + 1] - first, i % heads, memory + omp_get_thread_num() * each);
     }
 }
 
@@ -107,14 +125,15 @@ void forward_head(const Problem& p, float* out, int64_t first, int64_t rows, int
             std::fill(row + seen, row + keys, 0.0f);
             p.lse[(first + begin + i) * p.heads + h] = top + std::log(totals[i]);
         }
-        float* to = out + (first + begin) * p.channels + h * p.head;
-        onednn::multiply(1, to, p.channels, {scores, keys},
+        float* to = out + (first + begin) * p.channels() + h * p.head;
+        onednn::multiply(1, to, p.channels(), {scores, keys},
                          {p.part(p.qkv, 2, first, h), p.stride()}, n, p.head, keys, false);
         for (int64_t i = 0; i < n; ++i)
-            cpu.multiply(to + i * p.channels, to + i * p.channels, 1 / totals[i], p.head);
+            cpu.multiply(to + i * p.channels(), to + i * p.channels(), 1 / totals[i], p.head);
     }
 }
 
+// The gradients of head h's queries, and its part of those of its keys and values.
 void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t first, int64_t rows,
                    int64_t h, float* scores) {
     const CpuKernels& cpu = cpu_kernels();
@@ -122,16 +141,17 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
     float* dv = p.part(dqkv, 2, first, h);
     for (int64_t begin = 0; begin < rows; begin += kQueries) {
         const int64_t n = std::min(kQueries, rows - begin), keys = begin + n;
-        const bool later =
-            begin > 0;  // earlier blocks have written sums for the keys before `begin`
-        const int64_t row0 = first + begin, at = row0 * p.channels + h * p.head;
+        // Earlier heads of the group have written sums for all keys, earlier blocks for those
+        // before `begin`.
+        const bool is_later_head = h % p.group() > 0, later = begin > 0 || is_later_head;
+        const int64_t row0 = first + begin, at = row0 * p.channels() + h * p.head;
         float* ds = scores + n * keys;
         scores_of(p, scores, first, begin, n, keys, h);
-        onednn::multiply(1, ds, keys, {dout + at, p.channels},
+        onednn::multiply(1, ds, keys, {dout + at, p.channels()},
                          {p.part(p.qkv, 2, first, h), p.stride(), true}, n, keys, p.head, false);
         for (int64_t i = 0; i < n; ++i) {
             float *row = scores + i * keys, *gradient = ds + i * keys;
-            const int64_t seen = begin + i + 1, place = at + i * p.channels;
+            const int64_t seen = begin + i + 1, place = at + i * p.channels();
             const float top = cpu.largest(row, seen) * p.scale();
             cpu.softmax(row, seen, p.scale());
             cpu.multiply(row, row, std::exp(top - p.lse[(row0 + i) * p.heads + h]), seen);
@@ -142,7 +162,7 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
         const onednn::Factor probabilities = {scores, keys, true}, slopes = {ds, keys, true};
         onednn::multiply(1, dq + begin * p.stride(), p.stride(), {ds, keys},
                          {p.part(p.qkv, 1, first, h), p.stride()}, n, p.head, keys, false);
-        if (later) {
+        if (later && !is_later_head) {
             for (int64_t i = begin; i < keys; ++i) {
                 std::fill_n(dk + i * p.stride(), p.head, 0.0f);
                 std::fill_n(dv + i * p.stride(), p.head, 0.0f);
@@ -150,8 +170,8 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
         }
         onednn::multiply(1, dk, p.stride(), slopes, {p.part(p.qkv, 0, row0, h), p.stride()}, keys,
                          p.head, n, later);
-        onednn::multiply(1, dv, p.stride(), probabilities, {dout + at, p.channels}, keys, p.head, n,
-                         later);
+        onednn::multiply(1, dv, p.stride(), probabilities, {dout + at, p.channels()}, keys, p.head,
+                         n, later);
     }
 }
 
@@ -166,9 +186,10 @@ void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequ
         return wide.round();
     }
     const Problem p = problem_of("self_attention", out, lse, qkv, sequences);
-    each_head(ctx, p, qkv.dim(0), [&](int64_t first, int64_t rows, int64_t h, float* scores) {
-        forward_head(p, out.as<float>(), first, rows, h, scores);
-    });
+    each_head(ctx, p, p.heads, qkv.dim(0),
+              [&](int64_t first, int64_t rows, int64_t h, float* scores) {
+                  forward_head(p, out.as<float>(), first, rows, h, scores);
+              });
 }
 
 void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
@@ -186,9 +207,11 @@ void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out,
         return wide.round();
     }
     const Problem p = problem_of(kOp, out, lse, qkv, sequences);
-    each_head(ctx, p, qkv.dim(0), [&](int64_t first, int64_t rows, int64_t h, float* scores) {
-        backward_head(p, dqkv.as<float>(), dout.as<float>(), first, rows, h, scores);
-    });
+    const auto body = [&](int64_t first, int64_t rows, int64_t kv_head, float* scores) {
+        for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h)
+            backward_head(p, dqkv.as<float>(), dout.as<float>(), first, rows, h, scores);
+    };
+    each_head(ctx, p, p.kv_heads, qkv.dim(0), body);
 }
 
 }  // namespace hark

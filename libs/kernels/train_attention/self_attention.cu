@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(SelfAttentionArgs arg
     float *q = memory, *keys = q + tile, *values = keys + tile, *acc = values + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
     const auto load = [&](float* to, int which, int first) {
-        load_tile<T, R>(to, qkv + args.part(which, 0, h), 3 * args.channels(), first, end, d);
+        load_tile<T, R>(to, qkv + args.grouped_part(which, h), args.width(), first, end, d);
     };
     load(q, 0, a);
     clear_tile<R>(acc, d);
@@ -152,37 +152,41 @@ __device__ void find_slopes(Scores<R>& scores, Scores<R>& slopes,
     });
 }
 
-// Block (tile of keys, head): the gradients of its keys and values.
+// Block (tile of keys, head of keys and values): their gradients, summed over the heads that share
+// them.
 template <class T, int R>
 __global__ void __launch_bounds__(kThreads) keys_kernel(SelfAttentionBackwardArgs args) {
     extern __shared__ float memory[];
     __shared__ Scores<R> scores, slopes;
-    const int h = blockIdx.y, b = blockIdx.x * R, d = args.d, tile = R * pitch_of(d);
-    const int stride = 3 * args.channels(), last = min(b + R, args.rows) - 1;
+    const int group = args.heads / args.kv_heads, first_head = blockIdx.y * group;
+    const int b = blockIdx.x * R, d = args.d, tile = R * pitch_of(d);
+    const int stride = args.width(), last = min(b + R, args.rows) - 1;
     float *keys = memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
     float *dk = dout + tile, *dv = dk + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
-    load_tile<T, R>(keys, qkv + args.part(1, 0, h), stride, b, args.rows, d);
-    load_tile<T, R>(values, qkv + args.part(2, 0, h), stride, b, args.rows, d);
+    load_tile<T, R>(keys, qkv + args.grouped_part(1, first_head), stride, b, args.rows, d);
+    load_tile<T, R>(values, qkv + args.grouped_part(2, first_head), stride, b, args.rows, d);
     clear_tile<R>(dk, d);
     clear_tile<R>(dv, d);
-    for (int a = b, end = args.end[last]; a < end; a += R) {
-        __syncthreads();
-        load_tile<T, R>(q, qkv + args.part(0, 0, h), stride, a, args.rows, d);
-        load_tile<T, R>(dout, static_cast<const T*>(args.dout) + args.place(0, h), args.channels(),
-                        a, args.rows, d);
-        __syncthreads();
-        multiply_rows<R>(scores, q, keys, d);
-        multiply_rows<R>(slopes, dout, values, d);
-        find_slopes<R>(scores, slopes, args, h, a, b);
-        __syncthreads();
-        add_weighted<R, true>(dk, slopes, q, d);
-        add_weighted<R, true>(dv, scores, dout, d);
+    for (int h = first_head; h < first_head + group; ++h) {
+        for (int a = b, end = args.end[last]; a < end; a += R) {
+            __syncthreads();
+            load_tile<T, R>(q, qkv + args.grouped_part(0, h), stride, a, args.rows, d);
+            load_tile<T, R>(dout, static_cast<const T*>(args.dout) + args.place(0, h),
+                            args.channels(), a, args.rows, d);
+            __syncthreads();
+            multiply_rows<R>(scores, q, keys, d);
+            multiply_rows<R>(slopes, dout, values, d);
+            find_slopes<R>(scores, slopes, args, h, a, b);
+            __syncthreads();
+            add_weighted<R, true>(dk, slopes, q, d);
+            add_weighted<R, true>(dv, scores, dout, d);
+        }
     }
     __syncthreads();
     T* dqkv = static_cast<T*>(args.dqkv);
-    store_tile<T, R>(dqkv + args.part(1, 0, h), dk, stride, b, args.rows, d);
-    store_tile<T, R>(dqkv + args.part(2, 0, h), dv, stride, b, args.rows, d);
+    store_tile<T, R>(dqkv + args.grouped_part(1, first_head), dk, stride, b, args.rows, d);
+    store_tile<T, R>(dqkv + args.grouped_part(2, first_head), dv, stride, b, args.rows, d);
 }
 
 // Block (tile of queries, head): the gradient of its queries.
@@ -191,18 +195,18 @@ __global__ void __launch_bounds__(kThreads) queries_kernel(SelfAttentionBackward
     extern __shared__ float memory[];
     __shared__ Scores<R> scores, slopes;
     const int h = blockIdx.y, a = blockIdx.x * R, d = args.d, tile = R * pitch_of(d);
-    const int stride = 3 * args.channels(), end = min(a + R, args.rows);
+    const int stride = args.width(), end = min(a + R, args.rows);
     float *keys = memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
     float* dq = dout + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
-    load_tile<T, R>(q, qkv + args.part(0, 0, h), stride, a, end, d);
+    load_tile<T, R>(q, qkv + args.grouped_part(0, h), stride, a, end, d);
     load_tile<T, R>(dout, static_cast<const T*>(args.dout) + args.place(0, h), args.channels(), a,
                     end, d);
     clear_tile<R>(dq, d);
     for (int b = args.first[a] / R * R; b < end; b += R) {
         __syncthreads();
-        load_tile<T, R>(keys, qkv + args.part(1, 0, h), stride, b, end, d);
-        load_tile<T, R>(values, qkv + args.part(2, 0, h), stride, b, end, d);
+        load_tile<T, R>(keys, qkv + args.grouped_part(1, h), stride, b, end, d);
+        load_tile<T, R>(values, qkv + args.grouped_part(2, h), stride, b, end, d);
         __syncthreads();
         multiply_rows<R>(scores, q, keys, d);
         multiply_rows<R>(slopes, dout, values, d);
@@ -211,7 +215,7 @@ __global__ void __launch_bounds__(kThreads) queries_kernel(SelfAttentionBackward
         add_weighted<R, false>(dq, slopes, keys, d);
     }
     __syncthreads();
-    store_tile<T, R>(static_cast<T*>(args.dqkv) + args.part(0, 0, h), dq, stride, a, end, d);
+    store_tile<T, R>(static_cast<T*>(args.dqkv) + args.grouped_part(0, h), dq, stride, a, end, d);
 }
 
 // Eight lanes per row and head; a block's 32 begin with the heads of one row.
@@ -250,12 +254,11 @@ void prepare(Context& ctx, const SelfAttentionBackwardArgs& args) {
     CUDA_CHECK(cudaGetLastError());
 }
 
-// One block per tile of R rows and head, with `tiles` tiles in shared memory.
+// One block per tile of R rows and each of `heads` heads, with `tiles` tiles in shared memory.
 template <int R, class Args>
-void launch(Context& ctx, void (*kernel)(Args), const Args& args, int tiles) {
+void launch(Context& ctx, void (*kernel)(Args), const Args& args, int tiles, int heads) {
     const int bytes = tiles * R * pitch_of(args.d) * static_cast<int>(sizeof(float));
-    const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, R)),
-                      static_cast<unsigned>(args.heads));
+    const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, R)), static_cast<unsigned>(heads));
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     kernel<<<blocks, kThreads, bytes, stream_of(ctx)>>>(args);
     CUDA_CHECK(cudaGetLastError());
@@ -266,24 +269,24 @@ bool is_wide(int d) { return d > 96; }
 
 template <class T>
 void plain_forward(Context& ctx, const SelfAttentionArgs& args) {
-    if (is_wide(args.d)) return launch<16>(ctx, forward_kernel<T, 16>, args, 4);
-    launch<32>(ctx, forward_kernel<T, 32>, args, 4);
+    if (is_wide(args.d)) return launch<16>(ctx, forward_kernel<T, 16>, args, 4, args.heads);
+    launch<32>(ctx, forward_kernel<T, 32>, args, 4, args.heads);
 }
 
 template <class T>
 void plain_backward(Context& ctx, const SelfAttentionBackwardArgs& args) {
     if (is_wide(args.d)) {
-        launch<16>(ctx, keys_kernel<T, 16>, args, 6);
-        launch<16>(ctx, queries_kernel<T, 16>, args, 5);
+        launch<16>(ctx, keys_kernel<T, 16>, args, 6, args.kv_heads);
+        launch<16>(ctx, queries_kernel<T, 16>, args, 5, args.heads);
     } else {
-        launch<32>(ctx, keys_kernel<T, 32>, args, 6);
-        launch<32>(ctx, queries_kernel<T, 32>, args, 5);
+        launch<32>(ctx, keys_kernel<T, 32>, args, 6, args.kv_heads);
+        launch<32>(ctx, queries_kernel<T, 32>, args, 5, args.heads);
     }
 }
 
 SelfAttentionArgs args_of(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
                           const Sequences& sequences) {
-    const int64_t rows = qkv.dim(0), channels = qkv.dim(1) / 3, heads = lse.dim(1);
+    const int64_t rows = qkv.dim(0), channels = out.dim(1), heads = lse.dim(1);
     require(heads <= kMostGridY && channels / heads <= kMostTrainedHead, op, ": expected up to ",
             kMostGridY, " heads of up to ", kMostTrainedHead, " channels on the GPU, found ", qkv,
             " and ", lse);
@@ -297,13 +300,15 @@ SelfAttentionArgs args_of(const char* op, const Tensor& out, const Tensor& lse, 
             static_cast<int>(rows),
             static_cast<int>(heads),
             d,
-            1 / std::sqrt(static_cast<float>(d))};
+            1 / std::sqrt(static_cast<float>(d)),
+            static_cast<int>((qkv.dim(1) / d - heads) / 2)};
 }
 
 // Whether the matrix units take the call.
 bool fits_tiles(const SelfAttentionArgs& args, Dtype dtype,
                 std::initializer_list<const void*> all) {
-    return dtype == Dtype::bf16 && args.d == 64 && in_packs(args.d, all);
+    return dtype == Dtype::bf16 && args.d == 64 && args.kv_heads == args.heads &&
+           in_packs(args.d, all);
 }
 
 }  // namespace

@@ -16,17 +16,24 @@ inline constexpr int kRowPadding = 128;  // the rows of lse2 and delta are a mul
 struct SelfAttentionArgs {
     void* out;               // (T, C)
     float* lse;              // (T, H)
-    const void* qkv;         // (T, 3C)
+    const void* qkv;         // (T, 3C), or (T, W) with grouped heads
     const int *first, *end;  // (T)
     int rows, heads, d;
     float scale;
+    int kv_heads;
 
     __host__ __device__ int channels() const { return heads * d; }
     // First element of head h's queries, keys or values (0, 1, 2) of row t, in qkv and its
-    // gradient.
+    // gradient, where every head has keys and values of its own.
     __device__ int64_t part(int which, int64_t t, int h) const {
         return (t * 3 + which) * channels() + int64_t{h} * d;
     }
+    // The same for heads that share keys and values, of row 0; and the elements of a row.
+    __device__ int64_t grouped_part(int which, int h) const {
+        const int group = heads / kv_heads;
+        return int64_t{which == 0 ? h : heads + (which - 1) * kv_heads + h / group} * d;
+    }
+    __host__ __device__ int width() const { return (heads + 2 * kv_heads) * d; }
     // First element of head h of row t in out and its gradient.
     __device__ int64_t place(int64_t t, int h) const { return t * channels() + int64_t{h} * d; }
 };
