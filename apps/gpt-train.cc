@@ -29,6 +29,8 @@ has a checkpoint, the run resumes there; with the same number of threads, or on
 the same GPU, to the same bits. Ctrl-C, SIGTERM, SIGHUP and a closed pipe save a
 checkpoint first. A GPU multiplies in bf16 and the CPU in float32, unless
 --dtype says otherwise.
+--model FOLDER trains a published model further: GPT-2, Llama, Qwen2 and others
+(docs/training.md).
 --gpus N trains on several GPUs of this machine; mpirun and srun start it on
 several machines, or on CPUs: docs/training.md.
 Presets for --config are in presets/gpt-train, installed in

@@ -130,4 +130,5 @@ def main():
     print(json.dumps(out, separators=(",", ":")))
 
 
-main()
+if __name__ == "__main__":
+    main()

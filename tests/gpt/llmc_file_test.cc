@@ -113,22 +113,23 @@ TEST(LlmcFile, IsLaidOutAsLlmcReadsIt) {
     EXPECT_EQ(test::read_text(folder.path() / "bf16").size() - 1024, (bytes.size() - 1024) / 2);
     EXPECT_EQ(test::read_text(folder.path() / "bf16")[4], 5);
 
-    EXPECT_EQ(value_at(bytes, 129 * c + 11), views.wte.as<float>()[129 * c + 11]);
+    EXPECT_EQ(value_at(bytes, 129 * c + 11), views.token_table.as<float>()[129 * c + 11]);
     for (size_t i = 130 * c; i < 256 * c; ++i) ASSERT_EQ(value_at(bytes, i), 0) << i;
     size_t at = 256 * c;
     const auto expect_here = [&](const Tensor& tensor) {
         for (int64_t i = 0; i < tensor.size(); ++i)
             ASSERT_EQ(value_at(bytes, at++), tensor.as<float>()[i]);
     };
-    expect_here(views.wpe);
+    expect_here(views.position_table);
     for (Tensor BlockTensors::*part :
-         {&BlockTensors::ln_1_weight, &BlockTensors::ln_1_bias, &BlockTensors::attn_weight,
-          &BlockTensors::attn_bias, &BlockTensors::proj_weight, &BlockTensors::proj_bias,
-          &BlockTensors::ln_2_weight, &BlockTensors::ln_2_bias, &BlockTensors::fc_weight,
-          &BlockTensors::fc_bias, &BlockTensors::out_weight, &BlockTensors::out_bias})
-        for (const BlockTensors& layer : views.h) expect_here(layer.*part);
-    expect_here(views.ln_f_weight);
-    expect_here(views.ln_f_bias);
+         {&BlockTensors::attn_norm_weight, &BlockTensors::attn_norm_bias, &BlockTensors::qkv_weight,
+          &BlockTensors::qkv_bias, &BlockTensors::attn_out_weight, &BlockTensors::attn_out_bias,
+          &BlockTensors::mlp_norm_weight, &BlockTensors::mlp_norm_bias,
+          &BlockTensors::mlp_in_weight, &BlockTensors::mlp_in_bias, &BlockTensors::down_weight,
+          &BlockTensors::down_bias})
+        for (const BlockTensors& layer : views.blocks) expect_here(layer.*part);
+    expect_here(views.final_norm_weight);
+    expect_here(views.final_norm_bias);
     EXPECT_EQ(1024 + 4 * at, bytes.size());
 }
 

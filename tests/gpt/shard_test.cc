@@ -20,6 +20,15 @@ using namespace hark::test;
 
 namespace {
 
+// Of grouped heads, rotary positions, biases of q, k and v alone.
+DecoderConfig small_qwen2() {
+    return parse_config(
+        R"({"model_type": "qwen2", "vocab_size": 61, "max_position_embeddings": 16,
+            "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+            "num_key_value_heads": 4, "intermediate_size": 96})",
+        "small");
+}
+
 DecoderConfig small_config(bool tied) {
     DecoderConfig config;
     config.n_vocab = 61;  // padded
@@ -68,8 +77,8 @@ Found computed(TestDevice& device, Communicator& tensor, const DecoderConfig& co
     if (dtype != Dtype::f32)
         matrices = device.up({weights.begin(), weights.begin() + layout.decayed()}, dtype,
                              {layout.decayed()});
-    const ModelTensors views =
-        layout.views(device.up(weights, Dtype::f32, {layout.size()}), matrices);
+    ModelTensors views = layout.views(device.up(weights, Dtype::f32, {layout.size()}), matrices);
+    views.ropes = upload_ropes(ctx, ctx.arena, config);
     Tensor gradients = device.up(zeros_of(layout), Dtype::f32, {layout.size()});
     const auto count = std::ssize(rows.tokens);
     Tensor losses = device.empty(Dtype::f32, {count}), again = device.empty(Dtype::f32, {count});
@@ -103,9 +112,8 @@ void expect_alike(const char* what, Communicator& ranks, const std::vector<float
 }
 
 // All ranks must call it. Throws Error if the sliced model computes something else.
-void check(TestDevice& device, Communicator& ranks, bool tied, int64_t length, Dtype dtype,
-           double share) {
-    const DecoderConfig config = small_config(tied);
+void check(TestDevice& device, Communicator& ranks, const DecoderConfig& config, int64_t length,
+           Dtype dtype, double share) {
     const Shard shard(config, ranks);
     Communicator one;
     PackedRows rows;
@@ -162,24 +170,24 @@ TEST(Shard, ARankHasItsHeadsAndChannels) {
         std::vector<float> whole = zeros_of(shard.full()), part = zeros_of(shard.local());
         std::iota(whole.begin(), whole.end(), 0.0f);
         shard.slice(view(part), view(whole));
-        const BlockTensors all = shard.full().views(view(whole)).h[1],
-                           own = shard.local().views(view(part)).h[1];
+        const BlockTensors all = shard.full().views(view(whole)).blocks[1],
+                           own = shard.local().views(view(part)).blocks[1];
         const int64_t r = ranks->rank();
         const auto same = [](const Tensor& found, int64_t i, const Tensor& from, int64_t j) {
             require(found.as<float>()[i] == from.as<float>()[j], "element ", i, " is not ", j);
         };
-        require(own.attn_weight.dim(0) == 48 && own.proj_weight.dim(1) == 16, "attention");
-        require(own.fc_weight.dim(0) == 48 && own.out_weight.dim(1) == 48, "MLP");
-        same(own.attn_weight, 5, all.attn_weight, r * 16 * 32 + 5);           // queries
-        same(own.attn_weight, 16 * 32, all.attn_weight, (32 + r * 16) * 32);  // keys
-        same(own.attn_bias, 2 * 16 + 3, all.attn_bias, 2 * 32 + r * 16 + 3);  // values
-        same(own.proj_weight, 3 * 16 + 2, all.proj_weight, 3 * 32 + r * 16 + 2);
-        same(own.fc_weight, 2 * 32, all.fc_weight, (r * 48 + 2) * 32);
-        same(own.fc_bias, 47, all.fc_bias, r * 48 + 47);
-        same(own.out_weight, 31 * 48, all.out_weight, 31 * 96 + r * 48);
+        require(own.qkv_weight.dim(0) == 48 && own.attn_out_weight.dim(1) == 16, "attention");
+        require(own.mlp_in_weight.dim(0) == 48 && own.down_weight.dim(1) == 48, "MLP");
+        same(own.qkv_weight, 5, all.qkv_weight, r * 16 * 32 + 5);           // queries
+        same(own.qkv_weight, 16 * 32, all.qkv_weight, (32 + r * 16) * 32);  // keys
+        same(own.qkv_bias, 2 * 16 + 3, all.qkv_bias, 2 * 32 + r * 16 + 3);  // values
+        same(own.attn_out_weight, 3 * 16 + 2, all.attn_out_weight, 3 * 32 + r * 16 + 2);
+        same(own.mlp_in_weight, 2 * 32, all.mlp_in_weight, (r * 48 + 2) * 32);
+        same(own.mlp_in_bias, 47, all.mlp_in_bias, r * 48 + 47);
+        same(own.down_weight, 31 * 48, all.down_weight, 31 * 96 + r * 48);
         for (const int64_t i : {0, 31}) {
-            same(own.proj_bias, i, all.proj_bias, i);
-            same(own.ln_2_weight, i, all.ln_2_weight, i);
+            same(own.attn_out_bias, i, all.attn_out_bias, i);
+            same(own.mlp_norm_weight, i, all.mlp_norm_weight, i);
         }
     });
 }
@@ -199,10 +207,12 @@ TEST_P(ShardedGradients, AreTheWholeModels) {
         TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 1});
         const std::unique_ptr<Communicator> ranks =
             make_communicator(device.ctx(), std::move(links));
-        check(device, *ranks, true, 5, Dtype::f32, 1e-6);
-        check(device, *ranks, false, 5, Dtype::f32, 1e-6);
-        check(device, *ranks, true, 1, Dtype::f32, 1e-6);  // fewer rows than ranks
-        check(device, *ranks, true, 5, Dtype::bf16, 2e-2);
+        check(device, *ranks, small_config(true), 5, Dtype::f32, 1e-6);
+        check(device, *ranks, small_config(false), 5, Dtype::f32, 1e-6);
+        check(device, *ranks, small_config(true), 1, Dtype::f32, 1e-6);  // fewer rows than ranks
+        check(device, *ranks, small_config(true), 5, Dtype::bf16, 2e-2);
+        check(device, *ranks, small_qwen2(), 5, Dtype::f32, 1e-6);
+        check(device, *ranks, small_qwen2(), 5, Dtype::bf16, 3e-2);
         ranks->finish();
     });
 }
@@ -216,8 +226,9 @@ TEST(ShardedGradients, AreTheWholeModelsBetweenGpus) {
         require(static_cast<bool>(device), device.why_not());
         const std::unique_ptr<Communicator> ranks =
             make_communicator(device.ctx(), std::move(links));
-        check(device, *ranks, true, 5, Dtype::f32, 1e-5);
-        check(device, *ranks, true, 5, Dtype::bf16, 3e-2);
+        check(device, *ranks, small_config(true), 5, Dtype::f32, 1e-5);
+        check(device, *ranks, small_config(true), 5, Dtype::bf16, 3e-2);
+        check(device, *ranks, small_qwen2(), 5, Dtype::f32, 1e-5);
         ranks->finish();
     });
 }

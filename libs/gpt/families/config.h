@@ -80,6 +80,8 @@ DecoderConfig parse_config(std::string_view text, const std::string& where);
 // The text of a GPT-2's config.json that transformers reads; `dtype`: of the weights, f32, f16 or
 // bf16.
 std::string format_config(const DecoderConfig& config, Dtype dtype);
+// transformers' name of a type, "bfloat16".
+const char* torch_name(Dtype dtype);
 // Sets what follows from GPT-2's other settings: heads, scale, layers.
 void complete_gpt2(DecoderConfig& config);
 

@@ -55,6 +55,10 @@ DecoderConfig read(const ConfigReader& in) {
 
 }  // namespace
 
+const char* torch_name(Dtype dtype) {
+    return dtype == Dtype::f32 ? "float32" : dtype == Dtype::f16 ? "float16" : "bfloat16";
+}
+
 std::string format_config(const DecoderConfig& c, Dtype dtype) {
     nlohmann::ordered_json root = {
         {"architectures", {"GPT2LMHeadModel"}},
@@ -67,9 +71,7 @@ std::string format_config(const DecoderConfig& c, Dtype dtype) {
         {"n_inner", c.n_inner},
         {"layer_norm_epsilon", c.norm_eps},
         {"vocab_size", c.n_vocab},
-        {"torch_dtype", dtype == Dtype::f32   ? "float32"
-                        : dtype == Dtype::f16 ? "float16"
-                                              : "bfloat16"},
+        {"torch_dtype", torch_name(dtype)},
         {"tie_word_embeddings", c.tie_word_embeddings}};
     if (!c.eos_token_ids.empty()) {
         root["bos_token_id"] = c.eos_token_ids[0];

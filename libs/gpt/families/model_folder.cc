@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/files.h"
 
@@ -16,17 +18,42 @@ void copy_tokenizer(const fs::path& from, const fs::path& to) {
         if (fs::exists(from / name)) write_file(to / name, read_file(from / name));
 }
 
+constexpr const char* kGenerationConfig = "generation_config.json";
+
+void copy_generation_config(const fs::path& from, const fs::path& to) {
+    if (fs::exists(from / kGenerationConfig))
+        write_file(to / kGenerationConfig, read_file(from / kGenerationConfig));
+}
+
+// The text of DIR/config.json for weights of `dtype`.
+std::string config_with_type(const fs::path& directory, Dtype dtype) {
+    require(!directory.empty(), "expected the folder of a model, whose ", kConfigFile,
+            " describes it, found none");
+    const fs::path path = directory / kConfigFile;
+    nlohmann::ordered_json root =
+        nlohmann::ordered_json::parse(read_file(path, size_t{1} << 20), nullptr, false);
+    require(root.is_object() && !root.contains("text_config"), path.string(),
+            ": expected the configuration of a model of text alone");
+    root[root.contains("dtype") ? "dtype" : "torch_dtype"] = torch_name(dtype);
+    return root.dump(2) + "\n";
+}
+
 }  // namespace
 
 void describe_model(const fs::path& directory, const DecoderConfig& config,
                     const fs::path& tokenizer, Dtype dtype) {
-    write_file(directory / kConfigFile, format_config(config, dtype));
+    const bool is_gpt2 = config.family == "gpt2";
+    write_file(directory / kConfigFile,
+               is_gpt2 ? format_config(config, dtype) : config_with_type(tokenizer, dtype));
+    if (!is_gpt2 && !fs::equivalent(tokenizer, directory))
+        copy_generation_config(tokenizer, directory);
     if (!tokenizer.empty() && !fs::equivalent(tokenizer, directory))
         copy_tokenizer(tokenizer, directory);
 }
 
 void copy_description(const fs::path& from, const fs::path& to) {
     write_file(to / kConfigFile, read_file(from / kConfigFile));
+    copy_generation_config(from, to);
     copy_tokenizer(from, to);
 }
 

@@ -15,7 +15,9 @@ inline constexpr const char* kTokenizerFiles[] = {
     "special_tokens_map.json", "added_tokens.json"};
 
 // Writes the configuration and copies the tokenizer files that exist in `tokenizer` (empty: none),
-// each whole or not at all. `dtype`: of the weights.
+// each whole or not at all. `dtype`: of the weights. The configuration of another family than GPT-2
+// is that in `tokenizer`, the folder of the model that was read, with this type; throws Error if it
+// has none, or is that of a model of more than text.
 void describe_model(const std::filesystem::path& directory, const DecoderConfig& config,
                     const std::filesystem::path& tokenizer, Dtype dtype);
 

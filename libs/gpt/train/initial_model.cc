@@ -33,6 +33,8 @@ InitialModel resolve_initial_model(const TrainOptions& options, const RunFolder&
     } else if (options.from_file()) {
         initial.directory = options.tokenizer;
         initial.config = open_model(options.model)->config();
+        require(initial.config.family == "gpt2", options.model, ": a model of family '",
+                initial.config.family, "' is trained from a Hugging Face folder, found a file");
     } else {
         initial.directory = options.tokenizer;
         int64_t n_vocab = options.shape.vocab_size;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <span>
 
 #include "core/error.h"
@@ -11,6 +12,7 @@
 #include "core/io.h"
 #include "core/random.h"
 #include "formats/safetensors.h"
+#include "gpt/families/family.h"
 
 namespace hark::gpt {
 namespace {
@@ -46,40 +48,91 @@ class GaussianSource {
     bool has_second_ = false;
 };
 
-// The view of a block that a part is.
+// The view of a block that a part is, or a part of.
 Tensor BlockTensors::*view_of(Part part) {
     switch (part) {
         case Part::attn_norm:
-            return &BlockTensors::ln_1_weight;
+            return &BlockTensors::attn_norm_weight;
         case Part::attn_norm_bias:
-            return &BlockTensors::ln_1_bias;
+            return &BlockTensors::attn_norm_bias;
         case Part::qkv:
-            return &BlockTensors::attn_weight;
+        case Part::q:
+        case Part::k:
+        case Part::v:
+            return &BlockTensors::qkv_weight;
         case Part::qkv_bias:
-            return &BlockTensors::attn_bias;
+        case Part::q_bias:
+        case Part::k_bias:
+        case Part::v_bias:
+            return &BlockTensors::qkv_bias;
         case Part::attn_out:
-            return &BlockTensors::proj_weight;
+            return &BlockTensors::attn_out_weight;
         case Part::attn_out_bias:
-            return &BlockTensors::proj_bias;
+            return &BlockTensors::attn_out_bias;
         case Part::mlp_norm:
-            return &BlockTensors::ln_2_weight;
+            return &BlockTensors::mlp_norm_weight;
         case Part::mlp_norm_bias:
-            return &BlockTensors::ln_2_bias;
+            return &BlockTensors::mlp_norm_bias;
+        case Part::gate_up:
+        case Part::gate:
         case Part::up:
-            return &BlockTensors::fc_weight;
+            return &BlockTensors::mlp_in_weight;
         case Part::up_bias:
-            return &BlockTensors::fc_bias;
+            return &BlockTensors::mlp_in_bias;
         case Part::down:
-            return &BlockTensors::out_weight;
+            return &BlockTensors::down_weight;
         case Part::down_bias:
-            return &BlockTensors::out_bias;
+            return &BlockTensors::down_bias;
         default:
             fail("internal error: a tensor that training has no place for");
     }
 }
 
+// Appends the rows of the next tensor in memory.
+void append(Tensor& view, const Tensor& next) {
+    if (!view) {
+        view = next;
+        return;
+    }
+    require(static_cast<std::byte*>(view.data) + view.bytes() == next.data,
+            "internal error: tensors of one product are not next to each other");
+    view.shape[0] += next.shape[0];
+}
+
+void check_is_trained(const DecoderConfig& c) {
+    const auto refuse = [&](bool has, const char* what) {
+        require(!has, "training: ", what, " of family '", c.family, "' cannot be trained yet");
+    };
+    const bool has_window = std::any_of(
+        c.layers.begin(), c.layers.end(),
+        [&](const LayerConfig& layer) { return layer.window > 0 && layer.window < c.n_positions; });
+    const bool has_long_rope =
+        std::any_of(c.ropes.begin(), c.ropes.end(),
+                    [](const RopeTable& rope) { return !rope.long_frequencies.empty(); });
+    refuse(c.norm_place != NormPlace::before, "norms after attention or MLP");
+    refuse(c.qk_norm != QkNorm::none, "norms of queries and keys");
+    refuse(c.norm_offset != 0, "norms with an offset");
+    refuse(has_window, "attention over a window");
+    refuse(has_long_rope, "rotary positions that depend on the length (longrope)");
+    refuse(c.attention_soft_cap != 0 || c.logit_soft_cap != 0, "soft caps");
+    refuse(c.attention_scale != 1 / std::sqrt(static_cast<float>(c.head_dim)),
+           "scores with a scale of their own");
+    refuse(c.embedding_scale != 1 || c.residual_scale != 1 || c.logit_scale != 1,
+           "scaled embeddings, residuals or logits");
+    refuse(c.gated_mlp && c.mlp_bias, "gated MLPs with biases");
+}
+
+void check_ranks(const DecoderConfig& c, int64_t ranks) {
+    require(
+        ranks > 0 && c.n_head % ranks == 0 && c.n_kv_head % ranks == 0 && c.n_inner % ranks == 0,
+        "parameters: expected ranks that divide ", c.n_head, " heads, ", c.n_kv_head,
+        " of keys and values, and ", c.n_inner, " channels, found ", ranks);
+    require(ranks == 1 || !c.fused_qkv || c.n_kv_head == c.n_head,
+            "parameters: expected one rank for a fused tensor of grouped heads, found ", ranks);
+}
+
 // How one of `ranks` has a tensor of a block. In a matrix sliced by columns each row is a chunk;
-// queries, keys and values are a chunk each.
+// queries, keys and values of one tensor are a chunk each, as are its gate and up.
 ParameterLayout::Entry slice_of(const TensorSpec& spec, int64_t ranks) {
     ParameterLayout::Entry entry{.name = spec.name,
                                  .rows = spec.rows,
@@ -87,16 +140,28 @@ ParameterLayout::Entry slice_of(const TensorSpec& spec, int64_t ranks) {
                                  .transposed = spec.in_out,
                                  .part = spec.part,
                                  .layer = spec.layer};
+    const auto slice_rows = [&](int64_t chunks) {
+        entry.tp_chunks = chunks;
+        entry.rows /= ranks;
+    };
     switch (spec.part) {
         case Part::qkv:
         case Part::qkv_bias:
-            entry.tp_chunks = 3;
-            entry.rows /= ranks;
+            slice_rows(3);
             break;
+        case Part::gate_up:
+            slice_rows(2);
+            break;
+        case Part::q:
+        case Part::q_bias:
+        case Part::k:
+        case Part::k_bias:
+        case Part::v:
+        case Part::v_bias:
+        case Part::gate:
         case Part::up:
         case Part::up_bias:
-            entry.tp_chunks = 1;
-            entry.rows /= ranks;
+            slice_rows(1);
             break;
         case Part::attn_out:
         case Part::down:
@@ -109,6 +174,10 @@ ParameterLayout::Entry slice_of(const TensorSpec& spec, int64_t ranks) {
     return entry;
 }
 
+bool is_norm_weight(Part part) {
+    return part == Part::attn_norm || part == Part::mlp_norm || part == Part::final_norm;
+}
+
 }  // namespace
 
 void ParameterLayout::add(Entry entry) {
@@ -119,28 +188,29 @@ void ParameterLayout::add(Entry entry) {
     entries_.push_back(std::move(entry));
 }
 
-void ParameterLayout::add_tables() {
-    const auto table = [&](const char* name, int64_t rows, int64_t stored) {
-        add({.name = name, .rows = rows, .columns = config_.n_embd, .stored_rows = stored});
-    };
-    padded_vocab_ = (config_.n_vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
-    table("wte.weight", padded_vocab_, config_.n_vocab);
-    table("wpe.weight", config_.n_positions, config_.n_positions);
-    if (!config_.tie_word_embeddings) table("lm_head.weight", padded_vocab_, config_.n_vocab);
-    tables_ = size_;
+void ParameterLayout::add_table(const TensorSpec& spec) {
+    const bool is_padded = spec.part != Part::position_table;
+    add({.name = spec.name,
+         .rows = is_padded ? padded_vocab_ : spec.rows,
+         .columns = spec.columns,
+         .stored_rows = spec.rows,
+         .part = spec.part});
 }
 
-ParameterLayout::ParameterLayout(const DecoderConfig& config, int64_t ranks) : config_(config) {
-    require(config.family == "gpt2", "training: expected a GPT-2 model, found ", config.family);
-    require(ranks > 0 && config.n_head % ranks == 0 && config.n_inner % ranks == 0,
-            "parameters: expected ranks that divide ", config.n_head, " heads and ", config.n_inner,
-            " channels, found ", ranks);
-    add_tables();
-    std::vector<Entry> blocks;
+ParameterLayout::ParameterLayout(const DecoderConfig& config, int64_t ranks)
+    : config_(config), prefix_(family_of(config.family, "training").prefix) {
+    check_is_trained(config);
+    check_ranks(config, ranks);
+    padded_vocab_ = (config.n_vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
+    std::vector<Entry> others;
     for (const TensorSpec& spec : tensor_specs(config))
-        if (spec.layer >= 0) blocks.push_back(slice_of(spec, ranks));
+        if (spec.layer < 0 && spec.columns > 0)
+            add_table(spec);
+        else
+            others.push_back(slice_of(spec, ranks));
+    tables_ = size_;
     const auto add_those = [&](const auto& takes) {
-        for (const Entry& entry : blocks)
+        for (const Entry& entry : others)
             if (takes(entry)) add(entry);
     };
     const auto is_matrix = [](const Entry& entry) { return entry.columns > 0; };
@@ -150,8 +220,19 @@ ParameterLayout::ParameterLayout(const DecoderConfig& config, int64_t ranks) : c
     add_those([&](const Entry& entry) { return !is_matrix(entry) && is_sliced(entry); });
     sliced_ = size_;
     add_those([&](const Entry& entry) { return !is_matrix(entry) && !is_sliced(entry); });
-    add({.name = "ln_f.weight", .rows = config.n_embd});
-    add({.name = "ln_f.bias", .rows = config.n_embd});
+}
+
+std::vector<int64_t> ParameterLayout::matrices_of(const Entry& entry) const {
+    if (entry.part == Part::qkv) return {config_.q_width(), config_.kv_width(), config_.kv_width()};
+    if (entry.part == Part::gate_up) return {config_.n_inner, config_.n_inner};
+    return {entry.rows};
+}
+
+Tensor ParameterLayout::view(const Entry& entry, const Tensor& all, const Tensor& matrices) const {
+    const bool multiplied = matrices && entry.columns > 0 && entry.part != Part::position_table;
+    const Tensor part =
+        (multiplied ? matrices : all).slice(entry.offset, entry.offset + entry.size());
+    return entry.columns > 0 ? part.reshaped({entry.rows, entry.columns}) : part;
 }
 
 ModelTensors ParameterLayout::views(Tensor all, Tensor matrices) const {
@@ -159,23 +240,28 @@ ModelTensors ParameterLayout::views(Tensor all, Tensor matrices) const {
             "), found ", all);
     require(!matrices || matrices.size() == decayed_, "parameters: expected matrices (", decayed_,
             "), found ", matrices);
-    const auto view = [&](const std::string& name) {
-        const Entry& entry = at(name);
-        const bool multiplied = matrices && entry.columns > 0 && name != "wpe.weight";
-        const Tensor part =
-            (multiplied ? matrices : all).slice(entry.offset, entry.offset + entry.size());
-        return entry.columns > 0 ? part.reshaped({entry.rows, entry.columns}) : part;
-    };
     ModelTensors model;
-    model.wte = view("wte.weight");
-    model.wpe = view("wpe.weight");
-    model.lm_head = config_.tie_word_embeddings ? model.wte : view("lm_head.weight");
-    model.h.resize(static_cast<size_t>(config_.n_layer));
+    model.blocks.resize(static_cast<size_t>(config_.n_layer));
+    const auto once = [&](Part part) -> Tensor& {
+        switch (part) {
+            case Part::token_table:
+                return model.token_table;
+            case Part::position_table:
+                return model.position_table;
+            case Part::lm_head:
+                return model.lm_head;
+            case Part::final_norm:
+                return model.final_norm_weight;
+            default:
+                return model.final_norm_bias;
+        }
+    };
     for (const Entry& entry : entries_)
-        if (entry.layer >= 0)
-            model.h[static_cast<size_t>(entry.layer)].*view_of(entry.part) = view(entry.name);
-    model.ln_f_weight = view("ln_f.weight");
-    model.ln_f_bias = view("ln_f.bias");
+        append(entry.layer < 0
+                   ? once(entry.part)
+                   : model.blocks[static_cast<size_t>(entry.layer)].*view_of(entry.part),
+               view(entry, all, matrices));
+    if (config_.tie_word_embeddings) model.lm_head = model.token_table;
     return model;
 }
 
@@ -186,10 +272,10 @@ void ParameterLayout::initialize(Tensor all, uint64_t seed) const {
     for (const Entry& entry : entries_) {
         float* to = values + entry.offset;
         if (entry.columns == 0) {
-            if (entry.name.ends_with(".weight")) std::fill_n(to, entry.rows, 1.0f);
+            if (is_norm_weight(entry.part)) std::fill_n(to, entry.rows, 1.0f);
             continue;
         }
-        const bool residual = entry.name.ends_with("c_proj.weight");
+        const bool residual = entry.part == Part::attn_out || entry.part == Part::down;
         const double deviation =
             residual ? 0.02 / std::sqrt(2.0 * static_cast<double>(config_.n_layer)) : 0.02;
         for (int64_t i = 0; i < entry.stored_rows * entry.columns; ++i)
@@ -228,9 +314,9 @@ void ParameterLayout::write(Tensor all, const std::filesystem::path& file, Dtype
         const auto bytes = static_cast<uint64_t>(n * std::max<int64_t>(k, 1)) * size_of(dtype);
         std::vector<int64_t> shape = {n};
         if (k > 0) shape = entry.transposed ? std::vector{k, n} : std::vector{n, k};
-        header.tensors.push_back({"transformer." + entry.name, safetensors_name(dtype), shape,
+        header.tensors.push_back({prefix_ + entry.name, safetensors_name(dtype), shape,
                                   header.data_bytes, header.data_bytes + bytes});
-        if (entry.name == "lm_head.weight") header.tensors.back().name = entry.name;
+        if (entry.part == Part::lm_head) header.tensors.back().name = entry.name;
         header.data_bytes += bytes;
     }
     AtomicFile out(file);

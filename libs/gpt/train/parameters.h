@@ -1,6 +1,7 @@
-// The parameters of a GPT-2 in training: one vector of float32, so that gradients, moments and the
-// optimizer see one tensor. The decayed matrices come first. A tensor-parallel rank's slice has a
-// layout of its own, its sliced tensors contiguous (docs/models/gpt2.md).
+// The parameters of a decoder in training: one vector of float32, so that gradients, moments and
+// the optimizer see one tensor. The decayed matrices come first. A tensor-parallel rank's slice has
+// a layout of its own, its sliced tensors contiguous (docs/models/gpt2.md). What the file has in
+// several tensors and one product takes, as q, k and v, is next to each other.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +16,23 @@
 
 namespace hark::gpt {
 
-// Views of a block's parameters, or of their gradients; names are the checkpoint's.
+// Views of a block's parameters, or of their gradients. A bias that the family has not is none.
 struct BlockTensors {
-    Tensor ln_1_weight, ln_1_bias;  // (C)
-    Tensor attn_weight, attn_bias;  // c_attn: (3C, C), (3C)
-    Tensor proj_weight, proj_bias;  // attn.c_proj: (C, C), (C)
-    Tensor ln_2_weight, ln_2_bias;  // (C)
-    Tensor fc_weight, fc_bias;      // mlp.c_fc: (inner, C), (inner)
-    Tensor out_weight, out_bias;    // mlp.c_proj: (C, inner), (C)
+    Tensor attn_norm_weight, attn_norm_bias;  // (C)
+    Tensor qkv_weight, qkv_bias;              // ((H + 2 Hkv) D, C): the rows of q, of k, of v
+    Tensor attn_out_weight, attn_out_bias;    // (C, H D), (C)
+    Tensor mlp_norm_weight, mlp_norm_bias;    // (C)
+    Tensor mlp_in_weight, mlp_in_bias;        // up (inner, C), or gate and up (2 inner, C)
+    Tensor down_weight, down_bias;            // (C, inner), (C)
 };
 
 struct ModelTensors {
-    Tensor wte;                   // (padded V, C): the rows after the vocabulary are zeros
-    Tensor wpe;                   // (n_positions, C)
-    std::vector<BlockTensors> h;  // n_layer
-    Tensor ln_f_weight, ln_f_bias;
-    Tensor lm_head;  // (padded V, C); wte if the head is tied
+    Tensor token_table;                // (padded V, C): the rows after the vocabulary are zeros
+    Tensor position_table;             // (n_positions, C), or none
+    std::vector<BlockTensors> blocks;  // n_layer
+    Tensor final_norm_weight, final_norm_bias;
+    Tensor lm_head;           // (padded V, C); token_table if the head is tied
+    std::vector<Rope> ropes;  // DecoderConfig::ropes on the device: upload_ropes(), training.h
 };
 
 // Elements of a vector in a layout.
@@ -60,8 +62,9 @@ class ParameterLayout {
         int64_t stored_size() const { return stored_rows * (columns > 0 ? columns : 1); }
     };
 
-    // The layout of the slice of one of `ranks`, which must divide the heads and the MLP's
-    // channels.
+    // The layout of the slice of one of `ranks`, which must divide the heads, those of keys and
+    // values, and the MLP's channels. Throws Error that names what is not trained: norms after
+    // attention or MLP, norms of heads, windows, soft caps, scales other than GPT-2's.
     explicit ParameterLayout(const DecoderConfig& config, int64_t ranks = 1);
 
     int64_t size() const { return size_; }        // floats
@@ -73,6 +76,10 @@ class ParameterLayout {
     int64_t padded_vocab() const { return padded_vocab_; }
     const std::vector<Entry>& entries() const { return entries_; }
     int64_t blocks() const { return config_.n_layer; }
+    // Before the names in the family's Hugging Face checkpoints: "transformer."
+    const std::string& prefix() const { return prefix_; }
+    // Rows of each of the matrices that an entry of a full model's layout consists of.
+    std::vector<int64_t> matrices_of(const Entry& entry) const;
     const Entry& at(const std::string& name) const { return entries_[places_.at(name)]; }
     // The views of `all` (size()) f32. With `matrices` (decayed()), a copy of the first ones in
     // another type, the matrices of products, which are all but the positions, are views of that.
@@ -90,9 +97,11 @@ class ParameterLayout {
 
   private:
     void add(Entry entry);
-    void add_tables();
+    void add_table(const TensorSpec& spec);
+    Tensor view(const Entry& entry, const Tensor& all, const Tensor& matrices) const;
 
     DecoderConfig config_;
+    std::string prefix_;
     int64_t padded_vocab_ = 0, size_ = 0, decayed_ = 0, tables_ = 0, sliced_ = 0;
     std::vector<Entry> entries_;
     std::map<std::string, size_t> places_;  // in entries_

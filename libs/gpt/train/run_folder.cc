@@ -193,8 +193,8 @@ RunState RunFolder::load(Trainer& trainer, const RunState& expected) const {
             " (got ", found, "); give the same, or another --output-dir for a new run");
     require(state.data == expected.data, where, ": this run was begun on the tokens ", state.data,
             " (got ", expected.data, "); give the same files under the same names");
-    SafetensorsDirectory source(folder, "transformer.");
     const ParameterLayout& layout = trainer.layout();
+    SafetensorsDirectory source(folder, layout.prefix());
     trainer.fill(StateTensor::parameters, [&](Tensor all) { layout.read(all, source); });
     const SafetensorsFile moments(folder / kOptimizer);
     trainer.fill(StateTensor::m, [&](Tensor all) { read_moment(moments, "m", layout, all); });

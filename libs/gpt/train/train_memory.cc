@@ -17,12 +17,14 @@ int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
                          const TrainOptions& options, int64_t ranks, int64_t columns,
                          int64_t element) {
     const int64_t rows = options.batch * options.length, c = config.n_embd;
-    const int64_t inner = config.n_inner / ranks, attn_width = c / ranks;
+    const int64_t inner = config.n_inner / ranks, attn_width = config.q_width() / ranks;
+    const int64_t qkv = attn_width + 2 * config.kv_width() / ranks;
+    const int64_t hidden = config.gated_mlp ? 2 * inner : inner;
     const bool keep_act = options.recompute == "none", keep_norms = options.recompute != "norms";
     int64_t shared = 3 * c;  // the first x, normed, d_normed
     if (!keep_act) shared += inner;
     if (!keep_norms) shared += 2 * c;
-    int64_t block = 4 * attn_width + 2 * c + inner;  // qkv, attn_out; resid_mid, y; hidden
+    int64_t block = qkv + attn_width + 2 * c + hidden;  // qkv, attn_out; resid_mid, y; hidden
     if (keep_act) block += inner;
     if (keep_norms) block += 2 * c;
     const int64_t lse = rows * config.n_head / ranks * kF32;
@@ -30,10 +32,12 @@ int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
         rows * (shared + config.n_layer * block) * element + config.n_layer * lse;
     const int64_t at_once = logits_rows(ctx, columns, rows);
     int64_t head = at_once * columns * element;
-    int64_t backward = rows * (2 * c + inner + 4 * attn_width) * element;
+    int64_t backward =
+        rows * (2 * c + hidden + (config.gated_mlp ? inner : 0) + qkv + attn_width) * element;
     if (element == 2 && !ctx.on_cuda()) {  // copies in f32 for linear_backward (widened.h)
         head += at_once * (columns + 2 * c) * kF32;
-        backward += rows * (3 * inner + c) * kF32;
+        // gated_activation_backward() has more copies than linear_backward().
+        backward += rows * (config.gated_mlp ? 5 * inner : 3 * inner + c) * kF32;
     }
     return forward + std::max(head, backward);
 }

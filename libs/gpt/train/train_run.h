@@ -44,7 +44,7 @@ class TrainRun {
     void write(const std::string& line);
     void end_by_signal();
 
-    int64_t channels_per_head() const { return initial_.config.n_embd / initial_.config.n_head; }
+    int64_t channels_per_head() const { return initial_.config.head_dim; }
     std::filesystem::path samples_file() const { return folder_.path() / "samples.txt"; }
 
     TrainOptions options_;

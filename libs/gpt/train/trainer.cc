@@ -46,6 +46,7 @@ Trainer::Trainer(Context& ctx, ParallelMesh& mesh, const DecoderConfig& config,
     }
     if (matrices != Dtype::f32) matrices_ = memory_.tensor(matrices, {layout_.decayed()});
     weights_ = layout_.views(parameters(), matrices_);
+    weights_.ropes = upload_ropes(ctx, memory_, config_);
     d_weights_ = layout_.views(gradients_.slice(0, size));
     const int64_t rows = options.batch * options.length;
     losses_ = memory_.tensor(Dtype::f32, {rows});
@@ -218,11 +219,11 @@ void Trainer::update(int64_t step, float rate) {
     };
     adamw_of(0, layout_.tables(), layout_.tables());
     adamw_of(layout_.decayed(), layout_.size(), 0);
-    update_blocks_with_muon(ctx_, layout_.views(parameters()), layout_.views(m_), d_weights_, clip_,
+    update_blocks_with_muon(ctx_, layout_, parameters(), m_, gradients_, clip_,
                             {.rate = rate,
                              .momentum = static_cast<float>(o.muon_momentum),
                              .decay = with.decay,
-                             .products = weights_.wte.dtype});
+                             .products = weights_.token_table.dtype});
 }
 
 // AdamW on this rank's part of each bucket, and the all-gather of its parameters.
@@ -274,10 +275,13 @@ double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
 double Trainer::flops_per_step() const {
     const auto layers = static_cast<double>(config_.n_layer);
     const auto c = static_cast<double>(config_.n_embd);
-    const double products = layers * (4 * c * c + 2 * c * static_cast<double>(config_.n_inner)) +
-                            static_cast<double>(layout_.padded_vocab()) * c;
+    const auto q = static_cast<double>(config_.q_width());
+    const double attention = c * (2 * q + 2 * static_cast<double>(config_.kv_width()));
+    const double mlp = (config_.gated_mlp ? 3 : 2) * c * static_cast<double>(config_.n_inner);
+    const double products =
+        layers * (attention + mlp) + static_cast<double>(layout_.padded_vocab()) * c;
     const auto length = static_cast<double>(options_.length);
-    return (6 * products + 6 * layers * c * length) * length *
+    return (6 * products + 6 * layers * q * length) * length *
            static_cast<double>(options_.sequences_per_step());
 }
 

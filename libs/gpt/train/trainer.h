@@ -70,7 +70,8 @@ class Trainer {
     // The mean loss over the first windows: as many as `tokens` has room for, at least one.
     double validate(const TokenWindows& windows, int64_t tokens);
 
-    // FLOPs of a step on all ranks: 6 (12 L C^2 + V C) + 6 L C T per token, T = the length.
+    // FLOPs of a step on all ranks, per token 6 for each weight of a product and 6 L H D T for
+    // attention, T = the length.
     double flops_per_step() const;
 
     // Bytes that it and the context's arena have on the device.

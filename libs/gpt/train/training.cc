@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
@@ -14,34 +15,41 @@ constexpr int64_t kLogitsAtOnce = 1 << 22, kLogitsAtOnceOnGpu = int64_t{50304} <
 // What a block's backward reads of its forward.
 struct SavedActivations {
     Tensor x;          // (T, C) the block's input
-    Tensor ln_1;       // (T, C)
-    Tensor qkv;        // (T, 3C); of this rank's heads, as all of attention
-    Tensor attn_out;   // (T, C) attention's output
+    Tensor attn_norm;  // (T, C)
+    Tensor qkv;        // (T, (H + 2 Hkv) D), turned; of this rank's heads, as all of attention
+    Tensor attn_out;   // (T, H D) attention's output
     Tensor lse;        // (T, H)
     Tensor resid_mid;  // (T, C) the residual stream after attention
-    Tensor ln_2;       // (T, C)
-    Tensor hidden;     // (T, inner) GELU's input, of this rank's channels
-    Tensor act;        // (T, inner) GELU's output
+    Tensor mlp_norm;   // (T, C)
+    Tensor hidden;     // (T, inner) the activation's input, of this rank's channels; gate and up if
+                       // the MLP is gated: (T, 2 inner)
+    Tensor act;        // (T, inner) the activation's output, or its product with up
 };
 
 class Pass {
   public:
-    Pass(Context& ctx, Communicator& tensor, const DecoderConfig& config, const Batch& batch,
-         Dtype activations, Recompute recompute)
+    Pass(Context& ctx, Communicator& tensor, const DecoderConfig& config,
+         const std::vector<Rope>& ropes, const Batch& batch, Dtype activations, Recompute recompute)
         : ctx_(ctx),
           tensor_(tensor),
           config_(config),
+          ropes_(ropes),
           batch_(batch),
           activations_(activations),
           rows_(batch.tokens.dim(0)),
           begin_(rows_ * tensor.rank() / tensor.size()),
           end_(rows_ * (tensor.rank() + 1) / tensor.size()),
           heads_(config.n_head / tensor.size()),
-          attn_width_(config.n_embd / tensor.size()),
-          inner_(config.n_inner / tensor.size()) {
+          kv_heads_(config.n_kv_head / tensor.size()),
+          attn_width_(heads_ * config.head_dim),
+          qkv_width_(attn_width_ + 2 * kv_heads_ * config.head_dim),
+          inner_(config.n_inner / tensor.size()),
+          hidden_((config.gated_mlp ? 2 : 1) * inner_) {
         const int64_t c = config.n_embd;
+        require(ropes.size() == config.ropes.size(),
+                "internal error: the model's rotary positions were not uploaded");
         if (recompute >= Recompute::gelu) act_ = matrix(inner_);
-        if (recompute >= Recompute::norms) ln_1_ = matrix(c), ln_2_ = matrix(c);
+        if (recompute >= Recompute::norms) attn_norm_ = matrix(c), mlp_norm_ = matrix(c);
     }
 
     Tensor matrix(int64_t columns) const {
@@ -49,57 +57,66 @@ class Pass {
     }
 
     void embed(const ModelTensors& w, Tensor x) const {  // x (T, C)
-        embedding(ctx_, x, batch_.tokens, batch_.position, {w.wte}, w.wpe);
+        embedding(ctx_, x, batch_.tokens, batch_.position, {w.token_table}, w.position_table);
     }
 
-    // x (T, C) -> y (T, C)
-    void forward(const BlockTensors& w, Tensor y, Tensor x, SavedActivations& saved) const {
+    // Block i: x (T, C) -> y (T, C)
+    void forward(size_t i, const BlockTensors& w, Tensor y, Tensor x,
+                 SavedActivations& saved) const {
         const int64_t c = config_.n_embd;
         saved = {.x = x,
-                 .ln_1 = ln_1_ ? ln_1_ : matrix(c),
-                 .qkv = matrix(3 * attn_width_),
+                 .attn_norm = attn_norm_ ? attn_norm_ : matrix(c),
+                 .qkv = matrix(qkv_width_),
                  .attn_out = matrix(attn_width_),
                  .lse = ctx_.arena.tensor(Dtype::f32, {rows_, heads_}),
                  .resid_mid = matrix(c),
-                 .ln_2 = ln_2_ ? ln_2_ : matrix(c),
-                 .hidden = matrix(inner_),
+                 .mlp_norm = mlp_norm_ ? mlp_norm_ : matrix(c),
+                 .hidden = matrix(hidden_),
                  .act = act_ ? act_ : matrix(inner_)};
-        norm_1(w, saved);
-        linear_forward(ctx_, saved.qkv, saved.ln_1, w.attn_weight, w.attn_bias, {});
+        norm_attention(w, saved);
+        linear_forward(ctx_, saved.qkv, saved.attn_norm, w.qkv_weight, w.qkv_bias, {});
+        turn_heads(i, saved.qkv, false);
         self_attention(ctx_, saved.attn_out, saved.lse, saved.qkv, batch_.sequences);
-        sum_of_products(saved.resid_mid, saved.attn_out, w.proj_weight, w.proj_bias, x);
-        norm_2(w, saved);
-        linear_activated(ctx_, saved.act, saved.hidden, saved.ln_2, w.fc_weight, w.fc_bias,
-                         config_.activation);
-        sum_of_products(y, saved.act, w.out_weight, w.out_bias, saved.resid_mid);
+        sum_of_products(saved.resid_mid, saved.attn_out, w.attn_out_weight, w.attn_out_bias, x);
+        norm_mlp(w, saved);
+        if (config_.gated_mlp) {
+            linear_forward(ctx_, saved.hidden, saved.mlp_norm, w.mlp_in_weight, {}, {});
+            activate_hidden(saved);
+        } else {
+            linear_activated(ctx_, saved.act, saved.hidden, saved.mlp_norm, w.mlp_in_weight,
+                             w.mlp_in_bias, config_.activation);
+        }
+        sum_of_products(y, saved.act, w.down_weight, w.down_bias, saved.resid_mid);
     }
 
-    // dx (T, C): the gradient of the block's output becomes that of its input. A bias added to the
+    // dx (T, C): the gradient of block i's output becomes that of its input. A bias added to the
     // residual stream has the sum of dx's rows as its gradient. The norm that completes dx adds it;
     // `below` is the last bias of the block below.
-    void backward(const BlockTensors& w, const BlockTensors& g, const SavedActivations& saved,
-                  Tensor dx, Tensor below) const {
+    void backward(size_t i, const BlockTensors& w, const BlockTensors& g,
+                  const SavedActivations& saved, Tensor dx, Tensor below) const {
         const Arena::Scope scope(ctx_.arena);
         const int64_t c = config_.n_embd;
-        const float eps = config_.norm_eps;
-        Tensor d_hidden = matrix(inner_), d_norm = matrix(c);
-        Tensor d_attn_out = matrix(attn_width_), d_qkv = matrix(3 * attn_width_);
-        if (act_) activate(ctx_, saved.act, saved.hidden, config_.activation);
-        linear_backward(ctx_, d_hidden, g.out_weight, {}, dx, saved.act, w.out_weight,
-                        {saved.hidden, config_.activation});
-        if (ln_2_) norm_2(w, saved);
-        linear_backward(ctx_, d_norm, g.fc_weight, g.fc_bias, d_hidden, saved.ln_2, w.fc_weight);
+        Tensor d_hidden = matrix(hidden_), d_norm = matrix(c);
+        Tensor d_attn_out = matrix(attn_width_), d_qkv = matrix(qkv_width_);
+        if (act_) activate_hidden(saved);
+        down_backward(w, g, saved, d_hidden, dx);
+        if (mlp_norm_) norm_mlp(w, saved);
+        linear_backward(ctx_, d_norm, g.mlp_in_weight, g.mlp_in_bias, d_hidden, saved.mlp_norm,
+                        w.mlp_in_weight);
         tensor_.all_reduce(ctx_, d_norm);
-        layer_norm_backward(ctx_, dx, g.ln_2_weight, g.ln_2_bias, d_norm, saved.resid_mid,
-                            w.ln_2_weight, eps, g.proj_bias);
-        linear_backward(ctx_, d_attn_out, g.proj_weight, {}, dx, saved.attn_out, w.proj_weight);
+        norm_backward(dx, g.mlp_norm_weight, g.mlp_norm_bias, d_norm, saved.resid_mid,
+                      w.mlp_norm_weight, g.attn_out_bias);
+        linear_backward(ctx_, d_attn_out, g.attn_out_weight, {}, dx, saved.attn_out,
+                        w.attn_out_weight);
         self_attention_backward(ctx_, d_qkv, d_attn_out, saved.attn_out, saved.lse, saved.qkv,
                                 batch_.sequences);
-        if (ln_1_) norm_1(w, saved);
-        linear_backward(ctx_, d_norm, g.attn_weight, g.attn_bias, d_qkv, saved.ln_1, w.attn_weight);
+        turn_heads(i, d_qkv, true);
+        if (attn_norm_) norm_attention(w, saved);
+        linear_backward(ctx_, d_norm, g.qkv_weight, g.qkv_bias, d_qkv, saved.attn_norm,
+                        w.qkv_weight);
         tensor_.all_reduce(ctx_, d_norm);
-        layer_norm_backward(ctx_, dx, g.ln_1_weight, g.ln_1_bias, d_norm, saved.x, w.ln_1_weight,
-                            eps, below);
+        norm_backward(dx, g.attn_norm_weight, g.attn_norm_bias, d_norm, saved.x, w.attn_norm_weight,
+                      below);
     }
 
     // The losses from the last norm's output `normed` (T, C); with gradients `g`, d (T, C) becomes
@@ -127,14 +144,23 @@ class Pass {
     // dx (T, C): the gradient of embed()'s x.
     void embed_backward(const ModelTensors& g, Tensor dx) const {
         if (begin_ == end_) return;
-        embedding_backward(ctx_, g.wte, g.wpe, dx.slice(begin_, end_),
+        embedding_backward(ctx_, g.token_table, g.position_table, dx.slice(begin_, end_),
                            batch_.tokens.slice(begin_, end_), batch_.position.slice(begin_, end_));
     }
 
-    Tensor norm_f(const ModelTensors& w, Tensor x) const {
+    Tensor final_norm(const ModelTensors& w, Tensor x) const {
         Tensor y = matrix(config_.n_embd);
-        layer_norm(ctx_, y, x, w.ln_f_weight, w.ln_f_bias, config_.norm_eps);
+        norm(y, x, w.final_norm_weight, w.final_norm_bias);
         return y;
+    }
+
+    // The gradients of a norm of x: dx (T, C) +=, dw, db (C) += and sums (C) +=, or none.
+    void norm_backward(Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
+                       Tensor sums) const {
+        const float eps = config_.norm_eps;
+        if (config_.norm == NormKind::rms)
+            return rms_norm_backward(ctx_, dx, dw, dy, x, w, eps, sums);
+        layer_norm_backward(ctx_, dx, dw, db, dy, x, w, eps, sums);
     }
 
   private:
@@ -150,21 +176,51 @@ class Pass {
         if (end_ < rows_) set_zero(ctx_, x.slice(end_, rows_));
         tensor_.all_reduce(ctx_, x);
     }
-    void norm_1(const BlockTensors& w, const SavedActivations& saved) const {
-        layer_norm(ctx_, saved.ln_1, saved.x, w.ln_1_weight, w.ln_1_bias, config_.norm_eps);
+    void norm(Tensor y, Tensor x, Tensor w, Tensor b) const {
+        normalize(ctx_, y, x, {w, b, config_.norm_eps, config_.norm});
     }
-    void norm_2(const BlockTensors& w, const SavedActivations& saved) const {
-        layer_norm(ctx_, saved.ln_2, saved.resid_mid, w.ln_2_weight, w.ln_2_bias, config_.norm_eps);
+    void norm_attention(const BlockTensors& w, const SavedActivations& saved) const {
+        norm(saved.attn_norm, saved.x, w.attn_norm_weight, w.attn_norm_bias);
+    }
+    void norm_mlp(const BlockTensors& w, const SavedActivations& saved) const {
+        norm(saved.mlp_norm, saved.resid_mid, w.mlp_norm_weight, w.mlp_norm_bias);
+    }
+    // The heads of queries and keys of block i by their positions, in place.
+    void turn_heads(size_t i, Tensor qkv, bool back) const {
+        const int of = config_.layers[i].rope;
+        if (of < 0) return;
+        rope(ctx_, {qkv}, heads_ + kv_heads_, config_.head_dim, batch_.position,
+             ropes_[static_cast<size_t>(of)], back);
+    }
+    void activate_hidden(const SavedActivations& saved) const {
+        if (!config_.gated_mlp) return activate(ctx_, saved.act, saved.hidden, config_.activation);
+        gated_activation(ctx_, saved.act, {saved.hidden}, {saved.hidden, inner_},
+                         config_.activation);
+    }
+    // d_hidden = the gradient of `hidden`, from that of the MLP's output.
+    void down_backward(const BlockTensors& w, const BlockTensors& g, const SavedActivations& saved,
+                       Tensor d_hidden, Tensor dx) const {
+        if (!config_.gated_mlp)
+            return linear_backward(ctx_, d_hidden, g.down_weight, {}, dx, saved.act, w.down_weight,
+                                   {saved.hidden, config_.activation});
+        const Arena::Scope scope(ctx_.arena);
+        Tensor d_act = matrix(inner_);
+        linear_backward(ctx_, d_act, g.down_weight, {}, dx, saved.act, w.down_weight);
+        gated_activation_backward(ctx_, {d_hidden}, {d_hidden, inner_}, d_act, {saved.hidden},
+                                  {saved.hidden, inner_}, config_.activation);
     }
 
     Context& ctx_;
     Communicator& tensor_;
     const DecoderConfig& config_;
+    const std::vector<Rope>& ropes_;
     const Batch& batch_;
     Dtype activations_;
-    int64_t rows_, begin_, end_;          // of the batch; this rank's share of them
-    int64_t heads_, attn_width_, inner_;  // this rank's heads, their channels, the MLP's channels
-    Tensor act_, ln_1_, ln_2_;            // of all blocks in turn, if recomputed
+    int64_t rows_, begin_, end_;         // of the batch; this rank's share of them
+    int64_t heads_, kv_heads_;           // this rank's
+    int64_t attn_width_, qkv_width_;     // channels of its heads; with those of keys and values
+    int64_t inner_, hidden_;             // channels of its part of the MLP; columns of `hidden`
+    Tensor act_, attn_norm_, mlp_norm_;  // of all blocks in turn, if recomputed
 };
 
 }  // namespace
@@ -196,20 +252,33 @@ Batch PackedRows::view() {
     return {of(tokens), of(targets), of(position), {of(first), of(end)}};
 }
 
+std::vector<Rope> upload_ropes(Context& ctx, Arena& memory, const DecoderConfig& config) {
+    std::vector<Rope> ropes;
+    for (const RopeTable& table : config.ropes) {
+        const Tensor frequencies = memory.tensor(Dtype::f32, {std::ssize(table.frequencies)});
+        fill_from_host(ctx, frequencies, [&](Tensor host) {
+            std::copy(table.frequencies.begin(), table.frequencies.end(), host.as<float>());
+        });
+        ropes.push_back({frequencies, table.scale});
+    }
+    return ropes;
+}
+
 void compute_losses(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                     const ModelTensors& weights, const Batch& batch, Tensor losses) {
     const Arena::Scope scope(ctx.arena);
-    const Pass pass(ctx, tensor, config, batch, weights.wte.dtype, Recompute::none);
+    const Pass pass(ctx, tensor, config, weights.ropes, batch, weights.token_table.dtype,
+                    Recompute::none);
     Tensor x = pass.matrix(config.n_embd),
            y = pass.matrix(config.n_embd);  // (T, C), each block's input and output
     pass.embed(weights, x);
-    for (const BlockTensors& block : weights.h) {
+    for (size_t i = 0; i < weights.blocks.size(); ++i) {
         const Arena::Scope inner(ctx.arena);
         SavedActivations saved;
-        pass.forward(block, y, x, saved);
+        pass.forward(i, weights.blocks[i], y, x, saved);
         std::swap(x, y);
     }
-    pass.head(weights, nullptr, pass.norm_f(weights, x), {}, 0, losses);
+    pass.head(weights, nullptr, pass.final_norm(weights, x), {}, 0, losses);
 }
 
 void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& config,
@@ -217,24 +286,25 @@ void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& 
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,
                        const BlockDone& done) {
     const Arena::Scope scope(ctx.arena);
-    const Pass pass(ctx, tensor, config, batch, weights.wte.dtype, recompute);
-    std::vector<SavedActivations> saved(weights.h.size());
+    const Pass pass(ctx, tensor, config, weights.ropes, batch, weights.token_table.dtype,
+                    recompute);
+    std::vector<SavedActivations> saved(weights.blocks.size());
     Tensor x = pass.matrix(config.n_embd);  // (T, C)
     pass.embed(weights, x);
     for (size_t i = 0; i < saved.size(); ++i) {
         Tensor y = pass.matrix(config.n_embd);
-        pass.forward(weights.h[i], y, x, saved[i]);
+        pass.forward(i, weights.blocks[i], y, x, saved[i]);
         x = y;
     }
-    Tensor normed = pass.norm_f(weights, x), d_normed = pass.matrix(config.n_embd);
+    Tensor normed = pass.final_norm(weights, x), d_normed = pass.matrix(config.n_embd);
     pass.head(weights, &gradients, normed, d_normed, scale, losses);
     Tensor dx = pass.matrix(config.n_embd);
     set_zero(ctx, dx);
-    layer_norm_backward(ctx, dx, gradients.ln_f_weight, gradients.ln_f_bias, d_normed, x,
-                        weights.ln_f_weight, config.norm_eps, gradients.h.back().out_bias);
+    pass.norm_backward(dx, gradients.final_norm_weight, gradients.final_norm_bias, d_normed, x,
+                       weights.final_norm_weight, gradients.blocks.back().down_bias);
     for (size_t i = saved.size(); i-- > 0;) {
-        pass.backward(weights.h[i], gradients.h[i], saved[i], dx,
-                      i > 0 ? gradients.h[i - 1].out_bias : Tensor());
+        pass.backward(i, weights.blocks[i], gradients.blocks[i], saved[i], dx,
+                      i > 0 ? gradients.blocks[i - 1].down_bias : Tensor());
         if (done) done(static_cast<int64_t>(i));
     }
     pass.embed_backward(gradients, dx);

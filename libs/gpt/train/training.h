@@ -1,6 +1,7 @@
-// Forward and backward of a training step: model.h's arithmetic without a cache, which keeps what
-// backward needs, in the type of the weights' matrices. T packed rows, C channels, H heads, V
-// tokens. Tensor-parallel as Shoeybi et al. 2019 (Megatron-LM), section 3: docs/models/gpt2.md.
+// Forward and backward of a training step, written once for all families that are trained: the
+// arithmetic of decoder/model.h without a cache, which keeps what backward needs, in the type of
+// the weights' matrices. T packed rows, C channels, H heads and Hkv key/value heads of D channels,
+// V tokens. Tensor-parallel as Shoeybi et al. 2019 (Megatron-LM), section 3: docs/models/gpt2.md.
 #pragma once
 
 #include <array>
@@ -39,7 +40,7 @@ struct PackedRows {
 // What backward computes again instead of keeping it; each level includes those before.
 enum class Recompute {
     none,
-    gelu,   // GELU's output, 4C per row and layer
+    gelu,   // the activation's output, `inner` channels per row and layer
     norms,  // the outputs of both norms, 2C
 };
 
@@ -50,13 +51,16 @@ int64_t logits_rows(const Context& ctx, int64_t columns, int64_t rows);
 // block 0 those of all vectors are too. What it launches on ctx's stream finds them complete.
 using BlockDone = std::function<void(int64_t block)>;
 
+// A model's rotary positions in `memory`, on the context's device, for ModelTensors::ropes.
+std::vector<Rope> upload_ropes(Context& ctx, Arena& memory, const DecoderConfig& config);
+
 // losses (T) f32 of the batch's rows. All of `tensor`'s ranks must call it with the same batch and
 // the views of their own weights; `config` is the full model's.
 void compute_losses(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                     const ModelTensors& weights, const Batch& batch, Tensor losses);
 
 // The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
-// bit except in bf16 on a GPU, whose GELU is recomputed from its rounded input. The tables'
+// bit except in bf16 on a GPU, whose activation is recomputed from its rounded input. The tables'
 // gradients are of a share of the rows: the caller sums them over `tensor`.
 void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
