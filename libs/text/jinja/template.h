@@ -1,0 +1,50 @@
+// A Jinja template, rendered as transformers renders chat templates.
+#pragma once
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/jinja/ast.h"
+
+namespace hark::jinja {
+
+inline constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
+
+struct Piece {
+    std::string text;
+    bool from_input = false;  // else from the template
+
+    bool operator==(const Piece&) const = default;
+};
+
+struct Variable {
+    std::string name;
+    nlohmann::ordered_json value;
+    bool is_input = true;  // whether its strings come from outside
+};
+
+class Template {
+  public:
+    // Throws Error "where: line N: ..." if it is no template, or takes more than kMaxTemplateBytes.
+    Template(std::string_view source, std::string where);
+
+    // The output, cut where the origin of the text changes. `now` is what strftime_now shows.
+    // Throws Error "where: line N: ..." also where the template raises an exception.
+    std::vector<Piece> render(const std::vector<Variable>& variables, const std::tm& now) const;
+
+    // Whether it uses the name as a variable anywhere.
+    bool uses(std::string_view name) const;
+
+  private:
+    std::string where_;
+    Nodes statements_;
+};
+
+// Throws Error for filters and tests that do not exist.
+void check_names(const Nodes& nodes);
+
+}  // namespace hark::jinja

@@ -1,0 +1,148 @@
+// Tests, after the word is: jinja2 3.1.6, tests.py.
+#include "core/error.h"
+#include "text/jinja/case.h"
+#include "text/jinja/interpreter.h"
+#include "text/jinja/library.h"
+#include "text/jinja/objects.h"
+#include "text/jinja/operations.h"
+
+namespace hark::jinja {
+namespace {
+
+const Value& only(Args& args) {
+    require(args.positional.size() == 1 && args.named.empty(), "the test takes one argument (got ",
+            args.positional.size() + args.named.size(), ")");
+    return args.positional.front();
+}
+
+bool defined(Interpreter&, const Value& value, Args&) { return !value.is_undefined(); }
+bool undefined_test(Interpreter&, const Value& value, Args&) { return value.is_undefined(); }
+bool none(Interpreter&, const Value& value, Args&) { return value.is_none(); }
+bool boolean(Interpreter&, const Value& value, Args&) { return value.boolean(); }
+bool true_test(Interpreter&, const Value& value, Args&) {
+    return value.boolean() && *value.boolean();
+}
+bool false_test(Interpreter&, const Value& value, Args&) {
+    return value.boolean() && !*value.boolean();
+}
+bool integer(Interpreter&, const Value& value, Args&) {
+    return value.integer() && !value.boolean();
+}
+bool real(Interpreter&, const Value& value, Args&) { return value.real(); }
+bool number(Interpreter&, const Value& value, Args&) { return value.number().has_value(); }
+bool string(Interpreter&, const Value& value, Args&) { return value.text(); }
+bool mapping(Interpreter&, const Value& value, Args&) { return value.dict(); }
+bool iterable(Interpreter&, const Value& value, Args&) { return is_iterable(value); }
+bool escaped_test(Interpreter&, const Value& value, Args&) {
+    return value.text() && value.text()->is_markup;
+}
+
+// What has a length and items.
+bool sequence(Interpreter&, const Value& value, Args&) {
+    return value.text() || value.items() || value.dict() || value.is_undefined() ||
+           value.as<Range>();
+}
+
+bool callable(Interpreter&, const Value& value, Args&) {
+    return value.is_undefined() || (value.object() && value.object()->is_callable());
+}
+
+bool lower_test(Interpreter& in, const Value& value, Args&) {
+    return is_lower(str_of(in, value).bytes());
+}
+
+bool upper_test(Interpreter& in, const Value& value, Args&) {
+    return is_upper(str_of(in, value).bytes());
+}
+
+bool rest_is(Interpreter& in, const Value& value, const Value& divisor, int64_t wanted) {
+    return equal(in, arithmetic(in, "%", value, divisor), wanted);
+}
+
+bool odd(Interpreter& in, const Value& value, Args&) { return rest_is(in, value, int64_t{2}, 1); }
+bool even(Interpreter& in, const Value& value, Args&) { return rest_is(in, value, int64_t{2}, 0); }
+bool divisible_by(Interpreter& in, const Value& value, Args& args) {
+    return rest_is(in, value, only(args), 0);
+}
+
+bool same_as(Interpreter&, const Value& value, Args& args) { return value.is_same(only(args)); }
+
+bool in_test(Interpreter& in, const Value& value, Args& args) {
+    return contains(in, only(args), value);
+}
+
+bool filter(Interpreter&, const Value& value, Args&) {
+    return value.text() && find_filter(value.text()->bytes());
+}
+
+bool test(Interpreter&, const Value& value, Args&) {
+    return value.text() && find_test(value.text()->bytes());
+}
+
+bool eq(Interpreter& in, const Value& value, Args& args) {
+    return compare(in, value, only(args), "==");
+}
+bool ne(Interpreter& in, const Value& value, Args& args) {
+    return compare(in, value, only(args), "!=");
+}
+bool lt(Interpreter& in, const Value& value, Args& args) {
+    return compare(in, value, only(args), "<");
+}
+bool le(Interpreter& in, const Value& value, Args& args) {
+    return compare(in, value, only(args), "<=");
+}
+bool gt(Interpreter& in, const Value& value, Args& args) {
+    return compare(in, value, only(args), ">");
+}
+bool ge(Interpreter& in, const Value& value, Args& args) {
+    return compare(in, value, only(args), ">=");
+}
+
+}  // namespace
+
+Test find_test(std::string_view name) {
+    static constexpr Named<Test> kTests[] = {
+        {"!=", ne},
+        {"<", lt},
+        {"<=", le},
+        {"==", eq},
+        {">", gt},
+        {">=", ge},
+        {"boolean", boolean},
+        {"callable", callable},
+        {"defined", defined},
+        {"divisibleby", divisible_by},
+        {"eq", eq},
+        {"equalto", eq},
+        {"escaped", escaped_test},
+        {"even", even},
+        {"false", false_test},
+        {"filter", filter},
+        {"float", real},
+        {"ge", ge},
+        {"greaterthan", gt},
+        {"gt", gt},
+        {"in", in_test},
+        {"integer", integer},
+        {"iterable", iterable},
+        {"le", le},
+        {"lessthan", lt},
+        {"lower", lower_test},
+        {"lt", lt},
+        {"mapping", mapping},
+        {"ne", ne},
+        {"none", none},
+        {"number", number},
+        {"odd", odd},
+        {"sameas", same_as},
+        {"sequence", sequence},
+        {"string", string},
+        {"test", test},
+        {"true", true_test},
+        {"undefined", undefined_test},
+        {"upper", upper_test},
+    };
+    return find_named(kTests, name);
+}
+
+}  // namespace hark::jinja
