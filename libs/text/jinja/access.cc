@@ -90,24 +90,34 @@ int64_t bound(const Value* given, int64_t otherwise) {
     return *number;
 }
 
-// The positions that Python's slice(begin, end, step) takes of `size` items.
-std::vector<size_t> slice_positions(Interpreter& in, int64_t size, const Value* begin,
-                                    const Value* end, const Value* step) {
+// Python's slice(begin, end, step).indices(size).
+struct Indices {
+    int64_t begin, end, step;
+};
+
+Indices slice_indices(int64_t size, const Value* begin, const Value* end, const Value* step) {
     const int64_t by = bound(step, 1);
     require(by != 0, "slice step cannot be zero");
-    const auto clamp = [&](int64_t at, int64_t low, int64_t high) {
-        return std::clamp(at < 0 ? std::max(at, -size - 1) + size : at, low, high);
-    };
     const bool forward = by > 0;
     const int64_t low = forward ? 0 : -1, high = forward ? size : size - 1;
-    const bool has_begin = begin && !begin->is_none(), has_end = end && !end->is_none();
-    int64_t at = has_begin ? clamp(bound(begin, 0), low, high) : (forward ? low : high);
-    const int64_t stop = has_end ? clamp(bound(end, 0), low, high) : (forward ? high : low);
+    const auto place = [&](const Value* given, int64_t otherwise) {
+        if (!given || given->is_none()) return otherwise;
+        const int64_t at = bound(given, 0);
+        return std::clamp(at < 0 ? std::max(at, -size - 1) + size : at, low, high);
+    };
+    return {place(begin, forward ? low : high), place(end, forward ? high : low), by};
+}
+
+std::vector<size_t> slice_positions(Interpreter& in, int64_t size, const Value* begin,
+                                    const Value* end, const Value* step) {
+    const Indices indices = slice_indices(size, begin, end, step);
+    const bool forward = indices.step > 0;
     std::vector<size_t> positions;
-    while (forward ? at < stop : at > stop) {
+    int64_t at = indices.begin;
+    while (forward ? at < indices.end : at > indices.end) {
         positions.push_back(static_cast<size_t>(at));
-        if (by > size || by < -size) break;
-        at += by;
+        if (indices.step > size || indices.step < -size) break;
+        at += indices.step;
     }
     in.charge(1 + positions.size() / 64);
     return positions;
@@ -202,9 +212,12 @@ Value slice(Interpreter& in, const Value& value, const Value* begin, const Value
             const Value* step) {
     require_defined(value);
     if (const Text* text = value.text()) return slice_text(in, *text, begin, end, step);
-    Items source;
-    if (value.as<Range>()) source = collect(in, value);
-    const Items* items = value.items() ? value.items() : value.as<Range>() ? &source : nullptr;
+    if (const auto* range = value.as<Range>()) {
+        const auto size = static_cast<int64_t>(collect(in, value).size());
+        const Indices indices = slice_indices(size, begin, end, step);
+        return in.object(range->sliced(indices.begin, indices.end, indices.step));
+    }
+    const Items* items = value.items();
     require(items, "'", type_name(value), "' object cannot be sliced");
     Items result;
     for (const size_t at :

@@ -25,7 +25,7 @@ enum class Kind {
     // Expressions. What `parts` holds is given after each.
     constant,          // value
     name,              // name
-    namespace_target,  // name.attribute, on the left of a set
+    namespace_target,  // the attribute's name, a constant; name
     list,              // items
     tuple,             // items
     dict,              // key, value, key, value ...
@@ -78,6 +78,9 @@ struct Node {
     bool uses_caller = false;
     bool uses_kwargs = false;
     bool uses_varargs = false;
+    // Names that are undefined in the scope of body and otherwise until they are set (symbols.cc).
+    std::vector<std::string> unset;
+    std::vector<std::string> unset_otherwise;
 };
 
 // Calls f(node) for the node and everything below it, in the order of the text.

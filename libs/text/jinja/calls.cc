@@ -85,7 +85,7 @@ Value Interpreter::evaluate_test(const Node& node) {
 
 Value Interpreter::call_macro(const Node& macro, const ScopePtr& scope, Args& args) {
     require(calls_ < kMaxCallDepth, "calls are nested deeper than ", kMaxCallDepth, " levels");
-    const Block block(*this, scope);
+    const Block block(*this, macro.unset, scope);
     bind_macro(macro, args, *scope_);
     ++calls_;
     Text output;

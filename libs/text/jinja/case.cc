@@ -128,14 +128,25 @@ Text swap_case(const Text& text) {
     });
 }
 
+// Each word apart, as the filter does it: a final sigma depends on its own word's rest.
 Text title_filter(const Text& text) {
-    bool inside = false;
-    return map_letters(text, [&](char32_t code_point, size_t, std::string_view low) {
-        const bool was_inside = inside;
-        inside = !is_space(code_point) && code_point != '-' && code_point != '(' &&
-                 code_point != '{' && code_point != '[' && code_point != '<';
-        return was_inside ? std::string(low) : upper_of(code_point, false);
-    });
+    const std::string& bytes = text.bytes();
+    const auto ends_word = [](char32_t code_point) {
+        return is_space(code_point) || code_point == '-' || code_point == '(' ||
+               code_point == '{' || code_point == '[' || code_point == '<';
+    };
+    Text result;
+    for (size_t at = 0; at < bytes.size();) {
+        const size_t begin = at;
+        const bool is_gap = ends_word(next_code_point(bytes, at));
+        const size_t rest = at;
+        for (size_t next = at; next < bytes.size(); at = next)
+            if (ends_word(next_code_point(bytes, next)) != is_gap) break;
+        result.append(upper(text.slice(begin, rest)));
+        result.append(lower(text.slice(rest, at)));
+    }
+    result.is_markup = text.is_markup;
+    return result;
 }
 
 bool is_lower(std::string_view text) { return is_all(text, Case::lower, Case::upper); }

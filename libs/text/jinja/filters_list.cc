@@ -22,15 +22,20 @@ Value default_filter(Interpreter&, const Value& value, Args& args) {
     return bound[0] ? *bound[0] : Value(std::make_shared<const Text>());
 }
 
-Value length(Interpreter&, const Value& value, Args&) {
+Value length(Interpreter&, const Value& value, Args& args) {
+    const Bound bound("length", args, {});
     const auto size = length_of(value);
     require(size.has_value(), "object of type '", type_name(value), "' has no len()");
     return static_cast<int64_t>(*size);
 }
 
-Value list(Interpreter& in, const Value& value, Args&) { return in.list(collect(in, value)); }
+Value list(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("list", args, {});
+    return in.list(collect(in, value));
+}
 
-Value first(Interpreter& in, const Value& value, Args&) {
+Value first(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("first", args, {});
     Value item;
     return iterate(in, value)(item) ? item : undefined("No first item, sequence was empty.");
 }
@@ -39,14 +44,16 @@ bool is_reversible(const Value& value) {
     return value.text() || value.items() || value.dict() || value.as<Range>() || value.as<View>();
 }
 
-Value last(Interpreter& in, const Value& value, Args&) {
+Value last(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("last", args, {});
     if (value.is_undefined()) fail("'Undefined' object is not reversible");
     require(is_reversible(value), "'", type_name(value), "' object is not reversible");
     const Items items = collect(in, value);
     return items.empty() ? undefined("No last item, sequence was empty.") : items.back();
 }
 
-Value reverse(Interpreter& in, const Value& value, Args&) {
+Value reverse(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("reverse", args, {});
     if (value.text()) {
         const Value step = int64_t{-1};
         return slice(in, value, nullptr, nullptr, &step);
@@ -72,7 +79,8 @@ Value join(Interpreter& in, const Value& value, Args& args) {
     return in.text(std::move(joined));
 }
 
-Value items(Interpreter& in, const Value& value, Args&) {
+Value items(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("items", args, {});
     if (value.is_undefined()) return generator(in, value, [](Value&) { return false; });
     // Its error comes with the first item, as in Python's generators.
     return generator(in, value, [&in, value, i = size_t{0}](Value& item) mutable {

@@ -12,7 +12,8 @@
 namespace hark::jinja {
 namespace {
 
-Value abs(Interpreter&, const Value& value, Args&) {
+Value abs(Interpreter&, const Value& value, Args& args) {
+    const Bound bound("abs", args, {});
     require_defined(value);
     require(value.number().has_value(), "bad operand type for abs(): '", type_name(value), "'");
     if (const double* number = value.real()) return std::fabs(*number);
@@ -82,7 +83,8 @@ Value round(Interpreter&, const Value& value, Args& args) {
     if (method != "common") {
         const double unit = std::pow(10.0, static_cast<double>(precision));
         const double scaled = *number * unit;
-        return (method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit;
+        // Python rounds to an integer, which has no negative zero.
+        return ((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / unit;
     }
     if (value.real()) return rounded(*number, precision);
     require(precision >= 0, "round: a negative precision of an integer is not supported");

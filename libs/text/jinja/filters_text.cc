@@ -29,20 +29,26 @@ Value trim(Interpreter& in, const Value& value, Args& args) {
         strip(soft_str(in, value), bound.some(0) ? &bound.text(0) : nullptr, true, true));
 }
 
-Value string(Interpreter& in, const Value& value, Args&) { return in.text(soft_str(in, value)); }
+Value string(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("string", args, {});
+    return in.text(soft_str(in, value));
+}
 
-Value safe(Interpreter& in, const Value& value, Args&) {
+Value safe(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("safe", args, {});
     Text text = str_of(in, value);
     text.is_markup = true;
     return in.text(std::move(text));
 }
 
-Value escape(Interpreter& in, const Value& value, Args&) {
+Value escape(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("escape", args, {});
     if (value.text() && value.text()->is_markup) return value;
     return in.text(escaped(str_of(in, value)));
 }
 
-Value force_escape(Interpreter& in, const Value& value, Args&) {
+Value force_escape(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("forceescape", args, {});
     return in.text(escaped(str_of(in, value)));
 }
 
@@ -96,7 +102,9 @@ Value indent(Interpreter& in, const Value& value, Args& args) {
 Value truncate(Interpreter& in, const Value& value, Args& args) {
     const Bound bound("truncate", args, {"length", "killwords", "end", "leeway"});
     const Text text = soft_str(in, value);
-    const Text end = bound[2] ? bound.text(2) : Text("...");
+    const Text end = bound[2] && bound[2]->is_undefined() ? Text()
+                     : bound[2]                           ? bound.text(2)
+                                                          : Text("...");
     const auto size = static_cast<int64_t>(count_code_points(text.bytes()));
     const auto end_size = static_cast<int64_t>(count_code_points(end.bytes()));
     const int64_t length = bound.integer(0, 255);
@@ -104,6 +112,7 @@ Value truncate(Interpreter& in, const Value& value, Args& args) {
     require(length >= end_size, "truncate: expected length >= ", end_size, ", got ", length);
     require(leeway >= 0, "truncate: expected leeway >= 0, got ", leeway);
     if (size - leeway <= length) return in.text(text);
+    if (bound[2]) require_defined(*bound[2]);
     const size_t cut = byte_offset(text.bytes(), static_cast<size_t>(length - end_size));
     Text result = text.slice(0, cut);
     const size_t space = result.bytes().rfind(' ');
@@ -122,7 +131,8 @@ bool is_word(char32_t code_point) {
     return code_point == '_' || kind == 'L' || kind == 'N';
 }
 
-Value word_count(Interpreter& in, const Value& value, Args&) {
+Value word_count(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("wordcount", args, {});
     const Text text = soft_str(in, value);
     int64_t count = 0;
     bool inside = false;
@@ -134,8 +144,10 @@ Value word_count(Interpreter& in, const Value& value, Args&) {
     return count;
 }
 
-Value url_encode(Interpreter& in, const Value& value, Args&) {
-    require(value.text() || !is_iterable(value), "urlencode takes a str, not ", type_name(value));
+Value url_encode(Interpreter& in, const Value& value, Args& args) {
+    const Bound bound("urlencode", args, {});
+    require(value.text() || value.is_undefined() || !is_iterable(value),
+            "urlencode takes a str, not ", type_name(value));
     const Text text = str_of(in, value);
     Text result;
     for (size_t at = 0; at < text.size(); ++at) {

@@ -41,10 +41,12 @@ Interpreter::Depth::Depth(Interpreter& interpreter, int line) : interpreter_(int
     ++interpreter.depth_;
 }
 
-Interpreter::Block::Block(Interpreter& interpreter, ScopePtr parent)
+Interpreter::Block::Block(Interpreter& interpreter, const std::vector<std::string>& unset,
+                          ScopePtr parent)
     : interpreter_(interpreter), saved_(interpreter.scope_) {
     interpreter.scope_ = std::make_shared<Scope>();
     interpreter.scope_->parent = std::move(parent);
+    interpreter.unset(unset);
 }
 
 // The variables' scope, and the template's own inside it.
@@ -61,8 +63,14 @@ void Interpreter::set_variable(std::string_view name, Value value) {
     root_->parent->set(name, std::move(value));
 }
 
-Text Interpreter::run(const Nodes& statements) {
+void Interpreter::unset(const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+        scope_->set(name, undefined("'" + name + "' is undefined"));
+}
+
+Text Interpreter::run(const Nodes& statements, const std::vector<std::string>& unset_names) {
     try {
+        unset(unset_names);
         Flow flow = Flow::next;
         return capture(statements, flow);
     } catch (const Error& error) {

@@ -39,7 +39,7 @@ class Interpreter {
     // The names that the template is given; they must outlive the interpreter.
     void set_variable(std::string_view name, Value value);
     // Runs the statements; their output. Throws Error "line N: ...".
-    Text run(const Nodes& statements);
+    Text run(const Nodes& statements, const std::vector<std::string>& unset);
 
     // Throws Error where the template takes more than kMaxSteps.
     void charge(uint64_t steps);
@@ -67,6 +67,7 @@ class Interpreter {
     class Block;
 
     // Statements (statements.cc, loops.cc).
+    void unset(const std::vector<std::string>& names);
     Flow execute(const Nodes& statements);
     Flow execute(const Node& statement);
     Flow execute_if(const Node& statement);
@@ -123,11 +124,13 @@ class Interpreter::Depth {
     Interpreter& interpreter_;
 };
 
-// A scope that lasts as long as the object, inside the current one or inside `parent`.
+// A scope that lasts as long as the object, inside the current one or inside `parent`. The names
+// `unset` are undefined in it until they are set (symbols.cc).
 class Interpreter::Block {
   public:
-    explicit Block(Interpreter& interpreter) : Block(interpreter, interpreter.scope_) {}
-    Block(Interpreter& interpreter, ScopePtr parent);
+    Block(Interpreter& interpreter, const std::vector<std::string>& unset)
+        : Block(interpreter, unset, interpreter.scope_) {}
+    Block(Interpreter& interpreter, const std::vector<std::string>& unset, ScopePtr parent);
     ~Block() { interpreter_.scope_ = std::move(saved_); }
 
   private:

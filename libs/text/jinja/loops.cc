@@ -32,7 +32,7 @@ Next Interpreter::loop_items(const Node& loop, const Value& iterable) {
     return [this, &loop, items = std::move(items)](Value& item) {
         while (items(item)) {
             const Depth depth(*this, loop.line);
-            const Block block(*this);
+            const Block block(*this, {});
             assign(*loop.parts[0], item);
             if (is_true(evaluate(*loop.parts[2]))) return true;
         }
@@ -42,7 +42,7 @@ Next Interpreter::loop_items(const Node& loop, const Value& iterable) {
 
 Interpreter::Flow Interpreter::loop_round(const Node& loop, const Value& item, const Value& state) {
     const Depth depth(*this, loop.line);
-    const Block block(*this);
+    const Block block(*this, loop.unset);
     scope_->set("loop", state);
     assign(*loop.parts[0], item);
     return execute(loop.body);
@@ -64,7 +64,7 @@ Interpreter::Flow Interpreter::execute_for(const Node& loop, const Value& iterab
         }
     }
     if (!is_empty || loop.otherwise.empty()) return Flow::next;
-    const Block block(*this);
+    const Block block(*this, loop.unset_otherwise);
     return execute(loop.otherwise);
 }
 

@@ -81,6 +81,12 @@ Range::Range(int64_t begin, int64_t end, int64_t step) : begin_(begin), end_(end
     require(size_ <= 100000, "range: more than 100000 items");  // the sandbox's limit
 }
 
+std::shared_ptr<Range> Range::sliced(int64_t begin, int64_t end, int64_t step) const {
+    int64_t width = 0;
+    require(!__builtin_mul_overflow(step, step_, &width), "a slice's step is too large");
+    return std::make_shared<Range>(begin_ + begin * step_, begin_ + end * step_, width);
+}
+
 Next Range::iterate() {
     return [this, i = size_t{0}](Value& item) mutable {
         if (i >= size_) return false;

@@ -91,6 +91,8 @@ class Range : public Object {
     bool is_iterable() const override { return true; }
     std::optional<Value> item(Interpreter& in, const Value& key) override;
     Text repr(Interpreter& in) override;
+    // The part between positions, with a step of its own.
+    std::shared_ptr<Range> sliced(int64_t begin, int64_t end, int64_t step) const;
     int64_t at(size_t i) const { return begin_ + static_cast<int64_t>(i) * step_; }
 
   private:

@@ -43,7 +43,8 @@ NodePtr Parser::parse_name(bool with_namespace) {
         node->name = token.text;
         if (with_namespace && skip_symbol(".")) {
             node->kind = Kind::namespace_target;
-            node->parts.push_back(make(Kind::name, token.line, expect_name()));
+            node->parts.push_back(make(Kind::constant, token.line));
+            node->parts.back()->value = std::make_shared<const Text>(expect_name());
         }
     }
     return done(std::move(node));

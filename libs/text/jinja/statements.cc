@@ -68,13 +68,13 @@ Interpreter::Flow Interpreter::execute_with(const Node& statement) {
     Items values;
     for (size_t i = 1; i < statement.parts.size(); i += 2)
         values.push_back(evaluate(*statement.parts[i]));
-    const Block block(*this);
+    const Block block(*this, statement.unset);
     for (size_t i = 0; i < values.size(); ++i) assign(*statement.parts[2 * i], values[i]);
     return execute(statement.body);
 }
 
 Interpreter::Flow Interpreter::execute_generation(const Node& statement) {
-    const Block block(*this);
+    const Block block(*this, statement.unset);
     return execute(statement.body);
 }
 
@@ -94,7 +94,7 @@ Text Interpreter::capture(const Nodes& statements, Flow& flow) {
 }
 
 Interpreter::Flow Interpreter::execute_filter_block(const Node& statement) {
-    const Block block(*this);
+    const Block block(*this, statement.unset);
     Flow flow = Flow::next;
     const Value captured = text(capture(statement.body, flow));
     if (flow == Flow::next) print(evaluate_filter(*statement.parts[0], &captured));
@@ -104,7 +104,7 @@ Interpreter::Flow Interpreter::execute_filter_block(const Node& statement) {
 Interpreter::Flow Interpreter::execute_set_block(const Node& statement) {
     Value value;
     {
-        const Block block(*this);
+        const Block block(*this, statement.unset);
         Flow flow = Flow::next;
         value = text(capture(statement.body, flow));
         if (flow != Flow::next) return flow;
@@ -128,7 +128,7 @@ void Interpreter::assign(const Node& target, const Value& value) {
     const Value found = evaluate_name(target);
     auto* names = found.as<Namespace>();
     require(names, "cannot assign attribute on non-namespace object ", target.name);
-    names->set(target.parts[0]->name, value);
+    names->set(target.parts[0]->value.text()->bytes(), value);
 }
 
 void Interpreter::unpack(const Node& target, const Value& value) {

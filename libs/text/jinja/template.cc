@@ -15,6 +15,7 @@ Template::Template(std::string_view source, std::string where) : where_(std::mov
     try {
         statements_ = Parser(tokenize(source)).parse();
         check_names(statements_);
+        unset_ = find_unset_names(statements_);
     } catch (const Error& error) {
         fail(where_, ": ", error.what());
     }
@@ -27,9 +28,10 @@ std::vector<Piece> Template::render(const std::vector<Variable>& variables,
         for (const Variable& variable : variables)
             interpreter.set_variable(variable.name, from_json(variable.value, variable.is_input));
         std::vector<Piece> pieces;
-        interpreter.run(statements_).for_each_piece([&](std::string_view text, bool from_input) {
-            pieces.push_back({std::string(text), from_input});
-        });
+        interpreter.run(statements_, unset_)
+            .for_each_piece([&](std::string_view text, bool from_input) {
+                pieces.push_back({std::string(text), from_input});
+            });
         return pieces;
     } catch (const Error& error) {
         fail(where_, ": ", error.what());
@@ -41,6 +43,17 @@ bool Template::uses(std::string_view name) const {
     for (const NodePtr& statement : statements_)
         for_each_node(*statement, [&](const Node& node) {
             found |= node.kind == Kind::name && !node.flag && node.name == name;
+        });
+    return found;
+}
+
+bool Template::mentions(std::string_view name) const {
+    bool found = false;
+    for (const NodePtr& statement : statements_)
+        for_each_node(*statement, [&](const Node& node) {
+            const Text* text = node.kind == Kind::constant ? node.value.text() : nullptr;
+            found |= (node.kind == Kind::attribute && node.name == name) ||
+                     (text && text->bytes() == name);
         });
     return found;
 }

@@ -38,11 +38,17 @@ class Template {
 
     // Whether it uses the name as a variable anywhere.
     bool uses(std::string_view name) const;
+    // Whether it reads an attribute or an item of this name.
+    bool mentions(std::string_view name) const;
 
   private:
     std::string where_;
     Nodes statements_;
+    std::vector<std::string> unset_;
 };
+
+// Fills Node::unset, and returns that of the whole template.
+std::vector<std::string> find_unset_names(const Nodes& nodes);
 
 // Throws Error for filters and tests that do not exist.
 void check_names(const Nodes& nodes);

@@ -15,43 +15,48 @@ const Value& only(Args& args) {
     return args.positional.front();
 }
 
-bool defined(Interpreter&, const Value& value, Args&) { return !value.is_undefined(); }
-bool undefined_test(Interpreter&, const Value& value, Args&) { return value.is_undefined(); }
-bool none(Interpreter&, const Value& value, Args&) { return value.is_none(); }
-bool boolean(Interpreter&, const Value& value, Args&) { return value.boolean(); }
-bool true_test(Interpreter&, const Value& value, Args&) {
-    return value.boolean() && *value.boolean();
-}
-bool false_test(Interpreter&, const Value& value, Args&) {
-    return value.boolean() && !*value.boolean();
-}
-bool integer(Interpreter&, const Value& value, Args&) {
-    return value.integer() && !value.boolean();
-}
-bool real(Interpreter&, const Value& value, Args&) { return value.real(); }
-bool number(Interpreter&, const Value& value, Args&) { return value.number().has_value(); }
-bool string(Interpreter&, const Value& value, Args&) { return value.text(); }
-bool mapping(Interpreter&, const Value& value, Args&) { return value.dict(); }
-bool iterable(Interpreter&, const Value& value, Args&) { return is_iterable(value); }
-bool escaped_test(Interpreter&, const Value& value, Args&) {
-    return value.text() && value.text()->is_markup;
+void no_arguments(const Args& args) {
+    require(args.positional.empty() && args.named.empty(), "the test takes no arguments");
 }
 
+// A test of the value alone.
+template <bool (*f)(const Value&)>
+bool plain(Interpreter&, const Value& value, Args& args) {
+    no_arguments(args);
+    return f(value);
+}
+
+bool defined(const Value& value) { return !value.is_undefined(); }
+bool undefined_test(const Value& value) { return value.is_undefined(); }
+bool none(const Value& value) { return value.is_none(); }
+bool boolean(const Value& value) { return value.boolean(); }
+bool true_test(const Value& value) { return value.boolean() && *value.boolean(); }
+bool false_test(const Value& value) { return value.boolean() && !*value.boolean(); }
+bool integer(const Value& value) { return value.integer() && !value.boolean(); }
+bool real(const Value& value) { return value.real(); }
+bool number(const Value& value) { return value.number().has_value(); }
+bool string(const Value& value) { return value.text(); }
+bool mapping(const Value& value) { return value.dict(); }
+bool iterable(const Value& value) { return is_iterable(value); }
+bool escaped_test(const Value& value) { return value.text() && value.text()->is_markup; }
+
 // What has a length and items.
-bool sequence(Interpreter&, const Value& value, Args&) {
+bool sequence(const Value& value) {
     return value.text() || value.items() || value.dict() || value.is_undefined() ||
            value.as<Range>();
 }
 
-bool callable(Interpreter&, const Value& value, Args&) {
+bool callable(const Value& value) {
     return value.is_undefined() || (value.object() && value.object()->is_callable());
 }
 
-bool lower_test(Interpreter& in, const Value& value, Args&) {
+bool lower_test(Interpreter& in, const Value& value, Args& args) {
+    no_arguments(args);
     return is_lower(str_of(in, value).bytes());
 }
 
-bool upper_test(Interpreter& in, const Value& value, Args&) {
+bool upper_test(Interpreter& in, const Value& value, Args& args) {
+    no_arguments(args);
     return is_upper(str_of(in, value).bytes());
 }
 
@@ -59,8 +64,14 @@ bool rest_is(Interpreter& in, const Value& value, const Value& divisor, int64_t 
     return equal(in, arithmetic(in, "%", value, divisor), wanted);
 }
 
-bool odd(Interpreter& in, const Value& value, Args&) { return rest_is(in, value, int64_t{2}, 1); }
-bool even(Interpreter& in, const Value& value, Args&) { return rest_is(in, value, int64_t{2}, 0); }
+bool odd(Interpreter& in, const Value& value, Args& args) {
+    no_arguments(args);
+    return rest_is(in, value, int64_t{2}, 1);
+}
+bool even(Interpreter& in, const Value& value, Args& args) {
+    no_arguments(args);
+    return rest_is(in, value, int64_t{2}, 0);
+}
 bool divisible_by(Interpreter& in, const Value& value, Args& args) {
     return rest_is(in, value, only(args), 0);
 }
@@ -71,13 +82,9 @@ bool in_test(Interpreter& in, const Value& value, Args& args) {
     return contains(in, only(args), value);
 }
 
-bool filter(Interpreter&, const Value& value, Args&) {
-    return value.text() && find_filter(value.text()->bytes());
-}
+bool filter(const Value& value) { return value.text() && find_filter(value.text()->bytes()); }
 
-bool test(Interpreter&, const Value& value, Args&) {
-    return value.text() && find_test(value.text()->bytes());
-}
+bool test(const Value& value) { return value.text() && find_test(value.text()->bytes()); }
 
 bool eq(Interpreter& in, const Value& value, Args& args) {
     return compare(in, value, only(args), "==");
@@ -108,38 +115,38 @@ Test find_test(std::string_view name) {
         {"==", eq},
         {">", gt},
         {">=", ge},
-        {"boolean", boolean},
-        {"callable", callable},
-        {"defined", defined},
+        {"boolean", plain<boolean>},
+        {"callable", plain<callable>},
+        {"defined", plain<defined>},
         {"divisibleby", divisible_by},
         {"eq", eq},
         {"equalto", eq},
-        {"escaped", escaped_test},
+        {"escaped", plain<escaped_test>},
         {"even", even},
-        {"false", false_test},
-        {"filter", filter},
-        {"float", real},
+        {"false", plain<false_test>},
+        {"filter", plain<filter>},
+        {"float", plain<real>},
         {"ge", ge},
         {"greaterthan", gt},
         {"gt", gt},
         {"in", in_test},
-        {"integer", integer},
-        {"iterable", iterable},
+        {"integer", plain<integer>},
+        {"iterable", plain<iterable>},
         {"le", le},
         {"lessthan", lt},
         {"lower", lower_test},
         {"lt", lt},
-        {"mapping", mapping},
+        {"mapping", plain<mapping>},
         {"ne", ne},
-        {"none", none},
-        {"number", number},
+        {"none", plain<none>},
+        {"number", plain<number>},
         {"odd", odd},
         {"sameas", same_as},
-        {"sequence", sequence},
-        {"string", string},
-        {"test", test},
-        {"true", true_test},
-        {"undefined", undefined_test},
+        {"sequence", plain<sequence>},
+        {"string", plain<string>},
+        {"test", plain<test>},
+        {"true", plain<true_test>},
+        {"undefined", plain<undefined_test>},
         {"upper", upper_test},
     };
     return find_named(kTests, name);
