@@ -1,10 +1,12 @@
 // Chat templates: the text up to the first zero byte is the template, what follows the messages.
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "core/error.h"
 #include "fuzz/seeds.h"
-#include "support/process.h"
 #include "text/chat_template.h"
 #include "text/utf8.h"
 
@@ -19,18 +21,22 @@ const char* const kMessages =
     R"("function": {"name": "f", "arguments": {"a": [1, 2.5, null, "é"]}}}]},)"
     R"({"role": "tool", "tool_call_id": "call00001", "content": "42"}])";
 
+std::string content(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 std::vector<std::string> fuzz::fuzz_seeds() {
+    const std::filesystem::path folder = std::filesystem::path(HARK_SOURCE_DIR) / "tests/golden";
+    const Json golden = Json::parse(content(folder / "jinja.json"));
     std::vector<std::string> seeds;
-    const Json golden =
-        Json::parse(test::read_text(test::source_dir() / "tests/golden/jinja.json"));
     for (const char* kind : {"edges", "random"})
         for (const Json& example : golden[kind])
             seeds.push_back(example[0].get<std::string>() + '\0' + kMessages);
-    for (const auto& entry :
-         std::filesystem::directory_iterator(test::source_dir() / "tests/golden/chat_templates"))
-        seeds.push_back(test::read_text(entry.path()) + '\0' + kMessages);
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "chat_templates"))
+        seeds.push_back(content(entry.path()) + '\0' + kMessages);
     return seeds;
 }
 

@@ -1,9 +1,36 @@
 """Random Jinja templates from a grammar of what chat templates use; jinja.py renders them."""
+
 import random
 
-TEXTS = ["'a'", "'Hello, World'", "\"it's\"", "'  pad\\t'", "''", "'x' 'y'", "'tab\\tnew\\nline'", "'Größe ß ΑΣ'", "'<b>&\"q\"</b>'",
-         "'one two  three'", "'a,b,,c'", "'42'", "'3.5e2'", "'line1\\nline2\\n\\nline4'", "'\\u00e9\\x41\\q'", "'😀 ok'", "'ǆ ﬁn'"]
-NAMES_TEXT = ["s", "u", "bos_token", "messages[0].content", "messages[1]['content']", "messages[-1].content", "d.name", "d['k']"]
+TEXTS = [
+    "'a'",
+    "'Hello, World'",
+    '"it\'s"',
+    "'  pad\\t'",
+    "''",
+    "'x' 'y'",
+    "'tab\\tnew\\nline'",
+    "'Größe ß ΑΣ'",
+    "'<b>&\"q\"</b>'",
+    "'one two  three'",
+    "'a,b,,c'",
+    "'42'",
+    "'3.5e2'",
+    "'line1\\nline2\\n\\nline4'",
+    "'\\u00e9\\x41\\q'",
+    "'😀 ok'",
+    "'ǆ ﬁn'",
+]
+NAMES_TEXT = [
+    "s",
+    "u",
+    "bos_token",
+    "messages[0].content",
+    "messages[1]['content']",
+    "messages[-1].content",
+    "d.name",
+    "d['k']",
+]
 NAMES_LIST = ["l", "nums", "words", "messages", "d.tags", "tools", "e"]
 NAMES_DICT = ["d", "messages[0]", "tools[0].function", "nested", "nested.inner"]
 NAMES_INT = ["n", "z", "neg", "d.count", "l|length"]
@@ -21,19 +48,39 @@ class Grammar:
 
     # Expressions. Most are of the type that is asked for; some are not, so that errors are covered.
     def any(self, depth):
-        return self.pick(self.text, self.text, self.integer, self.real, self.list, self.dict, self.boolean, self.other)(depth)
+        return self.pick(self.text, self.text, self.integer, self.real, self.list, self.dict, self.boolean, self.other)(
+            depth
+        )
 
     def other(self, depth):
         if depth <= 0 or self.r.random() < 0.5:
             return self.r.choice(NAMES_ANY)
         a, b = self.any(depth - 1), self.any(depth - 1)
-        return self.pick(f"({a} if {self.boolean(depth - 1)} else {b})", f"({a} if {self.boolean(depth - 1)})", f"({a} or {b})",
-                         f"({a} and {b})", f"{self.list(depth - 1)}|first", f"{self.list(depth - 1)}[{self.integer(0)}]",
-                         f"{self.dict(depth - 1)}.get({self.text(0)})", f"{self.dict(depth - 1)}.get('k', {b})", f"({a})|default({b})",
-                         f"({a})|default({b}, true)", f"({a})|d({b}, boolean=true)", f"{self.list(depth - 1)}|last",
-                         f"{self.list(depth - 1)}|max", f"{self.list(depth - 1)}|min", f"({a})['items']", f"d.{self.pick('items', 'name', 'k', 'get')}",
-                         f"namespace(a={a}).a", f"{self.dict(depth - 1)}[{self.text(0)}]", f"({a}).x", f"({a})|attr('name')",
-                         f"{{'q': {a}}}.q", f"dict(a={a}, b={b})['b']", f"({a}, {b})[{self.pick('0', '1', '-1', '2')}]")
+        return self.pick(
+            f"({a} if {self.boolean(depth - 1)} else {b})",
+            f"({a} if {self.boolean(depth - 1)})",
+            f"({a} or {b})",
+            f"({a} and {b})",
+            f"{self.list(depth - 1)}|first",
+            f"{self.list(depth - 1)}[{self.integer(0)}]",
+            f"{self.dict(depth - 1)}.get({self.text(0)})",
+            f"{self.dict(depth - 1)}.get('k', {b})",
+            f"({a})|default({b})",
+            f"({a})|default({b}, true)",
+            f"({a})|d({b}, boolean=true)",
+            f"{self.list(depth - 1)}|last",
+            f"{self.list(depth - 1)}|max",
+            f"{self.list(depth - 1)}|min",
+            f"({a})['items']",
+            f"d.{self.pick('items', 'name', 'k', 'get')}",
+            f"namespace(a={a}).a",
+            f"{self.dict(depth - 1)}[{self.text(0)}]",
+            f"({a}).x",
+            f"({a})|attr('name')",
+            f"{{'q': {a}}}.q",
+            f"dict(a={a}, b={b})['b']",
+            f"({a}, {b})[{self.pick('0', '1', '-1', '2')}]",
+        )
 
     def text(self, depth):
         if depth <= 0:
@@ -41,72 +88,279 @@ class Grammar:
         t, v = self.text(depth - 1), self.any(depth - 1)
         u, i = self.text(0), self.integer(0)
         return self.pick(
-            t, f"({t} + {u})", f"({t} ~ {v})", f"({t} ~ {v} ~ {u})", f"({t} * {self.pick('2', '0', '3')})", f"{t}[{i}:]", f"{t}[:{i}]", f"{t}[::-1]",
-            f"{t}[{i}:{self.integer(0)}:{self.pick('1', '2', '-1', '-2')}]", f"{t}[{i}]", f"{t}|trim", f"{t}|upper", f"{t}|lower", f"{t}|capitalize",
-            f"{t}|title", f"{t}|replace({u}, {self.text(0)})", f"{t}|replace('l', 'L', 1)", f"({v})|string", f"({v})|tojson",
-            f"({v})|tojson(indent={self.pick('2', '4', '0', 'none')})", f"({v})|tojson(ensure_ascii={self.pick('true', 'false')})",
-            f"({v})|tojson(separators=(',', ':'), sort_keys={self.pick('true', 'false')})", f"{self.list(depth - 1)}|join({self.pick('', u)})",
-            f"{self.list(depth - 1)}|join(', ', attribute='role')", f"{t}|indent({self.pick('2', '4', '2, true', '2, true, true', chr(39) + '> ' + chr(39))})",
-            f"{t}.strip({self.pick('', u)})", f"{t}.lstrip({self.pick('', u)})", f"{t}.rstrip({self.pick('', u)})", f"{t}.upper()", f"{t}.lower()",
-            f"{t}.title()", f"{t}.capitalize()", f"{t}.replace({u}, {self.text(0)})", f"{t}.replace('a', 'o', {i})", f"{t}.split({u})[{self.pick('0', '-1')}]",
-            f"{t}.split()|join('|')", f"{u}.join({self.list(depth - 1)})", f"{t}|e", f"({t}|safe) + {u}", f"{t}|truncate({self.pick('5', '8, true', '9, false, chr')})",
-            f"{t}|center({self.pick('9', '20')})", f"'%s-%s' % ({v}, {u})", f"'%5.2f|%03d|%-4s|' % ({self.real(0)}, {i}, {u})", f"'%s' % {t}",
-            f"'{{}} {{}}'.format({v}, {u})", f"'{{0!r:>8}} {{x:.2f}} {{1:*^9}}'.format({u}, {t}, x={self.real(0)})", f"{t}|format({v})", f"({v})|string|reverse",
-            f"{t}.removeprefix({u})", f"{t}.removesuffix({u})", f"{t}.partition({u})[{self.pick('0', '1', '2')}]", f"{t}.rpartition({u})[2]",
-            f"{t}.rsplit({u}, 1)[0]", f"{t}.zfill(7)", f"{t}.rjust(7, '.')", f"{t}|urlencode", f"({t}|first)", f"({t}|last)", f"{t}.swapcase()",
-            f"{t}.splitlines()|join('/')", f"{t}.rsplit(none, 1)|last", f"{t}.split(maxsplit=1)|string", f"strftime_now({self.pick(chr(39) + '%d %b %Y' + chr(39), chr(39) + '%Y-%m-%d' + chr(39))})",
-            f"(loop.index|string)" if self.loop else t, f"{t}.ljust({i})|replace(' ', '_')", f"'{{:,}} {{:+d}} {{:x}}'.format({i}, {i}, {self.pick('255', '3')})")
+            t,
+            f"({t} + {u})",
+            f"({t} ~ {v})",
+            f"({t} ~ {v} ~ {u})",
+            f"({t} * {self.pick('2', '0', '3')})",
+            f"{t}[{i}:]",
+            f"{t}[:{i}]",
+            f"{t}[::-1]",
+            f"{t}[{i}:{self.integer(0)}:{self.pick('1', '2', '-1', '-2')}]",
+            f"{t}[{i}]",
+            f"{t}|trim",
+            f"{t}|upper",
+            f"{t}|lower",
+            f"{t}|capitalize",
+            f"{t}|title",
+            f"{t}|replace({u}, {self.text(0)})",
+            f"{t}|replace('l', 'L', 1)",
+            f"({v})|string",
+            f"({v})|tojson",
+            f"({v})|tojson(indent={self.pick('2', '4', '0', 'none')})",
+            f"({v})|tojson(ensure_ascii={self.pick('true', 'false')})",
+            f"({v})|tojson(separators=(',', ':'), sort_keys={self.pick('true', 'false')})",
+            f"{self.list(depth - 1)}|join({self.pick('', u)})",
+            f"{self.list(depth - 1)}|join(', ', attribute='role')",
+            f"{t}|indent({self.pick('2', '4', '2, true', '2, true, true', chr(39) + '> ' + chr(39))})",
+            f"{t}.strip({self.pick('', u)})",
+            f"{t}.lstrip({self.pick('', u)})",
+            f"{t}.rstrip({self.pick('', u)})",
+            f"{t}.upper()",
+            f"{t}.lower()",
+            f"{t}.title()",
+            f"{t}.capitalize()",
+            f"{t}.replace({u}, {self.text(0)})",
+            f"{t}.replace('a', 'o', {i})",
+            f"{t}.split({u})[{self.pick('0', '-1')}]",
+            f"{t}.split()|join('|')",
+            f"{u}.join({self.list(depth - 1)})",
+            f"{t}|e",
+            f"({t}|safe) + {u}",
+            f"{t}|truncate({self.pick('5', '8, true', '9, false, chr')})",
+            f"{t}|center({self.pick('9', '20')})",
+            f"'%s-%s' % ({v}, {u})",
+            f"'%5.2f|%03d|%-4s|' % ({self.real(0)}, {i}, {u})",
+            f"'%s' % {t}",
+            f"'{{}} {{}}'.format({v}, {u})",
+            f"'{{0!r:>8}} {{x:.2f}} {{1:*^9}}'.format({u}, {t}, x={self.real(0)})",
+            f"{t}|format({v})",
+            f"({v})|string|reverse",
+            f"{t}.removeprefix({u})",
+            f"{t}.removesuffix({u})",
+            f"{t}.partition({u})[{self.pick('0', '1', '2')}]",
+            f"{t}.rpartition({u})[2]",
+            f"{t}.rsplit({u}, 1)[0]",
+            f"{t}.zfill(7)",
+            f"{t}.rjust(7, '.')",
+            f"{t}|urlencode",
+            f"({t}|first)",
+            f"({t}|last)",
+            f"{t}.swapcase()",
+            f"{t}.splitlines()|join('/')",
+            f"{t}.rsplit(none, 1)|last",
+            f"{t}.split(maxsplit=1)|string",
+            f"strftime_now({self.pick(chr(39) + '%d %b %Y' + chr(39), chr(39) + '%Y-%m-%d' + chr(39))})",
+            f"(loop.index|string)" if self.loop else t,
+            f"{t}.ljust({i})|replace(' ', '_')",
+            f"'{{:,}} {{:+d}} {{:x}}'.format({i}, {i}, {self.pick('255', '3')})",
+        )
 
     def integer(self, depth):
         if depth <= 0:
             return self.pick(self.pick("0", "1", "2", "-1", "-3", "7", "1_000", "0x1F"), self.r.choice(NAMES_INT))
         a, b = self.integer(depth - 1), self.integer(0)
-        return self.pick(a, f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} // {b})", f"({a} % {b})", f"{a} ** 2", f"(-{b})**2", f"-{a}",
-                         f"{self.list(depth - 1)}|length", f"{self.text(depth - 1)}|length", f"{self.text(depth - 1)}|int",
-                         f"{self.text(0)}|int(default={b})", f"{a}|abs", f"nums|sum", f"messages|map(attribute='content')|map('length')|sum",
-                         f"{self.text(depth - 1)}.find({self.text(0)})", f"{self.text(depth - 1)}.count({self.text(0)})", f"{self.list(depth - 1)}|count",
-                         f"{self.real(depth - 1)}|int", f"{self.text(0)}.rfind('o')", f"{self.text(0)}|wordcount", f"{self.list(depth - 1)}.index({b})",
-                         f"loop.index0" if self.loop else b, f"loop.revindex" if self.loop else b, "'0x1A'|int(base=16)", f"{self.dict(depth - 1)}|length")
+        return self.pick(
+            a,
+            f"({a} + {b})",
+            f"({a} - {b})",
+            f"({a} * {b})",
+            f"({a} // {b})",
+            f"({a} % {b})",
+            f"{a} ** 2",
+            f"(-{b})**2",
+            f"-{a}",
+            f"{self.list(depth - 1)}|length",
+            f"{self.text(depth - 1)}|length",
+            f"{self.text(depth - 1)}|int",
+            f"{self.text(0)}|int(default={b})",
+            f"{a}|abs",
+            f"nums|sum",
+            f"messages|map(attribute='content')|map('length')|sum",
+            f"{self.text(depth - 1)}.find({self.text(0)})",
+            f"{self.text(depth - 1)}.count({self.text(0)})",
+            f"{self.list(depth - 1)}|count",
+            f"{self.real(depth - 1)}|int",
+            f"{self.text(0)}.rfind('o')",
+            f"{self.text(0)}|wordcount",
+            f"{self.list(depth - 1)}.index({b})",
+            f"loop.index0" if self.loop else b,
+            f"loop.revindex" if self.loop else b,
+            "'0x1A'|int(base=16)",
+            f"{self.dict(depth - 1)}|length",
+        )
 
     def real(self, depth):
         if depth <= 0:
             return self.pick("0.5", "f", "1e3", "2.0", "-0.0", "1.5e-7", "123456789.125", "3.14159", "0.1")
         a = self.real(depth - 1)
-        return self.pick(a, f"({self.integer(depth - 1)} / {self.integer(0)})", f"({a} + {self.integer(0)})", f"({a} * {self.real(0)})", f"{a}|round({self.pick('', '1', '2')})",
-                         f"{a}|round(1, 'floor')", f"{a}|round(method='ceil')", f"{self.text(0)}|float", f"({a} // {self.real(0)})", f"({a} % {self.real(0)})", f"{a}|abs", f"2 ** -1")
+        return self.pick(
+            a,
+            f"({self.integer(depth - 1)} / {self.integer(0)})",
+            f"({a} + {self.integer(0)})",
+            f"({a} * {self.real(0)})",
+            f"{a}|round({self.pick('', '1', '2')})",
+            f"{a}|round(1, 'floor')",
+            f"{a}|round(method='ceil')",
+            f"{self.text(0)}|float",
+            f"({a} // {self.real(0)})",
+            f"({a} % {self.real(0)})",
+            f"{a}|abs",
+            f"2 ** -1",
+        )
 
     def list(self, depth):
         if depth <= 0:
-            return self.r.choice(NAMES_LIST) if self.r.random() < 0.7 else self.pick("[1, 2, 3]", "['b', 'a', 'C']", "[]", "(1, 'x')", "range(4)", "range(5, 0, -2)")
+            return (
+                self.r.choice(NAMES_LIST)
+                if self.r.random() < 0.7
+                else self.pick("[1, 2, 3]", "['b', 'a', 'C']", "[]", "(1, 'x')", "range(4)", "range(5, 0, -2)")
+            )
         a, v = self.list(depth - 1), self.any(depth - 1)
         return self.pick(
-            a, f"[{v}, {self.any(0)}]", f"({a} + [{v}])", f"({a} * 2)", f"{a}[1:]", f"{a}[:-1]", f"{a}[::-1]", f"{a}[{self.integer(0)}:{self.integer(0)}]", f"{a}|list", f"{a}|reverse|list",
-            f"{a}|sort", f"{a}|sort(reverse=true)", f"{a}|sort(attribute='role')", f"{a}|unique|list", f"{a}|map('upper')|list", f"{a}|map('string')|list", f"{a}|map(attribute='role')|list",
-            f"{a}|map(attribute='x', default='-')|list", f"{a}|select('string')|list", f"{a}|reject('none')|list", f"{a}|select|list", f"{a}|reject('odd')|list",
-            f"{a}|selectattr('role', 'equalto', 'user')|list", f"{a}|selectattr('role', 'in', ['user', 'tool'])|list", f"{a}|rejectattr('role', '==', 'system')|list",
-            f"{a}|selectattr('content', 'defined')|list", f"{a}|selectattr('content')|list", f"{self.dict(depth - 1)}.items()|list", f"{self.dict(depth - 1)}.keys()|list", f"{self.dict(depth - 1)}.values()|list",
-            f"{self.dict(depth - 1)}|items|list", f"{self.dict(depth - 1)}|dictsort", f"{self.dict(depth - 1)}|dictsort(by='value')", f"{self.dict(depth - 1)}|list", f"{self.text(depth - 1)}.split({self.pick('', self.text(0))})",
-            f"{self.text(depth - 1)}.split(',', 1)", f"{self.text(depth - 1)}|list", f"{a}|batch(2)|list", f"{a}|batch(2, '-')|list", f"{a}|slice(2)|list", f"{a}|groupby('role')|map('first')|list",
-            f"({v}, {self.any(0)})", f"{self.text(0)}.splitlines({self.pick('', 'true')})", f"{a}|map('tojson')|list", f"{a}|map('length')|list", f"{self.dict(depth - 1)}.items()", f"{self.text(0)}.partition('l')")
+            a,
+            f"[{v}, {self.any(0)}]",
+            f"({a} + [{v}])",
+            f"({a} * 2)",
+            f"{a}[1:]",
+            f"{a}[:-1]",
+            f"{a}[::-1]",
+            f"{a}[{self.integer(0)}:{self.integer(0)}]",
+            f"{a}|list",
+            f"{a}|reverse|list",
+            f"{a}|sort",
+            f"{a}|sort(reverse=true)",
+            f"{a}|sort(attribute='role')",
+            f"{a}|unique|list",
+            f"{a}|map('upper')|list",
+            f"{a}|map('string')|list",
+            f"{a}|map(attribute='role')|list",
+            f"{a}|map(attribute='x', default='-')|list",
+            f"{a}|select('string')|list",
+            f"{a}|reject('none')|list",
+            f"{a}|select|list",
+            f"{a}|reject('odd')|list",
+            f"{a}|selectattr('role', 'equalto', 'user')|list",
+            f"{a}|selectattr('role', 'in', ['user', 'tool'])|list",
+            f"{a}|rejectattr('role', '==', 'system')|list",
+            f"{a}|selectattr('content', 'defined')|list",
+            f"{a}|selectattr('content')|list",
+            f"{self.dict(depth - 1)}.items()|list",
+            f"{self.dict(depth - 1)}.keys()|list",
+            f"{self.dict(depth - 1)}.values()|list",
+            f"{self.dict(depth - 1)}|items|list",
+            f"{self.dict(depth - 1)}|dictsort",
+            f"{self.dict(depth - 1)}|dictsort(by='value')",
+            f"{self.dict(depth - 1)}|list",
+            f"{self.text(depth - 1)}.split({self.pick('', self.text(0))})",
+            f"{self.text(depth - 1)}.split(',', 1)",
+            f"{self.text(depth - 1)}|list",
+            f"{a}|batch(2)|list",
+            f"{a}|batch(2, '-')|list",
+            f"{a}|slice(2)|list",
+            f"{a}|groupby('role')|map('first')|list",
+            f"({v}, {self.any(0)})",
+            f"{self.text(0)}.splitlines({self.pick('', 'true')})",
+            f"{a}|map('tojson')|list",
+            f"{a}|map('length')|list",
+            f"{self.dict(depth - 1)}.items()",
+            f"{self.text(0)}.partition('l')",
+        )
 
     def dict(self, depth):
         if depth <= 0:
             return self.r.choice(NAMES_DICT)
         v = self.any(depth - 1)
-        return self.pick(self.dict(depth - 1), f"{{'a': {v}, 'b': {self.any(0)}}}", f"{{{self.text(0)}: {v}}}", "{}", f"{{1: {v}, 1.0: 'x', true: 2}}", f"dict(a={v})", f"dict({self.dict(0)}, extra={v})",
-                         f"{self.list(0)}[0]", f"{{(1, 2): {v}, none: 3}}", f"{self.dict(depth - 1)}.copy()")
+        return self.pick(
+            self.dict(depth - 1),
+            f"{{'a': {v}, 'b': {self.any(0)}}}",
+            f"{{{self.text(0)}: {v}}}",
+            "{}",
+            f"{{1: {v}, 1.0: 'x', true: 2}}",
+            f"dict(a={v})",
+            f"dict({self.dict(0)}, extra={v})",
+            f"{self.list(0)}[0]",
+            f"{{(1, 2): {v}, none: 3}}",
+            f"{self.dict(depth - 1)}.copy()",
+        )
 
     def boolean(self, depth):
         if depth <= 0:
-            return self.pick("true", "false", "b", "n > 1", "s", "missing", "loop.first" if self.loop else "l", "loop.last" if self.loop else "e")
+            return self.pick(
+                "true",
+                "false",
+                "b",
+                "n > 1",
+                "s",
+                "missing",
+                "loop.first" if self.loop else "l",
+                "loop.last" if self.loop else "e",
+            )
         v, w, t = self.any(depth - 1), self.any(0), self.text(depth - 1)
-        test = self.pick("defined", "undefined", "none", "not none", "string", "number", "integer", "float", "boolean", "true", "false", "mapping", "sequence", "iterable", "callable", "odd", "even",
-                         "divisibleby 2", "divisibleby(3)", "eq 2", "equalto 'a'", "ne none", "in [1, 'a']", "lower", "upper", "sameas true", "gt 1", "not defined", "ge(0)", "lt 5", "not string", "escaped")
-        return self.pick(f"{v} is {test}", f"{v} is {test}", f"({v} == {w})", f"({v} != {w})", f"({self.integer(depth - 1)} {self.pick('<', '<=', '>', '>=')} {self.integer(0)})", f"({v} in {self.list(depth - 1)})",
-                         f"({v} not in {self.list(depth - 1)})", f"({t} in {self.text(0)})", f"({t} in {self.dict(0)})", f"not {self.boolean(depth - 1)}", f"({self.boolean(depth - 1)} and {self.boolean(depth - 1)})",
-                         f"({self.boolean(depth - 1)} or {self.boolean(depth - 1)})", f"{t}.startswith({self.text(0)})", f"{t}.endswith({self.text(0)})", f"(1 < {self.integer(0)} <= 7)", f"({t} < {self.text(0)})",
-                         f"{t}.startswith(('a', 'H'))", f"{t}.isdigit()", f"{t}.isalpha()", f"{t}.isspace()", f"{t}.isupper()", f"({self.list(depth - 1)} == {self.list(0)})", f"'role' in messages[0]", f"{t}.islower()", f"{t}.istitle()",
-                         f"({self.dict(depth - 1)} == {self.dict(0)})", f"({self.list(depth - 1)} < {self.list(0)})", f"{t}.isalnum()")
+        test = self.pick(
+            "defined",
+            "undefined",
+            "none",
+            "not none",
+            "string",
+            "number",
+            "integer",
+            "float",
+            "boolean",
+            "true",
+            "false",
+            "mapping",
+            "sequence",
+            "iterable",
+            "callable",
+            "odd",
+            "even",
+            "divisibleby 2",
+            "divisibleby(3)",
+            "eq 2",
+            "equalto 'a'",
+            "ne none",
+            "in [1, 'a']",
+            "lower",
+            "upper",
+            "sameas true",
+            "gt 1",
+            "not defined",
+            "ge(0)",
+            "lt 5",
+            "not string",
+            "escaped",
+        )
+        return self.pick(
+            f"{v} is {test}",
+            f"{v} is {test}",
+            f"({v} == {w})",
+            f"({v} != {w})",
+            f"({self.integer(depth - 1)} {self.pick('<', '<=', '>', '>=')} {self.integer(0)})",
+            f"({v} in {self.list(depth - 1)})",
+            f"({v} not in {self.list(depth - 1)})",
+            f"({t} in {self.text(0)})",
+            f"({t} in {self.dict(0)})",
+            f"not {self.boolean(depth - 1)}",
+            f"({self.boolean(depth - 1)} and {self.boolean(depth - 1)})",
+            f"({self.boolean(depth - 1)} or {self.boolean(depth - 1)})",
+            f"{t}.startswith({self.text(0)})",
+            f"{t}.endswith({self.text(0)})",
+            f"(1 < {self.integer(0)} <= 7)",
+            f"({t} < {self.text(0)})",
+            f"{t}.startswith(('a', 'H'))",
+            f"{t}.isdigit()",
+            f"{t}.isalpha()",
+            f"{t}.isspace()",
+            f"{t}.isupper()",
+            f"({self.list(depth - 1)} == {self.list(0)})",
+            f"'role' in messages[0]",
+            f"{t}.islower()",
+            f"{t}.istitle()",
+            f"({self.dict(depth - 1)} == {self.dict(0)})",
+            f"({self.list(depth - 1)} < {self.list(0)})",
+            f"{t}.isalnum()",
+        )
 
     # Statements.
     def tag(self, inside):
@@ -116,7 +370,27 @@ class Grammar:
         return "{{" + self.pick("", "", "-") + " " + inside + " " + self.pick("", "", "-") + "}}"
 
     def data(self):
-        return self.r.choice(["text", " ", "\n", "\n  ", "  \n", "a\n\nb", "  indented ", "<|x|>", "\t", "{ not }", "end.\n", "é\n", "", "# no", "%}\n" if self.r.random() < 0.1 else "-", "\r\n", " \u00a0\n "])
+        return self.r.choice(
+            [
+                "text",
+                " ",
+                "\n",
+                "\n  ",
+                "  \n",
+                "a\n\nb",
+                "  indented ",
+                "<|x|>",
+                "\t",
+                "{ not }",
+                "end.\n",
+                "é\n",
+                "",
+                "# no",
+                "%}\n" if self.r.random() < 0.1 else "-",
+                "\r\n",
+                " \u00a0\n ",
+            ]
+        )
 
     def name(self):
         self.names += 1
@@ -138,39 +412,89 @@ class Grammar:
         if kind < 4:
             return self.output(self.any(3))
         if kind < 6:
-            return self.tag("if " + self.boolean(2)) + self.body(depth - 1) + self.pick("", self.tag("else") + self.body(depth - 1), self.tag("elif " + self.boolean(1)) + self.body(depth - 1)) + self.tag("endif")
+            return (
+                self.tag("if " + self.boolean(2))
+                + self.body(depth - 1)
+                + self.pick(
+                    "",
+                    self.tag("else") + self.body(depth - 1),
+                    self.tag("elif " + self.boolean(1)) + self.body(depth - 1),
+                )
+                + self.tag("endif")
+            )
         if kind < 10:
             return self.for_loop(depth)
         if kind == 10:
-            return self.tag(f"set {self.pick('s', 'n', 'w')} = {self.any(2)}") + self.pick("", self.output("s"), self.output("w"))
+            return self.tag(f"set {self.pick('s', 'n', 'w')} = {self.any(2)}") + self.pick(
+                "", self.output("s"), self.output("w")
+            )
         if kind == 11:
-            return self.tag("set w" + self.pick("", " | upper", " | trim | length")) + self.body(depth - 1) + self.tag("endset") + self.output("w")
+            return (
+                self.tag("set w" + self.pick("", " | upper", " | trim | length"))
+                + self.body(depth - 1)
+                + self.tag("endset")
+                + self.output("w")
+            )
         if kind == 12:
             ns = self.name()
-            return (self.tag(f"set {ns} = namespace(c=0, t='')") + self.tag(f"for i in {self.list(1)}") + self.tag(f"set {ns}.c = {ns}.c + 1") + self.tag(f"set {ns}.t = {ns}.t ~ i") + self.tag("endfor") + self.output(f"{ns}.c ~ {ns}.t"))
+            return (
+                self.tag(f"set {ns} = namespace(c=0, t='')")
+                + self.tag(f"for i in {self.list(1)}")
+                + self.tag(f"set {ns}.c = {ns}.c + 1")
+                + self.tag(f"set {ns}.t = {ns}.t ~ i")
+                + self.tag("endfor")
+                + self.output(f"{ns}.c ~ {ns}.t")
+            )
         if kind < 15:
             return self.macro(depth)
         if kind == 15:
-            return self.tag("filter " + self.pick("upper", "trim", "replace('a', 'b')", "indent(2)|upper")) + self.body(depth - 1) + self.tag("endfilter")
+            return (
+                self.tag("filter " + self.pick("upper", "trim", "replace('a', 'b')", "indent(2)|upper"))
+                + self.body(depth - 1)
+                + self.tag("endfilter")
+            )
         if kind == 16:
             return "{#" + self.pick("", "-", "+") + " note {{ x }} " + self.pick("", "-", "+") + "#}"
         if kind == 17:
             return self.tag("raw").replace("+", "") + " {{ raw }} {% if %} \n " + self.tag("endraw")
         if kind == 18:
-            return self.tag(f"with a = {self.any(1)}, s = {self.text(1)}") + self.output("a") + self.body(depth - 1) + self.tag("endwith")
+            return (
+                self.tag(f"with a = {self.any(1)}, s = {self.text(1)}")
+                + self.output("a")
+                + self.body(depth - 1)
+                + self.tag("endwith")
+            )
         if kind == 19:
             return self.tag("generation") + self.body(depth - 1) + self.tag("endgeneration")
         if kind == 20:
             return self.tag(f"set a, c = {self.any(0)}, {self.any(1)}") + self.output("a ~ c")
         if self.loop and self.r.random() < 0.5:
             return self.tag("if " + self.boolean(1)) + self.tag(self.pick("break", "continue")) + self.tag("endif")
-        return self.output("namespace(a=1)") if self.r.random() < 0.2 else self.output("loop.index ~ loop.length ~ loop.previtem ~ loop.nextitem" if self.loop else "s")
+        return (
+            self.output("namespace(a=1)")
+            if self.r.random() < 0.2
+            else self.output("loop.index ~ loop.length ~ loop.previtem ~ loop.nextitem" if self.loop else "s")
+        )
 
     def for_loop(self, depth):
-        condition = self.pick("", "", f" if {self.pick('i', 'i is string', 'loop is defined', 'i is mapping and i.role')}")
-        head, inner = self.pick((f"for i in {self.list(2)}{condition}", "i"), (f"for k, v in {self.dict(1)}.items()", "k ~ v"), (f"for i in {self.list(1)}", "loop.index ~ i ~ loop.last"),
-                                (f"for k, v in {self.dict(1)}|dictsort", "k"), (f"for i in {self.list(1)}", "loop.cycle('a', 'b') ~ loop.changed(i)"), (f"for i in range({self.pick('3', 'n', '1, 6, 2')})", "loop.revindex0 ~ loop.depth"))
-        return self.tag(head) + self.output(inner) + self.looped(depth - 1) + self.pick("", "", self.tag("else") + "none\n") + self.tag("endfor")
+        condition = self.pick(
+            "", "", f" if {self.pick('i', 'i is string', 'loop is defined', 'i is mapping and i.role')}"
+        )
+        head, inner = self.pick(
+            (f"for i in {self.list(2)}{condition}", "i"),
+            (f"for k, v in {self.dict(1)}.items()", "k ~ v"),
+            (f"for i in {self.list(1)}", "loop.index ~ i ~ loop.last"),
+            (f"for k, v in {self.dict(1)}|dictsort", "k"),
+            (f"for i in {self.list(1)}", "loop.cycle('a', 'b') ~ loop.changed(i)"),
+            (f"for i in range({self.pick('3', 'n', '1, 6, 2')})", "loop.revindex0 ~ loop.depth"),
+        )
+        return (
+            self.tag(head)
+            + self.output(inner)
+            + self.looped(depth - 1)
+            + self.pick("", "", self.tag("else") + "none\n")
+            + self.tag("endfor")
+        )
 
     def macro(self, depth):
         name = self.name()
@@ -183,8 +507,20 @@ class Grammar:
         call = f"{name}({self.pick('', self.any(1), self.any(1) + ', ' + self.any(0), 'q=' + self.any(0), self.text(0) + ', r=' + self.any(0), '*[1, 2]', '**' + chr(123) + chr(39) + 'p' + chr(39) + ': 1' + chr(125))})"
         use = self.output(call)
         if special == "caller()":
-            use = self.tag(self.pick(f"call {call}", f"call(x) {call}")) + self.data() + self.output("s") + self.tag("endcall")
-        return self.tag(f"macro {name}({head})") + used + self.output(special) * bool(special) + body + self.tag("endmacro") + use
+            use = (
+                self.tag(self.pick(f"call {call}", f"call(x) {call}"))
+                + self.data()
+                + self.output("s")
+                + self.tag("endcall")
+            )
+        return (
+            self.tag(f"macro {name}({head})")
+            + used
+            + self.output(special) * bool(special)
+            + body
+            + self.tag("endmacro")
+            + use
+        )
 
     def template(self):
         return self.data() + "".join(self.statement(2) + self.data() for _ in range(self.r.randint(1, 3)))

@@ -41,12 +41,12 @@ Value first(Interpreter& in, const Value& value, Args& args) {
 }
 
 bool is_reversible(const Value& value) {
-    return value.text() || value.items() || value.dict() || value.as<Range>() || value.as<View>();
+    return value.text() || value.items() || value.dict() || value.is_undefined() ||
+           value.as<Range>() || value.as<View>();
 }
 
 Value last(Interpreter& in, const Value& value, Args& args) {
     const Bound bound("last", args, {});
-    if (value.is_undefined()) fail("'Undefined' object is not reversible");
     require(is_reversible(value), "'", type_name(value), "' object is not reversible");
     const Items items = collect(in, value);
     return items.empty() ? undefined("No last item, sequence was empty.") : items.back();

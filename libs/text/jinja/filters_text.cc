@@ -101,17 +101,20 @@ Value indent(Interpreter& in, const Value& value, Args& args) {
 
 Value truncate(Interpreter& in, const Value& value, Args& args) {
     const Bound bound("truncate", args, {"length", "killwords", "end", "leeway"});
-    const Text text = soft_str(in, value);
+    const auto items = length_of(value);
+    require(items.has_value(), "object of type '", type_name(value), "' has no len()");
+    const auto size = static_cast<int64_t>(*items);
     const Text end = bound[2] && bound[2]->is_undefined() ? Text()
                      : bound[2]                           ? bound.text(2)
                                                           : Text("...");
-    const auto size = static_cast<int64_t>(count_code_points(text.bytes()));
     const auto end_size = static_cast<int64_t>(count_code_points(end.bytes()));
     const int64_t length = bound.integer(0, 255);
     const int64_t leeway = bound.some(3) ? bound.integer(3, 5) : 5;
     require(length >= end_size, "truncate: expected length >= ", end_size, ", got ", length);
     require(leeway >= 0, "truncate: expected leeway >= 0, got ", leeway);
-    if (size - leeway <= length) return in.text(text);
+    if (size - leeway <= length) return value;
+    require(value.text(), "truncate takes a str, not ", type_name(value));
+    const Text& text = *value.text();
     if (bound[2]) require_defined(*bound[2]);
     const size_t cut = byte_offset(text.bytes(), static_cast<size_t>(length - end_size));
     Text result = text.slice(0, cut);

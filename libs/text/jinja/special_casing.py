@@ -2,6 +2,7 @@
 
 Run with Python 3.11 (Unicode 14) from this folder: python special_casing.py
 """
+
 import pathlib
 
 
