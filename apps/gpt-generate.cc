@@ -1,6 +1,6 @@
-// gpt-generate: prompts on stdin -> the text that a GPT-2 model continues them with.
+// gpt-generate: prompts on stdin -> the text that a language model continues or answers them with.
 //
-//   stdin -> PromptReader -> Generator -> AnswerWriter -> stdout
+//   stdin -> PromptReader -> PromptEncoder -> Generator -> AnswerWriter -> stdout
 #include <unistd.h>
 
 #include <chrono>
@@ -20,37 +20,42 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
     const std::unique_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
-    const Bpe bpe = options.tokenizer.empty() ? file->tokenizer() : Bpe::load(options.tokenizer);
+    const std::unique_ptr<Tokenizer> tokenizer =
+        options.tokenizer.empty() ? file->tokenizer() : Tokenizer::load(options.tokenizer);
+    const gpt::PromptEncoder encoder(*file, *tokenizer, options.chat);
+    ByteReader in(STDIN_FILENO, "stdin");
+    ByteWriter out(STDOUT_FILENO, "stdout");
+    gpt::PromptReader prompts(in, options.prompt_format(), options.prompt_template(),
+                              options.chat.chat);
+    gpt::AnswerWriter answers(options.answers(), console, out);
+    if (options.show_prompt)
+        return options.for_each_prompt(
+            prompts, [&](gpt::Prompt prompt) { answers.show(prompt, encoder.text(prompt)); });
+
     const Precision precision =
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file));
     const gpt::Model model = gpt::read_model(file->tensors(), file->config(), precision,
                                              ctx.arena.source(), ctx.threads);
-    gpt::Generator generate(ctx, model, bpe, options.generate);
-
-    ByteReader in(STDIN_FILENO, "stdin");
-    ByteWriter out(STDOUT_FILENO, "stdout");
-    gpt::PromptReader prompts(in, options.prompt_format(), options.prompt);
-    gpt::AnswerWriter answers(options.answers(), console, out);
+    gpt::Generator generate(ctx, model, *tokenizer, options.generate);
     uint64_t index = 0;
-    const auto answer = [&](const gpt::Prompt& prompt) {
+    options.for_each_prompt(prompts, [&](gpt::Prompt prompt) {
         const auto begin = std::chrono::steady_clock::now();
+        const std::vector<int32_t> ids = encoder.ids(prompt);
         gpt::Completion answer;
         gpt::Generator::Callbacks callbacks;
         callbacks.begin = [&](int64_t dropped) { answers.begin(prompt, dropped); };
         callbacks.text = [&](std::string_view text) { answers.text(text); };
-        if (!prompt.text.empty()) answer = generate(prompt.text, index++, callbacks);
+        if (!ids.empty()) answer = generate(ids, index++, callbacks);
         answers.end(prompt, answer);
         const std::chrono::duration<double, std::milli> took =
             std::chrono::steady_clock::now() - begin;
         console.stage("answer", concat(answer.tokens.size(), " tokens"), took.count());
-    };
-    if (options.prompt_is_whole()) return answer({options.prompt});
-    while (const auto prompt = prompts.next()) answer(*prompt);
+    });
 }
 
 constexpr ToolHelp kHelp = {
     .name = "gpt-generate",
-    .summary = "Continues a text with a GPT-2 model, as it is generated, on stdout.",
+    .summary = "Continues a text, or answers in a chat, with a language model, on stdout.",
     .description =
         R"(All of stdin is one prompt, without the line ends at its end. The answer ends
 with a line end. With --input-format lines each line is a prompt, and its answer
@@ -59,12 +64,14 @@ line is an object with `prompt` or `text`, as whisper-transcribe writes them.
 --format jsonl writes an object per answer: prompt, text, tokens, finish_reason
 (end_of_text, stop, length, empty_prompt), and the id, source, start and end of
 a prompt that had them.
+With --chat the model's own template makes the prompt: a message of the user, or
+the `messages` of a JSON line. Special tokens in messages are text.
 An empty prompt has an empty answer. A prompt that is longer than the model's
 context keeps its end. A prompt, or a line, has 64 MiB at most.)",
     .examples = R"(# Continue a sentence with the demonstration model
 gpt-generate -m demo -p 'Once upon a time'
-# Put stdin into a prompt
-gpt-generate -m demo -p 'Summarise: {} Summary:' < talk.txt
+# Ask a model that was trained for chats about a text
+gpt-generate -m ./Qwen2.5-0.5B-Instruct --chat -p 'Summarise:' < talk.txt
 # Answer each line, the same way each time
 gpt-generate -m demo --input-format lines --temperature 0 < prompts.txt)",
     .traces = true,

@@ -76,20 +76,38 @@ void describe_whisper(const whisper::ModelFile& file, json& out) {
         out["alignment_heads"].push_back({layer, head});
 }
 
+const char* name_of(Activation activation) {
+    switch (activation) {
+        case Activation::gelu:
+            return "gelu";
+        case Activation::gelu_tanh:
+            return "gelu_new";
+        case Activation::silu:
+            return "silu";
+        case Activation::none:
+            break;
+    }
+    return "none";
+}
+
 void describe_gpt(const gpt::ModelFile& file, json& out) {
     const gpt::DecoderConfig& c = file.config();
+    out["family"] = c.family;
     out["decoder"] = layers(c.n_layer, c.n_embd, c.n_head, c.n_inner);
-    out["activation"] = c.activation == Activation::gelu ? "gelu" : "gelu_new";
+    out["decoder"]["key_value_heads"] = c.n_kv_head;
+    out["decoder"]["head_channels"] = c.head_dim;
+    out["activation"] = name_of(c.activation);
     out["positions"] = {{"text", c.n_positions}};
     out["vocabulary"] = c.n_vocab;
     out["tied_output"] = c.tie_word_embeddings;
+    out["chat_template"] = file.chat_template() ? "yes" : "none";
 }
 
 // Of a file without a vocabulary, why.
 void describe_tokenizer(const AnyModel& model, json& out) {
     try {
         if (model.gpt) {
-            out["tokenizer"]["tokens"] = model.gpt->tokenizer().vocab_size();
+            out["tokenizer"]["tokens"] = model.gpt->tokenizer()->vocab_size();
             return;
         }
         const whisper::SpecialTokens special = model.whisper->tokenizer().special();

@@ -55,7 +55,7 @@ std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
     using namespace whisper;
     const Model model = read_model(file, precision_of(dtype, ctx.device, file.stored_type()),
                                    ctx.arena.source(), ctx.threads);
-    const Tokenizer tokenizer = file.tokenizer();
+    const whisper::Tokenizer tokenizer = file.tokenizer();
     std::vector<Transcript> transcripts;
     Transcriber::Listener listener;
     listener.end = [&](const Transcription& recording) {

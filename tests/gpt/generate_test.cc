@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "kernels/sampling/distribution.h"
 #include "support/process.h"
+#include "text/bpe.h"
 
 using namespace hark;
 
@@ -17,13 +18,13 @@ namespace {
 struct Demo {
     gpt::Model model =
         gpt::load_model(test::source_dir() / "models/gpt-demo", precision_of("auto"));
-    Bpe bpe = Bpe::from_directory(test::source_dir() / "models/gpt-demo");
+    std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(test::source_dir() / "models/gpt-demo");
     Context ctx = make_cpu_context(1);
 
     gpt::Completion generate(gpt::GenerateOptions options, const std::string& prompt,
                              uint64_t index = 0) {
         std::string emitted;
-        gpt::Generator generator(ctx, model, bpe, std::move(options));
+        gpt::Generator generator(ctx, model, *tokenizer, std::move(options));
         int64_t begun = 0, dropped = 0;
         gpt::Generator::Callbacks callbacks;
         callbacks.begin = [&](int64_t left_out) {
@@ -122,7 +123,7 @@ TEST(Generate, GreedyEqualsGolden) {
         const gpt::Completion answer = demo().generate(greedy(40), item["prompt"]);
         EXPECT_EQ(answer.tokens, wanted);
         EXPECT_EQ(answer.finish, ends ? gpt::Finish::end_of_text : gpt::Finish::length);
-        EXPECT_EQ(answer.text, replace_invalid(demo().bpe.decode(wanted)));
+        EXPECT_EQ(answer.text, replace_invalid(demo().tokenizer->decode(wanted)));
     }
 }
 
@@ -134,7 +135,7 @@ TEST(Generate, LogprobsAreTheModels) {
     EXPECT_EQ(a.tokens, b.tokens);
     EXPECT_EQ(a.logprobs, b.logprobs);
     gpt::Sequence sequence(demo().ctx, demo().model);
-    const auto logits = sequence.forward_to_host(demo().ctx, demo().bpe.encode("Once upon"));
+    const auto logits = sequence.forward_to_host(demo().ctx, demo().tokenizer->encode("Once upon"));
     EXPECT_DOUBLE_EQ(a.logprobs[0], gpt::log_probability(logits.first(4096), a.tokens[0]));
     for (double logprob : a.logprobs) EXPECT_LT(logprob, 0);
 }
@@ -166,8 +167,8 @@ TEST(Generate, StopStringEndsTheText) {
 
 TEST(Generate, LongPromptKeepsItsEnd) {
     std::string prompt;
-    while (demo().bpe.encode(prompt).size() <= 600) prompt += " The river ran down to the sea.";
-    const std::vector<int32_t> ids = demo().bpe.encode(prompt);
+    while (demo().tokenizer->encode(prompt).size() <= 600) prompt += " The river ran down to the sea.";
+    const std::vector<int32_t> ids = demo().tokenizer->encode(prompt);
     const gpt::Completion answer = demo().generate(greedy(12), prompt);
     EXPECT_EQ(answer.dropped, static_cast<int64_t>(ids.size()) - 500);
     EXPECT_EQ(answer.tokens.size(), 12u);
@@ -181,9 +182,9 @@ TEST(Generate, LongPromptKeepsItsEnd) {
 
 TEST(Generate, FullContextEndsTheText) {
     std::string long_prompt;
-    while (demo().bpe.encode(long_prompt + " sea").size() <= 508) long_prompt += " sea";
+    while (demo().tokenizer->encode(long_prompt + " sea").size() <= 508) long_prompt += " sea";
     const gpt::Completion answer = demo().generate(greedy(50), long_prompt);
-    const size_t n = demo().bpe.encode(long_prompt).size();
+    const size_t n = demo().tokenizer->encode(long_prompt).size();
     EXPECT_EQ(answer.dropped, 0);
     EXPECT_EQ(answer.finish, gpt::Finish::context_full);
     EXPECT_STREQ(gpt::name_of(answer.finish), "length");
@@ -199,12 +200,13 @@ TEST(Generate, TextIsWholeCharactersAtTheEndToo) {
     for (int64_t seed = 0; seed < 3; ++seed) {
         options.seed = seed;
         const gpt::Completion answer = demo().generate(options, "x");
-        EXPECT_EQ(answer.text, replace_invalid(demo().bpe.decode(answer.tokens)));
+        EXPECT_EQ(answer.text, replace_invalid(demo().tokenizer->decode(answer.tokens)));
     }
 }
 
 TEST(Generate, RefusesATokenizerLargerThanTheModel) {
-    Bpe larger = demo().bpe;
-    larger.add_special("<|more|>", 4096);
+    Bpe bpe = Bpe::from_directory(test::source_dir() / "models/gpt-demo");
+    bpe.add_special("<|more|>", 4096);
+    const Tokenizer larger = Tokenizer::from_bpe(bpe, "larger");
     EXPECT_THROW(gpt::Generator(demo().ctx, demo().model, larger, {}), Error);
 }

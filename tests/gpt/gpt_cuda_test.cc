@@ -23,7 +23,7 @@ struct Demo {
                            ctx.arena.source())) {}
     Context ctx;
     Model model;
-    Bpe bpe = Bpe::from_directory(demo_directory());
+    std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(demo_directory());
 };
 
 class GptOnGpu : public OnGpu {
@@ -44,7 +44,7 @@ class GptOnGpu : public OnGpu {
         Demo& d = demo(dtype);
         GenerateOptions options;
         options.sampler.temperature = 0;
-        Generator generator(d.ctx, d.model, d.bpe, options);
+        Generator generator(d.ctx, d.model, *d.tokenizer, options);
         std::vector<std::pair<int64_t, int64_t>> result;
         for (const json& item : cases()) {
             auto wanted = item["tokens"].get<std::vector<int32_t>>();
@@ -60,7 +60,7 @@ class GptOnGpu : public OnGpu {
             result.emplace_back(ours - answer.tokens.begin(), std::ssize(wanted));
             if (dtype != "f32") continue;
             EXPECT_EQ(answer.tokens, wanted);
-            EXPECT_EQ(answer.text, replace_invalid(d.bpe.decode(wanted)));
+            EXPECT_EQ(answer.text, replace_invalid(d.tokenizer->decode(wanted)));
         }
         return result;
     }
@@ -106,14 +106,14 @@ TEST_F(GptOnGpu, ChoosesLikeTheHost) {
         for (size_t i = 0; i < kOptions.size(); ++i) {
             SCOPED_TRACE(concat(dtype, ", options ", i));
             Demo& d = demo(dtype);
-            const auto gpu = make_decode_stream(d.ctx, d.model, d.bpe.vocab_size(), kOptions[i]);
+            const auto gpu = make_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), kOptions[i]);
             const auto host =
-                make_host_decode_stream(d.ctx, d.model, d.bpe.vocab_size(), kOptions[i]);
+                make_host_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), kOptions[i]);
             for (const auto& [repeats, n] : {std::pair{1, 40}, std::pair{30, 100}}) {
                 std::string prompt;
                 for (int repeat = 0; repeat < repeats; ++repeat)
                     prompt += "The river ran down to the sea. ";
-                const std::vector<int32_t> ids = d.bpe.encode(prompt);
+                const std::vector<int32_t> ids = d.tokenizer->encode(prompt);
                 for (const auto& stream : {gpu.get(), host.get()}) stream->begin(ids, Random(3), n);
                 const Text ours = take(*gpu, n), theirs = take(*host, n);
                 for (size_t k = 0; k < ours.size(); ++k) {
@@ -127,9 +127,9 @@ TEST_F(GptOnGpu, ChoosesLikeTheHost) {
 // Neither how many more tokens are wanted, nor a text that is left in the middle, changes a text.
 TEST_F(GptOnGpu, HowFarAheadMakesNoDifference) {
     Demo& d = demo("f16");
-    const std::vector<int32_t> ids = d.bpe.encode("Once upon a time"), other = {1, 2, 3};
+    const std::vector<int32_t> ids = d.tokenizer->encode("Once upon a time"), other = {1, 2, 3};
     for (const SamplerOptions& options : kOptions) {
-        const auto stream = make_decode_stream(d.ctx, d.model, d.bpe.vocab_size(), options);
+        const auto stream = make_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), options);
         stream->begin(ids, Random(5), 70);
         const Text whole = take(*stream, 70);
         for (const int64_t wanted : {1, 15, 16, 17, 33}) {
@@ -147,9 +147,9 @@ TEST_F(GptOnGpu, TheContextIsFilledToItsEnd) {
     options.sampler.temperature = 0;
     options.max_tokens = 200;
     std::string prompt;
-    while (d.bpe.encode(prompt + " sea").size() <= 508) prompt += " sea";
-    const int64_t room = 512 - std::ssize(d.bpe.encode(prompt)) + 1;
-    Generator generator(d.ctx, d.model, d.bpe, options);
+    while (d.tokenizer->encode(prompt + " sea").size() <= 508) prompt += " sea";
+    const int64_t room = 512 - std::ssize(d.tokenizer->encode(prompt)) + 1;
+    Generator generator(d.ctx, d.model, *d.tokenizer, options);
     const Completion answer = generator(prompt, 0, {});
     if (answer.finish == Finish::end_of_text) FAIL() << "the text has ended by itself";
     EXPECT_EQ(answer.finish, Finish::context_full);

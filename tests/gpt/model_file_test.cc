@@ -121,13 +121,13 @@ void expect_demo_config(const DecoderConfig& config, std::vector<int32_t> eos) {
     EXPECT_EQ(config.eos_token_ids, eos);
 }
 
-std::string generated(ModelFile& file, const Bpe& bpe) {
+std::string generated(ModelFile& file, const Tokenizer& tokenizer) {
     Context ctx = make_cpu_context(1);
     const Model model = read_model(file.tensors(), file.config(), precision_of("auto"));
     GenerateOptions options;
     options.sampler.temperature = 0;
     options.max_tokens = 40;
-    Generator generate(ctx, model, bpe, options);
+    Generator generate(ctx, model, tokenizer, options);
     return generate("Once upon a time", 0, {}).text;
 }
 
@@ -156,7 +156,7 @@ class ModelFiles : public testing::Test {
 }  // namespace
 
 TEST_F(ModelFiles, GgufOfTheDemoIsTheDemo) {
-    const Bpe bpe = the_demo().file->tokenizer();
+    const auto tokenizer = the_demo().file->tokenizer();
     for (const uint32_t type : {kF32, kF16, kBf16}) {
         const auto file = open(demo_gguf(type).bytes());
         EXPECT_STREQ(file->format(), "GGUF");
@@ -170,7 +170,8 @@ TEST_F(ModelFiles, GgufOfTheDemoIsTheDemo) {
                             to_float(to_bf16(expected[static_cast<size_t>(i)]));
         EXPECT_EQ(parameters_of(*file), expected) << type;
         if (type != kBf16) {
-            EXPECT_EQ(generated(*file, file->tokenizer()), generated(*the_demo().file, bpe));
+            EXPECT_EQ(generated(*file, *file->tokenizer()),
+                      generated(*the_demo().file, *tokenizer));
         }
     }
 }
@@ -183,8 +184,8 @@ TEST_F(ModelFiles, LlmcOfTheDemoIsTheDemo) {
     EXPECT_STREQ(file->format(), "llm.c");
     expect_demo_config(file->config(), {});
     EXPECT_EQ(parameters_of(*file), demo.values);
-    const Bpe bpe = demo.file->tokenizer();
-    EXPECT_EQ(generated(*file, bpe), generated(*demo.file, bpe));
+    const auto tokenizer = demo.file->tokenizer();
+    EXPECT_EQ(generated(*file, *tokenizer), generated(*demo.file, *tokenizer));
     try {
         file->tokenizer();
         ADD_FAILURE() << "a vocabulary was found";

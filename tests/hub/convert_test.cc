@@ -103,8 +103,8 @@ TEST_F(Convert, ToOtherTypesOfHuggingFace) {
 TEST_F(Convert, AGptModel) {
     const fs::path path = convert(kGpt, "gpt/", "safetensors", "f32");
     expect_tensors(kGpt, path, kSame);
-    EXPECT_EQ(gpt::open_model(path)->tokenizer().encode(kText),
-              gpt::open_model(kGpt)->tokenizer().encode(kText));
+    EXPECT_EQ(gpt::open_model(path)->tokenizer()->encode(kText),
+              gpt::open_model(kGpt)->tokenizer()->encode(kText));
     EXPECT_NE(fails(kGpt, "gpt.bin", "ggml", "f16").find("a GPT model cannot be written as ggml"),
               std::string::npos);
 }

@@ -26,12 +26,19 @@ void AnswerWriter::text(std::string_view piece) {
 void AnswerWriter::end(const Prompt& prompt, const Completion& answer) {
     if (options_.jsonl)
         out_.write(json_line(prompt, answer, options_.logprobs));
-    else if (options_.one_line || (!prompt.text.empty() && !at_line_start_))
+    else if (options_.one_line || (!prompt.empty() && !at_line_start_))
         out_.write("\n");
     out_.flush();
     if (!prompt.error.empty()) console_.error(prompt.error);
     if (answer.finish == Finish::context_full)
         console_.warning("the model's context is full: the text ends here");
+}
+
+void AnswerWriter::show(const Prompt& prompt, const std::string& read) {
+    if (!prompt.error.empty()) return console_.error(prompt.error);
+    text(read);
+    if (options_.one_line || !at_line_start_) out_.write("\n");
+    out_.flush();
 }
 
 }  // namespace hark::gpt

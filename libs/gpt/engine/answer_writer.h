@@ -27,6 +27,8 @@ class AnswerWriter {
     void begin(const Prompt& prompt, int64_t dropped);
     void text(std::string_view piece);
     void end(const Prompt& prompt, const Completion& answer);
+    // Instead of an answer: what the model would read.
+    void show(const Prompt& prompt, const std::string& read);
 
   private:
     AnswerOptions options_;

@@ -53,17 +53,20 @@ const char* name_of(Finish finish) {
     return finish == Finish::stop ? "stop" : "length";
 }
 
-Generator::Generator(Context& ctx, const Model& model, const Bpe& bpe, GenerateOptions options)
-    : bpe_(bpe),
+Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+                     GenerateOptions options)
+    : tokenizer_(tokenizer),
       options_(std::move(options)),
       n_positions_(model.config.n_positions),
       eos_(model.config.eos_token_ids) {
     check_head(ctx, model.config.head_dim, kMostHeadChannels);
-    require(bpe.vocab_size() <= model.config.n_vocab, "the tokenizer has ", bpe.vocab_size(),
-            " tokens, the model only ", model.config.n_vocab);
-    if (const auto end = bpe.special("<|endoftext|>"); end && eos_.empty()) eos_.push_back(*end);
+    require(tokenizer.vocab_size() <= model.config.n_vocab, "the tokenizer has ",
+            tokenizer.vocab_size(), " tokens, the model only ", model.config.n_vocab);
+    const std::vector<int32_t>& ends = tokenizer.special_ids().ends;
+    eos_.insert(eos_.end(), ends.begin(), ends.end());
+    if (const auto end = tokenizer.end_of_text(); end && eos_.empty()) eos_.push_back(*end);
     // Ids from vocab_size() on are padding of the model's table.
-    stream_ = make_decode_stream(ctx, model, bpe.vocab_size(), options_.sampler);
+    stream_ = make_decode_stream(ctx, model, tokenizer.vocab_size(), options_.sampler);
 }
 
 bool Generator::ends_text(int32_t token) const {
@@ -81,10 +84,20 @@ std::vector<int32_t> Generator::truncate_prompt(std::vector<int32_t> ids,
 
 Completion Generator::operator()(std::string_view prompt, uint64_t index,
                                  const Callbacks& callbacks) {
+    return (*this)(tokenizer_.encode(prompt, {.add_specials = true}), index, callbacks);
+}
+
+Completion Generator::operator()(std::vector<int32_t> prompt, uint64_t index,
+                                 const Callbacks& callbacks) {
     Completion result;
-    const std::vector<int32_t> ids = truncate_prompt(bpe_.encode(prompt), result);
+    require(!prompt.empty(), "the prompt has no tokens");
+    const std::vector<int32_t> ids = truncate_prompt(std::move(prompt), result);
     if (callbacks.begin) callbacks.begin(result.dropped);
     Utf8Stream utf8;
+    const std::unique_ptr<Tokenizer::Decoder> decoder = tokenizer_.decoder(false);
+    const auto text_of = [&](int32_t token) {
+        return tokenizer_.has(token) ? decoder->push(std::span(&token, 1)) : std::string();
+    };
     StopFilter stops(options_.stop);
     const auto say = [&](const std::string& text) {
         if (text.empty()) return;
@@ -104,13 +117,13 @@ Completion Generator::operator()(std::string_view prompt, uint64_t index,
         }
         result.tokens.push_back(token);
         result.logprobs.push_back(logprob);
-        say(stops.push(utf8.push(bpe_.decode(std::span(&token, 1)))));
+        say(stops.push(utf8.push(text_of(token))));
         if (stops.stopped()) {
             result.finish = Finish::stop;
             return result;
         }
     }
-    say(stops.push(utf8.finish()));
+    say(stops.push(utf8.push(decoder->finish()) + utf8.finish()));
     say(stops.finish());
     return result;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpt/engine/decode_stream.h"
-#include "text/bpe.h"
+#include "text/tokenizer.h"
 #include "text/utf8.h"
 
 namespace hark::gpt {
@@ -62,7 +62,8 @@ struct Completion {
 class Generator {
   public:
     // Throws Error if the tokenizer has more tokens than the model. Holds references.
-    Generator(Context& ctx, const Model& model, const Bpe& bpe, GenerateOptions options);
+    Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+              GenerateOptions options);
 
     struct Callbacks {
         // Called once, before all text, with the number of dropped prompt tokens.
@@ -73,12 +74,14 @@ class Generator {
     // get different answers, the first the one it gets alone. A prompt longer than the context
     // keeps its end and leaves room for max_tokens or half the context, whichever is less.
     Completion operator()(std::string_view prompt, uint64_t index, const Callbacks& callbacks);
+    // The same for a prompt of tokens.
+    Completion operator()(std::vector<int32_t> prompt, uint64_t index, const Callbacks& callbacks);
 
   private:
     bool ends_text(int32_t token) const;
     std::vector<int32_t> truncate_prompt(std::vector<int32_t> ids, Completion& result) const;
 
-    const Bpe& bpe_;
+    const Tokenizer& tokenizer_;
     GenerateOptions options_;
     std::unique_ptr<DecodeStream> stream_;
     int64_t n_positions_;

@@ -1,5 +1,7 @@
 #include "gpt/engine/generate_options.h"
 
+#include <unistd.h>
+
 namespace hark::gpt {
 
 void GenerateToolOptions::flags(Flags& flags) {
@@ -8,7 +10,7 @@ void GenerateToolOptions::flags(Flags& flags) {
                       arguments);
     });
     flags.section("Model");
-    flags.add_name("model,m", model, "MODEL name, folder or file of a GPT-2 model")
+    flags.add_name("model,m", model, "MODEL name, folder or file of a language model")
         .essential()
         .variable("HARK_GPT_MODEL")
         .completes(Completes::model)
@@ -21,25 +23,41 @@ void GenerateToolOptions::flags(Flags& flags) {
         .details(
             "A tiktoken rank file, llm.c's tokenizer.bin, a tokenizer.json or its folder, or "
             "a GGUF file.");
+    chat.flags(flags);
     flags.section("Input and output");
     flags.add("prompt,p", prompt, "TEXT prompt; {} in it is replaced by stdin")
         .essential()
-        .details("Without {} it is the whole prompt, and stdin is not read.");
+        .details(
+            "Without {} it is the whole prompt, and stdin is not read. With --chat, stdin that is "
+            "no "
+            "terminal follows it after an empty line.");
     flags.add("input-format", input_format, {"text", "lines", "jsonl"}, "FORM format of stdin")
         .essential()
         .own_variable()
         .details(
             "text: all of stdin is one prompt; lines: one per line; jsonl: an object with "
-            "`prompt` or `text` per line.");
+            "`prompt` or `text` per line, with --chat also `messages`.");
     flags.add("format,f", format, {"text", "jsonl"}, "FORM format of the answers")
         .essential()
         .own_variable()
         .details("The default is jsonl for jsonl input, else text.");
     flags.add_switch("echo", echo, "write the prompt before its answer");
+    flags.add_switch("show-prompt", show_prompt,
+                     "write what the model would read, and run nothing");
     flags.add_switch("logprobs", logprobs, "jsonl: each token's log probability")
         .details("Under the model itself, before any filter of the sampler.");
     generate.flags(flags);
     compute.flags(flags);
+}
+
+bool GenerateToolOptions::prompt_is_whole() const {
+    if (prompt.empty() || prompt.find("{}") != prompt.npos) return false;
+    return !chat.chat || input_format != "text" || ::isatty(STDIN_FILENO);
+}
+
+std::string GenerateToolOptions::prompt_template() const {
+    const bool has_place = prompt.empty() || prompt.find("{}") != prompt.npos;
+    return has_place ? prompt : prompt + "\n\n{}";
 }
 
 PromptFormat GenerateToolOptions::prompt_format() const {
@@ -57,6 +75,7 @@ AnswerOptions GenerateToolOptions::answers() const {
 
 void GenerateToolOptions::check() const {
     generate.check();
+    chat.check();
     require_usage(!logprobs || writes_jsonl(), "--logprobs needs --format jsonl");
     require_usage(!echo || !writes_jsonl(),
                   "--echo is for --format text: jsonl has the prompt already");

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gpt/engine/answer_writer.h"
+#include "gpt/engine/chat.h"
 #include "gpt/engine/generate.h"
 #include "gpt/engine/prompts.h"
 #include "kernels/runtime/backend.h"
@@ -14,7 +15,8 @@ struct GenerateToolOptions {
     std::string model, tokenizer, prompt;
     std::string input_format = "text";
     std::string format;  // empty: jsonl if the input is, else text
-    bool echo = false, logprobs = false;
+    bool echo = false, logprobs = false, show_prompt = false;
+    ChatOptions chat;
     GenerateOptions generate;
     ComputeOptions compute;
 
@@ -22,8 +24,19 @@ struct GenerateToolOptions {
     void check() const;  // throws UsageError
     PromptFormat prompt_format() const;
     AnswerOptions answers() const;
-    // Whether --prompt is the prompt itself: it has no {} for the input.
-    bool prompt_is_whole() const { return !prompt.empty() && prompt.find("{}") == prompt.npos; }
+    // Whether --prompt is the prompt itself: it has no {} for the input, and none follows it.
+    bool prompt_is_whole() const;
+    // Calls use(prompt) for each prompt: --prompt alone, or those of the stream.
+    template <class Use>
+    void for_each_prompt(PromptReader& prompts, const Use& use) const {
+        if (prompt_is_whole()) return use(Prompt{prompt});
+        bool any = false;
+        while (const auto next = prompts.next()) use(*next), any = true;
+        // In a chat, a stream that may follow the prompt may also be empty.
+        if (!any && !prompt.empty() && prompt.find("{}") == prompt.npos) use(Prompt{prompt});
+    }
+    // The prompt with {} for the input; empty: the input alone.
+    std::string prompt_template() const;
 
   private:
     bool writes_jsonl() const {

@@ -25,8 +25,12 @@ std::string filled(const std::string& prompt_template, const std::string& input)
 
 }  // namespace
 
-PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template)
-    : in_(in), format_(format), template_(std::move(prompt_template)) {}
+PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template,
+                           bool takes_messages)
+    : in_(in),
+      format_(format),
+      template_(std::move(prompt_template)),
+      takes_messages_(takes_messages) {}
 
 // The next line without its line end; with PromptFormat::whole all of the stream without the line
 // ends at its end.
@@ -72,6 +76,11 @@ Prompt PromptReader::parse(const std::string& line) const {
     const char* key = root.contains("prompt") ? "prompt" : "text";
     prompt.error = text_at("error");
     if (!prompt.error.empty()) return prompt;
+    if (takes_messages_ && root.contains("messages") && root["messages"].is_array()) {
+        prompt.messages = root["messages"];
+        if (root.contains("tools")) prompt.tools = root["tools"];
+        return prompt;
+    }
     if (!root.contains(key) || !root[key].is_string())
         prompt.error = concat(in_.name(), ": line ", count_,
                               ": expected a string named prompt or text, found neither");
@@ -99,10 +108,10 @@ std::string json_line(const Prompt& prompt, const Completion& answer, bool logpr
     if (!prompt.error.empty()) {
         root["error"] = prompt.error;
     } else {
-        root["prompt"] = prompt.text;
+        if (prompt.messages.is_null()) root["prompt"] = prompt.text;
         root["text"] = answer.text;
         root["tokens"] = answer.tokens;
-        root["finish_reason"] = prompt.text.empty() ? "empty_prompt" : name_of(answer.finish);
+        root["finish_reason"] = prompt.empty() ? "empty_prompt" : name_of(answer.finish);
         if (logprobs) root["logprobs"] = answer.logprobs;
     }
     return root.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";

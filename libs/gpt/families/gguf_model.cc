@@ -26,6 +26,25 @@ GgufModel::GgufModel(const std::filesystem::path& path) : file_(path), config_(r
     copies_.clear();
 }
 
+std::unique_ptr<Tokenizer> GgufModel::tokenizer() const {
+    return std::make_unique<Tokenizer>(Tokenizer::from_gguf(file_));
+}
+
+std::optional<ChatTemplate> GgufModel::chat_template() const {
+    const std::string key = "tokenizer.chat_template";
+    if (!file_.has(key)) return std::nullopt;
+    std::map<std::string, std::string> specials;
+    const std::unique_ptr<Tokenizer> tokens = tokenizer();
+    const auto add = [&](const char* name, const std::optional<int32_t>& id) {
+        if (id) specials[name] = tokens->token(*id);
+    };
+    add("bos_token", tokens->special_ids().bos);
+    add("eos_token", tokens->special_ids().eos);
+    add("unk_token", tokens->special_ids().unknown);
+    add("pad_token", tokens->special_ids().padding);
+    return ChatTemplate::parse(file_.text(key), concat(file_.name(), ": ", key), specials);
+}
+
 bool GgufModel::has(const std::string& name) const {
     const auto spec = specs_.find(name);
     return spec != specs_.end() && file_.tensors().contains(gguf_name(spec->second));

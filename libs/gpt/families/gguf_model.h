@@ -21,7 +21,9 @@ class GgufModel : public ModelFile, public TensorSource {
     const char* format() const override { return "GGUF"; }
     const DecoderConfig& config() const override { return config_; }
     TensorSource& tensors() override { return *this; }
-    Bpe tokenizer() const override { return Bpe::from_gguf(file_); }
+    std::unique_ptr<Tokenizer> tokenizer() const override;
+    Bpe bpe() const override { return Bpe::from_gguf(file_); }
+    std::optional<ChatTemplate> chat_template() const override;
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;

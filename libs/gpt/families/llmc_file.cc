@@ -117,10 +117,15 @@ LlmcFile::LlmcFile(const std::filesystem::path& path) : file_(path) {
     });
 }
 
-Bpe LlmcFile::tokenizer() const {
+std::unique_ptr<Tokenizer> LlmcFile::tokenizer() const {
     fail(file_.name(),
          ": llm.c's models carry no tokenizer; give one with --tokenizer PATH, as of ",
          "GPT-2's a tiktoken rank file, llm.c's tokenizer.bin or a Hugging Face directory");
+}
+
+Bpe LlmcFile::bpe() const {
+    tokenizer();
+    fail("internal error: a tokenizer of llm.c's format");
 }
 
 bool LlmcFile::has(const std::string& name) const { return places_.contains(name); }

@@ -35,7 +35,11 @@ class HuggingFaceFolder : public ModelFile {
     const char* format() const override { return "Hugging Face"; }
     const DecoderConfig& config() const override { return config_; }
     TensorSource& tensors() override { return tensors_; }
-    Bpe tokenizer() const override { return Bpe::from_directory(path_); }
+    std::unique_ptr<Tokenizer> tokenizer() const override { return Tokenizer::load(path_); }
+    Bpe bpe() const override { return Bpe::from_directory(path_); }
+    std::optional<ChatTemplate> chat_template() const override {
+        return ChatTemplate::from_directory(path_);
+    }
 
   private:
     std::filesystem::path path_;

@@ -3,10 +3,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
 #include "text/bpe.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
 
 namespace hark::gpt {
 
@@ -20,7 +23,12 @@ class ModelFile {
     // stores_out_in() gives the matrices' layout. A matrix may be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
     // Throws Error that names --tokenizer if the format has no vocabulary.
-    virtual Bpe tokenizer() const = 0;
+    virtual std::unique_ptr<Tokenizer> tokenizer() const = 0;
+    // Its byte-level BPE, to be written in another format. Throws Error as tokenizer() does, and if
+    // the tokenizer is of another kind.
+    virtual Bpe bpe() const = 0;
+    // nullopt if the model has none.
+    virtual std::optional<ChatTemplate> chat_template() const { return std::nullopt; }
 };
 
 // The type of the layers' matrices in the file.

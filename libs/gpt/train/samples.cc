@@ -64,7 +64,8 @@ std::string sample_text(Context& ctx, const DecoderConfig& config, const Paramet
     ParameterSource source(layout, parameters);
     const Model model =
         read_model(source, config, precision_of("f32"), ctx.arena.source(), ctx.threads);
-    Generator generate(ctx, model, bpe, options);
+    const Tokenizer tokenizer = Tokenizer::from_bpe(bpe, "the run's tokenizer");
+    Generator generate(ctx, model, tokenizer, options);
     return prompt + generate(prompt, index, {}).text;
 }
 

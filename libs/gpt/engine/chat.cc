@@ -1,0 +1,114 @@
+#include "gpt/engine/chat.h"
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace hark::gpt {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr size_t kMostTemplateBytes = size_t{1} << 20;
+
+// NAME=VALUE: the value is JSON where it can be read as that, else a string.
+json arguments_of(const std::vector<std::string>& given) {
+    json arguments = json::object();
+    for (const std::string& one : given) {
+        const size_t equals = one.find('=');
+        const json value = json::parse(one.substr(equals + 1), nullptr, false);
+        arguments[one.substr(0, equals)] =
+            value.is_discarded() ? json(one.substr(equals + 1)) : value;
+    }
+    return arguments;
+}
+
+}  // namespace
+
+void ChatOptions::flags(Flags& flags) {
+    flags.section("Chat");
+    flags.add_switch("chat", chat, "make the prompt by the model's chat template")
+        .essential()
+        .own_variable()
+        .details(
+            "Each prompt is a message of the user. jsonl lines may have `messages` and `tools` "
+            "instead, as OpenAI's API has them.");
+    flags.add("system", system, "TEXT message of the system, before the first one of the user")
+        .essential()
+        .own_variable();
+    flags.add_name("chat-template", template_file, "FILE template instead of the model's own")
+        .own_variable()
+        .completes(Completes::file)
+        .details("In Jinja, as a model's chat_template.jinja.");
+    flags.add_repeated("template-arg", arguments, "NAME=VALUE variable of the template")
+        .details("Such as enable_thinking=false. May be given several times.");
+}
+
+void ChatOptions::check() const {
+    require_usage(chat || (system.empty() && template_file.empty() && arguments.empty()),
+                  "--system, --chat-template and --template-arg need --chat");
+    for (const std::string& one : arguments)
+        require_usage(one.find('=') != one.npos && one.find('=') > 0,
+                      "--template-arg: expected NAME=VALUE, got '", one, "'");
+}
+
+Chat::Chat(const ModelFile& file, const ChatOptions& options)
+    : system_(options.system), arguments_(arguments_of(options.arguments)) {
+    template_ = file.chat_template();
+    if (!options.template_file.empty()) {
+        const auto specials =
+            template_ ? template_->special_tokens() : std::map<std::string, std::string>{};
+        template_ = ChatTemplate::parse(read_file(options.template_file, kMostTemplateBytes),
+                                        options.template_file, specials);
+    }
+    require(template_.has_value(),
+            "--chat: the model has no chat template; give one with "
+            "--chat-template FILE, or leave out --chat");
+}
+
+std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
+    ChatRequest request;
+    request.arguments = arguments_;
+    request.tools = prompt.tools;
+    request.messages = prompt.messages;
+    if (request.messages.is_null())
+        request.messages = json::array({{{"role", "user"}, {"content", prompt.text}}});
+    const bool has_system = !request.messages.empty() && request.messages[0].is_object() &&
+                            request.messages[0].value("role", json()) == "system";
+    if (!system_.empty() && !has_system)
+        request.messages.insert(request.messages.begin(),
+                                json{{"role", "system"}, {"content", system_}});
+    std::vector<PromptPiece> pieces;
+    for (const jinja::Piece& piece : template_->render(request))
+        pieces.push_back({piece.text, !piece.from_input});
+    return pieces;
+}
+
+PromptEncoder::PromptEncoder(const ModelFile& file, const Tokenizer& tokenizer,
+                             const ChatOptions& options)
+    : tokenizer_(tokenizer) {
+    if (options.chat) chat_.emplace(file, options);
+}
+
+std::vector<PromptPiece> PromptEncoder::pieces(Prompt& prompt) const {
+    try {
+        return chat_->render(prompt);
+    } catch (const Error& why) {
+        prompt.error = why.what();
+        return {};
+    }
+}
+
+std::vector<int32_t> PromptEncoder::ids(Prompt& prompt) const {
+    if (prompt.empty() || !prompt.error.empty()) return {};
+    if (!chat_) return tokenizer_.encode(prompt.text, {.add_specials = true});
+    return tokenizer_.encode(pieces(prompt), false);
+}
+
+std::string PromptEncoder::text(Prompt& prompt) const {
+    if (prompt.empty() || !prompt.error.empty() || !chat_) return prompt.text;
+    std::string text;
+    for (const PromptPiece& piece : pieces(prompt)) text += piece.text;
+    return text;
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,63 @@
+// A tiny Qwen2 that was trained for nothing, as a Hugging Face folder: weights by formula, the
+// tokenizer of tests/golden/model_tokenizers/qwen2.json, a chat template.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/io.h"
+#include "formats/safetensors.h"
+#include "gpt/families/tensor_spec.h"
+#include "support/family_weights.h"
+#include "support/process.h"
+
+namespace hark::test {
+
+inline constexpr const char* kTinyConfig =
+    R"({"model_type": "qwen2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 128, "tie_word_embeddings": true, "eos_token_id": 1})";
+
+inline constexpr const char* kTinyTemplate =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if mood %}({{ mood }})\n{% endif %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+inline void write_tiny_qwen2(const std::filesystem::path& folder) {
+    std::filesystem::create_directories(folder);
+    write_text(folder / "config.json", kTinyConfig);
+    const auto golden = nlohmann::ordered_json::parse(
+        read_text(source_dir() / "tests/golden/model_tokenizers/qwen2.json"));
+    write_text(folder / "tokenizer.json", golden["tokenizer"].dump());
+    write_text(folder / "tokenizer_config.json", golden["config"].dump());
+    write_text(folder / "chat_template.jinja", kTinyTemplate);
+    const FamilyWeights weights(false);
+    const auto specs = gpt::tensor_specs(gpt::parse_config(kTinyConfig, "tiny"));
+    SafetensorsHeader header;
+    for (const gpt::TensorSpec& spec : specs) {
+        std::vector<int64_t> shape = {spec.rows};
+        if (spec.columns > 0) shape.push_back(spec.columns);
+        const uint64_t bytes =
+            4 * static_cast<uint64_t>(spec.rows * std::max<int64_t>(spec.columns, 1));
+        header.tensors.push_back(
+            {"model." + spec.name, "F32", shape, header.data_bytes, header.data_bytes + bytes});
+        header.data_bytes += bytes;
+    }
+    const std::filesystem::path path = folder / "model.safetensors";
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    ASSERT_GE(fd, 0);
+    ByteWriter out(fd, path.string());
+    out.write(format_safetensors_header(header));
+    for (const gpt::TensorSpec& spec : specs)
+        write_values(out,
+                     weights.values(spec.name, spec.rows * std::max<int64_t>(spec.columns, 1),
+                                    spec.columns == 0),
+                     Dtype::f32, spec.name);
+    out.flush();
+    ::close(fd);
+}
+
+}  // namespace hark::test

@@ -1,0 +1,110 @@
+// Chats of gpt-generate, on the real binary, with a tiny model whose answers mean nothing.
+#include <gtest/gtest.h>
+
+#include "support/family_folder.h"
+
+namespace hark::test {
+namespace {
+
+class GptChat : public testing::Test {
+  protected:
+    static void SetUpTestSuite() { write_tiny_qwen2(folder().path() / "tiny"); }
+    static TemporaryDirectory& folder() {
+        static TemporaryDirectory directory;
+        return directory;
+    }
+    // gpt-generate with the tiny model and `arguments`, `input` on stdin.
+    static ProcessResult run(std::vector<std::string> arguments, const std::string& input = "") {
+        arguments.insert(arguments.begin(),
+                         {"--model", (folder().path() / "tiny").string(), "--threads", "1"});
+        return run_tool("gpt-generate", arguments, input);
+    }
+    static std::string shown(std::vector<std::string> arguments, const std::string& input = "") {
+        arguments.insert(arguments.begin(), {"--chat", "--show-prompt"});
+        const ProcessResult result = run(arguments, input);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return result.out;
+    }
+};
+
+constexpr const char* kBegin = "<|im_start|>user\n";
+constexpr const char* kEnd = "<|im_end|>\n<|im_start|>assistant\n";
+
+TEST_F(GptChat, TheTemplateMakesThePrompt) {
+    EXPECT_EQ(shown({}, "Who is there?\n"), concat(kBegin, "Who is there?", kEnd));
+    EXPECT_EQ(shown({"-p", "Summarise:"}, "a talk\n"),
+              concat(kBegin, "Summarise:\n\na talk", kEnd));
+    EXPECT_EQ(shown({"-p", "Is {} a word?"}, "sea\n"), concat(kBegin, "Is sea a word?", kEnd));
+    EXPECT_EQ(shown({"-p", "Hello"}, ""), concat(kBegin, "Hello", kEnd));
+    EXPECT_EQ(shown({"--system", "Be brief."}, "Why?"),
+              concat("<|im_start|>system\nBe brief.<|im_end|>\n", kBegin, "Why?", kEnd));
+    EXPECT_EQ(shown({"--template-arg", "mood=calm"}, "x"),
+              concat(kBegin, "x<|im_end|>\n(calm)\n<|im_start|>assistant\n"));
+    write_text(folder().path() / "own.jinja", "{{ messages[0].content | upper }}!");
+    EXPECT_EQ(shown({"--chat-template", (folder().path() / "own.jinja").string()}, "go"), "GO!\n");
+}
+
+TEST_F(GptChat, LinesHaveMessages) {
+    const std::string lines =
+        R"({"id": 7, "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]})"
+        "\n"
+        R"({"prompt": "d"})"
+        "\n";
+    const ProcessResult result = run(
+        {"--chat", "--input-format", "jsonl", "--max-tokens", "3", "--temperature", "0"}, lines);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const size_t end = result.out.find('\n');
+    const auto first = nlohmann::json::parse(result.out.substr(0, end));
+    const auto second = nlohmann::json::parse(result.out.substr(end + 1));
+    EXPECT_EQ(first["id"], 7);
+    EXPECT_EQ(first["tokens"].size(), 3u);
+    EXPECT_EQ(second["prompt"], "d");
+    EXPECT_EQ(second["tokens"].size(), 3u);
+}
+
+// The text of a special token in a message is not that token: the answers differ.
+TEST_F(GptChat, SpecialTokensInMessagesAreText) {
+    write_text(folder().path() / "bare.jinja", "{{ messages[0].content }}");
+    write_text(folder().path() / "trusted.jinja", "<|im_start|>");
+    const auto answer = [&](const std::string& name, const std::string& input) {
+        return run({"--chat", "--chat-template", (folder().path() / name).string(), "--format",
+                    "jsonl", "--temperature", "0", "--max-tokens", "5", "--logprobs"},
+                   input)
+            .out;
+    };
+    const auto of = [](const std::string& line) {
+        return nlohmann::json::parse(line)["logprobs"].dump();
+    };
+    EXPECT_NE(of(answer("bare.jinja", "<|im_start|>")), of(answer("trusted.jinja", "x")));
+}
+
+TEST_F(GptChat, TheSameSeedGivesTheSameAnswer) {
+    const auto answer = [&](const char* seed) {
+        return run({"--chat", "-p", "Hello", "--seed", seed, "--max-tokens", "20"}, "").out;
+    };
+    EXPECT_EQ(answer("3"), answer("3"));
+    EXPECT_NE(answer("3"), answer("4"));
+}
+
+TEST_F(GptChat, WhatIsWrongIsSaid) {
+    const ProcessResult without = run_tool("gpt-generate", {"-m", "demo", "--chat", "-p", "x"}, "");
+    EXPECT_EQ(without.exit_code, 1);
+    EXPECT_NE(without.err.find("has no chat template"), std::string::npos) << without.err;
+    const ProcessResult usage = run({"--system", "x", "-p", "y"});
+    EXPECT_EQ(usage.exit_code, 2);
+    EXPECT_NE(usage.err.find("need --chat"), std::string::npos) << usage.err;
+    EXPECT_EQ(run({"--chat", "--template-arg", "x", "-p", "y"}).exit_code, 2);
+    write_text(folder().path() / "broken.jinja", "{% if %}");
+    const ProcessResult broken =
+        run({"--chat", "--chat-template", (folder().path() / "broken.jinja").string(), "-p", "y"});
+    EXPECT_EQ(broken.exit_code, 1);
+    EXPECT_NE(broken.err.find("broken.jinja: line 1: "), std::string::npos) << broken.err;
+    write_text(folder().path() / "raises.jinja", "{{ raise_exception('no') }}");
+    const ProcessResult raised =
+        run({"--chat", "--chat-template", (folder().path() / "raises.jinja").string(), "-p", "y"});
+    EXPECT_EQ(raised.exit_code, 1);
+    EXPECT_NE(raised.err.find("raises.jinja: line 1: no"), std::string::npos) << raised.err;
+}
+
+}  // namespace
+}  // namespace hark::test
