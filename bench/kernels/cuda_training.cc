@@ -34,6 +34,37 @@ void time_norm(Context& ctx, int64_t channels, Dtype dtype) {
           bytes_of({dx, dx, dy, x}));
 }
 
+// What a Llama of 1B parameters has beside products: 2048 channels, 8192 of the MLP, 32 heads of
+// 64 channels and 8 of keys and values.
+void time_llama(Context& ctx, Dtype dtype) {
+    const Arena::Scope scope(ctx.arena);
+    constexpr int64_t kFewRows = 8192, kWidth = 2048, kInner = 8192, kHeads = 32, kKvHeads = 8;
+    const auto show = [&](const char* what, int64_t columns, double bytes, const auto& call) {
+        print(what, dtype, concat(kFewRows, "x", columns), microseconds(ctx, call), 0, bytes);
+    };
+    const auto any = [&](int64_t columns) {
+        return random_tensor(ctx, dtype, {kFewRows, columns});
+    };
+    const CudaOps& cuda = cuda_ops();
+    const Tensor dx = any(kWidth), dy = any(kWidth), x = any(kWidth);
+    const Tensor w = random_tensor(ctx, Dtype::f32, {kWidth});
+    const Tensor dw = random_tensor(ctx, Dtype::f32, {kWidth});
+    show("training rms_norm_backward", kWidth, bytes_of({dx, dx, dy, x}),
+         [&](int) { cuda.rms_norm_backward(ctx, dx, dw, dy, x, w, 1e-5f, {}); });
+    const Tensor d_both = any(2 * kInner), both = any(2 * kInner), d_act = any(kInner);
+    show("training gated_activation_backward", kInner, bytes_of({d_both, both, d_act}), [&](int) {
+        cuda.gated_activation_backward(ctx, {d_both}, {d_both, kInner}, d_act, {both},
+                                       {both, kInner}, Activation::silu);
+    });
+    std::vector<int32_t> places;
+    for (int64_t t = 0; t < kFewRows; ++t) places.push_back(static_cast<int32_t>(t % 2048));
+    const Tensor position = ids(ctx, {kFewRows}, places);
+    const Rope by{random_tensor(ctx, Dtype::f32, {32})};
+    const Tensor heads = any((kHeads + kKvHeads) * 64);
+    show("training rope", heads.dim(1), bytes_of({heads, heads}),
+         [&](int) { cuda.rope(ctx, {heads}, kHeads + kKvHeads, 64, position, by, false); });
+}
+
 // Tokens of which a few are frequent, as in text: the n-th about as often as 1 / n; or one alone.
 void time_embedding(Context& ctx, Dtype dtype, bool one_token) {
     const Arena::Scope scope(ctx.arena);
@@ -116,6 +147,7 @@ void time_training(Context& ctx) {
     }
     for (const int64_t channels : {768, 1280, 1600}) time_norm(ctx, channels, Dtype::bf16);
     time_norm(ctx, 768, Dtype::f32);
+    time_llama(ctx, Dtype::bf16);
     for (const bool one_token : {false, true}) time_embedding(ctx, Dtype::bf16, one_token);
     for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) time_loss(ctx, dtype);
     time_optimizer(ctx);

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "gpt/families/model_file.h"
+#include "gpt/families/model_folder.h"
 #include "gpt/train/training.h"
 #include "kernels/runtime/transfer.h"
 #include "support/family_weights.h"
@@ -192,6 +193,22 @@ TEST(FamilyParameters, SurviveAFileWithTheFamilysNames) {
         layout.read(view(again), open_model(folder.path())->tensors());
         EXPECT_EQ(values, again);
     }
+}
+
+TEST(FamilyParameters, ADirectoryHasTheConfigurationThatWasReadWithTheNewType) {
+    const test::TemporaryDirectory from, to;
+    const DecoderConfig config = config_of(kQwen2);
+    json read = cases()[kQwen2]["config"];
+    read["torch_dtype"] = "float32";
+    test::write_text(from.path() / "config.json", read.dump());
+    test::write_text(from.path() / "generation_config.json", R"({"eos_token_id": [3, 5]})");
+    describe_model(to.path(), config, from.path(), Dtype::bf16);
+    read["torch_dtype"] = "bfloat16";
+    EXPECT_EQ(json::parse(test::read_text(to.path() / "config.json")), read);
+    EXPECT_EQ(load_config(to.path()).eos_token_ids, (std::vector<int32_t>{3, 5}));
+    EXPECT_THROW(describe_model(to.path(), config, {}, Dtype::f32), Error);
+    test::write_text(from.path() / "config.json", R"({"text_config": {}})");
+    EXPECT_THROW(describe_model(to.path(), config, from.path(), Dtype::f32), Error);
 }
 
 TEST(FamilyParameters, StartAsGpt2sDo) {

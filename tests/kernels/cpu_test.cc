@@ -303,7 +303,7 @@ TEST_P(Loops, GradientsOfAnyLengthAreThoseOfThePlainLoops) {
             const std::vector<float> found = run(cpu), expected = run(plain);
             expect_near(found, std::vector<double>(expected.begin(), expected.end()), tolerance);
         };
-        for (const Activation f : {Activation::gelu, Activation::gelu_tanh})
+        for (const Activation f : {Activation::gelu, Activation::gelu_tanh, Activation::silu})
             same([&](const CpuKernels& on) {
                 std::vector<float> dx(size);
                 on.activate_backward(dx.data(), dy.data(), x.data(), n, f);
@@ -315,6 +315,13 @@ TEST_P(Loops, GradientsOfAnyLengthAreThoseOfThePlainLoops) {
                 on.layer_norm_backward(to.data(), dy.data(), x.data(), w.data(), n, 1e-5f);
             on.norm_gradients(to.data() + n, to.data() + 2 * n, dy.data(), x.data(), &row, 1, n, n);
             on.add_rows(to.data() + 2 * n, dy.data(), 1, n, n);
+            return to;
+        });
+        same([&](const CpuKernels& on) {
+            std::vector<float> to(2 * size, 0.5f);  // dx, dw
+            const float factor =
+                on.rms_norm_backward(to.data(), dy.data(), x.data(), w.data(), n, 1e-5f);
+            on.rms_norm_gradients(to.data() + n, dy.data(), x.data(), &factor, 1, n, n);
             return to;
         });
         same([&](const CpuKernels& on) {

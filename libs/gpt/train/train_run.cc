@@ -44,9 +44,11 @@ void TrainRun::check_model() const {
     require(options_.length <= config.n_positions,
             "--sequence-length: expected at most the model's context of ", config.n_positions,
             ", got ", options_.length);
-    require(config.n_head % parts == 0 && config.n_inner % parts == 0,
-            "--tensor-parallel: expected a divisor of the model's ", config.n_head,
-            " heads and of its MLP's ", config.n_inner, " channels, got ", parts);
+    require(
+        config.n_head % parts == 0 && config.n_kv_head % parts == 0 && config.n_inner % parts == 0,
+        "--tensor-parallel: expected a divisor of the model's ",
+        std::min(config.n_head, config.n_kv_head), " heads and of its MLP's ", config.n_inner,
+        " channels, got ", parts);
     check_head(ctx_, channels_per_head(), kMostTrainedHead);
     require(!options_.mask_documents || initial_.end_of_text,
             "--mask-documents: the tokenizer has no <|endoftext|> between documents");
