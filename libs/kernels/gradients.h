@@ -71,6 +71,9 @@ void gated_activation_backward(Context& ctx, const Columns& d_gate, const Column
 void rope(Context& ctx, const Columns& x, int64_t heads, int64_t d, Tensor position, const Rope& by,
           bool back = false);
 
+// n columns of `to` = those of `from`; both have T rows and one type. They do not overlap.
+void copy_columns(Context& ctx, const Columns& to, const Columns& from, int64_t n);
+
 // The gradients of y = embedding(): dtable (V, C) += dy's rows at their tokens, dpositions (P, C)
 // += dy's rows at their positions, or none, in the order of the rows. dy (T, C); tokens, position
 // (T) i32.

@@ -27,6 +27,7 @@ CASES = {
     "mistral, one head of keys and values": (
         "Mistral", dict(sliding_window=None, head_dim=32, num_key_value_heads=1)),
     "qwen2, biases, tied": ("Qwen2", dict(tie_word_embeddings=True)),
+    "qwen3, norms of heads": ("Qwen3", dict(head_dim=32)),
     "smollm3, a layer without positions": ("SmolLM3", dict(no_rope_layer_interval=2)),
     "phi3, fused tensors": ("Phi3", dict(partial_rotary_factor=0.5)),
 }

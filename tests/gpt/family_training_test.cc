@@ -245,7 +245,6 @@ TEST(FamilyParameters, WhatIsNotTrainedIsNamed) {
     };
     expect("window", [](DecoderConfig& c) { c.layers[1].window = 8; });
     expect("norms after", [](DecoderConfig& c) { c.norm_place = NormPlace::both; });
-    expect("queries and keys", [](DecoderConfig& c) { c.qk_norm = QkNorm::head; });
     expect("offset", [](DecoderConfig& c) { c.norm_offset = 1; });
     expect("soft caps", [](DecoderConfig& c) { c.logit_soft_cap = 30; });
     expect("scaled", [](DecoderConfig& c) { c.embedding_scale = 8; });
@@ -255,6 +254,8 @@ TEST(FamilyParameters, WhatIsNotTrainedIsNamed) {
     config.layers[1].window = config.n_positions;  // which hides nothing
     EXPECT_NO_THROW(ParameterLayout{config});
     EXPECT_THROW(ParameterLayout(config, 4), Error);  // two heads of keys and values
+    EXPECT_NO_THROW(ParameterLayout(config, 2));
+    EXPECT_THROW(ParameterLayout(config_of("qwen3, norms of heads"), 2), Error);
 }
 
 }  // namespace

@@ -271,6 +271,18 @@ TEST_P(Gradients, OfRope) {
     }
 }
 
+TEST_P(Gradients, CopyTheColumnsAlone) {
+    const auto x = random(3 * 7, 1), y = random(3 * 5, 2);
+    const Tensor to = up_active(x, {3, 7});
+    copy_columns(ctx(), {to, 2}, {up_active(y, {3, 5}), 1}, 4);
+    std::vector<float> expected = x;
+    for (size_t t = 0; t < 3; ++t)
+        std::copy_n(y.begin() + static_cast<int64_t>(t * 5 + 1), 4,
+                    expected.begin() + static_cast<int64_t>(t * 7 + 2));
+    EXPECT_EQ(down(to), expected);
+    EXPECT_THROW(copy_columns(ctx(), {to, 4}, {to, 0}, 4), Error);
+}
+
 TEST_P(Gradients, OfEmbedding) {
     constexpr int64_t kRows = 9, kColumns = 70;
     const std::vector<int32_t> tokens = {3, 0, 3, 1, 3, 4, 4, 0, 3},

@@ -65,6 +65,10 @@ Tensor BlockTensors::*view_of(Part part) {
         case Part::k_bias:
         case Part::v_bias:
             return &BlockTensors::qkv_bias;
+        case Part::q_norm:
+            return &BlockTensors::q_norm_weight;
+        case Part::k_norm:
+            return &BlockTensors::k_norm_weight;
         case Part::attn_out:
             return &BlockTensors::attn_out_weight;
         case Part::attn_out_bias:
@@ -110,7 +114,6 @@ void check_is_trained(const DecoderConfig& c) {
         std::any_of(c.ropes.begin(), c.ropes.end(),
                     [](const RopeTable& rope) { return !rope.long_frequencies.empty(); });
     refuse(c.norm_place != NormPlace::before, "norms after attention or MLP");
-    refuse(c.qk_norm != QkNorm::none, "norms of queries and keys");
     refuse(c.norm_offset != 0, "norms with an offset");
     refuse(has_window, "attention over a window");
     refuse(has_long_rope, "rotary positions that depend on the length (longrope)");
@@ -127,6 +130,8 @@ void check_ranks(const DecoderConfig& c, int64_t ranks) {
         ranks > 0 && c.n_head % ranks == 0 && c.n_kv_head % ranks == 0 && c.n_inner % ranks == 0,
         "parameters: expected ranks that divide ", c.n_head, " heads, ", c.n_kv_head,
         " of keys and values, and ", c.n_inner, " channels, found ", ranks);
+    require(ranks == 1 || c.qk_norm == QkNorm::none,
+            "parameters: expected one rank for norms of queries and keys, found ", ranks);
     require(ranks == 1 || !c.fused_qkv || c.n_kv_head == c.n_head,
             "parameters: expected one rank for a fused tensor of grouped heads, found ", ranks);
 }
@@ -175,7 +180,8 @@ ParameterLayout::Entry slice_of(const TensorSpec& spec, int64_t ranks) {
 }
 
 bool is_norm_weight(Part part) {
-    return part == Part::attn_norm || part == Part::mlp_norm || part == Part::final_norm;
+    return part == Part::attn_norm || part == Part::mlp_norm || part == Part::final_norm ||
+           part == Part::q_norm || part == Part::k_norm;
 }
 
 }  // namespace

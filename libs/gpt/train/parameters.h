@@ -20,6 +20,7 @@ namespace hark::gpt {
 struct BlockTensors {
     Tensor attn_norm_weight, attn_norm_bias;  // (C)
     Tensor qkv_weight, qkv_bias;              // ((H + 2 Hkv) D, C): the rows of q, of k, of v
+    Tensor q_norm_weight, k_norm_weight;      // (D), or (H D) and (Hkv D), or none
     Tensor attn_out_weight, attn_out_bias;    // (C, H D), (C)
     Tensor mlp_norm_weight, mlp_norm_bias;    // (C)
     Tensor mlp_in_weight, mlp_in_bias;        // up (inner, C), or gate and up (2 inner, C)
@@ -64,7 +65,7 @@ class ParameterLayout {
 
     // The layout of the slice of one of `ranks`, which must divide the heads, those of keys and
     // values, and the MLP's channels. Throws Error that names what is not trained: norms after
-    // attention or MLP, norms of heads, windows, soft caps, scales other than GPT-2's.
+    // attention or MLP, windows, soft caps, scales other than GPT-2's.
     explicit ParameterLayout(const DecoderConfig& config, int64_t ranks = 1);
 
     int64_t size() const { return size_; }        // floats

@@ -25,6 +25,7 @@ int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
     if (!keep_act) shared += inner;
     if (!keep_norms) shared += 2 * c;
     int64_t block = qkv + attn_width + 2 * c + hidden;  // qkv, attn_out; resid_mid, y; hidden
+    if (config.qk_norm != QkNorm::none) block += attn_width + config.kv_width() / ranks;
     if (keep_act) block += inner;
     if (keep_norms) block += 2 * c;
     const int64_t lse = rows * config.n_head / ranks * kF32;

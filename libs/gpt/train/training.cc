@@ -17,6 +17,7 @@ struct SavedActivations {
     Tensor x;          // (T, C) the block's input
     Tensor attn_norm;  // (T, C)
     Tensor qkv;        // (T, (H + 2 Hkv) D), turned; of this rank's heads, as all of attention
+    Tensor q, k;       // (T, H D), (T, Hkv D) before their norms, or none
     Tensor attn_out;   // (T, H D) attention's output
     Tensor lse;        // (T, H)
     Tensor resid_mid;  // (T, C) the residual stream after attention
@@ -75,6 +76,7 @@ class Pass {
                  .act = act_ ? act_ : matrix(inner_)};
         norm_attention(w, saved);
         linear_forward(ctx_, saved.qkv, saved.attn_norm, w.qkv_weight, w.qkv_bias, {});
+        norm_heads(w, saved);
         turn_heads(i, saved.qkv, false);
         self_attention(ctx_, saved.attn_out, saved.lse, saved.qkv, batch_.sequences);
         sum_of_products(saved.resid_mid, saved.attn_out, w.attn_out_weight, w.attn_out_bias, x);
@@ -111,6 +113,7 @@ class Pass {
         self_attention_backward(ctx_, d_qkv, d_attn_out, saved.attn_out, saved.lse, saved.qkv,
                                 batch_.sequences);
         turn_heads(i, d_qkv, true);
+        norm_heads_backward(w, g, saved, d_qkv);
         if (attn_norm_) norm_attention(w, saved);
         linear_backward(ctx_, d_norm, g.qkv_weight, g.qkv_bias, d_qkv, saved.attn_norm,
                         w.qkv_weight);
@@ -184,6 +187,41 @@ class Pass {
     }
     void norm_mlp(const BlockTensors& w, const SavedActivations& saved) const {
         norm(saved.mlp_norm, saved.resid_mid, w.mlp_norm_weight, w.mlp_norm_bias);
+    }
+    // Norms queries and keys in place, where the family does, and keeps them as they were.
+    void norm_heads(const BlockTensors& w, SavedActivations& saved) const {
+        const auto norm_columns = [&](Tensor& before, int64_t first, int64_t n, Tensor weight) {
+            if (!weight) return;
+            before = matrix(n);
+            const Arena::Scope scope(ctx_.arena);
+            Tensor normed = matrix(n);
+            copy_columns(ctx_, {before}, {saved.qkv, first}, n);
+            rms_norm(ctx_, by_width(normed, weight), by_width(before, weight), weight,
+                     config_.norm_eps);
+            copy_columns(ctx_, {saved.qkv, first}, {normed}, n);
+        };
+        norm_columns(saved.q, 0, attn_width_, w.q_norm_weight);
+        norm_columns(saved.k, attn_width_, kv_heads_ * config_.head_dim, w.k_norm_weight);
+    }
+    void norm_heads_backward(const BlockTensors& w, const BlockTensors& g,
+                             const SavedActivations& saved, Tensor d_qkv) const {
+        const auto columns_backward = [&](Tensor before, int64_t first, Tensor weight, Tensor dw) {
+            if (!weight) return;
+            const Arena::Scope scope(ctx_.arena);
+            const int64_t n = before.dim(1);
+            Tensor dy = matrix(n), dx = matrix(n);
+            copy_columns(ctx_, {dy}, {d_qkv, first}, n);
+            set_zero(ctx_, dx);
+            rms_norm_backward(ctx_, by_width(dx, weight), dw, by_width(dy, weight),
+                              by_width(before, weight), weight, config_.norm_eps);
+            copy_columns(ctx_, {d_qkv, first}, {dx}, n);
+        };
+        columns_backward(saved.q, 0, w.q_norm_weight, g.q_norm_weight);
+        columns_backward(saved.k, attn_width_, w.k_norm_weight, g.k_norm_weight);
+    }
+    // x (T, n) as rows of a norm's width: heads, or all of them.
+    static Tensor by_width(Tensor x, Tensor weight) {
+        return x.reshaped({x.size() / weight.dim(0), weight.dim(0)});
     }
     // The heads of queries and keys of block i by their positions, in place.
     void turn_heads(size_t i, Tensor qkv, bool back) const {
