@@ -3,6 +3,7 @@
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "gpt/families/llmc_file.h"
+#include "gpt/train/parameters.h"
 
 using namespace hark;
 
