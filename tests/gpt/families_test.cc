@@ -7,7 +7,10 @@
 
 #include "core/error.h"
 #include "gpt/engine/decode_stream.h"
+#include "gpt/families/model_file.h"
+#include "gpt/families/tensor_spec.h"
 #include "support/family_weights.h"
+#include "support/gguf_writer.h"
 #include "support/ops.h"
 #include "support/process.h"
 
@@ -91,6 +94,97 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Families, testing::ValuesIn(names()), test_name);
+
+// --- GGUF ----------------------------------------------------------------------------------------
+
+struct GgufCase {
+    const char *name, *architecture;  // the golden case; general.architecture
+    bool interleaved, is_gemma;
+};
+
+// The rows of q or k as llama.cpp's converter orders them: the halves of a head, in turn.
+std::vector<float> interleave(const std::vector<float>& rows, int64_t heads, int64_t columns) {
+    const int64_t d = std::ssize(rows) / columns / heads;
+    std::vector<float> turned(rows.size());
+    for (int64_t h = 0; h < heads; ++h)
+        for (int64_t j = 0; j < d; ++j)
+            std::copy_n(rows.begin() + (h * d + j / 2 + j % 2 * (d / 2)) * columns, columns,
+                        turned.begin() + (h * d + j) * columns);
+    return turned;
+}
+
+void add_keys(test::GgufWriter& out, const GgufCase& of, const DecoderConfig& c) {
+    const auto key = [&](const char* name) { return concat(of.architecture, ".", name); };
+    const auto number = [&](const char* name, int64_t value) {
+        out.u32(key(name), static_cast<uint32_t>(value));
+    };
+    out.text("general.architecture", of.architecture);
+    number("context_length", c.n_positions);
+    number("embedding_length", c.n_embd);
+    number("block_count", c.n_layer);
+    number("attention.head_count", c.n_head);
+    number("attention.head_count_kv", c.n_kv_head);
+    number("attention.key_length", c.head_dim);
+    number("feed_forward_length", c.n_inner);
+    out.f32(key("attention.layer_norm_rms_epsilon"), c.norm_eps);
+    out.f32(key("rope.freq_base"), 10000.0f);
+    if (of.is_gemma) {
+        number("attention.sliding_window", 8);
+        out.f32(key("attn_logit_softcapping"), 50.0f);
+        out.f32(key("final_logit_softcapping"), 30.0f);
+    }
+}
+
+class FamiliesInGguf : public testing::TestWithParam<GgufCase> {};
+
+// The logits of the model in GGUF are those of the same model in Hugging Face's form.
+TEST_P(FamiliesInGguf, HaveTheSameLogits) {
+    const GgufCase& of = GetParam();
+    json settings = cases()[of.name]["config"];
+    settings["rope_theta"] = 10000.0;
+    settings.erase("rope_scaling");
+    if (of.is_gemma) settings["query_pre_attn_scalar"] = 32;  // what GGUF has no key for
+    const DecoderConfig config = parse_config(settings.dump(), of.name);
+    test::FamilyWeights weights(of.is_gemma);
+    test::GgufWriter out;
+    add_keys(out, of, config);
+    for (const TensorSpec& spec : tensor_specs(config)) {
+        const int64_t columns = std::max<int64_t>(spec.columns, 1);
+        std::vector<float> values =
+            weights.values(spec.name, spec.rows * columns, spec.columns == 0);
+        const bool is_q = spec.part == Part::q || spec.part == Part::q_bias;
+        const bool is_k = spec.part == Part::k || spec.part == Part::k_bias;
+        if (of.interleaved && (is_q || is_k))
+            values = interleave(values, is_q ? config.n_head : config.n_kv_head, columns);
+        if (of.is_gemma && spec.name.find("norm") != spec.name.npos)
+            for (float& value : values) value += 1;
+        std::vector<uint64_t> dims = {static_cast<uint64_t>(spec.rows)};
+        if (spec.columns > 0) dims.insert(dims.begin(), static_cast<uint64_t>(spec.columns));
+        out.tensor(gguf_name(spec), dims, 0,
+                   std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size()));
+    }
+    test::TemporaryDirectory folder;
+    const std::filesystem::path path = folder.path() / "model.gguf";
+    test::write_text(path, out.bytes());
+    const std::unique_ptr<ModelFile> file = open_model(path);
+    const Model in_gguf = read_model(file->tensors(), file->config(), precision_of("f32"));
+    const Model expected = read_model(weights, config, precision_of("f32"));
+    Context ctx = make_cpu_context(2);
+    const std::vector<int32_t> ids = cases()[of.name]["tokens"];
+    Sequence a(ctx, in_gguf), b(ctx, expected);
+    const std::span<const float> found = a.forward_to_host(ctx, ids),
+                                 wanted = b.forward_to_host(ctx, ids);
+    EXPECT_EQ(std::vector<float>(found.begin(), found.end()),
+              std::vector<float>(wanted.begin(), wanted.end()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FamiliesInGguf,
+                         testing::Values(GgufCase{"llama", "llama", true, false},
+                                         GgufCase{"qwen2, tied", "qwen2", false, false},
+                                         GgufCase{"qwen3", "qwen3", false, false},
+                                         GgufCase{"gemma2", "gemma2", false, true},
+                                         GgufCase{"olmo2", "olmo2", false, false}),
+                         [](const auto& info) { return std::string(info.param.architecture); });
 
 TEST(FamilyConfig, AnUnknownOneIsNamedWithThoseThatAreRead) {
     try {
