@@ -108,7 +108,7 @@ void time_embedding(Context& ctx, int64_t t, int64_t c, Dtype dtype) {
     const Tensor ids_of = ids(ctx, {t}, tokens), places_of = ids(ctx, {t}, places);
     const Tensor y = random_tensor(ctx, dtype, {t, c});
     const double us = microseconds(
-        ctx, [&](int) { cuda_ops().embedding(ctx, y, ids_of, places_of, table, positions); });
+        ctx, [&](int) { cuda_ops().embedding(ctx, y, ids_of, places_of, table, positions, 1.0f); });
     const auto numbers = static_cast<double>(std::min(t, kPlaces) * c);
     print("embedding", dtype, concat(t, "x", c), us, 0, 2 * bytes_of({y}) + 4 * numbers);
 }

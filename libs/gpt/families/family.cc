@@ -18,7 +18,8 @@ namespace {
 constexpr const Family* kFamilies[] = {&kGpt2,   &kLlama, &kMistral, &kQwen2, &kQwen3,  &kGemma2,
                                        &kGemma3, &kPhi3,  &kSmolLm3, &kOlmo2, &kGranite};
 
-constexpr PartName kNames[] = {
+// Those of most families since Llama.
+constexpr PartName kLlamaNames[] = {
     {Part::token_table, "embed_tokens.weight"},
     {Part::lm_head, "lm_head.weight"},
     {Part::final_norm, "norm.weight"},
@@ -55,7 +56,26 @@ const Family& find(std::string_view name, const char* what, const std::string& w
 
 }  // namespace
 
-const std::span<const PartName> kLlamaNames = kNames;
+namespace {
+
+// After attention and MLP; the norm before the MLP has another name than Llama's.
+constexpr PartName kPostNorms[] = {
+    {Part::attn_post_norm, "post_attention_layernorm.weight"},
+    {Part::mlp_norm, "pre_feedforward_layernorm.weight"},
+    {Part::mlp_post_norm, "post_feedforward_layernorm.weight"},
+};
+
+}  // namespace
+
+const std::span<const PartName> kPostNormNames = kPostNorms;
+
+const char* part_name(const Family& family, Part part) {
+    for (const std::span<const PartName> names :
+         {family.names, std::span<const PartName>(kLlamaNames)})
+        for (const PartName& name : names)
+            if (name.part == part) return name.name;
+    fail("internal error: ", family.model_type, ": a tensor without a name");
+}
 
 std::span<const Family* const> families() { return kFamilies; }
 

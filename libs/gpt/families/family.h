@@ -18,11 +18,11 @@ struct PartName {
 };
 
 struct Family {
-    const char* model_type;    // of config.json
-    const char* gguf;          // general.architecture of GGUF; null: not read from GGUF
-    const char* prefix;        // of tensor names, which may be missing: "model."
-    const char* layer_prefix;  // of a layer's tensors: "layers."
-    std::span<const PartName> names;
+    const char* model_type;           // of config.json
+    const char* gguf;                 // general.architecture of GGUF; null: not read from GGUF
+    const char* prefix;               // of tensor names, which may be missing: "model."
+    const char* layer_prefix;         // of a layer's tensors: "layers."
+    std::span<const PartName> names;  // where they are not those of Llama
     DecoderConfig (*read)(const ConfigReader& in);
     // GGUF files have the rows of q and k in the order of interleaved rotary pairs.
     bool gguf_interleaves = false;
@@ -35,8 +35,8 @@ std::span<const Family* const> families();
 const Family& family_of(std::string_view model_type, const std::string& where);
 const Family& family_of_gguf(std::string_view architecture, const std::string& where);
 
-// The names that most families since Llama share.
-extern const std::span<const PartName> kLlamaNames;
+// The part's name in the family's checkpoints. Throws Error if it has none.
+const char* part_name(const Family& family, Part part);
 
 // Reads the settings that most families since Llama share: rms norms before attention and MLP, a
 // gated MLP, no biases, rotary positions over whole heads, scale 1 / sqrt(D). `tied`: whether the
@@ -56,8 +56,9 @@ bool set_layer_types(DecoderConfig& config, const ConfigReader& in, int64_t wind
 // What Qwen's config says of windows: use_sliding_window, layer_types, max_window_layers.
 void set_qwen_windows(DecoderConfig& config, const ConfigReader& in);
 
-// The names and settings that Gemma 2 and 3 share.
-extern const std::span<const PartName> kGemmaNames;
+// The names of Gemma 2 and 3 and OLMo 2, which have norms after attention and MLP.
+extern const std::span<const PartName> kPostNormNames;
+// The settings that Gemma 2 and 3 share.
 DecoderConfig read_gemma(const ConfigReader& in, const char* family);
 
 // hidden_act or hidden_activation. Throws Error for others than silu and gelu's forms.

@@ -7,25 +7,6 @@
 namespace hark::gpt {
 namespace {
 
-constexpr PartName kNames[] = {
-    {Part::token_table, "embed_tokens.weight"},
-    {Part::lm_head, "lm_head.weight"},
-    {Part::final_norm, "norm.weight"},
-    {Part::attn_norm, "input_layernorm.weight"},
-    {Part::q, "self_attn.q_proj.weight"},
-    {Part::k, "self_attn.k_proj.weight"},
-    {Part::v, "self_attn.v_proj.weight"},
-    {Part::q_norm, "self_attn.q_norm.weight"},
-    {Part::k_norm, "self_attn.k_norm.weight"},
-    {Part::attn_out, "self_attn.o_proj.weight"},
-    {Part::attn_post_norm, "post_attention_layernorm.weight"},
-    {Part::mlp_norm, "pre_feedforward_layernorm.weight"},
-    {Part::gate, "mlp.gate_proj.weight"},
-    {Part::up, "mlp.up_proj.weight"},
-    {Part::down, "mlp.down_proj.weight"},
-    {Part::mlp_post_norm, "post_feedforward_layernorm.weight"},
-};
-
 DecoderConfig read(const ConfigReader& in) {
     DecoderConfig c = read_gemma(in, "gemma2");
     c.attention_soft_cap =
@@ -48,8 +29,6 @@ double default_scalar(const DecoderConfig& c) {
 
 }  // namespace
 
-const std::span<const PartName> kGemmaNames = kNames;
-
 DecoderConfig read_gemma(const ConfigReader& in, const char* family) {
     DecoderConfig c = read_llama_like(in, family, true);
     c.activation = read_activation(in, {"hidden_activation", nullptr}, Activation::gelu_tanh);
@@ -67,7 +46,7 @@ const Family kGemma2 = {.model_type = "gemma2",
                         .gguf = "gemma2",
                         .prefix = "model.",
                         .layer_prefix = "layers.",
-                        .names = kNames,
+                        .names = kPostNormNames,
                         .read = read};
 
 }  // namespace hark::gpt

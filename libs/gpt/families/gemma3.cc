@@ -38,7 +38,7 @@ const Family kGemma3 = {.model_type = "gemma3_text",
                         .gguf = "gemma3",
                         .prefix = "model.",
                         .layer_prefix = "layers.",
-                        .names = kGemmaNames,
+                        .names = kPostNormNames,
                         .read = read};
 
 }  // namespace hark::gpt

@@ -27,7 +27,7 @@ const Family kGranite = {.model_type = "granite",
                          .gguf = "granite",
                          .prefix = "model.",
                          .layer_prefix = "layers.",
-                         .names = kLlamaNames,
+                         .names = {},
                          .read = read,
                          .gguf_interleaves = true};
 

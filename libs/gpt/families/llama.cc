@@ -14,7 +14,7 @@ const Family kLlama = {.model_type = "llama",
                        .gguf = "llama",
                        .prefix = "model.",
                        .layer_prefix = "layers.",
-                       .names = kLlamaNames,
+                       .names = {},
                        .read = read,
                        .gguf_interleaves = true};
 

@@ -24,7 +24,7 @@ const Family kMistral = {.model_type = "mistral",
                          .gguf = nullptr,
                          .prefix = "model.",
                          .layer_prefix = "layers.",
-                         .names = kLlamaNames,
+                         .names = {},
                          .read = read};
 
 }  // namespace hark::gpt

@@ -16,7 +16,7 @@ std::string prefix_of(const std::filesystem::path& path, const Family& family) {
     for (const std::string& prefix :
          {own, "language_model." + own, std::string("model.language_model.")}) {
         const SafetensorsDirectory tensors(path, prefix);
-        if (tensors.has(family.names.front().name)) return prefix;
+        if (tensors.has(part_name(family, Part::token_table))) return prefix;
     }
     return own;
 }

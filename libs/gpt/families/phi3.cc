@@ -8,15 +8,8 @@ namespace hark::gpt {
 namespace {
 
 constexpr PartName kNames[] = {
-    {Part::token_table, "embed_tokens.weight"},
-    {Part::lm_head, "lm_head.weight"},
-    {Part::final_norm, "norm.weight"},
-    {Part::attn_norm, "input_layernorm.weight"},
     {Part::qkv, "self_attn.qkv_proj.weight"},
-    {Part::attn_out, "self_attn.o_proj.weight"},
-    {Part::mlp_norm, "post_attention_layernorm.weight"},
     {Part::gate_up, "mlp.gate_up_proj.weight"},
-    {Part::down, "mlp.down_proj.weight"},
 };
 
 DecoderConfig read(const ConfigReader& in) {

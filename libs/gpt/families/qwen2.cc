@@ -30,7 +30,7 @@ const Family kQwen2 = {.model_type = "qwen2",
                        .gguf = "qwen2",
                        .prefix = "model.",
                        .layer_prefix = "layers.",
-                       .names = kLlamaNames,
+                       .names = {},
                        .read = read};
 
 }  // namespace hark::gpt

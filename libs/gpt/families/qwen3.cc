@@ -19,7 +19,7 @@ const Family kQwen3 = {.model_type = "qwen3",
                        .gguf = "qwen3",
                        .prefix = "model.",
                        .layer_prefix = "layers.",
-                       .names = kLlamaNames,
+                       .names = {},
                        .read = read};
 
 }  // namespace hark::gpt

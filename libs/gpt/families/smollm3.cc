@@ -33,7 +33,7 @@ const Family kSmolLm3 = {.model_type = "smollm3",
                          .gguf = "smollm3",
                          .prefix = "model.",
                          .layer_prefix = "layers.",
-                         .names = kLlamaNames,
+                         .names = {},
                          .read = read,
                          .gguf_interleaves = true};
 

@@ -1,7 +1,5 @@
 #include "gpt/families/tensor_spec.h"
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "gpt/families/family.h"
 
@@ -30,11 +28,9 @@ class SpecList {
 
   private:
     void add(Part part, int64_t rows, int64_t columns) {
-        const auto found = std::find_if(family_.names.begin(), family_.names.end(),
-                                        [&](const PartName& name) { return name.part == part; });
-        require(found != family_.names.end(), family_.model_type, ": no name for a tensor");
+        const std::string stored = part_name(family_, part);
         const std::string name =
-            layer_ < 0 ? found->name : concat(family_.layer_prefix, layer_, ".", found->name);
+            layer_ < 0 ? stored : concat(family_.layer_prefix, layer_, ".", stored);
         specs.push_back({.part = part,
                          .layer = layer_,
                          .name = name,
