@@ -3,7 +3,8 @@
 # Asks a language model about what is said in a recording.
 #
 # A QUESTION with {} in it is the whole prompt: {} stands for what is said.
-# Otherwise the prompt is what is said, the question, and "Answer:". A recording
+# Otherwise the prompt is what is said, the question, and "Answer:", or with --chat
+# what is said and the question, in the model's own chat template. A recording
 # that lacks a part fails, unless audio-decode's --allow-truncated is given.
 #
 # Options:
@@ -19,7 +20,7 @@
 # Examples:
 #   hark ask meeting.mp3 'What was decided?'
 #   hark ask talk.mp3 'Summary of this talk: {} In short:' --max-tokens 100
-#   hark ask talk.mp3 'Who speaks?' --whisper-model small --model gpt2-xl
+#   hark ask talk.mp3 'Who speaks?' --model ./Qwen2.5-1.5B-Instruct --chat
 set -uo pipefail
 script="hark ask"
 here="$(dirname "${BASH_SOURCE[0]}")"
@@ -68,7 +69,12 @@ parse() {
 parse "$@"
 add_inputs "${words_given[0]}"
 prompt="${words_given[1]}"
-[[ "$prompt" == *'{}'* ]] || prompt=$'{}\n\nQuestion: '"$prompt"$'\nAnswer:'
+# A model that was trained for chats needs no frame.
+case " ${generator[*]} " in
+    *" --chat "*) frame=$'{}\n\nQUESTION' ;;
+    *) frame=$'{}\n\nQuestion: QUESTION\nAnswer:' ;;
+esac
+[[ "$prompt" == *'{}'* ]] || prompt="${frame/QUESTION/"$prompt"}"
 generator=(gpt-generate "${generator[@]}" --prompt "$prompt")
 check_pipe || exit
 [ -z "$show_pipe" ] || {

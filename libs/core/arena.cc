@@ -1,5 +1,7 @@
 #include "core/arena.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -14,12 +16,25 @@ constexpr size_t kSmallestBlock = size_t{4} << 20;
 
 size_t round_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+// Larger memory begins at a huge page, and the kernel is asked to back all whole huge pages of it by
+// such. Weights are read once per token, and the processor's table of pages of 4 KB (TLB) has too
+// few entries for them.
+constexpr size_t kHugePage = size_t{2} << 20;
+
+void* allocate(size_t bytes) {
+    if (bytes <= kSmallestBlock) return std::aligned_alloc(kAlignment, round_up(bytes));
+    void* memory = nullptr;
+    if (::posix_memalign(&memory, kHugePage, bytes) != 0) return nullptr;
+    ::madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // where it fails: small pages
+    return memory;
+}
+
 }  // namespace
 
 MemorySource cpu_memory() {
     return {Device::cpu,
             [](size_t bytes) {
-                void* memory = std::aligned_alloc(kAlignment, round_up(bytes));
+                void* memory = allocate(bytes);
                 require(memory != nullptr, "out of memory: needed ", bytes, " bytes");
                 return memory;
             },

@@ -18,7 +18,7 @@ std::string model_type(const fs::path& path) {
     if (!fs::is_directory(path, failed)) {
         const std::string begin = first_bytes(path, 4);
         if (begin == whisper::GgmlFile::kMagic || begin == "PK\x03\x04") return "whisper";
-        return begin == kGgufMagic ? "gpt2" : "";
+        return begin == kGgufMagic ? "gguf" : "";
     }
     const fs::path config = path / "config.json";
     if (!fs::exists(config, failed)) return "";
@@ -31,23 +31,22 @@ std::string model_type(const fs::path& path) {
 
 AnyModel open_any_model(const fs::path& path) {
     const std::string type = model_type(path);
-    require(type.empty() || type == "whisper" || type == "gpt2", path.string(),
-            ": unknown type of model (got ", type, ", expected whisper or gpt2)");
+    const bool is_known = !type.empty();
     AnyModel model;
     std::string not_whisper;
-    if (type != "gpt2") try {
+    if (!is_known || type == "whisper") try {
             model.whisper = whisper::open_model(path);
             return model;
         } catch (const Error& why) {
-            if (type == "whisper") throw;
+            if (is_known) throw;
             not_whisper = why.what();
         }
     try {
-        model.gpt = gpt::open_model(path);
+        model.gpt = gpt::open_model(path);  // names the types that it reads
         return model;
     } catch (const Error& why) {
-        if (type == "gpt2" || not_whisper == why.what()) throw;
-        fail("not a Whisper model (", not_whisper, ") and not a GPT-2 model (", why.what(), ")");
+        if (is_known || not_whisper == why.what()) throw;
+        fail("not a Whisper model (", not_whisper, ") and not a language model (", why.what(), ")");
     }
 }
 

@@ -77,6 +77,8 @@ inline void check_batch_layout(const char* op, const BatchLayout& rows, int64_t 
                 table.dim(0) <= kMostSequences,
             op, ": expected block_table i32 (B) or (B, M) with B up to ", kMostSequences,
             ", found ", table);
+    require(rows.blocks() > 0 && capacity > 0, op, ": expected blocks of positions, found ", table,
+            " and blocks of ", capacity);
     const int64_t b = rows.sequences();
     capacity *= rows.blocks();
     check_tensor(op, "query_start", rows.query_start, Dtype::i32, {b + 1});

@@ -84,7 +84,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 sum += static_cast<const uint8_t*>(tensor.data)[i];
         if (sum == 1) file.forget(file.tensors().begin()->second);  // used, so that the reads stay
         gpt::GgufModel model(input.path());
-        const Bpe bpe = model.tokenizer();
+        model.chat_template();
+        model.tokenizer();
+        const Bpe bpe = model.bpe();
         bpe.decode(bpe.encode(" hello <|end|>"), true);
         // What was accepted lies in the file, so the vector is hardly larger than the input.
         const gpt::ParameterLayout layout(model.config());

@@ -62,6 +62,44 @@ TEST_F(GptChat, LinesHaveMessages) {
     EXPECT_EQ(second["tokens"].size(), 3u);
 }
 
+TEST_F(GptChat, WrongMessagesAreNamedByTheirLine) {
+    const auto error = [&](const std::string& line, bool chat = true) {
+        std::vector<std::string> arguments = {"--input-format", "jsonl", "--max-tokens", "1"};
+        if (chat) arguments.push_back("--chat");
+        const ProcessResult result = run(arguments, line + "\n");
+        EXPECT_EQ(result.exit_code, 1) << line;
+        return result.err;
+    };
+    const auto expect = [&](const std::string& text, const std::string& part) {
+        EXPECT_NE(text.find("stdin: line 1: " + part), std::string::npos) << text;
+    };
+    expect(error(R"({"messages": "hi"})"), "expected messages, a list of objects");
+    expect(error(R"({"messages": []})"), "expected messages, a list of objects");
+    expect(error(R"({"messages": [{"content": "hi"}]})"), "messages: expected objects, each with");
+    expect(error(R"({"messages": [{"role": "user", "content": "a"}], "tools": 3})"),
+           "tools: expected a list");
+    expect(error(R"({"messages": [{"role": "user", "content": "a"}]})", false),
+           "messages need --chat");
+}
+
+// A chat is not cut: its beginning is the system's message.
+TEST_F(GptChat, AChatLongerThanTheContextIsAnError) {
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += " sea";
+    const ProcessResult result = run({"--chat"}, text);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find("the model's context 128"), std::string::npos) << result.err;
+}
+
+TEST_F(GptChat, ItsFolderIsAModel) {
+    const std::string model = (folder().path() / "tiny").string();
+    const ProcessResult info = run_tool("hark-model", {"info", model}, "");
+    EXPECT_EQ(info.exit_code, 0) << info.err;
+    EXPECT_NE(info.out.find("family         qwen2\n"), std::string::npos) << info.out;
+    EXPECT_NE(info.out.find("chat template  yes\n"), std::string::npos) << info.out;
+    EXPECT_EQ(run_tool("hark-model", {"verify", model}, "").exit_code, 0);
+}
+
 // The text of a special token in a message is not that token: the answers differ.
 TEST_F(GptChat, SpecialTokensInMessagesAreText) {
     write_text(folder().path() / "bare.jinja", "{{ messages[0].content }}");

@@ -72,8 +72,7 @@ struct ModelRope {
     }
 };
 
-// A KV cache for `slots` sequences, each as long as the model's context or as `capacity`, if that
-// is less.
+// A KV cache for `slots` sequences, each as long as the model's context.
 KvCache make_cache(const DecoderConfig& config, int64_t slots, Dtype dtype,
                    const MemorySource& memory = cpu_memory());
 
@@ -90,7 +89,8 @@ struct Model {
 
     // Runs the packed rows: tokens, position (T) i32. `rows` maps them to sequences and to the
     // cache slots that their keys and values are appended to. Returns the logits (n, V) of the n
-    // rows `wanted` (n) i32, in the arena.
+    // rows `wanted` (n) i32, in the arena. longrope: all sequences of a call have the table of the
+    // longest one.
     Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
                       Tensor wanted, KvCache& cache) const;
 };

@@ -36,8 +36,8 @@ void AnswerWriter::end(const Prompt& prompt, const Completion& answer) {
 
 void AnswerWriter::show(const Prompt& prompt, const std::string& read) {
     if (!prompt.error.empty()) return console_.error(prompt.error);
-    text(read);
-    if (options_.one_line || !at_line_start_) out_.write("\n");
+    out_.write(read);
+    if (!read.ends_with('\n')) out_.write("\n");
     out_.flush();
 }
 

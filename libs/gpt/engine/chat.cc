@@ -40,7 +40,10 @@ void ChatOptions::flags(Flags& flags) {
         .completes(Completes::file)
         .details("In Jinja, as a model's chat_template.jinja.");
     flags.add_repeated("template-arg", arguments, "NAME=VALUE variable of the template")
-        .details("Such as enable_thinking=false. May be given several times.");
+        .details(
+            "Such as enable_thinking=false. The value is JSON (false, 3, \"x\") if it can be read "
+            "as "
+            "that, else text. May be given several times.");
 }
 
 void ChatOptions::check() const {
@@ -85,7 +88,7 @@ std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
 
 PromptEncoder::PromptEncoder(const ModelFile& file, const Tokenizer& tokenizer,
                              const ChatOptions& options)
-    : tokenizer_(tokenizer) {
+    : tokenizer_(tokenizer), n_positions_(file.config().n_positions) {
     if (options.chat) chat_.emplace(file, options);
 }
 
@@ -101,7 +104,12 @@ std::vector<PromptPiece> PromptEncoder::pieces(Prompt& prompt) const {
 std::vector<int32_t> PromptEncoder::ids(Prompt& prompt) const {
     if (prompt.empty() || !prompt.error.empty()) return {};
     if (!chat_) return tokenizer_.encode(prompt.text, {.add_specials = true});
-    return tokenizer_.encode(pieces(prompt), false);
+    std::vector<int32_t> ids = tokenizer_.encode(pieces(prompt), false);
+    if (std::ssize(ids) <= n_positions_) return ids;
+    // Its beginning is the system's message: it is not cut.
+    prompt.error = concat("the chat has ", ids.size(), " tokens, the model's context ",
+                          n_positions_, "; shorten the messages");
+    return {};
 }
 
 std::string PromptEncoder::text(Prompt& prompt) const {

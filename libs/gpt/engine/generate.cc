@@ -78,7 +78,13 @@ std::vector<int32_t> Generator::truncate_prompt(std::vector<int32_t> ids,
     if (static_cast<int64_t>(ids.size()) <= n_positions_) return ids;
     const int64_t kept = n_positions_ - std::min(options_.max_tokens, n_positions_ / 2);
     result.dropped = static_cast<int64_t>(ids.size()) - kept;
+    const auto bos = tokenizer_.special_ids().bos;
+    const bool keeps_bos = tokenizer_.special_ids().add_bos && bos && ids.front() == *bos;
     ids.erase(ids.begin(), ids.end() - kept);
+    if (keeps_bos) {
+        ids.front() = *bos;
+        ++result.dropped;
+    }
     return ids;
 }
 

@@ -28,9 +28,8 @@ void GenerateToolOptions::flags(Flags& flags) {
     flags.add("prompt,p", prompt, "TEXT prompt; {} in it is replaced by stdin")
         .essential()
         .details(
-            "Without {} it is the whole prompt, and stdin is not read. With --chat, stdin that is "
-            "no "
-            "terminal follows it after an empty line.");
+            "Without {} it is the whole prompt, and stdin is not read. In a chat, stdin follows it "
+            "after an empty line, unless stdin is a terminal; < /dev/null leaves stdin alone.");
     flags.add("input-format", input_format, {"text", "lines", "jsonl"}, "FORM format of stdin")
         .essential()
         .own_variable()

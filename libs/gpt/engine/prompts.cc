@@ -23,6 +23,19 @@ std::string filled(const std::string& prompt_template, const std::string& input)
     return text + prompt_template.substr(at);
 }
 
+// What is wrong with the messages and tools of a line; empty: nothing.
+std::string wrong_messages(const json& root, bool takes_messages) {
+    if (!takes_messages) return "messages need --chat";
+    const json& messages = root["messages"];
+    if (!messages.is_array() || messages.empty()) return "expected messages, a list of objects";
+    for (const json& message : messages)
+        if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
+            return "messages: expected objects, each with a text named role";
+    if (root.contains("tools") && !root["tools"].is_array() && !root["tools"].is_null())
+        return concat("tools: expected a list, found ", root["tools"].type_name());
+    return "";
+}
+
 }  // namespace
 
 PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template,
@@ -76,9 +89,11 @@ Prompt PromptReader::parse(const std::string& line) const {
     const char* key = root.contains("prompt") ? "prompt" : "text";
     prompt.error = text_at("error");
     if (!prompt.error.empty()) return prompt;
-    if (takes_messages_ && root.contains("messages") && root["messages"].is_array()) {
-        prompt.messages = root["messages"];
-        if (root.contains("tools")) prompt.tools = root["tools"];
+    if (root.contains("messages")) {
+        const std::string wrong = wrong_messages(root, takes_messages_);
+        if (!wrong.empty()) prompt.error = concat(in_.name(), ": line ", count_, ": ", wrong);
+        if (wrong.empty()) prompt.messages = root["messages"];
+        if (wrong.empty() && root.contains("tools")) prompt.tools = root["tools"];
         return prompt;
     }
     if (!root.contains(key) || !root[key].is_string())

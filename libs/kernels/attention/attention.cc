@@ -148,7 +148,8 @@ struct Scratch {
 void many_queries(const Problem& p, const Task& task, const Scratch& scratch, int64_t block) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t b = task.sequence, h = task.head;
-    const int64_t first_key = p.first_key(b, task.begin);
+    // Sums over keys are cut at multiples of kKeysInRun: they begin there, whatever the task is.
+    const int64_t first_key = p.first_key(b, task.begin) / kKeysInRun * kKeysInRun;
     const int64_t all_keys = p.end_key(b, task.end - 1) - first_key;
     const int64_t ld_scores = (all_keys + cpu.panel - 1) / cpu.panel * cpu.panel;
     const int64_t ld_out = (p.head + cpu.panel - 1) / cpu.panel * cpu.panel;
@@ -197,7 +198,8 @@ void long_queries(Context& ctx, const Problem& p, const std::vector<int32_t>& se
     for (const int32_t b : sequences) {
         const int64_t n = p.queries(b);
         const int64_t share = std::max<int64_t>((n + parts - 1) / parts, 2 * cpu.rows_at_once);
-        most_keys = std::max(most_keys, std::min<int64_t>(p.length[b], p.most_keys(b) + share));
+        most_keys = std::max(most_keys,
+                             std::min<int64_t>(p.length[b], p.most_keys(b) + share + kKeysInRun));
         for (int32_t h = 0; h < p.heads; ++h)
             for (int64_t j = 0; j < n; j += share)
                 tasks.push_back(

@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
         largest[r] = -INFINITY;
     }
     const int end = args.visible(b, n, min(first + kQueries, n) - 1);
-    for (int tile = args.first_key(b, n, first); tile < end; tile += kKeys) {
+    // Tiles begin at multiples of kKeys, whatever the block's first query is.
+    for (int tile = args.first_key(b, n, first) / kKeys * kKeys; tile < end; tile += kKeys) {
         __syncthreads();
         load_rows<kKeys>(keys, args, static_cast<const T*>(args.keys), b, h, tile, end);
         load_rows<kKeys>(values, args, static_cast<const T*>(args.values), b, h, tile, end);

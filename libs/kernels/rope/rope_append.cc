@@ -60,8 +60,10 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
     const BlockTable table(rows, keys);
     const int32_t* length = rows.length.as<int32_t>();
     const int64_t bytes = d * static_cast<int64_t>(size_of(keys.dtype));
+    for (const Columns* columns : {&q, &k, &v})
+        columns->rows.as<float>();  // throws here, not below
     const auto at = [](const Columns& columns, int64_t t) {
-        return columns.rows.as<float>() + t * columns.rows.dim(1) + columns.first;
+        return static_cast<float*>(columns.rows.data) + t * columns.rows.dim(1) + columns.first;
     };
     const auto store = [&](const Tensor& cache, const float* from, int64_t b, int64_t place) {
         auto* to = static_cast<std::byte*>(cache.data);
