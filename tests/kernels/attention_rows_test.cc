@@ -47,6 +47,36 @@ TEST(AttentionRows, AreTheSameBitsWhateverIsBesideThem) {
     }
 }
 
+// With a window a head's keys begin where its first query's window does.
+TEST(AttentionRows, AWindowsRowsAreTheSameBitsWhateverIsBesideThem) {
+    TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 3}), alone(kOneThreadCase);
+    const Case c = {.heads = 3,
+                    .kv_heads = 3,
+                    .size = 48,
+                    .capacity = 700,
+                    .queries = {400, 100, 1},
+                    .lengths = {700, 600, 650},
+                    .causal = true,
+                    .window = 300};
+    const Inputs in(c, Dtype::f32, 31);
+    const std::vector<float> together = run(device, c, in, Dtype::f32);
+    Tensor all = alone.up(in.q, Dtype::f32, {501, in.width});
+    Tensor keys = alone.up(in.keys, Dtype::f32, {3, 3, 700, 48});
+    Tensor values = alone.up(in.values, Dtype::f32, {3, 3, 700, 48});
+    for (size_t b = 0; b < c.queries.size(); ++b) {
+        const int32_t first = starts_of(c.queries)[b], count = c.queries[b];
+        Tensor out = alone.empty(Dtype::f32, {count, 144});
+        const BatchLayout rows = {alone.up(std::vector<int32_t>{0, count}),
+                                  alone.up(std::vector<int32_t>{slots_of(c)[b]}),
+                                  alone.up(std::vector<int32_t>{c.lengths[b]}), count,
+                                  c.lengths[b]};
+        attention(alone.ctx(), out, all.slice(first, first + count), keys, values, rows,
+                  {.scale = 1 / std::sqrt(48.0f), .causal = true, .window = 300});
+        EXPECT_EQ(0, std::memcmp(out.data, together.data() + first * 144, out.bytes()))
+            << "sequence " << b;
+    }
+}
+
 // The rows of sequences one by one, as bytes of f16, against those of all together.
 void expect_same_alone(const Case& c) {
     TestDevice device(kCudaF16Case);
