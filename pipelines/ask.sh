@@ -3,9 +3,9 @@
 # Asks a language model about what is said in a recording.
 #
 # A QUESTION with {} in it is the whole prompt: {} stands for what is said.
-# Otherwise the prompt is what is said, the question, and "Answer:", or with --chat
-# what is said and the question, in the model's own chat template. A recording
-# that lacks a part fails, unless audio-decode's --allow-truncated is given.
+# Otherwise the prompt is what is said, the question, and "Answer:"; with --chat
+# what is said and the question, in the model's chat template. A recording that
+# lacks a part fails, unless audio-decode's --allow-truncated is given.
 #
 # Options:
 #   -m, --model MODEL          language model: a name or a path
