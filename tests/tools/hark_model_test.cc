@@ -69,7 +69,7 @@ TEST_F(HarkModel, ABrokenModelIsNamedAndTheOthersListed) {
     const ProcessResult list = hark_model("list");
     EXPECT_EQ(list.exit_code, 1);
     EXPECT_NE(list.err.find("whisper-broken: "), std::string::npos) << list.err;
-    EXPECT_NE(list.err.find("got bert"), std::string::npos) << list.err;
+    EXPECT_NE(list.err.find("found 'bert'"), std::string::npos) << list.err;
     EXPECT_EQ(list.out.find(".part"), std::string::npos) << list.out;
     EXPECT_NE(list.out.find("whisper-demo"), std::string::npos) << list.out;
 }
