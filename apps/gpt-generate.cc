@@ -20,7 +20,7 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
     const std::unique_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
-    const std::unique_ptr<Tokenizer> tokenizer =
+    const std::shared_ptr<const Tokenizer> tokenizer =
         options.tokenizer.empty() ? file->tokenizer() : Tokenizer::load(options.tokenizer);
     const gpt::PromptEncoder encoder(*file, *tokenizer, options.chat);
     ByteReader in(STDIN_FILENO, "stdin");

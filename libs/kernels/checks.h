@@ -123,6 +123,16 @@ inline void check_epilogue(const char* op, const Tensor& y, int64_t n, const Epi
             op, ": expected a residual like y ", y, ", found ", then.residual);
 }
 
+// Checks x (T, C) and y of a norm: y like x, or of another type if x is f32, as on a GPU.
+inline void check_normed(const char* op, const Tensor& y, const Tensor& x) {
+    require(x.rank >= 1 && is_float(x.dtype) && x.dim(-1) > 0 && x.dim(-1) <= INT32_MAX, op,
+            ": expected x (T, C) in f32, f16 or bf16, found ", x);
+    const bool narrows = x.dtype == Dtype::f32 && is_float(y.dtype);
+    require(y.rank >= 1 && y.dim(-1) == x.dim(-1) && y.rows() == x.rows() &&
+                (y.dtype == x.dtype || narrows),
+            op, ": expected y like x ", x, ", or of 16 bits where x is f32, found ", y);
+}
+
 // Checks n columns of `rows` rows of `dtype`.
 inline void check_columns(const char* op, const char* name, const Columns& columns, int64_t rows,
                           int64_t n, Dtype dtype) {

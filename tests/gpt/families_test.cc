@@ -186,6 +186,18 @@ INSTANTIATE_TEST_SUITE_P(All, FamiliesInGguf,
                                          GgufCase{"olmo2", "olmo2", false, false}),
                          [](const auto& info) { return std::string(info.param.architecture); });
 
+// Older files of Phi-3 name longrope otherwise; its original length is at the top.
+TEST(FamilyConfig, LongropeHasThreeNames) {
+    json settings = cases()["phi3, longrope"]["config"];
+    const DecoderConfig expected = parse_config(settings.dump(), "C");
+    ASSERT_TRUE(expected.has_longrope());
+    EXPECT_EQ(expected.ropes[0].original_length, 32);
+    for (const char* name : {"su", "yarn"}) {
+        settings["rope_scaling"]["type"] = name;
+        EXPECT_EQ(parse_config(settings.dump(), "C").ropes, expected.ropes) << name;
+    }
+}
+
 TEST(FamilyConfig, AnUnknownOneIsNamedWithThoseThatAreRead) {
     try {
         parse_config(R"({"model_type": "mamba"})", "config.json");

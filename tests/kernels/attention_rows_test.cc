@@ -1,4 +1,4 @@
-// Rows of attention() do not depend on what is computed beside them.
+// Rows of attention() do not depend on the other rows of the call.
 #include "kernels/attention_case.h"
 
 namespace hark::test {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "support/error_of.h"
 #include "support/gguf_writer.h"
 #include "support/process.h"
 #include "text/tokenizer.h"
@@ -13,18 +14,10 @@
 
 using namespace hark;
 using nlohmann::json;
+using test::error_of;
 using test::GgufWriter;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "none";
-}
 
 json small() {
     return {{"model",

@@ -8,12 +8,14 @@
 
 #include "core/error.h"
 #include "support/byte_vocabulary.h"
+#include "support/error_of.h"
 #include "support/process.h"
 #include "text/bpe.h"
 #include "text/tokens/sentencepiece.h"
 #include "text/tokens/tokenizer_training.h"
 
 using namespace hark;
+using test::error_of;
 
 namespace {
 
@@ -28,15 +30,6 @@ std::string decode(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
     std::string text = decoder->push(ids.first(ids.size() / 2));
     text += decoder->push(ids.subspan(ids.size() / 2));
     return text + decoder->finish();
-}
-
-std::string error_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "none";
 }
 
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where) {

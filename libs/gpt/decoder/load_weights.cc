@@ -25,7 +25,7 @@ class PartReader {
     Tensor vector(Part part, float offset = 0) { return weights_.vector({take(part)}, offset); }
     Tensor vector_or_none(Part part) { return has(part) ? vector(part) : Tensor(); }
     Tensor table(Part part) { return weights_.table(take(part)); }
-    Matrix matrix(Part part) { return matrix(std::vector{part}); }
+    Matrix matrix(Part part) { return matrix(part, {take(part)}); }
 
     Norm norm(Part weight, Part bias) {
         if (!has(weight)) return {};
@@ -45,40 +45,33 @@ class PartReader {
             weights.push_back(weight);
             if (has(bias)) biases.push_back(bias);
         }
-        const bool stacks = !apart && have_one_type(weights);
-        if (stacks && biases.size() == parts.size())
-            return {{matrix(weights), vectors(biases)}, widths};
-        if (stacks && biases.empty()) return {{matrix(weights), {}}, widths};
+        const std::vector<Tensor> tensors = take_all(weights);
+        const bool stacks = !apart && std::all_of(tensors.begin(), tensors.end(), [&](auto& one) {
+            return one.dtype == tensors[0].dtype;
+        });
+        if (stacks && (biases.empty() || biases.size() == parts.size()))
+            return {{matrix(weights[0], tensors), vectors(biases)}, widths};
         std::vector<Linear> linears;
-        for (const auto& [weight, bias] : parts) linears.push_back(linear(weight, bias));
+        for (size_t i = 0; i < parts.size(); ++i)
+            linears.push_back({matrix(weights[i], {tensors[i]}), vector_or_none(parts[i].second)});
         return LinearGroup(std::move(linears));
     }
 
   private:
     const TensorSpec& spec(Part part) const { return specs_.at({layer_, part}); }
-    Tensor take(Part part) {
-        const TensorSpec& of = spec(part);
-        if (of.columns == 0) return source_.take(of.name, {of.rows});
-        return is_transposed(of) ? source_.take(of.name, {of.columns, of.rows})
-                                 : source_.take(of.name, {of.rows, of.columns});
-    }
-    // transformers' Conv1D is stored (in, out); GGUF and llm.c store (out, in).
-    bool is_transposed(const TensorSpec& of) const { return of.in_out && !source_.stores_out_in(); }
+    Tensor take(Part part) { return gpt::take(source_, spec(part)); }
     std::vector<Tensor> take_all(const std::vector<Part>& parts) {
         std::vector<Tensor> tensors;
         for (const Part part : parts) tensors.push_back(take(part));
         return tensors;
     }
-    Matrix matrix(const std::vector<Part>& parts) {
-        const std::vector<Tensor> tensors = take_all(parts);
-        return is_transposed(spec(parts[0])) ? weights_.transposed(tensors)
-                                             : weights_.matrix(tensors);
+    // The tensors, which are stored as that of `part` is, as one matrix.
+    Matrix matrix(Part part, const std::vector<Tensor>& tensors) {
+        return is_turned(source_, spec(part)) ? weights_.transposed(tensors)
+                                              : weights_.matrix(tensors);
     }
-    Tensor vectors(const std::vector<Part>& parts) { return weights_.vector(take_all(parts)); }
-    bool have_one_type(const std::vector<Part>& parts) {
-        const Dtype first = take(parts[0]).dtype;
-        return std::all_of(parts.begin(), parts.end(),
-                           [&](Part part) { return take(part).dtype == first; });
+    Tensor vectors(const std::vector<Part>& parts) {
+        return parts.empty() ? Tensor() : weights_.vector(take_all(parts));
     }
 
     TensorSource& source_;
@@ -105,7 +98,6 @@ DecoderAttention read_attention(PartReader& read, const DecoderConfig& c,
                         .window = layer.window,
                         .soft_cap = c.attention_soft_cap},
             .heads = c.n_head,
-            .kv_heads = c.n_kv_head,
             .head_dim = c.head_dim,
             .rope = layer.rope};
 }

@@ -36,7 +36,7 @@ struct DecoderAttention {
     Norm q_norm, k_norm;
     ResidualLinear out;  // (C, H D)
     AttentionOptions options;
-    int64_t heads = 0, kv_heads = 0, head_dim = 0;
+    int64_t heads = 0, head_dim = 0;
     int rope = -1;  // in Model::ropes; -1: none
 
     // x (T, C) += out(attention(q, k, v)); k and v are written to the caches.

@@ -1,6 +1,5 @@
 #include "gpt/engine/decode_stream.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "gpt/engine/gpu_decode_stream.h"
@@ -54,10 +53,7 @@ std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& mode
                                                  int64_t vocabulary,
                                                  const SamplerOptions& options) {
     // longrope computes the cache again at one step, which no recorded step does.
-    const bool longrope =
-        std::any_of(model.ropes.begin(), model.ropes.end(),
-                    [](const ModelRope& rope) { return bool(rope.long_rope.frequencies); });
-    if (ctx.on_cuda() && !longrope)
+    if (ctx.on_cuda() && !model.config.has_longrope())
         return std::make_unique<GpuDecodeStream>(ctx, model, vocabulary, options);
     return make_host_decode_stream(ctx, model, vocabulary, options);
 }

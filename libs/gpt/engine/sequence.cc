@@ -18,24 +18,18 @@ Tensor Sequence::forward(Context& ctx, std::span<const int32_t> tokens) {
     const auto n = static_cast<int64_t>(tokens.size());
     require(n > 0 && n <= room(), "the model's context has room for ", room(), " tokens, found ",
             n);
-    if (crosses_rope(n)) {
-        // The keys in the cache were turned by the table of short sequences.
-        tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-        length_ = 0;
-        return run(ctx, tokens_);
-    }
-    if (has_longrope()) tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-    return run(ctx, tokens);
-}
-
-bool Sequence::has_longrope() const {
-    return std::any_of(model_.ropes.begin(), model_.ropes.end(),
-                       [](const ModelRope& rope) { return bool(rope.long_rope.frequencies); });
+    if (!model_.config.has_longrope()) return run(ctx, tokens);
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    if (!crosses_rope(n)) return run(ctx, tokens);
+    // The keys in the cache were turned by the table of short sequences.
+    length_ = 0;
+    return run(ctx, tokens_);
 }
 
 bool Sequence::crosses_rope(int64_t n) const {
-    return std::any_of(model_.ropes.begin(), model_.ropes.end(), [&](const ModelRope& rope) {
-        return rope.long_rope.frequencies && length_ > 0 && length_ <= rope.original_length &&
+    const std::vector<RopeTable>& ropes = model_.config.ropes;
+    return std::any_of(ropes.begin(), ropes.end(), [&](const RopeTable& rope) {
+        return !rope.long_frequencies.empty() && length_ > 0 && length_ <= rope.original_length &&
                length_ + n > rope.original_length;
     });
 }

@@ -25,9 +25,6 @@ class Sequence {
     int64_t room() const { return model_.config.n_positions - length_; }
     KvCache& cache() { return cache_; }
 
-    // Whether the model has another table of rotary positions for long sequences.
-    bool has_longrope() const;
-
   private:
     // Whether n more tokens make the sequence a long one for longrope.
     bool crosses_rope(int64_t n) const;

@@ -2,6 +2,7 @@
 // config.json or from GGUF keys; loading and the forward pass read nothing else.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -66,6 +67,11 @@ struct DecoderConfig {
     std::vector<LayerConfig> layers;     // n_layer
     std::vector<int32_t> eos_token_ids;  // ids that end a text
 
+    // Whether long sequences have another table of rotary positions.
+    bool has_longrope() const {
+        return std::any_of(ropes.begin(), ropes.end(),
+                           [](const RopeTable& rope) { return !rope.long_frequencies.empty(); });
+    }
     int64_t kv_width() const { return n_kv_head * head_dim; }
     int64_t q_width() const { return n_head * head_dim; }
 };

@@ -142,6 +142,10 @@ RopeSettings JsonConfig::rope(double otherwise, const char* type) const {
         read("short_factor", rope.short_factor);
         read("long_factor", rope.long_factor);
     }
+    // Phi-3 keeps longrope's original length at the top, and names it su or yarn in older files.
+    const Key original{"original_max_position_embeddings", nullptr};
+    if (rope.original_length == 0) rope.original_length = size_or(original, int64_t{1} << 40, 0);
+    if (!rope.long_factor.empty()) rope.type = "longrope";
     require(rope.theta > 0 && rope.factor > 0, where_,
             ": expected a rope_theta and a factor above 0, found ", rope.theta, " and ",
             rope.factor);

@@ -77,8 +77,6 @@ const char* part_name(const Family& family, Part part) {
     fail("internal error: ", family.model_type, ": a tensor without a name");
 }
 
-std::span<const Family* const> families() { return kFamilies; }
-
 const Family& family_of(std::string_view model_type, const std::string& where) {
     return find(model_type, "model_type", where, [](const Family& f) { return f.model_type; });
 }
@@ -87,7 +85,8 @@ const Family& family_of_gguf(std::string_view architecture, const std::string& w
     return find(architecture, "architecture", where, [](const Family& f) { return f.gguf; });
 }
 
-DecoderConfig read_llama_like(const ConfigReader& in, const char* family, bool tied) {
+DecoderConfig read_llama_like(const ConfigReader& in, const char* family,
+                              const FamilyDefaults& defaults) {
     DecoderConfig c;
     c.family = family;
     c.n_vocab = in.n_vocab();
@@ -95,7 +94,8 @@ DecoderConfig read_llama_like(const ConfigReader& in, const char* family, bool t
     c.n_embd = in.size({"hidden_size", "embedding_length"}, 1 << 16);
     c.n_layer = in.size({"num_hidden_layers", "block_count"}, 1024);
     c.n_head = in.size({"num_attention_heads", "attention.head_count"}, 1024);
-    c.n_kv_head = in.size_or({"num_key_value_heads", "attention.head_count_kv"}, 1024, c.n_head);
+    c.n_kv_head = in.size_or({"num_key_value_heads", "attention.head_count_kv"}, 1024,
+                             defaults.n_kv_head > 0 ? defaults.n_kv_head : c.n_head);
     const Key head{"head_dim", "attention.key_length"};
     if (!in.has(head))
         require(c.n_embd % c.n_head == 0, in.where(), ": expected heads that divide ", c.n_embd,
@@ -118,10 +118,10 @@ DecoderConfig read_llama_like(const ConfigReader& in, const char* family, bool t
     const double partial = in.number_or({"partial_rotary_factor", nullptr}, 1);
     const auto rotary = in.size_or({nullptr, "rope.dimension_count"}, c.head_dim,
                                    static_cast<int64_t>(static_cast<double>(c.head_dim) * partial));
-    c.ropes = {rope_table(in.rope(10000), rotary, c.n_positions, in.where())};
+    c.ropes = {rope_table(in.rope(defaults.rope_theta), rotary, c.n_positions, in.where())};
     set_layers(c, 0, [](int64_t) { return false; });
     c.tie_word_embeddings =
-        !in.has_lm_head().value_or(!in.boolean_or({"tie_word_embeddings", nullptr}, tied));
+        !in.has_lm_head().value_or(!in.boolean_or({"tie_word_embeddings", nullptr}, defaults.tied));
     c.eos_token_ids = in.eos_token_ids(c.n_vocab);
     return c;
 }

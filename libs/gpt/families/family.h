@@ -18,18 +18,17 @@ struct PartName {
 };
 
 struct Family {
-    const char* model_type;           // of config.json
-    const char* gguf;                 // general.architecture of GGUF; null: not read from GGUF
-    const char* prefix;               // of tensor names, which may be missing: "model."
-    const char* layer_prefix;         // of a layer's tensors: "layers."
-    std::span<const PartName> names;  // where they are not those of Llama
+    const char* model_type;  // of config.json
+    const char* gguf;        // general.architecture of GGUF; null: not read from GGUF
     DecoderConfig (*read)(const ConfigReader& in);
+    std::span<const PartName> names = {};  // where they are not those of Llama
+    const char* prefix = "model.";         // of tensor names, which may be missing
+    const char* layer_prefix = "layers.";  // of a layer's tensors
     // GGUF files have the rows of q and k in the order of interleaved rotary pairs.
     bool gguf_interleaves = false;
     bool conv1d = false;  // matrices of layers are stored (in, out)
 };
 
-std::span<const Family* const> families();
 // The family of a config.json's model_type, or of a GGUF file's architecture. Throws Error that
 // begins with `where`, names it and lists what is read.
 const Family& family_of(std::string_view model_type, const std::string& where);
@@ -38,10 +37,17 @@ const Family& family_of_gguf(std::string_view architecture, const std::string& w
 // The part's name in the family's checkpoints. Throws Error if it has none.
 const char* part_name(const Family& family, Part part);
 
+// What a family's settings are if the file does not say it.
+struct FamilyDefaults {
+    bool tied = false;      // the head
+    int64_t n_kv_head = 0;  // 0: as many as heads
+    double rope_theta = 10000;
+};
+
 // Reads the settings that most families since Llama share: rms norms before attention and MLP, a
-// gated MLP, no biases, rotary positions over whole heads, scale 1 / sqrt(D). `tied`: whether the
-// head is tied if the file does not say so.
-DecoderConfig read_llama_like(const ConfigReader& in, const char* family, bool tied);
+// gated MLP, no biases, rotary positions over whole heads, scale 1 / sqrt(D).
+DecoderConfig read_llama_like(const ConfigReader& in, const char* family,
+                              const FamilyDefaults& defaults = {});
 
 // Gives every layer the rope 0, and `window` to those of which slides(i) is true.
 template <class Slides>
@@ -59,7 +65,7 @@ void set_qwen_windows(DecoderConfig& config, const ConfigReader& in);
 // The names of Gemma 2 and 3 and OLMo 2, which have norms after attention and MLP.
 extern const std::span<const PartName> kPostNormNames;
 // The settings that Gemma 2 and 3 share.
-DecoderConfig read_gemma(const ConfigReader& in, const char* family);
+DecoderConfig read_gemma(const ConfigReader& in, const char* family, double rope_theta);
 
 // hidden_act or hidden_activation. Throws Error for others than silu and gelu's forms.
 Activation read_activation(const ConfigReader& in, const Key& key, Activation otherwise);

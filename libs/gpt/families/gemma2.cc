@@ -8,7 +8,7 @@ namespace hark::gpt {
 namespace {
 
 DecoderConfig read(const ConfigReader& in) {
-    DecoderConfig c = read_gemma(in, "gemma2");
+    DecoderConfig c = read_gemma(in, "gemma2", 10000);
     c.attention_soft_cap =
         static_cast<float>(in.number_or({"attn_logit_softcapping", "attn_logit_softcapping"}, 50));
     c.logit_soft_cap = static_cast<float>(
@@ -29,8 +29,8 @@ double default_scalar(const DecoderConfig& c) {
 
 }  // namespace
 
-DecoderConfig read_gemma(const ConfigReader& in, const char* family) {
-    DecoderConfig c = read_llama_like(in, family, true);
+DecoderConfig read_gemma(const ConfigReader& in, const char* family, double rope_theta) {
+    DecoderConfig c = read_llama_like(in, family, {.tied = true, .rope_theta = rope_theta});
     c.activation = read_activation(in, {"hidden_activation", nullptr}, Activation::gelu_tanh);
     c.norm_place = NormPlace::both;
     c.norm_offset = in.is_gguf() ? 0 : 1;  // GGUF stores 1 + w
@@ -42,11 +42,7 @@ DecoderConfig read_gemma(const ConfigReader& in, const char* family) {
 }
 
 extern const Family kGemma2;
-const Family kGemma2 = {.model_type = "gemma2",
-                        .gguf = "gemma2",
-                        .prefix = "model.",
-                        .layer_prefix = "layers.",
-                        .names = kPostNormNames,
-                        .read = read};
+const Family kGemma2 = {
+    .model_type = "gemma2", .gguf = "gemma2", .read = read, .names = kPostNormNames};
 
 }  // namespace hark::gpt

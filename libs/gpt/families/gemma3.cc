@@ -8,7 +8,7 @@ namespace hark::gpt {
 namespace {
 
 DecoderConfig read(const ConfigReader& in) {
-    DecoderConfig c = read_gemma(in, "gemma3_text");
+    DecoderConfig c = read_gemma(in, "gemma3_text", 1e6);
     c.qk_norm = QkNorm::head;
     const auto cap = [&](const Key& key) { return static_cast<float>(in.number_or(key, 0)); };
     c.attention_soft_cap = cap({"attn_logit_softcapping", "attn_logit_softcapping"});
@@ -25,8 +25,7 @@ DecoderConfig read(const ConfigReader& in) {
     local.theta = in.number_or({"rope_local_base_freq", "rope.freq_base_swa"}, 10000);
     if (!in.is_gguf() && in.has({"rope_parameters", nullptr}))
         local = in.rope(10000, "sliding_attention");
-    c.ropes = {rope_table(in.rope(1e6, "full_attention"), c.head_dim, c.n_positions, in.where()),
-               rope_table(local, c.head_dim, c.n_positions, in.where())};
+    c.ropes.push_back(rope_table(local, c.head_dim, c.n_positions, in.where()));
     for (LayerConfig& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
     return c;
 }
@@ -34,11 +33,7 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kGemma3;
-const Family kGemma3 = {.model_type = "gemma3_text",
-                        .gguf = "gemma3",
-                        .prefix = "model.",
-                        .layer_prefix = "layers.",
-                        .names = kPostNormNames,
-                        .read = read};
+const Family kGemma3 = {
+    .model_type = "gemma3_text", .gguf = "gemma3", .read = read, .names = kPostNormNames};
 
 }  // namespace hark::gpt

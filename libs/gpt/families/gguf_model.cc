@@ -19,22 +19,22 @@ DecoderConfig read_config(const GgufFile& file) {
 GgufModel::GgufModel(const std::filesystem::path& path) : file_(path), config_(read_config(file_)) {
     for (const TensorSpec& spec : tensor_specs(config_)) {
         specs_[spec.name] = spec;
-        spec.columns > 0 ? take(spec.name, {spec.rows, spec.columns})
-                         : take(spec.name, {spec.rows});
+        gpt::take(*this, spec);
     }
     taken_.clear();
     copies_.clear();
 }
 
-std::unique_ptr<Tokenizer> GgufModel::tokenizer() const {
-    return std::make_unique<Tokenizer>(Tokenizer::from_gguf(file_));
+std::shared_ptr<const Tokenizer> GgufModel::tokenizer() const {
+    if (!tokenizer_) tokenizer_ = std::make_shared<Tokenizer>(Tokenizer::from_gguf(file_));
+    return tokenizer_;
 }
 
 std::optional<ChatTemplate> GgufModel::chat_template() const {
     const std::string key = "tokenizer.chat_template";
     if (!file_.has(key)) return std::nullopt;
     std::map<std::string, std::string> specials;
-    const std::unique_ptr<Tokenizer> tokens = tokenizer();
+    const std::shared_ptr<const Tokenizer> tokens = tokenizer();
     const auto add = [&](const char* name, const std::optional<int32_t>& id) {
         if (id) specials[name] = tokens->token(*id);
     };

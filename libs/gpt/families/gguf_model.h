@@ -21,7 +21,7 @@ class GgufModel : public ModelFile, public TensorSource {
     const char* format() const override { return "GGUF"; }
     const DecoderConfig& config() const override { return config_; }
     TensorSource& tensors() override { return *this; }
-    std::unique_ptr<Tokenizer> tokenizer() const override;
+    std::shared_ptr<const Tokenizer> tokenizer() const override;
     Bpe bpe() const override { return Bpe::from_gguf(file_); }
     std::optional<ChatTemplate> chat_template() const override;
 
@@ -37,7 +37,8 @@ class GgufModel : public ModelFile, public TensorSource {
 
     GgufFile file_;
     DecoderConfig config_;
-    std::map<std::string, TensorSpec> specs_;  // by name
+    mutable std::shared_ptr<const Tokenizer> tokenizer_;  // once it has been asked for
+    std::map<std::string, TensorSpec> specs_;             // by name
     std::vector<Tensor> taken_;
     std::vector<std::unique_ptr<std::byte[]>> copies_;  // until forget_taken()
 };

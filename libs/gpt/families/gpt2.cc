@@ -90,10 +90,10 @@ void complete_gpt2(DecoderConfig& c) {
 extern const Family kGpt2;
 const Family kGpt2 = {.model_type = "gpt2",
                       .gguf = "gpt2",
+                      .read = read,
+                      .names = kNames,
                       .prefix = "transformer.",
                       .layer_prefix = "h.",
-                      .names = kNames,
-                      .read = read,
                       .conv1d = true};
 
 }  // namespace hark::gpt

@@ -7,7 +7,7 @@ namespace hark::gpt {
 namespace {
 
 DecoderConfig read(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "granite", false);
+    DecoderConfig c = read_llama_like(in, "granite");
     const auto factor = [&](const Key& key, double otherwise) {
         const double value = in.number_or(key, otherwise);
         require(value > 0, in.where(), ": expected a factor above 0, found ", value);
@@ -23,12 +23,7 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kGranite;
-const Family kGranite = {.model_type = "granite",
-                         .gguf = "granite",
-                         .prefix = "model.",
-                         .layer_prefix = "layers.",
-                         .names = {},
-                         .read = read,
-                         .gguf_interleaves = true};
+const Family kGranite = {
+    .model_type = "granite", .gguf = "granite", .read = read, .gguf_interleaves = true};
 
 }  // namespace hark::gpt

@@ -5,17 +5,12 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) { return read_llama_like(in, "llama", false); }
+DecoderConfig read(const ConfigReader& in) { return read_llama_like(in, "llama"); }
 
 }  // namespace
 
 extern const Family kLlama;
-const Family kLlama = {.model_type = "llama",
-                       .gguf = "llama",
-                       .prefix = "model.",
-                       .layer_prefix = "layers.",
-                       .names = {},
-                       .read = read,
-                       .gguf_interleaves = true};
+const Family kLlama = {
+    .model_type = "llama", .gguf = "llama", .read = read, .gguf_interleaves = true};
 
 }  // namespace hark::gpt

@@ -117,7 +117,7 @@ LlmcFile::LlmcFile(const std::filesystem::path& path) : file_(path) {
     });
 }
 
-std::unique_ptr<Tokenizer> LlmcFile::tokenizer() const {
+std::shared_ptr<const Tokenizer> LlmcFile::tokenizer() const {
     fail(file_.name(),
          ": llm.c's models carry no tokenizer; give one with --tokenizer PATH, as of ",
          "GPT-2's a tiktoken rank file, llm.c's tokenizer.bin or a Hugging Face directory");

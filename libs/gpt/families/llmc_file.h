@@ -41,7 +41,7 @@ class LlmcFile : public ModelFile, public TensorSource {
     const char* format() const override { return "llm.c"; }
     const DecoderConfig& config() const override { return header_.config; }
     TensorSource& tensors() override { return *this; }
-    std::unique_ptr<Tokenizer> tokenizer() const override;
+    std::shared_ptr<const Tokenizer> tokenizer() const override;
     Bpe bpe() const override;
     Dtype dtype() const { return header_.dtype; }
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;

@@ -8,8 +8,7 @@ namespace {
 constexpr int64_t kDefaultWindow = 4096, kDefaultKvHeads = 8;
 
 DecoderConfig read(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "mistral", false);
-    if (!in.has({"num_key_value_heads", nullptr})) c.n_kv_head = kDefaultKvHeads;
+    DecoderConfig c = read_llama_like(in, "mistral", {.n_kv_head = kDefaultKvHeads});
     // null turns the window off; without the key there is one.
     const Key window{"sliding_window", nullptr};
     const int64_t keys = in.mentions(window) ? in.size_or(window, 1 << 28, 0) : kDefaultWindow;
@@ -20,11 +19,6 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kMistral;
-const Family kMistral = {.model_type = "mistral",
-                         .gguf = nullptr,
-                         .prefix = "model.",
-                         .layer_prefix = "layers.",
-                         .names = {},
-                         .read = read};
+const Family kMistral = {.model_type = "mistral", .gguf = nullptr, .read = read};
 
 }  // namespace hark::gpt

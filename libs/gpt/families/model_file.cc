@@ -35,7 +35,7 @@ class HuggingFaceFolder : public ModelFile {
     const char* format() const override { return "Hugging Face"; }
     const DecoderConfig& config() const override { return config_; }
     TensorSource& tensors() override { return tensors_; }
-    std::unique_ptr<Tokenizer> tokenizer() const override { return Tokenizer::load(path_); }
+    std::shared_ptr<const Tokenizer> tokenizer() const override { return Tokenizer::load(path_); }
     Bpe bpe() const override { return Bpe::from_directory(path_); }
     std::optional<ChatTemplate> chat_template() const override {
         return ChatTemplate::from_directory(path_);
@@ -52,9 +52,7 @@ class HuggingFaceFolder : public ModelFile {
 Dtype stored_type(ModelFile& file) {
     for (const TensorSpec& spec : tensor_specs(file.config())) {
         if (spec.layer < 0 || !spec.is_matrix()) continue;
-        const bool turned = spec.in_out && !file.tensors().stores_out_in();
-        const Tensor stored = turned ? file.tensors().take(spec.name, {spec.columns, spec.rows})
-                                     : file.tensors().take(spec.name, {spec.rows, spec.columns});
+        const Tensor stored = take(file.tensors(), spec);
         file.tensors().forget_taken();
         return stored.dtype;
     }

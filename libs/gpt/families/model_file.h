@@ -23,7 +23,7 @@ class ModelFile {
     // stores_out_in() gives the matrices' layout. A matrix may be quantised (is_quantized).
     virtual TensorSource& tensors() = 0;
     // Throws Error that names --tokenizer if the format has no vocabulary.
-    virtual std::unique_ptr<Tokenizer> tokenizer() const = 0;
+    virtual std::shared_ptr<const Tokenizer> tokenizer() const = 0;
     // Its byte-level BPE, to be written in another format. Throws Error as tokenizer() does, and if
     // the tokenizer is of another kind.
     virtual Bpe bpe() const = 0;

@@ -6,7 +6,7 @@ namespace hark::gpt {
 namespace {
 
 DecoderConfig read(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "olmo2", false);
+    DecoderConfig c = read_llama_like(in, "olmo2");
     c.norm_place = NormPlace::after;
     c.qk_norm = QkNorm::row;
     return c;
@@ -15,11 +15,7 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kOlmo2;
-const Family kOlmo2 = {.model_type = "olmo2",
-                       .gguf = "olmo2",
-                       .prefix = "model.",
-                       .layer_prefix = "layers.",
-                       .names = kPostNormNames,
-                       .read = read};
+const Family kOlmo2 = {
+    .model_type = "olmo2", .gguf = "olmo2", .read = read, .names = kPostNormNames};
 
 }  // namespace hark::gpt

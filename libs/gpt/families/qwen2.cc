@@ -6,7 +6,7 @@ namespace hark::gpt {
 namespace {
 
 DecoderConfig read(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "qwen2", false);
+    DecoderConfig c = read_llama_like(in, "qwen2");
     c.qkv_bias = true;
     c.attn_out_bias = false;
     set_qwen_windows(c, in);
@@ -26,11 +26,6 @@ void set_qwen_windows(DecoderConfig& c, const ConfigReader& in) {
 }
 
 extern const Family kQwen2;
-const Family kQwen2 = {.model_type = "qwen2",
-                       .gguf = "qwen2",
-                       .prefix = "model.",
-                       .layer_prefix = "layers.",
-                       .names = {},
-                       .read = read};
+const Family kQwen2 = {.model_type = "qwen2", .gguf = "qwen2", .read = read};
 
 }  // namespace hark::gpt

@@ -6,7 +6,7 @@ namespace hark::gpt {
 namespace {
 
 DecoderConfig read(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "qwen3", false);
+    DecoderConfig c = read_llama_like(in, "qwen3");
     c.qk_norm = QkNorm::head;
     set_qwen_windows(c, in);
     return c;
@@ -15,11 +15,6 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kQwen3;
-const Family kQwen3 = {.model_type = "qwen3",
-                       .gguf = "qwen3",
-                       .prefix = "model.",
-                       .layer_prefix = "layers.",
-                       .names = {},
-                       .read = read};
+const Family kQwen3 = {.model_type = "qwen3", .gguf = "qwen3", .read = read};
 
 }  // namespace hark::gpt

@@ -2,7 +2,6 @@
 // Reference: transformers models/smollm3/modeling_smollm3.py.
 #include "core/error.h"
 #include "gpt/families/family.h"
-#include "gpt/families/rope_table.h"
 
 namespace hark::gpt {
 namespace {
@@ -10,8 +9,8 @@ namespace {
 constexpr int64_t kInterval = 4;
 
 DecoderConfig read(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "smollm3", true);
-    if (!in.is_gguf()) c.ropes = {rope_table(in.rope(2e6), c.head_dim, c.n_positions, in.where())};
+    DecoderConfig c =
+        read_llama_like(in, "smollm3", {.tied = true, .rope_theta = in.is_gguf() ? 10000 : 2e6});
     set_qwen_windows(c, in);
     // 1: the layer has a rope, in spite of the name.
     const std::vector<int64_t> ropes = in.integers({"no_rope_layers", nullptr});
@@ -29,12 +28,7 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kSmolLm3;
-const Family kSmolLm3 = {.model_type = "smollm3",
-                         .gguf = "smollm3",
-                         .prefix = "model.",
-                         .layer_prefix = "layers.",
-                         .names = {},
-                         .read = read,
-                         .gguf_interleaves = true};
+const Family kSmolLm3 = {
+    .model_type = "smollm3", .gguf = "smollm3", .read = read, .gguf_interleaves = true};
 
 }  // namespace hark::gpt

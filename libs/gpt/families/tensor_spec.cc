@@ -93,6 +93,17 @@ std::vector<TensorSpec> tensor_specs(const DecoderConfig& c) {
     return std::move(list.specs);
 }
 
+// transformers' Conv1D is stored (in, out); GGUF and llm.c store (out, in).
+bool is_turned(const TensorSource& source, const TensorSpec& spec) {
+    return spec.in_out && !source.stores_out_in();
+}
+
+Tensor take(TensorSource& source, const TensorSpec& spec) {
+    if (spec.columns == 0) return source.take(spec.name, {spec.rows});
+    return is_turned(source, spec) ? source.take(spec.name, {spec.columns, spec.rows})
+                                   : source.take(spec.name, {spec.rows, spec.columns});
+}
+
 std::string gguf_name(const TensorSpec& spec) {
     static constexpr PartName kNames[] = {
         {Part::token_table, "token_embd.weight"},

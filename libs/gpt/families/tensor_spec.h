@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/tensor_source.h"
 #include "gpt/families/config.h"
 
 namespace hark::gpt {
@@ -59,6 +60,10 @@ struct TensorSpec {
 
 // All tensors of a model, its tables first, then layer by layer, then the last norm.
 std::vector<TensorSpec> tensor_specs(const DecoderConfig& config);
+
+// The tensor, valid as TensorSource::take() says. is_turned: the source has it (in, out).
+Tensor take(TensorSource& source, const TensorSpec& spec);
+bool is_turned(const TensorSource& source, const TensorSpec& spec);
 
 // The name in a GGUF file, "blk.3.attn_q.weight".
 std::string gguf_name(const TensorSpec& spec);

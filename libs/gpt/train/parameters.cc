@@ -110,13 +110,10 @@ void check_is_trained(const DecoderConfig& c) {
     const bool has_window = std::any_of(
         c.layers.begin(), c.layers.end(),
         [&](const LayerConfig& layer) { return layer.window > 0 && layer.window < c.n_positions; });
-    const bool has_long_rope =
-        std::any_of(c.ropes.begin(), c.ropes.end(),
-                    [](const RopeTable& rope) { return !rope.long_frequencies.empty(); });
     refuse(c.norm_place != NormPlace::before, "norms after attention or MLP");
     refuse(c.norm_offset != 0, "norms with an offset");
     refuse(has_window, "attention over a window");
-    refuse(has_long_rope, "rotary positions that depend on the length (longrope)");
+    refuse(c.has_longrope(), "rotary positions that depend on the length (longrope)");
     refuse(c.attention_soft_cap != 0 || c.logit_soft_cap != 0, "soft caps");
     refuse(c.attention_scale != 1 / std::sqrt(static_cast<float>(c.head_dim)),
            "scores with a scale of their own");

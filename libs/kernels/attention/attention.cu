@@ -7,7 +7,6 @@ namespace hark::cuda {
 namespace {
 
 constexpr int64_t kMostGridZ = 65535;
-constexpr int kMostTiledHead = 128;  // channels of the kernels other than attention_simt
 
 bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
     return keys.dim(3) % 8 == 0 && q.dtype == keys.dtype && is_16_bit(q.dtype) &&

@@ -6,6 +6,8 @@
 
 namespace hark::cuda {
 
+constexpr int kMostTiledHead = 128;  // channels per head of all kernels but attention_simt
+
 struct AttentionArgs {
     void* out;  // (T, H, D)
     const void *q, *keys, *values;
@@ -100,7 +102,7 @@ void attention_simt(Context& ctx, const AttentionArgs& args);
 
 // Few queries: the keys of one query are split over blocks; a second kernel adds the parts. The
 // parts do not depend on the rest of the batch, so a query's bits do not either. D is a multiple of
-// 8, up to 128.
+// 8, up to kMostTiledHead.
 void attention_decode_split_k(Context& ctx, const AttentionArgs& args);
 
 }  // namespace hark::cuda

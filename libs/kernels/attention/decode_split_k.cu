@@ -3,7 +3,6 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kMostChannels = 128;  // per head
 constexpr int kThreads = 128, kWarps = kThreads / 32;
 constexpr int kChannels = 8;  // per head, read by one thread
 constexpr int kSplit = 128;   // keys per block
@@ -83,7 +82,7 @@ __global__ void __launch_bounds__(kThreads)
     let_next_start();
     constexpr int kGroups = kThreads / G, kKeys = kSplit / kGroups;  // keys of a group
     constexpr int kAtOnce = kKeys < 16 || sizeof(T) > 2 ? 8 : 16;
-    __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kMostChannels];
+    __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kMostTiledHead];
     const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (j >= n) return wait_for_previous();
@@ -279,7 +278,7 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
         launch_early(ctx, kernel, grid, kThreads, 0, args, parts, splits);
     });
     if (splits == 1) return;
-    launch_early(ctx, combine_kernel, dim3(grid.y, rows), kMostChannels, 0, args, parts, splits);
+    launch_early(ctx, combine_kernel, dim3(grid.y, rows), kMostTiledHead, 0, args, parts, splits);
 }
 
 }  // namespace hark::cuda

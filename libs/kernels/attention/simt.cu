@@ -10,7 +10,7 @@ constexpr int kRows = 2;  // queries per thread
 
 // Keys per tile for heads of up to kHead channels; both fit the shared memory of every GPU.
 template <int kHead>
-constexpr int kKeysOf = kHead > 128 ? 16 : 64;
+constexpr int kKeysOf = kHead > kMostTiledHead ? 16 : 64;
 
 // Rows have an odd length: threads at the same column of neighbouring rows hit different banks.
 int shared_bytes(int d, int keys) {
@@ -131,11 +131,12 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
 void attention_simt(Context& ctx, const AttentionArgs& args) {
     const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kQueries)),
                     static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
-    const bool wide = args.d > 128;
-    const int bytes = shared_bytes(args.d, wide ? kKeysOf<256> : kKeysOf<128>);
+    const bool wide = args.d > kMostTiledHead;
+    const int bytes =
+        shared_bytes(args.d, wide ? kKeysOf<kMostHeadChannels> : kKeysOf<kMostTiledHead>);
     with_float_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
-        const auto kernel = wide ? f32_kernel<T, 256> : f32_kernel<T, 128>;
+        const auto kernel = wide ? f32_kernel<T, kMostHeadChannels> : f32_kernel<T, kMostTiledHead>;
         CUDA_CHECK(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
         kernel<<<grid, kThreads, bytes, stream_of(ctx)>>>(args);

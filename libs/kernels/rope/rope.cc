@@ -27,19 +27,11 @@ void fill_turns(float* turns, const int32_t* position, int64_t rows, const Rope&
         }
 }
 
-void turn(float* x, const float* turns, int64_t half) {
+void turn(float* x, const float* turns, int64_t half, float direction) {
     for (int64_t i = 0; i < half; ++i) {
-        const float low = x[i], high = x[i + half], c = turns[i], s = turns[i + half];
+        const float low = x[i], high = x[i + half], c = turns[i], s = turns[i + half] * direction;
         x[i] = low * c - high * s;
         x[i + half] = high * c + low * s;
-    }
-}
-
-void turn_back(float* x, const float* turns, int64_t half) {
-    for (int64_t i = 0; i < half; ++i) {
-        const float low = x[i], high = x[i + half], c = turns[i], s = turns[i + half];
-        x[i] = low * c + high * s;
-        x[i + half] = high * c - low * s;
     }
 }
 
@@ -66,7 +58,7 @@ void rope(Context& ctx, const Columns& x, int64_t heads, int64_t d, Tensor posit
     float* values = rows.as<float>() + x.first;
     parallel_for(ctx.threads, count, [&](int64_t t) {
         for (int64_t h = 0; h < heads; ++h)
-            (back ? turn_back : turn)(values + t * width + h * d, turns + t * 2 * half, half);
+            turn(values + t * width + h * d, turns + t * 2 * half, half, back ? -1.0f : 1.0f);
     });
 }
 

@@ -14,9 +14,8 @@ void check_rope(const char* op, const Rope& rope, int64_t d);
 // Nothing if there are no frequencies.
 void fill_turns(float* turns, const int32_t* position, int64_t rows, const Rope& rope);
 
-// Turns one head of one row, in place. turns (R): of the row; half: R / 2.
-void turn(float* x, const float* turns, int64_t half);
-// The transpose.
-void turn_back(float* x, const float* turns, int64_t half);
+// Turns one head of one row, in place. turns (R): of the row; half: R / 2. direction: 1, or -1 for
+// the transpose.
+void turn(float* x, const float* turns, int64_t half, float direction = 1);
 
 }  // namespace hark

@@ -61,6 +61,22 @@ enum class Kind {
     continue_statement,
 };
 
+// Whether the statement's body has names of its own. A condition's has not.
+inline bool opens_scope(Kind kind) {
+    switch (kind) {
+        case Kind::for_statement:
+        case Kind::set_block:
+        case Kind::macro:
+        case Kind::call_block:
+        case Kind::filter_block:
+        case Kind::with_statement:
+        case Kind::generation:
+            return true;
+        default:
+            return false;
+    }
+}
+
 struct Node {
     Kind kind = Kind::constant;
     bool flag = false;

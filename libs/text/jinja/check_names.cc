@@ -36,16 +36,8 @@ void check(const NodePtr& node, bool soft) {
         case Kind::conditional:
             soft = inner = true;
             break;
-        case Kind::for_statement:
-        case Kind::set_block:
-        case Kind::macro:
-        case Kind::call_block:
-        case Kind::filter_block:
-        case Kind::with_statement:
-        case Kind::generation:
-            inner = false;
-            break;
         default:
+            if (opens_scope(node->kind)) inner = false;
             break;
     }
     check(node->parts, soft);

@@ -150,22 +150,11 @@ void find_scope(Node& node, const Symbols& outside) {
 
 void find_scopes(const Nodes& nodes, const Symbols& symbols) {
     for (const NodePtr& node : nodes) {
-        switch (node->kind) {
-            case Kind::if_statement:
-                find_scopes(node->body, symbols);
-                for (const NodePtr& branch : node->otherwise) find_scopes(branch->body, symbols);
-                break;
-            case Kind::for_statement:
-            case Kind::set_block:
-            case Kind::macro:
-            case Kind::call_block:
-            case Kind::filter_block:
-            case Kind::with_statement:
-            case Kind::generation:
-                find_scope(*node, symbols);
-                break;
-            default:
-                break;
+        if (node->kind == Kind::if_statement) {
+            find_scopes(node->body, symbols);
+            for (const NodePtr& branch : node->otherwise) find_scopes(branch->body, symbols);
+        } else if (opens_scope(node->kind)) {
+            find_scope(*node, symbols);
         }
     }
 }
