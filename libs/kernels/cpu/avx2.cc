@@ -12,7 +12,8 @@ namespace {
 struct Vec {
     using F = __m256;
     static constexpr int kWidth = 8;
-    static constexpr int kRowsAtOnce = 3;  // of x, with four rows of weights: 16 registers
+    static constexpr int kRowsAtOnce = 3;  // of x
+    static constexpr int kWeightRows = 2;  // with them: 12 of 16 registers hold sums
     static constexpr int kPanelVectors = 2, kPanelRows = 6;
 
     static F set(float x) { return _mm256_set1_ps(x); }

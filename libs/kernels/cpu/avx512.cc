@@ -12,7 +12,8 @@ namespace {
 struct Vec {
     using F = __m512;
     static constexpr int kWidth = 16;
-    static constexpr int kRowsAtOnce = 4;  // of x, with four rows of weights: 32 registers
+    static constexpr int kRowsAtOnce = 4;  // of x
+    static constexpr int kWeightRows = 2;  // with them: 16 of 32 registers hold sums
     static constexpr int kPanelVectors = 4, kPanelRows = 6;
 
     static F set(float x) { return _mm512_set1_ps(x); }

@@ -8,6 +8,7 @@ extern const CpuKernels kPlainKernels;
 #ifdef HARK_X86
 extern const CpuKernels kAvx2Kernels;
 extern const CpuKernels kAvx512Kernels;
+extern const ByteKernels kVnniKernels;
 #endif
 
 namespace {
@@ -27,6 +28,11 @@ const std::vector<CpuKernels>& supported() {
             found.back().has_bf16 = __builtin_cpu_supports("avx512bf16");
             found.back().has_int8 = __builtin_cpu_supports("avx512vnni");
         }
+        if (found.back().has_int8) {
+            found.push_back(found.back());
+            found.back().name = "avx512_vnni";
+            found.back().bytes = &kVnniKernels;
+        }
 #endif
         return found;
     }();
@@ -39,6 +45,11 @@ const CpuKernels*& used() {
 }
 
 }  // namespace
+
+bool has_byte_products(Dtype dtype, int64_t size) {
+    return size % 64 == 0 && (dtype == Dtype::q4_0 || dtype == Dtype::q8_0 ||
+                              dtype == Dtype::q4_k || dtype == Dtype::q6_k);
+}
 
 const CpuKernels& cpu_kernels() { return *used(); }
 

@@ -7,6 +7,7 @@
 
 #include "core/tensor.h"
 #include "kernels/ops.h"
+#include "kernels/quant/cpu/byte_products.h"
 
 namespace hark {
 
@@ -17,7 +18,7 @@ struct StoredRows {
     int64_t size = 0;
 };
 
-// Size of the blocks that block_products() unpacks at a time: bytes of 32 weights, and rows.
+// Size of what block_products() unpacks at a time: bytes of 32 weights, and rows.
 inline constexpr int kUnpackedPiece = 128;
 inline constexpr int64_t kUnpackedRows = 4;
 
@@ -65,6 +66,7 @@ struct CpuKernels {
     const char* name;
     // The processor has products of bf16 or s8: oneDNN's are fast, and those of s8 do not saturate.
     bool has_bf16, has_int8;
+    const ByteKernels* bytes;  // or none; for types that has_byte_products()
 
     // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
     // t in [0, t_size). The order of a sum depends neither on t_size nor on the range.

@@ -15,7 +15,8 @@ struct Vec {
     using I = int32_t __attribute__((vector_size(16)));
     static constexpr int kIntegers = 4;
     static constexpr int kWidth = 4;
-    static constexpr int kRowsAtOnce = 2;
+    static constexpr int kRowsAtOnce = 2;  // of x
+    static constexpr int kWeightRows = 2;  // with them: 8 of 16 registers hold sums
     static constexpr int kPanelVectors = 2, kPanelRows = 4;
 
     static F set(float x) { return F{x, x, x, x}; }

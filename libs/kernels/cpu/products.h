@@ -6,46 +6,82 @@
 template <int N>
 using Constant = std::integral_constant<int, N>;
 
-// R rows of weights times T rows of x: one accumulator per product, so a product's bits do not
-// depend on the others.
+// A row of weights is read from begin to end: the hardware prefetches one long stream best. Sums of
+// kChains vectors are kept apart, because an addition has to wait for the one before it.
+constexpr int kChains = 2;
+// The prefetch distance in bytes, into the second cache; a core's stream runs on into the next
+// rows.
+constexpr int64_t kBytesAhead = 8192;
+
+// Prefetches the lines of `bytes` bytes. The address may be past the weights: a prefetch does not
+// fault.
+template <int bytes>
+static inline void prefetch_ahead(const void* from) {
+    const auto place = reinterpret_cast<uintptr_t>(from) + uintptr_t{kBytesAhead};
+#pragma GCC unroll 8
+    for (int i = 0; i < bytes; i += 64)
+        __builtin_prefetch(reinterpret_cast<const void*>(place + static_cast<uintptr_t>(i)), 0, 2);
+}
+
+// The sum of the chains, in one order.
+static inline F join(const F (&sums)[kChains]) {
+    static_assert(kChains == 2);
+    return Vec::add(sums[0], sums[1]);
+}
+
+// R rows of weights times T rows of x. The order of a sum depends neither on R nor on T.
 template <class Weight, int R, int T>
 static inline void tile(float* y, int64_t ldy, const float* x, int64_t ldx, const Weight* w,
                         int64_t size) {
-    F sums[R][T];
+    F sums[R][T][kChains];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) sums[r][t] = Vec::set(0.0f);
+        for (int t = 0; t < T; ++t)
+#pragma GCC unroll 2
+            for (int c = 0; c < kChains; ++c) sums[r][t][c] = Vec::set(0.0f);
     int64_t k = 0;
-    for (; k + W <= size; k += W) {
-        F inputs[T];
+#pragma GCC unroll 2
+    for (; k + kChains * W <= size; k += kChains * W) {
 #pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) inputs[t] = Vec::load(x + t * ldx + k);
+        for (int r = 0; r < R; ++r)
+            prefetch_ahead<kChains * W* static_cast<int>(sizeof(Weight))>(w + r * size + k);
+#pragma GCC unroll 2
+        for (int c = 0; c < kChains; ++c) {
+            F inputs[T];
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-            const F weights = Vec::load(w + r * size + k);
-            __builtin_prefetch(w + (R + r) * size + k);
+            for (int t = 0; t < T; ++t) inputs[t] = Vec::load(x + t * ldx + k + c * W);
 #pragma GCC unroll 8
-            for (int t = 0; t < T; ++t) sums[r][t] = Vec::fma(weights, inputs[t], sums[r][t]);
+            for (int r = 0; r < R; ++r) {
+                const F weights = Vec::load(w + r * size + k + c * W);
+#pragma GCC unroll 8
+                for (int t = 0; t < T; ++t)
+                    sums[r][t][c] = Vec::fma(weights, inputs[t], sums[r][t][c]);
+            }
         }
     }
-    if (k < size)
+    for (; k < size; k += W) {
+        const int64_t n = std::min<int64_t>(size - k, W);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-            const F weights = load_part(w + r * size + k, size - k);
+            const F weights = n == W ? Vec::load(w + r * size + k) : load_part(w + r * size + k, n);
 #pragma GCC unroll 8
-            for (int t = 0; t < T; ++t)
-                sums[r][t] = Vec::fma(weights, load_part(x + t * ldx + k, size - k), sums[r][t]);
+            for (int t = 0; t < T; ++t) {
+                const float* from = x + t * ldx + k;
+                const F inputs = n == W ? Vec::load(from) : load_part(from, n);
+                sums[r][t][0] = Vec::fma(weights, inputs, sums[r][t][0]);
+            }
         }
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) y[t * ldy + r] = Vec::total(sums[r][t]);
+        for (int t = 0; t < T; ++t) y[t * ldy + r] = Vec::total(join(sums[r][t]));
 }
 
 // The same in integers, with exact sums: rows of x are padded with zeros to whole vectors.
 template <int R, int T>
-static inline void integer_tile(int32_t* sums_to, int64_t ldy, const int16_t* x, int64_t ldx,
+static inline void integer_tile(int32_t* y, int64_t ldy, const int16_t* x, int64_t ldx,
                                 const int8_t* w, int64_t size) {
     using I = Vec::I;
     constexpr int N = Vec::kIntegers;
@@ -54,55 +90,61 @@ static inline void integer_tile(int32_t* sums_to, int64_t ldy, const int16_t* x,
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
         for (int t = 0; t < T; ++t) sums[r][t] = Vec::zero_integers();
-    for (int64_t k = 0; k < size; k += N) {
-        I inputs[T];
+    int64_t k = 0;
+    const auto add = [&](int r, const I& weights) {
 #pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) inputs[t] = Vec::load_integers(x + t * ldx + k);
+        for (int t = 0; t < T; ++t)
+            sums[r][t] =
+                Vec::multiply_add(weights, Vec::load_integers(x + t * ldx + k), sums[r][t]);
+    };
+#pragma GCC unroll 4
+    for (; k + N <= size; k += N)
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-            I weights;
-            if (k + N <= size) {
-                weights = Vec::load_integers(w + r * size + k);
-                __builtin_prefetch(w + (R + r) * size + k);
-            } else {
-                int8_t rest[N] = {};
-                __builtin_memcpy(rest, w + r * size + k, static_cast<size_t>(size - k));
-                weights = Vec::load_integers(rest);
-            }
-#pragma GCC unroll 8
-            for (int t = 0; t < T; ++t)
-                sums[r][t] = Vec::multiply_add(weights, inputs[t], sums[r][t]);
+            prefetch_ahead<N>(w + r * size + k);
+            add(r, Vec::load_integers(w + r * size + k));
         }
-    }
+    if (k < size)
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            int8_t rest[N] = {};
+            __builtin_memcpy(rest, w + r * size + k, static_cast<size_t>(size - k));
+            add(r, Vec::load_integers(rest));
+        }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) sums_to[t * ldy + r] = Vec::total(sums[r][t]);
+        for (int t = 0; t < T; ++t) y[t * ldy + r] = Vec::total(sums[r][t]);
 }
 
-// Calls tile(rows, inputs) for every R rows of weights below `count` and every few rows of x: the
-// largest tiles that the registers hold, then the rest. The arguments are integral constants.
+// Calls tile(t, inputs) for a few rows of x at a time, t the first of them: as many as the
+// registers hold, at most four, then the rest. `inputs` is an integral constant. These rows of x
+// stay in the first cache, a task's rows of weights in the second.
 template <class Tile>
-static inline void tiles(int64_t count, int64_t t_size, const Tile& tile) {
-    constexpr int R = 4, T = Vec::kRowsAtOnce;
-    const auto inputs = [&](int64_t n, auto rows) {
-        int64_t t = 0;
-        for (; t + T <= t_size; t += T) tile(n, t, rows, Constant<T>());
-        if (t_size - t == 1) tile(n, t, rows, Constant<1>());
-        if (t_size - t == 2) tile(n, t, rows, Constant<2>());
-        if (t_size - t == 3) tile(n, t, rows, Constant<3>());
-    };
+static inline void row_tiles(int64_t t_size, const Tile& tile) {
+    constexpr int T = Vec::kRowsAtOnce;
+    int64_t t = 0;
+    for (; t + T <= t_size; t += T) tile(t, Constant<T>());
+    if (t_size - t == 1) tile(t, Constant<1>());
+    if (t_size - t == 2) tile(t, Constant<2>());
+    if (t_size - t == 3) tile(t, Constant<3>());
+}
+
+template <class Weight, int R, int T>
+static void rows_times(float* y, int64_t ldy, const float* x, int64_t ldx, const Weight* w,
+                       int64_t size, int64_t count) {
     int64_t n = 0;
-    for (; n + R <= count; n += R) inputs(n, Constant<R>());
-    for (; n < count; ++n) inputs(n, Constant<1>());
+    for (; n + R <= count; n += R) tile<Weight, R, T>(y + n, ldy, x, ldx, w + n * size, size);
+    for (; n < count; ++n) tile<Weight, 1, T>(y + n, ldy, x, ldx, w + n * size, size);
 }
 
 template <class Weight>
 static void products_of(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t t_size,
                         const Weight* w, int64_t size, int64_t count) {
-    tiles(count, t_size, [&](int64_t n, int64_t t, auto rows, auto inputs) {
-        tile<Weight, rows.value, inputs.value>(y + t * ldy + n, ldy, x + t * ldx, ldx, w + n * size,
-                                               size);
+    if (t_size == 1) return rows_times<Weight, 1, 1>(y, ldy, x, ldx, w, size, count);
+    row_tiles(t_size, [&](int64_t t, auto inputs) {
+        rows_times<Weight, Vec::kWeightRows, inputs.value>(y + t * ldy, ldy, x + t * ldx, ldx, w,
+                                                           size, count);
     });
 }
 
@@ -119,11 +161,20 @@ static void products(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t
     products_of(y, ldy, x, ldx, t_size, static_cast<const float*>(data) + first, size, count);
 }
 
-static void products_int8(int32_t* sums, int64_t ldy, const int16_t* x, int64_t ldx, int64_t t_size,
+template <int R, int T>
+static void integer_rows_times(int32_t* y, int64_t ldy, const int16_t* x, int64_t ldx,
+                               const int8_t* w, int64_t size, int64_t count) {
+    int64_t n = 0;
+    for (; n + R <= count; n += R) integer_tile<R, T>(y + n, ldy, x, ldx, w + n * size, size);
+    for (; n < count; ++n) integer_tile<1, T>(y + n, ldy, x, ldx, w + n * size, size);
+}
+
+static void products_int8(int32_t* y, int64_t ldy, const int16_t* x, int64_t ldx, int64_t t_size,
                           const int8_t* w, int64_t size, int64_t count) {
-    tiles(count, t_size, [&](int64_t n, int64_t t, auto rows, auto inputs) {
-        integer_tile<rows.value, inputs.value>(sums + t * ldy + n, ldy, x + t * ldx, ldx,
-                                               w + n * size, size);
+    if (t_size == 1) return integer_rows_times<1, 1>(y, ldy, x, ldx, w, size, count);
+    row_tiles(t_size, [&](int64_t t, auto inputs) {
+        integer_rows_times<Vec::kWeightRows, inputs.value>(y + t * ldy, ldy, x + t * ldx, ldx, w,
+                                                           size, count);
     });
 }
 

@@ -19,6 +19,7 @@ static constexpr CpuKernels kTable = {
     .name = kKernelsName,
     .has_bf16 = false,
     .has_int8 = false,
+    .bytes = nullptr,
     .products = products,
     .products_int8 = products_int8,
     .block_products = block_products,

@@ -27,44 +27,81 @@ Pointers pointers_of(const Epilogue& then) {
 
 const float* at(const float* base, int64_t offset) { return base ? base + offset : nullptr; }
 
-// Up to kFewRowsOnCpu rows, directly from the stored weights; each weight is read once.
-void small_m(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-             const Pointers& then) {
+// Threads that in_pieces() uses.
+int64_t worker_count(const Context& ctx, int64_t n_size) {
+    return std::min<int64_t>(ctx.threads, (n_size + kFewColumns - 1) / kFewColumns);
+}
+
+// y's columns, kFewColumns at a time: products(worker, sums, begin, n) writes the sums of columns
+// [begin, begin + n) of all rows, kFewColumns apart; then the epilogue. Workers have numbers below
+// worker_count().
+template <class Products>
+void in_pieces(Context& ctx, float* y, int64_t t_size, int64_t n_size, const Pointers& then,
+               const Products& products) {
     const CpuKernels& cpu = cpu_kernels();
-    const int64_t n_size = w.values.dim(0);
-    const StoredRows rows = {w.values.data, w.values.dtype, w.values.dim(1)};
     const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
-    parallel_for(ctx.threads, pieces, [&](int64_t piece) {
-        const int64_t begin = piece * kFewColumns, end = std::min(begin + kFewColumns, n_size);
-        float sums[kFewRowsOnCpu * kFewColumns];
-        cpu.products(sums, kFewColumns, x, w.values.dim(1), t_size, rows, begin, end);
-        for (int64_t t = 0; t < t_size; ++t) {
-            const int64_t place = t * n_size + begin;
-            cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),
-                         at(then.residual, place), end - begin, then.activation);
+    const int64_t workers = worker_count(ctx, n_size);
+    parallel_for(ctx.threads, workers, [&](int64_t worker) {
+        const int64_t last = std::min((worker + 1) * pieces / workers * kFewColumns, n_size);
+        int64_t begin = worker * pieces / workers * kFewColumns;
+        for (; begin < last; begin += kFewColumns) {
+            const int64_t n = std::min(kFewColumns, last - begin);
+            float sums[kFewRowsOnCpu * kFewColumns];
+            products(worker, sums, begin, n);
+            for (int64_t t = 0; t < t_size; ++t) {
+                const int64_t place = t * n_size + begin;
+                cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),
+                             at(then.residual, place), n, then.activation);
+            }
         }
     });
 }
 
-// Rows of x as 16-bit integers for quantised weights.
-IntegerInputs integer_inputs(Context& ctx, const float* x, int64_t t_size, int64_t k_size,
-                             Dtype dtype) {
-    const int64_t shared = values_that_share(dtype), groups = k_size / shared;
+// Up to kFewRowsOnCpu rows, directly from the stored weights; each weight is read once.
+void small_m(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+             const Pointers& then) {
+    const int64_t k_size = w.values.dim(1);
+    const StoredRows rows = {w.values.data, w.values.dtype, k_size};
+    in_pieces(
+        ctx, y, t_size, w.values.dim(0), then, [&](int64_t, float* sums, int64_t begin, int64_t n) {
+            cpu_kernels().products(sums, kFewColumns, x, k_size, t_size, rows, begin, begin + n);
+        });
+}
+
+// Rows of x as 16-bit integers for quantised weights; without the sums of groups.
+IntegerInputs wide_inputs(Context& ctx, const float* x, int64_t t_size, int64_t k_size) {
     auto* values = static_cast<int16_t*>(ctx.arena.tensor(Dtype::u8, {t_size, k_size, 2}).data);
     float* scales = ctx.arena.tensor(Dtype::f32, {t_size}).as<float>();
-    float* sums = ctx.arena.tensor(Dtype::f32, {t_size, groups}).as<float>();
     for (int64_t t = 0; t < t_size; ++t)
         scales[t] =
-            cpu_kernels().quantize_wide(values + t * k_size, x + t * k_size, k_size, INT16_MAX);
-    for (int64_t i = 0; i < t_size * groups; ++i) {
-        const int16_t* first = values + i * shared;
-        sums[i] = static_cast<float>(std::accumulate(first, first + shared, int32_t{0}));
-    }
-    return {values, scales, sums};
+            cpu_kernels().quantize_wide(values + t * k_size, x + t * k_size, k_size, kWideRange);
+    return {values, scales, nullptr};
+}
+
+// Sums of the values that share a scale: (t, k_size / shared).
+const float* sums_of_groups(Context& ctx, const int16_t* values, int64_t count, int64_t shared) {
+    float* sums = ctx.arena.tensor(Dtype::f32, {count / shared}).as<float>();
+    for (int64_t i = 0; i < count / shared; ++i)
+        sums[i] = static_cast<float>(
+            std::accumulate(values + i * shared, values + (i + 1) * shared, int32_t{0}));
+    return sums;
+}
+
+// Both bytes of the integers, for processors with byte products.
+ByteInputs byte_inputs(Context& ctx, const IntegerInputs& from, int64_t t_size, int64_t k_size,
+                       Dtype dtype) {
+    const auto take = [&](Dtype type, int64_t n) { return ctx.arena.tensor(type, {t_size, n}); };
+    const ByteInputs inputs = {take(Dtype::i8, k_size).as<int8_t>(),
+                               take(Dtype::i8, k_size).as<int8_t>(),
+                               take(Dtype::i32, k_size / 4).as<int32_t>(),
+                               take(Dtype::f32, k_size / 32).as<float>(), from.scales};
+    for (int64_t t = 0; t < t_size; ++t)
+        cpu_kernels().bytes->split(inputs, t, from.values + t * k_size, dtype, k_size);
+    return inputs;
 }
 
 // The same from quantised blocks, in integers as below. The sums of a block's products are exact,
-// so activations use all 16 bits.
+// so activations use 16 bits.
 void small_m_quantized(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                        const Pointers& then) {
     const Arena::Scope scope(ctx.arena);
@@ -73,26 +110,23 @@ void small_m_quantized(Context& ctx, float* y, const float* x, int64_t t_size, c
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
     const int64_t row_size = static_cast<int64_t>(row_bytes(dtype, k_size));
     const auto* blocks = static_cast<const uint8_t*>(w.values.data);
-    const IntegerInputs inputs = integer_inputs(ctx, x, t_size, k_size, dtype);
-    const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
-    const int64_t workers = std::min<int64_t>(ctx.threads, pieces);
+    IntegerInputs inputs = wide_inputs(ctx, x, t_size, k_size);
+    if (cpu.bytes && has_byte_products(dtype, k_size)) {
+        const ByteInputs bytes = byte_inputs(ctx, inputs, t_size, k_size, dtype);
+        return in_pieces(ctx, y, t_size, n_size, then,
+                         [&](int64_t, float* sums, int64_t begin, int64_t n) {
+                             cpu.bytes->products(sums, kFewColumns, bytes, t_size,
+                                                 blocks + begin * row_size, dtype, k_size, n);
+                         });
+    }
+    inputs.sums = sums_of_groups(ctx, inputs.values, t_size * k_size, values_that_share(dtype));
     const int64_t room = kUnpackedRows * k_size / 32 * kUnpackedPiece;
-    auto* scratch = static_cast<uint8_t*>(ctx.arena.tensor(Dtype::u8, {workers, room}).data);
-    parallel_for(ctx.threads, workers, [&](int64_t worker) {
-        const int64_t last = std::min((worker + 1) * pieces / workers * kFewColumns, n_size);
-        int64_t begin = worker * pieces / workers * kFewColumns;
-        for (; begin < last; begin += kFewColumns) {
-            const int64_t n = std::min(kFewColumns, last - begin);
-            float sums[kFewRowsOnCpu * kFewColumns];
-            cpu.block_products(sums, kFewColumns, inputs, t_size, blocks + begin * row_size, dtype,
-                               k_size, n, scratch + worker * room);
-            for (int64_t t = 0; t < t_size; ++t) {
-                const int64_t place = t * n_size + begin;
-                cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),
-                             at(then.residual, place), n, then.activation);
-            }
-        }
-    });
+    auto* scratch = ctx.arena.tensor(Dtype::u8, {worker_count(ctx, n_size), room}).as<uint8_t>();
+    in_pieces(ctx, y, t_size, n_size, then,
+              [&](int64_t worker, float* sums, int64_t begin, int64_t n) {
+                  cpu.block_products(sums, kFewColumns, inputs, t_size, blocks + begin * row_size,
+                                     dtype, k_size, n, scratch + worker * room);
+              });
 }
 
 // The same from int8 weights, in integers: converting the weights to floats would take longer than

@@ -3,8 +3,6 @@
 // multiplied by it.
 #pragma once
 
-// The prefetch distance in rows. Four rows are too few: a core is done with them too soon.
-constexpr int64_t kRowsAhead = 16;
 // Unroll factor of loops over the vectors of a piece: narrow vectors are many.
 constexpr int kPartsAtOnce = Vec::kIntegers < 16 ? 1 : 2;
 
@@ -36,65 +34,71 @@ static inline F scales_at(const uint8_t* block, int g) {
     return Vec::scales<Block::kShared>([&](int i) { return Block::scale(block, g + i); });
 }
 
-// R rows of weights times T rows of x, one accumulator per product as in tile(). A piece of 32
-// values is within one block.
-template <class Block, int R, int T>
-static inline void block_tile(float* y, int64_t ldy, const IntegerInputs& x, const uint8_t* rows,
-                              int64_t size) {
+// sums (T rows of x) += 32 values of a block, the first of them value `first`, times x's values
+// from k on.
+template <class Block, int first, int T>
+[[gnu::always_inline]] static inline void add_piece(F (&sums)[T][kChains], int chain,
+                                                    const IntegerInputs& x, int64_t size,
+                                                    const uint8_t* block, int64_t k) {
     using I = Vec::I;
     constexpr int N = Vec::kIntegers, kShared = Block::kShared, kStep = std::max(kShared, N);
-    constexpr int64_t kPieces = Block::kValues / 32;  // of a block
-    const int64_t row_bytes = size / Block::kValues * Block::kBytes;
-    F sums[R][T];
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) sums[r][t] = Vec::set(0.0f);
-    for (int64_t p = 0; p < size / 32; ++p) {
-        const uint8_t* block = rows + p / kPieces * Block::kBytes;
-        const int first = static_cast<int>(p % kPieces * 32);
-#pragma GCC unroll 8
-        for (int r = 0; r < R; ++r, block += row_bytes) {
-            // The address may be past the last row: a prefetch does not fault.
-            __builtin_prefetch(reinterpret_cast<const void*>(
-                reinterpret_cast<uintptr_t>(block) +
-                static_cast<uintptr_t>(kRowsAhead * row_bytes +
-                                       first * Block::kBytes / Block::kValues)));
 #pragma GCC unroll kPartsAtOnce
-            for (int step = first; step < first + 32; step += kStep) {
-                const int64_t k = p * 32 + step - first;
-                I quants[kStep / N];
+    for (int step = first; step < first + 32; step += kStep, k += kStep) {
+        I quants[kStep / N];
 #pragma GCC unroll kPartsAtOnce
-                for (int i = 0; i < kStep; i += N)
-                    quants[i / N] = Vec::integers(
-                        Block::template quant<SimdI16>(block, (step + i) / Block::kGroup,
-                                                       (step + i) % Block::kGroup)
-                            .x);
-                const F scale = scales_at<Block>(block, step / Block::kGroup);
+        for (int i = 0; i < kStep; i += N)
+            quants[i / N] =
+                Vec::integers(Block::template quant<SimdI16>(block, (step + i) / Block::kGroup,
+                                                             (step + i) % Block::kGroup)
+                                  .x);
+        const F scale = scales_at<Block>(block, step / Block::kGroup);
 #pragma GCC unroll 8
-                for (int t = 0; t < T; ++t) {
-                    I total = Vec::zero_integers();
+        for (int t = 0; t < T; ++t) {
+            I total = Vec::zero_integers();
 #pragma GCC unroll kPartsAtOnce
-                    for (int i = 0; i < kStep; i += N)
-                        total = Vec::multiply_add(
-                            quants[i / N], Vec::load_integers(x.values + t * size + k + i), total);
-                    sums[r][t] = Vec::fma(scale, Vec::to_floats(total), sums[r][t]);
-                }
-                if constexpr (Block::kHasMin)
-                    for (int i = 0; i < kStep; i += kShared) {
-                        const F min = Vec::set(Block::min(block, (step + i) / Block::kGroup));
-#pragma GCC unroll 8
-                        for (int t = 0; t < T; ++t)
-                            sums[r][t] = Vec::fma(
-                                min, Vec::lone(x.sums[(t * size + k + i) / kShared]), sums[r][t]);
-                    }
-            }
+            for (int i = 0; i < kStep; i += N)
+                total = Vec::multiply_add(quants[i / N],
+                                          Vec::load_integers(x.values + t * size + k + i), total);
+            sums[t][chain] = Vec::fma(scale, Vec::to_floats(total), sums[t][chain]);
         }
+        if constexpr (Block::kHasMin)
+            for (int i = 0; i < kStep; i += kShared) {
+                const F min = Vec::set(Block::min(block, (step + i) / Block::kGroup));
+#pragma GCC unroll 8
+                for (int t = 0; t < T; ++t)
+                    sums[t][chain] = Vec::fma(min, Vec::lone(x.sums[(t * size + k + i) / kShared]),
+                                              sums[t][chain]);
+            }
     }
+}
+
+// One row of weights times T rows of x, in spans of at least kChains pieces of 32 values.
+template <class Block, int T, bool prefetches>
+static inline void block_tile(float* y, int64_t ldy, const IntegerInputs& x, const uint8_t* block,
+                              int64_t size) {
+    constexpr int kSpan = std::max(Block::kValues, 32 * kChains);
+    constexpr int kSpanBytes = kSpan / Block::kValues * Block::kBytes;
+    F sums[T][kChains];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
+    for (int t = 0; t < T; ++t)
+#pragma GCC unroll 2
+        for (int c = 0; c < kChains; ++c) sums[t][c] = Vec::set(0.0f);
+    int64_t k = 0;
+    for (; k + kSpan <= size; k += kSpan, block += kSpanBytes) {
+        if constexpr (prefetches) prefetch_ahead<kSpanBytes>(block);
+        [&]<int... i>(std::integer_sequence<int, i...>) {
+            (add_piece<Block, i * 32 % Block::kValues>(
+                 sums, i % kChains, x, size, block + i * 32 / Block::kValues * Block::kBytes,
+                 k + i * 32),
+             ...);
+        }
+        (std::make_integer_sequence<int, kSpan / 32>());
+    }
+    if constexpr (Block::kValues == 32)
+        for (; k < size; k += 32, block += Block::kBytes)
+            add_piece<Block, 0>(sums, 0, x, size, block, k);
 #pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) y[t * ldy + r] = Vec::total(sums[r][t]) * x.scales[t];
+    for (int t = 0; t < T; ++t) y[t * ldy] = Vec::total(join(sums[t])) * x.scales[t];
 }
 
 // A piece of 32 values unpacked from a block: {32 int16; scales; mins}, padded to whole cache
@@ -128,6 +132,8 @@ static void unpack(uint8_t* to, const uint8_t* rows, int64_t values) {
     for (int64_t p = 0; p < values / 32; ++p, to += kUnpackedPiece) {
         const uint8_t* block = rows + p / kPieces * Block::kBytes;
         const int first = static_cast<int>(p % kPieces * 32);
+        prefetch_ahead<32 * Block::kBytes / Block::kValues>(block +
+                                                            first * Block::kBytes / Block::kValues);
 #pragma GCC unroll kPartsAtOnce
         for (int i = 0; i < 32; i += SimdI16::kCount) {
             const auto quants = Block::template quant<SimdI16>(block, (first + i) / Block::kGroup,
@@ -143,17 +149,6 @@ static void unpack(uint8_t* to, const uint8_t* rows, int64_t values) {
     }
 }
 
-template <class Unpacked>
-static void unpacked_products(float* y, int64_t ldy, const IntegerInputs& x, int64_t t_size,
-                              const uint8_t* pieces, int64_t size, int64_t count) {
-    tiles(count, t_size, [&](int64_t n, int64_t t, auto rows, auto inputs) {
-        const IntegerInputs from = {x.values + t * size, x.scales + t,
-                                    x.sums + t * size / Unpacked::kShared};
-        block_tile<Unpacked, rows.value, inputs.value>(
-            y + t * ldy + n, ldy, from, pieces + n * (size / 32 * Unpacked::kBytes), size);
-    });
-}
-
 static void block_products(float* y, int64_t ldy, const IntegerInputs& x, int64_t t_size,
                            const uint8_t* blocks, Dtype dtype, int64_t size, int64_t count,
                            uint8_t* scratch) {
@@ -161,18 +156,22 @@ static void block_products(float* y, int64_t ldy, const IntegerInputs& x, int64_
         using Block = decltype(type);
         using Unpacked = UnpackedBlocks<Block::kShared, Block::kHasMin>;
         const int64_t row_bytes = size / Block::kValues * Block::kBytes;
-        int64_t n = 0;
+        const int64_t unpacked_bytes = size / 32 * kUnpackedPiece;
         if (t_size == 1) {
-            for (; n + 4 <= count; n += 4)
-                block_tile<Block, 4, 1>(y + n, ldy, x, blocks + n * row_bytes, size);
-            for (; n < count; ++n)
-                block_tile<Block, 1, 1>(y + n, ldy, x, blocks + n * row_bytes, size);
+            for (int64_t n = 0; n < count; ++n)
+                block_tile<Block, 1, true>(y + n, ldy, x, blocks + n * row_bytes, size);
             return;
         }
-        for (; n < count; n += kUnpackedRows) {
-            const int64_t some = count - n < kUnpackedRows ? count - n : kUnpackedRows;
-            unpack<Block>(scratch, blocks + n * row_bytes, some * size);
-            unpacked_products<Unpacked>(y + n, ldy, x, t_size, scratch, size, some);
+        for (int64_t first = 0; first < count; first += kUnpackedRows) {
+            const int64_t rows = std::min(count - first, kUnpackedRows);
+            unpack<Block>(scratch, blocks + first * row_bytes, rows * size);
+            row_tiles(t_size, [&](int64_t t, auto inputs) {
+                const IntegerInputs from = {x.values + t * size, x.scales + t,
+                                            x.sums + t * size / Unpacked::kShared};
+                for (int64_t n = 0; n < rows; ++n)
+                    block_tile<Unpacked, inputs.value, false>(y + t * ldy + first + n, ldy, from,
+                                                              scratch + n * unpacked_bytes, size);
+            });
         }
     });
 }
