@@ -4,6 +4,7 @@
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/cuda_abi.h"
 #include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/upload.h"
 
 namespace hark::cuda {
 namespace {
@@ -26,13 +27,6 @@ void* allocate(size_t bytes) {
 }
 
 void release(void* memory) { cudaFree(memory); }
-
-// For pageable memory cudaMemcpy returns before the bytes have arrived, and contexts' streams do
-// not wait for the default one.
-void write(void* to, const void* from, size_t bytes) {
-    CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
-    CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
-}
 
 // Host memory that the GPU accesses directly.
 void* allocate_pinned(size_t bytes) {
@@ -93,7 +87,7 @@ Context make_context(int index, int threads) {
     CUBLAS_CHECK(cublasLtCreate(&handles->lt));
     CUDA_CHECK(cudaMalloc(&handles->workspace, kWorkspaceBytes));
     void* stream = handles->stream;
-    return Context(Device::cuda, index, {Device::cuda, allocate, release, write},
+    return Context(Device::cuda, index, {Device::cuda, allocate, release, write_gpu_memory},
                    {Device::cpu, allocate_pinned, release_pinned, write_pinned}, threads, stream,
                    std::move(handles));
 }
