@@ -19,7 +19,7 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     Context ctx = options.compute.context(console);
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
-    const std::unique_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
+    const std::shared_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
     const std::shared_ptr<const Tokenizer> tokenizer =
         options.tokenizer.empty() ? file->tokenizer() : Tokenizer::load(options.tokenizer);
     const gpt::PromptEncoder encoder(*file, *tokenizer, options.chat);
@@ -34,8 +34,7 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
 
     const Precision precision =
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file));
-    const gpt::Model model = gpt::read_model(file->tensors(), file->config(), precision,
-                                             ctx.arena.source(), ctx.threads);
+    const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
     gpt::Generator generate(ctx, model, *tokenizer, options.generate);
     uint64_t index = 0;
     options.for_each_prompt(prompts, [&](gpt::Prompt prompt) {

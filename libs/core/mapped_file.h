@@ -22,6 +22,8 @@ class MappedFile {
 
     const std::byte* data() const { return data_; }
     size_t size() const { return size_; }
+    // Whether the address is in the file.
+    bool holds(const void* at) const { return at >= data_ && at < data_ + size_; }
     std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
     const std::string& name() const { return name_; }
     // Throws Error if the file has become shorter. A file that was replaced by another of its name

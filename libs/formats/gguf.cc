@@ -285,6 +285,11 @@ std::vector<double> GgufFile::numbers(const std::string& key) const {
     return numbers;
 }
 
+bool GgufFile::holds(const void* at) const {
+    return file_.holds(at) || std::any_of(parts_.begin(), parts_.end(),
+                                          [&](const auto& part) { return part->holds(at); });
+}
+
 void GgufFile::forget(const Tensor& tensor) const {
     const auto* from = static_cast<const std::byte*>(tensor.data);
     const MappedFile& file = part_of(tensor).file_;

@@ -45,6 +45,8 @@ class GgufFile {
     const std::map<std::string, Tensor>& tensors() const { return tensors_; }
     // Lets a tensor's pages go once its values have been taken.
     void forget(const Tensor& tensor) const;
+    // Whether the address is in one of the parts.
+    bool holds(const void* at) const;
 
   private:
     struct Alone {};  // whatever its keys say of parts

@@ -63,6 +63,8 @@ class SafetensorsFile {
     Tensor tensor(const TensorEntry& entry) const;
     // Lets the tensor's pages go once its values have been taken.
     void forget(const TensorEntry& entry) const;
+    // Whether the address is in the file.
+    bool holds(const void* at) const { return file_.holds(at); }
     const std::string& name() const { return file_.name(); }
 
   private:

@@ -69,6 +69,11 @@ void SafetensorsDirectory::forget_taken() {
     taken_.clear();
 }
 
+bool SafetensorsDirectory::is_mapped(const Tensor& tensor) const {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const auto& file) { return file->holds(tensor.data); });
+}
+
 Tensor RandomTensors::take(const std::string& name, std::initializer_list<int64_t> shape) {
     Tensor tensor(nullptr, Dtype::f16, shape);
     const int64_t n = tensor.size(), fan_in = tensor.size() / std::max<int64_t>(tensor.dim(0), 1);

@@ -25,6 +25,8 @@ class TensorSource {
     virtual std::string where() const = 0;
     // The memory of the tensors taken so far may be released.
     virtual void forget_taken() = 0;
+    // Whether the tensor, which was taken, lies in a file that is mapped as long as this lives.
+    virtual bool is_mapped(const Tensor&) const { return false; }
     // Whether linear layers' matrices are (out, in) even where transformers' GPT-2, in its Conv1D,
     // has them (in, out).
     virtual bool stores_out_in() const { return false; }
@@ -60,6 +62,7 @@ class SafetensorsDirectory : public TensorSource {
     bool has(const std::string& name) const override;
     std::string where() const override { return where_; }
     void forget_taken() override;
+    bool is_mapped(const Tensor& tensor) const override;
 
   private:
     using Found = std::pair<const SafetensorsFile*, const TensorEntry*>;

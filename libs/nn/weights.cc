@@ -15,6 +15,7 @@
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/runtime/parallel.h"
+#include "nn/finite_weights.h"
 
 namespace hark {
 namespace {
@@ -35,35 +36,6 @@ void check_stored(const char* what, const Tensor& stored, int rank) {
 const std::byte* at(const Tensor& stored, int64_t element) {
     return static_cast<const std::byte*>(stored.data) +
            element * static_cast<int64_t>(size_of(stored.dtype));
-}
-
-void require_finite(bool finite) {
-    require(finite, "weights: found a value that is not a finite number");
-}
-
-void check_finite(std::span<const float> row) {
-    // Infinity or NaN times 0 is NaN, and a sum keeps it.
-    float sum = 0;
-    for (const float value : row) sum += value * 0.0f;
-    require_finite(sum == 0);
-}
-
-// The same for n stored values, aligned or not: no exponent has all bits set.
-template <class Bits>
-void check_finite_bits(const std::byte* from, int64_t n, Bits exponent) {
-    Bits found = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        Bits value;
-        std::memcpy(&value, from + i * int64_t{sizeof(Bits)}, sizeof(Bits));
-        found = static_cast<Bits>(found | ((value & exponent) == exponent));
-    }
-    require_finite(found == 0);
-}
-
-void check_finite(const std::byte* from, Dtype dtype, int64_t n) {
-    if (dtype == Dtype::f16) return check_finite_bits<uint16_t>(from, n, 0x7c00);
-    if (dtype == Dtype::bf16) return check_finite_bits<uint16_t>(from, n, 0x7f80);
-    check_finite_bits<uint32_t>(from, n, 0x7f800000);
 }
 
 void check_fits_f16(std::span<const float> row) {
@@ -186,6 +158,30 @@ Precision::Weights Weights::resolve_precision(const std::vector<Part>& parts, in
     return fits ? Kind::f16 : Kind::f32;
 }
 
+bool Weights::stays_in_place(const Tensor& stored) const {
+    if (memory_.device != Device::cpu || !files_.holds || !files_.holds(stored)) return false;
+    if (is_quantized(stored.dtype))
+        return precision_ == Kind::keep || precision_ == Kind::keep_f16 ||
+               precision_ == Kind::keep_bf16;
+    // keep: f32 becomes f16 where all values fit it.
+    const bool half = stored.dtype == Dtype::f16 || stored.dtype == Dtype::bf16;
+    const bool kept = (precision_ == Kind::keep && half) ||
+                      (precision_ != Kind::keep && dtype_of_kind(precision_) == stored.dtype);
+    return kept && reinterpret_cast<uintptr_t>(stored.data) % size_of(stored.dtype) == 0;
+}
+
+// A part as it is in the file.
+Matrix Weights::in_place(const Part& part, int64_t size) {
+    const Tensor& stored = part.stored;
+    const auto bytes = static_cast<int64_t>(row_bytes(stored.dtype, size));
+    for_ranges(threads_, part.rows, [&](int64_t begin, int64_t end) {
+        check_finite(static_cast<const std::byte*>(stored.data) + begin * bytes, stored.dtype,
+                     (end - begin) * size);
+    });
+    bytes_ += stored.bytes();
+    return {stored, {}, false};
+}
+
 bool Weights::are_stored(const std::vector<Part>& parts, Dtype dtype) {
     return std::all_of(parts.begin(), parts.end(),
                        [&](const Part& part) { return part.stored && part.stored.dtype == dtype; });
@@ -193,10 +189,10 @@ bool Weights::are_stored(const std::vector<Part>& parts, Dtype dtype) {
 
 // The parts, of one type, stacked unchanged.
 Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
+    if (parts.size() == 1 && stays_in_place(parts.front().stored))
+        return in_place(parts.front(), size);
     const Dtype dtype = parts.front().stored.dtype;
     const auto bytes = static_cast<int64_t>(row_bytes(dtype, size));
-    if (is_quantized(dtype))
-        for_rows(parts, size, [](int64_t, std::span<const float> row) { check_finite(row); });
     int64_t rows = 0;
     for (const Part& part : parts) rows += part.rows;
     const Tensor values = take(memory_, Tensor(nullptr, dtype, {rows, size}));
@@ -204,8 +200,7 @@ Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
     for (const Part& part : parts) {
         const auto* from = static_cast<const std::byte*>(part.stored.data);
         for_ranges(threads_, part.rows, [&](int64_t begin, int64_t end) {
-            if (!is_quantized(dtype))
-                check_finite(from + begin * bytes, dtype, (end - begin) * size);
+            check_finite(from + begin * bytes, dtype, (end - begin) * size);
             if (memory_.device == Device::cpu)
                 std::copy(from + begin * bytes, from + end * bytes, to + begin * bytes);
         });

@@ -8,8 +8,9 @@
 //     block.c_fc = weights.transposed({stored});           // GPT-2's Conv1D, stored (in, out)
 //     conv1 = weights.convolution(stored);                 // (N, C, 3) -> (N, 3 * C)
 //
-// Stored tensors are f32, f16 or bf16, for matrix() also quantised. They are only read, and not
-// kept: once a call returns, their pages may be released (SafetensorsFile::forget). Functions throw
+// Stored tensors are f32, f16 or bf16, for matrix() also quantised. They are only read, and unless
+// they are used in place not kept: once a call returns, their pages may be released
+// (SafetensorsFile::forget). Functions throw
 // Error if dtypes, ranks or lengths do not fit or a value is not finite.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/tensor.h"
@@ -26,16 +28,25 @@
 
 namespace hark {
 
+// Files that a model may use in place: `owner` keeps them mapped, `holds` is whether a tensor lies
+// in one of them.
+struct MappedWeights {
+    std::shared_ptr<const void> owner;
+    std::function<bool(const Tensor&)> holds;
+};
+
 // Part of a vector that no file stores: n zeros.
 Tensor zeros_of(int64_t n);
 
 class Weights {
   public:
     // Results are stored in `memory`, the CPU's or a GPU's. `threads` threads of the CPU read and
-    // convert.
+    // convert. A matrix of one part that stays as it is stored is used in place, on the CPU, if it
+    // lies in `files`.
     explicit Weights(Precision::Weights precision = Precision::Weights::keep,
-                     const MemorySource& memory = cpu_memory(), int threads = 1)
-        : memory_(memory), precision_(precision), threads_(threads) {}
+                     const MemorySource& memory = cpu_memory(), int threads = 1,
+                     MappedWeights files = {})
+        : memory_(memory), precision_(precision), threads_(threads), files_(std::move(files)) {}
     Weights(Weights&&) = default;
     Weights& operator=(Weights&&) = default;
 
@@ -66,6 +77,9 @@ class Weights {
     // Uninitialised host memory of this model, aligned to 64 bytes: for weights made by a formula.
     Tensor empty(Dtype dtype, std::initializer_list<int64_t> shape);
 
+    // Whether matrix({stored}) would use the file's memory.
+    bool stays_in_place(const Tensor& stored) const;
+
     size_t bytes() const { return bytes_; }  // total of all weights
 
   private:
@@ -74,6 +88,7 @@ class Weights {
                   const std::function<void(int64_t, std::span<const float>)>& use) const;
     Precision::Weights resolve_precision(const std::vector<Part>& parts, int64_t size) const;
     static bool are_stored(const std::vector<Part>& parts, Dtype dtype);
+    Matrix in_place(const Part& part, int64_t size);
     Matrix as_stored(const std::vector<Part>& parts, int64_t size);
     Matrix converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind);
     // Moves a filled tensor of empty() to this model's memory.
@@ -86,6 +101,7 @@ class Weights {
     size_t bytes_ = 0;
     Precision::Weights precision_;
     int threads_ = 1;
+    MappedWeights files_;
 };
 
 }  // namespace hark

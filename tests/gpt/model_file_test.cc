@@ -153,6 +153,24 @@ class ModelFiles : public testing::Test {
     test::TemporaryDirectory directory_;
 };
 
+// The matrices of a file in f16 are not copied; those of one that holds f32 are.
+TEST_F(ModelFiles, AreUsedInPlaceWhereTheTypeStays) {
+    const auto model_bytes = [](const char* dtype) {
+        const std::shared_ptr<ModelFile> file = open_model(demo());
+        const Model model = read_model(file, precision_of(dtype));
+        const auto in_place = [&](const Matrix& matrix) {
+            return file->tensors().is_mapped(matrix.values);
+        };
+        return std::pair(in_place(model.lm_head), model.weights.bytes());
+    };
+    const Model copied = [] {
+        const std::unique_ptr<ModelFile> file = open_model(demo());
+        return read_model(file->tensors(), file->config(), precision_of("auto"));
+    }();
+    EXPECT_EQ(model_bytes("auto"), std::pair(true, copied.weights.bytes()));
+    EXPECT_FALSE(model_bytes("f32").first);
+}
+
 }  // namespace
 
 TEST_F(ModelFiles, GgufOfTheDemoIsTheDemo) {

@@ -35,8 +35,9 @@ class PartReader {
     Norm norm(Part weight) { return norm(weight, Part::token_table); }  // without a bias
     Linear linear(Part weight, Part bias) { return {matrix(weight), vector_or_none(bias)}; }
 
-    // The parts as one product if they have one type and need not be apart, else one each. The file
-    // has them one by one, or in one tensor `fused`.
+    // The parts as one product if they have one type and need not be apart, else one each; parts
+    // that are used where they lie in the file are apart. The file has them one by one, or in one
+    // tensor `fused`.
     LinearGroup group(Part fused, Part fused_bias, const std::vector<std::pair<Part, Part>>& parts,
                       const std::vector<int64_t>& widths, bool apart = false) {
         if (has(fused)) return {linear(fused, fused_bias), widths};
@@ -46,9 +47,13 @@ class PartReader {
             if (has(bias)) biases.push_back(bias);
         }
         const std::vector<Tensor> tensors = take_all(weights);
-        const bool stacks = !apart && std::all_of(tensors.begin(), tensors.end(), [&](auto& one) {
-            return one.dtype == tensors[0].dtype;
-        });
+        const bool in_place = !is_turned(source_, spec(weights[0])) &&
+                              std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& one) {
+                                  return weights_.stays_in_place(one);
+                              });
+        const bool stacks = !apart && !in_place &&
+                            std::all_of(tensors.begin(), tensors.end(),
+                                        [&](auto& one) { return one.dtype == tensors[0].dtype; });
         if (stacks && (biases.empty() || biases.size() == parts.size()))
             return {{matrix(weights[0], tensors), vectors(biases)}, widths};
         std::vector<Linear> linears;
@@ -136,10 +141,10 @@ std::vector<ModelRope> read_ropes(const DecoderConfig& config, Weights& weights)
 }
 
 Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision precision,
-                   const MemorySource& memory, int threads) {
+                   const MemorySource& memory, int threads, MappedWeights files) {
     Model model{.config = config,
                 .precision = precision,
-                .weights = Weights(precision.weights, memory, threads)};
+                .weights = Weights(precision.weights, memory, threads, std::move(files))};
     PartReader read(source, model.weights, config);
     model.token_table = read.matrix(Part::token_table);
     if (config.learned_positions) model.position_table = read.table(Part::position_table);
@@ -163,13 +168,22 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
 
 Model read_model(TensorSource& source, const DecoderConfig& config, Precision precision,
                  const MemorySource& memory, int threads) {
-    return naming(source, [&] { return read_tensors(source, config, precision, memory, threads); });
+    return naming(source,
+                  [&] { return read_tensors(source, config, precision, memory, threads, {}); });
+}
+
+Model read_model(const std::shared_ptr<ModelFile>& file, Precision precision,
+                 const MemorySource& memory, int threads) {
+    TensorSource& source = file->tensors();
+    MappedWeights files{file, [&](const Tensor& tensor) { return source.is_mapped(tensor); }};
+    return naming(source, [&] {
+        return read_tensors(source, file->config(), precision, memory, threads, std::move(files));
+    });
 }
 
 Model load_model(const std::filesystem::path& path, Precision precision, const MemorySource& memory,
                  int threads) {
-    const std::unique_ptr<ModelFile> file = open_model(path);
-    return read_model(file->tensors(), file->config(), precision, memory, threads);
+    return read_model(std::shared_ptr<ModelFile>(open_model(path)), precision, memory, threads);
 }
 
 }  // namespace hark::gpt

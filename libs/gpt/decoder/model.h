@@ -10,10 +10,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
+#include "gpt/families/model_file.h"
 #include "kernels/runtime/backend.h"
 #include "nn/blocks.h"
 #include "nn/weights.h"
@@ -99,7 +101,11 @@ struct Model {
 // Throws Error with file and tensor if one is missing or its shape differs from the config's.
 Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
-// The same from any source of tensors.
+// The same from an open file, which the model keeps: on the CPU, matrices that stay in their stored
+// type are used where they lie in it.
+Model read_model(const std::shared_ptr<ModelFile>& file, Precision precision,
+                 const MemorySource& memory = cpu_memory(), int threads = 1);
+// The same from any source of tensors; its values are copied.
 Model read_model(TensorSource& source, const DecoderConfig& config, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
 

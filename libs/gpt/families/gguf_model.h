@@ -29,6 +29,7 @@ class GgufModel : public ModelFile, public TensorSource {
     bool has(const std::string& name) const override;
     std::string where() const override { return file_.name(); }
     void forget_taken() override;
+    bool is_mapped(const Tensor& tensor) const override { return file_.holds(tensor.data); }
     bool stores_out_in() const override { return true; }
 
   private:
