@@ -94,18 +94,25 @@ void Downloader::persist(const std::function<void()>& attempt,
                          const std::function<uint64_t()>& done) {
     for (int failures = 0;;) {
         const uint64_t before = done();
+        std::chrono::milliseconds pause{};
         try {
             attempt();
             reached_ = true;
             return;
         } catch (const TransferError& error) {
-            if (!reached_) throw;
+            const auto* const busy = dynamic_cast<const BusyServer*>(&error);
+            if (!reached_ && !busy) throw;
+            reached_ = true;
+            require(!busy || busy->seconds <= policy_.longest_wait, error.what(),
+                    "; it asks to wait ", busy ? busy->seconds : 0, " seconds");
             failures = done() >= before + kAdvance ? 1 : failures + 1;
             require(failures < policy_.attempts, error.what(), "; gave up after ", failures,
                     failures == 1 ? " attempt" : " attempts",
                     " that brought nothing. Run the same command again to continue");
+            pause =
+                busy ? std::chrono::seconds(busy->seconds) : policy_.pause * (1 << (failures - 1));
         }
-        std::this_thread::sleep_for(policy_.pause * (1 << (failures - 1)));
+        std::this_thread::sleep_for(pause);
     }
 }
 
@@ -132,6 +139,12 @@ void Downloader::transfer(const std::string& url, const RemoteFile& remote, cons
         throw TransferError(concat(url, ": the file ended early (got ", at, " bytes, expected ",
                                    remote.bytes, ")"));
     file.flush();
+}
+
+std::string Downloader::text(const std::string& url, size_t limit) {
+    std::string text;
+    persist([&] { text = http_.text(url, limit); }, [] { return uint64_t{0}; });
+    return text;
 }
 
 RemoteFile Downloader::ask(const std::string& url) {
@@ -181,6 +194,7 @@ void Downloader::fetch(const std::string& url, RemoteFile remote, const fs::path
     const std::string difference = difference_from(remote, part);
     if (!difference.empty()) {
         fs::remove(part, failed);
+        fs::remove(version, failed);
         fail(url, ": ", difference, "; the file is removed");
     }
     add_unchecked(name, remote);

@@ -16,6 +16,7 @@ struct RetryPolicy {
     int64_t stall_seconds = 60;             // without a byte
     int attempts = 6;                       // in a row that brought less than 1 MiB
     std::chrono::milliseconds pause{1000};  // after the first of them; doubled each time
+    int64_t longest_wait = 60;              // seconds that a server may ask to wait
 };
 
 class Downloader {
@@ -32,14 +33,21 @@ class Downloader {
     // another URL or another tag is never continued. A whole file is fetched again unless URL and
     // tag are the same and its hash is right now. Returns false if the answer is 404.
     //
-    // A failure that may pass is tried again, except before the first answer of any server: without
-    // a network the error comes at once. Throws Error naming the URL or the file: what the server
-    // says, a full disk, another size or hash than stated, which removes the data.
+    // A failure that may pass is tried again, after the time that the server asks to wait, except
+    // before the first answer of any server: without a network the error comes at once. Throws
+    // Error naming the URL or the file: what the server says, a full disk, another size or hash
+    // than stated, which removes the data.
     bool fetch(const std::string& url, const std::filesystem::path& directory,
                const std::string& name);
     // The same for a file that ask() has found.
     void fetch(const std::string& url, RemoteFile remote, const std::filesystem::path& directory,
                const std::string& name);
+    // HttpClient::text(), tried again as fetch() does.
+    std::string text(const std::string& url, size_t limit);
+    // HttpClient::authorize().
+    void authorize(const std::string& server, const std::string& token) {
+        http_.authorize(server, token);
+    }
     // Asks what the server says of a file.
     RemoteFile ask(const std::string& url);
     // The names of the files for which the server gave no hash.

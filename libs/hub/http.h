@@ -18,6 +18,24 @@ class TransferError : public Error {
     using Error::Error;
 };
 
+// The server asks to wait (Retry-After).
+class BusyServer : public TransferError {
+  public:
+    BusyServer(const std::string& message, int64_t seconds)
+        : TransferError(message), seconds(seconds) {}
+    const int64_t seconds;
+};
+
+// The server refuses, and will again: its status, and the reason of Hugging Face's servers
+// ("GatedRepo", "RevisionNotFound"; X-Error-Code), or empty.
+class Refusal : public Error {
+  public:
+    Refusal(const std::string& message, long status, std::string code)
+        : Error(message), status(status), code(std::move(code)) {}
+    const long status;
+    const std::string code;
+};
+
 // The file has changed since the server was asked.
 class ChangedFile : public TransferError {
   public:
@@ -32,8 +50,17 @@ class HttpClient {
     ~HttpClient();
     HttpClient(const HttpClient&) = delete;
 
+    // Requests to the scheme, host and port of `server` have this token from now on, those after a
+    // redirect to another one never. Throws Error for a token that is_token() refuses, and for a
+    // server that is_private() refuses. The token is in no message.
+    void authorize(const std::string& server, const std::string& token);
+
+    // Returns the body of an answer of at most `limit` bytes. Throws as ask(), Refusal for 404 too.
+    std::string text(const std::string& url, size_t limit);
+
     // Returns what the headers say about a file (http_headers.h). Throws Error naming the URL if
-    // the status is neither 200 nor 404 or no size is stated; TransferError if that may pass.
+    // the status is neither 200 nor 404 (Refusal) or no size is stated; TransferError if that may
+    // pass.
     RemoteFile ask(const std::string& url);
 
     // Passes a file's bytes from `offset` to `take`. `begin` is called before with the offset of

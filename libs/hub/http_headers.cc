@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "hub/hashes.h"
 
 namespace hark::models {
 namespace {
@@ -22,13 +23,6 @@ std::string unquoted(std::string tag) {
     if (tag.size() >= 2 && tag.front() == '"' && tag.back() == '"')
         tag = tag.substr(1, tag.size() - 2);
     return tag;
-}
-
-// Returns the tag if it is a hash of `digits` digits, else an empty text.
-std::string hash_of(const std::string& tag, size_t digits) {
-    const bool hash =
-        tag.size() == digits && tag.find_first_not_of("0123456789abcdef") == std::string::npos;
-    return hash ? tag : "";
 }
 
 }  // namespace
@@ -63,8 +57,8 @@ RemoteFile file_of(const HttpHeaders& headers, const std::string& url) {
     // Two files may be of one weak tag.
     file.if_range = tag.starts_with('"') ? tag : modified;
     if (linked || !headers.get("x-repo-commit").empty()) {
-        file.sha256 = hash_of(file.version, 64);
-        file.git_blob = hash_of(file.version, 40);
+        file.sha256 = hash_of(file.version, kSha256Digits);
+        file.git_blob = hash_of(file.version, kGitDigits);
     }
     return file;
 }
@@ -73,6 +67,12 @@ std::optional<uint64_t> begin_of_part(std::string_view content_range) {
     if (!content_range.starts_with("bytes ")) return std::nullopt;
     content_range.remove_prefix(6);
     return number(content_range.substr(0, content_range.find('-')));
+}
+
+std::optional<int64_t> seconds_of(std::string_view retry_after) {
+    const std::optional<uint64_t> seconds = number(retry_after);
+    if (!seconds || *seconds > INT64_MAX) return std::nullopt;
+    return static_cast<int64_t>(*seconds);
 }
 
 }  // namespace hark::models

@@ -44,4 +44,7 @@ RemoteFile file_of(const HttpHeaders& headers, const std::string& url);
 // Returns 100 for the Content-Range "bytes 100-199/200"; nullopt for another form.
 std::optional<uint64_t> begin_of_part(std::string_view content_range);
 
+// Returns 30 for the Retry-After "30"; nullopt for another form, such as a date.
+std::optional<int64_t> seconds_of(std::string_view retry_after);
+
 }  // namespace hark::models

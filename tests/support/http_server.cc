@@ -37,6 +37,7 @@ HttpRequest parse(const std::string& head) {
     for (std::string line; std::getline(lines, line);) {
         take(line, "Range: ", request.range);
         take(line, "If-Range: ", request.if_range);
+        take(line, "Authorization: ", request.authorization);
     }
     return request;
 }

@@ -14,8 +14,9 @@ namespace hark::test {
 
 struct HttpRequest {
     std::string method, path;
-    std::string range;     // "bytes=100-", or empty
-    std::string if_range;  // the version that the range is wanted of, or empty
+    std::string range;               // "bytes=100-", or empty
+    std::string if_range;            // the version that the range is wanted of, or empty
+    std::string authorization = "";  // "Bearer ...", or empty
     bool operator==(const HttpRequest&) const = default;
 };
 
