@@ -13,6 +13,8 @@ constexpr hark::ToolHelp kHelp = {
     .examples =
         "# download Whisper small (967 MB); the first model becomes the default\n"
         "hark model get small\n"
+        "# one GGUF file of a repository\n"
+        "hark model get modularai/Llama-3.1-8B-Instruct-GGUF:Q4_K_M\n"
         "# the installed models; * marks the defaults\n"
         "hark model list\n"
         "# take another default\n"
@@ -20,7 +22,7 @@ constexpr hark::ToolHelp kHelp = {
     .files = "~/.local/share/hark/models  the user's models"};
 
 constexpr hark::Command kCommands[] = {
-    {"get", "download a published model", get_command},
+    {"get", "download a model", get_command},
     {"list", "list the installed models", list_command},
     {"use", "make a model the default of its kind", use_command},
     {"rm", "remove an installed model", remove_command},

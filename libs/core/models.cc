@@ -1,6 +1,7 @@
 #include "core/models.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <set>
 
@@ -62,7 +63,8 @@ fs::path checked(const fs::path& path) {
     check_link(path);
     std::error_code failed;
     require(fs::exists(path, failed), path.string(), ": no such file or folder");
-    if (is_file(path) || has_config(path)) return path;
+    const fs::path model = model_in(path);
+    if (is_file(model) || has_config(model)) return model;
     require(is_folder(path), path.string(), ": neither a file nor a folder");
     const std::string names = some_names(path);
     fail(path.string(), ": no model in this folder (got ", names.empty() ? "nothing" : names,
@@ -150,11 +152,22 @@ std::string nearest_repository(const std::string& name, const std::vector<std::s
     return near.empty() ? "" : find_published_model(near)->name;
 }
 
+// Whether it is OWNER/NAME, with or without :TYPE, as `hark model get` takes it.
+bool is_repository_name(const std::string& name) {
+    const size_t slash = name.find('/');
+    return slash != name.npos && slash > 0 && slash + 1 < name.size() &&
+           std::all_of(name.begin(), name.end(), [](unsigned char c) {
+               return c < 0x80 && (std::isalnum(c) ||
+                                   std::string_view("-._/:").find(c) != std::string_view::npos);
+           });
+}
+
 // What to do for a name that is not installed.
 std::string advice(const std::string& name, const std::vector<std::string>& kinds) {
     if (const std::string direct = download_advice(name, kinds); !direct.empty()) return direct;
     std::string near = nearest(name, known_names(kinds));
     if (near.empty()) near = nearest_repository(name, kinds);
+    if (near.empty() && is_repository_name(name)) return concat("run: hark model get ", name);
     if (near.empty()) return "run hark model list, or hark model get --list for those to download";
     const std::string command = download_advice(near, kinds);
     return concat("did you mean '", near, "'?", command.empty() ? "" : " ", command);
@@ -197,8 +210,9 @@ void list_folder(const fs::path& folder, const std::string& owner,
             list_folder(entry->path(), name + "/", models);
             if (models.size() > before) continue;
         }
-        if (owner.empty() || has_config(entry->path()))
-            models.push_back({owner + name, entry->path(), folder_too || with_ending});
+        const fs::path model = model_in(entry->path());
+        if (owner.empty() || has_config(model) || (folder_too && is_file(model)))
+            models.push_back({owner + name, model, folder_too || with_ending});
     }
 }
 
@@ -218,6 +232,36 @@ std::vector<fs::path> model_folders() {
     return folders;
 }
 
+std::string installed_name(const std::string& name) {
+    const size_t colon = name.find(':');
+    if (colon == name.npos || name.find('/') > colon) return name;
+    std::string selection = name.substr(colon + 1);
+    if (selection.ends_with(".gguf") || selection.ends_with(".bin"))
+        selection.erase(0, selection.rfind('/') + 1);
+    else
+        std::transform(selection.begin(), selection.end(), selection.begin(),
+                       [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return name.substr(0, colon + 1) + selection;
+}
+
+fs::path model_in(const fs::path& path) {
+    if (!is_folder(path) || has_config(path)) return path;
+    std::vector<fs::path> models;
+    std::error_code failed;
+    for (fs::directory_iterator entry(path, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+        const std::string name = entry->path().filename().string();
+        const bool is_model =
+            name.ends_with(".gguf") || (name.ends_with(".bin") && name != "model.bin");
+        // NAME-00002-of-00003.gguf is opened by the first part.
+        const size_t of = name.rfind("-of-");
+        const bool is_later_part = name.ends_with(".gguf") && of != name.npos && of >= 6 &&
+                                   name.substr(of - 6, 6) != "-00001";
+        if (is_model && !is_later_part && !name.starts_with('.')) models.push_back(entry->path());
+    }
+    return models.size() == 1 ? models.front() : path;
+}
+
 std::vector<InstalledModel> installed_models() {
     std::vector<InstalledModel> models;
     std::set<std::string> names;
@@ -232,7 +276,8 @@ std::vector<InstalledModel> installed_models() {
     return models;
 }
 
-fs::path find_installed_model(const std::string& name, const std::string& kind) {
+fs::path find_installed_model(const std::string& given, const std::string& kind) {
+    const std::string name = installed_name(given);
     for (const fs::path& root : model_folders()) {
         for (const std::string& candidate : {name, kind + "-" + name}) {
             check_link(root / candidate);

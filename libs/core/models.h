@@ -16,9 +16,17 @@ std::filesystem::path find_model(const std::string& model, const std::string& ki
 std::vector<std::filesystem::path> find_models(const std::string& model);
 
 // Looks in model_folders() for the folders NAME and KIND-NAME and for files of these names; of
-// Whisper also for NAME.pt and ggml-NAME.bin, of GPT for NAME.gguf. NAME may be OWNER/NAME. Returns
-// an empty path if there is none.
+// Whisper also for NAME.pt and ggml-NAME.bin, of GPT for NAME.gguf. NAME may be OWNER/NAME or
+// OWNER/NAME:TYPE (installed_name). Returns an empty path if there is none.
 std::filesystem::path find_installed_model(const std::string& name, const std::string& kind);
+
+// The folder's name of a model of a repository: its type is in capitals, "OWNER/NAME:Q4_K_M", and a
+// file has no folders, "OWNER/NAME:FILE.gguf". Other names are returned unchanged.
+std::string installed_name(const std::string& name);
+
+// The model file in a folder without config.json: its one file that ends in .gguf or .bin (not
+// CTranslate2's model.bin), or the first of one that gguf-split has split. Otherwise `path` itself.
+std::filesystem::path model_in(const std::filesystem::path& path);
 
 struct InstalledModel {
     std::string name;  // that --model takes

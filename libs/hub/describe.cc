@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <map>
 
+#include "core/cli.h"
 #include "core/error.h"
 #include "core/half.h"
+#include "hub/model_record.h"
 #include "hub/tensor_list.h"
 
 namespace hark::models {
@@ -45,17 +47,24 @@ void describe_tensors(const AnyModel& model, json& out) {
     constexpr const char* kDtypes[] = {"f32", "f16", "bf16", kInt8};
     int64_t parameters = 0;
     std::map<std::string, int64_t> stored, memory;
+    json types = json::object();  // tensors by kind and type
     for (const ModelTensor& tensor : tensor_list(model)) {
         const Tensor found = take(source, tensor);
         const int64_t n = tensor.size();
         parameters += n;
-        stored[source.stores_int8(tensor.name) ? kInt8 : name_of(found.dtype)] += n;
+        const std::string type = source.stores_int8(tensor.name) ? kInt8 : name_of(found.dtype);
+        stored[type] += n;
+        if (*tensor.kind) {
+            json& count = types[tensor.kind][type];
+            count = count.is_null() ? 1 : count.get<int64_t>() + 1;
+        }
         memory["auto"] += bytes_at_auto(tensor, found, int8);
         for (const char* dtype : kDtypes) memory[dtype] += bytes_at(dtype, tensor);
         source.forget_taken();
     }
     out["parameters"] = parameters;
     for (const auto& [dtype, count] : stored) out["stored"][dtype] = count;
+    if (!types.empty()) out["types"] = types;
     out["memory"]["auto"] = memory["auto"];
     for (const char* dtype : kDtypes) out["memory"][dtype] = memory[dtype];
 }
@@ -90,6 +99,31 @@ const char* name_of(Activation activation) {
     return "none";
 }
 
+// The bytes of all layers' keys and values for one sequence of that many tokens.
+json context_memory(const gpt::DecoderConfig& c) {
+    constexpr int64_t kUsual = 4096;
+    json out = json::array();
+    for (const int64_t tokens : {kUsual, c.n_positions}) {
+        if (tokens > c.n_positions || (!out.empty() && tokens == kUsual)) continue;
+        const int64_t values = 2 * c.n_layer * c.kv_width() * tokens;
+        out.push_back({{"tokens", tokens}, {"f32", 4 * values}, {"f16", 2 * values}});
+    }
+    return out;
+}
+
+// The tokens that end a text: the config's, and those that the tokenizer's files name.
+json end_tokens(const gpt::ModelFile& file) {
+    const auto tokenizer = file.tokenizer();
+    std::vector<int32_t> ids = file.config().eos_token_ids;
+    for (const int32_t id : tokenizer->special_ids().ends)
+        if (std::count(ids.begin(), ids.end(), id) == 0) ids.push_back(id);
+    json out = json::array();
+    for (const int32_t id : ids)
+        if (id >= 0 && id < tokenizer->vocab_size())
+            out.push_back({{"id", id}, {"token", tokenizer->token(id)}});
+    return out;
+}
+
 void describe_gpt(const gpt::ModelFile& file, json& out) {
     const gpt::DecoderConfig& c = file.config();
     out["family"] = c.family;
@@ -100,6 +134,7 @@ void describe_gpt(const gpt::ModelFile& file, json& out) {
     out["positions"] = {{"text", c.n_positions}};
     out["vocabulary"] = c.n_vocab;
     out["tied_output"] = c.tie_word_embeddings;
+    out["context_memory"] = context_memory(c);
     out["chat_template"] = file.chat_template() ? "yes" : "none";
 }
 
@@ -108,6 +143,7 @@ void describe_tokenizer(const AnyModel& model, json& out) {
     try {
         if (model.gpt) {
             out["tokenizer"]["tokens"] = model.gpt->tokenizer()->vocab_size();
+            out["end_of_text"] = end_tokens(*model.gpt);
             return;
         }
         const whisper::SpecialTokens special = model.whisper->tokenizer().special();
@@ -149,7 +185,36 @@ std::string tokenizer_text(const json& tokenizer) {
     return text;
 }
 
+// "attention v q4_k 3, q6_k 1": counts only if there are several types.
+std::string types_text(const json& types) {
+    return joined(types, "; ", [](const std::string& kind, const json& counts) {
+        std::string text = kind;
+        std::replace(text.begin(), text.end(), '_', ' ');
+        const bool one = counts.size() == 1;
+        return text + " " + joined(counts, ", ", [&](const std::string& type, const json& count) {
+                   return one ? type : concat(type, " ", count.dump());
+               });
+    });
+}
+
+std::string context_text(const json& contexts) {
+    return joined(contexts, "; ", [](const std::string&, const json& at) {
+        return concat(at["tokens"].dump(), " tokens: f32 ", megabytes(at["f32"].get<uint64_t>()),
+                      ", f16 ", megabytes(at["f16"].get<uint64_t>()));
+    });
+}
+
+std::string end_text(const json& tokens) {
+    if (tokens.empty()) return "none";
+    return joined(tokens, ", ", [](const std::string&, const json& token) {
+        return concat(printable(token["token"].get<std::string>()), " (", token["id"].dump(), ")");
+    });
+}
+
 std::string text_of(const std::string& key, const json& value) {
+    if (key == "types") return types_text(value);
+    if (key == "context_memory") return context_text(value);
+    if (key == "end_of_text") return end_text(value);
     if (key == "encoder" || key == "decoder") return layers_text(value);
     if (key == "tied_output") return value.get<bool>() ? "the token table" : "weights of its own";
     if (key == "tokenizer") return tokenizer_text(value);
@@ -193,6 +258,18 @@ json describe_model(const AnyModel& model) {
     describe_tokenizer(model, out);
     describe_tensors(model, out);
     return out;
+}
+
+void describe_origin(const AnyModel& model, const std::filesystem::path& path, json& out) {
+    const ModelRecord record = read_record(path).value_or(ModelRecord{});
+    const auto add = [&](const char* key, const std::string& text) {
+        if (!text.empty()) out[key] = text;
+    };
+    add("repository", record.repository);
+    add("revision", record.revision);
+    add("commit", record.commit);
+    const bool says_own = record.license.empty() && model.gpt;
+    add("license", says_own ? license_word(model.gpt->license()) : record.license);
 }
 
 std::string shape_of(const AnyModel& model) {

@@ -11,11 +11,16 @@ namespace hark::models {
 inline constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
 
 // Returns a model's format, shape, number of parameters, their types, the bytes that the weights
-// take at each --dtype, and the vocabulary; of Whisper the alignment heads and languages too. The
-// keys are in docs/formats.md. `auto` is the CPU's. Of f32 and bf16 matrices the values are read:
-// auto keeps them in f16 if that type holds them. Throws Error if a tensor is missing or has
-// another shape than the config says.
+// take at each --dtype, and the vocabulary; of a language model the types by kind of tensor, the
+// bytes of keys and values at a context, and the tokens that end a text; of Whisper the alignment
+// heads and languages too. The keys are in docs/formats.md. `auto` is the CPU's. Of f32 and bf16
+// matrices the values are read: auto keeps them in f16 if that type holds them. Throws Error if a
+// tensor is missing or has another shape than the config says.
 nlohmann::ordered_json describe_model(const AnyModel& model);
+
+// Adds what is known of a model's origin: repository, revision, commit, license.
+void describe_origin(const AnyModel& model, const std::filesystem::path& path,
+                     nlohmann::ordered_json& out);
 
 // "15.4 MB"
 std::string megabytes(uint64_t bytes);

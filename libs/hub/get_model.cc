@@ -1,189 +1,266 @@
 #include "hub/get_model.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <set>
+#include <optional>
 
 #include "core/error.h"
+#include "core/files.h"
+#include "core/json.h"
+#include "core/models.h"
 #include "core/suggest.h"
+#include "gpt/families/config.h"
 #include "hub/any_model.h"
+#include "hub/http_address.h"
+#include "hub/model_record.h"
 
 namespace hark::models {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
-// Not every repository has all of them. Opening the model shows whether one is missing.
-constexpr const char* kSmallFiles[] = {"generation_config.json",
-                                       "preprocessor_config.json",
-                                       "tokenizer.json",
-                                       "tokenizer_config.json",
-                                       "vocab.json",
-                                       "merges.txt",
-                                       "added_tokens.json",
-                                       "special_tokens_map.json"};
+constexpr size_t kMaxList = size_t{32} << 20;  // bytes of a server's list of files
+constexpr const char* kMain = "main";
+// What a mirror that has no list of files is asked for: the files of the published models.
+constexpr const char* kMirrored[] = {
+    "config.json",      "generation_config.json", "preprocessor_config.json",
+    "tokenizer.json",   "tokenizer_config.json",  "vocab.json",
+    "merges.txt",       "added_tokens.json",      "special_tokens_map.json",
+    "model.safetensors"};
 
-// The folder in which a model's files are collected. A lock keeps other processes out.
-class PartDirectory {
+// One download, step by step.
+class Download {
   public:
-    explicit PartDirectory(const fs::path& path) : path_(path) {
-        std::error_code failed;
-        fs::create_directories(path, failed);
-        require(!failed, path.string(), ": cannot make the folder: ", failed.message());
-        fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const bool locked = fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
-        const int why = errno;
-        if (!locked && fd_ >= 0) ::close(fd_);
-        require(locked || why != EWOULDBLOCK, path.string(),
-                ": another hark-model is downloading this model");
-        require(locked, path.string(), ": cannot use the folder: ", std::strerror(why));
-    }
-    ~PartDirectory() {
-        std::error_code not_empty;
-        fs::remove(path_, not_empty);
-        ::close(fd_);
-    }
-    PartDirectory(const PartDirectory&) = delete;
+    Download(const WantedModel& model, const Server& server, Downloader& downloader,
+             const fs::path& part)
+        : model_(model), server_(server), downloader_(downloader), part_(part) {}
 
-    // Removes all but `files` and their version files: what another server left is not installed.
-    void keep_only(const std::vector<std::string>& files) const {
-        std::set<fs::path> kept;
-        for (const std::string& file : files) {
-            kept.insert(path_ / file);
-            kept.insert(version_file(path_ / file));
+    // Finds out what the model's files are. An index of weights in parts is downloaded for it.
+    void list() {
+        const std::optional<Repository> repository = ask_for_list();
+        if (repository) {
+            record_ = {server_.url, model_.from.repository, revision(), repository->commit,
+                       repository->license};
+            const bool whole = model_.from.selection.empty();
+            files_ = whole ? folder_files(*repository, model_.from.repository)
+                           : selected_files(*repository, model_.from);
+        } else {
+            for (const char* name : kMirrored) add_if_there(name);
+            if (files_.empty() || files_.back().name != kMirrored[std::size(kMirrored) - 1])
+                add_if_there(kIndex);
+            require_file("config.json");
+            require(files_.back().name.starts_with("model.safetensors"), base(),
+                    "model.safetensors: the server has neither this file nor ", kIndex,
+                    " (HTTP status 404)");
         }
-        std::vector<fs::path> others;
-        for (const fs::directory_entry& entry : fs::directory_iterator(path_))
-            if (!kept.count(entry.path())) others.push_back(entry.path());
-        for (const fs::path& other : others) fs::remove_all(other);
+        for (ListedFile& file : files_) complete(file);
+        if (files_.back().name == kIndex) add_shards(repository);
     }
-    void remove(const std::vector<std::string>& files) const {
-        for (const std::string& file : files) fs::remove(path_ / file);
+
+    // Says how much there is to download, and checks that the disk has room for the rest.
+    void check_sizes(const SizeReport& report_size) const {
+        uint64_t bytes = 0, there = 0;
+        for (const ListedFile& file : files_) {
+            const std::string name = file.local_name();
+            require(file.remote.bytes <= UINT64_MAX - bytes, base(), file.name,
+                    ": expected a possible size, found ", file.remote.bytes);
+            bytes += file.remote.bytes;
+            there += std::min(file.remote.bytes,
+                              size_or_0(part_ / name) + size_or_0(part_ / (name + ".part")));
+        }
+        report_size({files_.size(), bytes, record_ ? record_->license : "",
+                     record_ ? record_->commit : ""});
+        check_room(part_, bytes - there);
     }
-    // Removes the version files and gives the folder its final name.
-    void finish(const std::vector<std::string>& files, const fs::path& target) {
-        for (const std::string& file : files) fs::remove(version_file(path_ / file));
-        std::error_code failed;
-        const bool flushed = ::fsync(fd_) == 0;
-        require(flushed, path_.string(), ": cannot flush to the disk: ", std::strerror(errno));
-        fs::rename(path_, target, failed);
-        require(!failed, target.string(),
-                ": cannot rename the finished folder: ", failed.message());
+
+    // Downloads them: the configuration is checked before the weights.
+    void fetch() {
+        bool is_known = !model_.from.selection.empty();
+        for (const ListedFile& file : files_) {
+            const bool weights = file.name.ends_with(".safetensors") || file.name.ends_with(".bin");
+            if (weights && !is_known) check_config();
+            is_known = is_known || weights;
+            downloader_.fetch(url_of(file), file.remote, part_, file.local_name());
+        }
+    }
+
+    void check_opens() const {
+        const AnyModel opened = open_any_model(model_in(part_));
+        require(!model_.published || std::string(opened.kind()) == model_.published->kind, base(),
+                ": wrong kind of model (got ", opened.kind(), ", expected ",
+                model_.published ? model_.published->kind : "", ")");
+        if (opened.whisper)
+            opened.whisper->tokenizer();
+        else
+            opened.gpt->tokenizer();
+    }
+
+    std::vector<std::string> names() const {
+        std::vector<std::string> names;
+        for (const ListedFile& file : files_) names.push_back(file.local_name());
+        return names;
+    }
+    void record() const {
+        if (record_) write_record(part_, *record_, files_);
     }
 
   private:
-    fs::path path_;
-    int fd_ = -1;
-};
-
-std::string trimmed(std::string server) {
-    while (server.ends_with('/')) server.pop_back();
-    require_usage(server.starts_with("http://") || server.starts_with("https://"),
-                  "--from: not a URL (got '", server, "', expected http://... or https://...)");
-    return server;
-}
-
-struct ListedFile {
-    std::string name;
-    RemoteFile remote;
-};
-
-// Asks the server for all files of a model. The index of weights in parts is downloaded for it.
-std::vector<ListedFile> list_files(const std::string& base, const fs::path& folder,
-                                   Downloader& downloader) {
-    std::vector<ListedFile> files;
-    const auto ask = [&](const std::string& name) {
-        const RemoteFile remote = downloader.ask(base + name);
-        if (remote.found) files.push_back({name, remote});
-        return remote.found;
-    };
-    const auto need = [&](const std::string& name) {
-        require(ask(name), base, name, ": the server does not have this file (HTTP status 404)");
-    };
-    need("config.json");
-    for (const char* name : kSmallFiles) ask(name);
-    if (ask(kWeights)) return files;
-    require(ask(kIndex), base, kWeights, ": the server has neither this file nor ", kIndex,
-            " (HTTP status 404)");
-    downloader.fetch(base + kIndex, files.back().remote, folder, kIndex);
-    for (const std::string& shard : safetensors_shards(folder / kIndex)) need(shard);
-    return files;
-}
-
-uint64_t size_or_0(const fs::path& file) {
-    std::error_code failed;
-    const auto bytes = fs::file_size(file, failed);
-    return failed ? 0 : bytes;
-}
-
-// Says how much there is to download, and checks that the disk has room for the rest.
-void check_sizes(const std::vector<ListedFile>& files, const fs::path& folder,
-                 const SizeReport& report_size) {
-    uint64_t bytes = 0, there = 0;
-    for (const ListedFile& file : files) {
-        bytes += file.remote.bytes;
-        there += std::min(file.remote.bytes, size_or_0(folder / file.name) +
-                                                 size_or_0(folder / (file.name + ".part")));
+    std::string revision() const {
+        return model_.from.revision.empty() ? kMain : model_.from.revision;
     }
-    report_size(files.size(), bytes);
-    check_room(folder, bytes - there);
+    // The address of the files; of a list's commit, so that all are of one version.
+    std::string base() const {
+        const std::string at = record_ ? record_->commit : percent_encoded(revision(), false);
+        return server_.at(concat("/", model_.from.repository, "/resolve/", at, "/"));
+    }
+    std::string url_of(const ListedFile& file) const {
+        return base() + percent_encoded(file.name, true);
+    }
+    static uint64_t size_or_0(const fs::path& file) {
+        std::error_code failed;
+        const auto bytes = fs::file_size(file, failed);
+        return failed ? 0 : bytes;
+    }
+
+    // nullopt: the server has none of this published model.
+    std::optional<Repository> ask_for_list() {
+        const std::string url =
+            server_.at(concat("/api/models/", model_.from.repository, "/revision/",
+                              percent_encoded(revision(), false), "?blobs=true"));
+        try {
+            return parse_repository(downloader_.text(url, kMaxList), url);
+        } catch (const Refusal& refusal) {
+            if (refusal.status != 404) throw;
+            if (model_.published) return std::nullopt;
+            require(refusal.code == "RepoNotFound", model_.from.repository,
+                    ": the server has no revision '", revision(),
+                    "' of this repository, or no such repository (HTTP status 404 of ", url, ")");
+            fail(model_.from.repository, ": the server has no such repository (HTTP status 404 of ",
+                 url, ")");
+        }
+    }
+    void add_if_there(const char* name) {
+        const RemoteFile remote = downloader_.ask(base() + name);
+        if (remote.found) files_.push_back({name, remote});
+    }
+    void require_file(const std::string& name) const {
+        const bool found = std::any_of(files_.begin(), files_.end(),
+                                       [&](const ListedFile& file) { return file.name == name; });
+        require(found, base(), name, ": the server does not have this file (HTTP status 404)");
+    }
+    // Asks for the size and hash of a file of which the list does not say them.
+    void complete(ListedFile& file) {
+        if (!file.remote.found) file.remote = downloader_.ask(url_of(file));
+        require(file.remote.found, url_of(file),
+                ": the server does not have this file (HTTP status 404)");
+    }
+    void add_shards(const std::optional<Repository>& repository) {
+        downloader_.fetch(url_of(files_.back()), files_.back().remote, part_, kIndex);
+        for (const std::string& shard : safetensors_shards(part_ / kIndex)) {
+            const ListedFile* const listed = repository ? repository->find(shard) : nullptr;
+            require(!repository || listed, base(), kIndex, ": names '", shard,
+                    "', which the repository does not have");
+            ListedFile file = listed ? *listed : ListedFile{shard, {}};
+            complete(file);
+            files_.push_back(file);
+        }
+    }
+    // A model of a family that hark does not read is known before its weights come. Nothing of it
+    // is kept.
+    void check_config() const {
+        const fs::path file = part_ / "config.json";
+        try {
+            const auto root = parse_json(read_file(file, size_t{1} << 20), file.string());
+            if (!root.is_object() || !root.contains("model_type")) return;
+            if (root["model_type"] != "whisper") gpt::load_config(part_);
+        } catch (const Error&) {
+            for (const std::string& name : names())
+                for (const fs::path& path : {part_ / name, version_file(part_ / name)})
+                    fs::remove(path);
+            throw;
+        }
+    }
+
+    const WantedModel& model_;
+    const Server& server_;
+    Downloader& downloader_;
+    const fs::path part_;
+    std::optional<ModelRecord> record_;  // none of a mirror without a list
+    std::vector<ListedFile> files_;
+};
+
+// What to do where the server refuses access. A licence is accepted on Hugging Face's page.
+[[noreturn]] void explain(const Refusal& refusal, const WantedModel& model, const Server& server) {
+    const std::string page = concat(kHuggingFace, "/", model.from.repository);
+    const std::string status = concat(" (HTTP status ", refusal.status, ")");
+    const bool gated = refusal.code == "GatedRepo";
+    const std::string what = concat(
+        model.from.repository, ": ",
+        gated ? "this repository is gated" : "this repository is gated, private or not there",
+        status);
+    require(server.takes_token, what, "; no token is sent to --from ", server.url,
+            ": set HF_ENDPOINT to this address for that");
+    require(!server.token.empty(), what, "; accept its licence at ", page,
+            " and set HF_TOKEN to a token of your account");
+    fail(what, "; your token gives no access: accept its licence at ", page,
+         " with the token's account, or set HF_TOKEN to another token");
 }
 
-void check_opens(const PublishedModel& model, const fs::path& folder, const std::string& base) {
-    const AnyModel opened = open_any_model(folder);
-    require(std::string(opened.kind()) == model.kind, base, ": wrong kind of model (got ",
-            opened.kind(), ", expected ", model.kind, ")");
-    if (opened.whisper)
-        opened.whisper->tokenizer();
-    else
-        opened.gpt->tokenizer();
+// Whether the installed model is of the wanted revision.
+void check_revision(const WantedModel& model, const fs::path& target) {
+    const std::string& wanted = model.from.revision;
+    if (wanted.empty()) return;
+    const ModelRecord there = read_record(target).value_or(ModelRecord{});
+    const bool same =
+        there.revision == wanted || (wanted.size() >= 7 && there.commit.starts_with(wanted));
+    require(same, target.string(), ": is revision '", there.revision, "' (commit ", there.commit,
+            "), not '", wanted, "'; to replace it, first run: hark model rm ", model.installed);
 }
 
 }  // namespace
 
-const PublishedModel& published_model(const std::string& name) {
-    if (const PublishedModel* const model = find_published_model(name)) return *model;
+WantedModel wanted_model(const std::string& name) {
+    if (const PublishedModel* const model = find_published_model(name))
+        return {concat(model->kind, "-", model->name), {model->repository, "", ""}, model};
+    if (name.find('/') != name.npos || name.find('@') != name.npos || name.find(':') != name.npos) {
+        const RepositoryName from = parse_repository_name(name);
+        return {from.installed(), from, nullptr};
+    }
     std::vector<std::string> names;
     for (const PublishedModel& model : published_models()) names.push_back(model.name);
     throw UsageError(concat("no published model '", name, "'", did_you_mean(name, names),
                             "; hark model get --list shows all"));
 }
 
-fs::path part_folder(const fs::path& folder, const std::string& name) {
-    return folder / concat(".", name, ".part");
-}
-
-fs::path get_model(const PublishedModel& model, const std::string& server, const fs::path& folder,
+fs::path get_model(const WantedModel& model, const Server& server, const fs::path& folder,
                    Downloader& downloader, const SizeReport& report_size) {
-    const std::string base = concat(trimmed(server), "/", model.repository, "/resolve/main/");
-    const std::string name = concat(model.kind, "-", model.name);
-    const fs::path target = folder / name, part = part_folder(folder, name);
+    const fs::path target = folder / model.installed;
     std::error_code failed;
-    if (fs::exists(fs::symlink_status(target, failed))) return target;
-    PartDirectory directory(part);
-    const std::vector<ListedFile> files = list_files(base, part, downloader);
-    check_sizes(files, part, report_size);
-    std::vector<std::string> names;
-    for (const ListedFile& file : files) {
-        downloader.fetch(base + file.name, file.remote, part, file.name);
-        names.push_back(file.name);
+    if (fs::exists(fs::symlink_status(target, failed))) {
+        check_revision(model, target);
+        return model_in(target);
     }
-    directory.keep_only(names);
+    server.authorize(downloader);
+    PartDirectory directory(folder, model.installed);
+    Download download(model, server, downloader, directory.path());
     try {
-        check_opens(model, part, base);
+        download.list();
+        download.check_sizes(report_size);
+        download.fetch();
+    } catch (const Refusal& refusal) {
+        if (refusal.status != 401 && refusal.status != 403) throw;
+        explain(refusal, model, server);
+    }
+    directory.keep_only(download.names());
+    try {
+        download.check_opens();
     } catch (...) {
         directory.remove(downloader.unchecked());  // the next run downloads them again
         throw;
     }
-    directory.finish(names, target);
-    return target;
+    download.record();
+    directory.finish(download.names(), target);
+    return model_in(target);
 }
 
 }  // namespace hark::models

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "core/error.h"
 #include "hub/any_model.h"
 #include "hub/describe.h"
-#include "hub/get_model.h"
+#include "hub/model_record.h"
+#include "hub/part_directory.h"
 
 namespace hark::models {
 namespace {
@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKinds[] = {"whisper", "gpt"};
 
-// Of a folder the sum of its files.
-uint64_t bytes_on_disk(const fs::path& path) {
+// Of a folder, or of the folder that a model's file has to itself, the sum of its files.
+uint64_t bytes_on_disk(const fs::path& model) {
+    const fs::path path = model_in(model.parent_path()) == model ? model.parent_path() : model;
     if (!fs::is_directory(path)) return fs::file_size(path);
     uint64_t bytes = 0;
     for (const fs::directory_entry& file : fs::directory_iterator(path)) {
@@ -28,17 +29,9 @@ uint64_t bytes_on_disk(const fs::path& path) {
     return bytes;
 }
 
-std::string table_line(const char* mark, const std::string& name, const std::string& kind,
-                       const std::string& format, const std::string& shape, const std::string& size,
-                       const std::string& path) {
-    char columns[512];
-    std::snprintf(columns, sizeof columns, "%s %-24s %-8s %-13s %-24s %12s  ", mark, name.c_str(),
-                  kind.c_str(), format.c_str(), shape.c_str(), size.c_str());
-    return columns + path + "\n";
-}
-
 // The entries of the user's folder that NAME may mean.
-std::vector<fs::path> own_entries(const std::string& name) {
+std::vector<fs::path> own_entries(const std::string& given) {
+    const std::string name = installed_name(given);
     std::vector<fs::path> found;
     for (const std::string& entry : {name, "whisper-" + name, "gpt-" + name, name + ".pt",
                                      "ggml-" + name + ".bin", name + ".gguf"}) {
@@ -101,22 +94,37 @@ std::vector<InstalledModel> installed_and_defaults() {
 
 nlohmann::ordered_json describe_installed(const InstalledModel& installed) {
     const AnyModel model = open_any_model(installed.path);
-    return {{"name", installed.name},
-            {"kind", model.kind()},
-            {"format", model.format()},
-            {"shape", shape_of(model)},
-            {"bytes", bytes_on_disk(installed.path)},
-            {"path", installed.path.lexically_normal().string()},
-            {"default", fs::canonical(installed.path) == chosen_model(model.kind())}};
+    nlohmann::ordered_json out = {
+        {"name", installed.name},
+        {"kind", model.kind()},
+        {"format", model.format()},
+        {"shape", shape_of(model)},
+        {"bytes", bytes_on_disk(installed.path)},
+        {"path", installed.path.lexically_normal().string()},
+        {"default", fs::canonical(installed.path) == chosen_model(model.kind())}};
+    describe_origin(model, installed.path, out);
+    return out;
 }
 
 std::string table_of(const nlohmann::ordered_json& models) {
-    std::string table = table_line(" ", "NAME", "KIND", "FORMAT", "SHAPE", "SIZE", "PATH");
+    std::vector<std::vector<std::string>> rows = {
+        {"NAME", "KIND", "FORMAT", "SHAPE", "SIZE", "LICENSE", "PATH"}};
     for (const nlohmann::ordered_json& model : models) {
         const auto text = [&](const char* key) { return model[key].get<std::string>(); };
-        table += table_line(model["default"].get<bool>() ? "*" : " ", text("name"), text("kind"),
-                            text("format"), text("shape"),
-                            megabytes(model["bytes"].get<uint64_t>()), text("path"));
+        rows.push_back({text("name"), text("kind"), text("format"), text("shape"),
+                        megabytes(model["bytes"].get<uint64_t>()),
+                        model.contains("license") ? text("license") : "", text("path")});
+    }
+    std::vector<size_t> widths(rows.front().size());
+    for (const std::vector<std::string>& row : rows)
+        for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    std::string table;
+    for (size_t i = 0; i < rows.size(); ++i) {
+        const bool chosen = i > 0 && models[i - 1]["default"].get<bool>();
+        table += chosen ? "*" : " ";
+        for (size_t j = 0; j + 1 < rows[i].size(); ++j)
+            table += concat(" ", rows[i][j], std::string(widths[j] - rows[i][j].size(), ' '));
+        table += concat("  ", rows[i].back(), "\n");
     }
     return table;
 }
@@ -178,13 +186,13 @@ RemovedModel remove_model(const std::string& name) {
     std::error_code unreadable;
     require(!fs::is_directory(path, unreadable) || path.filename().string().starts_with('.') ||
                 fs::is_symlink(path, unreadable) || fs::exists(path / "config.json", unreadable) ||
-                fs::exists(path / "model.bin", unreadable),
+                fs::exists(path / "model.bin", unreadable) || model_in(path) != path,
             path.string(), ": not a model (it has no config.json); give OWNER/NAME");
     RemovedModel removed = {path, {}};
     for (const char* kind : kKinds) {
         std::error_code failed;
         const fs::path link = default_link(kind);
-        if (fs::equivalent(link, removed.path, failed) && fs::is_symlink(link))
+        if (fs::equivalent(link, model_in(removed.path), failed) && fs::is_symlink(link))
             removed.defaults.push_back(kind);
     }
     remove_entry(removed.path);

@@ -17,7 +17,7 @@ class List {
   public:
     void tensor(const std::string& name, std::vector<int64_t> shape) {
         const bool matrix = shape.size() > 1 && !name.ends_with("embed_positions.weight");
-        tensors.push_back({name, std::move(shape), matrix});
+        tensors.push_back({.name = name, .shape = std::move(shape), .matrix = matrix});
     }
     void norm(const std::string& name, int64_t c) {
         tensor(name + ".weight", {c});
@@ -46,6 +46,38 @@ class List {
 
     std::vector<ModelTensor> tensors;
 };
+
+const char* kind_of(gpt::Part part) {
+    using enum gpt::Part;
+    switch (part) {
+        case token_table:
+            return "token_table";
+        case position_table:
+            return "positions";
+        case lm_head:
+            return "output";
+        case qkv:
+            return "attention_qkv";
+        case q:
+            return "attention_q";
+        case k:
+            return "attention_k";
+        case v:
+            return "attention_v";
+        case attn_out:
+            return "attention_output";
+        case gate_up:
+            return "mlp_gate_up";
+        case gate:
+            return "mlp_gate";
+        case up:
+            return "mlp_up";
+        case down:
+            return "mlp_down";
+        default:
+            return "norms_and_biases";
+    }
+}
 
 // (rows, columns) -> (columns, rows)
 std::vector<float> turned(const std::vector<float>& values, int64_t rows, int64_t columns) {
@@ -88,7 +120,7 @@ std::vector<ModelTensor> tensor_list(const gpt::DecoderConfig& config) {
         const int64_t n = spec.rows, k = spec.columns;
         std::vector<int64_t> shape = {n};
         if (k > 0) shape = spec.in_out ? std::vector{k, n} : std::vector{n, k};
-        tensors.push_back({spec.name, shape, spec.is_matrix(), spec.in_out});
+        tensors.push_back({spec.name, shape, spec.is_matrix(), spec.in_out, kind_of(spec.part)});
     }
     return tensors;
 }

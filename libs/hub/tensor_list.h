@@ -13,6 +13,7 @@ struct ModelTensor {
     std::vector<int64_t> shape;  // as in that file
     bool matrix = false;         // rounded by --dtype: not a vector, not a table of positions
     bool in_out = false;         // GPT-2's Conv1D: a source may store it (out, in)
+    const char* kind = "";       // of a language model: "attention_q", "norm"
     int64_t size() const;        // values
 };
 

@@ -45,6 +45,11 @@ std::optional<ChatTemplate> GgufModel::chat_template() const {
     return ChatTemplate::parse(file_.text(key), concat(file_.name(), ": ", key), specials);
 }
 
+std::string GgufModel::license() const {
+    const std::string key = "general.license";
+    return file_.has(key) ? std::string(file_.text(key)) : "";
+}
+
 bool GgufModel::has(const std::string& name) const {
     const auto spec = specs_.find(name);
     return spec != specs_.end() && file_.tensors().contains(gguf_name(spec->second));

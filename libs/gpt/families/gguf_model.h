@@ -24,6 +24,7 @@ class GgufModel : public ModelFile, public TensorSource {
     std::shared_ptr<const Tokenizer> tokenizer() const override;
     Bpe bpe() const override { return Bpe::from_gguf(file_); }
     std::optional<ChatTemplate> chat_template() const override;
+    std::string license() const override;
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;

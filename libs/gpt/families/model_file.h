@@ -29,6 +29,8 @@ class ModelFile {
     virtual Bpe bpe() const = 0;
     // nullopt if the model has none.
     virtual std::optional<ChatTemplate> chat_template() const { return std::nullopt; }
+    // What the file says of its licence; empty if it says nothing.
+    virtual std::string license() const { return ""; }
 };
 
 // The type of the layers' matrices in the file.

@@ -42,7 +42,9 @@ void run(const Options& options, Console& console) {
     for (const fs::path& path : paths) {
         nlohmann::ordered_json description;
         try {
-            description = describe_model(open_any_model(path));
+            const AnyModel model = open_any_model(path);
+            description = describe_model(model);
+            describe_origin(model, path, description);
         } catch (const Error& why) {
             console.error(why.what());
             continue;
@@ -66,8 +68,10 @@ int info_command(int argc, char** argv) {
         .summary =
             "Shows a model's format, shape, parameters, types and memory; without MODEL of all.",
         .description =
-            "The memory is that of the weights at each --dtype of the tools. Of a Whisper\n"
-            "model the languages and the heads for word times are shown too.",
+            "The memory is that of the weights at each --dtype of the tools. Of a language\n"
+            "model the memory of keys and values at a context, the chat template and the\n"
+            "tokens that end a text are shown; of Whisper the languages and the heads for\n"
+            "word times; of a downloaded model its repository, commit and licence.",
         .examples =
             "# how much memory the weights take\n"
             "hark model info small\n"
