@@ -162,8 +162,18 @@ bool is_repository_name(const std::string& name) {
            });
 }
 
+// "OWNER/NAME:Q4_K_M, OWNER/NAME:Q8_0": what is installed of the repository OWNER/NAME.
+std::string installed_types(const std::string& repository) {
+    std::string names;
+    for (const InstalledModel& model : installed_models())
+        if (model.name.starts_with(repository + ":"))
+            names += (names.empty() ? "" : ", ") + model.name;
+    return names;
+}
+
 // What to do for a name that is not installed.
 std::string advice(const std::string& name, const std::vector<std::string>& kinds) {
+    if (const std::string types = installed_types(name); !types.empty()) return "give " + types;
     if (const std::string direct = download_advice(name, kinds); !direct.empty()) return direct;
     std::string near = nearest(name, known_names(kinds));
     if (near.empty()) near = nearest_repository(name, kinds);

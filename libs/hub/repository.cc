@@ -122,8 +122,10 @@ RepositoryName parse_repository_name(const std::string& text) {
                   "letters, digits, -, . and _");
     require_usage(at == left.npos || is_revision(name.revision), "'", text,
                   "': expected a branch, tag or commit after @");
-    require_usage(colon == text.npos || is_safe_path(name.selection), "'", text,
-                  "': expected a file's name or a type after :");
+    const bool is_file = name.selection.ends_with(".gguf") || name.selection.ends_with(".bin");
+    const bool is_type = name.selection.find('/') == std::string::npos;
+    require_usage(colon == text.npos || (is_safe_path(name.selection) && (is_file || is_type)), "'",
+                  text, "': expected a file's name or a type after :");
     return name;
 }
 

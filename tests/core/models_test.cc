@@ -100,6 +100,25 @@ TEST_F(Models, AModelOfAnOwner) {
     expect_part(fails("openai/whisper-ne"), "did you mean 'openai/whisper-new'?");
 }
 
+TEST_F(Models, AGgufOfARepository) {
+    const fs::path folder = models_ / "owner/m:Q4_K_M";
+    fs::create_directories(folder);
+    for (const char* name : {"hark-model.json", "m-00002-of-00002.gguf", "m-00001-of-00002.gguf"})
+        test::write_text(folder / name, "x");
+    EXPECT_EQ(find_model("owner/m:q4_k_m", "gpt"), folder / "m-00001-of-00002.gguf");
+    EXPECT_EQ(find_models("owner/m:Q4_K_M"),
+              std::vector<fs::path>{folder / "m-00001-of-00002.gguf"});
+    EXPECT_EQ(find_model(folder.string(), "gpt"), folder / "m-00001-of-00002.gguf");
+    EXPECT_EQ(installed_models().front().name, "owner/m:Q4_K_M");
+    EXPECT_EQ(installed_models().front().path, folder / "m-00001-of-00002.gguf");
+    expect_part(fails("owner/m", "gpt"), "; give owner/m:Q4_K_M");
+    expect_part(fails("other/m:q8_0", "gpt"), "; run: hark model get other/m:q8_0");
+    test::write_text(folder / "other.gguf", "x");
+    expect_part(fails("owner/m:q4_k_m", "gpt"), "no model in this folder");
+    EXPECT_EQ(installed_name("owner/m:dir/x.gguf"), "owner/m:x.gguf");
+    EXPECT_EQ(installed_name("a:b/c"), "a:b/c");
+}
+
 TEST_F(Models, AnErrorHasBothReadingsAndTheWayOn) {
     EXPECT_EQ(fails("small"),
               "no model 'small': no file or folder ./small exists, and no model of "

@@ -61,32 +61,12 @@ TEST(RepositoryName, ItsParts) {
 }
 
 TEST(RepositoryName, WhatIsNone) {
-    for (const char* text : {"",
-                             "/",
-                             "o/",
-                             "/r",
-                             "o/r/x",
-                             "../r",
-                             "o/..",
-                             "o/.r",
-                             "-o/r",
-                             "o r/x",
-                             "o/r@",
-                             "o/r:",
-                             "o/r@..",
-                             "o/r@a..b",
-                             "o/r@.",
-                             "o/r@a b",
-                             "o/r:../x.gguf",
-                             "o/r:/x.gguf",
-                             "o/r:a\\b",
-                             "o/r:a//b",
-                             "o/r:a\nb",
-                             "o/r?x",
-                             "o/r#x",
-                             "o/r%2e",
-                             "o\xC3\xA9/r",
-                             "model"})
+    for (const char* text :
+         {"",         "/",           "o/",         "/r",       "o/r/x",         "../r",
+          "o/..",     "o/.r",        "-o/r",       "o r/x",    "o/r@",          "o/r:",
+          "o/r@..",   "o/r@a..b",    "o/r@.",      "o/r@a b",  "o/r:../x.gguf", "o/r:/x.gguf",
+          "o/r:a\\b", "o/r:a//b",    "o/r:a/q4_0", "o/r:a\nb", "o/r?x",         "o/r#x",
+          "o/r%2e",   "o\xC3\xA9/r", "model"})
         EXPECT_THROW(parse_repository_name(text), UsageError) << text;
     EXPECT_THROW(parse_repository_name("o/" + std::string(97, 'r')), UsageError);
     EXPECT_THROW(parse_repository_name("o/r@" + std::string(201, 'r')), UsageError);

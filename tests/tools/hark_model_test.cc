@@ -136,7 +136,7 @@ TEST_F(HarkModel, WrongCommandLines) {
     expect_fails(shell("unset HOME; hark-model get tiny"), 1,
                  "neither XDG_DATA_HOME nor HOME is set");
     const ProcessResult nobody = hark_model("get tiny --from http://127.0.0.1:9");
-    expect_fails(nobody, 1, "http://127.0.0.1:9/openai/whisper-tiny/resolve/main/config.json: ");
+    expect_fails(nobody, 1, "http://127.0.0.1:9/api/models/openai/whisper-tiny/revision/main?blobs=true: ");
     EXPECT_TRUE(fs::is_empty(models()));
 }
 
