@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/io.h"
 #include "hub/digest.h"
+#include "hub/http_address.h"
 
 namespace hark::models {
 namespace {
@@ -39,9 +40,14 @@ std::string difference_from(const RemoteFile& remote, const fs::path& file) {
     return "";
 }
 
-// The version file's text: a part belongs to one URL and one version of the file there.
+// The version file's text: a part belongs to one URL and one version of the file there. A hash is
+// of the content: with one it belongs to the server, whose next commit may have the same file.
 std::string origin_of(const std::string& url, const RemoteFile& remote) {
-    return concat(url, "\n", remote.version, "\n");
+    const std::optional<Address> server = address_of(url);
+    const std::string place = remote.has_hash() && server
+                                  ? concat(server->scheme, "://", server->host, ":", server->port)
+                                  : url;
+    return concat(place, "\n", remote.version, "\n");
 }
 
 constexpr size_t kMaxOrigin = size_t{1} << 16;

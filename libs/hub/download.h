@@ -29,9 +29,10 @@ class Downloader {
 
     // Fetches `url` to DIRECTORY/NAME, which appears once its size and its hash are right. A server
     // that states no hash leaves the content unchecked: see unchecked(). Until then the data is in
-    // NAME.part, and NAME.version holds the URL and the server's tag for the content. Data of
-    // another URL or another tag is never continued. A whole file is fetched again unless URL and
-    // tag are the same and its hash is right now. Returns false if the answer is 404.
+    // NAME.part, and NAME.version holds the URL (of a file with a hash the server alone) and the
+    // server's tag for the content. Data of another origin or another tag is never continued. A
+    // whole file is fetched again unless origin and tag are the same and its hash is right now.
+    // Returns false if the answer is 404.
     //
     // A failure that may pass is tried again, after the time that the server asks to wait, except
     // before the first answer of any server: without a network the error comes at once. Throws

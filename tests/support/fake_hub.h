@@ -34,7 +34,7 @@ class FakeHub {
     // What the server says and does, before the first request.
     std::string token;  // without it files are refused; empty: they are public
     nlohmann::json card = {{"license", "apache-2.0"}};
-    std::string branch = "main";
+    std::string branch = "main", commit = kCommit;
     std::vector<std::string> more_files;  // of the list, without content
     std::function<void(nlohmann::json&)> change_list;
     int busy = 0;                   // so many requests are answered 429 first
@@ -68,7 +68,7 @@ class FakeHub {
 
     HttpResponse list() const {
         nlohmann::json root = {{"id", repository_},
-                               {"sha", kCommit},
+                               {"sha", commit},
                                {"gated", token.empty() ? nlohmann::json(false) : "manual"},
                                {"cardData", card},
                                {"tags", {"transformers", "license:from-tag"}}};
@@ -92,14 +92,14 @@ class FakeHub {
         if (request.path.starts_with(revisions)) {
             const std::string revision = request.path.substr(revisions.size());
             const bool known =
-                revision == branch + "?blobs=true" || revision == kCommit + "?blobs=true";
+                revision == branch + "?blobs=true" || revision == commit + "?blobs=true";
             return known ? list() : refused(404, "RevisionNotFound");
         }
         // As the real one does: what exists is a secret without a token.
         if (request.path.starts_with(api))
             return request.authorization.empty() ? refused(401, "RepoNotFound")
                                                  : refused(404, "RepoNotFound");
-        const std::string files = "/" + repository_ + "/resolve/" + kCommit + "/";
+        const std::string files = "/" + repository_ + "/resolve/" + commit + "/";
         if (!request.path.starts_with(files)) return refused(404, "EntryNotFound");
         const std::string name = request.path.substr(files.size());
         const std::filesystem::path file = folder_ / name;
@@ -110,14 +110,14 @@ class FakeHub {
         if (!is_large(name)) {
             HttpResponse response = in_parts(request, read_text(file));
             response.headers["ETag"] = "\"" + models::git_blob_of(file) + "\"";
-            response.headers["X-Repo-Commit"] = kCommit;
+            response.headers["X-Repo-Commit"] = commit;
             return response;
         }
         HttpResponse response{302};
         response.headers = {{"Location", cdn_.url() + "/stored/" + name + kSignature},
                             {"X-Linked-ETag", "\"" + models::sha256_of(file) + "\""},
                             {"X-Linked-Size", std::to_string(std::filesystem::file_size(file))},
-                            {"X-Repo-Commit", kCommit}};
+                            {"X-Repo-Commit", commit}};
         return response;
     }
 

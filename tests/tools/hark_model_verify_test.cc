@@ -154,7 +154,7 @@ TEST_F(HarkModel, InfoOfSeveralModelsAndOfAll) {
     const ProcessResult both = hark_model("info demo");
     EXPECT_EQ(both.exit_code, 0) << both.err;
     EXPECT_NE(both.out.find("kind             whisper\n"), std::string::npos) << both.out;
-    EXPECT_NE(both.out.find("gpt-demo\nkind           gpt\n"), std::string::npos) << both.out;
+    EXPECT_NE(both.out.find("gpt-demo\nkind            gpt\n"), std::string::npos) << both.out;
     const ProcessResult all = hark_model("info");
     EXPECT_EQ(all.exit_code, 0) << all.err;
     EXPECT_EQ(all.out.size(), both.out.size()) << all.out;  // in another order

@@ -111,7 +111,7 @@ int get_command(int argc, char** argv) {
             "hark model get small\n"
             "# a language model in 4 bits: one GGUF file of a repository\n"
             "hark model get modularai/Llama-3.1-8B-Instruct-GGUF:Q4_K_M\n"
-            "# a folder of safetensors, at a tag\n"
+            "# a folder of safetensors, of a branch\n"
             "hark model get Qwen/Qwen2.5-0.5B-Instruct@main\n"
             "# the published models and their sizes\n"
             "hark model get --list\n"
