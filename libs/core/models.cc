@@ -296,7 +296,9 @@ fs::path find_installed_model(const std::string& given, const std::string& kind)
         for (const std::string& candidate : file_names(name, kind))
             if (is_file(root / candidate)) return root / candidate;
     }
-    return {};
+    const PublishedModel* const model = find_published_model(name);
+    if (!model || name != model->repository || kind != model->kind) return {};
+    return find_installed_model(concat(kind, "-", model->name), kind);
 }
 
 fs::path find_model(const std::string& model, const std::string& kind) {

@@ -17,7 +17,8 @@ std::vector<std::filesystem::path> find_models(const std::string& model);
 
 // Looks in model_folders() for the folders NAME and KIND-NAME and for files of these names; of
 // Whisper also for NAME.pt and ggml-NAME.bin, of GPT for NAME.gguf. NAME may be OWNER/NAME or
-// OWNER/NAME:TYPE (installed_name). Returns an empty path if there is none.
+// OWNER/NAME:TYPE (installed_name); a published model's repository is its name too. Returns an empty
+// path if there is none.
 std::filesystem::path find_installed_model(const std::string& name, const std::string& kind);
 
 // The folder's name of a model of a repository: its type is in capitals, "OWNER/NAME:Q4_K_M", and a

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/published_models.h"
 #include "hub/any_model.h"
 #include "hub/describe.h"
 #include "hub/model_record.h"
@@ -31,7 +32,10 @@ uint64_t bytes_on_disk(const fs::path& model) {
 
 // The entries of the user's folder that NAME may mean.
 std::vector<fs::path> own_entries(const std::string& given) {
-    const std::string name = installed_name(given);
+    const PublishedModel* const published = find_published_model(given);
+    const bool is_repository = published && given == published->repository;
+    const std::string name =
+        is_repository ? concat(published->kind, "-", published->name) : installed_name(given);
     std::vector<fs::path> found;
     for (const std::string& entry : {name, "whisper-" + name, "gpt-" + name, name + ".pt",
                                      "ggml-" + name + ".bin", name + ".gguf"}) {

@@ -132,6 +132,7 @@ TEST_F(Models, AnErrorHasBothReadingsAndTheWayOn) {
     expect_part(fails("gpt2", "gpt"), "; run: hark model get gpt2 (548 MB)");
     expect_part(fails("xylophone"), "; run hark model list, or hark model get --list");
     make_model(models_ / "whisper-small");
+    EXPECT_EQ(find_model("openai/whisper-small", "whisper"), models_ / "whisper-small");
     expect_part(fails("smal"), "; did you mean 'small'?");
     EXPECT_EQ(fails("smal").find("hark model get"), std::string::npos);
 }

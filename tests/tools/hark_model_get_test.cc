@@ -119,6 +119,12 @@ TEST_F(HarkModelGet, AWhisperFolderTranscribes) {
     const ProcessResult text = shell(mel + "whisper-transcribe --model me/whisper");
     EXPECT_EQ(text.exit_code, 0) << text.err;
     EXPECT_EQ(text.out, shell(mel + "whisper-transcribe --model demo").out);
+    // A repository of the list has the list's name, and its own.
+    const FakeHub listed("openai/whisper-tiny", kDemo);
+    EXPECT_EQ(at(listed, "hark-model get openai/whisper-tiny").out,
+              (models() / "whisper-tiny").string() + "\n");
+    EXPECT_EQ(shell(mel + "whisper-transcribe --model openai/whisper-tiny").out, text.out);
+    EXPECT_EQ(hark_model("rm openai/whisper-tiny").exit_code, 0);
 }
 
 TEST_F(HarkModelGet, TheTokenIsInNoMessageAndNoFile) {
@@ -137,7 +143,7 @@ TEST_F(HarkModelGet, TheTokenIsInNoMessageAndNoFile) {
         at(hub, "timeout -s INT 5 " + get, std::string("HF_TOKEN=") + kToken);
     EXPECT_NE(broken.exit_code, 0);
     EXPECT_EQ((broken.out + broken.err).find(kToken), std::string::npos);
-    EXPECT_NE(shell("grep -rl m-f32 '" + models().string() + "'").out, "");
+    EXPECT_NE(shell("grep -rl 127.0.0.1 '" + models().string() + "'").out, "");
     EXPECT_EQ(shell("grep -rl " + std::string(kToken) + " '" + models().string() + "'").out, "");
     hub.cut = SIZE_MAX;
     fs::create_directories(home_.path() / ".cache/huggingface");
