@@ -4,13 +4,32 @@
 
 namespace hark {
 
+namespace {
+
+constexpr int kDeepest = 64;
+
+// Whether arrays and objects are nested deeper than kDeepest. Brackets in strings do not count.
+bool is_too_deep(std::string_view text) {
+    int depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '"') in_string = !in_string;
+        if (in_string && c == '\\') ++i;
+        if (in_string) continue;
+        if ((c == '[' || c == '{') && ++depth > kDeepest) return true;
+        if (c == ']' || c == '}') --depth;
+    }
+    return false;
+}
+
+}  // namespace
+
+// The parser's own callback could count the depth, but with one it looks through all elements of an
+// array after each object in it.
 nlohmann::json parse_json(std::string_view text, const std::string& where) {
-    constexpr int kDeepest = 64;
-    const auto check = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        if (depth > kDeepest) fail(where, ": JSON is nested deeper than ", kDeepest, " levels");
-        return true;
-    };
-    return nlohmann::json::parse(text, check, false);
+    if (is_too_deep(text)) fail(where, ": JSON is nested deeper than ", kDeepest, " levels");
+    return nlohmann::json::parse(text, nullptr, false);
 }
 
 }  // namespace hark

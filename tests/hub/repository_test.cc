@@ -127,6 +127,20 @@ TEST(Repository, FilesWithOtherNamesAreRefused) {
     EXPECT_THROW(parse_repository("<html>", "list"), Error);
 }
 
+// Reading takes time and memory in proportion to the text.
+TEST(Repository, ALongListAndADeepOne) {
+    std::string files = "{\"rfilename\": \"config.json\"}";
+    for (int i = 0; i < 200'000; ++i) files += ",{\"rfilename\": \"a\"}";
+    const std::string text = "{\"sha\": \"" + kCommit + "\", \"siblings\": [" + files + "]}";
+    EXPECT_EQ(parse_repository(text, "list").files.size(), 200'001u);
+    const std::string deep(100'000, '[');
+    EXPECT_EQ(test::error_of([&] { parse_repository(deep, "list"); }),
+              "list: JSON is nested deeper than 64 levels");
+    const std::string quoted = "{\"sha\": \"" + std::string(100, '[') + "\\\"[\"}";
+    EXPECT_NE(test::error_of([&] { parse_repository(quoted, "list"); }).find("'sha'"),
+              std::string::npos);
+}
+
 TEST(FolderFiles, WhatALanguageModelNeeds) {
     EXPECT_EQ(folder({"README.md", "config.json", "flax_model.msgpack", "generation_config.json",
                       "model.safetensors", "onnx/model.onnx", "original/consolidated.00.pth",
