@@ -1,5 +1,5 @@
 // Recordings decoded together come out as they do alone, to the bit; a draft model changes nothing.
-// Every third recording of tests/golden/whisper_sweep.py up to 35 s.
+// Every fourth recording of tests/golden/whisper_sweep.py up to 35 s.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,7 @@ const std::vector<MelRecording>& mels() {
         std::vector<MelRecording> mels;
         const json all = golden("whisper_sweep.json");
         for (const json& entry : all["recordings"])
-            if (entry["seconds"].get<double>() <= 35 && entry["seed"].get<int>() % 3 == 0)
+            if (entry["seconds"].get<double>() <= 35 && entry["seed"].get<int>() % 4 == 0)
                 mels.push_back(mel_of(samples_of(entry)));
         return mels;
     }();
@@ -29,7 +29,7 @@ void expect_alone_equals_together(TranscribeOptions options, const std::string& 
     std::vector<size_t> order(mels().size());
     std::iota(order.begin(), order.end(), size_t{0});
     Random random(5);
-    for (const int64_t batch : {7, 3}) {
+    for (const int64_t batch : {5, 3}) {
         std::vector<MelRecording> shuffled;
         for (size_t i : order) shuffled.push_back(mels()[i]);
         options.batch_size = batch;

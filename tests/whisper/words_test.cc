@@ -183,12 +183,12 @@ std::vector<TimedWord> words_at(const Texts& texts, const std::vector<double>& t
     return words;
 }
 
-struct Times {
+struct ExpectedTimes {
     std::vector<std::array<double, 2>> words;
     double start, end;  // of the segment
 };
 
-void expect_times(const Segment& segment, const Times& expected) {
+void expect_times(const Segment& segment, const ExpectedTimes& expected) {
     ASSERT_EQ(segment.words->size(), expected.words.size());
     for (size_t i = 0; i < expected.words.size(); ++i) {
         EXPECT_NEAR((*segment.words)[i].start, expected.words[i][0], 1e-9) << i;
