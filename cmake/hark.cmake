@@ -14,6 +14,10 @@ if(HARK_SANITIZE)
     # g++ 12's instrumented std::regex is wrongly said to use uninitialised members.
     target_compile_options(hark_options INTERFACE
         $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer;-O1;-g1;-Wno-maybe-uninitialized>)
+    if(HARK_SANITIZE_QUICK)
+        target_compile_options(hark_options INTERFACE
+            $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment>)
+    endif()
     target_link_options(hark_options INTERFACE -fsanitize=address,undefined)
 endif()
 
@@ -67,12 +71,13 @@ function(hark_tool name)
     add_custom_target(${name}-man ALL DEPENDS ${page})
 endfunction()
 
-# hark_tests(LIBS... DEPENDS... WITHOUT... SLOW...): tests/FOLDER/*_test.cc -> one binary,
+# hark_tests(LIBS... DEPENDS... WITHOUT... SLOW... LOOPS...): tests/FOLDER/*_test.cc -> one binary,
 # tests/FOLDER_tests, and one ctest test per file: FOLDER.NAME runs the cases of NAME_test.cc.
 # Labels: gpu for *cuda_test.cc and *gpu_test.cc, slow for those named in SLOW, quick for the rest.
 # WITHOUT names files that are left out; under the sanitizers those of SLOW and of a GPU are, too.
+# LOOPS names files whose own loops take longer than optimising them.
 function(hark_tests)
-    cmake_parse_arguments(ARG "" "" "LIBS;DEPENDS;WITHOUT;SLOW" ${ARGN})
+    cmake_parse_arguments(ARG "" "" "LIBS;DEPENDS;WITHOUT;SLOW;LOOPS" ${ARGN})
     get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *_test.cc)
     if(HARK_SANITIZE AND NOT HARK_SANITIZE_KERNELS)
@@ -80,7 +85,7 @@ function(hark_tests)
         list(FILTER files EXCLUDE REGEX "(cuda|gpu)_test[.]cc$")
     endif()
     # Without HARK_READER_TESTS only what the sanitizers' build leaves out: slow files, GPU files.
-    if(NOT HARK_READER_TESTS AND NOT folder MATCHES "^(kernels|nn|speech|tools)$")
+    if(NOT HARK_READER_TESTS AND NOT folder MATCHES "^(kernels|nn|speech)$")
         list(JOIN ARG_SLOW "|" slow)
         list(FILTER files INCLUDE REGEX "^(${slow}|.*cuda|.*gpu)_test[.]cc$")
         if(NOT files)
@@ -98,6 +103,10 @@ function(hark_tests)
     if(TARGET hark_test_headers)
         target_precompile_headers(${target} REUSE_FROM hark_test_headers)
     endif()
+    foreach(name ${ARG_LOOPS})  # the flags differ from those of the precompiled header
+        set_source_files_properties(${name}_test.cc PROPERTIES COMPILE_OPTIONS -O1
+            SKIP_PRECOMPILE_HEADERS ON)
+    endforeach()
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     foreach(file ${files})
         string(REGEX REPLACE "_test[.]cc$" "" name ${file})
@@ -112,6 +121,7 @@ function(hark_tests)
         add_test(NAME ${folder}.${name} COMMAND ${target} --file=${file})
         set_tests_properties(${folder}.${name} PROPERTIES TIMEOUT 1200 LABELS ${label} COST ${cost}
             SKIP_RETURN_CODE 77
-            ENVIRONMENT XDG_CONFIG_HOME=${CMAKE_BINARY_DIR}/no-config)  # not the user's own
+            # Not the user's own configuration. Threads that wait leave the processor to other tests.
+            ENVIRONMENT "XDG_CONFIG_HOME=${CMAKE_BINARY_DIR}/no-config;OMP_WAIT_POLICY=passive")
     endforeach()
 endfunction()

@@ -11,7 +11,7 @@ seconds="${1:-600}"
 }
 shift || true
 [ $# -gt 0 ] || set -- $(basename -s .cc -a tests/fuzz/fuzz_*.cc | sed 's/^fuzz_//')
-cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON > /dev/null
+cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_SANITIZE_QUICK=OFF > /dev/null
 cmake --build --preset cpu-asan -j "$(nproc)" --target $(printf 'fuzz_%s ' "$@")
 printf '%s\n' "$@" | SECONDS_EACH="$seconds" xargs -P "$(nproc)" -I NAME sh -c '
     corpus=tests/fuzz/corpus/NAME

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs all tests: quick ones of libraries and of tools under
 # AddressSanitizer and UndefinedBehaviorSanitizer, with a second of fuzzing for each reader; then
-# kernels, slow ones and tools in a release build. CUDA code is compiled for one architecture. Needs neither a GPU nor the network
-# once packages are there. Run again, it only does what is missing.
+# kernels and slow ones in a release build. CUDA code is compiled for one architecture. Needs neither
+# a GPU nor the network once packages are there. Run again, it only does what is missing.
 # Arguments go to ctest: tests/run.sh -R whisper; tests/run.sh -L quick
 # More: tests/fuzz.sh (minutes of fuzzing), tests/cuda_build.sh (all architectures), tests/gpu_check.sh.
 set -euo pipefail
@@ -20,11 +20,11 @@ else
 fi
 
 # pipelines/demo.sh leaves out tests, and CUDA if there is no GPU.
-# The sanitizers' build has the quick tests of libraries, the release build all others.
+# The sanitizers' build has the quick tests of libraries and tools, the release build all others.
 cmake --preset cpu -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON -DHARK_CUDA=AUTO \
     -DCMAKE_CUDA_ARCHITECTURES=90a-real -DHARK_READER_TESTS=OFF "${speed[@]}"
 cmake --build --preset cpu -j "$jobs"
-cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON "${speed[@]}"
+cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON -DHARK_SANITIZE_QUICK=ON "${speed[@]}"
 cmake --build --preset cpu-asan -j "$jobs"
 
 # The sanitizers first, so that the summary that closes the run is the release build's, and is only
