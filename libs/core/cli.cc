@@ -84,15 +84,19 @@ std::string shell_word(const std::string& text) {
     return quoted + "'";
 }
 
-void Console::say(const std::string& message) {
-    const auto write = [&] {
-        std::fprintf(stderr, "%s: %s\n", tool_.c_str(), printable(message).c_str());
-    };
+void Console::write_line(const std::string& line) {
+    const auto write = [&] { std::fprintf(stderr, "%s\n", line.c_str()); };
     if (around_message)
         around_message(write);
     else
         write();
 }
+
+void Console::say(const std::string& message) {
+    write_line(concat(tool_, ": ", printable(message)));
+}
+
+void Console::table_line(const std::string& line) { write_line(printable(line)); }
 
 void Console::error(const std::string& message) {
     failed_ = true;

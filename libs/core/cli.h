@@ -26,6 +26,8 @@ class Flag {
     Flag& variable(const char* name) { return info_.variable = name, *this; }
     // The variable is HARK_TOOL_FLAG: for a flag that means something else in another tool.
     Flag& own_variable() { return info_.own_variable = true, *this; }
+    // The default that help shows, where the value has none yet.
+    Flag& shows_default(std::string text) { return info_.shown_default = std::move(text), *this; }
     Flag& completes(Completes what) { return info_.completes = what, *this; }
     // Values that a shell offers; others are taken too.
     Flag& suggests(std::vector<std::string> v) { return info_.suggests = std::move(v), *this; }
@@ -55,6 +57,9 @@ class Flags {
     Flag add_name(const char* name, std::string& value, const char* help);
     Flag add(const char* name, int64_t& value, const char* help, int64_t min, int64_t max);
     Flag add(const char* name, double& value, const char* help, double min, double max);
+    // Stays unset if the flag is not given.
+    Flag add(const char* name, std::optional<int64_t>& value, const char* help, int64_t min,
+             int64_t max);
     // `none` unsets a value that has a default.
     Flag add(const char* name, std::optional<double>& value, const char* help, double min,
              double max);
@@ -110,6 +115,8 @@ class Console {
     void stage(const std::string& name, const std::string& shape, double ms);
     // With --trace: the same of one of the many small steps within a stage.
     void trace(const std::string& name, const std::string& shape, double ms);
+    // A line of a table that was asked for, as it is.
+    void table_line(const std::string& line);
     bool failed() const { return failed_; }
     // Registers --quiet, --verbose and, for tools that have them, --trace, --progress and --color.
     void flags(Flags& flags, const ToolHelp& help);
@@ -124,6 +131,7 @@ class Console {
 
   private:
     void say(const std::string& message);
+    void write_line(const std::string& line);
 
     std::string tool_;
     bool failed_ = false;

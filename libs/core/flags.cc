@@ -114,6 +114,13 @@ Flag Flags::add(const char* name, double& value, const char* help, double min, d
     });
 }
 
+Flag Flags::add(const char* name, std::optional<int64_t>& value, const char* help, int64_t min,
+                int64_t max) {
+    return impl_->add(name, "", help, [=, &value](const std::string& text) {
+        value = parse_whole_number(text, min, max);
+    });
+}
+
 Flag Flags::add(const char* name, std::optional<double>& value, const char* help, double min,
                 double max) {
     const bool has_default = value.has_value();

@@ -16,6 +16,12 @@ HARK_BOTH uint64_t split_mix(uint64_t start, uint64_t i) {
     return z ^ (z >> 31);
 }
 
+// In [0, 1): the number at `position` of the sequence that `seed` draws. It depends on nothing
+// else.
+HARK_BOTH double uniform_at(uint64_t seed, uint64_t position) {
+    return static_cast<double>(split_mix(seed, position + 1) >> 11) * 0x1p-53;
+}
+
 class Random {
   public:
     explicit Random(uint64_t seed) : seed_(seed) {}
