@@ -27,7 +27,7 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     ByteWriter out(STDOUT_FILENO, "stdout");
     gpt::PromptReader prompts(in, options.prompt_format(), options.prompt_template(),
                               options.chat.chat);
-    gpt::AnswerWriter answers(options.answers(), console, out);
+    gpt::AnswerWriter answers(options.answers(), *tokenizer, console, out);
     if (options.show_prompt)
         return options.for_each_prompt(
             prompts, [&](gpt::Prompt prompt) { answers.show(prompt, encoder.text(prompt)); });
@@ -35,20 +35,29 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     const Precision precision =
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file));
     const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
-    gpt::Generator generate(ctx, model, *tokenizer, options.generate);
+    const gpt::GenerateOptions defaults = options.generate.options(file->sampling_defaults());
+    gpt::Generator generate(ctx, model, *tokenizer, defaults);
     uint64_t index = 0;
     options.for_each_prompt(prompts, [&](gpt::Prompt prompt) {
-        const auto begin = std::chrono::steady_clock::now();
         const std::vector<int32_t> ids = encoder.ids(prompt);
-        gpt::Completion answer;
-        gpt::Generator::Callbacks callbacks;
-        callbacks.begin = [&](int64_t dropped) { answers.begin(prompt, dropped); };
-        callbacks.text = [&](std::string_view text) { answers.text(text); };
-        if (!ids.empty()) answer = generate(ids, index++, callbacks);
-        answers.end(prompt, answer);
-        const std::chrono::duration<double, std::milli> took =
-            std::chrono::steady_clock::now() - begin;
-        console.stage("answer", concat(answer.tokens.size(), " tokens"), took.count());
+        gpt::GenerateOptions own = prompt.settings.over(defaults, index);
+        const auto seed = static_cast<uint64_t>(own.seed);
+        for (int64_t sample = 0; sample < own.samples && prompt.error.empty(); ++sample) {
+            own.seed = static_cast<int64_t>(gpt::sample_seed(seed, sample));
+            gpt::Completion answer;
+            gpt::Generator::Callbacks callbacks;
+            callbacks.begin = [&](int64_t dropped) { answers.begin(prompt, dropped); };
+            callbacks.text = [&](std::string_view text) { answers.text(text); };
+            const auto begin = std::chrono::steady_clock::now();
+            if (!ids.empty()) answer = generate(ids, own, callbacks);
+            if (!answer.error.empty()) prompt.fail("model_error", answer.error);
+            if (prompt.error.empty()) answers.end(prompt, sample, answer, own);
+            const std::chrono::duration<double, std::milli> took =
+                std::chrono::steady_clock::now() - begin;
+            console.stage("answer", concat(answer.tokens.size(), " tokens"), took.count());
+        }
+        if (!prompt.error.empty()) answers.fail(prompt);
+        if (!ids.empty()) ++index;
     });
 }
 
@@ -59,10 +68,10 @@ constexpr ToolHelp kHelp = {
         R"(All of stdin is one prompt, without the line ends at its end. The answer ends
 with a line end. With --input-format lines each line is a prompt, and its answer
 is one line: line ends inside it become spaces. With --input-format jsonl each
-line is an object with `prompt` or `text`, as whisper-transcribe writes them.
---format jsonl writes an object per answer: prompt, text, tokens, finish_reason
-(end_of_text, stop, length, empty_prompt), and the id, source, start and end of
-a prompt that had them.
+line is an object with `prompt`, or with `text` as whisper-transcribe writes
+them; next to `prompt` it may have sampling fields under OpenAI's names.
+--format jsonl writes an object per answer: id, index, text, finish_reason
+(stop, length), counts of tokens and times; docs/formats.md has all fields.
 With --chat the model's own template makes the prompt: a message of the user, or
 the `messages` of a JSON line. Special tokens in messages are text.
 An empty prompt has an empty answer. A prompt that is longer than the model's

@@ -129,7 +129,7 @@ std::vector<int32_t> gpt_prompt() {
 double gpt_token_ms(DecodeStream& stream, int64_t tokens, int runs) {
     std::vector<double> times;
     for (int run = 0; run < runs; ++run) {
-        stream.begin(gpt_prompt(), Random(1), tokens + 1);
+        stream.begin(gpt_prompt(), 1, tokens + 1);
         stream.next();
         const auto begin = std::chrono::steady_clock::now();
         for (int64_t i = 0; i < tokens; ++i) stream.next();

@@ -68,6 +68,14 @@ const std::string& Tokenizer::token(int32_t id) const {
     return inside_->parts.spellings[id];
 }
 
+std::string Tokenizer::bytes_of(int32_t id) const {
+    require(has(id), "token id ", id, " is not in the vocabulary of ", vocab_size());
+    const DecodingTable& decoding = inside_->parts.decoding;
+    const TokenText& token = decoding.tokens[static_cast<size_t>(id)];
+    const bool is_byte = token.byte >= 0 && decoding.rules.bytes != DecodingRules::Bytes::none;
+    return is_byte ? std::string(1, static_cast<char>(token.byte)) : token.text;
+}
+
 const Tokenizer::SpecialIds& Tokenizer::special_ids() const { return inside_->parts.special; }
 
 std::optional<int32_t> Tokenizer::end_of_text() const {

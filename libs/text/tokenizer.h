@@ -100,6 +100,9 @@ class Tokenizer {
     std::optional<int32_t> id_of(std::string_view token) const;
     // The token as the file spells it. Throws Error for an id that has none.
     const std::string& token(int32_t id) const;
+    // The bytes that the token is in a text, a special token's as the file spells it. They need not
+    // be whole code points. Throws Error for an id that has none.
+    std::string bytes_of(int32_t id) const;
     const SpecialIds& special_ids() const;
     // The token between documents: <|endoftext|>, else the end-of-text token.
     std::optional<int32_t> end_of_text() const;

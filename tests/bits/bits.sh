@@ -35,7 +35,8 @@ for type in q8_0 q5_1 q4_0; do
 done
 for type in f32 f16 int8; do
     printf 'In the morning' | gpt-generate --model demo "${here[@]}" --quiet --dtype "$type" --seed 7 \
-        --max-tokens 200 --format jsonl --logprobs > "$work/gpt-$type"
+        --max-tokens 200 --format jsonl --logprobs 0 |
+        sed -E 's/"(seconds_to_first_token|tokens_per_second)":[^,}]*,?//g' > "$work/gpt-$type"
 done
 gpt-train --train synthetic --layers 2 --width 64 --heads 2 --sequence-length 64 --batch-size 4 \
     --steps 10 --seed 3 "${here[@]}" --output-dir "$work/run" --quiet > /dev/null

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "core/error.h"
 #include "kernels/sampling/distribution.h"
@@ -153,6 +154,66 @@ TEST(Generate, SeedsChooseTheText) {
     EXPECT_EQ(demo().generate(options, "The king").tokens, second.tokens);
 }
 
+TEST(Generate, SamplesOfAPromptDiffer) {
+    EXPECT_EQ(gpt::sample_seed(7, 0), 7u);
+    std::set<uint64_t> seeds;
+    for (uint64_t seed = 0; seed < 50; ++seed)
+        for (int64_t sample = 0; sample < 50; ++sample)
+            seeds.insert(gpt::sample_seed(seed, sample));
+    EXPECT_EQ(seeds.size(), 2500u);
+}
+
+// One generator for requests of different options gives each what it gets alone.
+TEST(Generate, OptionsOfARequestReplaceTheRuns) {
+    gpt::Generator generator(demo().ctx, demo().model, *demo().tokenizer, greedy(8));
+    const std::vector<int32_t> ids = demo().tokenizer->encode("The king");
+    const std::vector<int32_t> plain = demo().generate(greedy(8), "The king").tokens;
+    gpt::GenerateOptions other = greedy(8);
+    other.sampler.logit_bias = {{plain[0], -100}};
+    other.logprobs = 2;
+    EXPECT_EQ(generator(ids, greedy(8), {}).tokens, plain);
+    const gpt::Completion biased = generator(ids, other, {});
+    EXPECT_NE(biased.tokens[0], plain[0]);
+    EXPECT_EQ(biased.likeliest.size(), biased.tokens.size());
+    EXPECT_EQ(biased.likeliest[0][0].token, plain[0]);  // under the model, before the bias
+    EXPECT_EQ(biased.prompt_tokens, std::ssize(ids));
+    EXPECT_GT(biased.seconds_to_first_token, 0);
+    EXPECT_GT(biased.tokens_per_second, 0);
+    EXPECT_EQ(generator(ids, greedy(8), {}).tokens, plain);
+    other.sampler.logit_bias = {{4096, 1}};
+    EXPECT_EQ(generator(ids, other, {}).error,
+              "logit bias: expected tokens below 4096, found 4096");
+    EXPECT_EQ(generator(ids, greedy(8), {}).tokens, plain);
+}
+
+TEST(Generate, IgnoreEosGoesOn) {
+    gpt::GenerateOptions options = greedy(6);
+    options.sampler.logit_bias = {{4095, 100}};  // <|endoftext|>
+    EXPECT_EQ(demo().generate(options, "The king").tokens.size(), 0u);
+    options.ignore_eos = true;
+    EXPECT_EQ(demo().generate(options, "The king").tokens, std::vector<int32_t>(6, 4095));
+}
+
+// The demo's greedy text runs in a loop; DRY ends it.
+TEST(Generate, DryEndsLoops) {
+    const auto longest_repeat = [](const std::vector<int32_t>& tokens) {
+        size_t longest = 0;
+        for (size_t i = 0; i < tokens.size(); ++i)
+            for (size_t j = i + 1; j < tokens.size(); ++j) {
+                size_t n = 0;
+                while (j + n < tokens.size() && tokens[i + n] == tokens[j + n]) ++n;
+                longest = std::max(longest, n);
+            }
+        return longest;
+    };
+    gpt::GenerateOptions options = greedy(150);
+    options.ignore_eos = true;
+    const size_t before = longest_repeat(demo().generate(options, "the the the the the").tokens);
+    options.sampler.dry = {.multiplier = 2, .base = 2, .allowed_length = 2, .breakers = {}};
+    const size_t after = longest_repeat(demo().generate(options, "the the the the the").tokens);
+    EXPECT_LT(after, before);
+}
+
 TEST(Generate, StopStringEndsTheText) {
     const gpt::Completion whole = demo().generate(greedy(60), "Once upon a time");
     const size_t at = whole.text.find("the");
@@ -167,7 +228,8 @@ TEST(Generate, StopStringEndsTheText) {
 
 TEST(Generate, LongPromptKeepsItsEnd) {
     std::string prompt;
-    while (demo().tokenizer->encode(prompt).size() <= 600) prompt += " The river ran down to the sea.";
+    while (demo().tokenizer->encode(prompt).size() <= 600)
+        prompt += " The river ran down to the sea.";
     const std::vector<int32_t> ids = demo().tokenizer->encode(prompt);
     const gpt::Completion answer = demo().generate(greedy(12), prompt);
     EXPECT_EQ(answer.dropped, static_cast<int64_t>(ids.size()) - 500);

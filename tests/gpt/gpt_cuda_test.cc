@@ -106,7 +106,8 @@ TEST_F(GptOnGpu, ChoosesLikeTheHost) {
         for (size_t i = 0; i < kOptions.size(); ++i) {
             SCOPED_TRACE(concat(dtype, ", options ", i));
             Demo& d = demo(dtype);
-            const auto gpu = make_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), kOptions[i]);
+            const auto gpu =
+                make_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), kOptions[i]);
             const auto host =
                 make_host_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), kOptions[i]);
             for (const auto& [repeats, n] : {std::pair{1, 40}, std::pair{30, 100}}) {
@@ -114,7 +115,7 @@ TEST_F(GptOnGpu, ChoosesLikeTheHost) {
                 for (int repeat = 0; repeat < repeats; ++repeat)
                     prompt += "The river ran down to the sea. ";
                 const std::vector<int32_t> ids = d.tokenizer->encode(prompt);
-                for (const auto& stream : {gpu.get(), host.get()}) stream->begin(ids, Random(3), n);
+                for (const auto& stream : {gpu.get(), host.get()}) stream->begin(ids, 3, n);
                 const Text ours = take(*gpu, n), theirs = take(*host, n);
                 for (size_t k = 0; k < ours.size(); ++k) {
                     ASSERT_EQ(ours[k].first, theirs[k].first) << ids.size() << " + " << k;
@@ -130,12 +131,12 @@ TEST_F(GptOnGpu, HowFarAheadMakesNoDifference) {
     const std::vector<int32_t> ids = d.tokenizer->encode("Once upon a time"), other = {1, 2, 3};
     for (const SamplerOptions& options : kOptions) {
         const auto stream = make_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), options);
-        stream->begin(ids, Random(5), 70);
+        stream->begin(ids, 5, 70);
         const Text whole = take(*stream, 70);
         for (const int64_t wanted : {1, 15, 16, 17, 33}) {
-            stream->begin(other, Random(6), 100);
+            stream->begin(other, 6, 100);
             take(*stream, wanted % 5);
-            stream->begin(ids, Random(5), wanted);
+            stream->begin(ids, 5, wanted);
             EXPECT_EQ(take(*stream, wanted), Text(whole.begin(), whole.begin() + wanted));
         }
     }

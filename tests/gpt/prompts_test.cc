@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "gpt/engine/answer_line.h"
 #include "support/process.h"
 #include "text/lines.h"
 
@@ -111,28 +112,147 @@ TEST(PromptReader, JsonLines) {
     ASSERT_EQ(prompts.size(), 6u);
     EXPECT_EQ(prompts[0].text, "one");
     EXPECT_EQ(prompts[1].text, "two");
-    EXPECT_EQ(prompts[1].metadata, R"({"source":"a.wav","start":1.5})");
-    EXPECT_EQ(prompts[2].error,
-              "input: line 4: expected a JSON object, found text that is not JSON");
-    EXPECT_EQ(prompts[3].error, "input: line 5: expected a JSON object, found array");
-    EXPECT_EQ(prompts[4].error,
-              "input: line 6: expected a string named prompt or text, found neither");
-    EXPECT_EQ(prompts[5].error, "broken");
+    EXPECT_EQ(prompts[0].metadata, R"({"id":0})");
+    EXPECT_EQ(prompts[0].where, "input: line 1");
+    EXPECT_EQ(prompts[1].metadata, R"({"id":2,"source":"a.wav","start":1.5})");
+    const auto expect_error = [&](size_t i, const std::string& code, const std::string& error) {
+        EXPECT_EQ(prompts[i].error, error);
+        EXPECT_EQ(prompts[i].error_code, code);
+    };
+    expect_error(2, "invalid_json", "expected a JSON object, found text that is not JSON");
+    EXPECT_EQ(prompts[2].where, "input: line 4");
+    expect_error(3, "invalid_json", "expected a JSON object, found array");
+    expect_error(4, "missing_prompt", "expected a string named prompt or text, found neither");
+    expect_error(5, "earlier_stage", "broken");
+    EXPECT_EQ(prompts[5].metadata, R"({"id":6,"source":"b.wav"})");
 }
 
-TEST(JsonLine, HoldsTheAnswer) {
+namespace {
+
+// The options of a line `{"prompt": "x", FIELDS}`, as the third prompt of a run of seed 100.
+gpt::GenerateOptions options_of(const std::string& fields, const char* key = "prompt") {
+    const auto prompts =
+        read_all(concat("{\"", key, "\": \"x\", ", fields, "}"), PromptFormat::jsonl);
+    EXPECT_EQ(prompts.at(0).error, "");
+    gpt::GenerateOptions run;
+    run.seed = 100;
+    return prompts.at(0).settings.over(run, 2);
+}
+
+std::string error_of(const std::string& fields) {
+    const auto prompts = read_all("{\"prompt\": \"x\", " + fields + "}", PromptFormat::jsonl);
+    EXPECT_EQ(prompts.at(0).error_code, "invalid_value");
+    return prompts.at(0).error;
+}
+
+}  // namespace
+
+TEST(PromptReader, LinesHaveSamplingFields) {
+    gpt::GenerateOptions options = options_of(
+        R"("temperature": 0, "top_p": 0.5, "top_k": 3, "min_p": 0.1, "repetition_penalty": 1.5, )"
+        R"("presence_penalty": -1, "frequency_penalty": 2, "logit_bias": {"5": -100, "6": 1.5}, )"
+        R"("max_tokens": 7, "seed": 9, "n": 3, "stop": "END", "logprobs": true, "top_logprobs": 4)");
+    const gpt::SamplerOptions wanted = {.temperature = 0,
+                                        .top_k = 3,
+                                        .top_p = 0.5,
+                                        .min_p = 0.1,
+                                        .repetition_penalty = 1.5,
+                                        .presence_penalty = -1,
+                                        .frequency_penalty = 2,
+                                        .logit_bias = {{5, -100}, {6, 1.5}}};
+    EXPECT_EQ(options.sampler, wanted);
+    EXPECT_EQ(options.max_tokens, 7);
+    EXPECT_EQ(options.seed, 9);
+    EXPECT_EQ(options.samples, 3);
+    EXPECT_EQ(options.stop, std::vector<std::string>{"END"});
+    EXPECT_EQ(options.logprobs, 4);
+    options = options_of(R"("max_completion_tokens": 8, "stop": ["a", "b"], "logprobs": true)");
+    EXPECT_EQ(options.max_tokens, 8);
+    EXPECT_EQ(options.stop, (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(options.logprobs, 0);
+    // null, as clients send it, and fields of other names are no values.
+    options = options_of(R"("temperature": null, "seed": null, "model": "x", "stream": true)");
+    EXPECT_EQ(options.sampler, gpt::SamplerOptions());
+    EXPECT_EQ(options.seed, 102);
+    EXPECT_EQ(options.logprobs, std::nullopt);
+    // The temperature of a transcript's segment is that of its decoding.
+    EXPECT_EQ(options_of(R"("temperature": 0.0)", "text").sampler.temperature, 0.8);
+}
+
+TEST(PromptReader, WrongFieldsAreTheLinesError) {
+    const std::pair<const char*, const char*> wrong[] = {
+        {R"("temperature": "hot")", "temperature: expected a number from 0 to 100, found string"},
+        {R"("temperature": -1)", "temperature: expected a number from 0 to 100, found -1"},
+        {R"("top_p": 0)", "top_p: expected a number"},
+        {R"("top_k": 1.5)", "top_k: expected a whole number from 0 to 1073741824, found 1.5"},
+        {R"("n": 0)", "n: expected a whole number from 1 to 1024, found 0"},
+        {R"("max_tokens": true)", "max_tokens: expected a whole number"},
+        {R"("max_completion_tokens": 0)", "max_completion_tokens: expected"},
+        {R"("seed": -3)", "seed: expected a whole number"},
+        {R"("stop": [""])", "stop: expected a text"},
+        {R"("stop": 3)", "stop: expected a text"},
+        {R"("logprobs": 3)", "logprobs: expected true or false, found number"},
+        {R"("top_logprobs": 3)", "top_logprobs needs logprobs"},
+        {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs: expected a whole number from 0"},
+        {R"("logit_bias": [1])", "logit_bias: expected an object, found array"},
+        {R"("logit_bias": {"x": 1})", "logit_bias: expected names that are ids"},
+        {R"("logit_bias": {"-1": 1})", "logit_bias: expected names that are ids"},
+        {R"("logit_bias": {"1": 101})", "logit_bias: expected a number from -100 to 100"},
+        {R"("presence_penalty": 3)", "presence_penalty: expected a number from -2 to 2"},
+        {R"("mirostat": 1)", "mirostat: expected 0 or 2"},
+        {R"("id": [1])", "id: expected a text or a number, found array"}};
+    for (const auto& [fields, error] : wrong)
+        EXPECT_EQ(error_of(fields).rfind(error, 0), 0u) << fields << ": " << error_of(fields);
+    const auto deep = read_all(std::string(100, '['), PromptFormat::jsonl);
+    EXPECT_EQ(deep.at(0).error_code, "invalid_json");
+}
+
+TEST(SamplerSettings, AModelsOwnDefaults) {
+    gpt::SamplerOptions options;
+    gpt::SamplerSettings settings;
+    settings.read(gpt::SamplingDefaults{{"temperature", 0.6}, {"top_k", 20}}, "model");
+    settings.apply_to(options);
+    EXPECT_EQ(options.temperature, 0.6);
+    EXPECT_EQ(options.top_k, 20);
+    EXPECT_EQ(options.top_p, 0.95);
+    EXPECT_THROW(settings.read(gpt::SamplingDefaults{{"top_k", 20.5}}, "model"), Error);
+    EXPECT_THROW(settings.read(gpt::SamplingDefaults{{"top_p", 2}}, "model"), Error);
+}
+
+TEST(AnswerLine, HoldsTheAnswer) {
+    const auto tokenizer = Tokenizer::load(test::source_dir() / "models/gpt-demo");
     gpt::Completion answer;
     answer.text = "b\n\"c\"";
-    answer.tokens = {1, 2};
+    answer.tokens = tokenizer->encode(" the sea");
+    ASSERT_EQ(answer.tokens.size(), 2u);
     answer.logprobs = {-0.5, -1};
+    answer.likeliest = {{{answer.tokens[0], -0.5}}, {{answer.tokens[0], -0.75}}};
     answer.finish = gpt::Finish::context_full;
-    const gpt::Prompt prompt{"a", "", R"({"source":"s"})"};
-    EXPECT_EQ(gpt::json_line(prompt, answer, false),
-              R"({"source":"s","prompt":"a","text":"b\n\"c\"","tokens":[1,2],)"
-              R"("finish_reason":"length"})"
+    answer.prompt_tokens = 5;
+    answer.seconds_to_first_token = 0.25;
+    gpt::Prompt prompt;
+    prompt.text = "a";
+    prompt.metadata = R"({"id":"q","source":"s"})";
+    const std::string ids = concat(answer.tokens[0], ",", answer.tokens[1]);
+    EXPECT_EQ(gpt::answer_line(prompt, 3, answer, {}, *tokenizer),
+              R"({"id":"q","source":"s","index":3,"text":"b\n\"c\"","tokens":[)" + ids +
+                  R"(],"finish_reason":"length","prompt_tokens":5,"cached_tokens":0,)"
+                  R"("completion_tokens":2,"seconds_to_first_token":0.25,)"
+                  R"("tokens_per_second":null})"
+                  "\n");
+    gpt::GenerateOptions options;
+    options.logprobs = 1;
+    const auto line =
+        nlohmann::json::parse(gpt::answer_line(prompt, 0, answer, options, *tokenizer));
+    const auto& content = line["logprobs"]["content"];
+    ASSERT_EQ(content.size(), 2u);
+    EXPECT_EQ(content[1]["token"], " sea");
+    EXPECT_EQ(content[1]["logprob"], -1);
+    EXPECT_EQ(content[1]["bytes"], nlohmann::json::parse("[32, 115, 101, 97]"));
+    EXPECT_EQ(content[1]["top_logprobs"].dump(),
+              R"([{"bytes":[32,116,104,101],"logprob":-0.75,"token":" the"}])");
+    prompt.fail("invalid_value", "bad");
+    EXPECT_EQ(gpt::error_line(prompt),
+              R"({"id":"q","source":"s","error":{"message":"bad","code":"invalid_value"}})"
               "\n");
-    EXPECT_NE(gpt::json_line(prompt, answer, true).find(R"("logprobs":[-0.5,-1.0])"),
-              std::string::npos);
-    EXPECT_EQ(gpt::json_line({"", "bad", "{}"}, {}, false), "{\"error\":\"bad\"}\n");
-    EXPECT_NE(gpt::json_line({""}, {}, false).find("empty_prompt"), std::string::npos);
 }

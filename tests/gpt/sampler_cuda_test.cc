@@ -98,7 +98,7 @@ struct HostDraw {
     HostDraw(const std::vector<float>& logits, const std::vector<int32_t>& history,
              const SamplerOptions& options)
         : filtered(logits) {
-        process_logits(filtered, history, options);
+        process_logits(filtered, {history, history.size()}, options);
         const double total = log_sum_exp(filtered);
         double sum = 0;
         for (size_t id = 0; id < filtered.size(); ++id) {

@@ -3,7 +3,18 @@
 #include <algorithm>
 #include <string>
 
+#include "gpt/engine/answer_line.h"
+
 namespace hark::gpt {
+
+AnswerWriter::AnswerWriter(const AnswerOptions& options, const Tokenizer& tokenizer,
+                           Console& console, ByteWriter& out)
+    : options_(options),
+      tokenizer_(tokenizer),
+      console_(console),
+      out_(out),
+      stats_(console, {"answer", "prompt tokens", "generated tokens", "seconds to first token",
+                       "tokens per second"}) {}
 
 void AnswerWriter::begin(const Prompt& prompt, int64_t dropped) {
     if (dropped > 0)
@@ -23,19 +34,42 @@ void AnswerWriter::text(std::string_view piece) {
     at_line_start_ = line.ends_with('\n');
 }
 
-void AnswerWriter::end(const Prompt& prompt, const Completion& answer) {
+void AnswerWriter::end_text(const Prompt& prompt) {
+    if (options_.one_line || (!prompt.empty() && !at_line_start_)) out_.write("\n");
+    at_line_start_ = false;
+}
+
+void AnswerWriter::end(const Prompt& prompt, int64_t sample, const Completion& answer,
+                       const GenerateOptions& options) {
     if (options_.jsonl)
-        out_.write(json_line(prompt, answer, options_.logprobs));
-    else if (options_.one_line || (!prompt.empty() && !at_line_start_))
-        out_.write("\n");
+        out_.write(answer_line(prompt, sample, answer, options, tokenizer_));
+    else
+        end_text(prompt);
     out_.flush();
-    if (!prompt.error.empty()) console_.error(prompt.error);
     if (answer.finish == Finish::context_full)
         console_.warning("the model's context is full: the text ends here");
+    if (!options_.stats) return;
+    const std::string id = nlohmann::json::parse(prompt.metadata)["id"].dump();
+    stats_.row({options.samples > 1 ? concat(id, ".", sample) : id, concat(answer.prompt_tokens),
+                concat(answer.tokens.size()), stats_number(answer.seconds_to_first_token),
+                stats_number(answer.tokens_per_second)});
+}
+
+void AnswerWriter::fail(const Prompt& prompt) {
+    if (options_.jsonl)
+        out_.write(error_line(prompt));
+    else
+        end_text(prompt);
+    out_.flush();
+    say(prompt);
+}
+
+void AnswerWriter::say(const Prompt& prompt) {
+    console_.error(prompt.where.empty() ? prompt.error : concat(prompt.where, ": ", prompt.error));
 }
 
 void AnswerWriter::show(const Prompt& prompt, const std::string& read) {
-    if (!prompt.error.empty()) return console_.error(prompt.error);
+    if (!prompt.error.empty()) return say(prompt);
     out_.write(read);
     if (!read.ends_with('\n')) out_.write("\n");
     out_.flush();

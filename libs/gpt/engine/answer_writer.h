@@ -5,6 +5,7 @@
 
 #include "core/cli.h"
 #include "core/io.h"
+#include "core/stats_table.h"
 #include "gpt/engine/prompts.h"
 
 namespace hark::gpt {
@@ -13,27 +14,34 @@ struct AnswerOptions {
     bool jsonl = false;     // an object per answer, else its text
     bool one_line = false;  // text: an answer is one line, line ends inside it are spaces
     bool echo = false;      // text: the prompt before its answer
-    bool logprobs = false;  // jsonl: the log probability of each token
+    bool stats = false;     // a row of a table on stderr per answer
 };
 
 class AnswerWriter {
   public:
-    // `console` and `out` must outlive it.
-    AnswerWriter(const AnswerOptions& options, Console& console, ByteWriter& out)
-        : options_(options), console_(console), out_(out) {}
+    // The references must outlive it.
+    AnswerWriter(const AnswerOptions& options, const Tokenizer& tokenizer, Console& console,
+                 ByteWriter& out);
 
-    // Per prompt: begin() with the number of dropped prompt tokens, text() per piece of the answer,
-    // then end().
+    // Per answer: begin() with the number of dropped prompt tokens, text() per piece, then end().
     void begin(const Prompt& prompt, int64_t dropped);
     void text(std::string_view piece);
-    void end(const Prompt& prompt, const Completion& answer);
+    void end(const Prompt& prompt, int64_t sample, const Completion& answer,
+             const GenerateOptions& options);
+    // Instead of answers: what is wrong with the prompt, or with the answer that has begun.
+    void fail(const Prompt& prompt);
     // Instead of an answer: what the model would read.
     void show(const Prompt& prompt, const std::string& read);
 
   private:
+    void end_text(const Prompt& prompt);
+    void say(const Prompt& prompt);
+
     AnswerOptions options_;
+    const Tokenizer& tokenizer_;
     Console& console_;
     ByteWriter& out_;
+    StatsTable stats_;
     bool at_line_start_ = false;
 };
 

@@ -96,7 +96,7 @@ std::vector<PromptPiece> PromptEncoder::pieces(Prompt& prompt) const {
     try {
         return chat_->render(prompt);
     } catch (const Error& why) {
-        prompt.error = why.what();
+        prompt.fail("template_error", why.what());
         return {};
     }
 }
@@ -107,8 +107,9 @@ std::vector<int32_t> PromptEncoder::ids(Prompt& prompt) const {
     std::vector<int32_t> ids = tokenizer_.encode(pieces(prompt), false);
     if (std::ssize(ids) <= n_positions_) return ids;
     // Its beginning is the system's message: it is not cut.
-    prompt.error = concat("the chat has ", ids.size(), " tokens, the model's context ",
-                          n_positions_, "; shorten the messages");
+    prompt.fail("context_length_exceeded",
+                concat("the chat has ", ids.size(), " tokens, the model's context ", n_positions_,
+                       "; shorten the messages"));
     return {};
 }
 

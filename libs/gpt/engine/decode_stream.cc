@@ -10,34 +10,36 @@ namespace {
 class HostDecodeStream : public DecodeStream {
   public:
     HostDecodeStream(Context& ctx, const Model& model, int64_t vocabulary,
-                     const SamplerOptions& options)
-        : ctx_(ctx), sequence_(ctx, model), vocabulary_(vocabulary), options_(options) {}
+                     const SamplerOptions& options, int64_t likeliest)
+        : ctx_(ctx),
+          sequence_(ctx, model),
+          vocabulary_(vocabulary),
+          likeliest_(likeliest),
+          sampler_(options) {}
 
-    void begin(std::span<const int32_t> prompt, const Random& random, int64_t) override {
+    void begin(std::span<const int32_t> prompt, uint64_t seed, int64_t) override {
         sequence_.clear();
-        history_.assign(prompt.begin(), prompt.end());
-        fresh_ = history_.size();
-        random_ = random;
+        sampler_.begin(prompt, seed);
+        fresh_ = prompt.size();
     }
     SampledToken next() override {
         const std::span<const float> logits =
-            sequence_.forward_to_host(ctx_, std::span<const int32_t>(history_).last(fresh_))
+            sequence_.forward_to_host(ctx_, std::span(sampler_.tokens()).last(fresh_))
                 .first(static_cast<size_t>(vocabulary_));
         filtered_.assign(logits.begin(), logits.end());
-        const int32_t token = sample(filtered_, history_, options_, random_);
-        history_.push_back(token);
+        const int32_t token = sampler_(filtered_);
         fresh_ = 1;
-        return {token, log_probability(logits, token)};
+        SampledToken sampled{token, log_probability(logits, token), {}};
+        if (likeliest_ > 0) sampled.likeliest = likeliest_tokens(logits, likeliest_);
+        return sampled;
     }
 
   private:
     Context& ctx_;
     Sequence sequence_;
-    int64_t vocabulary_;
-    SamplerOptions options_;
-    std::vector<int32_t> history_;
-    size_t fresh_ = 0;  // last tokens of history_, not yet in sequence_
-    Random random_{0};
+    int64_t vocabulary_, likeliest_;
+    Sampler sampler_;
+    size_t fresh_ = 0;  // last tokens of the sampler, not yet in sequence_
     std::vector<float> filtered_;
 };
 
@@ -45,17 +47,18 @@ class HostDecodeStream : public DecodeStream {
 
 std::unique_ptr<DecodeStream> make_host_decode_stream(Context& ctx, const Model& model,
                                                       int64_t vocabulary,
-                                                      const SamplerOptions& options) {
-    return std::make_unique<HostDecodeStream>(ctx, model, vocabulary, options);
+                                                      const SamplerOptions& options,
+                                                      int64_t likeliest) {
+    return std::make_unique<HostDecodeStream>(ctx, model, vocabulary, options, likeliest);
 }
 
 std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& model,
-                                                 int64_t vocabulary,
-                                                 const SamplerOptions& options) {
+                                                 int64_t vocabulary, const SamplerOptions& options,
+                                                 int64_t likeliest) {
     // longrope computes the cache again at one step, which no recorded step does.
-    if (ctx.on_cuda() && !model.config.has_longrope())
+    if (ctx.on_cuda() && !model.config.has_longrope() && options.fits_gpu() && likeliest == 0)
         return std::make_unique<GpuDecodeStream>(ctx, model, vocabulary, options);
-    return make_host_decode_stream(ctx, model, vocabulary, options);
+    return make_host_decode_stream(ctx, model, vocabulary, options, likeliest);
 }
 
 }  // namespace hark::gpt

@@ -11,29 +11,32 @@ namespace hark::gpt {
 
 struct SampledToken {
     int32_t token = 0;
-    double logprob = 0;  // natural, under the model, before any filter
+    double logprob = 0;                   // natural, under the model, before any filter
+    std::vector<TokenLogprob> likeliest;  // as many as make_decode_stream() was told
 };
 
 class DecodeStream {
   public:
     virtual ~DecodeStream() = default;
     // Starts a new sequence with the prompt. max_tokens is at least 1, at most the free positions +
-    // 1. The i-th token is drawn with the i-th number of `random`.
-    virtual void begin(std::span<const int32_t> prompt, const Random& random,
-                       int64_t max_tokens) = 0;
+    // 1. The token at place p of the sequence is drawn with uniform_at(seed, p).
+    virtual void begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens) = 0;
     // The next token; at most max_tokens calls. The tokens do not depend on when it is called.
     virtual SampledToken next() = 0;
 };
 
-// The GPU samples its tokens itself; on the CPU, or for a model with longrope, the host
-// samples in next(). Tokens are below `vocabulary`: further rows of the model's table are padding.
-// Holds references.
+// The GPU samples its tokens itself. The host samples in next() on the CPU, for a model with
+// longrope, with filters that only the host has (SamplerOptions::fits_gpu), or if the `likeliest`
+// tokens are wanted too. Tokens are below `vocabulary`: further rows of the model's table are
+// padding. Holds references.
 std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& model,
-                                                 int64_t vocabulary, const SamplerOptions& options);
+                                                 int64_t vocabulary, const SamplerOptions& options,
+                                                 int64_t likeliest = 0);
 
 // Sampled by the host, for a model on any device.
 std::unique_ptr<DecodeStream> make_host_decode_stream(Context& ctx, const Model& model,
                                                       int64_t vocabulary,
-                                                      const SamplerOptions& options);
+                                                      const SamplerOptions& options,
+                                                      int64_t likeliest = 0);
 
 }  // namespace hark::gpt

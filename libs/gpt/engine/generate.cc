@@ -1,28 +1,14 @@
 #include "gpt/engine/generate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {
-
-void GenerateOptions::flags(Flags& flags) {
-    flags.section("Sampling");
-    flags.add("max-tokens", max_tokens, "N most tokens per answer", 1, 1 << 30).essential();
-    sampler.flags(flags);
-    flags.add("seed", seed, "N seed of the random draws", 0, INT64_MAX)
-        .essential()
-        .details("The same seed gives the same text. Prompt I, counted from 0, draws with N + I.");
-    flags.add_repeated("stop", stop, "STRING text that ends an answer, and is not part of it")
-        .details("May be given several times.");
-}
-
-void GenerateOptions::check() const {
-    for (const std::string& text : stop)
-        require_usage(!text.empty(), "--stop: expected a string, got an empty text");
-}
 
 std::string StopFilter::push(std::string_view text) {
     held_ += text;
@@ -49,13 +35,42 @@ std::string StopFilter::push(std::string_view text) {
 std::string StopFilter::finish() { return std::exchange(held_, {}); }
 
 const char* name_of(Finish finish) {
-    if (finish == Finish::end_of_text) return "end_of_text";
-    return finish == Finish::stop ? "stop" : "length";
+    return finish == Finish::end_of_text || finish == Finish::stop ? "stop" : "length";
 }
+
+uint64_t sample_seed(uint64_t seed, int64_t sample) {
+    return sample == 0 ? seed : split_mix(~seed, static_cast<uint64_t>(sample));
+}
+
+// The times of an answer's tokens.
+class Generator::Times {
+  public:
+    void add_token() {
+        last_ = Clock::now();
+        if (tokens_++ == 0) first_ = last_;
+    }
+    void write(Completion& result) const {
+        const auto seconds = [](Clock::duration time) {
+            return std::chrono::duration<double>(time).count();
+        };
+        if (tokens_ > 0) result.seconds_to_first_token = seconds(first_ - begin_);
+        if (tokens_ > 1)
+            result.tokens_per_second =
+                static_cast<double>(tokens_ - 1) / std::max(seconds(last_ - first_), 1e-9);
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    Clock::time_point begin_ = Clock::now(), first_, last_;
+    int64_t tokens_ = 0;
+};
 
 Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                      GenerateOptions options)
-    : tokenizer_(tokenizer),
+    : ctx_(ctx),
+      model_(model),
+      tokenizer_(tokenizer),
       options_(std::move(options)),
       n_positions_(model.config.n_positions),
       eos_(model.config.eos_token_ids) {
@@ -65,18 +80,43 @@ Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenize
     const std::vector<int32_t>& ends = tokenizer.special_ids().ends;
     eos_.insert(eos_.end(), ends.begin(), ends.end());
     if (const auto end = tokenizer.end_of_text(); end && eos_.empty()) eos_.push_back(*end);
+    prepare(options_);
+}
+
+void Generator::prepare(const GenerateOptions& options) {
+    SamplerOptions sampler = options.sampler;
+    const int64_t likeliest = options.logprobs.value_or(0);
+    for (const auto& [id, value] : sampler.logit_bias)
+        require(id < tokenizer_.vocab_size(), "logit bias: expected tokens below ",
+                tokenizer_.vocab_size(), ", found ", id);
+    if (sampler.dry.multiplier > 0) sampler.dry.breakers = loop_breakers();
+    if (stream_ && stream_sampler_ == sampler && stream_likeliest_ == likeliest) return;
+    stream_.reset();  // the memory of its cache
     // Ids from vocab_size() on are padding of the model's table.
-    stream_ = make_decode_stream(ctx, model, tokenizer.vocab_size(), options_.sampler);
+    stream_ = make_decode_stream(ctx_, model_, tokenizer_.vocab_size(), sampler, likeliest);
+    stream_sampler_ = std::move(sampler);
+    stream_likeliest_ = likeliest;
+}
+
+const std::vector<int32_t>& Generator::loop_breakers() {
+    if (breakers_) return *breakers_;
+    breakers_.emplace();
+    for (int32_t id = 0; id < tokenizer_.vocab_size(); ++id)
+        if (tokenizer_.has(id) &&
+            (tokenizer_.is_special(id) ||
+             tokenizer_.bytes_of(id).find_first_of("\n:\"*") != std::string::npos))
+            breakers_->push_back(id);
+    return *breakers_;
 }
 
 bool Generator::ends_text(int32_t token) const {
     return std::find(eos_.begin(), eos_.end(), token) != eos_.end();
 }
 
-std::vector<int32_t> Generator::truncate_prompt(std::vector<int32_t> ids,
+std::vector<int32_t> Generator::truncate_prompt(std::vector<int32_t> ids, int64_t max_tokens,
                                                 Completion& result) const {
     if (static_cast<int64_t>(ids.size()) <= n_positions_) return ids;
-    const int64_t kept = n_positions_ - std::min(options_.max_tokens, n_positions_ / 2);
+    const int64_t kept = n_positions_ - std::min(max_tokens, n_positions_ / 2);
     result.dropped = static_cast<int64_t>(ids.size()) - kept;
     const auto bos = tokenizer_.special_ids().bos;
     const bool keeps_bos = tokenizer_.special_ids().add_bos && bos && ids.front() == *bos;
@@ -90,21 +130,28 @@ std::vector<int32_t> Generator::truncate_prompt(std::vector<int32_t> ids,
 
 Completion Generator::operator()(std::string_view prompt, uint64_t index,
                                  const Callbacks& callbacks) {
-    return (*this)(tokenizer_.encode(prompt, {.add_specials = true}), index, callbacks);
+    GenerateOptions options = options_;
+    options.seed = static_cast<int64_t>(static_cast<uint64_t>(options.seed) + index);
+    Completion result =
+        (*this)(tokenizer_.encode(prompt, {.add_specials = true}), options, callbacks);
+    require(result.error.empty(), result.error);
+    return result;
 }
 
-Completion Generator::operator()(std::vector<int32_t> prompt, uint64_t index,
+Completion Generator::operator()(std::vector<int32_t> prompt, const GenerateOptions& options,
                                  const Callbacks& callbacks) {
     Completion result;
+    Times times;
     require(!prompt.empty(), "the prompt has no tokens");
-    const std::vector<int32_t> ids = truncate_prompt(std::move(prompt), result);
+    const std::vector<int32_t> ids = truncate_prompt(std::move(prompt), options.max_tokens, result);
+    result.prompt_tokens = std::ssize(ids);
     if (callbacks.begin) callbacks.begin(result.dropped);
     Utf8Stream utf8;
     const std::unique_ptr<Tokenizer::Decoder> decoder = tokenizer_.decoder(false);
     const auto text_of = [&](int32_t token) {
         return tokenizer_.has(token) ? decoder->push(std::span(&token, 1)) : std::string();
     };
-    StopFilter stops(options_.stop);
+    StopFilter stops(options.stop);
     const auto say = [&](const std::string& text) {
         if (text.empty()) return;
         result.text += text;
@@ -112,25 +159,44 @@ Completion Generator::operator()(std::vector<int32_t> prompt, uint64_t index,
     };
     // One more than the free positions: the last position's logits give a token too.
     const int64_t room = n_positions_ - std::ssize(ids) + 1;
-    const int64_t most = std::min(options_.max_tokens, room);
-    result.finish = options_.max_tokens <= room ? Finish::length : Finish::context_full;
-    stream_->begin(ids, Random(static_cast<uint64_t>(options_.seed) + index), most);
-    while (std::ssize(result.tokens) < most) {
-        const auto [token, logprob] = stream_->next();
-        if (ends_text(token)) {
+    const int64_t most = std::min(options.max_tokens, room);
+    result.finish = options.max_tokens <= room ? Finish::length : Finish::context_full;
+    // What the model throws is the answer's error; what a callback throws passes.
+    const auto runs = [&](const auto& step) {
+        try {
+            step();
+        } catch (const Error& why) {
+            result.error = why.what();
+        }
+        return result.error.empty();
+    };
+    SampledToken sampled;
+    bool goes_on = runs([&] {
+        prepare(options);
+        stream_->begin(ids, static_cast<uint64_t>(options.seed), most);
+    });
+    while (goes_on && std::ssize(result.tokens) < most) {
+        goes_on = runs([&] { sampled = stream_->next(); });
+        if (!goes_on) break;
+        times.add_token();
+        if (!options.ignore_eos && ends_text(sampled.token)) {
             result.finish = Finish::end_of_text;
             break;
         }
-        result.tokens.push_back(token);
-        result.logprobs.push_back(logprob);
-        say(stops.push(utf8.push(text_of(token))));
+        result.tokens.push_back(sampled.token);
+        result.logprobs.push_back(sampled.logprob);
+        if (!sampled.likeliest.empty()) result.likeliest.push_back(std::move(sampled.likeliest));
+        say(stops.push(utf8.push(text_of(sampled.token))));
         if (stops.stopped()) {
             result.finish = Finish::stop;
-            return result;
+            break;
         }
     }
-    say(stops.push(utf8.push(decoder->finish()) + utf8.finish()));
-    say(stops.finish());
+    if (!stops.stopped()) {
+        say(stops.push(utf8.push(decoder->finish()) + utf8.finish()));
+        say(stops.finish());
+    }
+    times.write(result);
     return result;
 }
 

@@ -43,8 +43,7 @@ void GenerateToolOptions::flags(Flags& flags) {
     flags.add_switch("echo", echo, "write the prompt before its answer");
     flags.add_switch("show-prompt", show_prompt,
                      "write what the model would read, and run nothing");
-    flags.add_switch("logprobs", logprobs, "jsonl: each token's log probability")
-        .details("Under the model itself, before any filter of the sampler.");
+    flags.add_switch("stats", stats, "write a table of counts and times to stderr");
     generate.flags(flags);
     compute.flags(flags);
 }
@@ -66,18 +65,22 @@ PromptFormat GenerateToolOptions::prompt_format() const {
 }
 
 AnswerOptions GenerateToolOptions::answers() const {
-    return {.jsonl = writes_jsonl(),
-            .one_line = input_format != "text",
-            .echo = echo,
-            .logprobs = logprobs};
+    return {
+        .jsonl = writes_jsonl(), .one_line = input_format != "text", .echo = echo, .stats = stats};
+}
+
+Prompt GenerateToolOptions::given_prompt() const {
+    Prompt given;
+    given.text = prompt;
+    given.metadata = R"({"id":0})";
+    return given;
 }
 
 void GenerateToolOptions::check() const {
     generate.check();
     chat.check();
-    require_usage(!logprobs || writes_jsonl(), "--logprobs needs --format jsonl");
-    require_usage(!echo || !writes_jsonl(),
-                  "--echo is for --format text: jsonl has the prompt already");
+    require_usage(!generate.wants_logprobs() || writes_jsonl(), "--logprobs needs --format jsonl");
+    require_usage(!echo || !writes_jsonl(), "--echo is for --format text");
     if (!prompt_is_whole())
         return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");
     require_usage(input_format == "text", "--prompt: no {} for the input of --input-format ",

@@ -5,8 +5,8 @@
 
 #include "gpt/engine/answer_writer.h"
 #include "gpt/engine/chat.h"
-#include "gpt/engine/generate.h"
 #include "gpt/engine/prompts.h"
+#include "gpt/engine/request.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
@@ -15,9 +15,9 @@ struct GenerateToolOptions {
     std::string model, tokenizer, prompt;
     std::string input_format = "text";
     std::string format;  // empty: jsonl if the input is, else text
-    bool echo = false, logprobs = false, show_prompt = false;
+    bool echo = false, show_prompt = false, stats = false;
     ChatOptions chat;
-    GenerateOptions generate;
+    GenerateSettings generate;
     ComputeOptions compute;
 
     void flags(Flags& flags);
@@ -29,16 +29,17 @@ struct GenerateToolOptions {
     // Calls use(prompt) for each prompt: --prompt alone, or those of the stream.
     template <class Use>
     void for_each_prompt(PromptReader& prompts, const Use& use) const {
-        if (prompt_is_whole()) return use(Prompt{prompt});
+        if (prompt_is_whole()) return use(given_prompt());
         bool any = false;
         while (const auto next = prompts.next()) use(*next), any = true;
         // In a chat, a stream that may follow the prompt may also be empty.
-        if (!any && !prompt.empty() && prompt.find("{}") == prompt.npos) use(Prompt{prompt});
+        if (!any && !prompt.empty() && prompt.find("{}") == prompt.npos) use(given_prompt());
     }
     // The prompt with {} for the input; empty: the input alone.
     std::string prompt_template() const;
 
   private:
+    Prompt given_prompt() const;
     bool writes_jsonl() const {
         return format == "jsonl" || (format.empty() && input_format == "jsonl");
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "kernels/batch_layout.h"
 #include "kernels/runtime/cuda_library.h"
 #include "kernels/runtime/transfer.h"
@@ -93,8 +94,7 @@ SampleCall GpuDecodeStream::call(const Tensor& logits) const {
     return call;
 }
 
-void GpuDecodeStream::begin(std::span<const int32_t> prompt, const Random& random,
-                            int64_t max_tokens) {
+void GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens) {
     // After the tokens that were launched but never taken.
     serial_ = advance_serial(serial_, launched_ - taken_);
     prompt_ = std::ssize(prompt);
@@ -110,9 +110,9 @@ void GpuDecodeStream::begin(std::span<const int32_t> prompt, const Random& rando
     state.serial = serial_;
     cuda_runtime().upload(ctx_, call_.state, &state, sizeof state);
     if (call_.uniform) {
-        Random draws = random;
-        std::vector<double> uniform(static_cast<size_t>(max_tokens));
-        for (double& u : uniform) u = draws.uniform();
+        std::vector<double> uniform;
+        for (int64_t i = 0; i < max_tokens; ++i)
+            uniform.push_back(uniform_at(seed, static_cast<uint64_t>(prompt_ + i)));
         cuda_runtime().upload(ctx_, const_cast<double*>(call_.uniform), uniform.data(),
                               uniform.size() * sizeof(double));
     }

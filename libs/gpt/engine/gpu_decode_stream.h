@@ -16,7 +16,7 @@ class GpuDecodeStream : public DecodeStream {
                     const SamplerOptions& options);
     ~GpuDecodeStream() override;
 
-    void begin(std::span<const int32_t> prompt, const Random& random, int64_t max_tokens) override;
+    void begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens) override;
     SampledToken next() override;
 
   private:

@@ -36,6 +36,14 @@ std::string wrong_messages(const json& root, bool takes_messages) {
     return "";
 }
 
+// The error of the stage before: a text, or an object with one.
+std::string message_of(const json& error) {
+    const bool has_message = error.is_object() && error.contains("message");
+    const json& text = has_message ? error["message"] : error;
+    const bool says = text.is_string() && !text.get_ref<const std::string&>().empty();
+    return says ? text.get<std::string>() : "the stage before failed";
+}
+
 }  // namespace
 
 PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template,
@@ -71,65 +79,64 @@ std::optional<std::string> PromptReader::line() {
     return text;
 }
 
-Prompt PromptReader::parse(const std::string& line) const {
-    Prompt prompt;
-    const json root = parse_json(line, concat(in_.name(), ": line ", count_));
-    const auto text_at = [&](const char* key) {
-        return root.contains(key) && root[key].is_string() ? root[key].get<std::string>() : "";
-    };
-    if (!root.is_object()) {
-        prompt.error = concat(in_.name(), ": line ", count_, ": expected a JSON object, found ",
-                              root.is_discarded() ? "text that is not JSON" : root.type_name());
-        return prompt;
+void PromptReader::parse(const std::string& line, Prompt& prompt) const {
+    json root;
+    try {
+        root = parse_json(line, "the line");
+    } catch (const Error& why) {
+        return prompt.fail("invalid_json", why.what());
     }
-    json passed = json::object();
+    if (!root.is_object())
+        return prompt.fail("invalid_json", concat("expected a JSON object, found ",
+                                                  root.is_discarded() ? "text that is not JSON"
+                                                                      : root.type_name()));
+    json metadata = json::parse(prompt.metadata);
+    const auto has = [&](const char* key) { return root.contains(key) && !root[key].is_null(); };
     for (const char* key : {"id", "source", "start", "end"})
-        if (root.contains(key)) passed[key] = root[key];
-    prompt.metadata = passed.dump();
-    const char* key = root.contains("prompt") ? "prompt" : "text";
-    prompt.error = text_at("error");
-    if (!prompt.error.empty()) return prompt;
-    if (root.contains("messages")) {
-        const std::string wrong = wrong_messages(root, takes_messages_);
-        if (!wrong.empty()) prompt.error = concat(in_.name(), ": line ", count_, ": ", wrong);
-        if (wrong.empty()) prompt.messages = root["messages"];
-        if (wrong.empty() && root.contains("tools")) prompt.tools = root["tools"];
-        return prompt;
+        if (has(key)) metadata[key] = root[key];
+    prompt.metadata = metadata.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (!metadata["id"].is_string() && !metadata["id"].is_number())
+        return prompt.fail("invalid_value", concat("id: expected a text or a number, found ",
+                                                   metadata["id"].type_name()));
+    if (has("error")) return prompt.fail("earlier_stage", message_of(root["error"]));
+    const bool has_messages = has("messages"), has_prompt = has("prompt");
+    const char* key = has_prompt ? "prompt" : "text";
+    if (has_messages) {
+        std::string wrong = wrong_messages(root, takes_messages_);
+        if (!wrong.empty()) return prompt.fail("invalid_value", std::move(wrong));
+        prompt.messages = root["messages"];
+        if (root.contains("tools")) prompt.tools = root["tools"];
+    } else if (!has(key) || !root[key].is_string()) {
+        return prompt.fail("missing_prompt",
+                           "expected a string named prompt or text, found neither");
+    } else {
+        prompt.text = root[key].get<std::string>();
     }
-    if (!root.contains(key) || !root[key].is_string())
-        prompt.error = concat(in_.name(), ": line ", count_,
-                              ": expected a string named prompt or text, found neither");
-    prompt.text = text_at(key);
-    return prompt;
+    // A line with `text` is a transcript's segment, whose temperature is that of its decoding.
+    if (!has_messages && !has_prompt) return;
+    std::string wrong = prompt.settings.read(root);
+    if (!wrong.empty()) prompt.fail("invalid_value", std::move(wrong));
 }
 
 std::optional<Prompt> PromptReader::next() {
+    const bool is_jsonl = format_ == PromptFormat::jsonl;
     std::optional<std::string> input = line();
     ++count_;
     // Blank lines between objects are skipped.
-    while (format_ == PromptFormat::jsonl && input && input->empty()) {
+    while (is_jsonl && input && input->empty()) {
         input = line();
         ++count_;
     }
     if (!input) return std::nullopt;
-    Prompt prompt =
-        format_ == PromptFormat::jsonl ? parse(*input) : Prompt{replace_invalid(*input)};
+    Prompt prompt;
+    prompt.metadata = json{{"id", count_ - 1}}.dump();
+    if (format_ != PromptFormat::whole) prompt.where = concat(in_.name(), ": line ", count_);
+    if (is_jsonl)
+        parse(*input, prompt);
+    else
+        prompt.text = replace_invalid(*input);
     if (!prompt.text.empty()) prompt.text = filled(template_, prompt.text);
     return prompt;
-}
-
-std::string json_line(const Prompt& prompt, const Completion& answer, bool logprobs) {
-    json root = json::parse(prompt.metadata);
-    if (!prompt.error.empty()) {
-        root["error"] = prompt.error;
-    } else {
-        if (prompt.messages.is_null()) root["prompt"] = prompt.text;
-        root["text"] = answer.text;
-        root["tokens"] = answer.tokens;
-        root["finish_reason"] = prompt.empty() ? "empty_prompt" : name_of(answer.finish);
-        if (logprobs) root["logprobs"] = answer.logprobs;
-    }
-    return root.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace hark::gpt

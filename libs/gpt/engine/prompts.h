@@ -1,4 +1,4 @@
-// Reads prompts from a stream; formats answers as lines of JSON.
+// Reads prompts from a stream.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/io.h"
-#include "gpt/engine/generate.h"
+#include "gpt/engine/request.h"
 
 namespace hark::gpt {
 
@@ -19,12 +19,18 @@ enum class PromptFormat {
 
 struct Prompt {
     std::string text;                 // empty: the answer is empty
-    std::string error;                // what is wrong with a line that has no prompt
-    std::string metadata = "{}";      // of a JSON line: its id, source, start and end, as JSON
+    std::string where;                // the line, for messages; empty: there is one prompt
+    std::string error, error_code;    // why there is no answer (docs/formats.md has the codes)
+    std::string metadata;             // JSON: its id, and a line's source, start and end
     nlohmann::ordered_json messages;  // of a chat, instead of the text; or null
     nlohmann::ordered_json tools;     // that a chat may call; or null
+    LineSettings settings;
 
     bool empty() const { return text.empty() && messages.is_null(); }
+    void fail(const char* code, std::string message) {
+        error_code = code;
+        error = std::move(message);
+    }
 };
 
 // Reads prompts one at a time, each as soon as its line is complete.
@@ -41,7 +47,7 @@ class PromptReader {
 
   private:
     std::optional<std::string> line();
-    Prompt parse(const std::string& line) const;
+    void parse(const std::string& line, Prompt& prompt) const;
 
     ByteReader& in_;
     PromptFormat format_;
@@ -52,9 +58,5 @@ class PromptReader {
     int64_t count_ = 0;  // lines returned
     bool ended_ = false;
 };
-
-// One line: the metadata, then prompt, text, tokens, finish_reason and, if asked for, logprobs; or
-// the metadata and the prompt's error.
-std::string json_line(const Prompt& prompt, const Completion& answer, bool logprobs);
 
 }  // namespace hark::gpt

@@ -2,88 +2,83 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <vector>
+#include <numeric>
 
+#include "core/error.h"
+#include "core/random.h"
 #include "kernels/sampling/distribution.h"
-#include "kernels/sampling/filters.h"
 
 namespace hark::gpt {
-namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
-
-}  // namespace
-
-void apply_temperature(std::span<float> logits, double temperature) {
-    for (float& logit : logits) logit = tempered(logit, static_cast<float>(temperature));
+bool SamplerOptions::fits_gpu() const {
+    return presence_penalty == 0 && frequency_penalty == 0 && typical_p == 1 &&
+           xtc_probability == 0 && mirostat == 0 && dry.multiplier == 0 && logit_bias.empty();
 }
 
-void keep_top_k(std::span<float> logits, int64_t k) {
-    if (k >= static_cast<int64_t>(logits.size())) return;
-    std::vector<float> order(logits.begin(), logits.end());
-    std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), std::greater<>());
-    const float smallest = order[k - 1];
-    for (float& logit : logits)
-        if (logit < smallest) logit = kNever;
-}
-
-void keep_top_p(std::span<float> logits, double p) {
-    std::vector<int32_t> order;
-    for (size_t id = 0; id < logits.size(); ++id)
-        if (logits[id] > kNever) order.push_back(static_cast<int32_t>(id));
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
-    const double total = log_sum_exp(logits);
-    double reached = 0;
-    for (size_t i = 0; i < order.size(); ++i) {
-        const double probability = std::exp(logits[order[i]] - total);
-        if (i > 0 && reached >= p) logits[order[i]] = kNever;
-        reached += probability;
-    }
-}
-
-void keep_min_p(std::span<float> logits, double min_p) {
-    // p >= min_p * p_max, in logarithms.
-    const float largest = *std::max_element(logits.begin(), logits.end());
-    const double log_min_p = std::log(min_p);
-    for (float& logit : logits)
-        if (!is_near(logit, largest, log_min_p)) logit = kNever;
+void process_logits(std::span<float> logits, const TextSoFar& text, const SamplerOptions& options) {
+    add_logit_bias(logits, options.logit_bias);
+    if (options.repetition_penalty != 1)
+        penalize_repetition(logits, text.tokens, options.repetition_penalty);
+    if (options.presence_penalty != 0 || options.frequency_penalty != 0)
+        penalize_counts(logits, text.tokens.subspan(text.prompt), options.presence_penalty,
+                        options.frequency_penalty);
+    if (options.dry.multiplier > 0) penalize_loops(logits, text.tokens, options.dry);
+    if (options.temperature == 0) return;
+    if (options.temperature != 1) apply_temperature(logits, options.temperature);
+    if (options.mirostat != 0) return;
+    if (options.top_k > 0) keep_top_k(logits, options.top_k);
+    if (options.typical_p < 1) keep_typical(logits, options.typical_p);
+    if (options.top_p < 1) keep_top_p(logits, options.top_p);
+    if (options.min_p > 0) keep_min_p(logits, options.min_p);
 }
 
 double log_probability(std::span<const float> logits, int32_t token) {
     return logits[token] - log_sum_exp(logits);
 }
 
-void SamplerOptions::flags(Flags& flags) {
-    flags.add("temperature", temperature, "T sampling temperature; 0: the likeliest token", 0, 100)
-        .essential()
-        .own_variable();
-    flags.add("top-k", top_k, "K draw from the K likeliest tokens; 0: from all", 0, 1 << 30);
-    flags.add("top-p", top_p, "P draw from the likeliest tokens of probability P", 1e-9, 1)
-        .details("The fewest tokens whose probabilities have the sum P; 1: all.");
-    flags.add("min-p", min_p, "P drop tokens below P times the likeliest; 0: none", 0, 1);
-    flags
-        .add("repetition-penalty", repetition_penalty, "R penalty of tokens that are in the text",
-             0.01, 100)
-        .details("Their logits are divided by R, or multiplied if negative; 1: no penalty.");
+std::vector<TokenLogprob> likeliest_tokens(std::span<const float> logits, int64_t n) {
+    std::vector<int32_t> order(logits.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto end = order.begin() + std::min(n, std::ssize(order));
+    std::partial_sort(order.begin(), end, order.end(), [&](int32_t a, int32_t b) {
+        return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+    });
+    const double total = log_sum_exp(logits);
+    std::vector<TokenLogprob> likeliest;
+    for (auto id = order.begin(); id != end; ++id) likeliest.push_back({*id, logits[*id] - total});
+    return likeliest;
 }
 
-void process_logits(std::span<float> logits, std::span<const int32_t> history,
-                    const SamplerOptions& options) {
-    if (options.repetition_penalty != 1)
-        penalize_repetition(logits, history, options.repetition_penalty);
-    if (options.temperature == 0) return;
-    if (options.temperature != 1) apply_temperature(logits, options.temperature);
-    if (options.top_k > 0) keep_top_k(logits, options.top_k);
-    if (options.top_p < 1) keep_top_p(logits, options.top_p);
-    if (options.min_p > 0) keep_min_p(logits, options.min_p);
+void Sampler::begin(std::span<const int32_t> prompt, uint64_t seed) {
+    tokens_.assign(prompt.begin(), prompt.end());
+    prompt_ = prompt.size();
+    seed_ = seed;
+    surprise_ = 2 * options_.mirostat_tau;
 }
 
-int32_t sample(std::span<float> logits, std::span<const int32_t> history,
-               const SamplerOptions& options, Random& random) {
-    process_logits(logits, history, options);
-    return options.temperature == 0 ? argmax(logits) : draw(logits, 1, random.uniform());
+int32_t Sampler::operator()(std::span<float> logits) {
+    require(std::none_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }),
+            "the model's logits are NaN");
+    process_logits(logits, {tokens_, prompt_}, options_);
+    tokens_.push_back(options_.temperature == 0 ? argmax(logits) : choose(logits));
+    return tokens_.back();
+}
+
+int32_t Sampler::choose(std::span<float> logits) {
+    const uint64_t position = tokens_.size();
+    const double u = uniform_at(seed_, position);
+    if (options_.mirostat != 0) {
+        keep_surprise(logits, surprise_);
+        const int32_t token = draw(logits, 1, u);
+        const double surprise = -log_probability(logits, token) / M_LN2;
+        surprise_ -= options_.mirostat_eta * (surprise - options_.mirostat_tau);
+        return token;
+    }
+    // Whether to exclude is another draw: a second sequence of numbers of the same seed.
+    if (options_.xtc_probability > 0 && options_.xtc_threshold <= 0.5 &&
+        uniform_at(split_mix(seed_, 0), position) < options_.xtc_probability)
+        exclude_top_choices(logits, options_.xtc_threshold);
+    return draw(logits, 1, u);
 }
 
 }  // namespace hark::gpt

@@ -3,43 +3,73 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include "core/cli.h"
-#include "core/random.h"
+#include "gpt/engine/logit_filters.h"
 
 namespace hark::gpt {
 
-// The filters: pure functions that set the logits of excluded tokens to -infinity. At least one
-// token stays. Source of each: transformers generation/logits_process.py.
+struct SamplerOptions {
+    double temperature = 0.8;  // 0: the likeliest token
+    int64_t top_k = 40;        // 0: all
+    double top_p = 0.95;       // 1: all
+    double min_p = 0;          // 0: all
+    double repetition_penalty = 1;
+    double presence_penalty = 0, frequency_penalty = 0;
+    double typical_p = 1;                             // 1: all
+    double xtc_probability = 0, xtc_threshold = 0.1;  // above 0.5: nothing is excluded
+    int64_t mirostat = 0;                             // 0 or 2, the algorithm
+    double mirostat_tau = 5, mirostat_eta = 0.1;
+    DryOptions dry;
+    LogitBias logit_bias;
 
-void apply_temperature(std::span<float> logits, double temperature);
-// Keeps the k largest logits, and those equal to the smallest of them.
-void keep_top_k(std::span<float> logits, int64_t k);
-// Keeps the fewest tokens whose probabilities sum to p (Holtzman et al. 2020, section 3.1).
-void keep_top_p(std::span<float> logits, double p);
-// Keeps tokens at least min_p times as probable as the most probable one.
-void keep_min_p(std::span<float> logits, double min_p);
+    bool operator==(const SamplerOptions&) const = default;
+    // Whether the filters are those that a GPU has.
+    bool fits_gpu() const;
+};
+
+// The tokens of a sequence; the first `prompt` ones were given.
+struct TextSoFar {
+    std::span<const int32_t> tokens;
+    size_t prompt = 0;
+};
+
+// Applies the options' filters in this order: bias, penalties of repetition, presence and
+// frequency, DRY, temperature, top-k, typical, top-p, min-p. Filters without effect are skipped;
+// temperature 0 skips those after DRY, mirostat those after the temperature.
+void process_logits(std::span<float> logits, const TextSoFar& text, const SamplerOptions& options);
 
 // The natural logarithm of the token's probability under softmax(logits).
 double log_probability(std::span<const float> logits, int32_t token);
 
-struct SamplerOptions {
-    double temperature = 0.8;
-    int64_t top_k = 40;   // 0: all
-    double top_p = 0.95;  // 1: all
-    double min_p = 0;     // 0: all
-    double repetition_penalty = 1;
-
-    void flags(Flags& flags);
+struct TokenLogprob {
+    int32_t token = 0;
+    double logprob = 0;
 };
+// The n likeliest tokens, the first one first; of equal ones that with the lower id.
+std::vector<TokenLogprob> likeliest_tokens(std::span<const float> logits, int64_t n);
 
-// Applies the options' filters in transformers' order: repetition penalty, temperature, top-k,
-// top-p, min-p. Filters without effect are skipped; temperature 0 skips all but the penalty.
-void process_logits(std::span<float> logits, std::span<const int32_t> history,
-                    const SamplerOptions& options);
+// The choices of one text after another, on the host.
+class Sampler {
+  public:
+    explicit Sampler(SamplerOptions options) : options_(std::move(options)) {}
 
-// Filters the logits in place, then takes the argmax (temperature 0) or draws.
-int32_t sample(std::span<float> logits, std::span<const int32_t> history,
-               const SamplerOptions& options, Random& random);
+    // The token at place p of the sequence is drawn with uniform_at(seed, p), inverted over the ids
+    // in ascending order.
+    void begin(std::span<const int32_t> prompt, uint64_t seed);
+    // Chooses and appends the next token. Filters the logits in place. Throws Error if one is NaN.
+    int32_t operator()(std::span<float> logits);
+    // The prompt, and what was chosen.
+    const std::vector<int32_t>& tokens() const { return tokens_; }
+
+  private:
+    int32_t choose(std::span<float> logits);
+
+    SamplerOptions options_;
+    std::vector<int32_t> tokens_;
+    size_t prompt_ = 0;
+    uint64_t seed_ = 0;
+    double surprise_ = 0;  // mirostat's mu: the most that a token may have
+};
 
 }  // namespace hark::gpt

@@ -25,6 +25,7 @@ class GgufModel : public ModelFile, public TensorSource {
     Bpe bpe() const override { return Bpe::from_gguf(file_); }
     std::optional<ChatTemplate> chat_template() const override;
     std::string license() const override;
+    SamplingDefaults sampling_defaults() const override { return sampling_defaults_of(file_); }
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;

@@ -40,6 +40,7 @@ class HuggingFaceFolder : public ModelFile {
     std::optional<ChatTemplate> chat_template() const override {
         return ChatTemplate::from_directory(path_);
     }
+    SamplingDefaults sampling_defaults() const override { return read_sampling_defaults(path_); }
 
   private:
     std::filesystem::path path_;

@@ -7,6 +7,7 @@
 
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
+#include "gpt/families/sampling_defaults.h"
 #include "text/bpe.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
@@ -31,6 +32,7 @@ class ModelFile {
     virtual std::optional<ChatTemplate> chat_template() const { return std::nullopt; }
     // What the file says of its licence; empty if it says nothing.
     virtual std::string license() const { return ""; }
+    virtual SamplingDefaults sampling_defaults() const { return {}; }
 };
 
 // The type of the layers' matrices in the file.

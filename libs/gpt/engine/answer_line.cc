@@ -1,0 +1,68 @@
+#include "gpt/engine/answer_line.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hark::gpt {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string as_line(const json& root) {
+    return root.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+json token_json(int32_t id, double logprob, const Tokenizer& tokenizer) {
+    const std::string bytes = tokenizer.has(id) ? tokenizer.bytes_of(id) : std::string();
+    json values = json::array();
+    for (const char byte : bytes) values.push_back(static_cast<unsigned char>(byte));
+    // JSON has no infinity: the least number that OpenAI writes.
+    return {{"token", replace_invalid(bytes)},
+            {"logprob", std::max(logprob, -9999.0)},
+            {"bytes", values}};
+}
+
+// OpenAI's form for chats.
+json logprobs_json(const Completion& answer, const Tokenizer& tokenizer) {
+    json content = json::array();
+    for (size_t i = 0; i < answer.tokens.size(); ++i) {
+        json token = token_json(answer.tokens[i], answer.logprobs[i], tokenizer);
+        json& top = token["top_logprobs"] = json::array();
+        if (i < answer.likeliest.size())
+            for (const TokenLogprob& one : answer.likeliest[i])
+                top.push_back(token_json(one.token, one.logprob, tokenizer));
+        content.push_back(std::move(token));
+    }
+    return {{"content", content}};
+}
+
+// A measured value, rounded; null for 0, which stands for an unknown one.
+json measured(double value, double unit) {
+    return value > 0 ? json(std::round(value / unit) * unit) : json();
+}
+
+}  // namespace
+
+std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& answer,
+                        const GenerateOptions& options, const Tokenizer& tokenizer) {
+    json root = json::parse(prompt.metadata);
+    root["index"] = sample;
+    root["text"] = answer.text;
+    root["tokens"] = answer.tokens;
+    root["finish_reason"] = prompt.empty() ? "stop" : name_of(answer.finish);
+    root["prompt_tokens"] = answer.prompt_tokens;
+    root["cached_tokens"] = answer.cached_tokens;
+    root["completion_tokens"] = answer.tokens.size();
+    root["seconds_to_first_token"] = measured(answer.seconds_to_first_token, 1e-6);
+    root["tokens_per_second"] = measured(answer.tokens_per_second, 1e-2);
+    if (options.logprobs) root["logprobs"] = logprobs_json(answer, tokenizer);
+    return as_line(root);
+}
+
+std::string error_line(const Prompt& prompt) {
+    json root = json::parse(prompt.metadata);
+    root["error"] = {{"message", prompt.error}, {"code", prompt.error_code}};
+    return as_line(root);
+}
+
+}  // namespace hark::gpt

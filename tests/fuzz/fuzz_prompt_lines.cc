@@ -1,0 +1,49 @@
+// Prompts as JSON lines, and what gpt-generate writes of them.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "fuzz/seeds.h"
+#include "gpt/engine/answer_line.h"
+
+using namespace hark;
+
+std::vector<std::string> fuzz::fuzz_seeds() {
+    return {
+        "{\"prompt\": \"one\", \"id\": \"a\", \"temperature\": 0.5, \"top_p\": 0.9, \"top_k\": 3, "
+        "\"n\": 2, \"seed\": 7, \"stop\": [\"x\", \"y\"], \"logit_bias\": {\"5\": -100}, "
+        "\"max_tokens\": 4, \"logprobs\": true, \"top_logprobs\": 5, \"mirostat\": 2}\n",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], \"tools\": [], "
+        "\"max_completion_tokens\": 3, \"frequency_penalty\": -1, \"stop\": \"END\"}\n\n"
+        "{\"text\": \" two\", \"source\": \"a.wav\", \"start\": 1.5, \"end\": 2}\n",
+        "{\"id\": 3, \"error\": {\"message\": \"broken\", \"code\": \"x\"}}\r\n[1]\nnot json\n"};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    std::FILE* const file = std::tmpfile();
+    if (!file || std::fwrite(data, 1, size, file) != size || std::fflush(file) != 0) std::abort();
+    std::rewind(file);
+    ByteReader in(fileno(file), "fuzz");
+    gpt::PromptReader reader(in, gpt::PromptFormat::jsonl, "", true);
+    uint64_t index = 0;
+    while (const auto prompt = reader.next()) {
+        if (prompt->error.empty() != prompt->error_code.empty()) std::abort();
+        const std::string line = gpt::error_line(*prompt);
+        if (!nlohmann::json::parse(line).contains("id")) std::abort();
+        if (!prompt->error.empty()) continue;
+        const gpt::GenerateOptions options = prompt->settings.over({}, index++);
+        const gpt::SamplerOptions& sampler = options.sampler;
+        if (options.max_tokens < 1 || options.samples < 1 || options.logprobs.value_or(0) > 20 ||
+            !(sampler.temperature >= 0 && sampler.temperature <= 100) ||
+            !(sampler.top_p > 0 && sampler.top_p <= 1) || sampler.top_k < 0)
+            std::abort();
+        for (const auto& [id, value] : sampler.logit_bias)
+            if (id < 0 || !(value >= -100 && value <= 100)) std::abort();
+        for (const std::string& stop : options.stop)
+            if (stop.empty()) std::abort();
+    }
+    std::fclose(file);
+    return 0;
+}
