@@ -23,7 +23,8 @@ std::vector<std::string> fuzz::fuzz_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::FILE* const file = std::tmpfile();
-    if (!file || std::fwrite(data, 1, size, file) != size || std::fflush(file) != 0) std::abort();
+    const bool is_written = file && (size == 0 || std::fwrite(data, 1, size, file) == size);
+    if (!is_written || std::fflush(file) != 0) std::abort();
     std::rewind(file);
     ByteReader in(fileno(file), "fuzz");
     gpt::PromptReader reader(in, gpt::PromptFormat::jsonl, "", true);

@@ -62,8 +62,8 @@ void GenerateSettings::flags(Flags& flags) {
     flags.add("seed", options_.seed, "N seed of the random draws", 0, INT64_MAX)
         .essential()
         .details(
-            "The same seed gives the same text, on every device: a draw depends on the seed and "
-            "the token's place alone. Prompt I, counted from 0, draws with N + I.");
+            "The same seed gives the same text: a draw depends on the seed and the token's place "
+            "alone, on every device. Prompt I, counted from 0, draws with N + I.");
     flags.add("n", options_.samples, "N answers per prompt", 1, kMostSamples)
         .own_variable()
         .details("The first one is that of --n 1.");

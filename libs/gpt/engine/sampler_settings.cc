@@ -43,10 +43,11 @@ constexpr Field<double> kNumberFields[] = {
      "A subtract A per time that the token is in the answer", "The prompt does not count."},
     {"dry_multiplier", 0, 100, [](SamplerOptions& o) -> double& { return o.dry.multiplier; },
      "M penalty of tokens that continue a repetition; 0: none",
-     "A token that would make a repetition of N tokens longer loses M * BASE^(N - LENGTH). Line "
-     "ends, colons, quotation marks, asterisks and special tokens end a repetition."},
+     "A token that would make a repetition of L tokens longer loses M * B^(L - N), where N is "
+     "--dry-allowed-length. Line ends, colons, quotation marks, asterisks and special tokens end a "
+     "repetition."},
     {"dry_base", 1, 100, [](SamplerOptions& o) -> double& { return o.dry.base; },
-     "BASE growth of --dry-multiplier's penalty per token", ""},
+     "B growth of --dry-multiplier's penalty per token", ""},
     {"xtc_probability", 0, 1, [](SamplerOptions& o) -> double& { return o.xtc_probability; },
      "P how often the likeliest tokens are excluded; 0: never",
      "Then only the least likely of those of at least --xtc-threshold stays."},
@@ -64,11 +65,14 @@ constexpr Field<int64_t> kWholeFields[] = {
      "K draw from the K likeliest tokens; 0: from all", ""},
     {"dry_allowed_length", 1, 1 << 30,
      [](SamplerOptions& o) -> int64_t& { return o.dry.allowed_length; },
-     "LENGTH shortest repetition that --dry-multiplier penalises", ""},
+     "N shortest repetition that --dry-multiplier penalises", ""},
     {"mirostat", 0, 2, [](SamplerOptions& o) -> int64_t& { return o.mirostat; },
      "N 2: draw with mirostat 2, in place of top-k to XTC; 0: do not",
      "Tokens of too much surprise are dropped; how much is too much follows the answer."},
 };
+
+// In help they follow these of kNumberFields: temperature, dry_base, xtc_threshold.
+constexpr size_t kWholePlaces[] = {0, 8, 10};
 
 constexpr const char* kOneMirostat = "mirostat: expected 0 or 2, the algorithm, found 1";
 
@@ -133,9 +137,10 @@ void SamplerSettings::flags(Flags& flags) {
     static_assert(std::size(kNumberFields) == kNumbers && std::size(kWholeFields) == kWholeNumbers);
     for (size_t i = 0; i < kNumbers; ++i) {
         add_flag(flags, kNumberFields[i], numbers_[i]);
-        if (i == 0) add_flag(flags, kWholeFields[0], whole_numbers_[0]);
+        for (size_t whole = 0; whole < kWholeNumbers; ++whole)
+            if (kWholePlaces[whole] == i)
+                add_flag(flags, kWholeFields[whole], whole_numbers_[whole]);
     }
-    for (size_t i = 1; i < kWholeNumbers; ++i) add_flag(flags, kWholeFields[i], whole_numbers_[i]);
     flags.add_repeated("logit-bias", bias_texts_, "ID=V number that is added to a token's logit")
         .details("From -100 to 100. May be given several times.");
 }
