@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "gpt/engine/answer_line.h"
+#include "support/gguf_writer.h"
 #include "support/process.h"
 #include "text/lines.h"
 
@@ -217,6 +218,28 @@ TEST(SamplerSettings, AModelsOwnDefaults) {
     EXPECT_EQ(options.top_p, 0.95);
     EXPECT_THROW(settings.read(gpt::SamplingDefaults{{"top_k", 20.5}}, "model"), Error);
     EXPECT_THROW(settings.read(gpt::SamplingDefaults{{"top_p", 2}}, "model"), Error);
+}
+
+TEST(SamplerSettings, AGgufFilesDefaults) {
+    test::GgufWriter out;
+    out.text("general.architecture", "llama");
+    out.u32("general.sampling.top_k", 7);
+    out.u32("general.sampling.mirostat", 2);
+    out.f32("general.sampling.temp", 0.5f);
+    out.f32("general.sampling.penalty_repeat", 1.25f);
+    out.f32("general.sampling.xtc_probability", 0.75f);
+    const test::TemporaryDirectory directory;
+    test::write_text(directory.path() / "model.gguf", out.bytes());
+    gpt::SamplerOptions options;
+    gpt::SamplerSettings settings;
+    settings.read(gpt::sampling_defaults_of(GgufFile(directory.path() / "model.gguf")), "model");
+    settings.apply_to(options);
+    const gpt::SamplerOptions wanted = {.temperature = 0.5,
+                                        .top_k = 7,
+                                        .repetition_penalty = 1.25,
+                                        .xtc_probability = 0.75,
+                                        .mirostat = 2};
+    EXPECT_EQ(options, wanted);
 }
 
 TEST(AnswerLine, HoldsTheAnswer) {

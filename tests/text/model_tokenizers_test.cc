@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
 #include "support/fnv.h"
 #include "support/generated_text.h"
 #include "support/process.h"
@@ -123,6 +124,19 @@ TEST(ModelTokenizers, DecodingEqualsTheTokenizersLibrary) {
             EXPECT_EQ(tokenizer.decode(ids, true), one[2].get<std::string>()) << name;
             EXPECT_EQ(replace_invalid(streamed(tokenizer, ids, false)), one[1]) << name;
         }
+    }
+}
+
+// Bytes of tokens, one by one, are those of the text: bytes that fall back and spaces too.
+TEST(ModelTokenizers, TokensHaveTheirBytes) {
+    const std::string text = "A king: na\xC3\xAFve \xF0\x9F\x90\xB3 \xE1\x9A\xA0 <0x0A>\n two";
+    for (const std::string name : {"llama2", "gemma", "qwen2", "tekken", "llama3"}) {
+        const Tokenizer tokenizer = from_golden(read_json(name + ".json"), name);
+        std::string bytes;
+        for (const int32_t id : tokenizer.encode(text)) bytes += tokenizer.bytes_of(id);
+        // A space that the tokenizer puts before a text is the first token's.
+        EXPECT_EQ(bytes, name == "llama2" ? " " + text : text) << name;
+        EXPECT_THROW(tokenizer.bytes_of(tokenizer.vocab_size()), Error);
     }
 }
 
