@@ -46,7 +46,8 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
             own.seed = static_cast<int64_t>(gpt::sample_seed(seed, sample));
             gpt::Completion answer;
             gpt::Generator::Callbacks callbacks;
-            callbacks.begin = [&](int64_t dropped) { answers.begin(prompt, dropped); };
+            // What is left out of a prompt is said once.
+            callbacks.begin = [&](int64_t dropped) { answers.begin(prompt, sample ? 0 : dropped); };
             callbacks.text = [&](std::string_view text) { answers.text(text); };
             const auto begin = std::chrono::steady_clock::now();
             if (!ids.empty()) answer = generate(ids, own, callbacks);

@@ -90,6 +90,7 @@ TEST(GptGenerate, LongPromptKeepsItsEndAndSaysSo) {
     const ProcessResult result = generate(kGreedy, prompt);
     EXPECT_EQ(result.exit_code, 0);
     expect_contains(result.err, "longer than the model's context");
+    EXPECT_EQ(generate(greedy_and({"--n", "2"}), prompt).err, result.err);
     EXPECT_EQ(generate(greedy_and({"--quiet"}), prompt).err, "");
     EXPECT_EQ(generate(greedy_and({"--quiet"}), "Once upon" + prompt).out, result.out);
 }
