@@ -95,9 +95,10 @@ inline void check_one_block(const char* op, const BatchLayout& rows) {
 }
 
 // Checks the values of index arrays that are on the host; the caches have `blocks` blocks of
-// `capacity` positions.
+// `capacity` positions. window: keys that a row sees, itself the newest; 0: all. Blocks before the
+// first row's window are not read, and not checked.
 inline void check_batch_layout_values(const char* op, const BatchLayout& rows, int64_t packed,
-                                      int64_t blocks, int64_t capacity) {
+                                      int64_t blocks, int64_t capacity, int64_t window = 0) {
     const int64_t b = rows.sequences(), most = rows.blocks();
     const int32_t* start = rows.query_start.as<int32_t>();
     const int32_t* table = rows.block_table.as<int32_t>();
@@ -109,7 +110,8 @@ inline void check_batch_layout_values(const char* op, const BatchLayout& rows, i
         require(0 <= length[i] && length[i] <= most * capacity, op, ": sequence ", i, " has ",
                 length[i], " keys, the cache has room for ", most * capacity);
         const int64_t used = std::max<int64_t>(1, (length[i] + capacity - 1) / capacity);
-        for (int64_t m = 0; m < used; ++m)
+        const int64_t first = length[i] - (start[i + 1] - start[i]) + 1 - window;
+        for (int64_t m = window > 0 ? std::max<int64_t>(0, first) / capacity : 0; m < used; ++m)
             require(0 <= table[i * most + m] && table[i * most + m] < blocks, op,
                     ": expected a block below ", blocks, ", found ", table[i * most + m],
                     " for sequence ", i);

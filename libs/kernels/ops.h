@@ -45,7 +45,9 @@ enum class Activation { none, gelu, gelu_tanh, silu };
 // Which queries and keys belong together. Sequence b has the packed rows
 // [query_start[b], query_start[b + 1]) and the keys [0, length[b]). A cache consists of blocks of S
 // positions: key p of sequence b is row p % S of block block_table[b][p / S]. A sequence whose keys
-// are all in one block (a slot) has a table of one entry.
+// are all in one block (a slot) has a table of one entry. On the CPU attention() with a window
+// reads no entry before the window of a sequence's first row, and the operations that write a cache
+// read none before that row.
 struct BatchLayout {
     Tensor query_start;       // (B + 1) i32
     Tensor block_table;       // (B, M) i32, or (B) for M = 1

@@ -6,14 +6,6 @@
 
 namespace hark {
 
-KvCache::KvCache(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d,
-                 Dtype dtype, const MemorySource& memory)
-    : slots(slots), memory_(memory) {
-    for (int64_t layer = 0; layer < layers; ++layer)
-        for (std::vector<Tensor>* caches : {&keys, &values})
-            caches->push_back(memory_.tensor(dtype, {slots, heads, capacity, d}));
-}
-
 LinearGroup::LinearGroup(Linear stacked, const std::vector<int64_t>& widths)
     : products_{std::move(stacked)} {
     int64_t first = 0;

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "core/arena.h"
 #include "kernels/ops.h"
 
 namespace hark {
@@ -59,19 +58,6 @@ struct LayerNorm {
         layer_norm(ctx, y, x, weight, bias, eps);
         return y;
     }
-};
-
-// Keys and values of all layers for several sequences: (slots, H, capacity, D) each.
-class KvCache {
-  public:
-    KvCache(int64_t layers, int64_t slots, int64_t heads, int64_t capacity, int64_t d, Dtype dtype,
-            const MemorySource& memory);
-
-    std::vector<Tensor> keys, values;
-    int64_t slots = 0;
-
-  private:
-    Arena memory_;
 };
 
 // Queries, keys and values of a block in one product (C channels).

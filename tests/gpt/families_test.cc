@@ -70,6 +70,20 @@ TEST_P(Families, LogitsEqualTransformers) {
     }
 }
 
+// A prompt in pieces, and one that goes on where a longrope's table changes.
+TEST_P(Families, PiecesOfAPromptAreThePrompt) {
+    const Model of = model();
+    Context ctx = make_cpu_context(2);
+    const std::vector<int32_t> ids = tokens();
+    Sequence pieces(ctx, of, {.prefill_rows = 10}), whole(ctx, of);
+    expect_near(pieces.forward_to_host(ctx, ids), 47, "pieces of 10");
+    pieces.clear();
+    pieces.forward_to_host(ctx, std::span(ids).first(29));
+    expect_near(pieces.forward_to_host(ctx, std::span(ids).subspan(29)), 47, "29 and 19");
+    whole.forward_to_host(ctx, std::span(ids).first(32));
+    expect_near(whole.forward_to_host(ctx, std::span(ids).subspan(32)), 47, "32 and 16");
+}
+
 TEST_P(Families, GreedyTokensEqualTransformers) {
     const Model of = model();
     Context ctx = make_cpu_context(2);

@@ -46,8 +46,11 @@ std::vector<std::vector<float>> logits_of(const gpt::Model& model,
                                           const std::vector<std::vector<int32_t>>& sequences,
                                           std::vector<int32_t> wanted) {
     Context ctx = make_cpu_context(1);
-    KvCache cache = gpt::make_cache(model.config, static_cast<int64_t>(sequences.size()),
-                                    model.precision.cache);
+    KvCacheShape shape =
+        gpt::cache_shape(model.config, model.precision.cache, model.config.n_positions);
+    shape.sequences = std::ssize(sequences);
+    shape.block = kBlockTokens;
+    KvCache cache(shape, cpu_memory());
     std::vector<int32_t> tokens, position;
     HostBatchLayout rows;
     for (size_t i = 0; i < sequences.size(); ++i) {
@@ -58,7 +61,7 @@ std::vector<std::vector<float>> logits_of(const gpt::Model& model,
         position.insert(position.end(), places.begin(), places.end());
     }
     const Tensor logits =
-        model(ctx, view(tokens), view(position), rows.view(), view(wanted), cache);
+        model(ctx, view(tokens), view(position), cache.layouts(ctx, rows), view(wanted), cache);
     std::vector<std::vector<float>> result;
     for (int64_t i = 0; i < logits.dim(0); ++i) {
         const float* row = logits.slice(i, i + 1).as<float>();
@@ -160,20 +163,42 @@ TEST(GptModel, PackedRowsAndPiecesEqualOneSequence) {
         const size_t cut = ids.size() / 2;
         if (cut > 0) sequence.forward_to_host(ctx, ids.first(cut));
         const std::span<const float> pieces = sequence.forward_to_host(ctx, ids.subspan(cut));
-        for (size_t id = 0; id < pieces.size(); ++id)
+        gpt::Sequence bounded(ctx, model, {.prefill_rows = 5});
+        const std::span<const float> fives = bounded.forward_to_host(ctx, ids);
+        for (size_t id = 0; id < pieces.size(); ++id) {
             ASSERT_NEAR(packed[i][id], pieces[id], 1e-4) << i << " " << id;
+            ASSERT_NEAR(packed[i][id], fives[id], 1e-4) << i << " " << id;
+        }
     }
 }
 
 TEST(GptModel, SequenceRefusesMoreThanItsContext) {
     const gpt::Model model = gpt::load_model(demo(), precision_of("auto"));
     Context ctx = make_cpu_context(1);
-    gpt::Sequence sequence(ctx, model);
     const std::vector<int32_t> ids(512, 7);
+    for (const int64_t context : {0, 33}) {
+        gpt::Sequence sequence(ctx, model, {.context = context});
+        EXPECT_EQ(sequence.context(), context > 0 ? context : 512);
+        const std::span<const int32_t> all =
+            std::span(ids).first(static_cast<size_t>(sequence.context()));
+        EXPECT_THROW(sequence.forward_to_host(ctx, std::vector<int32_t>(all.size() + 1, 7)), Error);
+        sequence.forward_to_host(ctx, all);
+        EXPECT_EQ(sequence.room(), 0);
+        EXPECT_THROW(sequence.forward_to_host(ctx, all.first(1)), Error);
+        EXPECT_THROW(sequence.forward_to_host(ctx, {}), Error);
+    }
+    EXPECT_THROW(gpt::Sequence(ctx, model, {.context = 513}), Error);
+}
+
+// Memory of keys and values is taken as the text grows.
+TEST(GptModel, ACachesMemoryFollowsTheText) {
+    const gpt::Model model = gpt::load_model(demo(), precision_of("auto"));
+    Context ctx = make_cpu_context(1);
+    gpt::Sequence sequence(ctx, model);
+    const std::vector<int32_t> ids(40, 7);
     sequence.forward_to_host(ctx, ids);
-    EXPECT_EQ(sequence.room(), 0);
-    EXPECT_THROW(sequence.forward_to_host(ctx, std::span(ids).first(1)), Error);
-    EXPECT_THROW(sequence.forward_to_host(ctx, {}), Error);
+    const gpt::DecoderConfig& c = model.config;
+    EXPECT_EQ(sequence.cache().bytes(), c.n_layer * 2 * 64 * c.kv_width() * 4);
 }
 
 namespace {

@@ -4,10 +4,14 @@
 
 namespace hark::gpt {
 
-KvCache make_cache(const DecoderConfig& config, int64_t slots, Dtype dtype,
-                   const MemorySource& memory) {
-    return KvCache(config.n_layer, slots, config.n_kv_head, config.n_positions, config.head_dim,
-                   dtype, memory);
+KvCacheShape cache_shape(const DecoderConfig& config, Dtype dtype, int64_t capacity) {
+    KvCacheShape shape{.heads = config.n_kv_head,
+                       .head_dim = config.head_dim,
+                       .dtype = dtype,
+                       .capacity = capacity};
+    for (const LayerConfig& layer : config.layers)
+        shape.layers.push_back(LayerKeeps::keys(layer.window, capacity));
+    return shape;
 }
 
 void ResidualLinear::add_to(Context& ctx, Tensor x, Tensor y) const {
@@ -48,8 +52,9 @@ void DecoderMlp::add_to(Context& ctx, Tensor x) const {
     down.add_to(ctx, x, h);
 }
 
-Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
-                         Tensor wanted, KvCache& cache) const {
+Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position,
+                         std::span<const BatchLayout> rows, Tensor wanted, const KvCache& cache,
+                         int64_t text_length) const {
     Tensor logits = ctx.arena.tensor(Dtype::f32, {wanted.dim(0), config.n_vocab});
     Arena::Scope scope(ctx.arena);
     const Stage stage(ctx, "gpt", tokens);
@@ -57,14 +62,15 @@ Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position, const Bat
     Tensor x = ctx.arena.tensor(precision.activations, {tokens.dim(0), config.n_embd});
     embedding(ctx, x, tokens, position, token_table, position_table,
               config.embedding_scale);  // (T, C)
+    if (text_length == 0) text_length = rows[0].max_length;
     for (size_t i = 0; i < layers.size(); ++i) {
         const auto& [attention, mlp] = layers[i];
-        const Rope turn =
-            attention.rope < 0
-                ? Rope{}
-                : ropes[static_cast<size_t>(attention.rope)].of_length(rows.max_length);
-        attention.add_to(ctx, x, position, turn, cache.keys[i], cache.values[i], rows);  // (T, C)
-        mlp.add_to(ctx, x);                                                              // (T, C)
+        const Rope turn = attention.rope < 0
+                              ? Rope{}
+                              : ropes[static_cast<size_t>(attention.rope)].of_length(text_length);
+        attention.add_to(ctx, x, position, turn, cache.keys[i], cache.values[i],
+                         rows[cache.group_of(i)]);  // (T, C)
+        mlp.add_to(ctx, x);                         // (T, C)
     }
     Tensor last = x;  // a decode step's one row needs no selection
     if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {

@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "formats/tensor_source.h"
@@ -18,6 +19,7 @@
 #include "gpt/families/model_file.h"
 #include "kernels/runtime/backend.h"
 #include "nn/blocks.h"
+#include "nn/kv_cache.h"
 #include "nn/weights.h"
 
 namespace hark::gpt {
@@ -74,9 +76,8 @@ struct ModelRope {
     }
 };
 
-// A KV cache for `slots` sequences, each as long as the model's context.
-KvCache make_cache(const DecoderConfig& config, int64_t slots, Dtype dtype,
-                   const MemorySource& memory = cpu_memory());
+// The cache of one sequence with up to `capacity` tokens, in one block.
+KvCacheShape cache_shape(const DecoderConfig& config, Dtype dtype, int64_t capacity);
 
 struct Model {
     DecoderConfig config;
@@ -89,12 +90,13 @@ struct Model {
     Matrix lm_head;  // (V, C); token_table if the head is tied
     Weights weights;
 
-    // Runs the packed rows: tokens, position (T) i32. `rows` maps them to sequences and to the
-    // cache slots that their keys and values are appended to. Returns the logits (n, V) of the n
-    // rows `wanted` (n) i32, in the arena. longrope: all sequences of a call have the table of the
-    // longest one.
-    Tensor operator()(Context& ctx, Tensor tokens, Tensor position, const BatchLayout& rows,
-                      Tensor wanted, KvCache& cache) const;
+    // Runs the packed rows: tokens, position (T) i32. `rows`, one layout per group of the cache,
+    // maps them to sequences and to the blocks that their keys and values are appended to. Returns
+    // the logits (n, V) of the n rows `wanted` (n) i32, in the arena. longrope: all sequences of a
+    // call have the table of a text of `text_length` tokens, or the longest layout's if it is 0.
+    Tensor operator()(Context& ctx, Tensor tokens, Tensor position,
+                      std::span<const BatchLayout> rows, Tensor wanted, const KvCache& cache,
+                      int64_t text_length = 0) const;
 };
 
 // Loads the model that open_model() finds at `path`; `threads` of the CPU convert its weights.

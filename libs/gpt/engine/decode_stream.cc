@@ -10,9 +10,9 @@ namespace {
 class HostDecodeStream : public DecodeStream {
   public:
     HostDecodeStream(Context& ctx, const Model& model, int64_t vocabulary,
-                     const SamplerOptions& options, int64_t likeliest)
+                     const SamplerOptions& options, int64_t context, int64_t likeliest)
         : ctx_(ctx),
-          sequence_(ctx, model),
+          sequence_(ctx, model, {.context = context}),
           vocabulary_(vocabulary),
           likeliest_(likeliest),
           sampler_(options) {}
@@ -48,17 +48,17 @@ class HostDecodeStream : public DecodeStream {
 std::unique_ptr<DecodeStream> make_host_decode_stream(Context& ctx, const Model& model,
                                                       int64_t vocabulary,
                                                       const SamplerOptions& options,
-                                                      int64_t likeliest) {
-    return std::make_unique<HostDecodeStream>(ctx, model, vocabulary, options, likeliest);
+                                                      int64_t context, int64_t likeliest) {
+    return std::make_unique<HostDecodeStream>(ctx, model, vocabulary, options, context, likeliest);
 }
 
 std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& model,
                                                  int64_t vocabulary, const SamplerOptions& options,
-                                                 int64_t likeliest) {
+                                                 int64_t context, int64_t likeliest) {
     // longrope computes the cache again at one step, which no recorded step does.
     if (ctx.on_cuda() && !model.config.has_longrope() && options.fits_gpu() && likeliest == 0)
-        return std::make_unique<GpuDecodeStream>(ctx, model, vocabulary, options);
-    return make_host_decode_stream(ctx, model, vocabulary, options, likeliest);
+        return std::make_unique<GpuDecodeStream>(ctx, model, vocabulary, options, context);
+    return make_host_decode_stream(ctx, model, vocabulary, options, context, likeliest);
 }
 
 }  // namespace hark::gpt

@@ -57,10 +57,10 @@ const CudaSampler& cuda_sampler() {
 }
 
 GpuDecodeStream::GpuDecodeStream(Context& ctx, const Model& model, int64_t vocabulary,
-                                 const SamplerOptions& options)
+                                 const SamplerOptions& options, int64_t context)
     : ctx_(ctx),
       model_(model),
-      sequence_(ctx, model),
+      sequence_(ctx, model, {.context = context}),
       memory_(ctx.arena.source()),
       host_memory_(ctx.host_arena.source()),
       graphs_(ctx) {
@@ -77,7 +77,7 @@ GpuDecodeStream::GpuDecodeStream(Context& ctx, const Model& model, int64_t vocab
     std::fill_n(call_.ring, kRingSize, RingEntry{});
     if (options.temperature > 0)
         call_.uniform = reinterpret_cast<const double*>(
-            bytes(memory_, (model.config.n_positions + 1) * int64_t{sizeof(double)}));
+            bytes(memory_, (sequence_.context() + 1) * int64_t{sizeof(double)}));
     if (options.repetition_penalty != 1) call_.seen = bytes(memory_, vocabulary);
     const int32_t places[] = {0, 1, 0};  // start (2), slot (1)
     const Tensor rows = memory_.tensor(Dtype::i32, {3});
@@ -100,9 +100,9 @@ void GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int6
     prompt_ = std::ssize(prompt);
     max_tokens_ = max_tokens;
     launched_ = taken_ = 0;
-    require(max_tokens > 0 && prompt_ + max_tokens - 1 <= model_.config.n_positions,
-            "the model's context has room for ", model_.config.n_positions, " tokens, found ",
-            prompt_, " and ", max_tokens, " more");
+    require(max_tokens > 0 && prompt_ + max_tokens - 1 <= sequence_.context(),
+            "the context has room for ", sequence_.context(), " tokens, found ", prompt_, " and ",
+            max_tokens, " more");
     // The stream runs these copies after the steps still in flight.
     StepState state;
     state.position = static_cast<int32_t>(prompt_ - 1);
@@ -132,14 +132,16 @@ void GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int6
 // earlier work, so its later kernels may read the inputs before they wait.
 void GpuDecodeStream::step(Context& ctx, int64_t max_keys) {
     const StepState& state = *call_.state;
-    const BatchLayout rows{start_, slot_, as_tensor(state.length), 1, max_keys, true};
+    // A GPU's sequence is block 0 of each group.
+    const BatchLayout layout{start_, slot_, as_tensor(state.length), 1, max_keys, true};
+    const std::vector<BatchLayout> rows(sequence_.cache().groups(), layout);
     const Tensor logits = model_(ctx, as_tensor(state.token), as_tensor(state.position), rows,
                                  start_.slice(0, 1), sequence_.cache());
     cuda_sampler().sample(ctx, call(logits));
 }
 
 void GpuDecodeStream::launch() {
-    const int64_t max_keys = graph_bucket(prompt_ + launched_, model_.config.n_positions);
+    const int64_t max_keys = graph_bucket(prompt_ + launched_, sequence_.context());
     const GraphKey key{1, 1, max_keys};
     graphs_.io(key, [] { return Io{}; });
     graphs_.launch(key, [&](Context& ctx, Io&) { step(ctx, max_keys); });

@@ -13,7 +13,7 @@ Filters filters_of(const SamplerOptions& options);
 class GpuDecodeStream : public DecodeStream {
   public:
     GpuDecodeStream(Context& ctx, const Model& model, int64_t vocabulary,
-                    const SamplerOptions& options);
+                    const SamplerOptions& options, int64_t context);
     ~GpuDecodeStream() override;
 
     void begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens) override;

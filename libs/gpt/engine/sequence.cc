@@ -8,20 +8,50 @@
 #include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
+namespace {
 
-Sequence::Sequence(const Context& ctx, const Model& model)
+constexpr int64_t kPrefillRows = 512, kPrefillRowsOnGpu = 2048;
+
+int64_t prefill_rows(const Context& ctx, const SequenceOptions& options) {
+    if (options.prefill_rows > 0) return options.prefill_rows;
+    return ctx.on_cuda() ? kPrefillRowsOnGpu : kPrefillRows;
+}
+
+// A GPU's recorded steps and its fast kernels need one block at a fixed address.
+KvCacheShape sequence_shape(const Context& ctx, const Model& model,
+                            const SequenceOptions& options) {
+    const int64_t positions = model.config.n_positions;
+    require(options.context <= positions, "context: the model has ", positions, " positions (got ",
+            options.context, "); give fewer tokens");
+    KvCacheShape shape = cache_shape(model.config, model.precision.cache,
+                                     options.context > 0 ? options.context : positions);
+    shape.block = ctx.on_cuda() ? 0 : kBlockTokens;
+    shape.most_rows = prefill_rows(ctx, options);
+    return shape;
+}
+
+}  // namespace
+
+Sequence::Sequence(const Context& ctx, const Model& model, const SequenceOptions& options)
     : model_(model),
-      cache_(make_cache(model.config, 1, model.precision.cache, ctx.arena.source())),
+      prefill_rows_(prefill_rows(ctx, options)),
+      cache_(sequence_shape(ctx, model, options), ctx.arena.source()),
       logits_(static_cast<size_t>(model.config.n_vocab)) {}
+
+void Sequence::clear() {
+    cache_.clear(0);
+    length_ = 0;
+    tokens_.clear();
+}
 
 Tensor Sequence::forward(Context& ctx, std::span<const int32_t> tokens) {
     const auto n = static_cast<int64_t>(tokens.size());
-    require(n > 0 && n <= room(), "the model's context has room for ", room(), " tokens, found ",
-            n);
+    require(n > 0 && n <= room(), "the context has room for ", room(), " tokens, found ", n);
     if (!model_.config.has_longrope()) return run(ctx, tokens);
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     if (!crosses_rope(n)) return run(ctx, tokens);
     // The keys in the cache were turned by the table of short sequences.
+    cache_.clear(0);
     length_ = 0;
     return run(ctx, tokens_);
 }
@@ -35,6 +65,16 @@ bool Sequence::crosses_rope(int64_t n) const {
 }
 
 Tensor Sequence::run(Context& ctx, std::span<const int32_t> tokens) {
+    const int64_t text_length = length_ + std::ssize(tokens);
+    for (const auto rows = static_cast<size_t>(prefill_rows_); tokens.size() > rows;
+         tokens = tokens.subspan(rows)) {
+        const Scratch scratch(ctx);
+        run_piece(ctx, tokens.first(rows), text_length);
+    }
+    return run_piece(ctx, tokens, text_length);
+}
+
+Tensor Sequence::run_piece(Context& ctx, std::span<const int32_t> tokens, int64_t text_length) {
     const auto n = static_cast<int64_t>(tokens.size());
     std::vector<int32_t> position(tokens.size());
     std::iota(position.begin(), position.end(), static_cast<int32_t>(length_));
@@ -45,8 +85,8 @@ Tensor Sequence::run(Context& ctx, std::span<const int32_t> tokens) {
     const auto ids = [&](const int32_t* data, int64_t count) {
         return to_device(ctx, Tensor(const_cast<int32_t*>(data), Dtype::i32, {count}));
     };
-    return model_(ctx, ids(tokens.data(), n), ids(position.data(), n), to_device(ctx, rows.view()),
-                  ids(&last, 1), cache_);
+    return model_(ctx, ids(tokens.data(), n), ids(position.data(), n), cache_.layouts(ctx, rows),
+                  ids(&last, 1), cache_, text_length);
 }
 
 std::span<float> Sequence::forward_to_host(Context& ctx, std::span<const int32_t> tokens) {

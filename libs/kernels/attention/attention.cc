@@ -48,14 +48,16 @@ struct Problem {
     int64_t head_offset(int64_t h) const {
         return h / (heads / kv_heads) * table.size * row_bytes();
     }
-    // The rows [first, first + count) of sequence b and head h: those of the cache if they are in
-    // one block, else copied to `copy`.
+    // The rows [first, end) of sequence b and head h: those of the cache if they are in one block,
+    // else copied to `copy`. Rows before `seen` are in no query's window: their block may have been
+    // given back, and they are 0 in a copy.
     const std::byte* rows_of(const std::byte* cache, int64_t b, int64_t h, int64_t first,
-                             int64_t count, std::byte* copy) const {
+                             int64_t seen, int64_t end, std::byte* copy) const {
         const int64_t kv = h / (heads / kv_heads), bytes = row_bytes();
         if (table.per_sequence == 1) return cache + table.row(b, first, kv_heads, kv) * bytes;
-        for (int64_t p = first; p < first + count;) {
-            const int64_t n = std::min(table.size - p % table.size, first + count - p);
+        std::memset(copy, 0, static_cast<size_t>((seen - first) * bytes));
+        for (int64_t p = seen; p < end;) {
+            const int64_t n = std::min(table.size - p % table.size, end - p);
             std::memcpy(copy + (p - first) * bytes, cache + table.row(b, p, kv_heads, kv) * bytes,
                         static_cast<size_t>(n * bytes));
             p += n;
@@ -149,14 +151,15 @@ void many_queries(const Problem& p, const Task& task, const Scratch& scratch, in
     const CpuKernels& cpu = cpu_kernels();
     const int64_t b = task.sequence, h = task.head;
     // Sums over keys are cut at multiples of kKeysInRun: they begin there, whatever the task is.
-    const int64_t first_key = p.first_key(b, task.begin) / kKeysInRun * kKeysInRun;
-    const int64_t all_keys = p.end_key(b, task.end - 1) - first_key;
+    const int64_t seen = p.first_key(b, task.begin), first_key = seen / kKeysInRun * kKeysInRun;
+    const int64_t end_key = p.end_key(b, task.end - 1), all_keys = end_key - first_key;
     const int64_t ld_scores = (all_keys + cpu.panel - 1) / cpu.panel * cpu.panel;
     const int64_t ld_out = (p.head + cpu.panel - 1) / cpu.panel * cpu.panel;
-    cpu.pack_transposed(scratch.keys, p.rows_of(p.keys, b, h, first_key, all_keys, scratch.rows),
-                        p.dtype, p.head, all_keys);
-    cpu.pack(scratch.values, p.rows_of(p.values, b, h, first_key, all_keys, scratch.rows), p.dtype,
-             all_keys, p.head);
+    const auto rows_of = [&](const std::byte* cache) {
+        return p.rows_of(cache, b, h, first_key, seen, end_key, scratch.rows);
+    };
+    cpu.pack_transposed(scratch.keys, rows_of(p.keys), p.dtype, p.head, all_keys);
+    cpu.pack(scratch.values, rows_of(p.values), p.dtype, all_keys, p.head);
     for (int64_t j = task.begin; j < task.end; j += block) {
         const int64_t rows = std::min<int64_t>(block, task.end - j);
         const int64_t keys = p.end_key(b, j + rows - 1) - first_key;  // of the block's last row
@@ -272,7 +275,8 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
                const BatchLayout& rows, const AttentionOptions& options) {
     check(out, q, keys, values, rows, options);
     if (ctx.on_cuda()) return cuda_ops().attention(ctx, out, q, keys, values, rows, options);
-    check_batch_layout_values("attention", rows, out.rows(), keys.dim(0), keys.dim(2));
+    check_batch_layout_values("attention", rows, out.rows(), keys.dim(0), keys.dim(2),
+                              options.window);
     const int64_t head = keys.dim(3), kv_heads = keys.dim(1);
     Problem p = {.out = out.as<float>(),
                  .q = q.as<float>(),

@@ -15,7 +15,7 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
     if (ctx.on_cuda()) return cuda_ops().append_cache(ctx, keys, values, x, first, rows);
     const int64_t heads = keys.dim(1), capacity = keys.dim(2), size = keys.dim(3);
     const int64_t width = x.dim(-1);
-    check_batch_layout_values("append_cache", rows, x.rows(), keys.dim(0), capacity);
+    check_batch_layout_values("append_cache", rows, x.rows(), keys.dim(0), capacity, 1);
     const int32_t* start = rows.query_start.as<int32_t>();
     const BlockTable table(rows, keys);
     const int32_t* length = rows.length.as<int32_t>();

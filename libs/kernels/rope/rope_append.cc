@@ -52,7 +52,7 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
                                       k_norm, rows);
     const int64_t kv_heads = keys.dim(1), capacity = keys.dim(2), d = keys.dim(3);
     const int64_t count = q.rows.dim(0), half = rope.frequencies ? rope.frequencies.dim(0) : 0;
-    check_batch_layout_values(kOp, rows, count, keys.dim(0), capacity);
+    check_batch_layout_values(kOp, rows, count, keys.dim(0), capacity, 1);
     const Arena::Scope scope(ctx.arena);
     float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
     fill_turns(turns, position.as<int32_t>(), count, rope);

@@ -24,7 +24,13 @@ CrossKvCache::CrossKvCache(const Config& config, const Precision& precision, Cro
     if (resolved_mode(config, precision, mode, memory.device) == CrossKvMode::recompute)
         encoder_out = memory_.tensor(precision.activations, {windows, t, c});
     else
-        key_values.emplace(config.n_text_layer, windows, heads, t, c / heads, precision.cache,
+        key_values.emplace(KvCacheShape{.layers = std::vector<LayerKeeps>(
+                                            static_cast<size_t>(config.n_text_layer)),
+                                        .heads = heads,
+                                        .head_dim = c / heads,
+                                        .dtype = precision.cache,
+                                        .sequences = windows,
+                                        .capacity = t},
                            memory);
 }
 

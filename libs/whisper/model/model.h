@@ -8,6 +8,7 @@
 
 #include "kernels/runtime/backend.h"
 #include "nn/blocks.h"
+#include "nn/kv_cache.h"
 #include "nn/weights.h"
 #include "whisper/model/model_file.h"
 

@@ -6,8 +6,13 @@ namespace hark::whisper {
 
 Caches::Caches(const Model& model, int64_t rows, int64_t windows, CrossKvMode mode,
                const MemorySource& memory)
-    : self(model.config.n_text_layer, rows, model.config.n_text_head, model.config.n_text_ctx,
-           model.config.n_text_state / model.config.n_text_head, model.precision.cache, memory),
+    : self({.layers = std::vector<LayerKeeps>(static_cast<size_t>(model.config.n_text_layer)),
+            .heads = model.config.n_text_head,
+            .head_dim = model.config.n_text_state / model.config.n_text_head,
+            .dtype = model.precision.cache,
+            .sequences = rows,
+            .capacity = model.config.n_text_ctx},
+           memory),
       cross(model.config, model.precision, mode, windows, memory) {}
 
 void encode_windows(Context& ctx, const Model& model, Caches& caches,

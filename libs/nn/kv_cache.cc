@@ -1,0 +1,140 @@
+#include "nn/kv_cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "kernels/runtime/transfer.h"
+
+namespace hark {
+namespace {
+
+constexpr int32_t kNoBlock = -1;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Blocks of a sequence that are in use at once, at most.
+int64_t most_blocks(const LayerKeeps& keeps, const KvCacheShape& shape) {
+    const int64_t all = ceil_div(shape.capacity, shape.block);
+    if (keeps.kind == LayerKeeps::Kind::all_keys) return all;
+    // The window of a pass's first row and the rows after it; they may begin within a block.
+    const int64_t tokens = keeps.window - 1 + shape.most_rows;
+    return std::min(all, ceil_div(tokens - 1, shape.block) + 1);
+}
+
+}  // namespace
+
+void BlockPool::take(int64_t n, std::vector<int32_t>& table) {
+    require(n <= free(), "the key/value cache is full: ", n, " more blocks needed, ", free(),
+            " of ", most_, " free");
+    for (; n > 0 && !free_.empty(); --n) {
+        table.push_back(free_.back());
+        free_.pop_back();
+    }
+    for (; n > 0; --n) table.push_back(static_cast<int32_t>(touched_++));
+}
+
+KvCache::KvCache(const KvCacheShape& shape, const MemorySource& memory)
+    : shape_(shape), source_(memory) {
+    if (shape_.block == 0) shape_.block = shape_.capacity;
+    const size_t layers = shape.layers.size();
+    for (std::vector<Tensor>* tensors : {&keys, &values}) tensors->resize(layers);
+    for (auto* memories : {&key_memory_, &value_memory_}) memories->resize(layers);
+    for (const LayerKeeps& keeps : shape.layers) {
+        const auto same = [&](const Group& group) { return group.keeps == keeps; };
+        const auto found = std::find_if(groups_.begin(), groups_.end(), same);
+        group_.push_back(static_cast<size_t>(found - groups_.begin()));
+        if (found != groups_.end()) continue;
+        groups_.push_back({keeps,
+                           BlockPool(shape.sequences * most_blocks(keeps, shape_)),
+                           std::vector<std::vector<int32_t>>(static_cast<size_t>(shape.sequences)),
+                           {}});
+    }
+    for (Group& group : groups_) {
+        if (shape_.block == shape_.capacity || memory.device != Device::cpu)
+            group.blocks = group.pool.most();
+        grow(group);
+    }
+}
+
+// Keys and values of the group's layers get memory for all its blocks; what they hold moves.
+void KvCache::grow(const Group& group) {
+    const auto resize = [&](Tensor& tensor, std::shared_ptr<void>& memory) {
+        Tensor larger(nullptr, shape_.dtype,
+                      {group.blocks, shape_.heads, shape_.block, shape_.head_dim}, source_.device);
+        const std::shared_ptr<void> fresh(source_.allocate(std::max<size_t>(larger.bytes(), 1)),
+                                          source_.release);
+        larger.data = fresh.get();
+        if (tensor) std::memcpy(larger.data, tensor.data, tensor.bytes());
+        tensor = larger;
+        memory = fresh;
+    };
+    for (size_t layer = 0; layer < group_.size(); ++layer) {
+        if (&groups_[group_[layer]] != &group) continue;
+        resize(keys[layer], key_memory_[layer]);
+        resize(values[layer], value_memory_[layer]);
+    }
+}
+
+void KvCache::make_room(Group& group, int64_t sequence, int64_t begin, int64_t end) {
+    std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence)];
+    if (group.keeps.kind == LayerKeeps::Kind::window) {
+        const int64_t first = std::max<int64_t>(0, begin + 1 - group.keeps.window) / shape_.block;
+        for (int64_t i = std::min(first, std::ssize(table)) - 1; i >= 0; --i) {
+            int32_t& block = table[static_cast<size_t>(i)];
+            if (block == kNoBlock) break;  // and all before it
+            group.pool.give_back(block);
+            block = kNoBlock;
+        }
+    }
+    const int64_t missing = ceil_div(end, shape_.block) - std::ssize(table);
+    if (missing <= 0) return;
+    group.pool.take(missing, table);
+    if (group.pool.touched() <= group.blocks) return;
+    // Half as much again, so that a token is moved about twice, whatever the length.
+    group.blocks = std::min(group.pool.most(),
+                            std::max(group.pool.touched(), group.blocks + group.blocks / 2));
+    grow(group);
+}
+
+std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& rows) {
+    const BatchLayout host = rows.view();
+    const int64_t sequences = host.sequences();
+    const int32_t *start = host.query_start.as<int32_t>(), *length = host.length.as<int32_t>();
+    const int32_t* sequence = host.block_table.as<int32_t>();
+    require(host.max_length <= shape_.capacity, "the key/value cache has room for ",
+            shape_.capacity, " tokens of a sequence, found ", host.max_length);
+    const BatchLayout shared = to_device(ctx, host);
+    std::vector<BatchLayout> layouts(groups_.size(), shared);
+    const int64_t most = std::max<int64_t>(1, ceil_div(host.max_length, shape_.block));
+    for (size_t g = 0; g < groups_.size(); ++g) {
+        Group& group = groups_[g];
+        group.pass.assign(static_cast<size_t>(sequences * most), kNoBlock);
+        for (int64_t b = 0; b < sequences; ++b) {
+            make_room(group, sequence[b], length[b] - (start[b + 1] - start[b]), length[b]);
+            const std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence[b])];
+            std::copy_n(table.begin(), std::min(most, std::ssize(table)),
+                        group.pass.begin() + b * most);
+        }
+        layouts[g].block_table =
+            to_device(ctx, Tensor(group.pass.data(), Dtype::i32, {sequences, most}));
+    }
+    return layouts;
+}
+
+void KvCache::clear(int64_t sequence) {
+    for (Group& group : groups_) {
+        std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence)];
+        for (; !table.empty(); table.pop_back())
+            if (table.back() != kNoBlock) group.pool.give_back(table.back());
+    }
+}
+
+int64_t KvCache::bytes() const {
+    int64_t bytes = 0;
+    for (size_t layer = 0; layer < keys.size(); ++layer)
+        bytes += static_cast<int64_t>(keys[layer].bytes() + values[layer].bytes());
+    return bytes;
+}
+
+}  // namespace hark

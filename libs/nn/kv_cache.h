@@ -1,0 +1,105 @@
+// What the layers of a decoder keep of its sequences between steps: keys and values, in blocks that
+// are taken as the text grows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/arena.h"
+#include "kernels/batch_layout.h"
+
+namespace hark {
+
+// Tokens of a block where sequences grow by blocks.
+inline constexpr int64_t kBlockTokens = 32;
+
+// The blocks 0, 1, ... of a memory, and which of them are free.
+class BlockPool {
+  public:
+    explicit BlockPool(int64_t most) : most_(most) {}
+
+    // Appends n blocks to `table`, those that were in use before first. Throws Error with both
+    // figures if fewer are free; then none is taken.
+    void take(int64_t n, std::vector<int32_t>& table);
+    void give_back(int32_t block) { free_.push_back(block); }
+
+    int64_t most() const { return most_; }
+    int64_t free() const { return most_ - touched_ + std::ssize(free_); }
+    // How many have ever been taken: they are the blocks [0, touched()).
+    int64_t touched() const { return touched_; }
+
+  private:
+    int64_t most_, touched_ = 0;
+    std::vector<int32_t> free_;  // of the touched ones
+};
+
+// What a layer keeps of a sequence. Layers that keep the same are a group: they share block tables.
+struct LayerKeeps {
+    enum class Kind { all_keys, window } kind = Kind::all_keys;
+    int64_t window = 0;  // the newest keys that are kept; Kind::window only
+
+    // All keys for a window of 0, or one as long as the longest sequence.
+    static LayerKeeps keys(int64_t window, int64_t capacity) {
+        if (window <= 0 || window >= capacity) return {};
+        return {Kind::window, window};
+    }
+    bool operator==(const LayerKeeps&) const = default;
+};
+
+struct KvCacheShape {
+    std::vector<LayerKeeps> layers;
+    int64_t heads = 0, head_dim = 0;  // of keys and values
+    Dtype dtype = Dtype::f32;
+    int64_t sequences = 1;
+    int64_t capacity = 0;     // tokens of a sequence, at most
+    int64_t block = 0;        // tokens of a block; 0: capacity, one block per sequence (a slot)
+    int64_t most_rows = 512;  // rows of a sequence in one pass, at most: they follow a full window
+};
+
+// Keys and values of all layers for several sequences. A slot's memory is taken at once; a CPU
+// commits it on first write. Smaller blocks are for the CPU: their memory follows the text.
+class KvCache {
+  public:
+    KvCache(const KvCacheShape& shape, const MemorySource& memory);
+    KvCache(const KvCache&) = delete;
+    KvCache& operator=(const KvCache&) = delete;
+
+    // Per layer (blocks, heads, tokens of a block, head_dim); layouts() may change them.
+    std::vector<Tensor> keys, values;
+
+    // Makes room for a pass whose rows are the newest of their sequences. The slots in `rows` are
+    // numbers of sequences, each at most once. Gives back blocks wholly before the window of a
+    // sequence's first row, then takes those that are missing. Returns the pass's layout per group,
+    // on the context's device; it is valid until the next call and while `rows` lives. Throws Error
+    // if the cache is full.
+    std::vector<BatchLayout> layouts(Context& ctx, const HostBatchLayout& rows);
+    // Gives back all blocks of a sequence.
+    void clear(int64_t sequence);
+
+    size_t group_of(size_t layer) const { return group_[layer]; }
+    size_t groups() const { return groups_.size(); }
+    const BlockPool& pool(size_t group) const { return groups_[group].pool; }
+    int64_t capacity() const { return shape_.capacity; }
+    int64_t bytes() const;  // of keys and values in memory
+
+  private:
+    struct Group {
+        LayerKeeps keeps;
+        BlockPool pool;
+        std::vector<std::vector<int32_t>> tables;  // per sequence; kNoBlock: given back
+        std::vector<int32_t> pass;                 // the tables of the last pass (B, M)
+        int64_t blocks = 0;                        // in memory
+    };
+    void make_room(Group& group, int64_t sequence, int64_t begin, int64_t end);
+    void grow(const Group& group);
+
+    KvCacheShape shape_;
+    MemorySource source_;
+    std::vector<Group> groups_;
+    std::vector<size_t> group_;  // per layer
+    std::vector<std::shared_ptr<void>> key_memory_, value_memory_;
+};
+
+}  // namespace hark
