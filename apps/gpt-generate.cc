@@ -32,25 +32,25 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
         return options.for_each_prompt(
             prompts, [&](gpt::Prompt prompt) { answers.show(prompt, encoder.text(prompt)); });
 
-    const Precision precision =
-        precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file));
-    const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
     const gpt::GenerateOptions defaults = options.generate.options(file->sampling_defaults());
+    const Precision precision = defaults.with_cache(
+        precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file)));
+    const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
     gpt::Generator generate(ctx, model, *tokenizer, defaults);
     uint64_t index = 0;
     options.for_each_prompt(prompts, [&](gpt::Prompt prompt) {
         const std::vector<int32_t> ids = encoder.ids(prompt);
         gpt::GenerateOptions own = prompt.settings.over(defaults, index);
         const auto seed = static_cast<uint64_t>(own.seed);
+        const std::string too_long = generate.why_too_long(ids.size(), own.max_tokens);
+        if (!too_long.empty()) prompt.fail("context_length_exceeded", too_long);
         for (int64_t sample = 0; sample < own.samples && prompt.error.empty(); ++sample) {
             own.seed = static_cast<int64_t>(gpt::sample_seed(seed, sample));
             gpt::Completion answer;
-            gpt::Generator::Callbacks callbacks;
-            // What is left out of a prompt is said once.
-            callbacks.begin = [&](int64_t dropped) { answers.begin(prompt, sample ? 0 : dropped); };
-            callbacks.text = [&](std::string_view text) { answers.text(text); };
+            answers.begin(prompt);
             const auto begin = std::chrono::steady_clock::now();
-            if (!ids.empty()) answer = generate(ids, own, callbacks);
+            if (!ids.empty())
+                answer = generate(ids, own, [&](std::string_view text) { answers.text(text); });
             if (!answer.error.empty()) prompt.fail("model_error", answer.error);
             if (prompt.error.empty()) answers.end(prompt, sample, answer, own);
             const std::chrono::duration<double, std::milli> took =
@@ -75,8 +75,8 @@ them; next to `prompt` it may have sampling fields under OpenAI's names.
 (stop, length), counts of tokens and times; docs/formats.md has all fields.
 With --chat the model's own template makes the prompt: a message of the user, or
 the `messages` of a JSON line. Special tokens in messages are text.
-An empty prompt has an empty answer. A prompt that is longer than the model's
-context keeps its end. A prompt, or a line, has 64 MiB at most.)",
+An empty prompt has an empty answer. A prompt that does not fit the context with
+its answer is an error. A prompt, or a line, has 64 MiB at most.)",
     .examples = R"(# Continue a sentence with the demonstration model
 gpt-generate -m demo -p 'Once upon a time'
 # Ask a model that was trained for chats about a text

@@ -4,8 +4,9 @@
 #
 # A QUESTION with {} in it is the whole prompt: {} stands for what is said.
 # Otherwise the prompt is what is said, the question, and "Answer:"; with --chat
-# what is said and the question, in the model's chat template. A recording that
-# lacks a part fails, unless audio-decode's --allow-truncated is given.
+# what is said and the question, in the model's chat template. All of it and the
+# answer must fit the model's context. A recording that lacks a part fails,
+# unless audio-decode's --allow-truncated is given.
 #
 # Options:
 #   -m, --model MODEL          language model: a name or a path

@@ -70,5 +70,6 @@ echo "# $recording"
 audio-decode "$recording" | mel | whisper-transcribe --model demo | tee build/demo-transcript.txt
 echo
 echo "# continued by gpt-generate:"
-tr '\n' ' ' < build/demo-transcript.txt | gpt-generate --model demo --max-tokens 60 --seed 1
+# The transcript's end: the model has a context of 512 tokens.
+tr '\n' ' ' < build/demo-transcript.txt | tail -c 1000 | gpt-generate --model demo --max-tokens 60 --seed 1
 echo

@@ -26,20 +26,11 @@ struct Demo {
                              uint64_t index = 0) {
         std::string emitted;
         gpt::Generator generator(ctx, model, *tokenizer, std::move(options));
-        int64_t begun = 0, dropped = 0;
-        gpt::Generator::Callbacks callbacks;
-        callbacks.begin = [&](int64_t left_out) {
-            EXPECT_EQ(emitted, "");
-            ++begun, dropped = left_out;
-        };
-        callbacks.text = [&](std::string_view text) {
+        gpt::Completion answer = generator(prompt, index, [&](std::string_view text) {
             EXPECT_FALSE(text.empty());
             EXPECT_TRUE(is_valid_utf8(text));
             emitted += text;
-        };
-        gpt::Completion answer = generator(prompt, index, callbacks);
-        EXPECT_EQ(begun, 1);
-        EXPECT_EQ(dropped, answer.dropped);
+        });
         EXPECT_EQ(emitted, answer.text);
         EXPECT_EQ(answer.tokens.size(), answer.logprobs.size());
         return answer;
@@ -226,28 +217,38 @@ TEST(Generate, StopStringEndsTheText) {
     EXPECT_LT(cut.tokens.size(), whole.tokens.size());
 }
 
-TEST(Generate, LongPromptKeepsItsEnd) {
-    std::string prompt;
-    while (demo().tokenizer->encode(prompt).size() <= 600)
-        prompt += " The river ran down to the sea.";
-    const std::vector<int32_t> ids = demo().tokenizer->encode(prompt);
-    const gpt::Completion answer = demo().generate(greedy(12), prompt);
-    EXPECT_EQ(answer.dropped, static_cast<int64_t>(ids.size()) - 500);
-    EXPECT_EQ(answer.tokens.size(), 12u);
-    EXPECT_EQ(answer.finish, gpt::Finish::length);
-    gpt::Sequence sequence(demo().ctx, demo().model);
-    EXPECT_EQ(argmax(sequence.forward_to_host(demo().ctx, std::span(ids).last(500))),
-              answer.tokens[0]);
-    EXPECT_EQ(demo().generate(greedy(1000), prompt).dropped,
-              static_cast<int64_t>(ids.size()) - 256);
+// What would not fit at the end is refused before the first token, with both figures.
+TEST(Generate, APromptThatDoesNotFitIsAnError) {
+    gpt::GenerateOptions options = greedy(12);
+    options.context = 40;
+    gpt::Generator generate(demo().ctx, demo().model, *demo().tokenizer, options);
+    const std::vector<int32_t> ids(41, 7);
+    // The last token of the answer needs no place.
+    EXPECT_EQ(generate.why_too_long(29, 12), "");
+    EXPECT_EQ(generate.why_too_long(30, 12),
+              "the prompt's 30 tokens and --max-tokens 12 do not fit the context (got 42, expected "
+              "at most 40); shorten the prompt or the answer");
+    EXPECT_EQ(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 29), options).tokens.size(), 12u);
+    EXPECT_THROW(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 30), options), Error);
+
+    options.max_tokens = 0;
+    gpt::Generator any(demo().ctx, demo().model, *demo().tokenizer, options);
+    const gpt::Completion last = any(std::vector<int32_t>(ids.begin(), ids.begin() + 40), options);
+    EXPECT_EQ(last.tokens.size(), 1u);
+    EXPECT_EQ(last.finish, gpt::Finish::context_full);
+    EXPECT_EQ(
+        any.why_too_long(41, 0),
+        "the prompt's 41 tokens do not fit the context (got 41, expected at most 40); shorten "
+        "the prompt");
+    options.context = 513;
+    EXPECT_THROW(gpt::Generator(demo().ctx, demo().model, *demo().tokenizer, options), Error);
 }
 
 TEST(Generate, FullContextEndsTheText) {
     std::string long_prompt;
     while (demo().tokenizer->encode(long_prompt + " sea").size() <= 508) long_prompt += " sea";
-    const gpt::Completion answer = demo().generate(greedy(50), long_prompt);
+    const gpt::Completion answer = demo().generate(greedy(0), long_prompt);
     const size_t n = demo().tokenizer->encode(long_prompt).size();
-    EXPECT_EQ(answer.dropped, 0);
     EXPECT_EQ(answer.finish, gpt::Finish::context_full);
     EXPECT_STREQ(gpt::name_of(answer.finish), "length");
     // The last position's logits give one token more than there are positions.

@@ -50,9 +50,8 @@ class GptOnGpu : public OnGpu {
             auto wanted = item["tokens"].get<std::vector<int32_t>>();
             wanted.erase(std::find(wanted.begin(), wanted.end(), 4095), wanted.end());
             std::string said;
-            Generator::Callbacks callbacks;
-            callbacks.text = [&](std::string_view text) { said += text; };
-            const Completion answer = generator(item["prompt"].get<std::string>(), 0, callbacks);
+            const Completion answer = generator(item["prompt"].get<std::string>(), 0,
+                                                [&](std::string_view text) { said += text; });
             EXPECT_EQ(said, answer.text);
             EXPECT_TRUE(is_valid_utf8(said));
             const auto [ours, theirs] = std::mismatch(answer.tokens.begin(), answer.tokens.end(),
@@ -146,12 +145,11 @@ TEST_F(GptOnGpu, TheContextIsFilledToItsEnd) {
     Demo& d = demo("f32");
     GenerateOptions options;
     options.sampler.temperature = 0;
-    options.max_tokens = 200;
     std::string prompt;
     while (d.tokenizer->encode(prompt + " sea").size() <= 508) prompt += " sea";
     const int64_t room = 512 - std::ssize(d.tokenizer->encode(prompt)) + 1;
     Generator generator(d.ctx, d.model, *d.tokenizer, options);
-    const Completion answer = generator(prompt, 0, {});
+    const Completion answer = generator(prompt, 0);
     if (answer.finish == Finish::end_of_text) FAIL() << "the text has ended by itself";
     EXPECT_EQ(answer.finish, Finish::context_full);
     EXPECT_EQ(std::ssize(answer.tokens), room);

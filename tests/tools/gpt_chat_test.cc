@@ -88,7 +88,8 @@ TEST_F(GptChat, AChatLongerThanTheContextIsAnError) {
     for (int i = 0; i < 300; ++i) text += " sea";
     const ProcessResult result = run({"--chat"}, text);
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_NE(result.err.find("the model's context 128"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("expected at most 128"), std::string::npos) << result.err;
+    EXPECT_EQ(result.out, "");
 }
 
 TEST_F(GptChat, ItsFolderIsAModel) {

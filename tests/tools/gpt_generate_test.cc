@@ -84,29 +84,61 @@ TEST(GptGenerate, EmptyPromptGivesNothing) {
     EXPECT_EQ(generate({"--input-format", "jsonl"}, "").out, "");
 }
 
-TEST(GptGenerate, LongPromptKeepsItsEndAndSaysSo) {
+TEST(GptGenerate, APromptThatDoesNotFitIsAnErrorWithBothFigures) {
     std::string prompt;
     for (int i = 0; i < 600; ++i) prompt += " sea";
-    const ProcessResult result = generate(kGreedy, prompt);
-    EXPECT_EQ(result.exit_code, 0);
-    expect_contains(result.err, "longer than the model's context");
-    EXPECT_EQ(generate(greedy_and({"--n", "2"}), prompt).err, result.err);
-    EXPECT_EQ(generate(greedy_and({"--quiet"}), prompt).err, "");
-    EXPECT_EQ(generate(greedy_and({"--quiet"}), "Once upon" + prompt).out, result.out);
+    const ProcessResult whole = generate({"--n", "2"}, prompt);
+    EXPECT_EQ(whole.exit_code, 1);
+    EXPECT_EQ(whole.out, "");
+    EXPECT_EQ(lines_of(whole.err).size(), 1u) << whole.err;
+    expect_contains(whole.err,
+                    "the prompt's 600 tokens do not fit the context (got 600, expected "
+                    "at most 512)");
+    // The others are still answered.
+    const ProcessResult lines =
+        generate({"--input-format", "lines", "--context", "40", "--max-tokens", "20"},
+                 "The king\n" + prompt.substr(0, 4 * 30) + "\nThe king\n");
+    EXPECT_EQ(lines.exit_code, 1);
+    EXPECT_EQ(lines_of(lines.out).size(), 3u) << lines.out;
+    EXPECT_EQ(lines_of(lines.out)[1], "");
+    EXPECT_EQ(lines_of(lines.err).size(), 1u) << lines.err;
+    expect_contains(lines.err,
+                    "the prompt's 30 tokens and --max-tokens 20 do not fit the context "
+                    "(got 50, expected at most 40)");
+    const ProcessResult object =
+        generate({"--input-format", "jsonl"}, json{{"text", prompt}, {"id", 3}}.dump() + "\n");
+    EXPECT_EQ(object.exit_code, 1);
+    EXPECT_EQ(json::parse(object.out)["id"], 3);
+    EXPECT_EQ(json::parse(object.out)["error"]["code"], "context_length_exceeded");
+    expect_contains(json::parse(object.out)["error"]["message"], "do not fit the context");
 }
 
-TEST(GptGenerate, ThatAPromptIsTooLongComesBeforeItsText) {
-    std::string prompt;
-    for (int i = 0; i < 600; ++i) prompt += " sea";
-    // One pipe for both, so that the order can be seen.
-    for (const std::string flag : {"", "--input-format lines", "--input-format jsonl", "--echo"}) {
-        const std::string input =
-            flag.ends_with("jsonl") ? json{{"text", prompt}}.dump() + "\n" : prompt + "\n";
-        const ProcessResult result = run_shell(
-            "gpt-generate --model '" + kDemo + "' --threads 1 --max-tokens 3 " + flag + " 2>&1",
-            input);
-        EXPECT_EQ(result.out.rfind("gpt-generate: the prompt is longer", 0), 0u) << result.out;
-        EXPECT_GT(lines_of(result.out).size(), 1u) << flag;
+TEST(GptGenerate, TheContextIsTheModelsOrLess) {
+    const ProcessResult more = generate({"--context", "513"}, "The king");
+    EXPECT_EQ(more.exit_code, 1);
+    expect_contains(more.err, "context: the model has 512 positions (got 513)");
+    const ProcessResult cut =
+        generate({"--temperature", "0", "--context", "12", "--format", "jsonl"}, "The king");
+    EXPECT_EQ(cut.exit_code, 0) << cut.err;
+    EXPECT_EQ(json::parse(cut.out)["finish_reason"], "length");
+    EXPECT_EQ(json::parse(cut.out)["tokens"].size(), 11u);
+}
+
+// The log probabilities differ by the rounding of keys and values alone.
+TEST(GptGenerate, TypesOfKeysAndValues) {
+    const auto logprobs = [](const std::string& type) {
+        const ProcessResult result =
+            generate(greedy_and({"--format", "jsonl", "--logprobs", "--kv-dtype", type}),
+                     "Once upon a time");
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return json::parse(result.out)["logprobs"].get<std::vector<double>>();
+    };
+    const std::vector<double> exact = logprobs("f32");
+    EXPECT_EQ(logprobs("auto"), exact);
+    for (const auto& [type, tolerance] : {std::pair{"f16", 2e-3}, std::pair{"bf16", 2e-2}}) {
+        const std::vector<double> rounded = logprobs(type);
+        EXPECT_NE(rounded, exact) << type;
+        EXPECT_NEAR(rounded[3], exact[3], tolerance) << type;
     }
 }
 
@@ -148,7 +180,9 @@ TEST(GptGenerate, WrongCommandLinesExit2) {
         {"--top-p", "1.5"},
         {"--min-p", "2"},
         {"--top-k", "-1"},
-        {"--max-tokens", "0"},
+        {"--max-tokens", "-1"},
+        {"--context", "-1"},
+        {"--kv-dtype", "int8"},
         {"--stop", ""},
         {"--input-format", "json"},
         {"--format", "lines"},
@@ -178,7 +212,7 @@ TEST(GptGenerate, HelpAndVersionOnStdout) {
     for (const char* flag :
          {"--model", "--prompt", "--input-format", "--format", "--echo", "--max-tokens",
           "--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty", "--seed",
-          "--stop", "--logprobs", "--device", "--dtype", "--threads"})
+          "--stop", "--logprobs", "--context", "--kv-dtype", "--device", "--dtype", "--threads"})
         expect_contains(help.out, flag);
     const ProcessResult version = run_tool("gpt-generate", {"--version"});
     EXPECT_EQ(version.exit_code, 0);

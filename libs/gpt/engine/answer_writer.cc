@@ -16,10 +16,7 @@ AnswerWriter::AnswerWriter(const AnswerOptions& options, const Tokenizer& tokeni
       stats_(console, {"answer", "prompt tokens", "generated tokens", "seconds to first token",
                        "tokens per second"}) {}
 
-void AnswerWriter::begin(const Prompt& prompt, int64_t dropped) {
-    if (dropped > 0)
-        console_.warning(concat("the prompt is longer than the model's context: its first ",
-                                dropped, " tokens are left out"));
+void AnswerWriter::begin(const Prompt& prompt) {
     if (options_.echo) text(prompt.text);
 }
 

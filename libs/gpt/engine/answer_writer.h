@@ -23,8 +23,8 @@ class AnswerWriter {
     AnswerWriter(const AnswerOptions& options, const Tokenizer& tokenizer, Console& console,
                  ByteWriter& out);
 
-    // Per answer: begin() with the number of dropped prompt tokens, text() per piece, then end().
-    void begin(const Prompt& prompt, int64_t dropped);
+    // Per answer: begin(), text() per piece, then end().
+    void begin(const Prompt& prompt);
     void text(std::string_view piece);
     void end(const Prompt& prompt, int64_t sample, const Completion& answer,
              const GenerateOptions& options);

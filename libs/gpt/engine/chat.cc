@@ -88,7 +88,7 @@ std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
 
 PromptEncoder::PromptEncoder(const ModelFile& file, const Tokenizer& tokenizer,
                              const ChatOptions& options)
-    : tokenizer_(tokenizer), n_positions_(file.config().n_positions) {
+    : tokenizer_(tokenizer) {
     if (options.chat) chat_.emplace(file, options);
 }
 
@@ -104,13 +104,7 @@ std::vector<PromptPiece> PromptEncoder::pieces(Prompt& prompt) const {
 std::vector<int32_t> PromptEncoder::ids(Prompt& prompt) const {
     if (prompt.empty() || !prompt.error.empty()) return {};
     if (!chat_) return tokenizer_.encode(prompt.text, {.add_specials = true});
-    std::vector<int32_t> ids = tokenizer_.encode(pieces(prompt), false);
-    if (std::ssize(ids) <= n_positions_) return ids;
-    // Its beginning is the system's message: it is not cut.
-    prompt.fail("context_length_exceeded",
-                concat("the chat has ", ids.size(), " tokens, the model's context ", n_positions_,
-                       "; shorten the messages"));
-    return {};
+    return tokenizer_.encode(pieces(prompt), false);
 }
 
 std::string PromptEncoder::text(Prompt& prompt) const {

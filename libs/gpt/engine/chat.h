@@ -45,7 +45,7 @@ class PromptEncoder {
     PromptEncoder(const ModelFile& file, const Tokenizer& tokenizer, const ChatOptions& options);
 
     // None for an empty prompt and for one with an error. What a chat template says against the
-    // messages becomes the prompt's error, and that a chat is longer than the model's context.
+    // messages becomes the prompt's error.
     std::vector<int32_t> ids(Prompt& prompt) const;
     // What the model reads, as text; the same for errors.
     std::string text(Prompt& prompt) const;
@@ -54,7 +54,6 @@ class PromptEncoder {
     std::vector<PromptPiece> pieces(Prompt& prompt) const;
 
     const Tokenizer& tokenizer_;
-    int64_t n_positions_;
     std::optional<Chat> chat_;
 };
 

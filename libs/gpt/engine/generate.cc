@@ -9,6 +9,18 @@
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {
+namespace {
+
+constexpr int64_t kMaxTokens = 200;  // if the options do not say
+
+}  // namespace
+
+Precision GenerateOptions::with_cache(Precision precision) const {
+    if (kv_dtype == "f32") precision.cache = Dtype::f32;
+    if (kv_dtype == "f16") precision.cache = Dtype::f16;
+    if (kv_dtype == "bf16") precision.cache = Dtype::bf16;
+    return precision;
+}
 
 std::string StopFilter::push(std::string_view text) {
     held_ += text;
@@ -72,7 +84,7 @@ Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenize
       model_(model),
       tokenizer_(tokenizer),
       options_(std::move(options)),
-      n_positions_(model.config.n_positions),
+      context_(options_.context > 0 ? options_.context : model.config.n_positions),
       eos_(model.config.eos_token_ids) {
     check_head(ctx, model.config.head_dim, kMostHeadChannels);
     require(tokenizer.vocab_size() <= model.config.n_vocab, "the tokenizer has ",
@@ -93,7 +105,8 @@ void Generator::prepare(const GenerateOptions& options) {
     if (stream_ && stream_sampler_ == sampler && stream_likeliest_ == likeliest) return;
     stream_.reset();  // the memory of its cache
     // Ids from vocab_size() on are padding of the model's table.
-    stream_ = make_decode_stream(ctx_, model_, tokenizer_.vocab_size(), sampler, likeliest);
+    stream_ = make_decode_stream(ctx_, model_, tokenizer_.vocab_size(), sampler, context_,
+                                 likeliest);
     stream_sampler_ = std::move(sampler);
     stream_likeliest_ = likeliest;
 }
@@ -113,39 +126,32 @@ bool Generator::ends_text(int32_t token) const {
     return std::find(eos_.begin(), eos_.end(), token) != eos_.end();
 }
 
-std::vector<int32_t> Generator::truncate_prompt(std::vector<int32_t> ids, int64_t max_tokens,
-                                                Completion& result) const {
-    if (static_cast<int64_t>(ids.size()) <= n_positions_) return ids;
-    const int64_t kept = n_positions_ - std::min(max_tokens, n_positions_ / 2);
-    result.dropped = static_cast<int64_t>(ids.size()) - kept;
-    const auto bos = tokenizer_.special_ids().bos;
-    const bool keeps_bos = tokenizer_.special_ids().add_bos && bos && ids.front() == *bos;
-    ids.erase(ids.begin(), ids.end() - kept);
-    if (keeps_bos) {
-        ids.front() = *bos;
-        ++result.dropped;
-    }
-    return ids;
+std::string Generator::why_too_long(size_t tokens, int64_t max_tokens) const {
+    const auto n = static_cast<int64_t>(tokens);
+    // The last token needs no place: the model does not read it.
+    if (n + std::max<int64_t>(max_tokens, 1) - 1 <= context_) return "";
+    const std::string answer = max_tokens > 0 ? concat(" and --max-tokens ", max_tokens) : "";
+    return concat("the prompt's ", n, " tokens", answer, " do not fit the context (got ",
+                  n + max_tokens, ", expected at most ", context_, "); shorten the prompt",
+                  answer.empty() ? "" : " or the answer");
 }
 
-Completion Generator::operator()(std::string_view prompt, uint64_t index,
-                                 const Callbacks& callbacks) {
+Completion Generator::operator()(std::string_view prompt, uint64_t index, const OnText& on_text) {
     GenerateOptions options = options_;
     options.seed = static_cast<int64_t>(static_cast<uint64_t>(options.seed) + index);
-    Completion result =
-        (*this)(tokenizer_.encode(prompt, {.add_specials = true}), options, callbacks);
+    Completion result = (*this)(tokenizer_.encode(prompt, {.add_specials = true}), options, on_text);
     require(result.error.empty(), result.error);
     return result;
 }
 
-Completion Generator::operator()(std::vector<int32_t> prompt, const GenerateOptions& options,
-                                 const Callbacks& callbacks) {
+Completion Generator::operator()(const std::vector<int32_t>& ids, const GenerateOptions& options,
+                                 const OnText& on_text) {
     Completion result;
     Times times;
-    require(!prompt.empty(), "the prompt has no tokens");
-    const std::vector<int32_t> ids = truncate_prompt(std::move(prompt), options.max_tokens, result);
+    require(!ids.empty(), "the prompt has no tokens");
+    if (const std::string why = why_too_long(ids.size(), options.max_tokens); !why.empty())
+        fail(why);
     result.prompt_tokens = std::ssize(ids);
-    if (callbacks.begin) callbacks.begin(result.dropped);
     Utf8Stream utf8;
     const std::unique_ptr<Tokenizer::Decoder> decoder = tokenizer_.decoder(false);
     const auto text_of = [&](int32_t token) {
@@ -155,12 +161,13 @@ Completion Generator::operator()(std::vector<int32_t> prompt, const GenerateOpti
     const auto say = [&](const std::string& text) {
         if (text.empty()) return;
         result.text += text;
-        if (callbacks.text) callbacks.text(text);
+        if (on_text) on_text(text);
     };
     // One more than the free positions: the last position's logits give a token too.
-    const int64_t room = n_positions_ - std::ssize(ids) + 1;
-    const int64_t most = std::min(options.max_tokens, room);
-    result.finish = options.max_tokens <= room ? Finish::length : Finish::context_full;
+    const int64_t room = context_ - std::ssize(ids) + 1;
+    const int64_t wanted = options.max_tokens > 0 ? options.max_tokens : kMaxTokens;
+    const int64_t most = std::min(wanted, room);
+    result.finish = wanted <= room ? Finish::length : Finish::context_full;
     // What the model throws is the answer's error; what a callback throws passes.
     const auto runs = [&](const auto& step) {
         try {

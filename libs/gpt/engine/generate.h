@@ -16,12 +16,17 @@ namespace hark::gpt {
 
 struct GenerateOptions {
     SamplerOptions sampler;
-    int64_t max_tokens = 200;
+    int64_t max_tokens = 0;  // 0: 200, or fewer where the context ends
     int64_t seed = 0;
     int64_t samples = 1;            // answers per prompt
     std::vector<std::string> stop;  // strings that end the text and are not part of it
     bool ignore_eos = false;
     std::optional<int64_t> logprobs;  // tokens whose log probabilities are wanted at each place
+    int64_t context = 0;              // tokens of prompt and answer; 0: the model's own
+    std::string kv_dtype = "auto";    // of keys and values; auto: by --dtype
+
+    // The same with the cache's type.
+    Precision with_cache(Precision precision) const;
 };
 
 // Holds text back while it may be the beginning of a stop string.
@@ -47,7 +52,7 @@ enum class Finish {
     end_of_text,   // the model's end-of-text token
     stop,          // a stop string
     length,        // max_tokens
-    context_full,  // there are no positions left
+    context_full,  // the context is full
 };
 // OpenAI's name: "stop" for the first two, "length" for the others.
 const char* name_of(Finish finish);
@@ -61,8 +66,7 @@ struct Completion {
     std::vector<std::vector<TokenLogprob>> likeliest;  // per token, if they are wanted
     Finish finish = Finish::length;
     std::string error;          // what ended it; empty: nothing did
-    int64_t dropped = 0;        // first tokens of the prompt that do not fit the context
-    int64_t prompt_tokens = 0;  // without the dropped ones
+    int64_t prompt_tokens = 0;
     int64_t cached_tokens = 0;  // of them, those that were not computed for this text
     double seconds_to_first_token = 0;
     double tokens_per_second = 0;  // after the first one; 0 if there is no second one
@@ -70,31 +74,28 @@ struct Completion {
 
 class Generator {
   public:
-    // Throws Error if the tokenizer has more tokens than the model. Holds references.
+    // Throws Error if the tokenizer has more tokens than the model, or the context more than the
+    // model's. Holds references.
     Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
               GenerateOptions options);
 
-    struct Callbacks {
-        // Called once, before all text, with the number of dropped prompt tokens.
-        std::function<void(int64_t dropped)> begin;
-        std::function<void(std::string_view)> text;  // each piece as soon as it is certain
-    };
+    using OnText = std::function<void(std::string_view)>;  // each piece as soon as it is certain
+
     // Continues a non-empty prompt. Prompt `index` of a run draws with seed + index: equal prompts
-    // get different answers, the first the one it gets alone. A prompt longer than the context
-    // keeps its end and leaves room for max_tokens or half the context, whichever is less. Throws
-    // Error if the model does.
-    Completion operator()(std::string_view prompt, uint64_t index, const Callbacks& callbacks);
+    // get different answers, the first the one it gets alone. Throws Error, before the first
+    // token, if the prompt and max_tokens do not fit the context, and if the model does.
+    Completion operator()(std::string_view prompt, uint64_t index, const OnText& on_text = {});
     // The same for a prompt of tokens with options of its own, which draws with options.seed. What
     // the model throws is the answer's error.
-    Completion operator()(std::vector<int32_t> prompt, const GenerateOptions& options,
-                          const Callbacks& callbacks);
+    Completion operator()(const std::vector<int32_t>& prompt, const GenerateOptions& options,
+                          const OnText& on_text = {});
+    // Why a prompt of `tokens` tokens does not fit with max_tokens of an answer; empty: it does.
+    std::string why_too_long(size_t tokens, int64_t max_tokens) const;
 
   private:
     class Times;
 
     bool ends_text(int32_t token) const;
-    std::vector<int32_t> truncate_prompt(std::vector<int32_t> ids, int64_t max_tokens,
-                                         Completion& result) const;
     // Makes the stream for these options, unless it is there.
     void prepare(const GenerateOptions& options);
     const std::vector<int32_t>& loop_breakers();
@@ -107,7 +108,7 @@ class Generator {
     SamplerOptions stream_sampler_;  // the options that stream_ was made with
     int64_t stream_likeliest_ = 0;
     std::optional<std::vector<int32_t>> breakers_;
-    int64_t n_positions_;
+    int64_t context_;
     std::vector<int32_t> eos_;
 };
 

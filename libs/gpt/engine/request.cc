@@ -56,8 +56,13 @@ std::string read_logprobs(const json& line, std::optional<bool>& wanted,
 
 void GenerateSettings::flags(Flags& flags) {
     flags.section("Sampling");
-    flags.add("max-tokens", options_.max_tokens, "N most tokens per answer", 1, kMostTokens)
-        .essential();
+    flags
+        .add("max-tokens", options_.max_tokens, "N most tokens per answer; 0: 200, or what fits", 0,
+             kMostTokens)
+        .essential()
+        .details(
+            "A prompt that leaves no room for them in the context is an error. With 0 the answer "
+            "ends where the context does.");
     sampler_.flags(flags);
     flags.add("seed", options_.seed, "N seed of the random draws", 0, INT64_MAX)
         .essential()
@@ -78,6 +83,19 @@ void GenerateSettings::flags(Flags& flags) {
         .details(
             "Each token's, and those of the N likeliest at its place; 0: its own alone. Under the "
             "model itself, before any filter of the sampler.");
+    flags.section("Context");
+    flags
+        .add("context", options_.context, "N tokens of prompt and answer; 0: the model's own", 0,
+             kMostTokens)
+        .own_variable()
+        .details("On a GPU it is the memory that keys and values take; on the CPU it grows.");
+    flags
+        .add("kv-dtype", options_.kv_dtype, {"auto", "f32", "f16", "bf16"},
+             "TYPE type of keys and values")
+        .own_variable()
+        .details(
+            "auto: that of --dtype, and f32 on the CPU with --dtype auto. f16 and bf16 take half "
+            "the memory of f32.");
 }
 
 void GenerateSettings::check() const {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -65,8 +66,15 @@ std::string sample_text(Context& ctx, const DecoderConfig& config, const Paramet
     const Model model =
         read_model(source, config, precision_of("f32"), ctx.arena.source(), ctx.threads);
     const Tokenizer tokenizer = Tokenizer::from_bpe(bpe, "the run's tokenizer");
-    Generator generate(ctx, model, tokenizer, options);
-    return prompt + generate(prompt, index, {}).text;
+    // A prompt longer than the context keeps its end. The answer ends where the context does.
+    std::vector<int32_t> ids = tokenizer.encode(prompt, {.add_specials = true});
+    const int64_t context = config.n_positions;
+    if (std::ssize(ids) > context)
+        ids.erase(ids.begin(), ids.end() - context + std::min(options.max_tokens, context / 2));
+    GenerateOptions fitting = options;
+    fitting.max_tokens = std::min(options.max_tokens, context - std::ssize(ids) + 1);
+    Generator generate(ctx, model, tokenizer, fitting);
+    return prompt + generate(ids, index).text;
 }
 
 void append_sample(const std::filesystem::path& file, int64_t step, const std::string& text) {
