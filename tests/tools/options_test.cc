@@ -67,10 +67,10 @@ TEST(Options, HelpFitsOneScreen) {
 // Options that mean the same for each tool's own matter, and say which that is: --format of a
 // report or of a transcript, --model of a tokenizer or of speech detection, --seed of samples or of
 // a new model.
-const std::set<std::string> kOwnWords = {"batch-size",   "dtype",     "format",
-                                         "input-format", "model",     "output-dir",
-                                         "prompt",       "reference", "repetition-penalty",
-                                         "seed",         "tokenizer", "vocab-size"};
+const std::set<std::string> kOwnWords = {
+    "batch-size", "context",    "dtype",     "format",    "input-format",
+    "model",      "output-dir", "prompt",    "reference", "repetition-penalty",
+    "seed",       "tokenizer",  "vocab-size"};
 // Options that take other values in other tools: lists of formats, and one format.
 const std::set<std::string> kOwnValues = {"format"};
 
