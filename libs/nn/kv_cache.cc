@@ -111,6 +111,8 @@ std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& r
         Group& group = groups_[g];
         group.pass.assign(static_cast<size_t>(sequences * most), kNoBlock);
         for (int64_t b = 0; b < sequences; ++b) {
+            require(0 <= sequence[b] && sequence[b] < shape_.sequences, "the key/value cache has ",
+                    shape_.sequences, " sequences, found number ", sequence[b]);
             make_room(group, sequence[b], length[b] - (start[b + 1] - start[b]), length[b]);
             const std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence[b])];
             std::copy_n(table.begin(), std::min(most, std::ssize(table)),

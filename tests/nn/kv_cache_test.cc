@@ -170,6 +170,10 @@ TEST(KvCache, SequencesShareThePool) {
     too_long.add(0, 1, 97);
     EXPECT_EQ(test::error_of([&] { cache.layouts(ctx, too_long); }),
               "the key/value cache has room for 96 tokens of a sequence, found 97");
+    HostBatchLayout third;
+    third.add(2, 1, 1);
+    EXPECT_EQ(test::error_of([&] { cache.layouts(ctx, third); }),
+              "the key/value cache has 2 sequences, found number 2");
 }
 
 // A slot is one block, in memory from the beginning: Whisper and the GPU's steps rely on it.

@@ -14,11 +14,13 @@ static inline float dot(const float* query, const T* key, int64_t head) {
 // values begin at `offset`.
 template <class Use>
 static inline void for_pieces(const AttentionRun& run, const Use& use) {
-    for (int64_t j = 0; j < run.count;) {
-        const int64_t p = run.first + j, row = p % run.block_size;
+    // One division a run: a block of 32 keys is soon done.
+    const int32_t* block = run.blocks + run.first / run.block_size;
+    int64_t row = run.first % run.block_size;
+    for (int64_t j = 0; j < run.count; ++block, row = 0) {
         const int64_t left = run.count - j, room = run.block_size - row;
         const int64_t n = left < room ? left : room;
-        use(j, n, run.blocks[p / run.block_size] * run.block_stride + row * run.head);
+        use(j, n, *block * run.block_stride + row * run.head);
         j += n;
     }
 }
