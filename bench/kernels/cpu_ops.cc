@@ -25,9 +25,6 @@ using Kind = Precision::Weights;
 constexpr std::pair<Kind, const char*> kKinds[] = {
     {Kind::f32, "f32"}, {Kind::f16, "f16"}, {Kind::bf16, "bf16"}, {Kind::int8, "int8"}};
 
-constexpr Dtype kQuantized[] = {Dtype::q4_0, Dtype::q4_1, Dtype::q5_0, Dtype::q5_1, Dtype::q8_0,
-                                Dtype::q2_k, Dtype::q3_k, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k};
-
 struct Options {
     std::string model = "tiny";
     int64_t threads = 0;
@@ -78,7 +75,7 @@ class Bench {
     // All the weights that a token reads in the decoder, by a few tokens at once.
     void decoder_products() {
         for (const auto& [kind, name] : kKinds) decoder_products(kind, Dtype::f32, name);
-        for (const Dtype dtype : kQuantized)
+        for (const Dtype dtype : kQuantizedDtypes)
             if (model_.width % block_size(dtype).values == 0)
                 decoder_products(Kind::keep, dtype, name_of(dtype));
     }

@@ -194,9 +194,10 @@ void time_products(Context& ctx) {
                           .norm = true});
     }
     // Weights in ggml's blocks, and beside them in f16 and int8.
+    std::vector<Dtype> types = {f16, i8};
+    types.insert(types.end(), std::begin(kQuantizedDtypes), std::end(kQuantizedDtypes));
     for (int64_t t : {1, 8, 64})
-        for (Dtype type : {f16, i8, Dtype::q8_0, Dtype::q5_1, Dtype::q5_0, Dtype::q4_1, Dtype::q4_0,
-                           Dtype::q6_k, Dtype::q5_k, Dtype::q4_k, Dtype::q3_k, Dtype::q2_k}) {
+        for (const Dtype type : types) {
             time_linear(ctx, {"quantized linear", t, 1280, 1280, f16, type});
             time_linear(ctx, {"quantized linear+gelu", t, 5120, 1280, f16, type, gelu});
             time_linear(ctx, {"quantized linear+residual", t, 1280, 5120, f16, type, none, true});

@@ -1,5 +1,7 @@
 #include "core/tensor.h"
 
+#include <iterator>
+
 #include "core/error.h"
 
 namespace hark {
@@ -12,14 +14,13 @@ struct Kind {
     BlockSize block;
 };
 
-// Source of the blocks: ggml's ggml-common.h, block_q4_0 to block_q6_K.
 constexpr Kind kKinds[] = {
-    {"f32", "F32", {1, 4}},        {"f16", "F16", {1, 2}},        {"bf16", "BF16", {1, 2}},
-    {"int8", "I8", {1, 1}},        {"i32", "I32", {1, 4}},        {"i64", "I64", {1, 8}},
-    {"u8", "U8", {1, 1}},          {"q4_0", nullptr, {32, 18}},   {"q4_1", nullptr, {32, 20}},
-    {"q5_0", nullptr, {32, 22}},   {"q5_1", nullptr, {32, 24}},   {"q8_0", nullptr, {32, 34}},
-    {"q2_k", nullptr, {256, 84}},  {"q3_k", nullptr, {256, 110}}, {"q4_k", nullptr, {256, 144}},
-    {"q5_k", nullptr, {256, 176}}, {"q6_k", nullptr, {256, 210}}};
+    {"f32", "F32", {1, 4}}, {"f16", "F16", {1, 2}}, {"bf16", "BF16", {1, 2}}, {"int8", "I8", {1, 1}},
+    {"i32", "I32", {1, 4}}, {"i64", "I64", {1, 8}}, {"u8", "U8", {1, 1}},
+#define HARK_QUANTIZED(name, block, values, bytes, ...) {#name, nullptr, {values, bytes}},
+#include "core/quantized_types.def"
+#undef HARK_QUANTIZED
+};
 
 const Kind& kind_of(Dtype dtype) { return kKinds[static_cast<size_t>(dtype)]; }
 
@@ -40,6 +41,12 @@ size_t size_of(Dtype dtype) {
 }
 
 const char* name_of(Dtype dtype) { return kind_of(dtype).name; }
+
+Dtype dtype_named(std::string_view name) {
+    for (size_t i = 0; i < std::size(kKinds); ++i)
+        if (name == kKinds[i].name) return static_cast<Dtype>(i);
+    fail("no type is named '", name, "'");
+}
 
 const char* safetensors_name(Dtype dtype) {
     require(!is_quantized(dtype), "safetensors has no ", name_of(dtype));

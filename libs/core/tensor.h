@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace hark {
 
@@ -18,16 +19,14 @@ enum class Dtype : uint8_t {
     i32,
     i64,
     u8,
-    q4_0,
-    q4_1,
-    q5_0,
-    q5_1,
-    q8_0,
-    q2_k,
-    q3_k,
-    q4_k,
-    q5_k,
-    q6_k
+#define HARK_QUANTIZED(name, ...) name,
+#include "core/quantized_types.def"
+#undef HARK_QUANTIZED
+};
+inline constexpr Dtype kQuantizedDtypes[] = {
+#define HARK_QUANTIZED(name, ...) Dtype::name,
+#include "core/quantized_types.def"
+#undef HARK_QUANTIZED
 };
 enum class Device : uint8_t { cpu, cuda };
 
@@ -44,11 +43,12 @@ struct BlockSize {
     int64_t values, bytes;
 };
 BlockSize block_size(Dtype dtype);
-inline bool is_quantized(Dtype dtype) { return dtype >= Dtype::q4_0; }
+inline bool is_quantized(Dtype dtype) { return dtype > Dtype::u8; }
 // The bytes of n consecutive values of a row. Throws Error where n is not in whole blocks.
 size_t row_bytes(Dtype dtype, int64_t n);
 size_t size_of(Dtype dtype);                // of one number; throws Error for blocks
 const char* name_of(Dtype dtype);           // "f32", as in --dtype
+Dtype dtype_named(std::string_view name);   // throws Error where none has it
 const char* safetensors_name(Dtype dtype);  // "F32", as in a safetensors header; throws for blocks
 
 template <class T>

@@ -13,13 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Dtype dtype_named(const std::string& name) {
-    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::q4_0, Dtype::q4_1,
-                              Dtype::q5_0, Dtype::q5_1, Dtype::q8_0})
-        if (name == name_of(dtype)) return dtype;
-    throw UsageError(concat("no type '", name, "' to write"));
-}
-
 // By the ending of the output's name; every other name is a folder, "tiny.en" too.
 std::string format_of(const ConvertOptions& options, const fs::path& to) {
     if (!options.format.empty()) return options.format;

@@ -24,9 +24,13 @@ struct FileType {
     Dtype dtype;
     uint32_t number;  // ggml_ftype, of the whole file
 };
-constexpr FileType kTypes[] = {{Dtype::f32, 0},  {Dtype::f16, 1},  {Dtype::q4_0, 2},
-                               {Dtype::q4_1, 3}, {Dtype::q5_0, 8}, {Dtype::q5_1, 9},
-                               {Dtype::q8_0, 7}};
+constexpr FileType kTypes[] = {
+    {Dtype::f32, 0},
+    {Dtype::f16, 1},
+#define HARK_QUANTIZED(name, block, values, bytes, type, file_type) {Dtype::name, file_type},
+#include "core/quantized_types.def"
+#undef HARK_QUANTIZED
+};
 constexpr uint32_t kBlockVersion = 2, kVersionFactor = 1000;  // of the blocks' layout, in ftype
 
 uint32_t file_type(Dtype dtype) {
@@ -119,7 +123,8 @@ void write_tensor(Writer& out, TensorSource& source, const ModelTensor& tensor, 
 
 std::vector<Dtype> ggml_file_dtypes() {
     std::vector<Dtype> dtypes;
-    for (const FileType& type : kTypes) dtypes.push_back(type.dtype);
+    for (const FileType& type : kTypes)
+        if (!is_quantized(type.dtype) || can_quantize(type.dtype)) dtypes.push_back(type.dtype);
     return dtypes;
 }
 

@@ -57,7 +57,7 @@ void write_products(const std::string& prefix) {
         write_product(
             {Tensor(bytes.data(), Dtype::i8, {kOut, kIn}), device.up(scales, Dtype::f32, {kOut})},
             "i8");
-        for (const Dtype dtype : kQuantized) {
+        for (const Dtype dtype : kQuantizedDtypes) {
             RandomBlocks blocks(dtype, kOut, kIn, 3);
             write_product({blocks.tensor(), {}}, name_of(dtype));
         }

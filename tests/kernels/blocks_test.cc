@@ -17,15 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Dtype kTypes[] = {Dtype::q4_0, Dtype::q4_1, Dtype::q5_0, Dtype::q5_1, Dtype::q8_0,
-                            Dtype::q2_k, Dtype::q3_k, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k};
-
-Dtype dtype_named(const std::string& name) {
-    for (Dtype dtype : kTypes)
-        if (name == name_of(dtype)) return dtype;
-    throw std::runtime_error("no dtype " + name);
-}
-
 std::string from_hex(const std::string& hex) {
     std::string bytes;
     for (size_t i = 0; i < hex.size(); i += 2)
@@ -49,7 +40,7 @@ TEST(Blocks, ValuesAreGgufsToTheBitOnEveryKindOfProcessor) {
     const json expected = golden();
     size_t seen = 0;
     for (const json& entry : expected["dequantize"]) {
-        const Dtype dtype = dtype_named(entry["dtype"]);
+        const Dtype dtype = dtype_named(entry["dtype"].get<std::string>());
         const std::string blocks = from_hex(entry["blocks"]), values = from_hex(entry["values"]);
         std::vector<float> found(values.size() / sizeof(float));
         for (const CpuKernels* cpu : all_cpu_kernels()) {
@@ -59,7 +50,7 @@ TEST(Blocks, ValuesAreGgufsToTheBitOnEveryKindOfProcessor) {
         }
         ++seen;
     }
-    EXPECT_EQ(seen, std::size(kTypes));
+    EXPECT_EQ(seen, std::size(kQuantizedDtypes));
 }
 
 TEST(Blocks, AreMadeAsGgufMakesThem) {
@@ -67,7 +58,7 @@ TEST(Blocks, AreMadeAsGgufMakesThem) {
     const std::vector<float> values = floats(from_hex(expected["values"]));
     size_t seen = 0;
     for (const json& entry : expected["quantize"]) {
-        const Dtype dtype = dtype_named(entry["dtype"]);
+        const Dtype dtype = dtype_named(entry["dtype"].get<std::string>());
         const std::string blocks = from_hex(entry["blocks"]);
         std::string found(blocks.size(), '\0');
         ASSERT_EQ(row_bytes(dtype, static_cast<int64_t>(values.size())), blocks.size());

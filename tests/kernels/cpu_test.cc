@@ -201,7 +201,7 @@ TEST_P(Loops, IntegerProductsAreExact) {
 }
 
 TEST_P(Loops, BlockProductsAgreeWithTheSumInDouble) {
-    for (const Dtype dtype : kQuantized)
+    for (const Dtype dtype : kQuantizedDtypes)
         for (const int64_t k : {256, 768})
             for (const int64_t t : {1, 2, 3, 4, 6, 16}) {
                 constexpr int64_t n = 7;

@@ -17,7 +17,7 @@ std::string bytes_of(const Tensor& tensor) {
 }
 
 TEST(QuantizedWeights, StayAsTheyAreOneBelowTheOther) {
-    for (const Dtype dtype : kQuantized) {
+    for (const Dtype dtype : kQuantizedDtypes) {
         RandomBlocks a(dtype, 3, 512, 1), b(dtype, 2, 512, 2);
         Weights weights;
         const Matrix kept = weights.matrix({a.tensor(), b.tensor()});
@@ -41,7 +41,7 @@ TEST(QuantizedWeights, AGpusAutoTakesF16ForAllOthers) {
 
 TEST(QuantizedWeights, AnotherPrecisionOrMixedTypesTakeTheValues) {
     TestDevice device(kCpuCase);
-    for (const Dtype dtype : kQuantized) {
+    for (const Dtype dtype : kQuantizedDtypes) {
         RandomBlocks blocks(dtype, 3, 256, 3), others(Dtype::q8_0, 1, 256, 4);
         const std::vector<float> values = blocks.values();
         Weights weights;
@@ -128,7 +128,7 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
     if (!device) GTEST_SKIP() << device.why_not();
     const DeviceCase& on = GetParam();
     const bool cpu = on.device == Device::cpu;
-    for (const Dtype dtype : kQuantized)
+    for (const Dtype dtype : kQuantizedDtypes)
         for (const int64_t k : {256, 1280})
             for (const int64_t rows : {1, 7, 16, 17, 50, 1500}) {
                 if (rows == 1500 && cpu) continue;  // a GPU's other path
@@ -173,7 +173,7 @@ TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype on = GetParam().activations;
     const int64_t k = 256;
-    for (const Dtype dtype : kQuantized)
+    for (const Dtype dtype : kQuantizedDtypes)
         for (const int64_t rows : {1, 5}) {
             SCOPED_TRACE(concat(name_of(dtype), " rows ", rows));
             const Arena::Scope scope(device.ctx().arena);
@@ -192,7 +192,7 @@ TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
 // Zeros stay zeros, a large value is what it is, and what is no number gives none.
 TEST(QuantizedProducts, RowsOfZerosAndOfOneLargeValue) {
     TestDevice device(kCpuCase);
-    for (const Dtype dtype : kQuantized) {
+    for (const Dtype dtype : kQuantizedDtypes) {
         const int64_t n = 5, k = 512;
         Weights weights;
         RandomBlocks blocks(dtype, n, k, 15);
@@ -225,7 +225,7 @@ TEST_P(Quantized, RowsAreTheSameBitsWhateverIsBesideThem) {
     if (!device) GTEST_SKIP() << device.why_not();
     const DeviceCase& on = GetParam();
     const int64_t all_rows = on.device == Device::cpu ? 16 : 130, n = 75, k = 512;
-    for (const Dtype dtype : kQuantized) {
+    for (const Dtype dtype : kQuantizedDtypes) {
         const Arena::Scope scope(device.ctx().arena);
         Weights weights(Kind::keep, device.ctx().arena.source());
         RandomBlocks blocks(dtype, n, k, 11);
@@ -253,7 +253,7 @@ TEST_P(Quantized, EmbeddingsAreThoseOfTheValues) {
     const Tensor positions = device.up(random_values(2 * c, 13), Dtype::f32, {2, c});
     const Tensor tokens = device.up(std::vector<int32_t>{6, 0, 3});
     const Tensor places = device.up(std::vector<int32_t>{1, 0, 1});
-    for (const Dtype dtype : kQuantized) {
+    for (const Dtype dtype : kQuantizedDtypes) {
         Weights weights(Kind::keep, device.ctx().arena.source());
         RandomBlocks blocks(dtype, 7, c, 14);
         const Operands table = operands(weights, blocks, 7, c);

@@ -11,10 +11,6 @@
 
 namespace hark::test {
 
-inline constexpr Dtype kQuantized[] = {Dtype::q4_0, Dtype::q4_1, Dtype::q5_0, Dtype::q5_1,
-                                       Dtype::q8_0, Dtype::q2_k, Dtype::q3_k, Dtype::q4_k,
-                                       Dtype::q5_k, Dtype::q6_k};
-
 // Where a block's f16 stand.
 inline std::vector<size_t> places_of_halves(Dtype dtype) {
     switch (dtype) {

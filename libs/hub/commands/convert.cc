@@ -5,10 +5,21 @@
 namespace hark::models {
 namespace {
 
+// "f32, f16 or bf16": the types of a format.
+std::string alternatives(const std::string& format) {
+    const std::vector<std::string> types = written_types(format);
+    std::string text;
+    for (size_t i = 0; i < types.size(); ++i)
+        text += (i == 0 ? "" : i + 1 < types.size() ? ", " : " or ") + types[i];
+    return text;
+}
+
 struct Options {
     std::vector<std::string> names;
     ConvertOptions convert;
     void flags(Flags& flags) {
+        static const std::string types =
+            concat(alternatives("safetensors"), "; for ggml ", alternatives("ggml"), ".");
         flags.positional("MODEL OUTPUT", names, "a name or a path, and the new path to write to");
         flags.add("to", convert.format, {"safetensors", "ggml"}, "FORMAT format of the output")
             .essential()
@@ -18,7 +29,7 @@ struct Options {
                 "whisper.cpp reads it, for Whisper alone.");
         flags.add("type", convert.type, "TYPE type of the matrices in the output")
             .essential()
-            .details("f32, f16 or bf16; for ggml f32, f16, q4_0, q4_1, q5_0, q5_1 or q8_0.");
+            .details(types.c_str());
         flags
             .add_name("tokenizer", convert.tokenizer,
                       "PATH tokenizer for a model whose file has none")

@@ -11,7 +11,7 @@ namespace hark {
 // if n is not a number of whole blocks.
 void dequantize(float* to, const void* blocks, Dtype dtype, int64_t n);
 
-// Whether quantize() makes blocks of this dtype: q4_0, q4_1, q5_0, q5_1 and q8_0.
+// Whether quantize() makes blocks of this dtype.
 bool can_quantize(Dtype dtype);
 
 // n values to whole blocks; bit-identical to gguf-py. Throws Error for another dtype, n not a

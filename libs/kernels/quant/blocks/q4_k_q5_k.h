@@ -1,0 +1,40 @@
+// q4_k and q5_k.
+#pragma once
+
+#include "kernels/quant/block_parts.h"
+
+namespace hark {
+
+// {f16 d; f16 dmin; 12 bytes of scales; [32 bytes of fifth bits;] 128 bytes}: d * s * q - dmin * m.
+// 32 bytes have 64 values, byte l value l in its lower half and value l + 32 in the upper one; the
+// fifth bit of value i is bit i / 32 of byte i % 32. Scales and minima have six bits. Those of the
+// first four groups are the lower six bits of bytes 0 to 3 and 4 to 7; the others have their upper
+// two bits above these and their lower four in bytes 8 to 11.
+template <bool fifth_bit>
+struct BlockQ45K {
+    static constexpr int kValues = 256, kGroup = 32, kShared = 32;
+    static constexpr int kHigh = 16, kLow = kHigh + (fifth_bit ? 32 : 0);
+    static constexpr int kBytes = kLow + 128;
+    static constexpr bool kHasMin = true;
+
+    static HARK_BOTH float scale(const uint8_t* block, int g) {
+        const uint8_t* scales = block + 4;
+        const int s = g < 4 ? scales[g] & 63 : (scales[g + 4] & 15) | scales[g - 4] >> 6 << 4;
+        return half_at(block) * static_cast<float>(s);
+    }
+    static HARK_BOTH float min(const uint8_t* block, int g) {
+        const uint8_t* scales = block + 4;
+        const int m = g < 4 ? scales[g + 4] & 63 : scales[g + 4] >> 4 | scales[g] >> 6 << 4;
+        return -(half_at(block + 2) * static_cast<float>(m));
+    }
+    template <class Lanes>
+    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+        auto q = Lanes::bytes(block + kLow + g / 2 * 32 + j) >> g % 2 * 4 & 15;
+        if (fifth_bit) q = q | (Lanes::bytes(block + kHigh + j) >> g & 1) << 4;
+        return q;
+    }
+};
+using BlockQ4K = BlockQ45K<false>;
+using BlockQ5K = BlockQ45K<true>;
+
+}  // namespace hark

@@ -1,0 +1,25 @@
+// q6_k.
+#pragma once
+
+#include "kernels/quant/block_parts.h"
+
+namespace hark {
+
+// {128 bytes; 64 bytes of upper bits; 16 int8 scales; f16 d}: d * s * (q - 32). 64 bytes have the
+// lower four bits of 128 values, byte l those of l and l + 64.
+struct BlockQ6K {
+    static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 210;
+    static constexpr bool kHasMin = false;
+
+    static HARK_BOTH float scale(const uint8_t* block, int g) {
+        return half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + g]));
+    }
+    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
+    template <class Lanes>
+    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+        const auto low = Lanes::bytes(block + g / 8 * 64 + g % 4 * 16 + j) >> g / 4 % 2 * 4 & 15;
+        return (low | two_bits<Lanes>(block + 128, g, j) << 4) - 32;
+    }
+};
+
+}  // namespace hark
