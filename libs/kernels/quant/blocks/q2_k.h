@@ -1,7 +1,10 @@
 // q2_k.
 #pragma once
 
+#include <cstring>
+
 #include "kernels/quant/block_parts.h"
+#include "kernels/quant/scale_search.h"
 
 namespace hark {
 
@@ -20,6 +23,16 @@ struct BlockQ2K {
     template <class Lanes>
     static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         return two_bits<Lanes>(block + 16, g, j);
+    }
+
+    static void quantize(uint8_t* to, const float* x) {
+        const auto found = search_block<LinearLevels<0, 3>, true, 16, 16>(x, 0, 15);
+        std::memset(to, 0, kBytes);
+        for (int g = 0; g < 16; ++g)
+            to[g] = static_cast<uint8_t>(found.scales[g] | found.mins[g] << 4);
+        for (int i = 0; i < kValues; ++i) store_two_bits(to + 16, i, found.quants[i]);
+        store_half(to + 80, found.d);
+        store_half(to + 82, found.dmin);
     }
 };
 

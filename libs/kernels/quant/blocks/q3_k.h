@@ -1,7 +1,10 @@
 // q3_k.
 #pragma once
 
+#include <cstring>
+
 #include "kernels/quant/block_parts.h"
+#include "kernels/quant/scale_search.h"
 
 namespace hark {
 
@@ -24,6 +27,22 @@ struct BlockQ3K {
         return (two_bits<Lanes>(block + 32, g, j) |
                 (Lanes::bytes(block + g % 2 * 16 + j) >> g / 2 & 1) << 2) -
                4;
+    }
+
+    static void quantize(uint8_t* to, const float* x) {
+        const auto found = search_block<LinearLevels<-4, 3>, false, 16, 16>(x, -32, 31);
+        std::memset(to, 0, kBytes);
+        uint8_t* scales = to + 96;
+        for (int g = 0; g < 16; ++g) {
+            const int s = found.scales[g] + 32;
+            scales[g % 8] = static_cast<uint8_t>(scales[g % 8] | (s & 15) << g / 8 * 4);
+            scales[8 + g % 4] = static_cast<uint8_t>(scales[8 + g % 4] | s >> 4 << g / 4 * 2);
+        }
+        for (int i = 0; i < kValues; ++i) {
+            to[i % 32] = static_cast<uint8_t>(to[i % 32] | found.quants[i] >> 2 << i / 32);
+            store_two_bits(to + 32, i, found.quants[i] & 3);
+        }
+        store_half(to + 108, found.d);
     }
 };
 

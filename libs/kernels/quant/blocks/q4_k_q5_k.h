@@ -1,7 +1,10 @@
 // q4_k and q5_k.
 #pragma once
 
+#include <cstring>
+
 #include "kernels/quant/block_parts.h"
+#include "kernels/quant/scale_search.h"
 
 namespace hark {
 
@@ -32,6 +35,32 @@ struct BlockQ45K {
         auto q = Lanes::bytes(block + kLow + g / 2 * 32 + j) >> g % 2 * 4 & 15;
         if (fifth_bit) q = q | (Lanes::bytes(block + kHigh + j) >> g & 1) << 4;
         return q;
+    }
+
+    static void quantize(uint8_t* to, const float* x) {
+        const auto found = search_block<LinearLevels<0, fifth_bit ? 31 : 15>, true, 8, 32>(x, 0, 63);
+        std::memset(to, 0, kBytes);
+        store_half(to, found.d);
+        store_half(to + 2, found.dmin);
+        uint8_t* scales = to + 4;
+        for (int g = 0; g < 8; ++g) {
+            const int s = found.scales[g], m = found.mins[g];
+            if (g < 4) {
+                scales[g] = static_cast<uint8_t>(s);
+                scales[g + 4] = static_cast<uint8_t>(m);
+                continue;
+            }
+            scales[g + 4] = static_cast<uint8_t>((s & 15) | (m & 15) << 4);
+            scales[g - 4] = static_cast<uint8_t>(scales[g - 4] | s >> 4 << 6);
+            scales[g] = static_cast<uint8_t>(scales[g] | m >> 4 << 6);
+        }
+        for (int i = 0; i < kValues; ++i) {
+            uint8_t& low = to[kLow + i / 64 * 32 + i % 32];
+            low = static_cast<uint8_t>(low | (found.quants[i] & 15) << i / 32 % 2 * 4);
+            if (!fifth_bit) continue;
+            uint8_t& high = to[kHigh + i % 32];
+            high = static_cast<uint8_t>(high | found.quants[i] >> 4 << i / 32);
+        }
     }
 };
 using BlockQ4K = BlockQ45K<false>;

@@ -1,7 +1,10 @@
 // q6_k.
 #pragma once
 
+#include <cstring>
+
 #include "kernels/quant/block_parts.h"
+#include "kernels/quant/scale_search.h"
 
 namespace hark {
 
@@ -19,6 +22,19 @@ struct BlockQ6K {
     static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         const auto low = Lanes::bytes(block + g / 8 * 64 + g % 4 * 16 + j) >> g / 4 % 2 * 4 & 15;
         return (low | two_bits<Lanes>(block + 128, g, j) << 4) - 32;
+    }
+
+    static void quantize(uint8_t* to, const float* x) {
+        const auto found = search_block<LinearLevels<-32, 31>, false, 16, 16>(x, -128, 127);
+        std::memset(to, 0, kBytes);
+        for (int i = 0; i < kValues; ++i) {
+            uint8_t& low = to[i / 128 * 64 + i % 64];
+            low = static_cast<uint8_t>(low | (found.quants[i] & 15) << i % 128 / 64 * 4);
+            store_two_bits(to + 128, i, found.quants[i] >> 4);
+        }
+        for (int g = 0; g < 16; ++g)
+            to[192 + g] = static_cast<uint8_t>(static_cast<int8_t>(found.scales[g]));
+        store_half(to + 208, found.d);
     }
 };
 
