@@ -27,7 +27,7 @@ struct FileType {
 constexpr FileType kTypes[] = {
     {Dtype::f32, 0},
     {Dtype::f16, 1},
-#define HARK_QUANTIZED(name, block, values, bytes, type, file_type) {Dtype::name, file_type},
+#define HARK_QUANTIZED(name, block, values, bytes, type, number, ...) {Dtype::name, number},
 #include "core/quantized_types.def"
 #undef HARK_QUANTIZED
 };

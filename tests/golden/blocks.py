@@ -7,10 +7,13 @@ import json
 import gguf
 import numpy as np
 
-TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"]
+TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K",
+         "IQ4_NL", "IQ4_XS", "MXFP4"]
+MADE = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "MXFP4"]  # as gguf-py makes them
 HALVES = {  # where a block's f16 stand
     "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q2_K": [80, 82],
-    "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]
+    "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
+    "IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": []
 }
 generator = np.random.default_rng(5)
 
@@ -27,8 +30,9 @@ def random_blocks(name, count):
 
 
 def dequantized(name):
-    blocks = random_blocks(name, 2 if name.endswith("K") else 6)
-    values = gguf.quants.dequantize(blocks, gguf.GGMLQuantizationType[name])
+    kind = gguf.GGMLQuantizationType[name]
+    blocks = random_blocks(name, 2 if gguf.GGML_QUANT_SIZES[kind][0] == 256 else 6)
+    values = gguf.quants.dequantize(blocks, kind)
     return dict(dtype=name.lower(), blocks=blocks.tobytes().hex(),
                 values=values.astype("<f4").tobytes().hex())
 
@@ -48,7 +52,7 @@ def main():
     values[6] = np.arange(-16, 16) / 8  # halves, to be rounded
     print(json.dumps(dict(dequantize=[dequantized(name) for name in TYPES],
                           values=values.astype("<f4").tobytes().hex(),
-                          quantize=[quantized(name, values) for name in TYPES[:5]]), indent=1))
+                          quantize=[quantized(name, values) for name in MADE]), indent=1))
 
 
 main()

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "kernels/cpu/cpu.h"
 #include "support/process.h"
+#include "support/recordings.h"
 
 namespace hark::test {
 namespace {
@@ -66,14 +67,54 @@ TEST(Blocks, AreMadeAsGgufMakesThem) {
         EXPECT_TRUE(found == blocks) << name_of(dtype);
         ++seen;
     }
-    EXPECT_EQ(seen, 5u);
+    EXPECT_EQ(seen, 6u);
+}
+
+// Mean squared errors over the mean square of 131,072 normal numbers, as llama.cpp's quantisers
+// make them (tests/golden/block_errors.py).
+TEST(Blocks, ErrorsOfSearchedScalesAreAtMostLlamaCpps) {
+    const std::pair<Dtype, double> llama_cpps[] = {
+        {Dtype::q2_k, 8.81e-2},   {Dtype::q3_k, 2.28e-2},   {Dtype::q4_k, 5.09e-3},
+        {Dtype::q5_k, 1.30e-3},   {Dtype::q6_k, 3.15e-4},   {Dtype::iq4_nl, 5.79e-3},
+        {Dtype::iq4_xs, 5.89e-3}};
+    std::vector<float> values(1 << 17);
+    SplitMix64 generator(31);
+    for (float& value : values) {  // Box and Muller's
+        const double u = std::ldexp(static_cast<double>(generator.draw() >> 11) + 1, -53);
+        const double angle = std::ldexp(static_cast<double>(generator.draw() >> 11), -53) * 2 * M_PI;
+        value = static_cast<float>(0.02 * std::sqrt(-2 * std::log(u)) * std::cos(angle));
+    }
+    const auto n = static_cast<int64_t>(values.size());
+    std::vector<float> found(values.size());
+    for (const auto& [dtype, most] : llama_cpps) {
+        std::string blocks(row_bytes(dtype, n), '\0');
+        quantize(blocks.data(), values.data(), dtype, n);
+        dequantize(found.data(), blocks.data(), dtype, n);
+        double errors = 0, squares = 0;
+        for (size_t i = 0; i < values.size(); ++i) {
+            errors += std::pow(double{found[i]} - values[i], 2);
+            squares += std::pow(double{values[i]}, 2);
+        }
+        EXPECT_LE(errors, 1.02 * most * squares) << name_of(dtype);
+    }
+}
+
+TEST(Blocks, ZerosStayZerosInEveryType) {
+    const std::vector<float> zeros(512);
+    for (const Dtype dtype : kQuantizedDtypes) {
+        std::string blocks(row_bytes(dtype, 512), '\1');
+        std::vector<float> found(512, 1);
+        quantize(blocks.data(), zeros.data(), dtype, 512);
+        dequantize(found.data(), blocks.data(), dtype, 512);
+        EXPECT_TRUE(found == zeros) << name_of(dtype);
+    }
 }
 
 TEST(Blocks, WhatDoesNotFitIsAnError) {
     std::vector<float> values(64, 1.0f);
     std::string blocks(256, '\0');
     EXPECT_THROW(quantize(blocks.data(), values.data(), Dtype::q8_0, 33), Error);
-    EXPECT_THROW(quantize(blocks.data(), values.data(), Dtype::q6_k, 256), Error);
+    EXPECT_THROW(quantize(blocks.data(), values.data(), Dtype::q6_k, 32), Error);
     EXPECT_THROW(quantize(blocks.data(), values.data(), Dtype::f16, 32), Error);
     EXPECT_THROW(dequantize(values.data(), blocks.data(), Dtype::q4_k, 32), Error);
     EXPECT_THROW(dequantize(values.data(), blocks.data(), Dtype::f32, 32), Error);

@@ -25,6 +25,8 @@ inline std::vector<size_t> places_of_halves(Dtype dtype) {
             return {108};
         case Dtype::q6_k:
             return {208};
+        case Dtype::mxfp4:
+            return {};
         default:
             return {0};
     }
@@ -43,6 +45,8 @@ class RandomBlocks {
                 const f16_t half = to_f16(scale / (block_size(dtype).values == 256 ? 1000 : 40));
                 std::memcpy(bytes_.data() + begin + place, &half.bits, 2);
             }
+        for (size_t begin = 0; dtype == Dtype::mxfp4 && begin < bytes_.size(); begin += block)
+            bytes_[begin] = static_cast<uint8_t>(115 + bytes_[begin] % 8);  // the exponent
     }
     // (N, K); lives as long as this does.
     Tensor tensor() { return Tensor(bytes_.data(), dtype_, {n_, k_}); }

@@ -65,6 +65,14 @@ struct Vec {
             _mm256_cmpeq_epi16(_mm256_and_si256(_mm256_set1_epi16(bits), places), places);
         return Shorts(_mm256_and_si256(set, _mm256_set1_epi16(16)));
     }
+    // The numbers in places x, from 0 to 15, of the table of bytes with their sign {lower, upper}.
+    template <class Places>
+    static Places lookup(uint64_t lower, uint64_t upper, Places x) {
+        const auto a = static_cast<int64_t>(lower), b = static_cast<int64_t>(upper);
+        const __m256i table = _mm256_setr_epi64x(a, b, a, b);
+        constexpr int kShift = sizeof(x[0]) * 8 - 8;
+        return Places(_mm256_shuffle_epi8(table, __m256i(x))) << kShift >> kShift;
+    }
     static void store(float* p, F x) { _mm256_storeu_ps(p, x); }
     static void store(f16_t* p, F x) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p),

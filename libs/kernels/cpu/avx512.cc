@@ -61,6 +61,14 @@ struct Vec {
         __builtin_memcpy(&bits, p, 4);
         return Shorts(_mm512_maskz_set1_epi16(bits, 16));
     }
+    // The numbers in places x, from 0 to 15, of the table of bytes with their sign {lower, upper}.
+    template <class Places>
+    static Places lookup(uint64_t lower, uint64_t upper, Places x) {
+        const auto a = static_cast<int64_t>(lower), b = static_cast<int64_t>(upper);
+        const __m512i table = _mm512_broadcast_i32x4(_mm_set_epi64x(b, a));
+        constexpr int kShift = sizeof(x[0]) * 8 - 8;
+        return Places(_mm512_shuffle_epi8(table, __m512i(x))) << kShift >> kShift;
+    }
     static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
     static void store(f16_t* p, F x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),

@@ -56,6 +56,13 @@ struct Vec {
         const Shorts places = {1, 2, 4, 8};
         return Shorts(((Shorts{} + static_cast<int16_t>(bits)) & places) == places) & int16_t{16};
     }
+    // The numbers in places x, from 0 to 15, of the table of bytes with their sign {lower, upper}.
+    template <class Places>
+    static Places lookup(uint64_t lower, uint64_t upper, Places x) {
+        for (int i = 0; i < 4; ++i)
+            x[i] = static_cast<int8_t>((x[i] < 8 ? lower : upper) >> x[i] % 8 * 8);
+        return x;
+    }
     static void store(float* p, F x) { __builtin_memcpy(p, &x, sizeof x); }
     static void store(f16_t* p, F x) {
         for (int i = 0; i < 4; ++i) p[i] = to_f16(x[i]);

@@ -22,6 +22,20 @@ HARK_BOTH float half_at(const uint8_t* bytes) {
 #endif
 }
 
+// Eight numbers as the bytes of one.
+template <int... numbers>
+inline constexpr uint64_t kEightBytes = [] {
+    uint64_t bytes = 0;
+    int shift = 0;
+    ((bytes |= uint64_t{numbers & 255} << shift, shift += 8), ...);
+    return bytes;
+}();
+// 16 numbers of eight bits with their sign, for Lanes::lookup.
+template <uint64_t lower, uint64_t upper>
+struct SixteenLevels {
+    static constexpr uint64_t kLower = lower, kUpper = upper;
+};
+
 // Single values, for a GPU's threads.
 struct ScalarLane {
     static HARK_BOTH int bytes(const uint8_t* from) { return *from; }
@@ -35,6 +49,11 @@ struct ScalarLane {
     static HARK_BOTH int fifth_bit(const uint8_t* from, int g, int j) {
         const int bits = from[g * 2] | from[g * 2 + 1] << 8;
         return (bits >> j & 1) << 4;
+    }
+    // The number in place i of Table, a SixteenLevels.
+    template <class Table>
+    static HARK_BOTH int lookup(int i) {
+        return static_cast<int8_t>((i < 8 ? Table::kLower : Table::kUpper) >> i % 8 * 8);
     }
 };
 

@@ -20,6 +20,10 @@ struct SimdI16 {
     static inline SimdI16 fifth_bit(const uint8_t* from, int g, int j) {
         return {Vec::fifth_bit(from, g, j)};
     }
+    template <class Table>
+    static inline SimdI16 lookup(SimdI16 from) {
+        return {Vec::lookup(Table::kLower, Table::kUpper, from.x)};
+    }
 
     SimdI16 operator>>(int n) const { return {x >> static_cast<int16_t>(n)}; }
     SimdI16 operator<<(int n) const { return {x << static_cast<int16_t>(n)}; }

@@ -16,6 +16,10 @@ struct SimdF32 {
         const int bits = from[g * 2] | from[g * 2 + 1] << 8;
         return ((Vec::Lanes{} + bits) >> places & 1) << 4;
     }
+    template <class Table>
+    static inline Vec::Lanes lookup(Vec::Lanes x) {
+        return Vec::lookup(Table::kLower, Table::kUpper, x);
+    }
 };
 
 template <class Block, int g>
