@@ -38,7 +38,8 @@ struct bf16_t {
     uint16_t bits;
 };
 
-// The layout of values in memory: `values` of them take `bytes`. One of a number, 32 or 256 of a block.
+// The layout of values in memory: `values` of them take `bytes`. One of a number, 32 or 256 of a
+// block.
 struct BlockSize {
     int64_t values, bytes;
 };
@@ -48,7 +49,7 @@ inline bool is_quantized(Dtype dtype) { return dtype > Dtype::u8; }
 size_t row_bytes(Dtype dtype, int64_t n);
 size_t size_of(Dtype dtype);                // of one number; throws Error for blocks
 const char* name_of(Dtype dtype);           // "f32", as in --dtype
-Dtype dtype_named(std::string_view name);   // throws Error where none has it
+Dtype dtype_named(std::string_view name);   // throws Error if there is none
 const char* safetensors_name(Dtype dtype);  // "F32", as in a safetensors header; throws for blocks
 
 template <class T>

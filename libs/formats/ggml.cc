@@ -24,7 +24,8 @@ Dtype ggml_dtype(uint32_t type, const std::string& where) {
     for (const Known& known : kTypes)
         if (known.type == type) return known.dtype;
     std::string names;
-    for (const Known& known : kTypes) names += concat(names.empty() ? "" : ", ", name_of(known.dtype));
+    for (const Known& known : kTypes)
+        names += concat(names.empty() ? "" : ", ", name_of(known.dtype));
     fail(where, ": expected a ggml type of ", names, ", found number ", type);
 }
 

@@ -6,6 +6,8 @@
 #include "core/files.h"
 #include "gpt/families/model_folder.h"
 #include "hub/ggml_writer.h"
+#include "hub/gguf_types.h"
+#include "hub/gguf_writer.h"
 #include "hub/hugging_face_writer.h"
 
 namespace hark::models {
@@ -18,10 +20,11 @@ std::string format_of(const ConvertOptions& options, const fs::path& to) {
     if (!options.format.empty()) return options.format;
     std::string ending = to.extension().string();
     for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    for (const char* other : {".gguf", ".onnx", ".pt", ".safetensors"})
+    for (const char* other : {".onnx", ".pt", ".safetensors"})
         require_usage(ending != other, to.string(), ": files that end in ", other,
-                      " are not written; --to ggml writes a file, --to safetensors a folder");
-    return ending == ".bin" ? "ggml" : "safetensors";
+                      " are not written; --to gguf and --to ggml write a file, --to safetensors a "
+                      "folder");
+    return ending == ".gguf" ? "gguf" : ending == ".bin" ? "ggml" : "safetensors";
 }
 
 void make_parent(const fs::path& path) {
@@ -29,10 +32,17 @@ void make_parent(const fs::path& path) {
     fs::create_directories(fs::absolute(path).parent_path(), failed);
 }
 
+void check_new_file(const fs::path& to) {
+    gpt::check_target(to, false);
+    make_parent(to);
+    require(!fs::exists(to), to.string(), ": exists already; give a new file");
+}
+
 }  // namespace
 
 std::vector<std::string> written_types(const std::string& format) {
     if (format == "safetensors") return {"f32", "f16", "bf16"};
+    if (format == "gguf") return gguf_types();
     std::vector<std::string> names;
     for (const Dtype dtype : ggml_file_dtypes()) names.push_back(name_of(dtype));
     return names;
@@ -47,14 +57,20 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
     require_usage(std::count(types.begin(), types.end(), options.type) == 1,
                   "--type: not a type of ", format, " (got '", options.type, "', expected ", known,
                   ")");
-    const Dtype dtype = dtype_named(options.type);
     const AnyModel model = open_any_model(from);
+    if (format == "gguf") {
+        require(model.gpt != nullptr, from.string(),
+                ": a Whisper model cannot be written as GGUF; give --to ggml and a new file");
+        require_usage(options.tokenizer.empty(),
+                      "--tokenizer does not go with --to gguf: the folder's own is written");
+        check_new_file(to);
+        return write_gguf(*model.gpt, from, options.type, to);
+    }
+    const Dtype dtype = dtype_named(options.type);
     if (format == "ggml") {
         require(model.whisper != nullptr, from.string(),
                 ": a GPT model cannot be written as ggml; give --to safetensors and a new folder");
-        gpt::check_target(to, false);
-        make_parent(to);
-        require(!fs::exists(to), to.string(), ": exists already; give a new file");
+        check_new_file(to);
         write_ggml(*model.whisper, options.tokenizer, dtype, to, warn);
         return;
     }

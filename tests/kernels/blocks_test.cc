@@ -74,14 +74,15 @@ TEST(Blocks, AreMadeAsGgufMakesThem) {
 // make them (tests/golden/block_errors.py).
 TEST(Blocks, ErrorsOfSearchedScalesAreAtMostLlamaCpps) {
     const std::pair<Dtype, double> llama_cpps[] = {
-        {Dtype::q2_k, 8.81e-2},   {Dtype::q3_k, 2.28e-2},   {Dtype::q4_k, 5.09e-3},
-        {Dtype::q5_k, 1.30e-3},   {Dtype::q6_k, 3.15e-4},   {Dtype::iq4_nl, 5.79e-3},
+        {Dtype::q2_k, 8.81e-2},  {Dtype::q3_k, 2.28e-2}, {Dtype::q4_k, 5.09e-3},
+        {Dtype::q5_k, 1.30e-3},  {Dtype::q6_k, 3.15e-4}, {Dtype::iq4_nl, 5.79e-3},
         {Dtype::iq4_xs, 5.89e-3}};
     std::vector<float> values(1 << 17);
     SplitMix64 generator(31);
     for (float& value : values) {  // Box and Muller's
         const double u = std::ldexp(static_cast<double>(generator.draw() >> 11) + 1, -53);
-        const double angle = std::ldexp(static_cast<double>(generator.draw() >> 11), -53) * 2 * M_PI;
+        const double angle =
+            std::ldexp(static_cast<double>(generator.draw() >> 11), -53) * 2 * M_PI;
         value = static_cast<float>(0.02 * std::sqrt(-2 * std::log(u)) * std::cos(angle));
     }
     const auto n = static_cast<int64_t>(values.size());

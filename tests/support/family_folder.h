@@ -1,5 +1,5 @@
-// A tiny Qwen2 that was trained for nothing, as a Hugging Face folder: weights by formula, the
-// tokenizer of tests/golden/model_tokenizers/qwen2.json, a chat template.
+// Tiny models that were trained for nothing, as Hugging Face folders: weights by formula, a
+// tokenizer of tests/golden/model_tokenizers/, a chat template.
 #pragma once
 
 #include <fcntl.h>
@@ -27,16 +27,17 @@ inline constexpr const char* kTinyTemplate =
     "{% if mood %}({{ mood }})\n{% endif %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
-inline void write_tiny_qwen2(const std::filesystem::path& folder) {
+inline void write_tiny_model(const std::filesystem::path& folder, const char* config,
+                             const std::string& tokenizer) {
     std::filesystem::create_directories(folder);
-    write_text(folder / "config.json", kTinyConfig);
+    write_text(folder / "config.json", config);
     const auto golden = nlohmann::ordered_json::parse(
-        read_text(source_dir() / "tests/golden/model_tokenizers/qwen2.json"));
+        read_text(source_dir() / "tests/golden/model_tokenizers" / (tokenizer + ".json")));
     write_text(folder / "tokenizer.json", golden["tokenizer"].dump());
     write_text(folder / "tokenizer_config.json", golden["config"].dump());
     write_text(folder / "chat_template.jinja", kTinyTemplate);
     const FamilyWeights weights(false);
-    const auto specs = gpt::tensor_specs(gpt::parse_config(kTinyConfig, "tiny"));
+    const auto specs = gpt::tensor_specs(gpt::parse_config(config, "tiny"));
     SafetensorsHeader header;
     for (const gpt::TensorSpec& spec : specs) {
         std::vector<int64_t> shape = {spec.rows};
@@ -44,7 +45,8 @@ inline void write_tiny_qwen2(const std::filesystem::path& folder) {
         const uint64_t bytes =
             4 * static_cast<uint64_t>(spec.rows * std::max<int64_t>(spec.columns, 1));
         header.tensors.push_back(
-            {"model." + spec.name, "F32", shape, header.data_bytes, header.data_bytes + bytes});
+            {spec.part == gpt::Part::lm_head ? spec.name : "model." + spec.name, "F32", shape,
+             header.data_bytes, header.data_bytes + bytes});
         header.data_bytes += bytes;
     }
     const std::filesystem::path path = folder / "model.safetensors";
@@ -59,6 +61,10 @@ inline void write_tiny_qwen2(const std::filesystem::path& folder) {
                      Dtype::f32, spec.name);
     out.flush();
     ::close(fd);
+}
+
+inline void write_tiny_qwen2(const std::filesystem::path& folder) {
+    write_tiny_model(folder, kTinyConfig, "qwen2");
 }
 
 }  // namespace hark::test

@@ -19,14 +19,18 @@ struct Options {
     ConvertOptions convert;
     void flags(Flags& flags) {
         static const std::string types =
-            concat(alternatives("safetensors"), "; for ggml ", alternatives("ggml"), ".");
+            concat(alternatives("safetensors"), "; for ggml ", alternatives("ggml"), "; for gguf ",
+                   alternatives("gguf"), ".");
         flags.positional("MODEL OUTPUT", names, "a name or a path, and the new path to write to");
-        flags.add("to", convert.format, {"safetensors", "ggml"}, "FORMAT format of the output")
+        flags
+            .add("to", convert.format, {"safetensors", "ggml", "gguf"},
+                 "FORMAT format of the output")
             .essential()
             .details(
-                "Without it ggml if OUTPUT ends in .bin, else safetensors. safetensors is a "
-                "folder as Hugging Face's transformers reads it; ggml is a file as "
-                "whisper.cpp reads it, for Whisper alone.");
+                "Without it ggml if OUTPUT ends in .bin, gguf if it ends in .gguf, else "
+                "safetensors. safetensors is a folder as Hugging Face's transformers reads it; "
+                "ggml is a file as whisper.cpp reads it, for Whisper alone; gguf is a file as "
+                "llama.cpp reads it, for language models.");
         flags.add("type", convert.type, "TYPE type of the matrices in the output")
             .essential()
             .details(types.c_str());
@@ -58,6 +62,8 @@ int convert_command(int argc, char** argv) {
                                "hark model convert small small-q8.bin --type q8_0\n"
                                "# a model of whisper.cpp as a folder for transformers\n"
                                "hark model convert ./ggml-base.bin base --to safetensors\n"
+                               "# a folder of a language model for llama.cpp, in 4.8 bits\n"
+                               "hark model convert ./qwen qwen.gguf --type q4_k_m\n"
                                "# half the size of a model that was trained in f32\n"
                                "hark model convert ./run run-f16 --type f16"};
     return tool_main<Options>(help, argc, argv, run);

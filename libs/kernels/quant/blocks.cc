@@ -10,7 +10,9 @@ namespace hark {
 namespace {
 
 template <class Block>
-constexpr bool kIsMade = requires(uint8_t* to, const float* x) { Block::quantize(to, x); };
+constexpr bool kIsMade = requires(uint8_t* to, const float* x) {
+    Block::quantize(to, x);
+};
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // Scales of quantised blocks by search, on the CPU alone: those with the least sum of squared
 // errors among a few trials. A trial rounds the values of a group to levels by a trial scale; for
-// these levels least squares give the scale, and the minimum where there is one.
+// these levels least squares give the scale, and the minimum if there is one.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,8 @@ GroupScale fit_levels(const float* x, int n, float scale, float min) {
     }
     const double divisor = double{l2} * n - double{l1} * l1;
     double a = 0, b = 0;
-    if (has_min && divisor > 0) a = (double{xl} * n - double{l1} * x1) / divisor, b = (x1 - a * l1) / n;
+    if (has_min && divisor > 0)
+        a = (double{xl} * n - double{l1} * x1) / divisor, b = (x1 - a * l1) / n;
     if (!has_min || divisor <= 0 || b > 0) a = l2 > 0 ? double{xl} / l2 : 0, b = 0;
     const double error = x2 - 2 * a * xl - 2 * b * x1 + a * a * l2 + 2 * a * b * l1 + n * b * b;
     return {static_cast<float>(a), static_cast<float>(b), error};
@@ -73,8 +74,8 @@ GroupScale best_of(const float* x, int n, const Trials& trials) {
 // value = scale * level. The largest magnitude is put near either end of the levels.
 template <class Levels>
 GroupScale best_scale(const float* x, int n) {
-    const float largest = *std::max_element(
-        x, x + n, [](float a, float b) { return std::abs(a) < std::abs(b); });
+    const float largest =
+        *std::max_element(x, x + n, [](float a, float b) { return std::abs(a) < std::abs(b); });
     if (largest == 0) return {};
     const float step = (Levels::kLast - Levels::kFirst) / 100;
     return best_of<Levels, false>(x, n, [&](const auto& attempt) {
@@ -111,8 +112,8 @@ void choose_group(FoundBlock<groups, size>& block, const float* x, int g, const 
                   int first, int last) {
     const auto near = [](float wanted, float unit, int lowest, int highest) {
         const float by = inverse_scale(unit);
-        return static_cast<int>(std::nearbyint(std::clamp(
-            wanted * by, static_cast<float>(lowest), static_cast<float>(highest))));
+        return static_cast<int>(std::nearbyint(
+            std::clamp(wanted * by, static_cast<float>(lowest), static_cast<float>(highest))));
     };
     const int s0 = near(wanted.scale, block.d, first, last);
     const int m0 = has_min ? near(-wanted.min, block.dmin, 0, last) : 0;

@@ -2,6 +2,7 @@
 // the form that it runs. Source: llama.cpp src/llama-vocab.cpp, llm_tokenizer_bpe.
 #include "text/tokenizer/gguf_splits.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/error.h"
@@ -86,6 +87,20 @@ const GgufSplit& gguf_split(const std::string& pre, const std::string& where) {
     for (const auto& [name, split] : splits()) known += (known.empty() ? "" : ", ") + name;
     fail(where, ": key 'tokenizer.ggml.pre': the split '", pre,
          "' is not supported: expected one of ", known);
+}
+
+const char* gguf_split_name(const std::vector<std::string>& patterns, bool ignore_merges,
+                            bool nfc) {
+    // Of names for the same split the one that llama.cpp has had longest.
+    for (const char* name : {"gpt-2", "smollm", "llama-bpe", "dbrx", "qwen2", "deepseek-r1-qwen",
+                             "gpt-4o", "tekken", "deepseek-v3"}) {
+        const GgufSplit& split = splits().at(name);
+        if (split.ignore_merges == ignore_merges && split.nfc == nfc &&
+            std::equal(patterns.begin(), patterns.end(), split.patterns.begin(),
+                       split.patterns.end()))
+            return name;
+    }
+    return nullptr;
 }
 
 }  // namespace hark

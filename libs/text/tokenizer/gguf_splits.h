@@ -18,4 +18,7 @@ struct GgufSplit {
 // without a word.
 const GgufSplit& gguf_split(const std::string& pre, const std::string& where);
 
+// A name for these patterns, where one has just these; nullptr if none has.
+const char* gguf_split_name(const std::vector<std::string>& patterns, bool ignore_merges, bool nfc);
+
 }  // namespace hark

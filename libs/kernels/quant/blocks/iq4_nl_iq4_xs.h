@@ -11,10 +11,12 @@ namespace hark {
 struct Iq4Levels : SixteenLevels<kEightBytes<-127, -104, -83, -65, -49, -35, -22, -10>,
                                  kEightBytes<1, 13, 25, 38, 53, 69, 89, 113>> {
     static constexpr float kFirst = -127, kLast = 113;
-    static float level(int index) { return static_cast<float>(ScalarLane::lookup<Iq4Levels>(index)); }
+    static float level(int index) {
+        return static_cast<float>(ScalarLane::lookup<Iq4Levels>(index));
+    }
     static int nearest(float x) {
-        static constexpr float kBorders[] = {-115.5f, -93.5f, -74, -57, -42, -28.5f, -16, -4.5f,
-                                             7,       19,     31.5f, 45.5f, 61, 79, 101};
+        static constexpr float kBorders[] = {-115.5f, -93.5f, -74,   -57,   -42, -28.5f, -16, -4.5f,
+                                             7,       19,     31.5f, 45.5f, 61,  79,     101};
         int index = 0;
         for (const float border : kBorders) index += x > border;
         return index;

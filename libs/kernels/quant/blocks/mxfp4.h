@@ -33,7 +33,8 @@ struct BlockMXFP4 {
     static int nearest(float x) {
         const float size = std::abs(x);
         int index = 0;
-        for (const float border : {0.5f, 1.5f, 2.5f, 3.5f, 5.0f, 7.0f, 10.0f}) index += size > border;
+        for (const float border : {0.5f, 1.5f, 2.5f, 3.5f, 5.0f, 7.0f, 10.0f})
+            index += size > border;
         return index > 0 && x < 0 ? index + 8 : index;
     }
     static void quantize(uint8_t* to, const float* x) {

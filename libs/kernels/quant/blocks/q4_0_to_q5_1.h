@@ -50,7 +50,8 @@ struct SmallBlock {
     static void store_quants(uint8_t* to, const int (&q)[kValues]) {
         uint32_t high = 0;
         for (int i = 0; i < kValues; ++i) high |= static_cast<uint32_t>(q[i] >> 4) << i;
-        for (int i = 0; fifth_bit && i < 4; ++i) to[kHigh + i] = static_cast<uint8_t>(high >> 8 * i);
+        for (int i = 0; fifth_bit && i < 4; ++i)
+            to[kHigh + i] = static_cast<uint8_t>(high >> 8 * i);
         for (int i = 0; i < 16; ++i)
             to[kLow + i] = static_cast<uint8_t>((q[i] & 15) | (q[i + 16] & 15) << 4);
     }

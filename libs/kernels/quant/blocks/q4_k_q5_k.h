@@ -38,7 +38,8 @@ struct BlockQ45K {
     }
 
     static void quantize(uint8_t* to, const float* x) {
-        const auto found = search_block<LinearLevels<0, fifth_bit ? 31 : 15>, true, 8, 32>(x, 0, 63);
+        const auto found =
+            search_block<LinearLevels<0, fifth_bit ? 31 : 15>, true, 8, 32>(x, 0, 63);
         std::memset(to, 0, kBytes);
         store_half(to, found.d);
         store_half(to + 2, found.dmin);

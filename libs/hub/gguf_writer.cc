@@ -1,0 +1,202 @@
+#include "hub/gguf_writer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "core/cores.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/io.h"
+#include "core/json.h"
+#include "formats/gguf_output.h"
+#include "formats/safetensors.h"
+#include "gpt/families/config_reader.h"
+#include "gpt/families/family.h"
+#include "gpt/families/model_folder.h"
+#include "hub/gguf_types.h"
+#include "hub/gguf_vocabulary.h"
+#include "hub/tensor_list.h"
+#include "kernels/quant/blocks.h"
+#include "kernels/runtime/parallel.h"
+
+namespace hark::models {
+namespace {
+
+namespace fs = std::filesystem;
+using gpt::DecoderConfig;
+using gpt::Part;
+using gpt::TensorSpec;
+
+constexpr const char* kRopeDivisors = "rope_freqs.weight";
+constexpr int64_t kBlockVersion = 2;  // general.quantization_version
+
+void check_family(const DecoderConfig& config, const std::string& where) {
+    std::string known;
+    for (const char* family : {"llama", "qwen2", "qwen3"}) {
+        if (config.family == family) {
+            for (const gpt::LayerConfig& layer : config.layers)
+                require(layer.window == 0, where, ": layers with a window are not written as GGUF");
+            return;
+        }
+        known += concat(known.empty() ? "" : ", ", family);
+    }
+    fail(where, ": models of the family ", config.family, " are not written as GGUF, only ", known);
+}
+
+gpt::RopeSettings rope_of(const fs::path& folder) {
+    const fs::path path = folder / gpt::kConfigFile;
+    const std::string where = path.string();
+    const gpt::JsonConfig config(parse_json(read_file(path, size_t{1} << 20), where), where);
+    const gpt::RopeSettings rope = config.rope(10000, "full_attention");
+    require(rope.type == "default" || rope.type == "linear" || rope.type == "llama3", where,
+            ": the rope's scaling ", rope.type,
+            " is not written as GGUF, only default, linear and llama3");
+    return rope;
+}
+
+// By what llama3's scaling divides the frequencies; empty for the others.
+std::vector<float> rope_divisors(const DecoderConfig& config, const gpt::RopeSettings& rope) {
+    std::vector<float> divisors;
+    if (rope.type != "llama3") return divisors;
+    const std::vector<float>& scaled = config.ropes.front().frequencies;
+    for (size_t i = 0; i < scaled.size(); ++i) {
+        const double plain =
+            std::pow(rope.theta, -static_cast<double>(i) / static_cast<double>(scaled.size()));
+        divisors.push_back(static_cast<float>(plain / scaled[i]));
+    }
+    return divisors;
+}
+
+void add_settings(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettings& rope,
+                  const std::string& name, const std::string& type) {
+    const std::string family = gpt::family_of(c.family, name).gguf, prefix = family + ".";
+    out.text("general.architecture", family);
+    out.text("general.type", "model");
+    out.text("general.name", name);
+    out.count("general.file_type", gguf_file_type(type));
+    out.count("general.quantization_version", kBlockVersion);
+    out.count(prefix + "context_length", c.n_positions);
+    out.count(prefix + "embedding_length", c.n_embd);
+    out.count(prefix + "block_count", c.n_layer);
+    out.count(prefix + "feed_forward_length", c.n_inner);
+    out.count(prefix + "attention.head_count", c.n_head);
+    out.count(prefix + "attention.head_count_kv", c.n_kv_head);
+    out.count(prefix + "attention.key_length", c.head_dim);
+    out.count(prefix + "attention.value_length", c.head_dim);
+    out.real(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);
+    out.count(prefix + "vocab_size", c.n_vocab);
+    out.count(prefix + "rope.dimension_count",
+              2 * static_cast<int64_t>(c.ropes.front().frequencies.size()));
+    out.real(prefix + "rope.freq_base", rope.theta);
+    if (rope.type != "linear") return;
+    out.text(prefix + "rope.scaling.type", "linear");
+    out.real(prefix + "rope.scaling.factor", rope.factor);
+}
+
+// Rows of heads in halves in the order of interleaved rotary pairs: row 2 j is row j, row 2 j + 1
+// row j + D / 2.
+std::vector<float> interleaved(const std::vector<float>& values, int64_t heads, int64_t columns) {
+    std::vector<float> turned(values.size());
+    const int64_t d = std::ssize(values) / columns / heads;
+    for (int64_t row = 0; row < heads * d; ++row) {
+        const int64_t j = row % d, from = row - j + (j % 2 == 0 ? j / 2 : j / 2 + d / 2);
+        std::copy_n(values.begin() + from * columns, columns, turned.begin() + row * columns);
+    }
+    return turned;
+}
+
+Tensor described(const TensorSpec& spec, Dtype dtype) {
+    return spec.columns > 0 ? Tensor(nullptr, dtype, {spec.rows, spec.columns})
+                            : Tensor(nullptr, dtype, {spec.rows});
+}
+
+class TensorWriter {
+  public:
+    TensorWriter(gpt::ModelFile& model, const AtomicFile& file, const std::string& type)
+        : model_(model), out_(file.fd(), file.name()), type_(type) {}
+
+    void bytes(const std::string& bytes) { out_.write(bytes); }
+    void tensor(const TensorSpec& spec) {
+        const DecoderConfig& c = model_.config();
+        TensorSource& source = model_.tensors();
+        std::vector<float> values =
+            values_of(source, {spec.name, shape_of(spec), spec.is_matrix(), spec.in_out});
+        if (gpt::family_of(c.family, source.where()).gguf_interleaves) {
+            const int64_t columns = std::max<int64_t>(spec.columns, 1);
+            if (spec.part == Part::q || spec.part == Part::q_bias)
+                values = interleaved(values, c.n_head, columns);
+            if (spec.part == Part::k || spec.part == Part::k_bias)
+                values = interleaved(values, c.n_kv_head, columns);
+        }
+        write(values, described(spec, gguf_type_of(spec, c, type_)),
+              concat(source.where(), ": ", spec.name));
+    }
+    void write(const std::vector<float>& values, const Tensor& as, const std::string& where) {
+        if (is_quantized(as.dtype))
+            write_blocks(values, as);
+        else
+            write_values(out_, values, as.dtype, where);
+        out_.write(std::string(GgufOutput::padding(as.bytes()), '\0'));
+    }
+    void flush() { out_.flush(); }
+
+  private:
+    static std::vector<int64_t> shape_of(const TensorSpec& spec) {
+        return spec.columns > 0 ? std::vector{spec.rows, spec.columns} : std::vector{spec.rows};
+    }
+    // On all processors: the search of scales takes longer than the disk.
+    void write_blocks(const std::vector<float>& values, const Tensor& as) {
+        const int64_t columns = as.dim(1);
+        const size_t row = row_bytes(as.dtype, columns);
+        std::vector<std::byte> blocks(as.bytes());
+        const auto make_row = [&](int64_t i) {
+            quantize(blocks.data() + static_cast<size_t>(i) * row, values.data() + i * columns,
+                     as.dtype, columns);
+        };
+        std::atomic<int64_t> failed = -1;
+        parallel_for(available_cores(), as.dim(0), [&](int64_t i) {
+            try {
+                make_row(i);
+            } catch (const Error&) {
+                failed = i;
+            }
+        });
+        if (failed >= 0) make_row(failed);  // throws again
+        out_.write(blocks.data(), blocks.size());
+    }
+
+    gpt::ModelFile& model_;
+    ByteWriter out_;
+    std::string type_;
+};
+
+}  // namespace
+
+void write_gguf(gpt::ModelFile& model, const fs::path& from, const std::string& type,
+                const fs::path& to) {
+    require(std::string(model.format()) == "Hugging Face", from.string(),
+            ": GGUF files are written from Hugging Face's folders, found one of ", model.format());
+    const DecoderConfig& config = model.config();
+    check_family(config, from.string());
+    const gpt::RopeSettings rope = rope_of(from);
+    const std::vector<float> divisors = rope_divisors(config, rope);
+    const std::vector<TensorSpec> specs = gpt::tensor_specs(config);
+    GgufOutput header;
+    add_settings(header, config, rope, fs::absolute(from).lexically_normal().filename().string(),
+                 type);
+    add_vocabulary(header, from, config.n_vocab, config.eos_token_ids);
+    const Tensor divisors_as(nullptr, Dtype::f32, {std::ssize(divisors)});
+    for (const TensorSpec& spec : specs)
+        header.tensor(gpt::gguf_name(spec), described(spec, gguf_type_of(spec, config, type)));
+    if (!divisors.empty()) header.tensor(kRopeDivisors, divisors_as);
+    AtomicFile file(to);
+    TensorWriter out(model, file, type);
+    out.bytes(header.header());
+    for (const TensorSpec& spec : specs) out.tensor(spec);
+    if (!divisors.empty()) out.write(divisors, divisors_as, kRopeDivisors);
+    out.flush();
+    file.commit();
+}
+
+}  // namespace hark::models

@@ -1,0 +1,200 @@
+// Language models as GGUF files, read back by the reader. tests/golden/gguf_peers.py has llama.cpp
+// read them.
+#include "hub/gguf_writer.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "gpt/families/gguf_model.h"
+#include "hub/convert.h"
+#include "hub/gguf_types.h"
+#include "hub/tensor_list.h"
+#include "support/error_of.h"
+#include "support/family_folder.h"
+
+namespace hark::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Rope as Llama 3 scales it, an output table of its own, more rows than tokens.
+constexpr const char* kLlama3 =
+    R"({"model_type": "llama", "vocab_size": 600, "hidden_size": 256, "intermediate_size": 512,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 512, "rope_theta": 500000.0, "eos_token_id": 1,
+        "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                         "high_freq_factor": 4.0, "original_max_position_embeddings": 64}})";
+constexpr const char* kLlama2 =
+    R"({"model_type": "llama", "vocab_size": 600, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "max_position_embeddings": 128,
+        "rope_scaling": {"rope_type": "linear", "factor": 2.0}, "eos_token_id": 2})";
+constexpr const char* kQwen3 =
+    R"({"model_type": "qwen3", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 32, "max_position_embeddings": 128, "eos_token_id": 1})";
+constexpr const char* kWindows =
+    R"({"model_type": "qwen2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 128,
+        "use_sliding_window": true, "sliding_window": 8, "max_window_layers": 1})";
+constexpr const char* kYarn =
+    R"({"model_type": "qwen2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "max_position_embeddings": 128,
+        "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+                         "original_max_position_embeddings": 32}})";
+constexpr const char* kGemma2 =
+    R"({"model_type": "gemma2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 32, "max_position_embeddings": 128, "query_pre_attn_scalar": 24})";
+
+class GgufWriting : public testing::Test {
+  protected:
+    fs::path folder(const char* config, const std::string& tokenizer) {
+        const fs::path path = directory_.path() / "folder";
+        fs::remove_all(path);
+        test::write_tiny_model(path, config, tokenizer);
+        return path;
+    }
+    fs::path written(const fs::path& from, const std::string& type) {
+        const fs::path path = directory_.path() / (type + ".gguf");
+        fs::remove(path);
+        convert_model(from, path, {"", type, ""}, [](const std::string&) { FAIL(); });
+        return path;
+    }
+    test::TemporaryDirectory directory_;
+};
+
+// The largest of the tensors' squared differences over their squares.
+double difference(gpt::ModelFile& a, gpt::ModelFile& b) {
+    double largest = 0;
+    for (const ModelTensor& tensor : tensor_list(a.config())) {
+        const std::vector<float> x = values_of(a.tensors(), tensor);
+        const std::vector<float> y = values_of(b.tensors(), tensor);
+        double squares = 0, errors = 0;
+        for (size_t i = 0; i < x.size(); ++i) {
+            squares += double{x[i]} * x[i];
+            errors += (double{x[i]} - y[i]) * (double{x[i]} - y[i]);
+        }
+        largest = std::max(largest, errors / squares);
+    }
+    return largest;
+}
+
+TEST_F(GgufWriting, FilesInF32AreTheModel) {
+    for (const auto& [config, tokenizer] : {std::pair{kLlama3, "llama3"},
+                                            {kLlama2, "llama2"},
+                                            {test::kTinyConfig, "qwen2"},
+                                            {kQwen3, "qwen2"}}) {
+        SCOPED_TRACE(config);
+        const fs::path from = folder(config, tokenizer);
+        const auto original = gpt::open_model(from);
+        const auto found = gpt::open_model(written(from, "f32"));
+        EXPECT_STREQ(found->format(), "GGUF");
+        EXPECT_EQ(difference(*original, *found), 0);
+        const gpt::DecoderConfig &a = original->config(), &b = found->config();
+        EXPECT_EQ(a.n_positions, b.n_positions);
+        EXPECT_EQ(a.n_kv_head, b.n_kv_head);
+        EXPECT_EQ(a.norm_eps, b.norm_eps);
+        EXPECT_EQ(a.tie_word_embeddings, b.tie_word_embeddings);
+        ASSERT_EQ(a.ropes.front().frequencies.size(), b.ropes.front().frequencies.size());
+        for (size_t i = 0; i < a.ropes.front().frequencies.size(); ++i)
+            EXPECT_NEAR(b.ropes.front().frequencies[i] / a.ropes.front().frequencies[i], 1, 1e-6);
+        const auto x = original->tokenizer(), y = found->tokenizer();
+        for (const std::string text :
+             {"Hello, world! 1984 caf\xC3\xA9  \n\n\xE4\xB8\x80 don't", "<|im_end|>", " x "}) {
+            EXPECT_EQ(x->encode(text, {true, true}), y->encode(text, {true, true})) << text;
+            EXPECT_EQ(y->decode(x->encode(text)), x->decode(x->encode(text))) << text;
+        }
+        EXPECT_EQ(x->special_ids().eos, y->special_ids().eos);
+        ASSERT_TRUE(found->chat_template());
+        ChatRequest request;
+        request.messages = {{{"role", "user"}, {"content", "Hello"}}};
+        EXPECT_EQ(joined(found->chat_template()->render(request)),
+                  joined(original->chat_template()->render(request)));
+    }
+}
+
+// The bounds are the types' own mean squared errors for uniform numbers, and some more.
+TEST_F(GgufWriting, OtherTypesAreWithinTheirRounding) {
+    const fs::path from = folder(kLlama3, "llama3");
+    const auto original = gpt::open_model(from);
+    for (const auto& [type, most] : {std::pair{"f16", 1e-6},
+                                     {"bf16", 1e-5},
+                                     {"q8_0", 4e-5},
+                                     {"q6_k", 4e-4},
+                                     {"q5_k_m", 2e-3},
+                                     {"q4_k_m", 7e-3},
+                                     {"q4_0", 1e-2},
+                                     {"iq4_xs", 1e-2},
+                                     {"mxfp4", 2e-2},
+                                     {"q2_k", 1e-1}}) {
+        const double found = difference(*original, *gpt::open_model(written(from, type)));
+        EXPECT_LT(found, most) << type;
+        EXPECT_GT(found, most / 100) << type;
+    }
+}
+
+Dtype type_of(gpt::Part part, int64_t layer, int64_t columns, const std::string& type,
+              bool tied = false) {
+    gpt::DecoderConfig config;
+    config.n_layer = 32;
+    config.tie_word_embeddings = tied;
+    return gguf_type_of({.part = part, .layer = layer, .rows = 512, .columns = columns}, config,
+                        type);
+}
+
+// As llama.cpp's llama-quantize chooses them.
+TEST(GgufTypes, MixturesGiveSomeTensorsMoreBits) {
+    using gpt::Part;
+    for (const Part part : {Part::v, Part::down})
+        for (int64_t layer = 0; layer < 32; ++layer) {
+            const bool more = layer < 4 || layer >= 28 || layer % 3 == 0;
+            EXPECT_EQ(type_of(part, layer, 512, "q4_k_m"), more ? Dtype::q6_k : Dtype::q4_k);
+            EXPECT_EQ(type_of(part, layer, 512, "q5_k_m"), more ? Dtype::q6_k : Dtype::q5_k);
+            EXPECT_EQ(type_of(part, layer, 512, "q4_k"), Dtype::q4_k);
+        }
+    EXPECT_EQ(type_of(Part::q, 0, 512, "q4_k_m"), Dtype::q4_k);
+    EXPECT_EQ(type_of(Part::qkv, 9, 512, "q4_k_m"), Dtype::q5_k);
+    EXPECT_EQ(type_of(Part::lm_head, -1, 512, "q4_k_m"), Dtype::q6_k);
+    EXPECT_EQ(type_of(Part::lm_head, -1, 512, "q8_0"), Dtype::q8_0);
+    EXPECT_EQ(type_of(Part::token_table, -1, 512, "q4_0"), Dtype::q4_0);
+    EXPECT_EQ(type_of(Part::token_table, -1, 512, "q4_0", true), Dtype::q6_k);
+    EXPECT_EQ(type_of(Part::attn_norm, 0, 0, "q4_0"), Dtype::f32);
+}
+
+TEST(GgufTypes, RowsThatAreNoWholeBlocksGetSmallerOnes) {
+    using gpt::Part;
+    for (const auto& [type, smaller] : {std::pair{"q4_k_m", Dtype::q5_0},
+                                        {"q5_k_m", Dtype::q5_1},
+                                        {"q6_k", Dtype::q8_0},
+                                        {"q2_k", Dtype::q4_0},
+                                        {"iq4_xs", Dtype::iq4_nl},
+                                        {"q4_0", Dtype::q4_0}}) {
+        EXPECT_EQ(type_of(Part::q, 0, 96, type), smaller) << type;
+        EXPECT_EQ(type_of(Part::q, 0, 40, type), Dtype::f16) << type;
+    }
+    EXPECT_EQ(type_of(Part::lm_head, -1, 96, "q4_k_m"), Dtype::q8_0);
+}
+
+TEST_F(GgufWriting, WhatIsNotWrittenIsNamed) {
+    const auto why = [&](const char* config, const char* tokenizer) {
+        const fs::path from = folder(config, tokenizer);
+        return test::error_of([&] { written(from, "q8_0"); });
+    };
+    EXPECT_NE(why(kGemma2, "gemma").find("of the family gemma2 are not written"),
+              std::string::npos);
+    EXPECT_NE(why(kWindows, "qwen2").find("layers with a window"), std::string::npos);
+    EXPECT_NE(why(kYarn, "qwen2").find("the rope's scaling yarn"), std::string::npos);
+    EXPECT_NE(why(kLlama2, "unigram").find("expected a tokenizer of the type BPE, found Unigram"),
+              std::string::npos);
+    EXPECT_NE(why(kLlama2, "odd_contiguous").find("the pre-tokenizer Split has no place"),
+              std::string::npos);
+    const fs::path from = folder(kLlama2, "llama2");
+    EXPECT_THROW(written(from, "q4_k_l"), UsageError);
+    const fs::path gguf = written(from, "f16");
+    EXPECT_NE(test::error_of([&] { written(gguf, "q8_0"); }).find("from Hugging Face's folders"),
+              std::string::npos);
+    EXPECT_FALSE(fs::exists(directory_.path() / "q8_0.gguf"));
+}
+
+}  // namespace
+}  // namespace hark::models
