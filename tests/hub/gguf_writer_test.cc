@@ -142,7 +142,7 @@ Dtype type_of(gpt::Part part, int64_t layer, int64_t columns, const std::string&
                         type);
 }
 
-// As llama.cpp's llama-quantize chooses them.
+// The mixtures as llama.cpp's llama-quantize makes them; q4_k is that type alone.
 TEST(GgufTypes, MixturesGiveSomeTensorsMoreBits) {
     using gpt::Part;
     for (const Part part : {Part::v, Part::down})
