@@ -194,5 +194,5 @@ run_group "${training[@]}" >> "$run/run.tsv"
 draw
 [ -z "$prove" ] || prove_resume
 say "generated with gpt-generate --model $run --prompt '$prompt':"
-gpt-generate --model "$(cd "$run" && pwd)" --prompt "$prompt" --max-tokens 60 --seed 1 < /dev/null
+gpt-generate --model "$(cd "$run" && pwd)" --prompt "$prompt" --seed 1 < /dev/null
 echo

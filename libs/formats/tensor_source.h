@@ -25,7 +25,7 @@ class TensorSource {
     virtual std::string where() const = 0;
     // The memory of the tensors taken so far may be released.
     virtual void forget_taken() = 0;
-    // Whether the tensor, which was taken, lies in a file that is mapped as long as this lives.
+    // Whether the tensor, which was taken, is in a file that stays mapped as long as this source.
     virtual bool is_mapped(const Tensor&) const { return false; }
     // Whether linear layers' matrices are (out, in) even where transformers' GPT-2, in its Conv1D,
     // has them (in, out).

@@ -28,7 +28,7 @@
 
 namespace hark {
 
-// Files that a model may use in place: `owner` keeps them mapped, `holds` is whether a tensor lies
+// Files that a model may use in place: `owner` keeps them mapped, `holds` is whether a tensor is
 // in one of them.
 struct MappedWeights {
     std::shared_ptr<const void> owner;
@@ -42,7 +42,7 @@ class Weights {
   public:
     // Results are stored in `memory`, the CPU's or a GPU's. `threads` threads of the CPU read and
     // convert. A matrix of one part that stays as it is stored is used in place, on the CPU, if it
-    // lies in `files`.
+    // is in `files`.
     explicit Weights(Precision::Weights precision = Precision::Weights::keep,
                      const MemorySource& memory = cpu_memory(), int threads = 1,
                      MappedWeights files = {})

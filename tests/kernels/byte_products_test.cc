@@ -38,7 +38,7 @@ TEST(ByteProducts, AgreeWithTheSumInDouble) {
     constexpr int64_t n = 5;
     const ByteKernels* bytes = cpu_kernels().bytes;
     if (!bytes) GTEST_SKIP() << "this processor has no products of bytes";
-    for (const Dtype dtype : kQuantized)
+    for (const Dtype dtype : kQuantizedDtypes)
         for (const int64_t k : {64, 256, 832, 1024})
             for (const int64_t t : {1, 2, 3, 4, 7}) {
                 if (!has_byte_products(dtype, k) || k % block_size(dtype).values != 0) continue;

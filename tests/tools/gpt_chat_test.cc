@@ -96,8 +96,8 @@ TEST_F(GptChat, ItsFolderIsAModel) {
     const std::string model = (folder().path() / "tiny").string();
     const ProcessResult info = run_tool("hark-model", {"info", model}, "");
     EXPECT_EQ(info.exit_code, 0) << info.err;
-    EXPECT_NE(info.out.find("family         qwen2\n"), std::string::npos) << info.out;
-    EXPECT_NE(info.out.find("chat template  yes\n"), std::string::npos) << info.out;
+    EXPECT_NE(info.out.find("family          qwen2\n"), std::string::npos) << info.out;
+    EXPECT_NE(info.out.find("chat template   yes\n"), std::string::npos) << info.out;
     EXPECT_EQ(run_tool("hark-model", {"verify", model}, "").exit_code, 0);
 }
 

@@ -12,10 +12,10 @@ namespace hark::test {
 
 using nlohmann::json;
 
-inline const std::string kDemo = source_dir() / "models/gpt-demo";
+inline const std::string kGptDemo = source_dir() / "models/gpt-demo";
 
 inline ProcessResult generate(std::vector<std::string> arguments, const std::string& input) {
-    arguments.insert(arguments.begin(), {"--model", kDemo, "--threads", "1"});
+    arguments.insert(arguments.begin(), {"--model", kGptDemo, "--threads", "1"});
     return run_tool("gpt-generate", arguments, input);
 }
 

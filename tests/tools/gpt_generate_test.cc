@@ -128,10 +128,14 @@ TEST(GptGenerate, TheContextIsTheModelsOrLess) {
 TEST(GptGenerate, TypesOfKeysAndValues) {
     const auto logprobs = [](const std::string& type) {
         const ProcessResult result =
-            generate(greedy_and({"--format", "jsonl", "--logprobs", "--kv-dtype", type}),
+            generate(greedy_and({"--format", "jsonl", "--logprobs", "0", "--kv-dtype", type}),
                      "Once upon a time");
         EXPECT_EQ(result.exit_code, 0) << result.err;
-        return json::parse(result.out)["logprobs"].get<std::vector<double>>();
+        std::vector<double> values;
+        const json answer = json::parse(result.out);
+        for (const json& token : answer["logprobs"]["content"])
+            values.push_back(token["logprob"].get<double>());
+        return values;
     };
     const std::vector<double> exact = logprobs("f32");
     EXPECT_EQ(logprobs("auto"), exact);
@@ -144,7 +148,7 @@ TEST(GptGenerate, TypesOfKeysAndValues) {
 
 TEST(GptGenerate, APromptWithoutAPlaceForInputNeedsNone) {
     const std::string wanted = generate(kGreedy, "Once upon a time").out;
-    const std::string command = "gpt-generate --model '" + kDemo +
+    const std::string command = "gpt-generate --model '" + kGptDemo +
                                 "' --threads 1 --temperature 0 --max-tokens 20 "
                                 "--prompt 'Once upon a time' ";
     // As cron starts it, with stdin closed, and from a pipe that nobody writes to and closes.
@@ -239,7 +243,7 @@ TEST(GptGenerate, BrokenModelsExit1AndNameTheFile) {
         const TemporaryDirectory directory;
         for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"})
             if (name != file)
-                std::filesystem::create_symlink(std::filesystem::path(kDemo) / name,
+                std::filesystem::create_symlink(std::filesystem::path(kGptDemo) / name,
                                                 directory.path() / name);
         if (!content.empty()) write_text(directory.path() / file, content);
         const ProcessResult result =
@@ -256,13 +260,13 @@ TEST(GptGenerate, BrokenModelsExit1AndNameTheFile) {
     expect_failure("tokenizer.json", "[]", "tokenizer.json: expected a JSON object, found array");
     expect_failure("model.safetensors", "", "model.safetensors");
     expect_failure("model.safetensors", "garbage garbage", "expected a safetensors file");
-    const std::string whole = read_text(std::filesystem::path(kDemo) / "model.safetensors");
+    const std::string whole = read_text(std::filesystem::path(kGptDemo) / "model.safetensors");
     expect_failure("model.safetensors", whole.substr(0, whole.size() / 2), "truncated");
 }
 
 TEST(GptGenerate, ExplicitGpuThatCannotBeHadExits1) {
     const ProcessResult result =
-        run_tool("gpt-generate", {"--model", kDemo, "--device", "cuda"}, "x");
+        run_tool("gpt-generate", {"--model", kGptDemo, "--device", "cuda"}, "x");
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.out, "");
     EXPECT_NE(result.err, "");
@@ -270,7 +274,7 @@ TEST(GptGenerate, ExplicitGpuThatCannotBeHadExits1) {
 
 TEST(GptGenerate, ClosedPipeEndsQuietly) {
     const ProcessResult result = run_shell(
-        "set -o pipefail; gpt-generate --model '" + kDemo +
+        "set -o pipefail; gpt-generate --model '" + kGptDemo +
             "' --threads 1 --max-tokens 400 | head -c 5 >/dev/null; echo \"${PIPESTATUS[0]}\" >&2",
         "Once upon a time");
     EXPECT_EQ(result.err, "141\n");
@@ -278,7 +282,7 @@ TEST(GptGenerate, ClosedPipeEndsQuietly) {
 
 TEST(GptGenerate, FullDiskExits1) {
     const ProcessResult result = run_shell(
-        "gpt-generate --model '" + kDemo + "' --threads 1 --max-tokens 3 > /dev/full", "Once");
+        "gpt-generate --model '" + kGptDemo + "' --threads 1 --max-tokens 3 > /dev/full", "Once");
     EXPECT_EQ(result.exit_code, 1);
     expect_contains(result.err, "stdout");
 }
@@ -286,7 +290,7 @@ TEST(GptGenerate, FullDiskExits1) {
 TEST(GptGenerate, TerminalOnStdin) {
     // script(1) gives the tool a terminal.
     if (run_shell("command -v script").exit_code != 0) GTEST_SKIP() << "script(1) is not installed";
-    const std::string tool = "gpt-generate --model '" + kDemo + "' --threads 1 ";
+    const std::string tool = "gpt-generate --model '" + kGptDemo + "' --threads 1 ";
     const ProcessResult none = run_shell("script -qec \"" + tool + "\" /dev/null </dev/null");
     EXPECT_EQ(none.exit_code, 2) << none.out;
     expect_contains(none.out, "stdin is a terminal, expected a prompt");
@@ -303,7 +307,7 @@ TEST(GptGenerate, TextComesAsItIsMade) {
     const ProcessResult result = run_shell(
         "mkfifo_dir=$(mktemp -d); mkfifo $mkfifo_dir/in; "
         "(gpt-generate --model '" +
-        kDemo +
+        kGptDemo +
         "' --threads 1 --input-format lines --temperature 0 --max-tokens 5 < $mkfifo_dir/in > "
         "$mkfifo_dir/out) "
         "& "
@@ -317,7 +321,7 @@ TEST(GptGenerate, AnEndlessLineIsRefused) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "AddressSanitizer reserves terabytes of the address space that this bounds";
 #endif
-    const ProcessResult result = run_shell("ulimit -v 4000000; gpt-generate --model '" + kDemo +
+    const ProcessResult result = run_shell("ulimit -v 4000000; gpt-generate --model '" + kGptDemo +
                                            "' --threads 1 --input-format jsonl < /dev/zero");
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.out, "");

@@ -36,7 +36,7 @@ class PartReader {
     Linear linear(Part weight, Part bias) { return {matrix(weight), vector_or_none(bias)}; }
 
     // The parts as one product if they have one type and need not be apart, else one each; parts
-    // that are used where they lie in the file are apart. The file has them one by one, or in one
+    // that are used in the file are apart. The file has them one by one, or in one
     // tensor `fused`.
     LinearGroup group(Part fused, Part fused_bias, const std::vector<std::pair<Part, Part>>& parts,
                       const std::vector<int64_t>& widths, bool apart = false) {

@@ -104,7 +104,7 @@ struct Model {
 Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
 // The same from an open file, which the model keeps: on the CPU, matrices that stay in their stored
-// type are used where they lie in it.
+// type are used in place.
 Model read_model(const std::shared_ptr<ModelFile>& file, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
 // The same from any source of tensors; its values are copied.

@@ -29,11 +29,12 @@ void AnswerWriter::text(std::string_view piece) {
     out_.write(line);
     out_.flush();
     at_line_start_ = line.ends_with('\n');
+    has_text_ = true;
 }
 
 void AnswerWriter::end_text(const Prompt& prompt) {
     if (options_.one_line || (!prompt.empty() && !at_line_start_)) out_.write("\n");
-    at_line_start_ = false;
+    at_line_start_ = has_text_ = false;
 }
 
 void AnswerWriter::end(const Prompt& prompt, int64_t sample, const Completion& answer,
@@ -55,7 +56,7 @@ void AnswerWriter::end(const Prompt& prompt, int64_t sample, const Completion& a
 void AnswerWriter::fail(const Prompt& prompt) {
     if (options_.jsonl)
         out_.write(error_line(prompt));
-    else
+    else if (options_.one_line || has_text_)
         end_text(prompt);
     out_.flush();
     say(prompt);

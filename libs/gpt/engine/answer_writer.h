@@ -43,6 +43,7 @@ class AnswerWriter {
     ByteWriter& out_;
     StatsTable stats_;
     bool at_line_start_ = false;
+    bool has_text_ = false;  // the answer that is written
 };
 
 }  // namespace hark::gpt

@@ -73,8 +73,11 @@ std::string sample_text(Context& ctx, const DecoderConfig& config, const Paramet
         ids.erase(ids.begin(), ids.end() - context + std::min(options.max_tokens, context / 2));
     GenerateOptions fitting = options;
     fitting.max_tokens = std::min(options.max_tokens, context - std::ssize(ids) + 1);
+    fitting.seed = static_cast<int64_t>(static_cast<uint64_t>(options.seed) + index);
     Generator generate(ctx, model, tokenizer, fitting);
-    return prompt + generate(ids, index).text;
+    const Completion answer = generate(ids, fitting);
+    require(answer.error.empty(), answer.error);
+    return prompt + answer.text;
 }
 
 void append_sample(const std::filesystem::path& file, int64_t step, const std::string& text) {
