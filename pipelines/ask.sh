@@ -85,7 +85,8 @@ check_pipe || exit
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 end_on_signals
-answer() { tr '\n' ' ' < "$work/text" | "${generator[@]}"; }
+# Not by a pipe: tr would complain of a generator that ends at once.
+answer() { tr '\n' ' ' < "$work/text" > "$work/line" && "${generator[@]}" < "$work/line"; }
 # A recording that fails is not asked about.
 run_pipe > "$work/text" || exit
 run_group answer
