@@ -63,6 +63,9 @@ class Warpgroup {
         pin(slopes_);
         find_slopes();
         if constexpr (!First) start_dq(slopes_at_.at ^ 1, keys_);
+        // The first tile's zeros are there before the products start.
+        pin(dv_);
+        pin(dk_);
         fence_products();
 #pragma unroll
         for (int k = 0; k < kTile / 16; ++k) multiply(T{}, dv_, p_[k], moved(dout, k * 16 * 128));
