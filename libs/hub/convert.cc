@@ -69,7 +69,7 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
     const Dtype dtype = dtype_named(options.type);
     if (format == "ggml") {
         require(model.whisper != nullptr, from.string(),
-                ": a GPT model cannot be written as ggml; give --to safetensors and a new folder");
+                ": a language model cannot be written as ggml; give --to gguf or --to safetensors");
         check_new_file(to);
         write_ggml(*model.whisper, options.tokenizer, dtype, to, warn);
         return;

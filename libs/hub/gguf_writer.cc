@@ -41,7 +41,8 @@ void check_family(const DecoderConfig& config, const std::string& where) {
         }
         known += concat(known.empty() ? "" : ", ", family);
     }
-    fail(where, ": models of the family ", config.family, " are not written as GGUF, only ", known);
+    fail(where, ": expected a model of the family ", known, " to write as GGUF, found ",
+         config.family, "; give --to safetensors and a new folder");
 }
 
 gpt::RopeSettings rope_of(const fs::path& folder) {

@@ -122,6 +122,8 @@ RepositoryName parse_repository_name(const std::string& text) {
                   "letters, digits, -, . and _");
     require_usage(at == left.npos || is_revision(name.revision), "'", text,
                   "': expected a branch, tag or commit after @");
+    require_usage(name.selection.find('@') == std::string::npos, "'", text,
+                  "': expected @REVISION before :FILE or TYPE");
     const bool is_file = name.selection.ends_with(".gguf") || name.selection.ends_with(".bin");
     const bool is_type = name.selection.find('/') == std::string::npos;
     require_usage(colon == text.npos || (is_safe_path(name.selection) && (is_file || is_type)), "'",

@@ -25,15 +25,15 @@ void check_bits(const std::byte* from, int64_t n, Bits exponent) {
     require_finite(found == 0);
 }
 
-// Quants are integers, and all factors of a block come from its f16 numbers: where those of the
-// first group are finite, all are.
+// Quants are integers of eight bits, and all scales of a block come from one number: where values of
+// the first group's scale are finite, all are. mxfp4's scales reach 2^127.
 void check_blocks(const std::byte* from, Dtype dtype, int64_t n) {
     with_block_type(dtype, [&](auto type) {
         using Block = decltype(type);
         const auto* block = reinterpret_cast<const uint8_t*>(from);
         bool finite = true;
         for (int64_t i = 0; i < n; i += Block::kValues, block += Block::kBytes)
-            finite &= std::isfinite(Block::scale(block, 0)) &&
+            finite &= std::isfinite(Block::scale(block, 0) * 128.0f) &&
                       (!Block::kHasMin || std::isfinite(Block::min(block, 0)));
         require_finite(finite);
     });

@@ -53,15 +53,15 @@ KvCache::KvCache(const KvCacheShape& shape, const MemorySource& memory)
     for (Group& group : groups_) {
         if (shape_.block == shape_.capacity || memory.device != Device::cpu)
             group.blocks = group.pool.most();
-        grow(group);
+        grow(group, group.blocks);
     }
 }
 
 // Keys and values of the group's layers get memory for all its blocks; what they hold moves.
-void KvCache::grow(const Group& group) {
+void KvCache::grow(Group& group, int64_t blocks) {
     const auto resize = [&](Tensor& tensor, std::shared_ptr<void>& memory) {
-        Tensor larger(nullptr, shape_.dtype,
-                      {group.blocks, shape_.heads, shape_.block, shape_.head_dim}, source_.device);
+        Tensor larger(nullptr, shape_.dtype, {blocks, shape_.heads, shape_.block, shape_.head_dim},
+                      source_.device);
         const std::shared_ptr<void> fresh(source_.allocate(std::max<size_t>(larger.bytes(), 1)),
                                           source_.release);
         larger.data = fresh.get();
@@ -74,6 +74,7 @@ void KvCache::grow(const Group& group) {
         resize(keys[layer], key_memory_[layer]);
         resize(values[layer], value_memory_[layer]);
     }
+    group.blocks = blocks;
 }
 
 void KvCache::make_room(Group& group, int64_t sequence, int64_t begin, int64_t end) {
@@ -88,13 +89,12 @@ void KvCache::make_room(Group& group, int64_t sequence, int64_t begin, int64_t e
         }
     }
     const int64_t missing = ceil_div(end, shape_.block) - std::ssize(table);
-    if (missing <= 0) return;
-    group.pool.take(missing, table);
+    if (missing > 0) group.pool.take(missing, table);
+    // Also after a call that found no memory for blocks that it had taken.
     if (group.pool.touched() <= group.blocks) return;
     // Half as much again, so that a token is moved about twice, whatever the length.
-    group.blocks = std::min(group.pool.most(),
-                            std::max(group.pool.touched(), group.blocks + group.blocks / 2));
-    grow(group);
+    grow(group, std::min(group.pool.most(),
+                         std::max(group.pool.touched(), group.blocks + group.blocks / 2)));
 }
 
 std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& rows) {

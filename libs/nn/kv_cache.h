@@ -93,7 +93,7 @@ class KvCache {
         int64_t blocks = 0;                        // in memory
     };
     void make_room(Group& group, int64_t sequence, int64_t begin, int64_t end);
-    void grow(const Group& group);
+    void grow(Group& group, int64_t blocks);
 
     KvCacheShape shape_;
     MemorySource source_;

@@ -50,8 +50,10 @@ void check_fits_f16(std::span<const float> row) {
 Dtype dtype_of_kind(Kind kind) {
     switch (kind) {
         case Kind::f16:
+        case Kind::keep_f16:
             return Dtype::f16;
         case Kind::bf16:
+        case Kind::keep_bf16:
             return Dtype::bf16;
         case Kind::int8:
             return Dtype::i8;

@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (!prompt->error.empty()) continue;
         const gpt::GenerateOptions options = prompt->settings.over({}, index++);
         const gpt::SamplerOptions& sampler = options.sampler;
-        if (options.max_tokens < 1 || options.samples < 1 || options.logprobs.value_or(0) > 20 ||
+        if (options.max_tokens < 0 || options.samples < 1 || options.logprobs.value_or(0) > 20 ||
             !(sampler.temperature >= 0 && sampler.temperature <= 100) ||
             !(sampler.top_p > 0 && sampler.top_p <= 1) || sampler.top_k < 0)
             std::abort();

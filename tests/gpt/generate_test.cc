@@ -226,7 +226,7 @@ TEST(Generate, APromptThatDoesNotFitIsAnError) {
     // The last token of the answer needs no place.
     EXPECT_EQ(generate.why_too_long(29, 12), "");
     EXPECT_EQ(generate.why_too_long(30, 12),
-              "the prompt's 30 tokens and --max-tokens 12 do not fit the context (got 42, expected "
+              "the prompt's 30 tokens and --max-tokens 12 do not fit the context (got 41, expected "
               "at most 40); shorten the prompt or the answer");
     EXPECT_EQ(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 29), options).tokens.size(), 12u);
     EXPECT_THROW(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 30), options), Error);

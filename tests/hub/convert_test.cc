@@ -105,7 +105,7 @@ TEST_F(Convert, AGptModel) {
     expect_tensors(kGpt, path, kSame);
     EXPECT_EQ(gpt::open_model(path)->tokenizer()->encode(kText),
               gpt::open_model(kGpt)->tokenizer()->encode(kText));
-    EXPECT_NE(fails(kGpt, "gpt.bin", "ggml", "f16").find("a GPT model cannot be written as ggml"),
+    EXPECT_NE(fails(kGpt, "gpt.bin", "ggml", "f16").find("a language model cannot be written as ggml"),
               std::string::npos);
 }
 

@@ -104,7 +104,7 @@ TEST(GptGenerate, APromptThatDoesNotFitIsAnErrorWithBothFigures) {
     EXPECT_EQ(lines_of(lines.err).size(), 1u) << lines.err;
     expect_contains(lines.err,
                     "the prompt's 30 tokens and --max-tokens 20 do not fit the context "
-                    "(got 50, expected at most 40)");
+                    "(got 49, expected at most 40)");
     const ProcessResult object =
         generate({"--input-format", "jsonl"}, json{{"text", prompt}, {"id", 3}}.dump() + "\n");
     EXPECT_EQ(object.exit_code, 1);

@@ -209,9 +209,9 @@ TEST_F(HarkModel, ConvertedModelsTranscribeTheSame) {
     expect_fails(hark_model("convert whisper-demo '" + folder + "'"), 1,
                  "expected a new or empty folder to write to");
     expect_fails(hark_model("convert gpt-demo '" + blocks + "' --to ggml"), 1,
-                 "a GPT model cannot be written as ggml");
+                 "a language model cannot be written as ggml");
     expect_fails(hark_model("convert gpt-demo gpt.bin"), 1,
-                 "a GPT model cannot be written as ggml");
+                 "a language model cannot be written as ggml");
     expect_fails(hark_model("convert whisper-demo '" + half + "'"), 1, "exists already");
     expect_fails(hark_model("convert whisper-demo demo.gguf"), 1,
                  "a Whisper model cannot be written as GGUF");

@@ -37,8 +37,8 @@ json logprobs_json(const Completion& answer, const Tokenizer& tokenizer) {
 }
 
 // A measured value, rounded; null for 0, which stands for an unknown one.
-json measured(double value, double unit) {
-    return value > 0 ? json(std::round(value / unit) * unit) : json();
+json measured(double value, double per_unit) {
+    return value > 0 ? json(std::round(value * per_unit) / per_unit) : json();
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& 
     root["prompt_tokens"] = answer.prompt_tokens;
     root["cached_tokens"] = answer.cached_tokens;
     root["completion_tokens"] = answer.tokens.size();
-    root["seconds_to_first_token"] = measured(answer.seconds_to_first_token, 1e-6);
-    root["tokens_per_second"] = measured(answer.tokens_per_second, 1e-2);
+    root["seconds_to_first_token"] = measured(answer.seconds_to_first_token, 1e6);
+    root["tokens_per_second"] = measured(answer.tokens_per_second, 100);
     if (options.logprobs) root["logprobs"] = logprobs_json(answer, tokenizer);
     return as_line(root);
 }

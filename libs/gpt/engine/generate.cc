@@ -105,8 +105,8 @@ void Generator::prepare(const GenerateOptions& options) {
     if (stream_ && stream_sampler_ == sampler && stream_likeliest_ == likeliest) return;
     stream_.reset();  // the memory of its cache
     // Ids from vocab_size() on are padding of the model's table.
-    stream_ = make_decode_stream(ctx_, model_, tokenizer_.vocab_size(), sampler, context_,
-                                 likeliest);
+    stream_ =
+        make_decode_stream(ctx_, model_, tokenizer_.vocab_size(), sampler, context_, likeliest);
     stream_sampler_ = std::move(sampler);
     stream_likeliest_ = likeliest;
 }
@@ -129,17 +129,19 @@ bool Generator::ends_text(int32_t token) const {
 std::string Generator::why_too_long(size_t tokens, int64_t max_tokens) const {
     const auto n = static_cast<int64_t>(tokens);
     // The last token needs no place: the model does not read it.
-    if (n + std::max<int64_t>(max_tokens, 1) - 1 <= context_) return "";
+    const int64_t needed = n + std::max<int64_t>(max_tokens, 1) - 1;
+    if (needed <= context_) return "";
     const std::string answer = max_tokens > 0 ? concat(" and --max-tokens ", max_tokens) : "";
-    return concat("the prompt's ", n, " tokens", answer, " do not fit the context (got ",
-                  n + max_tokens, ", expected at most ", context_, "); shorten the prompt",
+    return concat("the prompt's ", n, " tokens", answer, " do not fit the context (got ", needed,
+                  ", expected at most ", context_, "); shorten the prompt",
                   answer.empty() ? "" : " or the answer");
 }
 
 Completion Generator::operator()(std::string_view prompt, uint64_t index, const OnText& on_text) {
     GenerateOptions options = options_;
     options.seed = static_cast<int64_t>(static_cast<uint64_t>(options.seed) + index);
-    Completion result = (*this)(tokenizer_.encode(prompt, {.add_specials = true}), options, on_text);
+    Completion result =
+        (*this)(tokenizer_.encode(prompt, {.add_specials = true}), options, on_text);
     require(result.error.empty(), result.error);
     return result;
 }

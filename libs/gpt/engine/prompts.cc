@@ -106,9 +106,12 @@ void PromptReader::parse(const std::string& line, Prompt& prompt) const {
         if (!wrong.empty()) return prompt.fail("invalid_value", std::move(wrong));
         prompt.messages = root["messages"];
         if (root.contains("tools")) prompt.tools = root["tools"];
-    } else if (!has(key) || !root[key].is_string()) {
+    } else if (!has(key)) {
         return prompt.fail("missing_prompt",
                            "expected a string named prompt or text, found neither");
+    } else if (!root[key].is_string()) {
+        return prompt.fail("invalid_value",
+                           concat(key, ": expected a string, found ", root[key].type_name()));
     } else {
         prompt.text = root[key].get<std::string>();
     }

@@ -78,24 +78,27 @@ void GenerateSettings::flags(Flags& flags) {
         .details("May be given several times.");
     flags.add_switch("ignore-eos", options_.ignore_eos, "generate past the token that ends a text");
     flags
-        .add("logprobs", options_.logprobs, "N jsonl: log probabilities of tokens, and of N others",
-             0, kMostLogprobs)
+        .add("logprobs", options_.logprobs,
+             "N jsonl: log probabilities of tokens, and of the N likeliest", 0, kMostLogprobs)
         .details(
             "Each token's, and those of the N likeliest at its place; 0: its own alone. Under the "
             "model itself, before any filter of the sampler.");
     flags.section("Context");
     flags
-        .add("context", options_.context, "N tokens of prompt and answer; 0: the model's own", 0,
+        .add("context", options_.context, "N tokens that the cache holds; 0: the model's own", 0,
              kMostTokens)
         .own_variable()
-        .details("On a GPU it is the memory that keys and values take; on the CPU it grows.");
+        .details(
+            "Prompt and answer, without the answer's last token. On a GPU their memory is taken at "
+            "once, on the CPU as the text grows.");
     flags
         .add("kv-dtype", options_.kv_dtype, {"auto", "f32", "f16", "bf16"},
              "TYPE type of keys and values")
         .own_variable()
         .details(
-            "auto: that of --dtype, and f32 on the CPU with --dtype auto. f16 and bf16 take half "
-            "the memory of f32.");
+            "auto: f32 with --dtype auto on the CPU and with --dtype f32, bf16 for bf16 weights on "
+            "a "
+            "GPU, else f16. f16 and bf16 take half the memory of f32.");
 }
 
 void GenerateSettings::check() const {

@@ -125,9 +125,12 @@ std::string read_bias(const json& object, std::optional<LogitBias>& bias) {
 
 std::string wrong_number(const char* name, const json& value, double min, double max, bool whole) {
     const bool fits = whole ? value.is_number_integer() : value.is_number();
-    if (fits && value.get<double>() >= min && value.get<double>() <= max) return "";
+    const bool too_large = whole && value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX;
+    if (fits && !too_large && value.get<double>() >= min && value.get<double>() <= max) return "";
     const auto bound = [&](double x) {
-        return whole ? std::to_string(std::llround(x)) : concat(x);
+        if (!whole) return concat(x);
+        // INT64_MAX as a double is one more.
+        return concat(x >= 0x1p63 ? INT64_MAX : static_cast<int64_t>(x));
     };
     return concat(name, ": expected a ", whole ? "whole " : "", "number from ", bound(min), " to ",
                   bound(max), ", found ", value.is_number() ? value.dump() : value.type_name());
@@ -190,6 +193,8 @@ void SamplerSettings::apply_to(SamplerOptions& options) const {
     if (!bias_texts_.empty()) options.logit_bias.clear();
     for (const std::string& text : bias_texts_) options.logit_bias.push_back(parse_bias(text));
     if (bias_) options.logit_bias = *bias_;
+    // A logit over such a temperature may be beyond float; its draw is the likeliest token anyway.
+    if (options.temperature < 1e-5) options.temperature = 0;
 }
 
 }  // namespace hark::gpt

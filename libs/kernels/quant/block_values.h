@@ -4,8 +4,8 @@
 //
 // A block is cut into groups of kGroup neighbouring values. Value j of group g is
 //
-//     scale(g) * quant(g, j)               q4_0, q5_0, q8_0, q3_k, q6_k
-//     scale(g) * quant(g, j) + min(g)      the others (kHasMin)
+//     scale(g) * quant(g, j)               without kHasMin
+//     scale(g) * quant(g, j) + min(g)      with it: q4_1, q5_1, q2_k, q4_k, q5_k
 //
 // kShared neighbouring values, one group or two, have the same scale and min. quant<Lanes>()
 // returns value j, or a vector of j and the values after it, which may continue in the next group

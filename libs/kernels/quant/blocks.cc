@@ -9,6 +9,9 @@
 namespace hark {
 namespace {
 
+// No type's scale times its levels comes near it, and the search's squares of it fit a float.
+constexpr float kMostValue = 1e15f;
+
 template <class Block>
 constexpr bool kIsMade = requires(uint8_t* to, const float* x) {
     Block::quantize(to, x);
@@ -31,7 +34,8 @@ void quantize(void* blocks, const float* from, Dtype dtype, int64_t n) {
     require(can_quantize(dtype), "quantize: ", name_of(dtype), " is not made");
     row_bytes(dtype, n);  // checks n
     for (int64_t i = 0; i < n; ++i)
-        require(std::isfinite(from[i]), "quantize: found a value that is not a finite number");
+        require(std::abs(from[i]) < kMostValue, "quantize: expected finite numbers below ",
+                kMostValue, ", found ", from[i]);
     with_block_type(dtype, [&](auto type) {
         using Block = decltype(type);
         auto* to = static_cast<uint8_t*>(blocks);

@@ -14,8 +14,9 @@ void dequantize(float* to, const void* blocks, Dtype dtype, int64_t n);
 // Whether quantize() makes blocks of this dtype.
 bool can_quantize(Dtype dtype);
 
-// n values to whole blocks; bit-identical to gguf-py. Throws Error for another dtype, n not a
-// number of whole blocks, a value that is not finite, or a scale beyond f16.
+// n values to whole blocks. q4_0 to q8_0: bit-identical to gguf-py; the others have scales of least
+// squared error (scale_search.h). Throws Error for another dtype, n not a number of whole blocks, a
+// value that is not finite or is beyond all types, or a scale beyond f16.
 void quantize(void* blocks, const float* from, Dtype dtype, int64_t n);
 
 }  // namespace hark

@@ -19,12 +19,11 @@ void copy_in_parallel(std::byte* to, const std::byte* from, size_t bytes) {
     const size_t cores = std::max(1u, std::thread::hardware_concurrency());
     const size_t threads = std::min(kMostThreads, cores);
     const size_t part = (bytes / threads + 4096) / 4096 * 4096;
-    std::vector<std::thread> helpers;
+    std::vector<std::jthread> helpers;  // joined when they go
     for (size_t begin = part; begin < bytes; begin += part)
         helpers.emplace_back(
             [=] { std::memcpy(to + begin, from + begin, std::min(part, bytes - begin)); });
     std::memcpy(to, from, std::min(part, bytes));
-    for (std::thread& helper : helpers) helper.join();
 }
 
 // One stream of copies per GPU that is used. Lives as long as the process: CUDA may be gone before

@@ -75,7 +75,7 @@ struct BytesQ4K {
     F factors;  // eight scales, then eight minima
 
     explicit BytesQ4K(const uint8_t* from) : block(from) {
-        uint32_t a, b, c;  // kernels/quant/block_values.h, BlockQ45K
+        uint32_t a, b, c;  // kernels/quant/blocks/q4_k_q5_k.h
         std::memcpy(&a, block + 4, 4);
         std::memcpy(&b, block + 8, 4);
         std::memcpy(&c, block + 12, 4);
