@@ -123,7 +123,7 @@ TEST(PromptReader, JsonLines) {
     expect_error(2, "invalid_json", "expected a JSON object, found text that is not JSON");
     EXPECT_EQ(prompts[2].where, "input: line 4");
     expect_error(3, "invalid_json", "expected a JSON object, found array");
-    expect_error(4, "missing_prompt", "expected a string named prompt or text, found neither");
+    expect_error(4, "invalid_value", "text: expected a string, found number");
     expect_error(5, "earlier_stage", "broken");
     EXPECT_EQ(prompts[5].metadata, R"({"id":6,"source":"b.wav"})");
 }

@@ -180,8 +180,7 @@ TEST_F(GgufWriting, WhatIsNotWrittenIsNamed) {
         const fs::path from = folder(config, tokenizer);
         return test::error_of([&] { written(from, "q8_0"); });
     };
-    EXPECT_NE(why(kGemma2, "gemma").find("of the family gemma2 are not written"),
-              std::string::npos);
+    EXPECT_NE(why(kGemma2, "gemma").find("found gemma2"), std::string::npos);
     EXPECT_NE(why(kWindows, "qwen2").find("layers with a window"), std::string::npos);
     EXPECT_NE(why(kYarn, "qwen2").find("the rope's scaling yarn"), std::string::npos);
     EXPECT_NE(why(kLlama2, "unigram").find("expected a tokenizer of the type BPE, found Unigram"),
