@@ -62,6 +62,10 @@ Dtype dtype_of_kind(Kind kind) {
     }
 }
 
+bool keeps_blocks(Kind kind) {
+    return kind == Kind::keep || kind == Kind::keep_f16 || kind == Kind::keep_bf16;
+}
+
 bool are_of_one_quantized_type(const std::vector<Tensor>& stored) {
     return std::all_of(stored.begin(), stored.end(), [&](const Tensor& tensor) {
         return is_quantized(tensor.dtype) && tensor.dtype == stored.begin()->dtype;
@@ -160,16 +164,19 @@ Precision::Weights Weights::resolve_precision(const std::vector<Part>& parts, in
     return fits ? Kind::f16 : Kind::f32;
 }
 
-bool Weights::stays_in_place(const Tensor& stored) const {
+// Whether the kernels can read the tensor where it is.
+bool Weights::is_usable_in_place(const Tensor& stored) const {
     if (memory_.device != Device::cpu || !files_.holds || !files_.holds(stored)) return false;
-    if (is_quantized(stored.dtype))
-        return precision_ == Kind::keep || precision_ == Kind::keep_f16 ||
-               precision_ == Kind::keep_bf16;
+    const size_t aligned = is_quantized(stored.dtype) ? 1 : size_of(stored.dtype);
+    return reinterpret_cast<uintptr_t>(stored.data) % aligned == 0;
+}
+
+bool Weights::stays_in_place(const Tensor& stored) const {
+    if (!is_usable_in_place(stored)) return false;
+    if (is_quantized(stored.dtype)) return keeps_blocks(precision_);
     // keep: f32 becomes f16 where all values fit it.
-    const bool half = stored.dtype == Dtype::f16 || stored.dtype == Dtype::bf16;
-    const bool kept = (precision_ == Kind::keep && half) ||
-                      (precision_ != Kind::keep && dtype_of_kind(precision_) == stored.dtype);
-    return kept && reinterpret_cast<uintptr_t>(stored.data) % size_of(stored.dtype) == 0;
+    if (precision_ == Kind::keep) return stored.dtype != Dtype::f32;
+    return dtype_of_kind(precision_) == stored.dtype;
 }
 
 // A part as it is in the file.
@@ -191,7 +198,7 @@ bool Weights::are_stored(const std::vector<Part>& parts, Dtype dtype) {
 
 // The parts, of one type, stacked unchanged.
 Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
-    if (parts.size() == 1 && stays_in_place(parts.front().stored))
+    if (parts.size() == 1 && is_usable_in_place(parts.front().stored))
         return in_place(parts.front(), size);
     const Dtype dtype = parts.front().stored.dtype;
     const auto bytes = static_cast<int64_t>(row_bytes(dtype, size));
@@ -253,9 +260,7 @@ Matrix Weights::matrix(const std::vector<Tensor>& stored, Precision::Weights pre
                              widen_rows(rows, tensor, first, count);
                          },
                          tensor.dtype, tensor});
-    const bool keeps =
-        precision == Kind::keep || precision == Kind::keep_f16 || precision == Kind::keep_bf16;
-    if (keeps && are_of_one_quantized_type(stored)) return as_stored(parts, size);
+    if (keeps_blocks(precision) && are_of_one_quantized_type(stored)) return as_stored(parts, size);
     return converted(parts, size, precision);
 }
 
