@@ -41,7 +41,7 @@ TEST(ByteProducts, AgreeWithTheSumInDouble) {
     for (const Dtype dtype : kQuantizedDtypes)
         for (const int64_t k : {64, 256, 832, 1024})
             for (const int64_t t : {1, 2, 3, 4, 7}) {
-                if (!has_byte_products(dtype, k) || k % block_size(dtype).values != 0) continue;
+                if (!bytes->has(dtype, k) || k % block_size(dtype).values != 0) continue;
                 RandomBlocks blocks(dtype, n, k, 2);
                 Rows rows(t, k);
                 for (int64_t i = 0; i < t; ++i)

@@ -46,11 +46,6 @@ const CpuKernels*& used() {
 
 }  // namespace
 
-bool has_byte_products(Dtype dtype, int64_t size) {
-    return size % 64 == 0 && (dtype == Dtype::q4_0 || dtype == Dtype::q8_0 ||
-                              dtype == Dtype::q4_k || dtype == Dtype::q6_k);
-}
-
 const CpuKernels& cpu_kernels() { return *used(); }
 
 void use_cpu_kernels(const CpuKernels& kernels) { used() = &kernels; }

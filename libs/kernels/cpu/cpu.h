@@ -11,6 +11,10 @@
 
 namespace hark {
 
+// The prefetch distance of rows of weights in bytes, into the second cache; a core's stream runs on
+// into the next rows.
+inline constexpr int64_t kBytesAhead = 8192;
+
 // Rows of weights as stored, (n, size) of f32, f16 or bf16.
 struct StoredRows {
     const void* values = nullptr;
@@ -66,7 +70,7 @@ struct CpuKernels {
     const char* name;
     // The processor has products of bf16 or s8: oneDNN's are fast, and those of s8 do not saturate.
     bool has_bf16, has_int8;
-    const ByteKernels* bytes;  // or none; for types that has_byte_products()
+    const ByteKernels* bytes;  // or none
 
     // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
     // t in [0, t_size). The order of a sum depends neither on t_size nor on the range.

@@ -9,11 +9,8 @@ using Constant = std::integral_constant<int, N>;
 // A row of weights is read from begin to end: the hardware prefetches one long stream best. Sums of
 // kChains vectors are kept apart, because an addition has to wait for the one before it.
 constexpr int kChains = 2;
-// The prefetch distance in bytes, into the second cache; a core's stream runs on into the next
-// rows.
-constexpr int64_t kBytesAhead = 8192;
 
-// Prefetches the lines of `bytes` bytes. The address may be past the weights: a prefetch does not
+// Prefetches the lines of `bytes` bytes, kBytesAhead. The address may be past the weights: a prefetch does not
 // fault.
 template <int bytes>
 static inline void prefetch_ahead(const void* from) {

@@ -111,7 +111,7 @@ void small_m_quantized(Context& ctx, float* y, const float* x, int64_t t_size, c
     const int64_t row_size = static_cast<int64_t>(row_bytes(dtype, k_size));
     const auto* blocks = static_cast<const uint8_t*>(w.values.data);
     IntegerInputs inputs = wide_inputs(ctx, x, t_size, k_size);
-    if (cpu.bytes && has_byte_products(dtype, k_size)) {
+    if (cpu.bytes && cpu.bytes->has(dtype, k_size)) {
         const ByteInputs bytes = byte_inputs(ctx, inputs, t_size, k_size, dtype);
         return in_pieces(ctx, y, t_size, n_size, then,
                          [&](int64_t, float* sums, int64_t begin, int64_t n) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/cpu/cpu.h"
 #include "kernels/quant/block_values.h"
 
 namespace hark {
@@ -15,8 +16,7 @@ namespace {
 using F = __m512;
 using I = __m512i;
 
-constexpr int kChains = 4;             // sums of their own: an addition waits for the one before it
-constexpr int64_t kBytesAhead = 8192;  // of the prefetch
+constexpr int kChains = 4;  // sums of their own: an addition waits for the one before it
 
 F set(float x) { return _mm512_set1_ps(x); }
 I load(const void* from) { return _mm512_loadu_si512(from); }
@@ -132,20 +132,25 @@ struct BytesQ6K {
     }
 };
 
-// Calls use(type {}) for a type that has_byte_products(); the arguments of constructors are added
-// there.
+// Calls use(std::type_identity<the type's bytes>); false if it has none.
 template <class Use>
-auto with_bytes(Dtype dtype, const Use& use) {
+bool with_bytes(Dtype dtype, const Use& use) {
     switch (dtype) {
         case Dtype::q4_0:
-            return use(std::type_identity<BytesQ4_0>());
+            return use(std::type_identity<BytesQ4_0>()), true;
         case Dtype::q8_0:
-            return use(std::type_identity<BytesQ8_0>());
+            return use(std::type_identity<BytesQ8_0>()), true;
         case Dtype::q4_k:
-            return use(std::type_identity<BytesQ4K>());
+            return use(std::type_identity<BytesQ4K>()), true;
+        case Dtype::q6_k:
+            return use(std::type_identity<BytesQ6K>()), true;
         default:
-            return use(std::type_identity<BytesQ6K>());
+            return false;
     }
+}
+
+bool has(Dtype dtype, int64_t size) {
+    return size % 64 == 0 && with_bytes(dtype, [](auto) {});
 }
 
 // One row of weights times T rows of x.
@@ -216,7 +221,8 @@ void products(float* y, int64_t ldy, const ByteInputs& x, int64_t t_size, const 
 }
 
 void split(const ByteInputs& to, int64_t t, const int16_t* values, Dtype dtype, int64_t size) {
-    const int offset = with_bytes(dtype, [](auto type) { return decltype(type)::type::kOffset; });
+    int offset = 0;
+    with_bytes(dtype, [&](auto type) { offset = decltype(type)::type::kOffset; });
     const I by = _mm512_set1_epi32(-offset), half = _mm512_set1_epi16(128);
     const I ones = _mm512_set1_epi8(1);
     for (int64_t k = 0; k < size; k += 64) {
@@ -240,6 +246,6 @@ void split(const ByteInputs& to, int64_t t, const int16_t* values, Dtype dtype, 
 }  // namespace
 
 extern const ByteKernels kVnniKernels;
-const ByteKernels kVnniKernels = {.split = split, .products = products};
+const ByteKernels kVnniKernels = {.has = has, .split = split, .products = products};
 
 }  // namespace hark

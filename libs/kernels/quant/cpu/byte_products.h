@@ -24,11 +24,9 @@ struct ByteInputs {
 // Largest magnitude of 16-bit activations: `high` has to fit a signed byte.
 inline constexpr int32_t kWideRange = 127 * 256 + 127;
 
-// Whether there are byte products of rows of `size` weights of this type: q4_0, q8_0, q4_k, q6_k,
-// in whole 64s.
-bool has_byte_products(Dtype dtype, int64_t size);
-
 struct ByteKernels {
+    // Whether the others are for rows of `size` weights of this type.
+    bool (*has)(Dtype dtype, int64_t size);
     // Fills row t of the inputs from 16-bit values.
     void (*split)(const ByteInputs& to, int64_t t, const int16_t* values, Dtype dtype,
                   int64_t size);
