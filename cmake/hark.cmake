@@ -13,7 +13,7 @@ target_include_directories(hark_options INTERFACE ${CMAKE_SOURCE_DIR}/libs ${CMA
 if(HARK_SANITIZE)
     # g++ 12's instrumented std::regex is wrongly said to use uninitialised members.
     target_compile_options(hark_options INTERFACE
-        $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer;-O1;-g1;-Wno-maybe-uninitialized>)
+        $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer;-g1;-Wno-maybe-uninitialized>)
     if(HARK_SANITIZE_QUICK)
         target_compile_options(hark_options INTERFACE
             $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment>)
@@ -21,9 +21,9 @@ if(HARK_SANITIZE)
     target_link_options(hark_options INTERFACE -fsanitize=address,undefined)
 endif()
 
-# The standard library's headers took 40% of the time of a small source. With this option they are
-# compiled once for all libraries. ccache stores no source that uses a precompiled header, so it is
-# for builds from nothing, as pipelines/demo.sh's.
+# The standard library's headers took 40% of the time of a small source. With this option they and
+# JSON's are compiled once for all libraries. ccache stores no source that uses a precompiled header,
+# so it is for builds from nothing, as pipelines/demo.sh's.
 option(HARK_PRECOMPILED_HEADER "Compile the standard library's headers once for all libraries" OFF)
 if(HARK_PRECOMPILED_HEADER)
     file(CONFIGURE OUTPUT headers.cc CONTENT "")
@@ -31,7 +31,9 @@ if(HARK_PRECOMPILED_HEADER)
     target_link_libraries(hark_headers PRIVATE hark_options)
     target_precompile_headers(hark_headers PRIVATE <algorithm> <array> <cmath> <cstdint> <cstring>
         <filesystem> <functional> <limits> <map> <memory> <optional> <span> <string> <string_view>
-        <unordered_map> <utility> <vector>)
+        <unordered_map> <utility> <vector> ${CMAKE_SOURCE_DIR}/libs/core/json.h)
+    find_package(nlohmann_json REQUIRED)
+    target_link_libraries(hark_headers PRIVATE nlohmann_json::nlohmann_json)
 endif()
 
 # hark_library(NAME SOURCES... WITHOUT... LIBS...): a static library of SOURCES or, without any, of

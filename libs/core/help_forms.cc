@@ -1,6 +1,5 @@
 #include "core/help_forms.h"
 
-#include <regex>
 #include <sstream>
 
 #include "core/error.h"
@@ -33,9 +32,7 @@ std::string choices_of(const FlagInfo& flag) {
     std::string choices;
     for (const auto* values : {&flag.choices, &flag.suggests})
         for (const std::string& choice : *values) choices += (choices.empty() ? "" : ",") + choice;
-    static const std::regex values("[a-z0-9]+(, [a-z0-9]+)+");
-    if (choices.empty() && flag.metavar.ends_with(",...") && std::regex_match(flag.help, values))
-        choices = std::regex_replace(flag.help, std::regex(", "), ",");
+    if (choices.empty() && flag.metavar.ends_with(",...")) choices = values_of_help(flag.help);
     return choices;
 }
 

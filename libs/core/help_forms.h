@@ -34,4 +34,7 @@ struct ScriptHelp {
 // sections "Commands:", "Examples:" and of flags.
 ScriptHelp parse_help(const std::string& text);
 
+// Returns "a,b,c" for the help "a, b, c", nothing for a help with any other text.
+std::string values_of_help(const std::string& help);
+
 }  // namespace hark

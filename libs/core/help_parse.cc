@@ -112,4 +112,10 @@ ScriptHelp parse_help(const std::string& text) {
     return std::move(reader.script);
 }
 
+std::string values_of_help(const std::string& help) {
+    static const std::regex values("[a-z0-9]+(, [a-z0-9]+)+");
+    if (!std::regex_match(help, values)) return "";
+    return std::regex_replace(help, std::regex(", "), ",");
+}
+
 }  // namespace hark

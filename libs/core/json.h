@@ -1,9 +1,12 @@
-// JSON from outside.
+// JSON: nlohmann/json with its classes compiled once, in json_classes.cc. Include this in place of
+// <nlohmann/json.hpp>: a source that compiles them itself takes up to four seconds longer.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hark {
 
@@ -13,3 +16,31 @@ namespace hark {
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 }  // namespace hark
+
+namespace hark::json_classes {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+using StringReader = nlohmann::detail::iterator_input_adapter<std::string::const_iterator>;
+
+}  // namespace hark::json_classes
+
+// clang-format off
+#define HARK_JSON_CLASSES_OF(TEMPLATE, JSON)                                                       \
+    TEMPLATE class nlohmann::detail::serializer<JSON>;                                             \
+    TEMPLATE class nlohmann::detail::json_sax_dom_parser<JSON>;                                    \
+    TEMPLATE class nlohmann::detail::json_sax_dom_callback_parser<JSON>;                           \
+    TEMPLATE class nlohmann::detail::iter_impl<const JSON>;                                        \
+    TEMPLATE class nlohmann::detail::lexer<JSON, hark::json_classes::StringReader>;                \
+    TEMPLATE class nlohmann::detail::parser<JSON, hark::json_classes::StringReader>;               \
+    TEMPLATE class std::vector<JSON>;
+
+#define HARK_JSON_CLASSES(TEMPLATE)                                                                \
+    TEMPLATE class nlohmann::basic_json<>;                                                         \
+    TEMPLATE class nlohmann::basic_json<nlohmann::ordered_map>;                                    \
+    TEMPLATE class std::map<std::string, nlohmann::json, std::less<>>;                             \
+    HARK_JSON_CLASSES_OF(TEMPLATE, hark::json_classes::Json)                                       \
+    HARK_JSON_CLASSES_OF(TEMPLATE, hark::json_classes::OrderedJson)
+// clang-format on
+
+HARK_JSON_CLASSES(extern template)

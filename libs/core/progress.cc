@@ -12,9 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/json.h"
 #include "core/temporary_path.h"
 
 namespace hark {

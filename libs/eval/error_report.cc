@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "text/unicode.h"
 
 namespace hark {

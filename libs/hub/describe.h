@@ -1,8 +1,7 @@
 // Descriptions of models.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "core/json.h"
 #include "hub/any_model.h"
 
 namespace hark::models {

@@ -1,5 +1,4 @@
 // Hugging Face's tokenizer files: tokenizer.json, or vocab.json, merges.txt and their companions.
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/files.h"

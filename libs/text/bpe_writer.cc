@@ -1,9 +1,9 @@
 #include "text/bpe_writer.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/files.h"
+#include "core/json.h"
 #include "text/byte_alphabet.h"
 #include "text/tokens/documents.h"
 

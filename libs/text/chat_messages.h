@@ -1,7 +1,7 @@
 // Messages in the forms that templates expect.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "core/json.h"
 
 namespace hark {
 

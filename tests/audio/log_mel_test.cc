@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "support/process.h"
 #include "support/recordings.h"
 

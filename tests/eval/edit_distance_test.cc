@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "core/random.h"
 #include "eval/word_errors.h"
 #include "support/process.h"

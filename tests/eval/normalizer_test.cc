@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "eval/english_numbers.h"
 #include "eval/english_spellings.h"
 #include "support/fnv.h"

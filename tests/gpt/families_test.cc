@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/families/model_file.h"
 #include "gpt/families/tensor_spec.h"

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "gpt/families/model_file.h"
 #include "gpt/families/model_folder.h"
 #include "gpt/train/training.h"

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "kernels/sampling/distribution.h"
 #include "support/process.h"
 #include "text/bpe.h"

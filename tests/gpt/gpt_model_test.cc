@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <tuple>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "formats/tensor_stream.h"
 #include "gpt/engine/generate.h"
 #include "kernels/batch_layout.h"

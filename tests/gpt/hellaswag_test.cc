@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "kernels/runtime/backend.h"
 #include "support/audio.h"
 #include "support/process.h"

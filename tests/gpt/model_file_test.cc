@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/half.h"
+#include "core/json.h"
 #include "gpt/engine/generate.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/train/export_model.h"

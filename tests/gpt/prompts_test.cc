@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "gpt/engine/answer_line.h"
 #include "support/gguf_writer.h"
 #include "support/process.h"

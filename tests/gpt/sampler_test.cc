@@ -7,10 +7,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/random.h"
 #include "gpt/engine/sampler_settings.h"
 #include "kernels/sampling/distribution.h"

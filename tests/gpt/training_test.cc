@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "kernels/gradients.h"
 #include "kernels/runtime/transfer.h"
 #include "support/ops.h"

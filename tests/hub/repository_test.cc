@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
+#include "core/json.h"
 #include "core/models.h"
 #include "hub/http_address.h"
 #include "support/error_of.h"

@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "kernels/cpu/cpu.h"
 #include "support/process.h"
 #include "support/recordings.h"

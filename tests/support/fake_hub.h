@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "hub/digest.h"
 #include "support/http_server.h"
 #include "support/process.h"

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/io.h"
+#include "core/json.h"
 #include "formats/safetensors.h"
 #include "gpt/families/tensor_spec.h"
 #include "support/family_weights.h"

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "core/json.h"
 
 namespace hark::test {
 

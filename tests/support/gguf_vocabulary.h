@@ -1,10 +1,10 @@
 // A tokenizer.json's vocabulary in a GGUF file, as llama.cpp's converter writes it.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "support/gguf_writer.h"
 
 namespace hark::test {

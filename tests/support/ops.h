@@ -19,12 +19,12 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "core/half.h"
+#include "core/json.h"
 #include "kernels/ops.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"

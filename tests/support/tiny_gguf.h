@@ -1,10 +1,10 @@
 // A tiny GPT-2 that was trained for nothing, as GGUF files with the demo's tokenizer.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "support/gguf_vocabulary.h"
 #include "support/process.h"
 

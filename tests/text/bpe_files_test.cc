@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "support/process.h"
 #include "text/bpe.h"
 #include "text/utf8.h"

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "formats/gguf.h"
 #include "support/byte_vocabulary.h"
 #include "support/gguf_vocabulary.h"

@@ -2,9 +2,8 @@
 // (tests/golden/model_tokenizers.py).
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
+#include "core/json.h"
 #include "support/fnv.h"
 #include "support/generated_text.h"
 #include "support/process.h"

@@ -2,8 +2,7 @@
 // the tokenizers library's BpeTrainer (tests/golden/gpt_tokenize.py).
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/json.h"
 #include "support/fnv.h"
 #include "support/generated_text.h"
 #include "support/process.h"

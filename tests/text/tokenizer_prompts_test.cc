@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/json.h"
 #include "support/process.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/json.h"
 #include "support/process.h"
 
 namespace hark::test {

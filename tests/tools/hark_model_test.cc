@@ -2,8 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/json.h"
 #include "support/http_server.h"
 #include "tools/hark_model.h"
 

@@ -1,9 +1,9 @@
 // whisper-eval's contract, on the real binary.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/json.h"
 #include "support/process.h"
 
 using namespace hark::test;

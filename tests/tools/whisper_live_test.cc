@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/json.h"
 #include "eval/edit_distance.h"
 #include "eval/normalizer.h"
 #include "support/audio.h"

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "core/json.h"
 #include "support/process.h"
 
 namespace hark::test {

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "support/process.h"
 #include "whisper/model/model.h"
 #include "whisper/transcribe/mel_recording.h"

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/random.h"
 #include "support/process.h"
 #include "whisper/transcribe/alignment.h"

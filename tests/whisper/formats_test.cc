@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
+#include "core/json.h"
 #include "whisper/output/formats.h"
 
 namespace hark::whisper {

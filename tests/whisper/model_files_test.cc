@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "whisper/model/model.h"
 #include "whisper/model_writers.h"
 

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/json.h"
 #include "support/fnv.h"
 #include "support/process.h"
 #include "text/unicode.h"

@@ -1,11 +1,11 @@
 // Shared by the whisper tests: the golden files, the demo model, recordings as mel.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "audio/log_mel.h"
+#include "core/json.h"
 #include "support/process.h"
 #include "support/recordings.h"
 #include "whisper/transcribe/transcribe.h"

@@ -2,9 +2,8 @@
 // Golden: tests/golden/whisper_numbers.py, tests/golden/official_shapes.py.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
+#include "core/json.h"
 #include "support/byte_vocabulary.h"
 #include "support/process.h"
 #include "whisper/model/tokenizer.h"

@@ -1,11 +1,11 @@
 // Reads prompts from a stream.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "core/io.h"
+#include "core/json.h"
 #include "gpt/engine/request.h"
 
 namespace hark::gpt {

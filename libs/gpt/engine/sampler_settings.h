@@ -3,12 +3,12 @@
 #pragma once
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/cli.h"
+#include "core/json.h"
 #include "gpt/engine/sampler.h"
 #include "gpt/families/sampling_defaults.h"
 

@@ -2,11 +2,11 @@
 // family is read in one place.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "formats/gguf.h"
 
 namespace hark::gpt {

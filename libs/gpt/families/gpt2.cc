@@ -1,8 +1,8 @@
 // GPT-2 (Radford et al. 2019). Reference: transformers models/gpt2/modeling_gpt2.py.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "gpt/families/family.h"
 
 namespace hark::gpt {

@@ -2,10 +2,9 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 
 namespace hark::gpt {
 namespace {

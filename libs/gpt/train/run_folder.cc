@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/error.h"

@@ -1,8 +1,7 @@
 // JSON as a template's values.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "core/json.h"
 #include "text/jinja/value.h"
 
 namespace hark::jinja {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/json.h"
 #include "text/jinja/ast.h"
 
 namespace hark::jinja {

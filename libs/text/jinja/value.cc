@@ -116,3 +116,6 @@ void require_defined(const Value& value) {
 }
 
 }  // namespace hark::jinja
+
+template class std::vector<hark::jinja::Value>;
+template class std::vector<std::pair<hark::jinja::Value, hark::jinja::Value>>;

@@ -138,3 +138,7 @@ Value undefined_attribute(const Value& value, std::string_view name);
 void require_defined(const Value& value);
 
 }  // namespace hark::jinja
+
+// Compiled once, in value.cc.
+extern template class std::vector<hark::jinja::Value>;
+extern template class std::vector<std::pair<hark::jinja::Value, hark::jinja::Value>>;

@@ -1,10 +1,10 @@
 // The values of tokenizer.json and its companions, with errors that name the file and the key.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "text/tokenizer/parts.h"
 
 namespace hark {

@@ -1,9 +1,9 @@
 #include "whisper/model/config_text.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace hark::whisper {
 namespace {

@@ -1,10 +1,10 @@
 // Shared by json, jsonl and the events of --live.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "whisper/output/formats.h"
 
 namespace hark::whisper {

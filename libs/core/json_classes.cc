@@ -1,0 +1,3 @@
+#include "core/json.h"
+
+HARK_JSON_CLASSES(template)
