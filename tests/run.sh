@@ -19,12 +19,18 @@ else
     speed=(-DHARK_PRECOMPILED_HEADER=ON)
 fi
 
+# Kernels that no GPU here runs are compiled, not optimised.
+unoptimised=ON
+[ ! -e /dev/nvidiactl ] || unoptimised=OFF
+
 # pipelines/demo.sh leaves out tests, and CUDA if there is no GPU.
 # The sanitizers' build has the quick tests of libraries and tools, the release build all others.
 cmake --preset cpu -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON -DHARK_CUDA=AUTO \
-    -DCMAKE_CUDA_ARCHITECTURES=90a-real -DHARK_READER_TESTS=OFF "${speed[@]}"
+    -DCMAKE_CUDA_ARCHITECTURES=90a-real -DHARK_CUDA_UNOPTIMISED=$unoptimised \
+    -DHARK_READER_TESTS=OFF "${speed[@]}"
 cmake --build --preset cpu -j "$jobs"
-cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON -DHARK_SANITIZE_QUICK=ON "${speed[@]}"
+cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON -DHARK_SANITIZE_QUICK=ON \
+    -DHARK_KERNELS_FROM="$PWD/build" "${speed[@]}"
 cmake --build --preset cpu-asan -j "$jobs"
 
 # The sanitizers first, so that the summary that closes the run is the release build's, and is only

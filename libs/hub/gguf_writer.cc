@@ -13,6 +13,7 @@
 #include "formats/safetensors.h"
 #include "gpt/families/config_reader.h"
 #include "gpt/families/family.h"
+#include "gpt/families/json_config.h"
 #include "gpt/families/model_folder.h"
 #include "hub/gguf_types.h"
 #include "hub/gguf_vocabulary.h"

@@ -12,4 +12,8 @@ void join_text_parts(nlohmann::ordered_json& messages);
 // Whether there were any.
 bool parse_call_arguments(nlohmann::ordered_json& messages);
 
+// The messages as templates read them: without keys whose value is null, and with reasoning under
+// the names reasoning_content and thinking (transformers 5.24, chat_template_utils.py).
+nlohmann::ordered_json normalized_messages(const nlohmann::ordered_json& messages);
+
 }  // namespace hark

@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 #include "text/chat_messages.h"
+#include "text/chat_request.h"
+#include "text/jinja/template.h"
 
 namespace hark {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,19 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.h"
-#include "text/jinja/template.h"
+#include "text/jinja/piece.h"
 
 namespace hark {
 
-struct ChatRequest {
-    nlohmann::ordered_json messages;   // a list in OpenAI's form: role, content, tool_calls ...
-    nlohmann::ordered_json tools;      // a list of {"type": "function", "function": ...}, or null
-    nlohmann::ordered_json documents;  // a list, or null
-    bool add_generation_prompt = true;
-    nlohmann::ordered_json arguments;  // an object of the template's other variables, or null
-    std::string name;                  // of the template; empty: tool_use if there are tools
-};
+namespace jinja {
+class Template;
+}
+
+struct ChatRequest;  // chat_request.h
 
 class ChatTemplate {
   public:
@@ -61,9 +58,5 @@ std::string joined(const std::vector<jinja::Piece>& pieces);
 // What strftime_now shows: the local time, or UTC's of SOURCE_DATE_EPOCH where that variable is
 // set.
 std::tm template_time();
-
-// The messages as templates read them: without keys whose value is null, and with reasoning under
-// the names reasoning_content and thinking (transformers 5.24, chat_template_utils.py).
-nlohmann::ordered_json normalized_messages(const nlohmann::ordered_json& messages);
 
 }  // namespace hark

@@ -5,6 +5,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "text/chat_template.h"
+#include "text/jinja/template.h"
 
 namespace hark {
 namespace {

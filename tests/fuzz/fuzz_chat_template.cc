@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "fuzz/seeds.h"
+#include "text/chat_request.h"
 #include "text/chat_template.h"
 #include "text/utf8.h"
 

@@ -4,9 +4,11 @@
 #include <map>
 #include <tuple>
 
+#include "core/json.h"
 #include "gpt/engine/generate.h"
 #include "support/on_gpu.h"
 #include "support/ops.h"
+#include "support/process.h"
 
 namespace hark::test {
 namespace {

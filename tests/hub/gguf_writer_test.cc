@@ -11,6 +11,7 @@
 #include "hub/tensor_list.h"
 #include "support/error_of.h"
 #include "support/family_folder.h"
+#include "text/chat_request.h"
 
 namespace hark::models {
 namespace {

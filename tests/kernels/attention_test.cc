@@ -1,5 +1,6 @@
 // attention() against double and PyTorch, on every device.
 #include "kernels/attention_case.h"
+#include "support/kernels_golden.h"
 
 namespace hark::test {
 namespace {

@@ -1,5 +1,6 @@
 #include "kernels/ops.h"
 #include "nn/weights.h"
+#include "support/kernels_golden.h"
 #include "support/ops.h"
 
 namespace hark::test {

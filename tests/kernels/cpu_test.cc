@@ -6,6 +6,7 @@
 
 #include "kernels/quant/block_values.h"
 #include "support/blocks.h"
+#include "support/kernels_golden.h"
 #include "support/ops.h"
 
 namespace hark::test {

@@ -1,4 +1,5 @@
 #include "kernels/ops.h"
+#include "support/kernels_golden.h"
 #include "support/ops.h"
 
 namespace hark::test {

@@ -17,6 +17,7 @@
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"
 #include "support/ops.h"
+#include "support/process.h"
 #include "support/ranks.h"
 
 using namespace hark;

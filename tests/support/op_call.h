@@ -4,7 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/json.h"
 #include "support/ops.h"
+#include "support/process.h"
 
 namespace hark::test {
 

@@ -24,11 +24,9 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "core/json.h"
 #include "kernels/ops.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"
-#include "support/process.h"
 #include "support/recordings.h"
 
 namespace hark::test {
@@ -182,13 +180,6 @@ void expect_near(const std::vector<float>& found, const std::vector<Expected>& e
     EXPECT_LE(worst, tolerance) << "value " << place << ": expected "
                                 << static_cast<double>(expected[place]) << ", found "
                                 << found[place];
-}
-
-// tests/golden/kernels.json, made by kernels.py.
-inline const nlohmann::json& kernels_golden() {
-    static const nlohmann::json golden =
-        nlohmann::json::parse(read_text(source_dir() / "tests/golden/kernels.json"));
-    return golden;
 }
 
 }  // namespace hark::test

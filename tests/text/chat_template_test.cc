@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 #include "support/process.h"
+#include "text/chat_messages.h"
+#include "text/chat_request.h"
 
 using namespace hark;
 using Json = nlohmann::ordered_json;

@@ -4,7 +4,10 @@
 
 #include "core/error.h"
 #include "support/process.h"
+#include "text/chat_messages.h"
+#include "text/chat_request.h"
 #include "text/chat_template.h"
+#include "text/jinja/template.h"
 
 using namespace hark;
 using hark::test::source_dir;

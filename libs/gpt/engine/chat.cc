@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "text/chat_request.h"
 
 namespace hark::gpt {
 namespace {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "gpt/families/json_config.h"
 #include "gpt/families/rope_table.h"
 
 namespace hark::gpt {

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "gpt/families/config_reader.h"
 #include "gpt/families/family.h"
+#include "gpt/families/gguf_config.h"
 
 namespace hark::gpt {
 namespace {

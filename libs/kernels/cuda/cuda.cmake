@@ -35,6 +35,11 @@ add_library(hark_cuda SHARED ${HARK_CUDA_SOURCES})
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
 target_compile_options(hark_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
+# A third of the time. ptxas then says of wgmma that it is slow.
+option(HARK_CUDA_UNOPTIMISED "Compile kernels without optimisation, for a machine that cannot run them" OFF)
+if(HARK_CUDA_UNOPTIMISED)
+    target_compile_options(hark_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcicc=-O1;-Xptxas=-O0,-w>)
+endif()
 # The tools have hark_core too: the library hides its own copy. Exceptions still pass, since
 # libstdc++ compares types by name.
 target_link_options(hark_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)

@@ -9,17 +9,11 @@
 
 #include "core/json.h"
 #include "text/jinja/ast.h"
+#include "text/jinja/piece.h"
 
 namespace hark::jinja {
 
 inline constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
-
-struct Piece {
-    std::string text;
-    bool from_input = false;  // else from the template
-
-    bool operator==(const Piece&) const = default;
-};
 
 struct Variable {
     std::string name;
