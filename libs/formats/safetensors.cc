@@ -146,12 +146,12 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     require(held == header_.data_bytes, file_.name(), ": its header needs ", header_.data_bytes,
             " bytes of data, the file holds ", held,
             held < header_.data_bytes ? " (truncated?)" : "");
+    for (size_t i = 0; i < header_.tensors.size(); ++i) places_[header_.tensors[i].name] = i;
 }
 
 const TensorEntry* SafetensorsFile::find(const std::string& name) const {
-    for (const TensorEntry& entry : header_.tensors)
-        if (entry.name == name) return &entry;
-    return nullptr;
+    const auto found = places_.find(name);
+    return found == places_.end() ? nullptr : &header_.tensors[found->second];
 }
 
 Tensor SafetensorsFile::tensor(const TensorEntry& entry) const {

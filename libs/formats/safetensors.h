@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/mapped_file.h"
@@ -70,6 +71,7 @@ class SafetensorsFile {
   private:
     MappedFile file_;
     SafetensorsHeader header_;
+    std::unordered_map<std::string, size_t> places_;  // by name, in header_.tensors
     uint64_t data_offset_ = 0;
 };
 
