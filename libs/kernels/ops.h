@@ -14,6 +14,8 @@
 // end.
 #pragma once
 
+#include <vector>
+
 #include "core/context.h"
 #include "core/tensor.h"
 
@@ -37,6 +39,13 @@ struct Matrix {
     Tensor scales;  // (N) f32, i8 only
     // Of bf16 weights: the CPU does not round x to bf16, whatever the number of rows.
     bool exact_x = false;
+};
+
+// The matrices of a mixture's E experts, each (N, K). On a GPU they have one type and are
+// stored one after another.
+struct ExpertMatrices {
+    std::vector<Matrix> each;  // E
+    Tensor bias;               // (E, N) f32, or none
 };
 
 // gelu: exact, with erf; gelu_tanh: GPT-2's; silu: x / (1 + exp(-x))
@@ -149,6 +158,28 @@ inline void normalize(Context& ctx, Tensor y, Tensor x, const Norm& norm) {
 
 // y (T, N) = f(gate) * up, N columns each, in f32; f is not none. Source: Shazeer 2020, section 2.
 void gated_activation(Context& ctx, Tensor y, const Columns& gate, const Columns& up, Activation f);
+
+// y (T, N) = (u + 1) * g / (1 + exp(-slope * g)), where g = min(gate, limit) and u is up clamped to
+// [-limit, limit]; N columns each, in f32. Source: openai/gpt-oss gpt_oss/torch/model.py, swiglu.
+void clamped_swiglu(Context& ctx, Tensor y, const Columns& gate, const Columns& up, float slope,
+                    float limit);
+
+// A mixture of experts: k of E experts compute each row. A pair is a row and one of its experts.
+// Source: Shazeer et al. 2017, section 2.1; Jiang et al. 2024 (Mixtral), section 2.1.
+
+// Chooses each row's k largest logits (T, E) f32, in descending order; of equal ones the lowest
+// expert first. chosen (T, k) i32; weights (T, k) f32: softmax of the logits over all experts, or
+// over the chosen ones if `normalized`. E is at most 1024.
+void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, bool normalized);
+
+// y (P, N): y[p] = W x[p / (P / T)] + bias, of expert chosen[p]
+// x (T, K), where T divides P; chosen: P i32, which kernels may have written
+// CPU: as linear() of each expert's rows. GPU: no row's bits depend on another row.
+void expert_linear(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Tensor chosen);
+
+// x (T, C) += sum over j of weights[t][j] * y[t * k + j]      y (T * k, C)   weights (T, k) f32
+// The sum is f32, in the order of j.
+void add_experts(Context& ctx, Tensor x, Tensor y, Tensor weights);
 
 // y (T, C) = table[tokens[t]] * scale + positions[position[t]]      tokens, position (T) i32
 // positions (P, C) f32, or none

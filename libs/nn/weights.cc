@@ -264,6 +264,23 @@ Matrix Weights::matrix(const std::vector<Tensor>& stored, Precision::Weights pre
     return converted(parts, size, precision);
 }
 
+std::vector<Matrix> Weights::matrices(const std::vector<Tensor>& stored) {
+    std::vector<Matrix> each;
+    if (memory_.device == Device::cpu) {
+        for (const Tensor& part : stored) each.push_back(matrix({part}));
+        return each;
+    }
+    const Matrix all = matrix(stored);
+    int64_t first = 0;
+    for (const Tensor& part : stored) {
+        const int64_t end = first + part.dim(0);
+        each.push_back({all.values.slice(first, end),
+                        all.scales ? all.scales.slice(first, end) : Tensor(), all.exact_x});
+        first = end;
+    }
+    return each;
+}
+
 Matrix Weights::transposed(const std::vector<Tensor>& stored, Precision::Weights precision) {
     const int64_t size = common_length("columns", stored, 0);
     std::vector<Part> parts;

@@ -64,6 +64,9 @@ class Weights {
     Matrix transposed(const std::vector<Tensor>& parts) { return transposed(parts, precision_); }
     Matrix transposed(const std::vector<Tensor>& parts, Precision::Weights precision);
 
+    // A matrix per part, all of one shape; on a GPU they are stored one after another.
+    std::vector<Matrix> matrices(const std::vector<Tensor>& parts);
+
     // A convolution over time stored (N, C, taps), in conv1d's tap-major layout: (N, taps * C).
     Matrix convolution(Tensor stored) { return convolution(stored, precision_); }
     Matrix convolution(Tensor stored, Precision::Weights precision);

@@ -10,15 +10,6 @@ namespace {
 constexpr int kThreads = 256;
 
 template <class Block>
-struct BlockRows {
-    using Stored = uint8_t;
-    static constexpr int kVector = kBlockPack, kUnroll = 1;
-    static __device__ Pack<float, kBlockPack> load(const uint8_t* row, int64_t k) {
-        return load_blocks<Block>(row, k);
-    }
-};
-
-template <class Block>
 __global__ void dequantize_kernel(__half* to, const uint8_t* from, int64_t packs) {
     for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < packs;
          i += int64_t{gridDim.x} * kThreads)

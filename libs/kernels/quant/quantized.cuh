@@ -24,6 +24,16 @@ __device__ inline Pack<float, kBlockPack> load_blocks(const uint8_t* row, int64_
     return values;
 }
 
+// Reads rows of quantised weights, as simt_kernel's Rows.
+template <class Block>
+struct BlockRows {
+    using Stored = uint8_t;
+    static constexpr int kVector = kBlockPack, kUnroll = 1;
+    static __device__ Pack<float, kBlockPack> load(const uint8_t* row, int64_t k) {
+        return load_blocks<Block>(row, k);
+    }
+};
+
 // Quantised weights need f16 activations, aligned to 16 bytes: those of --dtype auto.
 inline void check_half(const char* op, const Tensor& tensor) {
     require(tensor.dtype == Dtype::f16 && reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0, op,

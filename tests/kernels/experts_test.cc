@@ -1,0 +1,263 @@
+// The operations of mixtures of experts against double.
+#include "kernels/ops.h"
+#include "nn/weights.h"
+#include "support/blocks.h"
+#include "support/ops.h"
+
+namespace hark::test {
+namespace {
+
+using Kind = Precision::Weights;
+
+class ExpertOps : public testing::TestWithParam<DeviceCase> {
+  protected:
+    void SetUp() override {
+        if (!device_) GTEST_SKIP() << device_.why_not();
+    }
+    Context& ctx() { return device_.ctx(); }
+    Dtype dtype() const { return GetParam().activations; }
+    std::vector<float> values(int64_t n, uint64_t seed, double deviation = 1) const {
+        return TestDevice::rounded(random_values(n, seed, deviation), dtype());
+    }
+
+    TestDevice device_{GetParam()};
+};
+
+struct Routed {
+    std::vector<int32_t> chosen;
+    std::vector<float> weights;
+};
+
+Routed route(TestDevice& device, const std::vector<float>& logits, int64_t experts, int64_t k,
+             bool normalized) {
+    const int64_t rows = std::ssize(logits) / experts;
+    Tensor chosen = device.empty(Dtype::i32, {rows, k}),
+           weights = device.empty(Dtype::f32, {rows, k});
+    route_experts(device.ctx(), chosen, weights, device.up(logits, Dtype::f32, {rows, experts}),
+                  normalized);
+    Tensor bits = chosen;
+    bits.dtype = Dtype::f32;
+    const std::vector<float> found = device.down(bits);
+    Routed routed{std::vector<int32_t>(found.size()), device.down(weights)};
+    std::memcpy(routed.chosen.data(), found.data(), 4 * found.size());
+    return routed;
+}
+
+TEST_P(ExpertOps, RouteExperts) {
+    for (const auto& [experts, k] :
+         {std::pair<int64_t, int64_t>{8, 2}, {128, 8}, {5, 5}, {1, 1}, {1000, 40}})
+        for (const bool normalized : {true, false}) {
+            SCOPED_TRACE(concat(k, " of ", experts, normalized ? ", normalised" : ""));
+            const Arena::Scope scope(ctx().arena);
+            const int64_t rows = 9;
+            const std::vector<float> logits = random_values(rows * experts, 1, 3);
+            const Routed routed = route(device_, logits, experts, k, normalized);
+            std::vector<int32_t> chosen;
+            std::vector<double> weights;
+            for (int64_t t = 0; t < rows; ++t) {
+                const float* row = logits.data() + t * experts;
+                std::vector<int32_t> order(static_cast<size_t>(experts));
+                for (int32_t e = 0; e < experts; ++e) order[static_cast<size_t>(e)] = e;
+                std::stable_sort(order.begin(), order.end(),
+                                 [&](int32_t a, int32_t b) { return row[a] > row[b]; });
+                double total = 0;
+                for (int64_t j = 0; j < (normalized ? k : experts); ++j)
+                    total += std::exp(double{row[order[static_cast<size_t>(j)]]});
+                for (int64_t j = 0; j < k; ++j) {
+                    chosen.push_back(order[static_cast<size_t>(j)]);
+                    weights.push_back(std::exp(double{row[chosen.back()]}) / total);
+                }
+            }
+            EXPECT_EQ(routed.chosen, chosen);
+            expect_near(routed.weights, weights, 1e-5, 0.01);
+        }
+}
+
+// Of equal logits the lowest expert is first; whatever the logits are, each choice is an expert.
+TEST_P(ExpertOps, RouteExpertsTakesEveryLogit) {
+    const Arena::Scope scope(ctx().arena);
+    const float inf = INFINITY;
+    std::vector<float> logits(3 * 40, 1.0f);
+    logits[33] = logits[39] = 2;                                                  // row 0
+    for (size_t e = 0; e < 40; ++e) logits[40 + e] = NAN, logits[80 + e] = -inf;  // rows 1 and 2
+    const Routed routed = route(device_, logits, 40, 4, true);
+    const std::vector<int32_t> expected = {33, 39, 0, 1, 0, 1, 2, 3, 0, 1, 2, 3};
+    EXPECT_EQ(routed.chosen, expected);
+    EXPECT_TRUE(std::isnan(routed.weights[4]));
+}
+
+struct ExpertCase {
+    int64_t rows, pairs_per_row, experts, n, k;
+    bool bias;
+};
+
+constexpr ExpertCase kExpertCases[] = {
+    {1, 4, 8, 96, 64, false}, {5, 2, 3, 33, 256, true},  {70, 3, 4, 48, 64, true},
+    {12, 1, 5, 7, 512, true}, {2, 2, 4, 130, 32, false},
+};
+
+// A few experts get most of the rows, some get none.
+std::vector<int32_t> choices(const ExpertCase& c) {
+    std::vector<int32_t> chosen;
+    for (int64_t p = 0; p < c.rows * c.pairs_per_row; ++p)
+        chosen.push_back(static_cast<int32_t>(p % 5 < 3 ? p * p % c.experts : c.experts - 1));
+    return chosen;
+}
+
+std::vector<double> expected_of(const ExpertCase& c, const std::vector<float>& x,
+                                const std::vector<float>& w, const std::vector<float>& bias) {
+    std::vector<double> y;
+    const std::vector<int32_t> chosen = choices(c);
+    for (size_t p = 0; p < chosen.size(); ++p)
+        for (int64_t i = 0; i < c.n; ++i) {
+            const int64_t row = chosen[p] * c.n + i;
+            double sum = c.bias ? bias[static_cast<size_t>(row)] : 0;
+            const float* from = x.data() + static_cast<int64_t>(p) / c.pairs_per_row * c.k;
+            for (int64_t j = 0; j < c.k; ++j)
+                sum += double{from[j]} * w[static_cast<size_t>(row * c.k + j)];
+            y.push_back(sum);
+        }
+    return y;
+}
+
+// A matrix per expert, from rows of one that stacks them.
+ExpertMatrices matrices_of(Weights& weights, const Tensor& stacked, int64_t experts) {
+    std::vector<Tensor> parts;
+    const int64_t n = stacked.dim(0) / experts;
+    for (int64_t e = 0; e < experts; ++e) parts.push_back(stacked.slice(e * n, (e + 1) * n));
+    return {weights.matrices(parts), {}};
+}
+
+TEST_P(ExpertOps, ExpertLinear) {
+    for (const ExpertCase& c : kExpertCases)
+        for (const Kind kind : {Kind::f32, Kind::f16, Kind::bf16, Kind::int8}) {
+            SCOPED_TRACE(concat(c.rows, " rows, ", c.n, " x ", c.k, ", kind ", int(kind)));
+            const Arena::Scope scope(ctx().arena);
+            Weights weights(kind, ctx().arena.source());
+            std::vector<float> w = random_values(c.experts * c.n * c.k, 1, 1 / std::sqrt(c.k));
+            const std::vector<float> x = values(c.rows * c.k, 2);
+            const std::vector<float> bias = random_values(c.experts * c.n, 3);
+            ExpertMatrices experts =
+                matrices_of(weights, TestDevice::host(w, {c.experts * c.n, c.k}), c.experts);
+            if (c.bias) experts.bias = device_.up(bias, Dtype::f32, {c.experts, c.n});
+            Tensor y = device_.empty(dtype(), {c.rows * c.pairs_per_row, c.n});
+            expert_linear(ctx(), y, device_.up(x, dtype(), {c.rows, c.k}), experts,
+                          device_.up(choices(c)));
+            const double tolerance = kind == Kind::int8 ? 0.03 : kind == Kind::f32 ? 0 : 0.01;
+            expect_near(device_.down(y), expected_of(c, x, w, bias),
+                        GetParam().tolerance + tolerance);
+        }
+}
+
+TEST_P(ExpertOps, ExpertLinearFromBlocks) {
+    const ExpertCase c = {20, 2, 4, 24, 256, true};
+    for (const Dtype type : kQuantizedDtypes) {
+        SCOPED_TRACE(name_of(type));
+        const Arena::Scope scope(ctx().arena);
+        Weights weights(Kind::keep, ctx().arena.source());
+        RandomBlocks blocks(type, c.experts * c.n, c.k, 7);
+        const std::vector<float> x = values(c.rows * c.k, 2);
+        const std::vector<float> bias = random_values(c.experts * c.n, 3);
+        ExpertMatrices experts = matrices_of(weights, blocks.tensor(), c.experts);
+        experts.bias = device_.up(bias, Dtype::f32, {c.experts, c.n});
+        Tensor y = device_.empty(dtype(), {c.rows * c.pairs_per_row, c.n});
+        expert_linear(ctx(), y, device_.up(x, dtype(), {c.rows, c.k}), experts,
+                      device_.up(choices(c)));
+        const std::vector<double> expected = expected_of(c, x, blocks.values(), bias);
+        double largest = 1;
+        for (const double value : expected) largest = std::max(largest, std::abs(value));
+        expect_near(device_.down(y), expected, GetParam().tolerance + 5e-5, largest);
+    }
+}
+
+// Up to 16 rows on the CPU, any number on a GPU.
+TEST_P(ExpertOps, RowsAreTheSameBitsWhateverIsBesideThem) {
+    const ExpertCase c = {16, 2, 4, 40, 128, false};
+    for (const Kind kind : {Kind::f32, Kind::f16, Kind::int8}) {
+        const Arena::Scope scope(ctx().arena);
+        Weights weights(kind, ctx().arena.source());
+        std::vector<float> w = random_values(c.experts * c.n * c.k, 1);
+        const std::vector<float> x = values(c.rows * c.k, 2);
+        const ExpertMatrices experts =
+            matrices_of(weights, TestDevice::host(w, {c.experts * c.n, c.k}), c.experts);
+        const std::vector<int32_t> chosen = choices(c);
+        const auto run = [&](int64_t first, int64_t rows) {
+            Tensor y = device_.empty(dtype(), {rows * c.pairs_per_row, c.n});
+            const std::vector<float> some(x.begin() + first * c.k,
+                                          x.begin() + (first + rows) * c.k);
+            const std::vector<int32_t> by(chosen.begin() + first * c.pairs_per_row,
+                                          chosen.begin() + (first + rows) * c.pairs_per_row);
+            expert_linear(ctx(), y, device_.up(some, dtype(), {rows, c.k}), experts,
+                          device_.up(by));
+            return device_.down(y);
+        };
+        const std::vector<float> all = run(0, c.rows);
+        for (int64_t t = 0; t < c.rows; ++t) {
+            const std::vector<float> alone = run(t, 1);
+            const auto from = all.begin() + t * c.pairs_per_row * c.n;
+            EXPECT_EQ(alone, std::vector<float>(from, from + std::ssize(alone))) << t;
+        }
+    }
+}
+
+TEST_P(ExpertOps, AddExperts) {
+    for (const auto& [rows, k, channels] :
+         {std::array<int64_t, 3>{1, 8, 64}, {7, 2, 33}, {40, 3, 512}}) {
+        const Arena::Scope scope(ctx().arena);
+        const std::vector<float> x = values(rows * channels, 1), y = values(rows * k * channels, 2);
+        const std::vector<float> weights = random_values(rows * k, 3);
+        Tensor sum = device_.up(x, dtype(), {rows, channels});
+        add_experts(ctx(), sum, device_.up(y, dtype(), {rows * k, channels}),
+                    device_.up(weights, Dtype::f32, {rows, k}));
+        std::vector<double> expected(x.begin(), x.end());
+        for (int64_t p = 0; p < rows * k; ++p)
+            for (int64_t c = 0; c < channels; ++c)
+                expected[size_t(p / k * channels + c)] +=
+                    double{weights[size_t(p)]} * y[size_t(p * channels + c)];
+        expect_near(device_.down(sum), expected, GetParam().tolerance);
+    }
+}
+
+TEST_P(ExpertOps, ClampedSwiglu) {
+    const int64_t rows = 5, n = 37, width = 2 * n + 3;
+    const Arena::Scope scope(ctx().arena);
+    std::vector<float> x = values(rows * width, 1, 6);
+    Tensor from = device_.up(x, dtype(), {rows, width}), y = device_.empty(dtype(), {rows, n});
+    clamped_swiglu(ctx(), y, {from, 1}, {from, n + 2}, 1.702f, 7);
+    std::vector<double> expected;
+    for (int64_t t = 0; t < rows; ++t)
+        for (int64_t c = 0; c < n; ++c) {
+            const double g = std::min(double{x[size_t(t * width + 1 + c)]}, 7.0);
+            const double u = std::clamp(double{x[size_t(t * width + n + 2 + c)]}, -7.0, 7.0);
+            expected.push_back((u + 1) * g / (1 + std::exp(-1.702 * g)));
+        }
+    expect_near(device_.down(y), expected, GetParam().tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ExpertOps,
+                         testing::Values(kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case,
+                                         kCudaBf16Case),
+                         name_of_case);
+
+TEST(ExpertOpsErrors, ArgumentsThatDoNotFit) {
+    TestDevice device(kCpuCase);
+    Context& ctx = device.ctx();
+    Tensor two = device.up(random_values(4, 1), Dtype::f32, {2, 2});
+    Tensor four = device.up(random_values(8, 1), Dtype::f32, {4, 2});
+    const ExpertMatrices experts{{{two}, {two}}, {}};
+    EXPECT_THROW(expert_linear(ctx, four, two, experts, device.up({0, 1, 2, 0})), Error);
+    EXPECT_THROW(expert_linear(ctx, four, two, experts, device.up({0, 1, -1, 0})), Error);
+    EXPECT_THROW(expert_linear(ctx, four, two, experts, device.up({0, 1, 0})), Error);
+    EXPECT_THROW(expert_linear(ctx, two, four, experts, device.up({0, 1})), Error);
+    EXPECT_THROW(expert_linear(ctx, four, two, {{{two}, {four}}, {}}, device.up({0, 1, 1, 0})),
+                 Error);
+    EXPECT_THROW(expert_linear(ctx, four, two, {}, device.up({0, 1, 1, 0})), Error);
+    EXPECT_THROW(add_experts(ctx, two, two, two), Error);
+    EXPECT_THROW(clamped_swiglu(ctx, two, {two}, {four}, 1, 7), Error);
+    EXPECT_THROW(clamped_swiglu(ctx, two, {two}, {two}, 1, 0), Error);
+    Tensor ids = device.up({0, 0, 0, 0, 0, 0}).reshaped({2, 3});
+    EXPECT_THROW(route_experts(ctx, ids, two, two, true), Error);
+}
+
+}  // namespace
+}  // namespace hark::test
