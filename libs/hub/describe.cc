@@ -128,6 +128,11 @@ void describe_gpt(const gpt::ModelFile& file, json& out) {
     const gpt::DecoderConfig& c = file.config();
     out["family"] = c.family;
     out["decoder"] = layers(c.n_layer, c.n_embd, c.n_head, c.n_inner);
+    if (c.experts.count > 0) {
+        out["decoder"]["experts"] = c.experts.count;
+        out["decoder"]["experts_per_token"] = c.experts.per_token;
+        out["decoder"]["expert_mlp"] = c.experts.n_inner;
+    }
     out["decoder"]["key_value_heads"] = c.n_kv_head;
     out["decoder"]["head_channels"] = c.head_dim;
     out["activation"] = name_of(c.activation);
@@ -163,9 +168,15 @@ std::string plain(const json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+std::string mlp_text(const json& part) {
+    if (!part.contains("experts")) return concat("MLP of ", part["mlp"].dump());
+    return concat(part["experts_per_token"].dump(), " of ", part["experts"].dump(), " experts of ",
+                  part["expert_mlp"].dump());
+}
+
 std::string layers_text(const json& part) {
     return concat(part["layers"].dump(), " layers of ", part["channels"].dump(), ", ",
-                  part["heads"].dump(), " heads, MLP of ", part["mlp"].dump());
+                  part["heads"].dump(), " heads, ", mlp_text(part));
 }
 
 // What text(name, value) makes of each, with `between` two of them.

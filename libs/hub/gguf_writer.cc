@@ -190,7 +190,7 @@ void write_gguf(gpt::ModelFile& model, const fs::path& from, const std::string& 
     add_vocabulary(header, from, config.n_vocab, config.eos_token_ids);
     const Tensor divisors_as(nullptr, Dtype::f32, {std::ssize(divisors)});
     for (const TensorSpec& spec : specs)
-        header.tensor(gpt::gguf_name(spec), described(spec, gguf_type_of(spec, config, type)));
+        header.tensor(spec.gguf, described(spec, gguf_type_of(spec, config, type)));
     if (!divisors.empty()) header.tensor(kRopeDivisors, divisors_as);
     AtomicFile file(to);
     TensorWriter out(model, file, type);

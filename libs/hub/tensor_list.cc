@@ -74,6 +74,14 @@ const char* kind_of(gpt::Part part) {
             return "mlp_up";
         case down:
             return "mlp_down";
+        case router:
+            return "router";
+        case expert_gate:
+            return "experts_gate";
+        case expert_up:
+            return "experts_up";
+        case expert_down:
+            return "experts_down";
         default:
             return "norms_and_biases";
     }

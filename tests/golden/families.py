@@ -20,6 +20,7 @@ from formula_weights import MASK, mixed, name_hash
 
 sys.path.pop(0)  # transformers looks for a package that is named as our kernels.py
 import transformers as T
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 torch.set_num_threads(1)
 VOCAB, ROWS, PROMPT, GREEDY = 128, [0, 7, 8, 20, 47], 8, 200
@@ -32,6 +33,8 @@ LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_fac
 LONGROPE = dict(type="longrope", short_factor=[1.0, 1.1, 1.2, 1.3],
                 long_factor=[1.5, 2.0, 3.0, 4.0])
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64)
+GPT_OSS_YARN = dict(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
+                    original_max_position_embeddings=64)
 
 # name: configuration's class, model's class, settings; what each one is there for
 CASES = {
@@ -57,17 +60,33 @@ CASES = {
     "olmo2": ("Olmo2", {}),
     "granite": ("Granite", dict(embedding_multiplier=12.0, attention_multiplier=0.1,
                                 residual_multiplier=0.22, logits_scaling=8.0)),
+    "mixtral": ("Mixtral", dict(num_local_experts=4, num_experts_per_tok=2)),
+    "mixtral, window": ("Mixtral", dict(num_local_experts=5, num_experts_per_tok=3, head_dim=32,
+                                        sliding_window=8)),
+    "qwen3_moe": ("Qwen3Moe", dict(head_dim=32, num_experts=8, num_experts_per_tok=3,
+                                   moe_intermediate_size=32, norm_topk_prob=True)),
+    "qwen3_moe, dense layers": (
+        "Qwen3Moe", dict(head_dim=32, num_experts=6, num_experts_per_tok=2, decoder_sparse_step=2,
+                         num_hidden_layers=6, moe_intermediate_size=40, mlp_only_layers=[3],
+                         norm_topk_prob=False, use_sliding_window=True, sliding_window=8)),
+    "gpt_oss": ("GptOss", dict(head_dim=32, num_local_experts=4, num_experts_per_tok=2,
+                               sliding_window=8, intermediate_size=64, rope_scaling=GPT_OSS_YARN)),
+    "gpt_oss, mxfp4": ("GptOss", dict(head_dim=32, num_local_experts=4, num_experts_per_tok=3,
+                                      sliding_window=8, intermediate_size=64,
+                                      rope_scaling=GPT_OSS_YARN)),
 }
 MODELS = {"Gemma3Text": "Gemma3ForCausalLM"}
 
 
-def values(name, shape, is_gemma):
-    """The tensor by formula; tests/support/family_weights.h does the same."""
-    count = int(np.prod(shape))
+def mixed_of(name, count):
     with np.errstate(over="ignore"):
         start = np.uint64((name_hash(name) + 0x9E3779B97F4A7C15) & MASK)
-        z = mixed(start + np.arange(count, dtype=np.uint64))
-    u = (z >> np.uint64(40)).astype(np.float64) / 8388608 - 1
+        return mixed(start + np.arange(count, dtype=np.uint64))
+
+
+def values(name, shape, is_gemma):
+    """The tensor by formula; tests/support/family_weights.h does the same."""
+    u = (mixed_of(name, int(np.prod(shape))) >> np.uint64(40)).astype(np.float64) / 8388608 - 1
     if "norm" in name:
         result = (0.0 if is_gemma else 1.0) + 0.171875 * u
     else:
@@ -75,7 +94,17 @@ def values(name, shape, is_gemma):
     return torch.from_numpy(result.astype(np.float32).reshape(shape))
 
 
-def model_of(kind, settings):
+def mxfp4(name, rows):
+    """The values (E, rows, 64) that blocks and scales of mxfp4 by formula stand for, turned as
+    GptOssExperts has them."""
+    bytes_of = lambda part, last: torch.from_numpy(
+        (mixed_of(name + part, 4 * rows * 2 * last) >> np.uint64(56)).astype(np.uint8)
+        .reshape(4, rows, 2, *[last] * (last > 1)))
+    scales = bytes_of("_scales", 1) % 4 + 122
+    return convert_moe_packed_tensors(bytes_of("_blocks", 16), scales, dtype=torch.float32)
+
+
+def model_of(kind, settings, has_mxfp4=False):
     config = getattr(T, kind + "Config")(**{**BASE, **settings})
     config._attn_implementation = "eager"
     model = getattr(T, MODELS.get(kind, kind + "ForCausalLM"))(config).eval()
@@ -83,6 +112,9 @@ def model_of(kind, settings):
         for name, parameter in model.named_parameters():
             parameter.copy_(values(name.removeprefix("model."), tuple(parameter.shape),
                                    kind.startswith("Gemma")))
+            if has_mxfp4 and name.endswith("_proj") and "experts" in name:
+                stored = name.removeprefix("model.")
+                parameter.copy_(mxfp4(stored, 128 if "gate_up" in name else 64))
     return config, model
 
 
@@ -113,7 +145,7 @@ def main():
     ids = torch.tensor([[(i * 37 + 11) % VOCAB for i in range(48)]])
     out = {}
     for name, (kind, settings) in CASES.items():
-        config, model = model_of(kind, settings)
+        config, model = model_of(kind, settings, "mxfp4" in name)
         with torch.no_grad():
             logits = model(ids).logits[0]
             tokens, steps = greedy(model, ids[:, :PROMPT], "longrope" in name)
@@ -123,7 +155,8 @@ def main():
                        "layer_types", "rope_theta", "rms_norm_eps", "hidden_act",
                        "hidden_activation", "attention_bias", "rope_local_base_freq",
                        "query_pre_attn_scalar", "attn_logit_softcapping",
-                       "final_logit_softcapping", "no_rope_layers", "partial_rotary_factor")}
+                       "final_logit_softcapping", "no_rope_layers", "partial_rotary_factor", "num_experts",
+                       "mlp_only_layers", "decoder_sparse_step")}
         out[name] = dict(config=written, tokens=ids[0].tolist(),
                          rows={str(row): [float(f"{x:.8g}") for x in logits[row]] for row in ROWS},
                          greedy=tokens, near=near_steps(steps))

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 
 #include "core/error.h"
 #include "core/json.h"
 #include "gpt/engine/decode_stream.h"
+#include "gpt/families/family.h"
 #include "gpt/families/model_file.h"
 #include "gpt/families/tensor_spec.h"
 #include "support/family_weights.h"
@@ -31,13 +34,22 @@ std::vector<std::string> names() {
     return all;
 }
 
+// The model from weights in the form that Hugging Face's files have.
+Model read_family(test::FamilyWeights& weights, const DecoderConfig& config,
+                  const std::string& dtype = "f32") {
+    const Family& family = family_of(config.family, "family");
+    if (!family.unpack) return read_model(weights, config, precision_of(dtype));
+    return read_model(*family.unpack(weights, config), config, precision_of(dtype));
+}
+
 class Families : public testing::TestWithParam<std::string> {
   protected:
     const json& golden() const { return cases()[GetParam()]; }
     Model model(const std::string& dtype = "f32") const {
         const DecoderConfig config = parse_config(golden()["config"].dump(), GetParam());
-        test::FamilyWeights weights(config.family.starts_with("gemma"));
-        return read_model(weights, config, precision_of(dtype));
+        test::FamilyWeights weights(config.family.starts_with("gemma"),
+                                    GetParam().find("mxfp4") != std::string::npos);
+        return read_family(weights, config, dtype);
     }
     std::vector<int32_t> tokens() const { return golden()["tokens"]; }
     void expect_near(std::span<const float> logits, size_t row, const char* how) const {
@@ -147,6 +159,52 @@ void add_keys(test::GgufWriter& out, const GgufCase& of, const DecoderConfig& c)
         out.f32(key("attn_logit_softcapping"), 50.0f);
         out.f32(key("final_logit_softcapping"), 30.0f);
     }
+    if (c.experts.count > 0) {
+        number("expert_count", c.experts.count);
+        number("expert_used_count", c.experts.per_token);
+        if (c.family != "mixtral") number("expert_feed_forward_length", c.experts.n_inner);
+    }
+    if (c.family != "gpt_oss") return;
+    number("attention.sliding_window", 8);
+    out.text(key("rope.scaling.type"), "yarn");
+    out.f32(key("rope.scaling.factor"), 4.0f);
+    number("rope.scaling.original_context_length", 64);
+}
+
+// The tensor as llama.cpp's converter writes it; `source` has it as tensor_specs() lists it.
+std::string gguf_bytes(TensorSource& source, const TensorSpec& spec, const GgufCase& of,
+                       const DecoderConfig& config) {
+    const Tensor stored = take(source, spec);
+    const std::string bytes(static_cast<const char*>(stored.data), stored.bytes());
+    if (stored.dtype != Dtype::f32) return bytes;
+    std::vector<float> values(stored.as<float>(), stored.as<float>() + stored.size());
+    const int64_t columns = std::max<int64_t>(spec.columns, 1);
+    const bool is_q = spec.part == Part::q || spec.part == Part::q_bias;
+    const bool is_k = spec.part == Part::k || spec.part == Part::k_bias;
+    if (of.interleaved && (is_q || is_k))
+        values = interleave(values, is_q ? config.n_head : config.n_kv_head, columns);
+    if (of.is_gemma && spec.name.find("norm") != spec.name.npos)
+        for (float& value : values) value += 1;
+    return std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+}
+
+// All tensors; those of a layer's experts are one.
+void add_tensors(test::GgufWriter& out, TensorSource& source, const GgufCase& of,
+                 const DecoderConfig& config) {
+    std::map<std::string, std::pair<TensorSpec, std::string>> tensors;
+    for (const TensorSpec& spec : tensor_specs(config)) {
+        auto& [first, bytes] = tensors[spec.gguf];
+        if (bytes.empty()) first = spec;
+        bytes += gguf_bytes(source, spec, of, config);
+    }
+    for (const auto& [name, tensor] : tensors) {
+        const auto& [spec, bytes] = tensor;
+        std::vector<uint64_t> dims = {static_cast<uint64_t>(spec.rows)};
+        if (spec.columns > 0) dims.insert(dims.begin(), static_cast<uint64_t>(spec.columns));
+        if (spec.expert >= 0) dims.push_back(static_cast<uint64_t>(config.experts.count));
+        const bool blocks = take(source, spec).dtype == Dtype::mxfp4;
+        out.tensor(name, dims, blocks ? 39 : 0, bytes);
+    }
 }
 
 class FamiliesInGguf : public testing::TestWithParam<GgufCase> {};
@@ -156,33 +214,23 @@ TEST_P(FamiliesInGguf, HaveTheSameLogits) {
     const GgufCase& of = GetParam();
     json settings = cases()[of.name]["config"];
     settings["rope_theta"] = 10000.0;
-    settings.erase("rope_scaling");
+    const bool is_gpt_oss = settings["model_type"] == "gpt_oss";
+    if (!is_gpt_oss) settings.erase("rope_scaling");
     if (of.is_gemma) settings["query_pre_attn_scalar"] = 32;  // what GGUF has no key for
     const DecoderConfig config = parse_config(settings.dump(), of.name);
-    test::FamilyWeights weights(of.is_gemma);
+    test::FamilyWeights weights(of.is_gemma, std::string(of.name).ends_with("mxfp4"));
+    const Family& family = family_of(config.family, of.name);
+    std::unique_ptr<TensorSource> unpacked;
+    if (family.unpack) unpacked = family.unpack(weights, config);
     test::GgufWriter out;
     add_keys(out, of, config);
-    for (const TensorSpec& spec : tensor_specs(config)) {
-        const int64_t columns = std::max<int64_t>(spec.columns, 1);
-        std::vector<float> values =
-            weights.values(spec.name, spec.rows * columns, spec.columns == 0);
-        const bool is_q = spec.part == Part::q || spec.part == Part::q_bias;
-        const bool is_k = spec.part == Part::k || spec.part == Part::k_bias;
-        if (of.interleaved && (is_q || is_k))
-            values = interleave(values, is_q ? config.n_head : config.n_kv_head, columns);
-        if (of.is_gemma && spec.name.find("norm") != spec.name.npos)
-            for (float& value : values) value += 1;
-        std::vector<uint64_t> dims = {static_cast<uint64_t>(spec.rows)};
-        if (spec.columns > 0) dims.insert(dims.begin(), static_cast<uint64_t>(spec.columns));
-        out.tensor(gguf_name(spec), dims, 0,
-                   std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size()));
-    }
+    add_tensors(out, unpacked ? *unpacked : weights, of, config);
     test::TemporaryDirectory folder;
     const std::filesystem::path path = folder.path() / "model.gguf";
     test::write_text(path, out.bytes());
     const std::unique_ptr<ModelFile> file = open_model(path);
     const Model in_gguf = read_model(file->tensors(), file->config(), precision_of("f32"));
-    const Model expected = read_model(weights, config, precision_of("f32"));
+    const Model expected = read_family(weights, config);
     Context ctx = make_cpu_context(2);
     const std::vector<int32_t> ids = cases()[of.name]["tokens"];
     Sequence a(ctx, in_gguf), b(ctx, expected);
@@ -197,8 +245,38 @@ INSTANTIATE_TEST_SUITE_P(All, FamiliesInGguf,
                                          GgufCase{"qwen2, tied", "qwen2", false, false},
                                          GgufCase{"qwen3", "qwen3", false, false},
                                          GgufCase{"gemma2", "gemma2", false, true},
-                                         GgufCase{"olmo2", "olmo2", false, false}),
-                         [](const auto& info) { return std::string(info.param.architecture); });
+                                         GgufCase{"olmo2", "olmo2", false, false},
+                                         GgufCase{"mixtral", "llama", true, false},
+                                         GgufCase{"qwen3_moe", "qwen3moe", false, false},
+                                         GgufCase{"gpt_oss", "gpt-oss", false, false},
+                                         GgufCase{"gpt_oss, mxfp4", "gpt-oss", false, false}),
+                         [](const auto& info) {
+                             std::string name = info.param.name;
+                             std::erase_if(name, [](char c) { return !std::isalnum(c); });
+                             return name;
+                         });
+
+TEST(FamilyConfig, ExpertsOfATokenAreAmongTheExperts) {
+    json settings = cases()["mixtral"]["config"];
+    EXPECT_EQ(parse_config(settings.dump(), "C").experts.per_token, 2);
+    settings["num_experts_per_tok"] = 5;
+    try {
+        parse_config(settings.dump(), "config.json");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_STREQ(error.what(),
+                     "config.json: 'num_experts_per_tok': expected a whole number from 1 to 4, "
+                     "found 5");
+    }
+}
+
+TEST(FamilyConfig, SomeLayersOfQwen3HaveNoExperts) {
+    const DecoderConfig config =
+        parse_config(cases()["qwen3_moe, dense layers"]["config"].dump(), "C");
+    std::vector<bool> found;
+    for (const LayerConfig& layer : config.layers) found.push_back(layer.has_experts);
+    EXPECT_EQ(found, (std::vector<bool>{false, true, false, false, false, true}));
+}
 
 // Older files of Phi-3 name longrope otherwise; its original length is at the top.
 TEST(FamilyConfig, LongropeHasThreeNames) {

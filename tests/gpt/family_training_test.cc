@@ -250,6 +250,8 @@ TEST(FamilyParameters, WhatIsNotTrainedIsNamed) {
     expect("scaled", [](DecoderConfig& c) { c.embedding_scale = 8; });
     expect("scale of their own", [](DecoderConfig& c) { c.attention_scale = 1; });
     expect("longrope", [](DecoderConfig& c) { c.ropes[0].long_frequencies = {1}; });
+    expect("experts", [](DecoderConfig& c) { c.experts.count = 4; });
+    expect("sinks", [](DecoderConfig& c) { c.attention_sinks = true; });
     DecoderConfig config = config_of("llama, grouped heads");
     config.layers[1].window = config.n_positions;  // which hides nothing
     EXPECT_NO_THROW(ParameterLayout{config});

@@ -47,6 +47,32 @@ TEST(TensorList, IsTheCheckpoints) {
     EXPECT_EQ(shapes_listed(kGpt), shapes_in(kGpt, "transformer."));
 }
 
+// The numbers of parameters that their pages on Hugging Face show.
+TEST(TensorList, OfMixturesOfExperts) {
+    const std::pair<const char*, int64_t> expected[] = {
+        {R"({"model_type": "mixtral", "vocab_size": 32000, "hidden_size": 4096,
+             "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+             "num_key_value_heads": 8, "max_position_embeddings": 32768, "num_local_experts": 8,
+             "num_experts_per_tok": 2})",
+         46'702'792'704},
+        {R"({"model_type": "qwen3_moe", "vocab_size": 151936, "hidden_size": 2048,
+             "intermediate_size": 6144, "num_hidden_layers": 48, "num_attention_heads": 32,
+             "num_key_value_heads": 4, "head_dim": 128, "max_position_embeddings": 40960,
+             "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768})",
+         30'532'122'624},
+        {R"({"model_type": "gpt_oss", "vocab_size": 201088, "hidden_size": 2880,
+             "intermediate_size": 2880, "num_hidden_layers": 24, "num_attention_heads": 64,
+             "num_key_value_heads": 8, "head_dim": 64, "max_position_embeddings": 131072,
+             "num_local_experts": 32, "num_experts_per_tok": 4})",
+         20'914'757'184}};
+    for (const auto& [config, parameters] : expected) {
+        int64_t found = 0;
+        for (const ModelTensor& tensor : tensor_list(gpt::parse_config(config, "C")))
+            found += tensor.size();
+        EXPECT_EQ(found, parameters) << config;
+    }
+}
+
 // "Parameters" of Radford et al. 2022, table 1, in millions; the positions of the sound, a formula,
 // count here.
 TEST(TensorList, OfOfficialSizes) {

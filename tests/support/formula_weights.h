@@ -39,12 +39,14 @@ struct Formula {
         }
     }
 
-    float operator()(std::uint64_t index) const {
+    std::uint64_t bits(std::uint64_t index) const {  // z
         std::uint64_t z = hash + index + 0x9E3779B97F4A7C15u;
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-        z ^= z >> 31;
-        const double u = static_cast<double>(z >> 40) / 8388608 - 1;
+        return z ^ (z >> 31);
+    }
+    float operator()(std::uint64_t index) const {
+        const double u = static_cast<double>(bits(index) >> 40) / 8388608 - 1;
         return static_cast<float>(offset + scale * u);
     }
 };

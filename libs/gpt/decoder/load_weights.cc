@@ -2,6 +2,7 @@
 // GPT-2's causal mask h.N.attn.bias, are not read.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/error.h"
 #include "gpt/decoder/model.h"
@@ -16,11 +17,12 @@ class PartReader {
   public:
     PartReader(TensorSource& source, Weights& weights, const DecoderConfig& config)
         : source_(source), weights_(weights), config_(config) {
-        for (const TensorSpec& spec : tensor_specs(config)) specs_[{spec.layer, spec.part}] = spec;
+        for (const TensorSpec& spec : tensor_specs(config))
+            specs_[{spec.layer, spec.expert, spec.part}] = spec;
     }
 
     void of_layer(int64_t layer) { layer_ = layer; }
-    bool has(Part part) const { return specs_.contains({layer_, part}); }
+    bool has(Part part) const { return specs_.contains({layer_, expert_, part}); }
 
     Tensor vector(Part part, float offset = 0) { return weights_.vector({take(part)}, offset); }
     Tensor vector_or_none(Part part) { return has(part) ? vector(part) : Tensor(); }
@@ -62,8 +64,30 @@ class PartReader {
         return LinearGroup(std::move(linears));
     }
 
+    // The router decides which experts compute a token: int8 would change its choices.
+    Linear router(Precision::Weights precision) {
+        if (precision == Precision::Weights::int8) precision = Precision::Weights::keep_f16;
+        return {weights_.matrix({take(Part::router)}, precision),
+                vector_or_none(Part::router_bias)};
+    }
+    // One matrix of all experts of the layer.
+    ExpertMatrices experts(Part weight, Part bias) {
+        std::vector<Tensor> matrices, biases;
+        for (expert_ = 0; expert_ < config_.experts.count; ++expert_) {
+            matrices.push_back(take(weight));
+            if (has(bias)) biases.push_back(take(bias));
+        }
+        expert_ = -1;
+        ExpertMatrices all{weights_.matrices(matrices), {}};
+        if (!biases.empty())
+            all.bias =
+                weights_.vector(biases).reshaped({std::ssize(biases), biases.front().dim(0)});
+        source_.forget_taken();
+        return all;
+    }
+
   private:
-    const TensorSpec& spec(Part part) const { return specs_.at({layer_, part}); }
+    const TensorSpec& spec(Part part) const { return specs_.at({layer_, expert_, part}); }
     Tensor take(Part part) { return gpt::take(source_, spec(part)); }
     std::vector<Tensor> take_all(const std::vector<Part>& parts) {
         std::vector<Tensor> tensors;
@@ -82,8 +106,8 @@ class PartReader {
     TensorSource& source_;
     Weights& weights_;
     const DecoderConfig& config_;
-    std::map<std::pair<int64_t, Part>, TensorSpec> specs_;
-    int64_t layer_ = -1;
+    std::map<std::tuple<int64_t, int64_t, Part>, TensorSpec> specs_;
+    int64_t layer_ = -1, expert_ = -1;
 };
 
 DecoderAttention read_attention(PartReader& read, const DecoderConfig& c,
@@ -101,7 +125,8 @@ DecoderAttention read_attention(PartReader& read, const DecoderConfig& c,
             .options = {.scale = c.attention_scale,
                         .causal = true,
                         .window = layer.window,
-                        .soft_cap = c.attention_soft_cap},
+                        .soft_cap = c.attention_soft_cap,
+                        .sinks = read.vector_or_none(Part::sinks)},
             .heads = c.n_head,
             .head_dim = c.head_dim,
             .rope = layer.rope};
@@ -122,6 +147,19 @@ DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c) {
             .down = {read.linear(Part::down, Part::down_bias), read.norm(Part::mlp_post_norm),
                      c.residual_scale},
             .hidden = c.n_inner};
+}
+
+Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weights precision) {
+    return {.norm = read.norm(Part::mlp_norm),
+            .router = read.router(precision),
+            .per_row = c.experts.per_token,
+            .normalized = c.experts.normalized,
+            .gate = read.experts(Part::expert_gate, Part::expert_gate_bias),
+            .up = read.experts(Part::expert_up, Part::expert_up_bias),
+            .down = read.experts(Part::expert_down, Part::expert_down_bias),
+            .activation = c.activation,
+            .swiglu_slope = c.experts.swiglu_slope,
+            .swiglu_limit = c.experts.swiglu_limit};
 }
 
 std::vector<ModelRope> read_ropes(const DecoderConfig& config, Weights& weights) {
@@ -151,9 +189,13 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
     model.ropes = read_ropes(config, model.weights);
     for (int64_t i = 0; i < config.n_layer; ++i) {
         read.of_layer(i);
-        DecoderAttention attention =
-            read_attention(read, config, config.layers[static_cast<size_t>(i)]);
-        model.layers.push_back({std::move(attention), read_mlp(read, config)});
+        const LayerConfig& layer = config.layers[static_cast<size_t>(i)];
+        DecoderAttention attention = read_attention(read, config, layer);
+        if (layer.has_experts)
+            model.layers.push_back(
+                {std::move(attention), read_experts(read, config, precision.weights)});
+        else
+            model.layers.push_back({std::move(attention), read_mlp(read, config)});
         source.forget_taken();
     }
     read.of_layer(-1);

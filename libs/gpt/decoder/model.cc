@@ -69,8 +69,8 @@ Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position,
                               ? Rope{}
                               : ropes[static_cast<size_t>(attention.rope)].of_length(text_length);
         attention.add_to(ctx, x, position, turn, cache.keys[i], cache.values[i],
-                         rows[cache.group_of(i)]);  // (T, C)
-        mlp.add_to(ctx, x);                         // (T, C)
+                         rows[cache.group_of(i)]);                          // (T, C)
+        std::visit([&](const auto& block) { block.add_to(ctx, x); }, mlp);  // (T, C)
     }
     Tensor last = x;  // a decode step's one row needs no selection
     if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {

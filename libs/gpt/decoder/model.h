@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "formats/tensor_source.h"
@@ -19,6 +20,7 @@
 #include "gpt/families/model_file.h"
 #include "kernels/runtime/backend.h"
 #include "nn/blocks.h"
+#include "nn/experts.h"
 #include "nn/kv_cache.h"
 #include "nn/weights.h"
 
@@ -62,7 +64,7 @@ struct DecoderMlp {
 
 struct DecoderLayer {
     DecoderAttention attention;
-    DecoderMlp mlp;
+    std::variant<DecoderMlp, Experts> mlp;
 };
 
 // Rotary positions in the device's memory.

@@ -32,8 +32,20 @@ struct RopeTable {
 
 // What differs from layer to layer.
 struct LayerConfig {
-    int rope = -1;       // in DecoderConfig::ropes; -1: no rotary positions
-    int64_t window = 0;  // keys that a query sees; 0: all
+    int rope = -1;             // in DecoderConfig::ropes; -1: no rotary positions
+    int64_t window = 0;        // keys that a query sees; 0: all
+    bool has_experts = false;  // instead of an MLP
+};
+
+// The mixtures of experts of the layers that have one.
+struct ExpertConfig {
+    int64_t count = 0;       // experts per layer; 0: no layer has any
+    int64_t per_token = 0;   // experts that compute a token
+    int64_t n_inner = 0;     // hidden channels of an expert
+    bool normalized = true;  // the weights of a token's experts have the sum 1
+    bool bias = false;       // of the router and of the experts
+    // gpt-oss's activation (clamped_swiglu); limit 0: DecoderConfig::activation.
+    float swiglu_slope = 0, swiglu_limit = 0;
 };
 
 struct DecoderConfig {
@@ -59,10 +71,12 @@ struct DecoderConfig {
     bool learned_positions = true;  // a table of positions is added to the embedding
     float attention_scale = 0;      // of the scores: 1 / sqrt(D) in most families
     float attention_soft_cap = 0;   // 0: none
+    bool attention_sinks = false;   // a further logit of each head's softmax
     float embedding_scale = 1;      // of the token embedding
     float residual_scale = 1;       // of what is added to the residual stream
     float logit_scale = 1, logit_soft_cap = 0;
     bool tie_word_embeddings = true;  // the output's weights are the token table
+    ExpertConfig experts;
     std::vector<RopeTable> ropes;
     std::vector<LayerConfig> layers;     // n_layer
     std::vector<int32_t> eos_token_ids;  // ids that end a text

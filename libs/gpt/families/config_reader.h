@@ -60,6 +60,9 @@ class ConfigReader {
     int64_t size_or(const Key& key, int64_t max, int64_t otherwise) const {
         return has(key) ? size(key, max) : otherwise;
     }
+    int64_t integer_or(const Key& key, int64_t min, int64_t max, int64_t otherwise) const {
+        return has(key) ? integer(key, min, max) : otherwise;
+    }
     double number_or(const Key& key, double otherwise) const {
         return has(key) ? number(key) : otherwise;
     }

@@ -11,13 +11,14 @@
 
 namespace hark::gpt {
 
-extern const Family kGemma2, kGemma3, kGpt2, kGranite, kLlama, kMistral, kOlmo2, kPhi3, kQwen2,
-    kQwen3, kSmolLm3;
+extern const Family kGemma2, kGemma3, kGpt2, kGptOss, kGranite, kLlama, kMistral, kMixtral, kOlmo2,
+    kPhi3, kQwen2, kQwen3, kQwen3Moe, kSmolLm3;
 
 namespace {
 
-constexpr const Family* kFamilies[] = {&kGpt2,   &kLlama, &kMistral, &kQwen2, &kQwen3,  &kGemma2,
-                                       &kGemma3, &kPhi3,  &kSmolLm3, &kOlmo2, &kGranite};
+constexpr const Family* kFamilies[] = {&kGpt2,    &kLlama,   &kMistral,  &kQwen2,   &kQwen3,
+                                       &kGemma2,  &kGemma3,  &kPhi3,     &kSmolLm3, &kOlmo2,
+                                       &kGranite, &kMixtral, &kQwen3Moe, &kGptOss};
 
 // Those of most families since Llama.
 constexpr PartName kLlamaNames[] = {
@@ -35,10 +36,15 @@ constexpr PartName kLlamaNames[] = {
     {Part::k_norm, "self_attn.k_norm.weight"},
     {Part::attn_out, "self_attn.o_proj.weight"},
     {Part::attn_out_bias, "self_attn.o_proj.bias"},
+    {Part::sinks, "self_attn.sinks"},
     {Part::mlp_norm, "post_attention_layernorm.weight"},
     {Part::gate, "mlp.gate_proj.weight"},
     {Part::up, "mlp.up_proj.weight"},
     {Part::down, "mlp.down_proj.weight"},
+    {Part::router, "mlp.gate.weight"},
+    {Part::expert_gate, "mlp.experts.{}.gate_proj.weight"},
+    {Part::expert_up, "mlp.experts.{}.up_proj.weight"},
+    {Part::expert_down, "mlp.experts.{}.down_proj.weight"},
 };
 
 template <class Name>
@@ -125,6 +131,14 @@ DecoderConfig read_llama_like(const ConfigReader& in, const char* family,
         !in.has_lm_head().value_or(!in.boolean_or({"tie_word_embeddings", nullptr}, defaults.tied));
     c.eos_token_ids = in.eos_token_ids(c.n_vocab);
     return c;
+}
+
+void set_experts(DecoderConfig& c, const ConfigReader& in, const char* count, const char* n_inner) {
+    ExpertConfig& experts = c.experts;
+    experts.count = in.size({count, "expert_count"}, 1024);
+    experts.per_token = in.size({"num_experts_per_tok", "expert_used_count"}, experts.count);
+    experts.n_inner = in.size_or({n_inner, "expert_feed_forward_length"}, 1 << 20, c.n_inner);
+    for (LayerConfig& layer : c.layers) layer.has_experts = true;
 }
 
 bool set_layer_types(DecoderConfig& config, const ConfigReader& in, int64_t window) {

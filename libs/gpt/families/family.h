@@ -2,6 +2,7 @@
 // registry in family.cc lists them.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -11,7 +12,8 @@
 
 namespace hark::gpt {
 
-// A part's name in the family's Hugging Face checkpoints; without its layer if it has one.
+// A part's name in the family's Hugging Face checkpoints; without its layer if it has one, and {}
+// for the expert's number.
 struct PartName {
     Part part;
     const char* name;
@@ -21,12 +23,17 @@ struct Family {
     const char* model_type;  // of config.json
     const char* gguf;        // general.architecture of GGUF; null: not read from GGUF
     DecoderConfig (*read)(const ConfigReader& in);
-    std::span<const PartName> names = {};  // where they are not those of Llama
-    const char* prefix = "model.";         // of tensor names, which may be missing
-    const char* layer_prefix = "layers.";  // of a layer's tensors
+    std::span<const PartName> names = {};       // where they are not those of Llama
+    std::span<const PartName> gguf_names = {};  // in GGUF, where they are not those of most
+    const char* prefix = "model.";              // of tensor names, which may be missing
+    const char* layer_prefix = "layers.";       // of a layer's tensors
     // GGUF files have the rows of q and k in the order of interleaved rotary pairs.
     bool gguf_interleaves = false;
     bool conv1d = false;  // matrices of layers are stored (in, out)
+    // Tensors in Hugging Face's form as tensor_specs() lists them, from those in the file, which it
+    // refers to; null: they are so.
+    std::unique_ptr<TensorSource> (*unpack)(TensorSource& stored,
+                                            const DecoderConfig& config) = nullptr;
 };
 
 // The family of a config.json's model_type, or of a GGUF file's architecture. Throws Error that
@@ -58,6 +65,14 @@ void set_layers(DecoderConfig& config, int64_t window, const Slides& slides) {
 }
 // Takes the windows from layer_types where config.json has them. Returns false if it has none.
 bool set_layer_types(DecoderConfig& config, const ConfigReader& in, int64_t window);
+
+// Reads how many experts there are, how many of them compute a token, and their width, under the
+// names that the family's config.json has; gives them to every layer.
+void set_experts(DecoderConfig& config, const ConfigReader& in, const char* count,
+                 const char* n_inner);
+
+// Mixtral's settings: GGUF files have them as Llama's.
+DecoderConfig read_mixtral(const ConfigReader& in);
 
 // What Qwen's config says of windows: use_sliding_window, layer_types, max_window_layers.
 void set_qwen_windows(DecoderConfig& config, const ConfigReader& in);

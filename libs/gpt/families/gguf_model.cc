@@ -1,5 +1,6 @@
 #include "gpt/families/gguf_model.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -53,17 +54,18 @@ std::string GgufModel::license() const {
 
 bool GgufModel::has(const std::string& name) const {
     const auto spec = specs_.find(name);
-    return spec != specs_.end() && file_.tensors().contains(gguf_name(spec->second));
+    return spec != specs_.end() && file_.tensors().contains(spec->second.gguf);
 }
 
 Tensor GgufModel::take(const std::string& name, std::initializer_list<int64_t> shape) {
     const auto spec = specs_.find(name);
     require(spec != specs_.end(), file_.name(), ": no tensor '", name, "'");
-    const std::string stored = gguf_name(spec->second);
+    const std::string& stored = spec->second.gguf;
     const auto found = file_.tensors().find(stored);
     require(found != file_.tensors().end(), file_.name(), ": expected a tensor '", stored, "' for ",
             name, ", found none");
-    const Tensor& tensor = found->second;
+    const Tensor tensor =
+        spec->second.expert < 0 ? found->second : of_expert(found->second, spec->second);
     const Tensor expected(nullptr, tensor.dtype, shape);
     require(tensor.rank == expected.rank && tensor.shape == expected.shape, file_.name(),
             ": tensor '", stored, "': expected ", expected, ", found ", tensor);
@@ -73,6 +75,18 @@ Tensor GgufModel::take(const std::string& name, std::initializer_list<int64_t> s
     if (part == Part::q || part == Part::q_bias) return in_halves(tensor, config_.n_head);
     if (part == Part::k || part == Part::k_bias) return in_halves(tensor, config_.n_kv_head);
     return tensor;
+}
+
+// An expert's part of a tensor of all experts.
+Tensor GgufModel::of_expert(const Tensor& stacked, const TensorSpec& spec) const {
+    const int64_t experts = config_.experts.count;
+    require(stacked.rank > 1 && stacked.dim(0) == experts, file_.name(), ": tensor '", spec.gguf,
+            "': expected one of ", experts, " experts, found ", stacked);
+    Tensor part = stacked.slice(spec.expert, spec.expert + 1);
+    part.rank -= 1;
+    std::copy(stacked.shape.begin() + 1, stacked.shape.end(), part.shape.begin());
+    part.shape.back() = 0;
+    return part;
 }
 
 // Row 2 j of a head is row j in halves, row 2 j + 1 is row j + D / 2.

@@ -5,7 +5,12 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) { return read_llama_like(in, "llama"); }
+DecoderConfig read(const ConfigReader& in) {
+    // GGUF's architecture of Mixtral is llama too.
+    if (in.is_gguf() && in.integer_or({nullptr, "expert_count"}, 0, 1024, 0) > 0)
+        return read_mixtral(in);
+    return read_llama_like(in, "llama");
+}
 
 }  // namespace
 

@@ -30,11 +30,13 @@ class HuggingFaceFolder : public ModelFile {
         // Files whose config says nothing of the head leave it out where it is tied.
         if (config_.family != "gpt2" && !tensors_.has("lm_head.weight"))
             config_.tie_word_embeddings = true;
+        const Family& family = family_of(config_.family, path.string());
+        if (family.unpack) unpacked_ = family.unpack(tensors_, config_);
     }
 
     const char* format() const override { return "Hugging Face"; }
     const DecoderConfig& config() const override { return config_; }
-    TensorSource& tensors() override { return tensors_; }
+    TensorSource& tensors() override { return unpacked_ ? *unpacked_ : tensors_; }
     std::shared_ptr<const Tokenizer> tokenizer() const override { return Tokenizer::load(path_); }
     Bpe bpe() const override { return Bpe::from_directory(path_); }
     std::optional<ChatTemplate> chat_template() const override {
@@ -46,6 +48,7 @@ class HuggingFaceFolder : public ModelFile {
     std::filesystem::path path_;
     DecoderConfig config_;
     SafetensorsDirectory tensors_;
+    std::unique_ptr<TensorSource> unpacked_;  // of tensors_, if the family needs it
 };
 
 }  // namespace

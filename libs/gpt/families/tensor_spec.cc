@@ -6,6 +6,62 @@
 namespace hark::gpt {
 namespace {
 
+constexpr PartName kGgufNames[] = {
+    {Part::token_table, "token_embd.weight"},
+    {Part::position_table, "position_embd.weight"},
+    {Part::lm_head, "output.weight"},
+    {Part::final_norm, "output_norm.weight"},
+    {Part::final_norm_bias, "output_norm.bias"},
+    {Part::attn_norm, "attn_norm.weight"},
+    {Part::attn_norm_bias, "attn_norm.bias"},
+    {Part::qkv, "attn_qkv.weight"},
+    {Part::qkv_bias, "attn_qkv.bias"},
+    {Part::q, "attn_q.weight"},
+    {Part::q_bias, "attn_q.bias"},
+    {Part::k, "attn_k.weight"},
+    {Part::k_bias, "attn_k.bias"},
+    {Part::v, "attn_v.weight"},
+    {Part::v_bias, "attn_v.bias"},
+    {Part::q_norm, "attn_q_norm.weight"},
+    {Part::k_norm, "attn_k_norm.weight"},
+    {Part::attn_out, "attn_output.weight"},
+    {Part::attn_out_bias, "attn_output.bias"},
+    {Part::sinks, "attn_sinks.weight"},
+    {Part::attn_post_norm, "post_attention_norm.weight"},
+    {Part::mlp_norm, "ffn_norm.weight"},
+    {Part::mlp_norm_bias, "ffn_norm.bias"},
+    {Part::gate_up, "ffn_up.weight"},
+    {Part::gate, "ffn_gate.weight"},
+    {Part::up, "ffn_up.weight"},
+    {Part::up_bias, "ffn_up.bias"},
+    {Part::down, "ffn_down.weight"},
+    {Part::down_bias, "ffn_down.bias"},
+    {Part::mlp_post_norm, "post_ffw_norm.weight"},
+    {Part::router, "ffn_gate_inp.weight"},
+    {Part::router_bias, "ffn_gate_inp.bias"},
+    {Part::expert_gate, "ffn_gate_exps.weight"},
+    {Part::expert_gate_bias, "ffn_gate_exps.bias"},
+    {Part::expert_up, "ffn_up_exps.weight"},
+    {Part::expert_up_bias, "ffn_up_exps.bias"},
+    {Part::expert_down, "ffn_down_exps.weight"},
+    {Part::expert_down_bias, "ffn_down_exps.bias"},
+};
+
+const char* gguf_name(const Family& family, Part part) {
+    for (const std::span<const PartName> names :
+         {family.gguf_names, std::span<const PartName>(kGgufNames)})
+        for (const PartName& name : names)
+            if (name.part == part) return name.name;
+    fail("internal error: a tensor without a name in GGUF");
+}
+
+// The name with the expert's number in place of {}.
+std::string of_expert(std::string name, int64_t expert) {
+    const size_t at = name.find("{}");
+    require(at != name.npos, "internal error: expected {} in an expert's name, found ", name);
+    return name.replace(at, 2, std::to_string(expert));
+}
+
 // Adds specs with the family's names.
 class SpecList {
   public:
@@ -13,6 +69,7 @@ class SpecList {
         : family_(family_of(config.family, config.family)) {}
 
     void of_layer(int64_t layer) { layer_ = layer; }
+    void of_expert(int64_t expert) { expert_ = expert; }  // -1: of none
     void vector(Part part, int64_t n) { add(part, n, 0); }
     void matrix(Part part, int64_t rows, int64_t columns) { add(part, rows, columns); }
     void linear(Part weight, Part bias, bool has_bias, int64_t rows, int64_t columns) {
@@ -28,19 +85,24 @@ class SpecList {
 
   private:
     void add(Part part, int64_t rows, int64_t columns) {
-        const std::string stored = part_name(family_, part);
-        const std::string name =
-            layer_ < 0 ? stored : concat(family_.layer_prefix, layer_, ".", stored);
+        std::string name = part_name(family_, part), gguf = gguf_name(family_, part);
+        if (expert_ >= 0) name = gpt::of_expert(name, expert_);
+        if (layer_ >= 0) {
+            name = concat(family_.layer_prefix, layer_, ".", name);
+            gguf = concat("blk.", layer_, ".", gguf);
+        }
         specs.push_back({.part = part,
                          .layer = layer_,
+                         .expert = expert_,
                          .name = name,
+                         .gguf = gguf,
                          .rows = rows,
                          .columns = columns,
                          .in_out = family_.conv1d && layer_ >= 0 && columns > 0});
     }
 
     const Family& family_;
-    int64_t layer_ = -1;
+    int64_t layer_ = -1, expert_ = -1;
 };
 
 void add_attention(SpecList& list, const DecoderConfig& c) {
@@ -58,6 +120,7 @@ void add_attention(SpecList& list, const DecoderConfig& c) {
         list.vector(Part::k_norm, row ? c.kv_width() : c.head_dim);
     }
     list.linear(Part::attn_out, Part::attn_out_bias, c.attn_out_bias, c.n_embd, c.q_width());
+    if (c.attention_sinks) list.vector(Part::sinks, c.n_head);
 }
 
 void add_mlp(SpecList& list, const DecoderConfig& c) {
@@ -68,6 +131,19 @@ void add_mlp(SpecList& list, const DecoderConfig& c) {
         list.linear(Part::up, Part::up_bias, c.mlp_bias, c.n_inner, c.n_embd);
     }
     list.linear(Part::down, Part::down_bias, c.mlp_bias, c.n_embd, c.n_inner);
+}
+
+void add_experts(SpecList& list, const DecoderConfig& c) {
+    const int64_t count = c.experts.count, inner = c.experts.n_inner;
+    const bool bias = c.experts.bias;
+    list.linear(Part::router, Part::router_bias, bias, count, c.n_embd);
+    for (int64_t e = 0; e < count; ++e) {
+        list.of_expert(e);
+        list.linear(Part::expert_gate, Part::expert_gate_bias, bias, inner, c.n_embd);
+        list.linear(Part::expert_up, Part::expert_up_bias, bias, inner, c.n_embd);
+        list.linear(Part::expert_down, Part::expert_down_bias, bias, c.n_embd, inner);
+    }
+    list.of_expert(-1);
 }
 
 }  // namespace
@@ -85,7 +161,10 @@ std::vector<TensorSpec> tensor_specs(const DecoderConfig& c) {
         add_attention(list, c);
         if (after) list.vector(Part::attn_post_norm, c.n_embd);
         if (before) list.norm(Part::mlp_norm, Part::mlp_norm_bias, norm_bias, c.n_embd);
-        add_mlp(list, c);
+        if (c.layers[static_cast<size_t>(i)].has_experts)
+            add_experts(list, c);
+        else
+            add_mlp(list, c);
         if (after) list.vector(Part::mlp_post_norm, c.n_embd);
     }
     list.of_layer(-1);
@@ -102,44 +181,6 @@ Tensor take(TensorSource& source, const TensorSpec& spec) {
     if (spec.columns == 0) return source.take(spec.name, {spec.rows});
     return is_turned(source, spec) ? source.take(spec.name, {spec.columns, spec.rows})
                                    : source.take(spec.name, {spec.rows, spec.columns});
-}
-
-std::string gguf_name(const TensorSpec& spec) {
-    static constexpr PartName kNames[] = {
-        {Part::token_table, "token_embd.weight"},
-        {Part::position_table, "position_embd.weight"},
-        {Part::lm_head, "output.weight"},
-        {Part::final_norm, "output_norm.weight"},
-        {Part::final_norm_bias, "output_norm.bias"},
-        {Part::attn_norm, "attn_norm.weight"},
-        {Part::attn_norm_bias, "attn_norm.bias"},
-        {Part::qkv, "attn_qkv.weight"},
-        {Part::qkv_bias, "attn_qkv.bias"},
-        {Part::q, "attn_q.weight"},
-        {Part::q_bias, "attn_q.bias"},
-        {Part::k, "attn_k.weight"},
-        {Part::k_bias, "attn_k.bias"},
-        {Part::v, "attn_v.weight"},
-        {Part::v_bias, "attn_v.bias"},
-        {Part::q_norm, "attn_q_norm.weight"},
-        {Part::k_norm, "attn_k_norm.weight"},
-        {Part::attn_out, "attn_output.weight"},
-        {Part::attn_out_bias, "attn_output.bias"},
-        {Part::attn_post_norm, "post_attention_norm.weight"},
-        {Part::mlp_norm, "ffn_norm.weight"},
-        {Part::mlp_norm_bias, "ffn_norm.bias"},
-        {Part::gate_up, "ffn_up.weight"},
-        {Part::gate, "ffn_gate.weight"},
-        {Part::up, "ffn_up.weight"},
-        {Part::up_bias, "ffn_up.bias"},
-        {Part::down, "ffn_down.weight"},
-        {Part::down_bias, "ffn_down.bias"},
-        {Part::mlp_post_norm, "post_ffw_norm.weight"},
-    };
-    for (const PartName& name : kNames)
-        if (name.part == spec.part)
-            return spec.layer < 0 ? name.name : concat("blk.", spec.layer, ".", name.name);
-    fail("internal error: a tensor without a name in GGUF");
 }
 
 }  // namespace hark::gpt

@@ -13,7 +13,7 @@
 namespace hark::gpt {
 
 // The place of a tensor in the decoder. Those up to final_norm_bias are once in a model, the others
-// once in each layer.
+// once in each layer or in each of its experts.
 enum class Part {
     token_table,
     position_table,
@@ -34,6 +34,7 @@ enum class Part {
     k_norm,
     attn_out,
     attn_out_bias,
+    sinks,           // a logit per head
     attn_post_norm,  // after attention
     mlp_norm,        // before the MLP
     mlp_norm_bias,
@@ -44,12 +45,23 @@ enum class Part {
     down,
     down_bias,
     mlp_post_norm,  // after the MLP
+    router,         // of a mixture of experts
+    router_bias,
+    expert_gate,  // these are once in each expert
+    expert_gate_bias,
+    expert_up,
+    expert_up_bias,
+    expert_down,
+    expert_down_bias,
 };
 
 struct TensorSpec {
     Part part;
     int64_t layer = -1;   // -1: once in the model
+    int64_t expert = -1;  // -1: not of an expert
     std::string name;     // in a Hugging Face checkpoint, without the family's prefix
+    // In a GGUF file, "blk.3.attn_q.weight"; of an expert: the tensor that stacks all experts.
+    std::string gguf;
     int64_t rows = 0;     // (out) or the length of a vector
     int64_t columns = 0;  // (in); 0: a vector
     bool in_out = false;  // transformers' Conv1D: that file has it (in, out)
@@ -64,8 +76,5 @@ std::vector<TensorSpec> tensor_specs(const DecoderConfig& config);
 // The tensor, valid as TensorSource::take() says. is_turned: the source has it (in, out).
 Tensor take(TensorSource& source, const TensorSpec& spec);
 bool is_turned(const TensorSource& source, const TensorSpec& spec);
-
-// The name in a GGUF file, "blk.3.attn_q.weight".
-std::string gguf_name(const TensorSpec& spec);
 
 }  // namespace hark::gpt

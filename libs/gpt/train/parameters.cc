@@ -119,6 +119,8 @@ void check_is_trained(const DecoderConfig& c) {
            "scores with a scale of their own");
     refuse(c.embedding_scale != 1 || c.residual_scale != 1 || c.logit_scale != 1,
            "scaled embeddings, residuals or logits");
+    refuse(c.attention_sinks, "attention sinks");
+    refuse(c.experts.count > 0, "mixtures of experts");
     refuse(c.gated_mlp && c.mlp_bias, "gated MLPs with biases");
 }
 

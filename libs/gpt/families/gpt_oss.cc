@@ -1,0 +1,49 @@
+// gpt-oss 20B and 120B: attention sinks, biases, every other layer with a window, yarn, and
+// mixtures of experts with a clamped SwiGLU. Reference: transformers
+// models/gpt_oss/modeling_gpt_oss.py.
+#include "gpt/families/family.h"
+#include "gpt/families/gpt_oss_tensors.h"
+#include "gpt/families/rope_table.h"
+
+namespace hark::gpt {
+namespace {
+
+// The experts' names are those of GptOssTensors: a file stacks experts.
+constexpr PartName kNames[] = {
+    {Part::router, "mlp.router.weight"},
+    {Part::router_bias, "mlp.router.bias"},
+    {Part::expert_gate_bias, "mlp.experts.{}.gate_proj.bias"},
+    {Part::expert_up_bias, "mlp.experts.{}.up_proj.bias"},
+    {Part::expert_down_bias, "mlp.experts.{}.down_proj.bias"},
+};
+constexpr PartName kGgufNames[] = {{Part::mlp_norm, "post_attention_norm.weight"}};
+constexpr double kRopeTheta = 150000;
+
+DecoderConfig read(const ConfigReader& in) {
+    DecoderConfig c = read_llama_like(in, "gpt_oss", {.n_kv_head = 8, .rope_theta = kRopeTheta});
+    c.qkv_bias = c.attn_out_bias = c.attention_sinks = true;
+    // GGUF has no key for it. The model was trained with borders that are not whole numbers.
+    RopeSettings rope = in.rope(kRopeTheta);
+    if (in.is_gguf()) rope.truncate = false;
+    c.ropes = {rope_table(rope, c.head_dim, c.n_positions, in.where())};
+    const int64_t window = in.size_or({"sliding_window", "attention.sliding_window"}, 1 << 28, 128);
+    if (!set_layer_types(c, in, window))
+        set_layers(c, window, [](int64_t i) { return i % 2 == 0; });
+    set_experts(c, in, "num_local_experts", "intermediate_size");
+    c.experts.bias = true;
+    c.experts.swiglu_slope = 1.702f;
+    c.experts.swiglu_limit = static_cast<float>(in.number_or({"swiglu_limit", nullptr}, 7));
+    return c;
+}
+
+}  // namespace
+
+extern const Family kGptOss;
+const Family kGptOss = {.model_type = "gpt_oss",
+                        .gguf = "gpt-oss",
+                        .read = read,
+                        .names = kNames,
+                        .gguf_names = kGgufNames,
+                        .unpack = unpack_gpt_oss};
+
+}  // namespace hark::gpt

@@ -1,0 +1,159 @@
+// Models with mixtures of experts from their files.
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "formats/safetensors.h"
+#include "gpt/engine/sequence.h"
+#include "gpt/families/family.h"
+#include "gpt/families/model_file.h"
+#include "support/error_of.h"
+#include "support/family_folder.h"
+#include "support/gguf_writer.h"
+#include "support/ops.h"
+
+namespace hark::gpt {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+json config_of(const std::string& name) {
+    static const json cases =
+        json::parse(test::read_text(test::source_dir() / "tests/golden/families.json"));
+    return cases[name]["config"];
+}
+
+std::vector<float> logits_of(const Model& model, std::vector<int32_t> ids) {
+    Context ctx = make_cpu_context(2);
+    Sequence sequence(ctx, model);
+    const std::span<const float> logits = sequence.forward_to_host(ctx, ids);
+    return {logits.begin(), logits.end()};
+}
+
+const std::vector<int32_t> kIds = {5, 9, 100, 7, 8, 1, 90, 3, 44, 2, 17, 5, 6, 7, 8, 9, 10, 11, 12};
+
+// Bytes of a file's tensors under their names, from a source that has what is asked for.
+class FolderWriter {
+  public:
+    explicit FolderWriter(TensorSource& source) : source_(source) {}
+    void add(const std::string& name, std::initializer_list<int64_t> shape) {
+        const Tensor tensor = source_.take(name, shape);
+        const std::string stored = name == "lm_head.weight" ? name : "model." + name;
+        header_.tensors.push_back({stored, safetensors_name(tensor.dtype), shape,
+                                   header_.data_bytes, header_.data_bytes + tensor.bytes()});
+        header_.data_bytes += tensor.bytes();
+        data_.append(static_cast<const char*>(tensor.data), tensor.bytes());
+    }
+    void write(const fs::path& folder, const json& config) const {
+        fs::create_directories(folder);
+        test::write_text(folder / "config.json", config.dump());
+        test::write_text(folder / "model.safetensors", format_safetensors_header(header_) + data_);
+    }
+
+  private:
+    TensorSource& source_;
+    SafetensorsHeader header_;
+    std::string data_;
+};
+
+// gpt-oss's folder as it is published: experts stacked, in mxfp4 or as numbers.
+void write_gpt_oss(const fs::path& folder, const json& settings, bool has_blocks) {
+    const DecoderConfig c = parse_config(settings.dump(), "C");
+    test::FamilyWeights weights(false, has_blocks);
+    FolderWriter out(weights);
+    for (const TensorSpec& spec : tensor_specs(c)) {
+        if (spec.expert >= 0) continue;
+        if (spec.columns > 0)
+            out.add(spec.name, {spec.rows, spec.columns});
+        else
+            out.add(spec.name, {spec.rows});
+    }
+    const int64_t e = c.experts.count, i = c.experts.n_inner, k = c.n_embd;
+    for (int64_t layer = 0; layer < c.n_layer; ++layer) {
+        const std::string at = concat("layers.", layer, ".mlp.experts.");
+        out.add(at + "gate_up_proj_bias", {e, 2 * i});
+        out.add(at + "down_proj_bias", {e, k});
+        if (has_blocks) {
+            out.add(at + "gate_up_proj_blocks", {e, 2 * i, k / 32, 16});
+            out.add(at + "gate_up_proj_scales", {e, 2 * i, k / 32});
+            out.add(at + "down_proj_blocks", {e, k, i / 32, 16});
+            out.add(at + "down_proj_scales", {e, k, i / 32});
+        } else {
+            out.add(at + "gate_up_proj", {e, k, 2 * i});
+            out.add(at + "down_proj", {e, i, k});
+        }
+    }
+    out.write(folder, settings);
+}
+
+TEST(ExpertModels, FoldersOfGptOss) {
+    test::TemporaryDirectory folder;
+    for (const bool has_blocks : {true, false}) {
+        const json settings = config_of(has_blocks ? "gpt_oss, mxfp4" : "gpt_oss");
+        write_gpt_oss(folder.path(), settings, has_blocks);
+        const DecoderConfig config = parse_config(settings.dump(), "C");
+        test::FamilyWeights weights(false, has_blocks);
+        const auto unpacked = family_of("gpt_oss", "C").unpack(weights, config);
+        const Precision precision = precision_of("f32");
+        EXPECT_EQ(logits_of(load_model(folder.path(), precision), kIds),
+                  logits_of(read_model(*unpacked, config, precision), kIds));
+        // Blocks stay as they are where --dtype is auto; rows of x then have 16 bits.
+        const Model kept = load_model(folder.path(), precision_of("auto"));
+        const auto& experts = std::get<Experts>(kept.layers[0].mlp);
+        const std::vector<float> found = logits_of(kept, kIds);
+        test::expect_near(found, logits_of(load_model(folder.path(), precision), kIds), 2e-4);
+        EXPECT_EQ(experts.gate.each[1].values.dtype, has_blocks ? Dtype::mxfp4 : Dtype::f32);
+    }
+}
+
+// One by one and in one batch: a token's experts do not depend on others.
+TEST(ExpertModels, FoldersOfMixtralAndQwen3) {
+    test::TemporaryDirectory folder;
+    for (const char* name : {"mixtral", "qwen3_moe, dense layers"}) {
+        json settings = config_of(name);
+        settings["vocab_size"] = 512;
+        const fs::path path = folder.path() / settings["model_type"].get<std::string>();
+        test::write_tiny_model(path, settings.dump().c_str(), "qwen2");
+        const auto file = open_model(path);
+        EXPECT_EQ(file->config().family, settings["model_type"]);
+        const DecoderConfig config = parse_config(settings.dump(), "C");
+        test::FamilyWeights weights(false);
+        for (const char* dtype : {"auto", "f32", "f16", "int8"}) {
+            const Precision precision = precision_of(dtype);
+            EXPECT_EQ(logits_of(load_model(path, precision), kIds),
+                      logits_of(read_model(weights, config, precision), kIds))
+                << name << ", " << dtype;
+        }
+    }
+}
+
+// On the CPU experts stay in the file where their type does.
+TEST(ExpertModels, AreUsedInPlace) {
+    test::TemporaryDirectory folder;
+    json settings = config_of("mixtral");
+    settings["vocab_size"] = 512;
+    test::write_tiny_model(folder.path() / "m", settings.dump().c_str(), "qwen2");
+    const std::shared_ptr<ModelFile> file = open_model(folder.path() / "m");
+    const Model model = read_model(file, precision_of("f32"));
+    const auto& experts = std::get<Experts>(model.layers[1].mlp);
+    for (const ExpertMatrices* matrices : {&experts.gate, &experts.up, &experts.down})
+        for (const Matrix& one : matrices->each) EXPECT_TRUE(file->tensors().is_mapped(one.values));
+}
+
+TEST(ExpertModels, ATensorOfOtherExpertsIsNamed) {
+    test::TemporaryDirectory folder;
+    const json settings = config_of("gpt_oss, mxfp4");
+    json fewer = settings;
+    fewer["num_local_experts"] = 3;
+    fewer["num_experts_per_tok"] = 2;
+    write_gpt_oss(folder.path(), fewer, true);
+    test::write_text(folder.path() / "config.json", settings.dump());
+    const std::string error =
+        test::error_of([&] { load_model(folder.path(), precision_of("auto")); });
+    EXPECT_NE(error.find("tensor 'model.layers.0.mlp."), error.npos) << error;
+    EXPECT_NE(error.find("found"), error.npos) << error;
+}
+
+}  // namespace
+}  // namespace hark::gpt
