@@ -4,7 +4,7 @@
     python3 tests/golden/families.py > tests/golden/families.json     # transformers 4.57
 
 Weights are by formula (formula_weights.py): uniform, spread 0.14, biases 0.09; norms 1 + 0.17 u
-(Gemma's stored weights 0.17 u). So the file has configurations and results only. `rows` of the
+(Gemma's stored weights 0.17 u); blocks and scales of mxfp4 are bytes. So the file has configurations and results only. `rows` of the
 logits are those of a prompt of 48 tokens; `greedy` are the tokens that follow the first 8. `near` lists its steps whose two best logits are within 1e-4 of the largest.
 """
 import json
