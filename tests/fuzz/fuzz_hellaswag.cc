@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "fuzz/seeds.h"
-#include "gpt/train/hellaswag.h"
+#include "gpt/eval/hellaswag.h"
 
 using namespace hark;
 
@@ -36,8 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
         const std::string_view bytes(reinterpret_cast<const char*>(data), size);
         const gpt::HellaSwag tasks(bytes, "fuzz", 300, 64);
-        for (const gpt::HellaSwagExample& example : tasks.examples())
-            if (example.longest() > 64 || example.completions.size() != 4) std::abort();
+        for (const gpt::ChoiceQuestion& example : tasks.examples())
+            if (example.longest() > 64 || example.choices.size() != 4) std::abort();
     } catch (const Error&) {
     }
     return 0;

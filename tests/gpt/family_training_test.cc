@@ -67,7 +67,7 @@ Found computed(test::TestDevice& device, Dtype dtype, const std::string& name,
                  alone = device.empty(Dtype::f32, {count});
     ModelTensors views = layout.views(parameters, matrices);
     views.ropes = upload_ropes(ctx, ctx.arena, config);
-    const Batch batch = to_device(ctx, rows.view());
+    const Batch batch = to_device(ctx, view_of(rows));
     Communicator one;
     compute_gradients(ctx, one, config, views, layout.views(gradients), batch, recompute,
                       1 / static_cast<float>(count), losses);

@@ -1,5 +1,5 @@
 // HellaSwag's scores against transformers (tests/golden/hellaswag.py), and broken files.
-#include "gpt/train/hellaswag.h"
+#include "gpt/eval/hellaswag.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "gpt/train/training.h"
 #include "kernels/runtime/backend.h"
 #include "support/audio.h"
 #include "support/process.h"
@@ -88,8 +89,11 @@ TEST(HellaSwag, ScoresAreTheReferences) {
     Context ctx(2);
     Communicator one;
 
+    const RowLosses losses_of = [&](PackedRows& rows) {
+        return row_losses(ctx, one, config, layout.views(all), rows);
+    };
     const HellaSwag tasks(formula_file(kExamples), "formula", config.n_vocab, config.n_positions);
-    const auto losses = tasks.losses(ctx, one, config, layout.views(all), 1024);
+    const auto losses = tasks.losses(1024, losses_of);
     const std::vector<std::vector<double>> expected = golden["losses"];
     ASSERT_EQ(losses.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i)
@@ -97,7 +101,7 @@ TEST(HellaSwag, ScoresAreTheReferences) {
     EXPECT_EQ(tasks.accuracy(losses), golden["right"].get<double>() / kExamples);
     // One at a time, as if a batch has few rows.
     const HellaSwag first(formula_file(6), "formula", config.n_vocab, config.n_positions);
-    const auto alone = first.losses(ctx, one, config, layout.views(all), 1);
+    const auto alone = first.losses(1, losses_of);
     ASSERT_EQ(alone.size(), 6u);
     for (size_t i = 0; i < alone.size(); ++i)
         for (size_t k = 0; k < 4; ++k) EXPECT_NEAR(alone[i][k], losses[i][k], 2e-5) << i;
@@ -112,10 +116,10 @@ TEST(HellaSwag, TheFirstOfTheLeastIsTheAnswer) {
 TEST(HellaSwag, AFileSaysWhatItHolds) {
     const HellaSwag tasks(header(1) + stream_of(kSmall), "x", 10, 3);
     ASSERT_EQ(tasks.examples().size(), 1u);
-    const HellaSwagExample& example = tasks.examples()[0];
+    const ChoiceQuestion& example = tasks.examples()[0];
     EXPECT_EQ(example.label, 2);
     EXPECT_EQ(example.context, (std::vector<int32_t>{7, 8}));
-    EXPECT_EQ(example.completions, (std::vector<std::vector<int32_t>>{{3}, {4, 5}, {6}, {9}}));
+    EXPECT_EQ(example.choices, (std::vector<std::vector<int32_t>>{{3}, {4, 5}, {6}, {9}}));
     EXPECT_EQ(example.rows(), 2 + 3 + 2 + 2);
     EXPECT_EQ(example.longest(), 3);
 }

@@ -82,7 +82,7 @@ Found computed(TestDevice& device, Communicator& tensor, const DecoderConfig& co
     Tensor gradients = device.up(zeros_of(layout), Dtype::f32, {layout.size()});
     const auto count = std::ssize(rows.tokens);
     Tensor losses = device.empty(Dtype::f32, {count}), again = device.empty(Dtype::f32, {count});
-    const Batch batch = to_device(ctx, rows.view());
+    const Batch batch = to_device(ctx, view_of(rows));
     compute_gradients(ctx, tensor, config, views, layout.views(gradients), batch, recompute,
                       1 / static_cast<float>(count), losses);
     tensor.all_reduce(ctx, gradients.slice(0, layout.tables()));

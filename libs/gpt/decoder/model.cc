@@ -56,9 +56,17 @@ Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position,
                          std::span<const BatchLayout> rows, Tensor wanted, const KvCache& cache,
                          int64_t text_length) const {
     Tensor logits = ctx.arena.tensor(Dtype::f32, {wanted.dim(0), config.n_vocab});
-    Arena::Scope scope(ctx.arena);
+    const Arena::Scope scope(ctx.arena);
     const Stage stage(ctx, "gpt", tokens);
+    head(ctx, logits, states(ctx, tokens, position, rows, wanted, cache, text_length));
+    return logits;
+}
 
+Tensor Model::states(Context& ctx, Tensor tokens, Tensor position,
+                     std::span<const BatchLayout> rows, Tensor wanted, const KvCache& cache,
+                     int64_t text_length) const {
+    Tensor normed = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
+    const Arena::Scope scope(ctx.arena);
     Tensor x = ctx.arena.tensor(precision.activations, {tokens.dim(0), config.n_embd});
     embedding(ctx, x, tokens, position, token_table, position_table,
               config.embedding_scale);  // (T, C)
@@ -77,12 +85,14 @@ Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position,
         last = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
         select_rows(ctx, last, x, wanted);  // (n, C)
     }
-    Tensor normed = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
     normalize(ctx, normed, last, final_norm);  // (n, C)
-    linear(ctx, logits, normed, lm_head);      // (n, V)
+    return normed;
+}
+
+void Model::head(Context& ctx, Tensor logits, Tensor states) const {
+    linear(ctx, logits, states, lm_head);  // (n, V)
     if (config.logit_scale != 1 || config.logit_soft_cap > 0)
         scale_logits(ctx, logits, config.logit_scale, config.logit_soft_cap);
-    return logits;
 }
 
 }  // namespace hark::gpt

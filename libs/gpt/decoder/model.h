@@ -99,6 +99,11 @@ struct Model {
     Tensor operator()(Context& ctx, Tensor tokens, Tensor position,
                       std::span<const BatchLayout> rows, Tensor wanted, const KvCache& cache,
                       int64_t text_length = 0) const;
+    // The same up to the final norm: its outputs (n, C), in the arena.
+    Tensor states(Context& ctx, Tensor tokens, Tensor position, std::span<const BatchLayout> rows,
+                  Tensor wanted, const KvCache& cache, int64_t text_length = 0) const;
+    // Writes the logits (n, V) f32 of these outputs (n, C).
+    void head(Context& ctx, Tensor logits, Tensor states) const;
 };
 
 // Loads the model that open_model() finds at `path`; `threads` of the CPU convert its weights.

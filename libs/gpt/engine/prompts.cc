@@ -1,18 +1,14 @@
 #include "gpt/engine/prompts.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
 #include "core/json.h"
-#include "text/lines.h"
 
 namespace hark::gpt {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-constexpr size_t kPiece = size_t{1} << 16;
 
 std::string filled(const std::string& prompt_template, const std::string& input) {
     if (prompt_template.empty()) return input;
@@ -48,36 +44,10 @@ std::string message_of(const json& error) {
 
 PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template,
                            bool takes_messages)
-    : in_(in),
+    : lines_(in, format == PromptFormat::whole),
       format_(format),
       template_(std::move(prompt_template)),
       takes_messages_(takes_messages) {}
-
-// The next line without its line end; with PromptFormat::whole all of the stream without the line
-// ends at its end.
-std::optional<std::string> PromptReader::line() {
-    const bool whole = format_ == PromptFormat::whole;
-    size_t end = whole ? std::string::npos : ahead_.find('\n', taken_);
-    while (!ended_ && end == std::string::npos && ahead_.size() - taken_ <= kMaxLineBytes) {
-        // Erase returned bytes once per piece, not once per line.
-        ahead_.erase(0, std::exchange(taken_, 0));
-        const size_t have = ahead_.size();
-        ahead_.resize(have + kPiece);
-        const size_t got = in_.read_some(ahead_.data() + have, kPiece);
-        ahead_.resize(have + got);
-        ended_ = got == 0;
-        if (!whole) end = ahead_.find('\n', have);
-    }
-    if (taken_ == ahead_.size()) return std::nullopt;
-    if (end == std::string::npos) end = ahead_.size();
-    require(end - taken_ <= kMaxLineBytes, in_.name(),
-            whole ? ": the prompt" : concat(": line ", count_ + 1, ": the line"),
-            " is longer than ", kMaxLineBytes >> 20, " MiB");
-    std::string text = ahead_.substr(taken_, end - taken_);
-    taken_ = std::min(end + 1, ahead_.size());
-    while (text.ends_with('\r') || (whole && text.ends_with('\n'))) text.pop_back();
-    return text;
-}
 
 void PromptReader::parse(const std::string& line, Prompt& prompt) const {
     json root;
@@ -123,17 +93,13 @@ void PromptReader::parse(const std::string& line, Prompt& prompt) const {
 
 std::optional<Prompt> PromptReader::next() {
     const bool is_jsonl = format_ == PromptFormat::jsonl;
-    std::optional<std::string> input = line();
-    ++count_;
+    std::optional<std::string> input = lines_.next("the prompt");
     // Blank lines between objects are skipped.
-    while (is_jsonl && input && input->empty()) {
-        input = line();
-        ++count_;
-    }
+    while (is_jsonl && input && input->empty()) input = lines_.next();
     if (!input) return std::nullopt;
     Prompt prompt;
-    prompt.metadata = json{{"id", count_ - 1}}.dump();
-    if (format_ != PromptFormat::whole) prompt.where = concat(in_.name(), ": line ", count_);
+    prompt.metadata = json{{"id", lines_.number() - 1}}.dump();
+    if (format_ != PromptFormat::whole) prompt.where = lines_.where();
     if (is_jsonl)
         parse(*input, prompt);
     else

@@ -7,6 +7,7 @@
 #include "core/io.h"
 #include "core/json.h"
 #include "gpt/engine/request.h"
+#include "text/line_reader.h"
 
 namespace hark::gpt {
 
@@ -46,17 +47,12 @@ class PromptReader {
     std::optional<Prompt> next();
 
   private:
-    std::optional<std::string> line();
     void parse(const std::string& line, Prompt& prompt) const;
 
-    ByteReader& in_;
+    LineReader lines_;
     PromptFormat format_;
     std::string template_;
     bool takes_messages_;
-    std::string ahead_;  // what has been read
-    size_t taken_ = 0;   // bytes of it that next() has returned
-    int64_t count_ = 0;  // lines returned
-    bool ended_ = false;
 };
 
 }  // namespace hark::gpt

@@ -15,7 +15,7 @@ class BatchRows {
     explicit BatchRows(int32_t separator) : separator_(separator) {}
     void clear() { rows_ = {}; }
     void add(std::span<const int32_t> window);  // tokens and the next one
-    Batch view() { return rows_.view(); }
+    Batch view() { return view_of(rows_); }
 
   private:
     int32_t separator_;

@@ -210,8 +210,9 @@ void TrainRun::evaluate(Metrics& metrics) {
         return;
     if (val_) metrics.val_loss = trainer_->validate(*val_, options_.val_tokens);
     if (!hellaswag_) return;
-    const auto losses = hellaswag_->losses(ctx_, mesh_.tensor(), initial_.config,
-                                           trainer_->weights(), options_.batch * options_.length);
+    const auto losses = hellaswag_->losses(options_.batch * options_.length, [&](PackedRows& rows) {
+        return row_losses(ctx_, mesh_.tensor(), initial_.config, trainer_->weights(), rows);
+    });
     double counts[] = {static_cast<double>(hellaswag_->right(losses)),
                        static_cast<double>(losses.size())};
     mesh_.data().sum(counts);

@@ -9,8 +9,8 @@
 
 #include "core/io.h"
 #include "core/progress.h"
+#include "gpt/eval/hellaswag.h"
 #include "gpt/train/event_file.h"
-#include "gpt/train/hellaswag.h"
 #include "gpt/train/initial_model.h"
 #include "gpt/train/train_metrics.h"
 #include "gpt/train/train_ranks.h"

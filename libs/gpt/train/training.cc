@@ -268,26 +268,17 @@ int64_t logits_rows(const Context& ctx, int64_t columns, int64_t rows) {
     return std::clamp<int64_t>(at_once / columns, 1, rows);
 }
 
-void PackedRows::push(int32_t token, int32_t target) {
-    position.push_back(static_cast<int32_t>(std::ssize(tokens) - std::ssize(end)));
-    first.push_back(static_cast<int32_t>(end.size()));
-    tokens.push_back(token);
-    targets.push_back(target);
-}
-
-void PackedRows::end_sequence() { end.resize(tokens.size(), static_cast<int32_t>(tokens.size())); }
-
 Batch to_device(Context& ctx, const Batch& host) {
     Batch copy = host;
     for (Tensor* ids : copy.all()) *ids = to_device(ctx, *ids);
     return copy;
 }
 
-Batch PackedRows::view() {
+Batch view_of(PackedRows& rows) {
     const auto of = [](std::vector<int32_t>& ids) {
         return Tensor(ids.data(), Dtype::i32, {std::ssize(ids)});
     };
-    return {of(tokens), of(targets), of(position), {of(first), of(end)}};
+    return {of(rows.tokens), of(rows.targets), of(rows.position), {of(rows.first), of(rows.end)}};
 }
 
 std::vector<Rope> upload_ropes(Context& ctx, Arena& memory, const DecoderConfig& config) {
@@ -317,6 +308,15 @@ void compute_losses(Context& ctx, Communicator& tensor, const DecoderConfig& con
         std::swap(x, y);
     }
     pass.head(weights, nullptr, pass.final_norm(weights, x), {}, 0, losses);
+}
+
+std::vector<float> row_losses(Context& ctx, Communicator& tensor, const DecoderConfig& config,
+                              const ModelTensors& weights, PackedRows& rows) {
+    const Scratch scratch(ctx);
+    Tensor losses = ctx.arena.tensor(Dtype::f32, {rows.size()});
+    compute_losses(ctx, tensor, config, weights, to_device(ctx, view_of(rows)), losses);
+    const Tensor found = to_host(ctx, losses);
+    return {found.as<float>(), found.as<float>() + rows.size()};
 }
 
 void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& config,

@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 
+#include "gpt/engine/packed_rows.h"
 #include "gpt/train/parameters.h"
 #include "kernels/comm/communicator.h"
 #include "kernels/gradients.h"
@@ -27,15 +28,8 @@ struct Batch {
 // Copies a batch of the host to the context's device (kernels/runtime/transfer.h).
 Batch to_device(Context& ctx, const Batch& host);
 
-// The rows of a batch on the host, packed one after another.
-struct PackedRows {
-    std::vector<int32_t> tokens, targets, position, first, end;
-
-    // Adds a row to the current sequence; its position is its place there.
-    void push(int32_t token, int32_t target);
-    void end_sequence();  // no effect if it has no rows
-    Batch view();         // valid while the rows are
-};
+// A view of rows on the host, valid while they are.
+Batch view_of(PackedRows& rows);
 
 // What backward computes again instead of keeping it; each level includes those before.
 enum class Recompute {
@@ -58,10 +52,13 @@ std::vector<Rope> upload_ropes(Context& ctx, Arena& memory, const DecoderConfig&
 // the views of their own weights; `config` is the full model's.
 void compute_losses(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                     const ModelTensors& weights, const Batch& batch, Tensor losses);
+// The same of rows on the host, and the losses there.
+std::vector<float> row_losses(Context& ctx, Communicator& tensor, const DecoderConfig& config,
+                              const ModelTensors& weights, PackedRows& rows);
 
-// The same, and gradients += the gradient of `scale` times the sum of losses. Recompute changes no
-// bit except in bf16 on a GPU, whose activation is recomputed from its rounded input. The tables'
-// gradients are of a share of the rows: the caller sums them over `tensor`.
+// The same as compute_losses(), and gradients += the gradient of `scale` times the sum of losses.
+// Recompute changes no bit except in bf16 on a GPU, whose activation is recomputed from its rounded
+// input. The tables' gradients are of a share of the rows: the caller sums them over `tensor`.
 void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,

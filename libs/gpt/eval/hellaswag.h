@@ -1,4 +1,4 @@
-// HellaSwag (Zellers et al. 2019) and similar tests: contexts with completions, one of them right.
+// HellaSwag (Zellers et al. 2019) and similar tests as files of tokens, for gpt-train.
 // Source of the format: llm.c dev/data/data_common.py (write_evalfile: magic 20240522) and
 // llmc/dataloader.h (EvalLoader).
 #pragma once
@@ -9,18 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gpt/train/training.h"
+#include "gpt/eval/choices.h"
 
 namespace hark::gpt {
-
-struct HellaSwagExample {
-    std::vector<int32_t> context;
-    std::vector<std::vector<int32_t>> completions;  // 4
-    int64_t label = 0;                              // the right one
-
-    int64_t rows() const;     // of all four: context and completion without the last token
-    int64_t longest() const;  // rows of the longest of the four
-};
 
 class HellaSwag {
   public:
@@ -31,22 +22,22 @@ class HellaSwag {
     HellaSwag(std::string_view bytes, const std::string& where, int64_t n_vocab,
               int64_t n_positions);
 
-    const std::vector<HellaSwagExample>& examples() const { return examples_; }
+    // Each has 4 choices.
+    const std::vector<ChoiceQuestion>& examples() const { return examples_; }
     // Keeps the examples rank, rank + ranks, ...: one process's share.
     void keep_share(int rank, int ranks);
 
     // Per example, each completion's mean loss over its own tokens. A batch has examples of up to
-    // `rows` rows in all. `tensor`, `config`, `weights`: as compute_losses() takes them.
-    std::vector<std::vector<double>> losses(Context& ctx, Communicator& tensor,
-                                            const DecoderConfig& config,
-                                            const ModelTensors& weights, int64_t rows) const;
+    // `rows` rows in all.
+    std::vector<std::vector<double>> losses(int64_t rows, const RowLosses& losses) const;
     // The number of examples whose right completion has the least mean loss (the first of equals)
     // in the result of losses(); and their share.
     int64_t right(const std::vector<std::vector<double>>& losses) const;
     double accuracy(const std::vector<std::vector<double>>& losses) const;
 
   private:
-    std::vector<HellaSwagExample> examples_;
+    std::vector<ChoiceQuestion> examples_;
+    int64_t n_positions_;
 };
 
 }  // namespace hark::gpt

@@ -1,11 +1,10 @@
-#include "gpt/train/hellaswag.h"
+#include "gpt/eval/hellaswag.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
 #include "core/files.h"
-#include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 namespace {
@@ -72,8 +71,8 @@ int64_t examples_of(std::string_view bytes, const std::string& where) {
     return fields[2];
 }
 
-HellaSwagExample read_example(Uint16Reader& reader) {
-    HellaSwagExample example;
+ChoiceQuestion read_example(Uint16Reader& reader) {
+    ChoiceQuestion example;
     const size_t begin = reader.at();
     reader.expect("the number that begins an example", kBegin, kBegin);
     const int64_t bytes = reader.next("its bytes");
@@ -83,54 +82,19 @@ HellaSwagExample read_example(Uint16Reader& reader) {
     reader.expect("its completions", kCompletions, kCompletions);
     example.context = reader.tokens("its context's tokens");
     for (int64_t i = 0; i < kCompletions; ++i)
-        example.completions.push_back(reader.tokens("a completion's tokens"));
+        example.choices.push_back(reader.tokens("a completion's tokens"));
     reader.require_bytes(static_cast<int64_t>(reader.at() - begin), bytes);
     return example;
 }
 
-// Adds an example, one sequence per completion. A target inside the context is -1: it has no loss.
-void add(PackedRows& rows, const HellaSwagExample& example) {
-    for (const std::vector<int32_t>& completion : example.completions) {
-        std::vector<int32_t> ids = example.context;
-        ids.insert(ids.end(), completion.begin(), completion.end());
-        for (size_t i = 0; i + 1 < ids.size(); ++i)
-            rows.push(ids[i], i + 1 < example.context.size() ? -1 : ids[i + 1]);
-        rows.end_sequence();
-    }
-}
-
-// The mean of `losses` over the targets of the sequence that begins at row `first`.
-double mean_of(const PackedRows& rows, const float* losses, size_t first) {
-    double sum = 0, count = 0;
-    for (size_t row = first; row < static_cast<size_t>(rows.end[first]); ++row) {
-        if (rows.targets[row] < 0) continue;
-        sum += losses[row];
-        ++count;
-    }
-    return sum / count;
-}
-
 }  // namespace
-
-int64_t HellaSwagExample::rows() const {
-    int64_t rows = 0;
-    for (const std::vector<int32_t>& completion : completions)
-        rows += std::ssize(context) + std::ssize(completion) - 1;
-    return rows;
-}
-
-int64_t HellaSwagExample::longest() const {
-    int64_t longest = 0;
-    for (const std::vector<int32_t>& completion : completions)
-        longest = std::max(longest, std::ssize(context) + std::ssize(completion) - 1);
-    return longest;
-}
 
 HellaSwag::HellaSwag(const std::filesystem::path& path, int64_t n_vocab, int64_t n_positions)
     : HellaSwag(read_file(path), path.string(), n_vocab, n_positions) {}
 
 HellaSwag::HellaSwag(std::string_view bytes, const std::string& where, int64_t n_vocab,
-                     int64_t n_positions) {
+                     int64_t n_positions)
+    : n_positions_(n_positions) {
     const int64_t count = examples_of(bytes, where);
     Uint16Reader reader(bytes, where, n_vocab);
     for (; reader.example < count; ++reader.example) {
@@ -143,33 +107,17 @@ HellaSwag::HellaSwag(std::string_view bytes, const std::string& where, int64_t n
             " examples, which end after ", reader.at(), " bytes; found ", bytes.size());
 }
 
-std::vector<std::vector<double>> HellaSwag::losses(Context& ctx, Communicator& tensor,
-                                                   const DecoderConfig& config,
-                                                   const ModelTensors& weights,
-                                                   int64_t rows) const {
+std::vector<std::vector<double>> HellaSwag::losses(int64_t rows, const RowLosses& losses) const {
     std::vector<std::vector<double>> all;
-    while (all.size() < examples_.size()) {
-        const Scratch scratch(ctx);
-        size_t end = all.size();
-        PackedRows packed;
-        do add(packed, examples_[end++]);
-        while (end < examples_.size() && std::ssize(packed.tokens) + examples_[end].rows() <= rows);
-        Tensor losses = ctx.arena.tensor(Dtype::f32, {std::ssize(packed.tokens)});
-        compute_losses(ctx, tensor, config, weights, to_device(ctx, packed.view()), losses);
-        const Tensor found = to_host(ctx, losses);
-        for (size_t row = 0; all.size() < end;) {
-            std::vector<double>& of_one = all.emplace_back();
-            for (int64_t k = 0; k < kCompletions; ++k) {
-                of_one.push_back(mean_of(packed, found.as<float>(), row));
-                row = static_cast<size_t>(packed.end[row]);
-            }
-        }
+    for (const auto& of_one : choice_losses(examples_, rows, n_positions_, losses)) {
+        std::vector<double>& means = all.emplace_back();
+        for (const ChoiceLoss& loss : of_one) means.push_back(loss.mean());
     }
     return all;
 }
 
 void HellaSwag::keep_share(int rank, int ranks) {
-    std::vector<HellaSwagExample> share;
+    std::vector<ChoiceQuestion> share;
     for (auto i = static_cast<size_t>(rank); i < examples_.size(); i += static_cast<size_t>(ranks))
         share.push_back(std::move(examples_[i]));
     examples_ = std::move(share);

@@ -1,0 +1,33 @@
+// Lines of a stream, each as soon as it is complete.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/io.h"
+
+namespace hark {
+
+class LineReader {
+  public:
+    // `whole`: all of the stream is one line, without the line ends at its end.
+    explicit LineReader(ByteReader& in, bool whole = false) : in_(in), whole_(whole) {}
+
+    // The next line without its line end; nullopt at the end of the stream. Throws Error if it is
+    // longer than kMaxLineBytes (text/lines.h); `what` names the whole stream's text.
+    std::optional<std::string> next(const char* what = "the text");
+    int64_t number() const { return count_; }  // of the line that next() has returned, from 1
+    // "stdin: line 3"; "stdin" if all of it is one line.
+    std::string where() const;
+
+  private:
+    ByteReader& in_;
+    bool whole_;
+    std::string ahead_;  // what has been read
+    size_t taken_ = 0;   // bytes of it that next() has returned
+    int64_t count_ = 0;
+    bool ended_ = false;
+};
+
+}  // namespace hark
