@@ -1,0 +1,83 @@
+// gpt-eval: texts or questions as JSON lines -> how well a language model predicts them.
+//
+//   stdin -> LineReader -> EvalTask (ModelRows) -> measures -> stdout
+#include <unistd.h>
+
+#include "core/models.h"
+#include "gpt/eval/eval_tool_options.h"
+#include "gpt/families/model_file.h"
+#include "text/line_reader.h"
+
+using namespace hark;
+
+namespace {
+
+// A model and what runs its rows.
+struct LoadedModel {
+    LoadedModel(Context& ctx, const std::shared_ptr<gpt::ModelFile>& file, const std::string& dtype)
+        : model(gpt::read_model(file, precision_of(dtype, ctx.device, gpt::stored_type(*file)),
+                                ctx.arena.source(), ctx.threads)),
+          rows(ctx, model) {}
+
+    gpt::Model model;
+    gpt::ModelRows rows;
+};
+
+std::shared_ptr<gpt::ModelFile> open(const std::string& name) {
+    return gpt::open_model(find_model(name, "gpt"));
+}
+
+void run(const gpt::EvalToolOptions& options, Console& console) {
+    options.check();
+    Context ctx = options.compute.context(console);
+    const std::shared_ptr<gpt::ModelFile> file = open(options.model);
+    const std::shared_ptr<const Tokenizer> tokenizer =
+        options.tokenizer.empty() ? file->tokenizer() : Tokenizer::load(options.tokenizer);
+    LoadedModel model(ctx, file, options.compute.dtype);
+    std::optional<LoadedModel> reference;
+    if (!options.against.empty()) reference.emplace(ctx, open(options.against), "auto");
+    const auto task = gpt::make_eval_task(
+        options.task, gpt::eval_models(ctx, *tokenizer, model.rows,
+                                       reference ? &reference->rows : nullptr, options.context));
+
+    ByteReader in(STDIN_FILENO, "stdin");
+    LineReader lines(in, options.input_format == "text");
+    while (const std::optional<std::string> line = lines.next()) {
+        if (line->empty()) continue;
+        try {
+            task->add(options.parse(*line));
+        } catch (const Error& why) {
+            console.error(concat(lines.where(), ": ", why.what()));
+        }
+    }
+    task->finish();
+    require(task->count() > 0, "stdin: expected 1 text or question or more, found none");
+    ByteWriter out(STDOUT_FILENO, "stdout");
+    out.write(options.report(task->measures()));
+    out.flush();
+}
+
+constexpr ToolHelp kHelp = {
+    .name = "gpt-eval",
+    .summary = "Measures how well a language model predicts texts, or answers questions.",
+    .description =
+        R"(stdin are lines of JSON. --task perplexity scores the `text` of each: the mean
+loss per token in nats and the perplexity, each with its standard error, and the
+perplexities per word and per byte. --against ORIGINAL adds how far the model's
+distributions are from the original's: what a quantised form loses.
+--task hellaswag, arc, mmlu and choice score each of a question's choices after
+its context. acc is the share of questions whose right choice is the likeliest,
+acc_norm the same of the choices' loss per character.
+The numbers are those of lm-eval for the same texts and windows. A line that is
+wrong is named and left out, and the exit status is 1.)",
+    .examples = R"(# Perplexity of a text
+gpt-eval -m demo --input-format text < book.txt
+# HellaSwag, as it is published
+gpt-eval -m ./Qwen2.5-0.5B --task hellaswag < hellaswag_val.jsonl
+# What a quantised form loses
+gpt-eval -m ./Qwen2.5-0.5B-q4.gguf --against ./Qwen2.5-0.5B < texts.jsonl)",
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return tool_main<gpt::EvalToolOptions>(kHelp, argc, argv, run); }

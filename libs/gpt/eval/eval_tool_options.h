@@ -1,0 +1,26 @@
+// The command line of gpt-eval.
+#pragma once
+
+#include <string>
+
+#include "gpt/eval/eval_task.h"
+#include "kernels/runtime/backend.h"
+
+namespace hark::gpt {
+
+struct EvalToolOptions {
+    std::string model, tokenizer, against;
+    std::string task = "perplexity", input_format = "jsonl", format = "text";
+    int64_t context = 0;
+    ComputeOptions compute;
+
+    void flags(Flags& flags);
+    void check() const;  // throws UsageError
+    // A line as an object: parsed, or with --input-format text the text of one. Throws Error if it
+    // is no object.
+    nlohmann::json parse(const std::string& line) const;
+    // The measures in --format.
+    std::string report(const std::vector<Measure>& measures) const;
+};
+
+}  // namespace hark::gpt
