@@ -27,8 +27,9 @@ inline constexpr const char* kTinyTemplate =
     "{% if mood %}({{ mood }})\n{% endif %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
+// `prefix`: of the tensors' names.
 inline void write_tiny_model(const std::filesystem::path& folder, const char* config,
-                             const std::string& tokenizer) {
+                             const std::string& tokenizer, const std::string& prefix = "model.") {
     std::filesystem::create_directories(folder);
     write_text(folder / "config.json", config);
     const auto golden = nlohmann::ordered_json::parse(
@@ -44,9 +45,8 @@ inline void write_tiny_model(const std::filesystem::path& folder, const char* co
         if (spec.columns > 0) shape.push_back(spec.columns);
         const uint64_t bytes =
             4 * static_cast<uint64_t>(spec.rows * std::max<int64_t>(spec.columns, 1));
-        header.tensors.push_back(
-            {spec.part == gpt::Part::lm_head ? spec.name : "model." + spec.name, "F32", shape,
-             header.data_bytes, header.data_bytes + bytes});
+        header.tensors.push_back({spec.part == gpt::Part::lm_head ? spec.name : prefix + spec.name,
+                                  "F32", shape, header.data_bytes, header.data_bytes + bytes});
         header.data_bytes += bytes;
     }
     const std::filesystem::path path = folder / "model.safetensors";

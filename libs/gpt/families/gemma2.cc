@@ -31,6 +31,9 @@ double default_scalar(const DecoderConfig& c) {
 
 DecoderConfig read_gemma(const ConfigReader& in, const char* family, double rope_theta) {
     DecoderConfig c = read_llama_like(in, family, {.tied = true, .rope_theta = rope_theta});
+    const Key both_ways{"use_bidirectional_attention", nullptr};
+    require(!in.has(both_ways) || !in.boolean(both_ways), in.where(),
+            ": use_bidirectional_attention: expected false, found true, which is not supported");
     c.activation = read_activation(in, {"hidden_activation", nullptr}, Activation::gelu_tanh);
     c.norm_place = NormPlace::both;
     c.norm_offset = in.is_gguf() ? 0 : 1;  // GGUF stores 1 + w

@@ -26,6 +26,7 @@ class GgufModel : public ModelFile, public TensorSource {
     std::optional<ChatTemplate> chat_template() const override;
     std::string license() const override;
     SamplingDefaults sampling_defaults() const override { return sampling_defaults_of(file_); }
+    EmbeddingSettings embedding_settings() const override { return embedding_settings_of(file_); }
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;

@@ -10,11 +10,11 @@ namespace hark::gpt {
 namespace {
 
 // The prefix that the folder's tensors have: the family's, or that of a model of several kinds of
-// input, which keeps its text model under another name.
+// input, which keeps its text model under another name; embedding models' have none.
 std::string prefix_of(const std::filesystem::path& path, const Family& family) {
     const std::string own = family.prefix;
     for (const std::string& prefix :
-         {own, "language_model." + own, std::string("model.language_model.")}) {
+         {own, "language_model." + own, std::string("model.language_model."), std::string()}) {
         const SafetensorsDirectory tensors(path, prefix);
         if (tensors.has(part_name(family, Part::token_table))) return prefix;
     }
@@ -43,6 +43,9 @@ class HuggingFaceFolder : public ModelFile {
         return ChatTemplate::from_directory(path_);
     }
     SamplingDefaults sampling_defaults() const override { return read_sampling_defaults(path_); }
+    EmbeddingSettings embedding_settings() const override {
+        return read_embedding_settings(path_);
+    }
 
   private:
     std::filesystem::path path_;

@@ -7,6 +7,7 @@
 
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
+#include "gpt/families/embedding_settings.h"
 #include "gpt/families/sampling_defaults.h"
 #include "text/bpe.h"
 #include "text/chat_template.h"
@@ -33,6 +34,7 @@ class ModelFile {
     // What the file says of its licence; empty if it says nothing.
     virtual std::string license() const { return ""; }
     virtual SamplingDefaults sampling_defaults() const { return {}; }
+    virtual EmbeddingSettings embedding_settings() const { return {}; }
 };
 
 // The type of the layers' matrices in the file.

@@ -1,0 +1,77 @@
+#include "gpt/embed/embed_stream.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
+
+namespace hark::gpt {
+namespace {
+
+// Rows that are gathered: a GPU's pass.
+constexpr int64_t kRowsAtOnce = 2048;
+
+}  // namespace
+
+EmbedStream::EmbedStream(Embedder& embedder, const Tokenizer& tokenizer,
+                         const EmbedStreamOptions& options, Console& console, UseVector use)
+    : embedder_(embedder),
+      tokenizer_(tokenizer),
+      options_(options),
+      console_(console),
+      use_(std::move(use)) {}
+
+std::vector<int32_t> EmbedStream::encode(Prompt& text) const {
+    if (!text.error.empty()) return {};
+    std::vector<int32_t> ids = tokenizer_.encode(options_.before_text + text.text,
+                                                 {.parse_specials = true, .add_specials = true});
+    if (ids.empty()) text.fail("invalid_value", "the text has no tokens");
+    if (std::ssize(ids) <= options_.longest) return ids;
+    if (options_.truncate) {
+        cut(ids, text);
+        return ids;
+    }
+    text.fail("context_length_exceeded",
+              concat("the text has ", ids.size(), " tokens, the model takes ", options_.longest,
+                     "; cut it with --truncate"));
+    return {};
+}
+
+void EmbedStream::cut(std::vector<int32_t>& ids, const Prompt& text) const {
+    const std::vector<int32_t> plain =
+        tokenizer_.encode(options_.before_text + text.text, {.parse_specials = true});
+    const int64_t around = std::ssize(ids) - std::ssize(plain);
+    int64_t before = 0;
+    while (before < around && !std::equal(plain.begin(), plain.end(), ids.begin() + before))
+        ++before;
+    const auto end = ids.begin() + before + std::ssize(plain);
+    ids.erase(end - std::min(std::ssize(ids) - options_.longest, std::ssize(plain)), end);
+}
+
+void EmbedStream::add(Prompt text) {
+    std::vector<int32_t> ids = encode(text);
+    rows_ += std::ssize(ids);
+    waiting_.push_back({std::move(text), std::move(ids)});
+    if (rows_ >= kRowsAtOnce) finish();
+}
+
+void EmbedStream::finish() {
+    std::vector<std::vector<int32_t>> texts;
+    for (const Waiting& one : waiting_)
+        if (one.text.error.empty()) texts.push_back(one.ids);
+    std::vector<std::vector<float>> vectors = embedder_(texts);
+    const std::vector<float> none(static_cast<size_t>(embedder_.dimensions()),
+                                  std::numeric_limits<float>::quiet_NaN());
+    size_t next = 0;
+    for (Waiting& one : waiting_) {
+        const std::string& error = one.text.error;
+        const bool failed = !error.empty();
+        if (failed) console_.error(one.text.where.empty() ? error : one.text.where + ": " + error);
+        use_({std::move(one.text), index_++, one.ids.size(),
+              failed ? none : std::move(vectors[next++])});
+    }
+    waiting_.clear();
+    rows_ = 0;
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,52 @@
+// Texts in, vectors out, in the texts' order.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/cli.h"
+#include "gpt/embed/embedder.h"
+#include "gpt/embed/vector_writer.h"
+#include "text/tokenizer.h"
+
+namespace hark::gpt {
+
+struct EmbedStreamOptions {
+    std::string before_text;  // is put before each text
+    int64_t longest = 0;      // tokens of a text, at most
+    bool truncate = false;    // cut what is longer, else it is an error
+};
+
+class EmbedStream {
+  public:
+    using UseVector = std::function<void(EmbeddedText text)>;
+    // The references must outlive it. What is wrong with a text is also said on the console.
+    EmbedStream(Embedder& embedder, const Tokenizer& tokenizer, const EmbedStreamOptions& options,
+                Console& console, UseVector use);
+
+    // Takes a text. Its vector is ready once enough texts have come for a pass of the model.
+    void add(Prompt text);
+    // Makes all vectors that are left.
+    void finish();
+
+  private:
+    // The text's tokens, with the tokenizer's own around them. Notes in `text` what is wrong.
+    std::vector<int32_t> encode(Prompt& text) const;
+    // Of more tokens than `longest`, the text's last ones are removed, the tokenizer's own stay.
+    void cut(std::vector<int32_t>& ids, const Prompt& text) const;
+
+    struct Waiting {
+        Prompt text;
+        std::vector<int32_t> ids;
+    };
+    Embedder& embedder_;
+    const Tokenizer& tokenizer_;
+    EmbedStreamOptions options_;
+    Console& console_;
+    UseVector use_;
+    std::vector<Waiting> waiting_;
+    int64_t rows_ = 0;  // of them
+    int64_t index_ = 0;
+};
+
+}  // namespace hark::gpt

@@ -1,0 +1,29 @@
+// The command line of gpt-embed.
+#pragma once
+
+#include <string>
+
+#include "gpt/embed/embedder.h"
+#include "gpt/embed/vector_writer.h"
+#include "gpt/engine/prompts.h"
+#include "kernels/runtime/backend.h"
+
+namespace hark::gpt {
+
+struct EmbedToolOptions {
+    std::string model, tokenizer, instruction, prompt_name, nearest;
+    std::string input_format = "lines", format = "jsonl", pooling = "auto";
+    int64_t dimensions = 0, matches = 10;
+    bool normalize = true, truncate = false;
+    ComputeOptions compute;
+
+    void flags(Flags& flags);
+    void check() const;  // throws UsageError
+    PromptFormat prompt_format() const;
+    VectorOutput output() const;
+    EmbedOptions embed(const EmbeddingSettings& settings) const;
+    // What is put before each text. Throws Error if the model has no prompt of --prompt-name.
+    std::string before_text(const EmbeddingSettings& settings) const;
+};
+
+}  // namespace hark::gpt
