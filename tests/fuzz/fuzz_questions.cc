@@ -1,0 +1,33 @@
+// Questions of test sets as lines of JSON, as gpt-eval reads them.
+#include <cstdlib>
+
+#include "core/error.h"
+#include "fuzz/seeds.h"
+#include "gpt/eval/questions.h"
+
+using namespace hark;
+
+std::vector<std::string> fuzz::fuzz_seeds() {
+    return {R"({"activity_label": "A", "ctx_a": "b [header] c [title] d", "ctx_b": "e [open",
+                "endings": ["[x] y  z", "[a\nb]"], "label": "1"})",
+            R"({"question": {"stem": "Which?", "choices": [{"text": "one", "label": "A"},
+                {"text": "two", "label": "B"}]}, "answerKey": "B"})",
+            R"({"question": "q", "choices": {"text": ["a", "b"], "label": ["1", "2"]},
+                "answerKey": "2"})",
+            R"({"question": " Q ", "choices": ["a", "b"], "answer": 1, "subject": "old_ships"})",
+            R"({"context": "c ", "choices": ["a", "b", "c"], "answer": 2})"};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    for (const std::string& task : gpt::question_tasks()) {
+        try {
+            const auto line = parse_json({reinterpret_cast<const char*>(data), size}, "fuzz");
+            if (!line.is_object()) continue;
+            const gpt::TextQuestion question = gpt::read_question(task, line);
+            const auto count = static_cast<int64_t>(question.choices.size());
+            if (count < 2 || question.label < 0 || question.label >= count) std::abort();
+        } catch (const Error&) {
+        }
+    }
+    return 0;
+}
