@@ -57,7 +57,7 @@ With --nearest FILE the texts are questions, and FILE has the vectors of others,
     .examples = R"(# A vector per line
 gpt-embed -m ./Qwen3-Embedding < sentences.txt > vectors.jsonl
 # A question, with the model's own instruction for it
-echo 'Who fixes the roof?' | gpt-embed -m ./Qwen3-Embedding --prompt-name query
+echo 'Who fixes it?' | gpt-embed -m ./Qwen3-Embedding --prompt-name query
 # The segments of a recording, as numbers for another program
 audio-decode talk.mp3 | mel | whisper-transcribe -m small -f jsonl |
     gpt-embed -m ./Qwen3-Embedding --input-format jsonl -f f32 > talk.f32

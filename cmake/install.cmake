@@ -1,7 +1,7 @@
 # What is installed next to the tools: the commands of `hark`, man pages, completions, models,
 # presets and documents.
 
-foreach(command transcribe live ask batch train plot plot-transcript plot-run)
+foreach(command transcribe live ask batch train plot plot-transcript plot-run search)
     if(EXISTS ${CMAKE_SOURCE_DIR}/pipelines/${command}.sh)
         install(PROGRAMS pipelines/${command}.sh DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark
             RENAME ${command})
@@ -16,8 +16,8 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES completions/_hark DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 # bash and fish look for a file of the command's name.
-foreach(tool hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-tokenize
-        gpt-train hark-model)
+foreach(tool hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed
+        gpt-tokenize gpt-train hark-model)
     install(FILES completions/hark.bash RENAME ${tool}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
     install(FILES completions/hark.fish RENAME ${tool}.fish

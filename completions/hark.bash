@@ -27,5 +27,5 @@ _hark() {
     esac
 }
 
-complete -F _hark hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-tokenize \
-    gpt-train hark-model
+complete -F _hark hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval \
+    gpt-embed gpt-tokenize gpt-train hark-model

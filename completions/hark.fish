@@ -17,7 +17,7 @@ function __hark_complete
     end
 end
 
-for tool in hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-tokenize \
-    gpt-train hark-model
+for tool in hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval \
+    gpt-embed gpt-tokenize gpt-train hark-model
     complete -c $tool -f -a '(__hark_complete)'
 end

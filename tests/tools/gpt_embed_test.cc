@@ -119,7 +119,7 @@ TEST(GptEmbed, FloatsAndDimensions) {
     EXPECT_EQ(many.err,
               "gpt-embed: dimensions: the model has 64 (got 65); give fewer with "
               "--dimensions\n");
-    const json plain = json::parse(lines_of(embed(model, {"--no-normalize"}, "a\n").out).at(0));
+    const json plain = json::parse(lines_of(embed(model, {"--no-unit-length"}, "a\n").out).at(0));
     double squares = 0;
     for (const json& x : plain["embedding"]) squares += std::pow(x.get<double>(), 2);
     EXPECT_GT(squares, 2);

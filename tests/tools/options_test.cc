@@ -26,9 +26,9 @@ std::vector<std::string> commands_of(const std::string& tool) {
 
 // Each tool and each command, as it is typed.
 std::vector<std::string> all_tools() {
-    std::vector<std::string> all = {"audio-decode",       "vad",          "mel",
-                                    "whisper-transcribe", "whisper-eval", "gpt-generate",
-                                    "gpt-tokenize",       "gpt-train"};
+    std::vector<std::string> all = {
+        "audio-decode", "vad",      "mel",       "whisper-transcribe", "whisper-eval",
+        "gpt-generate", "gpt-eval", "gpt-embed", "gpt-tokenize",       "gpt-train"};
     for (const std::string& command : commands_of("hark-model"))
         all.push_back("hark-model " + command);
     for (const std::string& command : commands_of("hark")) {
@@ -71,8 +71,8 @@ const std::set<std::string> kOwnWords = {
     "batch-size", "context",    "dtype",     "format",    "input-format",
     "model",      "output-dir", "prompt",    "reference", "repetition-penalty",
     "seed",       "tokenizer",  "vocab-size"};
-// Options that take other values in other tools: lists of formats, and one format.
-const std::set<std::string> kOwnValues = {"format"};
+// Options that take other values in other tools: lists of formats, and one format; Whisper's tasks.
+const std::set<std::string> kOwnValues = {"format", "task"};
 
 // The fields of one line of a tool's table: name, letter, value, switch, completion, choices, help.
 std::vector<std::string> fields_of(const std::string& line) {

@@ -10,7 +10,7 @@ namespace {
 
 TEST(Scripts, ShowTheirHelp) {
     for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
-                                   "train", "transcribe", "demo", "verify-official"}) {
+                                   "search", "train", "transcribe", "demo", "verify-official"}) {
         const ProcessResult shown = script(name + ".sh", "--help");
         EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
         std::string command = "Usage: hark " + name;
@@ -26,8 +26,8 @@ TEST(Scripts, AnswerTheFlagsThatAllToolsAnswer) {
     std::string version = run_tool("mel", {"--version"}).out;
     ASSERT_TRUE(version.starts_with("mel (hark) ")) << version;
     version.erase(0, 3);
-    for (const std::string name :
-         {"ask", "batch", "live", "plot", "plot-run", "plot-transcript", "train", "transcribe"}) {
+    for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
+                                   "search", "train", "transcribe"}) {
         std::string command = "hark " + name;
         std::replace(command.begin(), command.end(), '-', ' ');
         EXPECT_EQ(script(name + ".sh", "--version").out, command + version);
@@ -61,6 +61,7 @@ TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
              {"batch", "--retri", "--retry"},
              {"live", "--microphon", "--microphone"},
              {"ask", "--whisper_model", "--whisper-model"},
+             {"search", "--matchs", "--matches"},
              {"train", "--prove_resume", "--prove-resume"},
              {"plot-transcript", "--beem-size", "--beam-size"}}) {
         const ProcessResult result = script(name + ".sh", given);

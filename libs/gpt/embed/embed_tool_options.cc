@@ -38,7 +38,8 @@ void EmbedToolOptions::flags(Flags& flags) {
             "FILE has the vectors of other texts, written with --format f32 by the same model. The "
             "score is the product of two vectors. The model's prompt `query` is put before each "
             "text if it has one and no other is asked for.");
-    flags.add("matches", matches, "N rows per text, with --nearest", 1, 1 << 20);
+    flags.add("matches", matches, "N matches to write, at most", 1, 1 << 20)
+        .details("Rows per text, with --nearest.");
     flags.add_switch("truncate", truncate, "cut the end of a text that is too long")
         .details("Without it such a text is an error.");
     flags.section("Vectors");
@@ -50,7 +51,7 @@ void EmbedToolOptions::flags(Flags& flags) {
             "last token.");
     flags.add("dimensions", dimensions, "N first dimensions that are kept; 0: all", 0, 1 << 20)
         .details("For models that were trained for it, as Qwen3-Embedding.");
-    flags.add_switch("normalize", normalize, "scale vectors to length 1").own_variable();
+    flags.add_switch("unit-length", normalize, "scale vectors to length 1");
     compute.flags(flags);
 }
 

@@ -41,7 +41,7 @@ void EvalToolOptions::flags(Flags& flags) {
     flags.section("Task");
     std::vector<std::string> tasks = question_tasks();
     tasks.insert(tasks.begin(), "perplexity");
-    flags.add("task", task, tasks, "NAME what is measured")
+    flags.add("task", task, tasks, "TASK to do")
         .essential()
         .own_variable()
         .details(
