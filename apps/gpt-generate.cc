@@ -1,12 +1,12 @@
 // gpt-generate: prompts on stdin -> the text that a language model continues or answers them with.
 //
-//   stdin -> PromptReader -> PromptEncoder -> Generator -> AnswerWriter -> stdout
+//   stdin -> PromptReader -> Answerer (PromptEncoder -> Generator -> AnswerWriter) -> stdout
 #include <unistd.h>
 
-#include <chrono>
+#include <utility>
 
 #include "core/models.h"
-#include "gpt/engine/answer_writer.h"
+#include "gpt/engine/answerer.h"
 #include "gpt/engine/generate_options.h"
 #include "gpt/families/model_file.h"
 
@@ -22,44 +22,25 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     const std::shared_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
     const std::shared_ptr<const Tokenizer> tokenizer =
         options.tokenizer.empty() ? file->tokenizer() : Tokenizer::load(options.tokenizer);
-    const gpt::PromptEncoder encoder(*file, *tokenizer, options.chat);
+    gpt::PromptEncoder encoder(*file, *tokenizer, options.chat_options());
     ByteReader in(STDIN_FILENO, "stdin");
     ByteWriter out(STDOUT_FILENO, "stdout");
     gpt::PromptReader prompts(in, options.prompt_format(), options.prompt_template(),
                               options.chat.chat);
-    gpt::AnswerWriter answers(options.answers(), *tokenizer, console, out);
+    gpt::AnswerWriter answers(options.answers(encoder.markers()), *tokenizer, console, out);
     if (options.show_prompt)
         return options.for_each_prompt(
             prompts, [&](gpt::Prompt prompt) { answers.show(prompt, encoder.text(prompt)); });
 
-    const gpt::GenerateOptions defaults = options.generate.options(file->sampling_defaults());
+    gpt::GenerateOptions defaults = options.generate.options(file->sampling_defaults());
+    defaults.reuse_prefix = options.is_conversation();
+    if (encoder.markers()) defaults.shown = gpt::marker_tokens(*encoder.markers(), *tokenizer);
     const Precision precision = defaults.with_cache(
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file)));
     const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
     gpt::Generator generate(ctx, model, *tokenizer, defaults);
-    uint64_t index = 0;
-    options.for_each_prompt(prompts, [&](gpt::Prompt prompt) {
-        const std::vector<int32_t> ids = encoder.ids(prompt);
-        gpt::GenerateOptions own = prompt.settings.over(defaults, index);
-        const auto seed = static_cast<uint64_t>(own.seed);
-        const std::string too_long = generate.why_too_long(ids.size(), own.max_tokens);
-        if (!too_long.empty()) prompt.fail("context_length_exceeded", too_long);
-        for (int64_t sample = 0; sample < own.samples && prompt.error.empty(); ++sample) {
-            own.seed = static_cast<int64_t>(gpt::sample_seed(seed, sample));
-            gpt::Completion answer;
-            answers.begin(prompt);
-            const auto begin = std::chrono::steady_clock::now();
-            if (!ids.empty())
-                answer = generate(ids, own, [&](std::string_view text) { answers.text(text); });
-            if (!answer.error.empty()) prompt.fail("model_error", answer.error);
-            if (prompt.error.empty()) answers.end(prompt, sample, answer, own);
-            const std::chrono::duration<double, std::milli> took =
-                std::chrono::steady_clock::now() - begin;
-            console.stage("answer", concat(answer.tokens.size(), " tokens"), took.count());
-        }
-        if (!prompt.error.empty()) answers.fail(prompt);
-        if (!ids.empty()) ++index;
-    });
+    gpt::Answerer answer(encoder, generate, defaults, answers, console);
+    options.for_each_prompt(prompts, [&](gpt::Prompt prompt) { answer(std::move(prompt)); });
 }
 
 constexpr ToolHelp kHelp = {

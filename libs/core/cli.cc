@@ -98,6 +98,17 @@ void Console::say(const std::string& message) {
 
 void Console::table_line(const std::string& line) { write_line(printable(line)); }
 
+void Console::text(std::string_view piece) {
+    std::string shown;
+    for (size_t at = 0; at < piece.size();) {
+        const size_t end = std::min(piece.find_first_of("\n\t", at), piece.size());
+        shown += printable(piece.substr(at, end - at));
+        if (end < piece.size()) shown += piece[end];
+        at = end + 1;
+    }
+    std::fputs(shown.c_str(), stderr);
+}
+
 void Console::error(const std::string& message) {
     failed_ = true;
     say(message);

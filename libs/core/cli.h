@@ -117,6 +117,8 @@ class Console {
     void trace(const std::string& name, const std::string& shape, double ms);
     // A line of a table that was asked for, as it is.
     void table_line(const std::string& line);
+    // Text that was asked for, in pieces of whole code points.
+    void text(std::string_view piece);
     bool failed() const { return failed_; }
     // Registers --quiet, --verbose and, for tools that have them, --trace, --progress and --color.
     void flags(Flags& flags, const ToolHelp& help);

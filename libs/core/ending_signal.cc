@@ -20,6 +20,16 @@ Watch& watch() {
     return *only;
 }
 
+volatile std::sig_atomic_t interrupt = 0;
+
+void set_interrupt(int signal) {
+    if (interrupt) {
+        std::signal(signal, SIG_DFL);
+        std::raise(signal);  // ends the process once this handler has returned
+    }
+    interrupt = 1;
+}
+
 void wait_for_signal() {
     const sigset_t signals = ending_signals();
     int signal = 0;
@@ -62,5 +72,22 @@ void on_ending_signal(std::function<void()> end) {
     const std::lock_guard lock(watch().mutex);
     watch().end = std::move(end);
 }
+
+InterruptFlag::InterruptFlag() {
+    clear_interrupt();
+    struct sigaction action = {};
+    action.sa_handler = set_interrupt;  // without SA_RESTART: waiting for a key ends too
+    sigemptyset(&action.sa_mask);
+    ::sigaction(SIGINT, &action, &before_);
+}
+
+InterruptFlag::~InterruptFlag() {
+    ::sigaction(SIGINT, &before_, nullptr);
+    clear_interrupt();
+}
+
+bool interrupted() { return interrupt != 0; }
+
+void clear_interrupt() { interrupt = 0; }
 
 }  // namespace hark

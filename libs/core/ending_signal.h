@@ -17,4 +17,19 @@ void watch_ending_signals();
 // Calls `end`, once and on that thread, when the first signal comes. The next one ends the process.
 void on_ending_signal(std::function<void()> end);
 
+// For a tool that a person talks to: while it lives, the first SIGINT only sets interrupted(). The
+// next one, without clear_interrupt() between them, ends the process. There is one at a time.
+class InterruptFlag {
+  public:
+    InterruptFlag();
+    ~InterruptFlag();
+    InterruptFlag(const InterruptFlag&) = delete;
+    InterruptFlag& operator=(const InterruptFlag&) = delete;
+
+  private:
+    struct sigaction before_;
+};
+bool interrupted();
+void clear_interrupt();
+
 }  // namespace hark

@@ -124,6 +124,18 @@ std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& r
     return layouts;
 }
 
+bool KvCache::holds(int64_t sequence, int64_t length) const {
+    return std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+        const std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence)];
+        const bool all = group.keeps.kind == LayerKeeps::Kind::all_keys;
+        const int64_t first = all ? 0 : std::max<int64_t>(0, length + 1 - group.keeps.window);
+        const int64_t end = ceil_div(length, shape_.block);
+        return end <= std::ssize(table) &&
+               std::find(table.begin() + std::min(first / shape_.block, end), table.begin() + end,
+                         kNoBlock) == table.begin() + end;
+    });
+}
+
 void KvCache::clear(int64_t sequence) {
     for (Group& group : groups_) {
         std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence)];

@@ -75,6 +75,9 @@ class KvCache {
     // on the context's device; it is valid until the next call and while `rows` lives. Throws Error
     // if the cache is full.
     std::vector<BatchLayout> layouts(Context& ctx, const HostBatchLayout& rows);
+    // Whether the keys that follow the sequence's first `length` tokens would read are in memory:
+    // those of all these tokens, or of the window before the next one.
+    bool holds(int64_t sequence, int64_t length) const;
     // Gives back all blocks of a sequence.
     void clear(int64_t sequence);
 

@@ -37,6 +37,8 @@ ChatTemplate ChatTemplate::parse(std::string_view source, const std::string& whe
 
 void ChatTemplate::add(const std::string& name, std::string_view source, const std::string& where) {
     templates_[name] = std::make_shared<const jinja::Template>(source, where);
+    sources_ += source;
+    sources_ += '\n';
 }
 
 const jinja::Template& ChatTemplate::choose(const ChatRequest& request) const {

@@ -42,6 +42,8 @@ class ChatTemplate {
     const std::map<std::string, std::string>& special_tokens() const { return special_tokens_; }
     // Whether a template reads the variable, such as enable_thinking or tools.
     bool uses(std::string_view variable) const;
+    // Whether a template has the text anywhere, as it is written: a marker such as </think>.
+    bool has_text(std::string_view text) const { return sources_.find(text) != sources_.npos; }
 
   private:
     const jinja::Template& choose(const ChatRequest& request) const;
@@ -50,6 +52,7 @@ class ChatTemplate {
     std::string where_;
     std::map<std::string, std::shared_ptr<const jinja::Template>> templates_;
     std::map<std::string, std::string> special_tokens_;
+    std::string sources_;  // of all templates
 };
 
 // The pieces as one text.

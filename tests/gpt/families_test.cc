@@ -96,6 +96,24 @@ TEST_P(Families, PiecesOfAPromptAreThePrompt) {
     expect_near(whole.forward_to_host(ctx, std::span(ids).subspan(32)), 47, "32 and 16");
 }
 
+// The tokens that are kept of another text, and the rest of the prompt.
+TEST_P(Families, AKeptBeginningIsPartOfThePrompt) {
+    const Model of = model();
+    Context ctx = make_cpu_context(2);
+    const std::vector<int32_t> ids = tokens();
+    for (const int64_t n : {1, 20, 47}) {
+        Sequence sequence(ctx, of);
+        std::vector<int32_t> other(ids.begin(), ids.begin() + n);
+        other.insert(other.end(), ids.rbegin(), ids.rend());
+        sequence.forward_to_host(ctx, other);
+        const int64_t kept = sequence.keep(n);
+        if (of.config.family == "llama") EXPECT_EQ(kept, n);
+        if (of.config.has_longrope()) EXPECT_EQ(kept, 0);
+        EXPECT_TRUE(kept == n || kept == 0) << kept;
+        expect_near(sequence.forward_to_host(ctx, std::span(ids).subspan(kept)), 47, "kept");
+    }
+}
+
 TEST_P(Families, GreedyTokensEqualTransformers) {
     const Model of = model();
     Context ctx = make_cpu_context(2);

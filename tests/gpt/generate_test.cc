@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "core/ending_signal.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "kernels/sampling/distribution.h"
@@ -228,7 +229,8 @@ TEST(Generate, APromptThatDoesNotFitIsAnError) {
     EXPECT_EQ(generate.why_too_long(30, 12),
               "the prompt's 30 tokens and --max-tokens 12 do not fit the context (got 41, expected "
               "at most 40); shorten the prompt or the answer");
-    EXPECT_EQ(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 29), options).tokens.size(), 12u);
+    EXPECT_EQ(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 29), options).tokens.size(),
+              12u);
     EXPECT_THROW(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 30), options), Error);
 
     options.max_tokens = 0;
@@ -272,4 +274,38 @@ TEST(Generate, RefusesATokenizerLargerThanTheModel) {
     bpe.add_special("<|more|>", 4096);
     const Tokenizer larger = Tokenizer::from_bpe(bpe, "larger");
     EXPECT_THROW(gpt::Generator(demo().ctx, demo().model, larger, {}), Error);
+}
+
+TEST(Generate, AnInterruptEndsTheText) {
+    const InterruptFlag flag;
+    gpt::Generator generator(demo().ctx, demo().model, *demo().tokenizer, greedy(20));
+    const gpt::Completion answer = generator("Once upon a time", 0, [](std::string_view) {
+        if (!interrupted()) std::raise(SIGINT);
+    });
+    EXPECT_EQ(answer.tokens.size(), 1u);
+    EXPECT_EQ(answer.finish, gpt::Finish::stop);
+    EXPECT_TRUE(interrupted());
+    clear_interrupt();
+    EXPECT_FALSE(interrupted());
+}
+
+// A prompt that continues the last one and its answer has the answer that it has alone.
+TEST(Generate, AnEarlierTextIsNotComputedAgain) {
+    gpt::GenerateOptions options = greedy(10);
+    options.reuse_prefix = true;
+    gpt::Generator generator(demo().ctx, demo().model, *demo().tokenizer, options);
+    const std::vector<int32_t> first = demo().tokenizer->encode("Once upon a time");
+    const gpt::Completion before = generator(first, options);
+    EXPECT_EQ(before.cached_tokens, 0);
+    std::vector<int32_t> second = first;
+    second.insert(second.end(), before.tokens.begin(), before.tokens.end());
+    for (const int32_t id : demo().tokenizer->encode(" The king")) second.push_back(id);
+    const gpt::Completion after = generator(second, options);
+    // The last token of an answer is never read.
+    EXPECT_EQ(after.cached_tokens, std::ssize(first) + 9);
+    gpt::Generator fresh(demo().ctx, demo().model, *demo().tokenizer, greedy(10));
+    EXPECT_EQ(after.tokens, fresh(second, greedy(10)).tokens);
+    // All of a prompt but its last token may be there.
+    EXPECT_EQ(generator(second, options).cached_tokens, std::ssize(second) - 1);
+    EXPECT_EQ(generator(first, options).tokens, before.tokens);
 }

@@ -257,7 +257,7 @@ TEST(AnswerLine, HoldsTheAnswer) {
     prompt.text = "a";
     prompt.metadata = R"({"id":"q","source":"s"})";
     const std::string ids = concat(answer.tokens[0], ",", answer.tokens[1]);
-    EXPECT_EQ(gpt::answer_line(prompt, 3, answer, {}, *tokenizer),
+    EXPECT_EQ(gpt::answer_line(prompt, 3, answer, {answer.text}, {}, *tokenizer),
               R"({"id":"q","source":"s","index":3,"text":"b\n\"c\"","tokens":[)" + ids +
                   R"(],"finish_reason":"length","prompt_tokens":5,"cached_tokens":0,)"
                   R"("completion_tokens":2,"seconds_to_first_token":0.25,)"
@@ -265,8 +265,8 @@ TEST(AnswerLine, HoldsTheAnswer) {
                   "\n");
     gpt::GenerateOptions options;
     options.logprobs = 1;
-    const auto line =
-        nlohmann::json::parse(gpt::answer_line(prompt, 0, answer, options, *tokenizer));
+    const auto line = nlohmann::json::parse(
+        gpt::answer_line(prompt, 0, answer, {answer.text}, options, *tokenizer));
     const auto& content = line["logprobs"]["content"];
     ASSERT_EQ(content.size(), 2u);
     EXPECT_EQ(content[1]["token"], " sea");

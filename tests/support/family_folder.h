@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <functional>
 #include <string>
 
 #include "core/io.h"
@@ -27,9 +28,17 @@ inline constexpr const char* kTinyTemplate =
     "{% if mood %}({{ mood }})\n{% endif %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
+// The values of a tensor with that many.
+using TensorValues = std::function<std::vector<float>(const gpt::TensorSpec&, int64_t)>;
+
+inline std::vector<float> formula_values(const gpt::TensorSpec& spec, int64_t count) {
+    return FamilyWeights(false).values(spec.name, count, spec.columns == 0);
+}
+
 // `prefix`: of the tensors' names.
-inline void write_tiny_model(const std::filesystem::path& folder, const char* config,
-                             const std::string& tokenizer, const std::string& prefix = "model.") {
+inline void write_tiny_model(const std::filesystem::path& folder, const std::string& config,
+                             const std::string& tokenizer, const std::string& prefix = "model.",
+                             const TensorValues& values = formula_values) {
     std::filesystem::create_directories(folder);
     write_text(folder / "config.json", config);
     const auto golden = nlohmann::ordered_json::parse(
@@ -37,7 +46,6 @@ inline void write_tiny_model(const std::filesystem::path& folder, const char* co
     write_text(folder / "tokenizer.json", golden["tokenizer"].dump());
     write_text(folder / "tokenizer_config.json", golden["config"].dump());
     write_text(folder / "chat_template.jinja", kTinyTemplate);
-    const FamilyWeights weights(false);
     const auto specs = gpt::tensor_specs(gpt::parse_config(config, "tiny"));
     SafetensorsHeader header;
     for (const gpt::TensorSpec& spec : specs) {
@@ -55,10 +63,8 @@ inline void write_tiny_model(const std::filesystem::path& folder, const char* co
     ByteWriter out(fd, path.string());
     out.write(format_safetensors_header(header));
     for (const gpt::TensorSpec& spec : specs)
-        write_values(out,
-                     weights.values(spec.name, spec.rows * std::max<int64_t>(spec.columns, 1),
-                                    spec.columns == 0),
-                     Dtype::f32, spec.name);
+        write_values(out, values(spec, spec.rows * std::max<int64_t>(spec.columns, 1)), Dtype::f32,
+                     spec.name);
     out.flush();
     ::close(fd);
 }

@@ -110,9 +110,10 @@ bool Terminal::read_more() {
 }
 
 bool Terminal::wait_for(const std::string& text) {
-    const size_t from = bytes_.size();
-    while (bytes_.find(text, from > text.size() ? from - text.size() : 0) == bytes_.npos)
+    size_t found;
+    while ((found = bytes_.find(text, waited_)) == bytes_.npos)
         if (!read_more()) return false;
+    waited_ = found + text.size();
     return true;
 }
 

@@ -17,7 +17,8 @@ class Terminal {
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    // Reads until `text` has come; false if the command ends without it.
+    // Reads until `text` has come after the text that was last waited for; false if the command
+    // ends without it.
     bool wait_for(const std::string& text);
     // As from the keyboard: "\x03" is Ctrl-C.
     void type(const std::string& keys);
@@ -36,6 +37,7 @@ class Terminal {
     int master_ = -1;
     pid_t child_ = -1;
     std::string bytes_;
+    size_t waited_ = 0;  // end of the text that was last waited for
 };
 
 }  // namespace hark::test

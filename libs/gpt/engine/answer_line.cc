@@ -44,12 +44,17 @@ json measured(double value, double per_unit) {
 }  // namespace
 
 std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& answer,
-                        const GenerateOptions& options, const Tokenizer& tokenizer) {
+                        const AnswerParts& parts, const GenerateOptions& options,
+                        const Tokenizer& tokenizer) {
     json root = json::parse(prompt.metadata);
     root["index"] = sample;
-    root["text"] = answer.text;
+    root["text"] = parts.text;
+    if (!parts.reasoning.empty()) root["reasoning"] = parts.reasoning;
+    if (!parts.tool_calls.is_null()) root["tool_calls"] = parts.tool_calls;
     root["tokens"] = answer.tokens;
-    root["finish_reason"] = prompt.empty() ? "stop" : name_of(answer.finish);
+    // A call that was cut off is none.
+    const bool calls = !parts.tool_calls.is_null() && answer.finish == Finish::end_of_text;
+    root["finish_reason"] = prompt.empty() ? "stop" : calls ? "tool_calls" : name_of(answer.finish);
     root["prompt_tokens"] = answer.prompt_tokens;
     root["cached_tokens"] = answer.cached_tokens;
     root["completion_tokens"] = answer.tokens.size();

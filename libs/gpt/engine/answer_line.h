@@ -3,14 +3,15 @@
 
 #include <string>
 
-#include "gpt/engine/prompts.h"
+#include "gpt/engine/answer_parts.h"
 
 namespace hark::gpt {
 
 // The prompt's metadata, then the answer with the sample's number; log probabilities if `options`
 // has them. The tokenizer knows the answer's tokens.
 std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& answer,
-                        const GenerateOptions& options, const Tokenizer& tokenizer);
+                        const AnswerParts& parts, const GenerateOptions& options,
+                        const Tokenizer& tokenizer);
 // The prompt's metadata and its error.
 std::string error_line(const Prompt& prompt);
 

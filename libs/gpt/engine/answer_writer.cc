@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "gpt/engine/answer_line.h"
 
@@ -17,11 +18,35 @@ AnswerWriter::AnswerWriter(const AnswerOptions& options, const Tokenizer& tokeni
                        "tokens per second"}) {}
 
 void AnswerWriter::begin(const Prompt& prompt) {
-    if (options_.echo) text(prompt.text);
+    const bool splits = options_.parts.reasoning != Reasoning::show;
+    splitter_ =
+        ReasoningSplitter(splits ? options_.parts.markers : nullptr, prompt.opens_reasoning);
+    if (options_.echo) write_text(prompt.text);
 }
 
 void AnswerWriter::text(std::string_view piece) {
-    if (options_.jsonl) return;
+    if (!options_.jsonl) write(splitter_.push(piece));
+}
+
+void AnswerWriter::write(const ReasoningSplitter::Parts& parts) {
+    if (options_.parts.reasoning == Reasoning::separate) write_reasoning(parts.reasoning);
+    // Only the whole answer shows what is extracted of it.
+    if (options_.parts.extract == Extract::nothing) write_text(parts.answer);
+}
+
+void AnswerWriter::write_reasoning(std::string_view piece) {
+    if (piece.empty() || console_.quiet) return;
+    console_.text(piece);
+    in_reasoning_ = true;
+}
+
+void AnswerWriter::end_reasoning() {
+    if (std::exchange(in_reasoning_, false)) console_.text("\n");
+}
+
+void AnswerWriter::write_text(std::string_view piece) {
+    if (piece.empty()) return;
+    end_reasoning();
     std::string line(piece);
     if (options_.one_line)
         std::replace_if(
@@ -33,16 +58,20 @@ void AnswerWriter::text(std::string_view piece) {
 }
 
 void AnswerWriter::end_text(const Prompt& prompt) {
+    end_reasoning();
     if (options_.one_line || (!prompt.empty() && !at_line_start_)) out_.write("\n");
     at_line_start_ = has_text_ = false;
 }
 
 void AnswerWriter::end(const Prompt& prompt, int64_t sample, const Completion& answer,
-                       const GenerateOptions& options) {
-    if (options_.jsonl)
-        out_.write(answer_line(prompt, sample, answer, options, tokenizer_));
-    else
+                       const AnswerParts& parts, const GenerateOptions& options) {
+    if (options_.jsonl) {
+        out_.write(answer_line(prompt, sample, answer, parts, options, tokenizer_));
+    } else {
+        write(splitter_.finish());
+        if (options_.parts.extract != Extract::nothing) write_text(parts.text);
         end_text(prompt);
+    }
     out_.flush();
     if (answer.finish == Finish::context_full)
         console_.warning("the model's context is full: the text ends here");
@@ -58,6 +87,8 @@ void AnswerWriter::fail(const Prompt& prompt) {
         out_.write(error_line(prompt));
     else if (options_.one_line || has_text_)
         end_text(prompt);
+    else
+        end_reasoning();
     out_.flush();
     say(prompt);
 }

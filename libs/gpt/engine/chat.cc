@@ -45,14 +45,38 @@ void ChatOptions::flags(Flags& flags) {
             "Such as enable_thinking=false. The value is JSON (false, 3, \"x\") if it can be read "
             "as "
             "that, else text. May be given several times.");
+    flags.add_name("conversation", conversation, "FILE messages so far; the answer is added")
+        .essential()
+        .own_variable()
+        .completes(Completes::file)
+        .details(
+            "JSON lines, a message each, with `role` and `content`. A file that does not exist is "
+            "begun. The user's message and its answer are added together, once the answer has "
+            "ended. With --input-format lines each line is a turn.");
+    flags
+        .add("reasoning", reasoning, {"show", "hide", "separate"},
+             "WHERE the reasoning before an answer is written")
+        .own_variable()
+        .shows_default("separate")
+        .details(
+            "separate: on stderr, unless --quiet, and in jsonl as the field `reasoning`; hide: "
+            "nowhere; show: in the text, with the model's markers.");
 }
 
 void ChatOptions::check() const {
     require_usage(chat || (system.empty() && template_file.empty() && arguments.empty()),
                   "--system, --chat-template and --template-arg need --chat");
+    require_usage(chat || (reasoning.empty() && conversation.empty()),
+                  "--reasoning and --conversation need --chat");
     for (const std::string& one : arguments)
         require_usage(one.find('=') != one.npos && one.find('=') > 0,
                       "--template-arg: expected NAME=VALUE, got '", one, "'");
+}
+
+Reasoning ChatOptions::where_reasoning() const {
+    return reasoning == "show"   ? Reasoning::show
+           : reasoning == "hide" ? Reasoning::hide
+                                 : Reasoning::separate;
 }
 
 Chat::Chat(const ModelFile& file, const ChatOptions& options)
@@ -67,6 +91,8 @@ Chat::Chat(const ModelFile& file, const ChatOptions& options)
     require(template_.has_value(),
             "--chat: the model has no chat template; give one with "
             "--chat-template FILE, or leave out --chat");
+    if (options.keeps_turns || !options.conversation.empty())
+        conversation_.emplace(options.conversation, options.system);
 }
 
 std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
@@ -74,8 +100,10 @@ std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
     request.arguments = arguments_;
     request.tools = prompt.tools;
     request.messages = prompt.messages;
-    if (request.messages.is_null())
-        request.messages = json::array({{{"role", "user"}, {"content", prompt.text}}});
+    if (request.messages.is_null()) {
+        request.messages = conversation_ ? conversation_->messages() : json::array();
+        request.messages.push_back({{"role", "user"}, {"content", prompt.text}});
+    }
     const bool has_system = !request.messages.empty() && request.messages[0].is_object() &&
                             request.messages[0].value("role", json()) == "system";
     if (!system_.empty() && !has_system)
@@ -87,10 +115,16 @@ std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
     return pieces;
 }
 
+void Chat::append(const Prompt& prompt, const std::string& answer) {
+    if (conversation_) conversation_->append(prompt.text, answer);
+}
+
 PromptEncoder::PromptEncoder(const ModelFile& file, const Tokenizer& tokenizer,
                              const ChatOptions& options)
     : tokenizer_(tokenizer) {
-    if (options.chat) chat_.emplace(file, options);
+    if (!options.chat) return;
+    chat_.emplace(file, options);
+    markers_ = reasoning_markers(chat_->chat_template(), tokenizer);
 }
 
 std::vector<PromptPiece> PromptEncoder::pieces(Prompt& prompt) const {
@@ -105,7 +139,14 @@ std::vector<PromptPiece> PromptEncoder::pieces(Prompt& prompt) const {
 std::vector<int32_t> PromptEncoder::ids(Prompt& prompt) const {
     if (prompt.empty() || !prompt.error.empty()) return {};
     if (!chat_) return tokenizer_.encode(prompt.text, {.add_specials = true});
-    return tokenizer_.encode(pieces(prompt), false);
+    const std::vector<PromptPiece> read = pieces(prompt);
+    if (markers_) {
+        std::string end;
+        for (const PromptPiece& piece : read) end += piece.text;
+        end.erase(end.find_last_not_of(" \n") + 1);
+        prompt.opens_reasoning = end.ends_with(markers_->begin);
+    }
+    return tokenizer_.encode(read, false);
 }
 
 std::string PromptEncoder::text(Prompt& prompt) const {
@@ -113,6 +154,10 @@ std::string PromptEncoder::text(Prompt& prompt) const {
     std::string text;
     for (const PromptPiece& piece : pieces(prompt)) text += piece.text;
     return text;
+}
+
+void PromptEncoder::append(const Prompt& prompt, const std::string& answer) {
+    if (chat_) chat_->append(prompt, answer);
 }
 
 }  // namespace hark::gpt

@@ -1,5 +1,6 @@
 #include "gpt/engine/decode_stream.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "gpt/engine/gpu_decode_stream.h"
@@ -17,10 +18,16 @@ class HostDecodeStream : public DecodeStream {
           likeliest_(likeliest),
           sampler_(options) {}
 
-    void begin(std::span<const int32_t> prompt, uint64_t seed, int64_t) override {
-        sequence_.clear();
+    int64_t begin(std::span<const int32_t> prompt, uint64_t seed, int64_t, bool reuse) override {
+        const std::vector<int32_t>& tokens = sampler_.tokens();
+        const std::span known = std::span(tokens).first(tokens.size() - fresh_);
+        const auto shared = std::mismatch(known.begin(), known.end(), prompt.begin(), prompt.end());
+        // The prompt's last token is read again: its logits choose the first one of the answer.
+        const int64_t most = std::min(shared.second - prompt.begin(), std::ssize(prompt) - 1);
+        const int64_t kept = sequence_.keep(reuse ? most : 0);
         sampler_.begin(prompt, seed);
-        fresh_ = prompt.size();
+        fresh_ = prompt.size() - static_cast<size_t>(kept);
+        return kept;
     }
     SampledToken next() override {
         const std::span<const float> logits =

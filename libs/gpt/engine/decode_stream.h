@@ -19,8 +19,11 @@ class DecodeStream {
   public:
     virtual ~DecodeStream() = default;
     // Starts a new sequence with the prompt. max_tokens is at least 1, at most the free positions +
-    // 1. The token at place p of the sequence is drawn with uniform_at(seed, p).
-    virtual void begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens) = 0;
+    // 1. The token at place p of the sequence is drawn with uniform_at(seed, p). With `reuse` the
+    // tokens that the last sequence began with too need not be computed again, on the CPU; logits
+    // may then differ in their last bits. Returns how many were not.
+    virtual int64_t begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
+                          bool reuse = false) = 0;
     // The next token; at most max_tokens calls. The tokens do not depend on when it is called.
     virtual SampledToken next() = 0;
 };

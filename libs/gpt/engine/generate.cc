@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/ending_signal.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "kernels/runtime/gpu_limits.h"
@@ -155,9 +156,13 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
         fail(why);
     result.prompt_tokens = std::ssize(ids);
     Utf8Stream utf8;
-    const std::unique_ptr<Tokenizer::Decoder> decoder = tokenizer_.decoder(false);
+    const std::vector<int32_t>& shown = options.shown;
+    const std::unique_ptr<Tokenizer::Decoder> decoder = tokenizer_.decoder(!shown.empty());
     const auto text_of = [&](int32_t token) {
-        return tokenizer_.has(token) ? decoder->push(std::span(&token, 1)) : std::string();
+        const bool hidden = !shown.empty() && tokenizer_.is_special(token) &&
+                            std::find(shown.begin(), shown.end(), token) == shown.end();
+        const bool has_text = tokenizer_.has(token) && !hidden;
+        return has_text ? decoder->push(std::span(&token, 1)) : std::string();
     };
     StopFilter stops(options.stop);
     const auto say = [&](const std::string& text) {
@@ -182,7 +187,8 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
     SampledToken sampled;
     bool goes_on = runs([&] {
         prepare(options);
-        stream_->begin(ids, static_cast<uint64_t>(options.seed), most);
+        result.cached_tokens =
+            stream_->begin(ids, static_cast<uint64_t>(options.seed), most, options.reuse_prefix);
     });
     while (goes_on && std::ssize(result.tokens) < most) {
         goes_on = runs([&] { sampled = stream_->next(); });
@@ -196,7 +202,7 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
         result.logprobs.push_back(sampled.logprob);
         if (!sampled.likeliest.empty()) result.likeliest.push_back(std::move(sampled.likeliest));
         say(stops.push(utf8.push(text_of(sampled.token))));
-        if (stops.stopped()) {
+        if (stops.stopped() || interrupted()) {
             result.finish = Finish::stop;
             break;
         }

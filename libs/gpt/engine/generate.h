@@ -24,6 +24,8 @@ struct GenerateOptions {
     std::optional<int64_t> logprobs;  // tokens whose log probabilities are wanted at each place
     int64_t context = 0;              // tokens of prompt and answer; 0: the model's own
     std::string kv_dtype = "auto";    // of keys and values; auto: by --dtype
+    bool reuse_prefix = false;        // DecodeStream::begin's `reuse`
+    std::vector<int32_t> shown;       // special tokens that are in the text; the others are not
 
     // The same with the cache's type.
     Precision with_cache(Precision precision) const;
@@ -50,7 +52,7 @@ class StopFilter {
 // Why a text ended.
 enum class Finish {
     end_of_text,   // the model's end-of-text token
-    stop,          // a stop string
+    stop,          // a stop string, or Ctrl-C (core/ending_signal.h)
     length,        // max_tokens
     context_full,  // the context is full
 };
@@ -65,7 +67,7 @@ struct Completion {
     std::vector<double> logprobs;  // per token: natural, under the model, before any filter
     std::vector<std::vector<TokenLogprob>> likeliest;  // per token, if they are wanted
     Finish finish = Finish::length;
-    std::string error;          // what ended it; empty: nothing did
+    std::string error;  // what ended it; empty: nothing did
     int64_t prompt_tokens = 0;
     int64_t cached_tokens = 0;  // of them, those that were not computed for this text
     double seconds_to_first_token = 0;

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include "core/ending_signal.h"
+#include "gpt/engine/line_editor.h"
+
 namespace hark::gpt {
 
 void GenerateToolOptions::flags(Flags& flags) {
@@ -40,6 +43,12 @@ void GenerateToolOptions::flags(Flags& flags) {
         .essential()
         .own_variable()
         .details("The default is jsonl for jsonl input, else text.");
+    flags.add("extract", extract, {"code", "json"}, "PART part of each answer that is written")
+        .own_variable()
+        .shows_default("all")
+        .details(
+            "code: the first fenced code block, without its fences; json: the answer if it is one "
+            "JSON value, else its first object or list. An answer without it is an error.");
     flags.add_switch("echo", echo, "write the prompt before its answer");
     flags.add_switch("show-prompt", show_prompt,
                      "write what the model would read, and run nothing");
@@ -64,16 +73,48 @@ PromptFormat GenerateToolOptions::prompt_format() const {
                                      : PromptFormat::whole;
 }
 
-AnswerOptions GenerateToolOptions::answers() const {
-    return {
-        .jsonl = writes_jsonl(), .one_line = input_format != "text", .echo = echo, .stats = stats};
+AnswerOptions GenerateToolOptions::answers(const ReasoningMarkers* markers) const {
+    return {.jsonl = writes_jsonl(),
+            .one_line = input_format != "text",
+            .echo = echo,
+            .stats = stats,
+            .parts = {markers, chat.where_reasoning(), extract_of(extract)}};
 }
 
-Prompt GenerateToolOptions::given_prompt() const {
+Prompt GenerateToolOptions::given_prompt(const std::string& text, int64_t id) const {
     Prompt given;
-    given.text = prompt;
-    given.metadata = R"({"id":0})";
+    given.text = text;
+    given.metadata = concat(R"({"id":)", id, "}");
     return given;
+}
+
+bool GenerateToolOptions::is_interactive() const {
+    return chat.chat && prompt.empty() && input_format == "text" && !show_prompt &&
+           ::isatty(STDIN_FILENO);
+}
+
+ChatOptions GenerateToolOptions::chat_options() const {
+    ChatOptions options = chat;
+    options.keeps_turns = is_conversation();
+    return options;
+}
+
+void GenerateToolOptions::for_each_prompt(PromptReader& prompts, const UsePrompt& use) const {
+    if (is_interactive()) return converse(use);
+    if (prompt_is_whole()) return use(given_prompt(prompt, 0));
+    bool any = false;
+    while (const auto next = prompts.next()) use(*next), any = true;
+    // In a chat, a stream that may follow the prompt may also be empty.
+    if (!any && !prompt.empty() && prompt.find("{}") == prompt.npos) use(given_prompt(prompt, 0));
+}
+
+void GenerateToolOptions::converse(const UsePrompt& use) const {
+    const InterruptFlag interrupt;
+    LineEditor editor("> ");
+    for (int64_t id = 0; const auto line = editor.next();) {
+        clear_interrupt();
+        if (!line->empty()) use(given_prompt(*line, id++));
+    }
 }
 
 void GenerateToolOptions::check() const {
@@ -81,6 +122,18 @@ void GenerateToolOptions::check() const {
     chat.check();
     require_usage(!generate.wants_logprobs() || writes_jsonl(), "--logprobs needs --format jsonl");
     require_usage(!echo || !writes_jsonl(), "--echo is for --format text");
+    require_usage(!echo || !chat.chat, "--echo is not for --chat; see --show-prompt");
+    require_usage(!echo || extract.empty(), "--echo and --extract exclude each other");
+    if (!chat.conversation.empty()) {
+        require_usage(input_format != "jsonl",
+                      "--conversation is for --input-format text and lines: messages of jsonl are "
+                      "the whole chat");
+        require_usage(generate.samples() == 1,
+                      "--conversation takes one answer per message (got "
+                      "--n ",
+                      generate.samples(), ")");
+    }
+    if (is_interactive()) return;
     if (!prompt_is_whole())
         return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");
     require_usage(input_format == "text", "--prompt: no {} for the input of --input-format ",

@@ -1,6 +1,7 @@
 // The command line of gpt-generate.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "gpt/engine/answer_writer.h"
@@ -14,7 +15,8 @@ namespace hark::gpt {
 struct GenerateToolOptions {
     std::string model, tokenizer, prompt;
     std::string input_format = "text";
-    std::string format;  // empty: jsonl if the input is, else text
+    std::string format;   // empty: jsonl if the input is, else text
+    std::string extract;  // empty: all of an answer is written
     bool echo = false, show_prompt = false, stats = false;
     ChatOptions chat;
     GenerateSettings generate;
@@ -23,23 +25,25 @@ struct GenerateToolOptions {
     void flags(Flags& flags);
     void check() const;  // throws UsageError
     PromptFormat prompt_format() const;
-    AnswerOptions answers() const;
+    // With the markers of the model, or nullptr.
+    AnswerOptions answers(const ReasoningMarkers* markers) const;
     // Whether --prompt is the prompt itself: it has no {} for the input, and none follows it.
     bool prompt_is_whole() const;
-    // Calls use(prompt) for each prompt: --prompt alone, or those of the stream.
-    template <class Use>
-    void for_each_prompt(PromptReader& prompts, const Use& use) const {
-        if (prompt_is_whole()) return use(given_prompt());
-        bool any = false;
-        while (const auto next = prompts.next()) use(*next), any = true;
-        // In a chat, a stream that may follow the prompt may also be empty.
-        if (!any && !prompt.empty() && prompt.find("{}") == prompt.npos) use(given_prompt());
-    }
+    // Calls use(prompt) for each prompt: --prompt alone, those of the stream, or those that a
+    // person types.
+    using UsePrompt = std::function<void(Prompt)>;
+    void for_each_prompt(PromptReader& prompts, const UsePrompt& use) const;
+    // Whether a person talks to the model on a terminal.
+    bool is_interactive() const;
+    // Whether each prompt follows the earlier ones and their answers.
+    bool is_conversation() const { return is_interactive() || !chat.conversation.empty(); }
+    ChatOptions chat_options() const;
     // The prompt with {} for the input; empty: the input alone.
     std::string prompt_template() const;
 
   private:
-    Prompt given_prompt() const;
+    Prompt given_prompt(const std::string& text, int64_t id) const;
+    void converse(const UsePrompt& use) const;
     bool writes_jsonl() const {
         return format == "jsonl" || (format.empty() && input_format == "jsonl");
     }

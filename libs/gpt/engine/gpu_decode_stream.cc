@@ -94,7 +94,8 @@ SampleCall GpuDecodeStream::call(const Tensor& logits) const {
     return call;
 }
 
-void GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens) {
+int64_t GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
+                               bool) {
     // After the tokens that were launched but never taken.
     serial_ = advance_serial(serial_, launched_ - taken_);
     prompt_ = std::ssize(prompt);
@@ -126,6 +127,7 @@ void GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int6
     sequence_.clear();
     cuda_sampler().sample(ctx_, call(sequence_.forward(ctx_, prompt)));
     launched_ = 1;
+    return 0;
 }
 
 // Kernels, not uploads, write a step's inputs. Its first kernel, the embedding, waits for all

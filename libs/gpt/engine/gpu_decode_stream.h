@@ -16,7 +16,8 @@ class GpuDecodeStream : public DecodeStream {
                     const SamplerOptions& options, int64_t context);
     ~GpuDecodeStream() override;
 
-    void begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens) override;
+    int64_t begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
+                  bool reuse) override;
     SampledToken next() override;
 
   private:

@@ -25,6 +25,7 @@ struct Prompt {
     std::string metadata;             // JSON: its id, and a line's source, start and end
     nlohmann::ordered_json messages;  // of a chat, instead of the text; or null
     nlohmann::ordered_json tools;     // that a chat may call; or null
+    bool opens_reasoning = false;     // what the model reads ends where its reasoning begins
     LineSettings settings;
 
     bool empty() const { return text.empty() && messages.is_null(); }

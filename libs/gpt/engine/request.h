@@ -19,6 +19,7 @@ class GenerateSettings {
     // value is out of range.
     GenerateOptions options(const SamplingDefaults& model) const;
     bool wants_logprobs() const { return options_.logprobs.has_value(); }
+    int64_t samples() const { return options_.samples; }
 
   private:
     GenerateOptions options_;  // without the sampler's

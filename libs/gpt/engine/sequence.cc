@@ -44,6 +44,14 @@ void Sequence::clear() {
     tokens_.clear();
 }
 
+int64_t Sequence::keep(int64_t n) {
+    if (n == 0 || n > length_ || model_.config.has_longrope() || !cache_.holds(0, n)) {
+        clear();
+        return 0;
+    }
+    return length_ = n;
+}
+
 Tensor Sequence::forward(Context& ctx, std::span<const int32_t> tokens) {
     const auto n = static_cast<int64_t>(tokens.size());
     require(n > 0 && n <= room(), "the context has room for ", room(), " tokens, found ", n);

@@ -26,6 +26,9 @@ class Sequence {
     std::span<float> forward_to_host(Context& ctx, std::span<const int32_t> tokens);
     // Removes all tokens.
     void clear();
+    // Removes the tokens after the first n. Returns n, or 0 if all had to be removed: the cache has
+    // given back keys that the next token would read, or longrope's keys depend on the length.
+    int64_t keep(int64_t n);
     int64_t context() const { return cache_.capacity(); }
     int64_t room() const { return context() - length_; }
     const KvCache& cache() const { return cache_; }

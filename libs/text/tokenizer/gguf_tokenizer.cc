@@ -80,17 +80,13 @@ void read_special_ids(const GgufFile& file, const GgufTokens& tokens, bool add_b
     special.padding = id_of("padding", std::nullopt);
     for (const auto& end : {special.eos, id_of("eot", std::nullopt), id_of("eom", std::nullopt)})
         if (end) special.ends.push_back(*end);
-    // gpt-oss's <|end|> ends one message of several; its answers end with the other two.
-    const auto has = [&](std::string_view text) {
-        return std::find(tokens.texts.begin(), tokens.texts.end(), text) != tokens.texts.end();
-    };
-    const bool ends_messages = has("<|return|>") && has("<|call|>");
-    for (size_t id = 0; id < tokens.texts.size(); ++id) {
-        const std::string_view text = tokens.texts[id];
-        if (tokens.types[id] == kControl && !(ends_messages && text == "<|end|>") &&
-            std::find(kEndTexts.begin(), kEndTexts.end(), text) != kEndTexts.end())
+    // Where <|return|> ends an answer, <|end|> ends a part of it (gpt-oss).
+    const bool has_parts =
+        std::find(tokens.texts.begin(), tokens.texts.end(), "<|return|>") != tokens.texts.end();
+    for (size_t id = 0; id < tokens.texts.size(); ++id)
+        if (tokens.types[id] == kControl && !(has_parts && tokens.texts[id] == "<|end|>") &&
+            std::find(kEndTexts.begin(), kEndTexts.end(), tokens.texts[id]) != kEndTexts.end())
             special.ends.push_back(static_cast<int32_t>(id));
-    }
     std::sort(special.ends.begin(), special.ends.end());
     special.ends.erase(std::unique(special.ends.begin(), special.ends.end()), special.ends.end());
     special.add_bos = flag(file, "add_bos_token", add_bos) && special.bos;

@@ -1,0 +1,52 @@
+#include "gpt/engine/answerer.h"
+
+#include <chrono>
+#include <utility>
+
+namespace hark::gpt {
+
+Answerer::Answerer(PromptEncoder& encoder, Generator& generator, GenerateOptions defaults,
+                   AnswerWriter& answers, Console& console)
+    : encoder_(encoder),
+      generator_(generator),
+      defaults_(std::move(defaults)),
+      answers_(answers),
+      console_(console) {}
+
+void Answerer::operator()(Prompt prompt) {
+    const std::vector<int32_t> ids = encoder_.ids(prompt);
+    GenerateOptions own = prompt.settings.over(defaults_, index_);
+    const std::string too_long = generator_.why_too_long(ids.size(), own.max_tokens);
+    if (prompt.error.empty() && own.logprobs && !answers_.options().jsonl)
+        prompt.fail("invalid_value", "logprobs: true needs --format jsonl");
+    if (prompt.error.empty() && !too_long.empty()) prompt.fail("context_length_exceeded", too_long);
+    const auto seed = static_cast<uint64_t>(own.seed);
+    for (int64_t sample = 0; sample < own.samples && prompt.error.empty(); ++sample) {
+        own.seed = static_cast<int64_t>(sample_seed(seed, sample));
+        answer(prompt, ids, own, sample);
+    }
+    if (!prompt.error.empty()) answers_.fail(prompt);
+    if (!ids.empty()) ++index_;
+}
+
+void Answerer::answer(Prompt& prompt, const std::vector<int32_t>& ids,
+                      const GenerateOptions& options, int64_t sample) {
+    Completion answer;
+    answers_.begin(prompt);
+    const auto begin = std::chrono::steady_clock::now();
+    if (!ids.empty())
+        answer = generator_(ids, options, [&](std::string_view text) { answers_.text(text); });
+    if (!answer.error.empty()) return prompt.fail("model_error", answer.error);
+    const AnswerParts parts =
+        prompt.empty() ? AnswerParts{} : answer_parts(prompt, answer, answers_.options().parts);
+    if (!prompt.error.empty()) return;
+    answers_.end(prompt, sample, answer, parts, options);
+    if (!parts.said.empty())
+        encoder_.append(prompt, parts.said);
+    else if (!answer.text.empty() && answer.finish != Finish::end_of_text)
+        console_.warning("the text ends within the model's reasoning; give more --max-tokens");
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    console_.stage("answer", concat(answer.tokens.size(), " tokens"), took.count());
+}
+
+}  // namespace hark::gpt
