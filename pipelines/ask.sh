@@ -28,19 +28,13 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/recordings.sh"
 . "$here/flags.sh"
 . "$here/help.sh"
+. "$here/generate.sh"
 help_if_asked "$@"
 use_tools || exit
 
-words_given=() show_pipe="" generator=()
-# The model is asked about plain text, as one prompt, whatever the user's defaults are.
-export HARK_SPLIT_CHANNELS="" HARK_GPT_GENERATE_INPUT_FORMAT="" HARK_MAX_LINE_WIDTH="" \
-    HARK_MAX_LINE_COUNT="" HARK_MAX_WORDS_PER_LINE="" HARK_HIGHLIGHT_WORDS=""
-transcriber=(--format text --no-times --no-confidence --task transcribe)
+words_given=() show_pipe=""
 parse() {
-    learn_flags gpt-generate
-    learn_own_flags --whisper-model --language -l
-    flag_name[--allow-truncated]=--allow-truncated
-    flag_name[--show-pipe]=--show-pipe
+    learn_generator
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
@@ -49,15 +43,8 @@ parse() {
             -?*)
                 take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
-                case "$flag" in
-                    --whisper-model | --language | -l)
-                        [ -n "$value" ] || wrong "$flag: expected a value" ;;&
-                    --whisper-model) transcriber+=(--model "$value") ;;
-                    --language | -l) transcriber+=(--language "$value") ;;
-                    --allow-truncated) decode+=("${words[@]}") ;;
-                    --prompt) wrong "--prompt: give the QUESTION as an argument" ;;
-                    *) generator+=("${words[@]}") ;;
-                esac
+                [ "$flag" != --prompt ] || wrong "--prompt: give the QUESTION as an argument"
+                pass_generator_flag
                 ;;
             *) words_given+=("$1") ;;
         esac
@@ -69,13 +56,7 @@ parse() {
 
 parse "$@"
 add_inputs "${words_given[0]}"
-prompt="${words_given[1]}"
-# A model that was trained for chats needs no frame.
-case " ${generator[*]} " in
-    *" --chat "*) frame=$'{}\n\nQUESTION' ;;
-    *) frame=$'{}\n\nQuestion: QUESTION\nAnswer:' ;;
-esac
-[[ "$prompt" == *'{}'* ]] || prompt="${frame/QUESTION/"$prompt"}"
+frame "${words_given[1]}"
 generator=(gpt-generate "${generator[@]}" --prompt "$prompt")
 check_pipe || exit
 [ -z "$show_pipe" ] || {

@@ -20,6 +20,7 @@ const CommandInfo kCommands[] = {
     {"transcribe", "recordings to text, subtitles or tables"},
     {"live", "the microphone to text, while you speak"},
     {"ask", "a question about a recording, answered by a language model"},
+    {"summarize", "minutes of the recordings of a folder, by a language model"},
     {"search", "lines of transcripts, found by their words or their meaning"},
     {"batch", "thousands of recordings, with one pipe that can be stopped"},
     {"train", "a text to a tokenizer and a small language model"},

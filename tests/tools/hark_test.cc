@@ -25,7 +25,8 @@ TEST(Hark, ShowsItsCommandsOnOneScreen) {
     EXPECT_EQ(hark("-h").out, shown.out);
     EXPECT_EQ(hark("--version").out.rfind("hark ", 0), 0u);
     EXPECT_EQ(hark("--help > /dev/full").exit_code, 1);
-    for (const char* command : {"transcribe", "live", "ask", "batch", "plot", "train"}) {
+    for (const char* command :
+         {"transcribe", "live", "ask", "summarize", "batch", "plot", "train"}) {
         const ProcessResult help = hark(std::string("help ") + command);
         EXPECT_EQ(help.exit_code, 0) << help.err;
         EXPECT_EQ(help.out.rfind(std::string("Usage: hark ") + command, 0), 0u) << help.out;
@@ -192,8 +193,8 @@ TEST(HarkShowPipe, WritesTheSameFiles) {
 
 // A command's page names the variables of the tools whose options it takes.
 TEST(HarkManPages, HaveEnvironmentAndFiles) {
-    for (const char* command : {"", "transcribe", "live", "ask", "batch", "train", "plot",
-                                "plot run", "plot transcript"}) {
+    for (const char* command : {"", "transcribe", "live", "ask", "summarize", "batch", "train",
+                                "plot", "plot run", "plot transcript"}) {
         const std::string page = hark(std::string(command) + " --help-as man").out;
         for (const char* section : {".SH ENVIRONMENT\n", ".SH FILES\n"})
             expect_contains(page, section);
@@ -304,6 +305,7 @@ TEST(HarkInstall, IsWhole) {
                              "libexec/hark/transcribe",
                              "libexec/hark/live",
                              "libexec/hark/ask",
+                             "libexec/hark/summarize",
                              "libexec/hark/batch",
                              "libexec/hark/plot",
                              "libexec/hark/plot-transcript",

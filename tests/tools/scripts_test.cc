@@ -10,7 +10,7 @@ namespace {
 
 TEST(Scripts, ShowTheirHelp) {
     for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
-                                   "search", "train", "transcribe", "demo", "verify-official"}) {
+                                   "search", "summarize", "train", "transcribe", "demo", "verify-official"}) {
         const ProcessResult shown = script(name + ".sh", "--help");
         EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
         std::string command = "Usage: hark " + name;
@@ -27,7 +27,7 @@ TEST(Scripts, AnswerTheFlagsThatAllToolsAnswer) {
     ASSERT_TRUE(version.starts_with("mel (hark) ")) << version;
     version.erase(0, 3);
     for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
-                                   "search", "train", "transcribe"}) {
+                                   "search", "summarize", "train", "transcribe"}) {
         std::string command = "hark " + name;
         std::replace(command.begin(), command.end(), '-', ' ');
         EXPECT_EQ(script(name + ".sh", "--version").out, command + version);
@@ -62,6 +62,7 @@ TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
              {"live", "--microphon", "--microphone"},
              {"ask", "--whisper_model", "--whisper-model"},
              {"search", "--matchs", "--matches"},
+             {"summarize", "--overwrit", "--overwrite"},
              {"train", "--prove_resume", "--prove-resume"},
              {"plot-transcript", "--beem-size", "--beam-size"}}) {
         const ProcessResult result = script(name + ".sh", given);

@@ -1,0 +1,42 @@
+# Sourced by the commands that give what is said to a language model, after recordings.sh, flags.sh
+# and help.sh.
+# shellcheck shell=bash disable=SC2154,SC2034
+
+generator=() # options of gpt-generate
+# The model reads plain text, as one prompt, whatever the user's defaults are.
+export HARK_SPLIT_CHANNELS="" HARK_GPT_GENERATE_INPUT_FORMAT="" HARK_MAX_LINE_WIDTH="" \
+    HARK_MAX_LINE_COUNT="" HARK_MAX_WORDS_PER_LINE="" HARK_HIGHLIGHT_WORDS=""
+transcriber=(--format text --no-times --no-confidence --task transcribe)
+
+# learn_generator: take_flag knows gpt-generate's flags and those of the transcriber.
+learn_generator() {
+    learn_flags gpt-generate
+    learn_own_flags --whisper-model --language -l
+    flag_name[--allow-truncated]=--allow-truncated
+    flag_name[--show-pipe]=--show-pipe
+}
+
+# pass_generator_flag: the flag that take_flag found goes to its tool.
+pass_generator_flag() {
+    case "$flag" in
+        --whisper-model | --language | -l)
+            [ -n "$value" ] || wrong "$flag: expected a value" ;;
+    esac
+    case "$flag" in
+        --whisper-model) transcriber+=(--model "$value") ;;
+        --language | -l) transcriber+=(--language "$value") ;;
+        --allow-truncated) decode+=("${words[@]}") ;;
+        *) generator+=("${words[@]}") ;;
+    esac
+}
+
+# is_chat: gpt-generate is asked for a chat.
+is_chat() { [[ " ${generator[*]} " == *" --chat "* ]]; }
+
+# frame QUESTION: sets `prompt` to the question with {} for what is said. A model that was trained
+# for chats needs no more than both of them.
+frame() {
+    prompt="$1"
+    [[ "$prompt" != *'{}'* ]] || return 0
+    if is_chat; then prompt=$'{}\n\n'"$1"; else prompt=$'{}\n\nQuestion: '"$1"$'\nAnswer:'; fi
+}

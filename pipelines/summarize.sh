@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# Usage: hark summarize [OPTION]... FOLDER|FILE...
+# Writes the minutes of recordings and transcripts, next to each of them.
+#
+# talk.mp3, or the transcript talk.txt, gets talk.minutes.md. A recording that
+# has a transcript talk.txt next to it is not transcribed again. What has its
+# minutes is skipped: the same command continues after a stop. A text that does
+# not fit the model's context is summarised in parts, and then the summaries
+# are. What fails is named, and the rest is done.
+#
+# Options:
+#   -m, --model MODEL          language model: a name or a path
+#       --whisper-model MODEL  Whisper model that transcribes recordings
+#   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
+#   -p, --prompt TEXT          what to write of a text, in place of minutes
+#       --max-tokens N         most tokens per summary [600]
+#       --overwrite            write all minutes again
+#       --show-pipe            print the pipe that would run, and run nothing
+#   -h, --help                 print a short help and exit
+#
+# Also all options of: gpt-generate.
+#
+# Examples:
+#   hark summarize meetings --model ./Qwen2.5-7B-Instruct --chat
+#   hark summarize talk.txt --chat --prompt 'List the open tasks.'
+set -uo pipefail
+script="hark summarize"
+here="$(dirname "${BASH_SOURCE[0]}")"
+. "$here/recordings.sh"
+. "$here/flags.sh"
+. "$here/help.sh"
+. "$here/generate.sh"
+help_if_asked "$@"
+
+show_pipe="" overwrite="" task_text=""
+endings=(minutes.md) longest_ending=10
+failed=0 written=0 there=0
+minutes="Write the minutes of this text, in its language: the topic, the main points, decisions and open tasks."
+part="Summarise this part of a longer text in its language. Keep names, figures, decisions and open tasks."
+
+parse() {
+    learn_generator
+    flag_name[--overwrite]=--overwrite
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --help | --help-all | -h | --version) help_if_asked "$1" ;;
+            --show-pipe) show_pipe=yes ;;
+            --overwrite) overwrite=yes ;;
+            --) shift && add_inputs "$@" && break ;;
+            -?*)
+                take_flag "$@" || refuse_flag "$1"
+                shift $((${#words[@]} - 1))
+                case "$flag" in
+                    --prompt) task_text="$value" ;;
+                    --conversation | --input-format | --format | --show-prompt | --echo | --n)
+                        wrong "$flag: not an option of this command" ;;
+                    *) pass_generator_flag ;;
+                esac
+                ;;
+            *) add_inputs "$1" ;;
+        esac
+        shift
+    done
+    [ ${#inputs[@]} -gt 0 ] || wrong "expected a folder or a file"
+    [[ " ${generator[*]} " =~ " --max-tokens"[\ =] ]] || generator+=(--max-tokens 600)
+    ! is_chat || [[ " ${generator[*]} " =~ " --reasoning"[\ =] ]] || generator+=(--reasoning hide)
+}
+
+is_text() { [[ "$1" == *.txt ]]; }
+
+# collect: the recordings of the inputs, then the transcripts that are not of one of them.
+collect() {
+    local input path
+    local -A transcripts=()
+    add_recordings "" "${inputs[@]}"
+    for path in "${recordings[@]}"; do
+        is_text "$path" || transcripts["$path.txt"]=yes transcripts["${path%.*}.txt"]=yes
+    done
+    for input in "${inputs[@]}"; do
+        [ -d "$input" ] || continue
+        while IFS= read -r -d '' path; do
+            [ -n "${transcripts[$path]:-}" ] || add_recording "$path"
+        done < <(find -H "${input%/}/" -type f -name '*.txt' ! -path '*/.hark*/*' -print0 | sort -z)
+    done
+    [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]:0:1}"): found no recordings and no transcripts"
+    name_transcripts
+}
+
+# set_text PATH: sets `text` to its transcript; returns 1 if it has none that is not older.
+set_text() {
+    text="$1"
+    is_text "$1" || text="${target[$1]}.txt"
+    [ -f "$text" ] && ! [ "$text" -ot "$1" ]
+}
+
+# text_of PATH: writes what is said to `work`/text, a sentence or segment per line.
+text_of() {
+    local text
+    if set_text "$1"; then
+        cat -- "$text" > "$work/said" || return
+    else
+        inputs=()
+        add_inputs "$1"
+        run_pipe > "$work/said" || return
+    fi
+    sed 's/\([.?!]\) /\1\n/g' "$work/said" | grep -v '^[[:space:]]*$' > "$work/text"
+    [ -s "$work/text" ] || { say "$1: nothing is said"; return 1; }
+}
+
+# generate PROMPT OPTION...: the answers to stdin, on stdout; messages are in `work`/errors.
+generate() {
+    frame "$1"
+    shift
+    run_group gpt-generate "${generator[@]}" --prompt "$prompt" "$@" 2> "$work/errors"
+}
+
+# too_long: the last prompt, or one of its lines, did not fit. Sets `needed` and `room`, in tokens.
+too_long() {
+    read -r needed room < <(sed -n \
+        's/.* do not fit the context (got \([0-9]*\), expected at most \([0-9]*\)).*/\1 \2/p' \
+        "$work/errors" | sort -rn)
+    [ -n "${room:-}" ]
+}
+
+# cut_text PARTS: the lines of `work`/text in about that many parts of equal size, one line each.
+cut_text() {
+    awk -v parts="$1" '
+        NR == FNR { size += length($0) + 1; next }
+        { line = line (line == "" ? "" : " ") $0; done += length($0) + 1 }
+        done >= size * (made + 1) / parts { print line; line = ""; ++made }
+        END { if (line != "") print line }' "$work/text" "$work/text"
+}
+
+# shorten PATH: puts the summaries of its parts in place of the text.
+shorten() {
+    local before after parts lines
+    lines="$(wc -l < "$work/text")"
+    [ "$lines" -gt 1 ] || return
+    before="$(wc -c < "$work/text")"
+    parts=$((needed * 5 / (room * 4) + 1))
+    while cut_text "$parts" > "$work/parts"; do
+        say "$1: $needed tokens do not fit the context of $room: $(wc -l < "$work/parts") parts"
+        generate "$part" --input-format lines < "$work/parts" > "$work/answers" && break
+        too_long || return
+        [ "$parts" -lt "$lines" ] || return
+        parts=$((parts * 2))
+    done
+    grep -v '^[[:space:]]*$' "$work/answers" > "$work/text"
+    after="$(wc -c < "$work/text")"
+    [ "$after" -lt "$before" ] || {
+        echo "$script: the summaries of the parts are as long as the text; give fewer --max-tokens" \
+            > "$work/errors"
+        return 1
+    }
+}
+
+# summarize PATH: its minutes get their name once they are whole.
+summarize() {
+    local file="${target[$1]}.minutes.md" whole line
+    text_of "$1" || return
+    until one_line "$work/text" && generate "${task_text:-$minutes}" < "$work/line" > "$work/minutes"; do
+        too_long && shorten "$1" && continue
+        while IFS= read -r line; do say "$1: ${line#gpt-generate: }"; done < "$work/errors"
+        return 1
+    done
+    cat "$work/errors" >&2
+    # Next to its final name first: a rename is whole or not at all.
+    whole="$(dirname -- "$file")/.hark-minutes.$$"
+    cp -- "$work/minutes" "$whole" && mv -fT -- "$whole" "$file"
+}
+
+# one_line FILE: its lines as one, in `work`/line.
+one_line() { tr '\n' ' ' < "$1" > "$work/line"; }
+
+# show_pipe_of PATH: of a recording, or of a transcript.
+show_pipe_of() {
+    local last
+    frame "${task_text:-$minutes}"
+    last="$(quoted gpt-generate "${generator[@]}" --prompt "$prompt") > $(quoted "${target[$1]}.minutes.md")"
+    inputs=()
+    add_inputs "$1"
+    if set_text "$1"; then
+        show_stages "tr '\\n' ' ' < $(quoted "$text")" "$last"
+    else
+        show_stages "$(pipe_of)" "tr '\\n' ' '" "$last"
+    fi
+}
+
+use_tools || exit
+parse "$@"
+collect
+todo=()
+for path in "${recordings[@]}"; do
+    file="${target[$path]}.minutes.md"
+    if [ -z "$overwrite" ] && finished "$path"; then
+        there=$((there + 1))
+    elif [ -z "$overwrite" ] && exists "$file"; then
+        say "$path: $file exists and is older; use --overwrite"
+        failed=$((failed + 1))
+    else
+        todo+=("$path")
+    fi
+done
+for path in "${todo[@]}"; do
+    set_text "$path" || { check_pipe || exit && break; }
+done
+if [ -n "$show_pipe" ]; then
+    for path in "${todo[@]}"; do show_pipe_of "$path"; done
+    exit
+fi
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+end_on_signals
+for path in "${todo[@]}"; do
+    if summarize "$path"; then written=$((written + 1)); else failed=$((failed + 1)); fi
+done
+say "$written written, $there already there, $failed failed"
+[ "$failed" -eq 0 ]
