@@ -10,7 +10,7 @@
 #
 # Options:
 #   -m, --model MODEL          language model: a name or a path
-#       --whisper-model MODEL  Whisper model that transcribes recordings
+#       --whisper-model MODEL  Whisper model that transcribes the recording
 #   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
 #   -p, --prompt TEXT          what to write of a text, in place of minutes
 #       --max-tokens N         most tokens per summary [600]

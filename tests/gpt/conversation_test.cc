@@ -14,6 +14,7 @@ using gpt::Conversation;
 
 class ConversationFile : public testing::Test {
   protected:
+    TemporaryDirectory folder_;
     std::string path_ = (folder_.path() / "talk.jsonl").string();
     std::string text() const { return read_text(path_); }
     // What is wrong with a file of this text.
@@ -21,9 +22,6 @@ class ConversationFile : public testing::Test {
         write_text(path_, text);
         return error_of([&] { Conversation(path_, system); });
     }
-
-  private:
-    TemporaryDirectory folder_;
 };
 
 constexpr const char* kTurn =

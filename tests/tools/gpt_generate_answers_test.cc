@@ -245,3 +245,20 @@ TEST(GptGenerate, AModelHasSamplingDefaults) {
     EXPECT_EQ(range.exit_code, 1);
     expect_contains(range.err, "top_p: expected a number from 1e-09 to 1, found 3");
 }
+
+TEST(GptGenerate, LogprobsAreNotDroppedSilently) {
+    const ProcessResult result =
+        generate(greedy_and({"--input-format", "jsonl", "--format", "text"}),
+                 "{\"prompt\": \"The king\", \"logprobs\": true}\n{\"prompt\": \"The king\"}\n");
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "stdin: line 1: logprobs: true needs --format jsonl");
+    EXPECT_EQ(lines_of(result.out).size(), 2u);
+}
+
+TEST(GptGenerate, AWhisperModelNamesItsTool) {
+    const ProcessResult result = run_tool("gpt-generate", {"-m", "whisper-demo", "-p", "x"});
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err,
+                    "this is a Whisper model, expected a language model; use "
+                    "whisper-transcribe");
+}
