@@ -14,7 +14,7 @@
 #   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
 #   -p, --prompt TEXT          what to write of a text, in place of minutes
 #       --max-tokens N         most tokens per summary [600]
-#       --overwrite            write all minutes again
+#       --rewrite              write all minutes again
 #       --show-pipe            print the pipe that would run, and run nothing
 #   -h, --help                 print a short help and exit
 #
@@ -32,7 +32,7 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/generate.sh"
 help_if_asked "$@"
 
-show_pipe="" overwrite="" task_text=""
+show_pipe="" rewrite="" task_text=""
 endings=(minutes.md) longest_ending=10
 failed=0 written=0 there=0
 minutes="Write the minutes of this text, in its language: the topic, the main points, decisions and open tasks."
@@ -40,12 +40,12 @@ part="Summarise this part of a longer text in its language. Keep names, figures,
 
 parse() {
     learn_generator
-    flag_name[--overwrite]=--overwrite
+    flag_name[--rewrite]=--rewrite
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
             --show-pipe) show_pipe=yes ;;
-            --overwrite) overwrite=yes ;;
+            --rewrite) rewrite=yes ;;
             --) shift && add_inputs "$@" && break ;;
             -?*)
                 take_flag "$@" || refuse_flag "$1"
@@ -192,10 +192,10 @@ collect
 todo=()
 for path in "${recordings[@]}"; do
     file="${target[$path]}.minutes.md"
-    if [ -z "$overwrite" ] && finished "$path"; then
+    if [ -z "$rewrite" ] && finished "$path"; then
         there=$((there + 1))
-    elif [ -z "$overwrite" ] && exists "$file"; then
-        say "$path: $file exists and is older; use --overwrite"
+    elif [ -z "$rewrite" ] && exists "$file"; then
+        say "$path: $file exists and is older; use --rewrite"
         failed=$((failed + 1))
     else
         todo+=("$path")

@@ -35,8 +35,8 @@ TEST_F(HarkSummarize, WritesMinutesNextToEachAndContinues) {
     const ProcessResult older = summarize("in");
     EXPECT_EQ(older.exit_code, 1);
     expect_contains(older.err,
-                    "in/sea.wav: in/sea.minutes.md exists and is older; use --overwrite");
-    EXPECT_EQ(summarize("in --overwrite").err,
+                    "in/sea.wav: in/sea.minutes.md exists and is older; use --rewrite");
+    EXPECT_EQ(summarize("in --rewrite").err,
               "hark summarize: 2 written, 0 already there, 0 failed\n");
 }
 

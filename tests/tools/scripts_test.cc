@@ -10,7 +10,8 @@ namespace {
 
 TEST(Scripts, ShowTheirHelp) {
     for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
-                                   "search", "summarize", "train", "transcribe", "demo", "verify-official"}) {
+                                   "search", "summarize", "train", "transcribe", "demo",
+                                   "verify-official"}) {
         const ProcessResult shown = script(name + ".sh", "--help");
         EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
         std::string command = "Usage: hark " + name;
@@ -62,7 +63,7 @@ TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
              {"live", "--microphon", "--microphone"},
              {"ask", "--whisper_model", "--whisper-model"},
              {"search", "--matchs", "--matches"},
-             {"summarize", "--overwrit", "--overwrite"},
+             {"summarize", "--rewrit", "--rewrite"},
              {"train", "--prove_resume", "--prove-resume"},
              {"plot-transcript", "--beem-size", "--beam-size"}}) {
         const ProcessResult result = script(name + ".sh", given);

@@ -3,6 +3,7 @@
 // Algorithm by Using a Double-Array Structure".
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
