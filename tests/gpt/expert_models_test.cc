@@ -116,7 +116,7 @@ TEST(ExpertModels, FoldersOfMixtralAndQwen3) {
         const fs::path path = folder.path() / settings["model_type"].get<std::string>();
         test::write_tiny_model(path, settings.dump().c_str(), "qwen2");
         const auto file = open_model(path);
-        EXPECT_EQ(file->config().family, settings["model_type"]);
+        EXPECT_EQ(file->config().family, settings["model_type"].get<std::string>());
         const DecoderConfig config = parse_config(settings.dump(), "C");
         test::FamilyWeights weights(false);
         for (const char* dtype : {"auto", "f32", "f16", "int8"}) {

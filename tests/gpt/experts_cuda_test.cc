@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/families/family.h"
 #include "support/family_weights.h"
 #include "support/on_gpu.h"
 #include "support/ops.h"
+#include "support/process.h"
 
 namespace hark::test {
 namespace {

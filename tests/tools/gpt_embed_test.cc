@@ -207,7 +207,9 @@ TEST(GptEmbed, ATextThatIsTooLong) {
     EXPECT_EQ(cut["prompt_tokens"], 64);
     const std::string fits = text.substr(0, 63);
     const json whole = json::parse(lines_of(embed(model, {}, fits + "\n").out).at(0));
-    if (whole["prompt_tokens"] == 64) EXPECT_EQ(cut["embedding"], whole["embedding"]);
+    if (whole["prompt_tokens"] == 64) {
+        EXPECT_EQ(cut["embedding"], whole["embedding"]);
+    }
 }
 
 TEST(GptEmbed, FilesThatAreNotSupported) {

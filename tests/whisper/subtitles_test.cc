@@ -55,16 +55,22 @@ TEST(Subtitles, AreOpenaiWhispersOverItsOptions) {
     const json& transcripts = golden["transcripts"];
     for (const json& entry : golden["whole"]) {
         const auto segments = segments_of(transcripts[entry[0].get<size_t>()]);
-        EXPECT_EQ(written("srt", segments, layout_of(entry[1])), entry[2]) << entry[1];
-        EXPECT_EQ(written("vtt", segments, layout_of(entry[1])), entry[3]) << entry[1];
+        EXPECT_EQ(written("srt", segments, layout_of(entry[1])),
+                  entry[2].get<std::string>())
+            << entry[1];
+        EXPECT_EQ(written("vtt", segments, layout_of(entry[1])),
+                  entry[3].get<std::string>())
+            << entry[1];
     }
     int compared = 0;
     for (const json& entry : golden["hashes"]) {
         const auto segments = segments_of(transcripts[entry[0].get<size_t>()]);
         const std::string srt = written("srt", segments, layout_of(entry[1]));
         const std::string vtt = written("vtt", segments, layout_of(entry[1]));
-        EXPECT_EQ(test::fnv1a(srt), entry[2]) << entry[0] << entry[1] << "\n" << srt;
-        EXPECT_EQ(test::fnv1a(vtt), entry[3]) << entry[0] << entry[1] << "\n" << vtt;
+        EXPECT_EQ(test::fnv1a(srt), entry[2].get<std::string>())
+            << entry[0] << entry[1] << "\n" << srt;
+        EXPECT_EQ(test::fnv1a(vtt), entry[3].get<std::string>())
+            << entry[0] << entry[1] << "\n" << vtt;
         ++compared;
     }
     EXPECT_EQ(compared, 3 * 6 * 4 * 4 * 2);

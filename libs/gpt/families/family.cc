@@ -178,7 +178,7 @@ DecoderConfig parse_config(std::string_view text, const std::string& where) {
     const nlohmann::json type = model->value("model_type", nlohmann::json());
     require(type.is_string(), where, ": expected the model_type of a family that is read, found ",
             type.type_name());
-    require(type != "whisper", where,
+    require(type.get<std::string>() != "whisper", where,
             ": this is a Whisper model, expected a language model; use whisper-transcribe");
     const Family& family = family_of(type.get<std::string>(), where);
     nlohmann::json settings = *model;
