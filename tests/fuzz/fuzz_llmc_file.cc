@@ -15,6 +15,7 @@ std::string model_file(Dtype dtype) {
     header.config.n_vocab = header.config.n_positions = header.config.n_embd = 2;
     header.config.n_layer = header.config.n_head = 1;
     header.config.n_inner = 8;
+    gpt::complete_gpt2(header.config);
     header.padded_vocab = 3;
     return header.text() + std::string(static_cast<size_t>(header.file_bytes()) - 1024, '\x3c');
 }
