@@ -111,6 +111,7 @@ TEST(Readme, WhatIsNotRunIsListed) {
                                                "needs a GPU", "needs a microphone",
                                                "needs a model that is not in the tree",
                                                "needs a model that is not in the tree",
+                                               "needs a model that is not in the tree",
                                                "needs files that are not in the tree"};
     EXPECT_EQ(skipped, expected);
 }
