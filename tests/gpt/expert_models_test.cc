@@ -141,6 +141,24 @@ TEST(ExpertModels, AreUsedInPlace) {
         for (const Matrix& one : matrices->each) EXPECT_TRUE(file->tensors().is_mapped(one.values));
 }
 
+TEST(ExpertModels, SettingsOutOfRangeAreNamed) {
+    const auto refusal = [](const char* name, const char* key, const json& value) {
+        json settings = config_of(name);
+        settings[key] = value;
+        return test::error_of([&] { parse_config(settings.dump(), "C"); });
+    };
+    json many = config_of("mixtral");
+    many["num_hidden_layers"] = 1024;
+    many["num_local_experts"] = 1024;
+    EXPECT_EQ(test::error_of([&] { parse_config(many.dump(), "C"); }),
+              "C: expected at most 65536 experts in all layers, found 1024 layers of 1024");
+    EXPECT_EQ(refusal("gpt_oss", "swiglu_limit", 0),
+              "C: 'swiglu_limit': expected a number above 0 and at most 1e6, found 0");
+    EXPECT_NE(refusal("gpt_oss", "swiglu_limit", 1e300).find("swiglu_limit"), std::string::npos);
+    EXPECT_NE(refusal("mixtral", "num_experts_per_tok", 1000).find("num_experts_per_tok"),
+              std::string::npos);
+}
+
 TEST(ExpertModels, ATensorOfOtherExpertsIsNamed) {
     test::TemporaryDirectory folder;
     const json settings = config_of("gpt_oss, mxfp4");

@@ -70,7 +70,7 @@ class PartReader {
         return {weights_.matrix({take(Part::router)}, precision),
                 vector_or_none(Part::router_bias)};
     }
-    // One matrix of all experts of the layer.
+    // A matrix per expert of the layer; on a GPU they are parts of one.
     ExpertMatrices experts(Part weight, Part bias) {
         std::vector<Tensor> matrices, biases;
         for (expert_ = 0; expert_ < config_.experts.count; ++expert_) {

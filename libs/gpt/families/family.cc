@@ -136,6 +136,9 @@ DecoderConfig read_llama_like(const ConfigReader& in, const char* family,
 void set_experts(DecoderConfig& c, const ConfigReader& in, const char* count, const char* n_inner) {
     ExpertConfig& experts = c.experts;
     experts.count = in.size({count, "expert_count"}, 1024);
+    // Every expert has tensors of its own: Qwen3-235B has 12,032 experts.
+    require(c.n_layer * experts.count <= 1 << 16, in.where(), ": expected at most ", 1 << 16,
+            " experts in all layers, found ", c.n_layer, " layers of ", experts.count);
     experts.per_token = in.size({"num_experts_per_tok", "expert_used_count"}, experts.count);
     experts.n_inner = in.size_or({n_inner, "expert_feed_forward_length"}, 1 << 20, c.n_inner);
     for (LayerConfig& layer : c.layers) layer.has_experts = true;

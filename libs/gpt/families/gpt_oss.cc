@@ -1,6 +1,7 @@
 // gpt-oss 20B and 120B: attention sinks, biases, every other layer with a window, yarn, and
 // mixtures of experts with a clamped SwiGLU. Reference: transformers
 // models/gpt_oss/modeling_gpt_oss.py.
+#include "core/error.h"
 #include "gpt/families/family.h"
 #include "gpt/families/gpt_oss_tensors.h"
 #include "gpt/families/rope_table.h"
@@ -32,7 +33,10 @@ DecoderConfig read(const ConfigReader& in) {
     set_experts(c, in, "num_local_experts", "intermediate_size");
     c.experts.bias = true;
     c.experts.swiglu_slope = 1.702f;
-    c.experts.swiglu_limit = static_cast<float>(in.number_or({"swiglu_limit", nullptr}, 7));
+    const double limit = in.number_or({"swiglu_limit", nullptr}, 7);
+    require(limit > 0 && limit <= 1e6, in.where(),
+            ": 'swiglu_limit': expected a number above 0 and at most 1e6, found ", limit);
+    c.experts.swiglu_limit = static_cast<float>(limit);
     return c;
 }
 
