@@ -49,6 +49,7 @@ void run(const gpt::EvalToolOptions& options, Console& console) {
         } catch (const Error& why) {
             console.error(concat(lines.where(), ": ", why.what()));
         }
+        task->compute_if_full();
     }
     task->finish();
     require(task->count() > 0, "stdin: expected 1 text or question or more, found none");

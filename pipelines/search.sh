@@ -60,6 +60,7 @@ parse() {
     [[ "$matches" =~ ^[1-9][0-9]{0,5}$ ]] || wrong "--matches: expected 1 to 999999, got '$matches'"
     folder="${arguments[0]}" question="${arguments[*]:1}"
     question="${question//[$'\n\r\t']/ }"
+    [[ "$folder" != -* ]] || folder="./$folder" # no expression of find
     [ -d "$folder" ] || die "$folder: expected a folder of transcripts"
     [[ "$question" == *[![:space:]]* ]] || wrong "expected words to search for"
 }
@@ -138,7 +139,7 @@ by_words() {
                 score += rare * here[word] * 2.2 / (here[word] + 1.2 * (0.25 + 0.75 * NF * all / total))
             }
             if (score > 0) printf "%.9g\t%d\n", score, FNR
-        }' "$work/words" "$work/words" | sort -k 1,1gr -k 2,2n | head -n "$matches" | cut -f 2
+        }' "$work/words" "$work/words" | sort -k 1,1gr -k 2,2n | sed -n "1,${matches}p" | cut -f 2
 }
 
 # by_meaning: the same by the vectors that are closest to that of the question.

@@ -131,6 +131,18 @@ cut_text() {
         END { if (line != "") print line }' "$work/text" "$work/text"
 }
 
+# no_answer: the reasoning took all tokens, say.
+no_answer() {
+    echo "$script: the model gives no answer; give more --max-tokens" > "$work/errors"
+    return 1
+}
+
+# minutes_of_text: the answer to `work`/text, in `work`/minutes. An empty one is an error.
+minutes_of_text() {
+    one_line "$work/text" && generate "${task_text:-$minutes}" < "$work/line" > "$work/minutes" || return
+    grep -q '[^[:space:]]' "$work/minutes" || no_answer
+}
+
 # shorten PATH: puts the summaries of its parts in place of the text.
 shorten() {
     local before after parts lines
@@ -146,6 +158,7 @@ shorten() {
         parts=$((parts * 2))
     done
     grep -v '^[[:space:]]*$' "$work/answers" > "$work/text"
+    [ "$(wc -l < "$work/text")" -ge "$(wc -l < "$work/parts")" ] || { no_answer; return; }
     after="$(wc -c < "$work/text")"
     [ "$after" -lt "$before" ] || {
         echo "$script: the summaries of the parts are as long as the text; give fewer --max-tokens" \
@@ -158,9 +171,9 @@ shorten() {
 summarize() {
     local file="${target[$1]}.minutes.md" whole line
     text_of "$1" || return
-    until one_line "$work/text" && generate "${task_text:-$minutes}" < "$work/line" > "$work/minutes"; do
+    until minutes_of_text; do
         too_long && shorten "$1" && continue
-        while IFS= read -r line; do say "$1: ${line#gpt-generate: }"; done < "$work/errors"
+        while IFS= read -r line; do say "$1: ${line#*: }"; done < "$work/errors"
         return 1
     done
     cat "$work/errors" >&2

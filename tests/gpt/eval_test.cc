@@ -48,7 +48,10 @@ std::map<std::string, Measure> measured(const std::string& name, int64_t most_ro
     const auto task = make_eval_task(
         name, eval_models(ctx, *demo.tokenizer, rows, other_epsilon > 0 ? &reference : nullptr,
                           golden()["context"]));
-    for (const json& line : golden()["lines"][name]) task->add(line);
+    for (const json& line : golden()["lines"][name]) {
+        task->add(line);
+        task->compute_if_full();
+    }
     task->finish();
     EXPECT_EQ(task->count(), std::ssize(golden()["lines"][name]));
     std::map<std::string, Measure> all;

@@ -47,6 +47,16 @@ TEST_F(Search, LinesByTheirWords) {
     EXPECT_EQ(search("meetings nobody").out, "meetings/c.vtt\t0:00:05\tNobody spoke.\n");
 }
 
+TEST_F(Search, MoreMatchesThanAPipeHolds) {
+    std::string text;
+    for (int i = 0; i < 20000; ++i) text += "The same words.\n";
+    write("long.txt", text);
+    const ProcessResult found = search("--matches 2 meetings same");
+    EXPECT_EQ(found.exit_code, 0) << found.err;
+    EXPECT_EQ(found.out, "meetings/long.txt\t-\tThe same words.\n"
+                         "meetings/long.txt\t-\tThe same words.\n");
+}
+
 TEST_F(Search, NothingFound) {
     const ProcessResult none = search("meetings zebra");
     EXPECT_EQ(none.exit_code, 1);

@@ -28,9 +28,9 @@ void EmbedToolOptions::flags(Flags& flags) {
     flags.add("prompt-name", prompt_name, "NAME the model's own instruction before each text")
         .essential()
         .details(
-            "One of the prompts in config_sentence_transformers.json, such as `query`: a "
-            "question that texts are searched for has another one than the texts.");
-    flags.add("instruction", instruction, "TEXT put before each text instead");
+            "One of the prompts in config_sentence_transformers.json, such as `query`. "
+            "Questions often need another instruction than the texts that are searched.");
+    flags.add("instruction", instruction, "TEXT before each text, in place of the model's instruction");
     flags.add_name("nearest", nearest, "FILE find each text's closest rows in these vectors")
         .essential()
         .completes(Completes::file)

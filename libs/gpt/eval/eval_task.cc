@@ -39,6 +39,8 @@ class PerplexityTask : public EvalTask {
         ++texts_;
         words_ += count_words(text);
         bytes_ += std::ssize(text);
+    }
+    void compute_if_full() override {
         if (rows_.size() >= kRowsAtOnce) compute();
     }
     void finish() override {
@@ -103,6 +105,8 @@ class ChoiceTask : public EvalTask {
             encode_question(models_.tokenizer, read_question(name_, line), models_.positions));
         ++count_;
         rows_ += questions_.back().rows();
+    }
+    void compute_if_full() override {
         if (rows_ >= kRowsAtOnce) compute();
     }
     void finish() override { compute(); }

@@ -25,6 +25,8 @@ class EvalTask {
     virtual ~EvalTask() = default;
     // Takes a line. Throws Error, and leaves it out, if something is wrong with it.
     virtual void add(const nlohmann::json& line) = 0;
+    // Computes what was taken, if that is enough for a pass. Call it after each line.
+    virtual void compute_if_full() = 0;
     // Computes what is left. Call it once, after the last line.
     virtual void finish() = 0;
     // Texts or questions that were taken.
