@@ -3,19 +3,10 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/half.h"
+#include "core/tensor_value.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
-namespace {
-
-float value_at(const Tensor& tensor, int64_t i) {
-    if (tensor.dtype == Dtype::f16) return to_float(tensor.as<f16_t>()[i]);
-    if (tensor.dtype == Dtype::bf16) return to_float(tensor.as<bf16_t>()[i]);
-    return tensor.as<float>()[i];
-}
-
-}  // namespace
 
 Embedder::Embedder(Context& ctx, const Model& model, const EmbedOptions& options)
     : ctx_(ctx),

@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/finite.h"
-#include "core/half.h"
 #include "core/io.h"
 #include "core/random.h"
+#include "core/tensor_value.h"
 #include "formats/safetensors.h"
 #include "gpt/families/family.h"
 
@@ -19,12 +19,6 @@ namespace {
 
 // Rows of logits are then whole lines of memory, which a GPU multiplies faster.
 constexpr int64_t kVocabMultiple = 64;
-
-float value_of(const Tensor& t, int64_t i) {
-    if (t.dtype == Dtype::f16) return to_float(t.as<f16_t>()[i]);
-    if (t.dtype == Dtype::bf16) return to_float(t.as<bf16_t>()[i]);
-    return t.as<float>()[i];
-}
 
 // Box & Muller 1958.
 class GaussianSource {
@@ -304,7 +298,7 @@ void ParameterLayout::read(Tensor all, TensorSource& source) const {
         const int64_t columns = std::max<int64_t>(k, 1);
         for (int64_t i = 0; i < n; ++i)
             for (int64_t j = 0; j < columns; ++j)
-                to[i * columns + j] = value_of(stored, turned ? j * n + i : i * columns + j);
+                to[i * columns + j] = value_at(stored, turned ? j * n + i : i * columns + j);
         require(all_finite(std::span(to, static_cast<size_t>(n * columns))), entry.name,
                 ": expected finite values, found one that is not");
         source.forget_taken();
