@@ -66,8 +66,7 @@ check_pipe || exit
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 end_on_signals
-# Not by a pipe: tr would complain of a generator that ends at once.
-answer() { tr '\n' ' ' < "$work/text" > "$work/line" && "${generator[@]}" < "$work/line"; }
+answer() { one_line "$work/text" && "${generator[@]}" < "$work/line"; }
 # A recording that fails is not asked about.
 run_pipe > "$work/text" || exit
 run_group answer

@@ -40,3 +40,7 @@ frame() {
     [[ "$prompt" != *'{}'* ]] || return 0
     if is_chat; then prompt=$'{}\n\n'"$1"; else prompt=$'{}\n\nQuestion: '"$1"$'\nAnswer:'; fi
 }
+
+# one_line FILE: its lines as one, in `work`/line. No pipe to the generator: tr would complain of one
+# that ends at once.
+one_line() { tr '\n' ' ' < "$1" > "$work/line"; }

@@ -182,9 +182,6 @@ summarize() {
     cp -- "$work/minutes" "$whole" && mv -fT -- "$whole" "$file"
 }
 
-# one_line FILE: its lines as one, in `work`/line.
-one_line() { tr '\n' ' ' < "$1" > "$work/line"; }
-
 # show_pipe_of PATH: of a recording, or of a transcript.
 show_pipe_of() {
     local last
