@@ -3,10 +3,8 @@
 //   stdin -> PromptReader -> EmbedStream (Tokenizer, Embedder) -> VectorWriter -> stdout
 #include <unistd.h>
 
-#include "core/models.h"
 #include "gpt/embed/embed_stream.h"
 #include "gpt/embed/embed_tool_options.h"
-#include "gpt/families/model_file.h"
 
 using namespace hark;
 
@@ -17,9 +15,8 @@ void run(const gpt::EmbedToolOptions& options, Console& console) {
     Context ctx = options.compute.context(console);
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
-    const std::shared_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
-    const std::shared_ptr<const Tokenizer> tokenizer =
-        options.tokenizer.empty() ? file->tokenizer() : Tokenizer::load(options.tokenizer);
+    const std::shared_ptr<gpt::ModelFile> file = options.choice.open();
+    const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     const gpt::EmbeddingSettings settings = file->embedding_settings();
     const std::string before_text = options.before_text(settings);
     ByteWriter out(STDOUT_FILENO, "stdout");

@@ -3,9 +3,7 @@
 //   stdin -> LineReader -> EvalTask (ModelRows) -> measures -> stdout
 #include <unistd.h>
 
-#include "core/models.h"
 #include "gpt/eval/eval_tool_options.h"
-#include "gpt/families/model_file.h"
 #include "text/line_reader.h"
 
 using namespace hark;
@@ -23,19 +21,15 @@ struct LoadedModel {
     gpt::ModelRows rows;
 };
 
-std::shared_ptr<gpt::ModelFile> open(const std::string& name) {
-    return gpt::open_model(find_model(name, "gpt"));
-}
-
 void run(const gpt::EvalToolOptions& options, Console& console) {
     options.check();
     Context ctx = options.compute.context(console);
-    const std::shared_ptr<gpt::ModelFile> file = open(options.model);
-    const std::shared_ptr<const Tokenizer> tokenizer =
-        options.tokenizer.empty() ? file->tokenizer() : Tokenizer::load(options.tokenizer);
+    const std::shared_ptr<gpt::ModelFile> file = options.choice.open();
+    const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     LoadedModel model(ctx, file, options.compute.dtype);
     std::optional<LoadedModel> reference;
-    if (!options.against.empty()) reference.emplace(ctx, open(options.against), "auto");
+    if (!options.against.empty())
+        reference.emplace(ctx, gpt::open_named_model(options.against), "auto");
     const auto task = gpt::make_eval_task(
         options.task, gpt::eval_models(ctx, *tokenizer, model.rows,
                                        reference ? &reference->rows : nullptr, options.context));

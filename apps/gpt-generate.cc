@@ -5,10 +5,8 @@
 
 #include <utility>
 
-#include "core/models.h"
 #include "gpt/engine/answerer.h"
 #include "gpt/engine/generate_options.h"
-#include "gpt/families/model_file.h"
 
 using namespace hark;
 
@@ -19,9 +17,8 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     Context ctx = options.compute.context(console);
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
-    const std::shared_ptr<gpt::ModelFile> file = gpt::open_model(find_model(options.model, "gpt"));
-    const std::shared_ptr<const Tokenizer> tokenizer =
-        options.tokenizer.empty() ? file->tokenizer() : Tokenizer::load(options.tokenizer);
+    const std::shared_ptr<gpt::ModelFile> file = options.choice.open();
+    const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     gpt::PromptEncoder encoder(*file, *tokenizer, options.chat_options());
     ByteReader in(STDIN_FILENO, "stdin");
     ByteWriter out(STDOUT_FILENO, "stdout");

@@ -3,14 +3,7 @@
 namespace hark::gpt {
 
 void EmbedToolOptions::flags(Flags& flags) {
-    flags.section("Model");
-    flags.add_name("model,m", model, "MODEL name, folder or file of a language model")
-        .essential()
-        .variable("HARK_GPT_MODEL")
-        .completes(Completes::model);
-    flags.add_name("tokenizer", tokenizer, "PATH tokenizer, for a model that carries none")
-        .own_variable()
-        .completes(Completes::file);
+    choice.flags(flags);
     flags.section("Input and output");
     flags.add("input-format", input_format, {"lines", "jsonl", "text"}, "FORM format of stdin")
         .essential()
@@ -30,7 +23,8 @@ void EmbedToolOptions::flags(Flags& flags) {
         .details(
             "One of the prompts in config_sentence_transformers.json, such as `query`. "
             "Questions often need another instruction than the texts that are searched.");
-    flags.add("instruction", instruction, "TEXT before each text, in place of the model's instruction");
+    flags.add("instruction", instruction,
+              "TEXT before each text, in place of the model's instruction");
     flags.add_name("nearest", nearest, "FILE find each text's closest rows in these vectors")
         .essential()
         .completes(Completes::file)

@@ -5,13 +5,15 @@
 
 #include "gpt/embed/embedder.h"
 #include "gpt/embed/vector_writer.h"
+#include "gpt/engine/model_choice.h"
 #include "gpt/engine/prompts.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
 
 struct EmbedToolOptions {
-    std::string model, tokenizer, instruction, prompt_name, nearest;
+    ModelChoice choice;
+    std::string instruction, prompt_name, nearest;
     std::string input_format = "lines", format = "jsonl", pooling = "auto";
     int64_t dimensions = 0, matches = 10;
     bool normalize = true, truncate = false;

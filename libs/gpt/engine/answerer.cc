@@ -43,10 +43,9 @@ void Answerer::answer(Prompt& prompt, const std::vector<int32_t>& ids,
     answers_.end(prompt, sample, answer, parts, options);
     if (!parts.said.empty())
         encoder_.append(prompt, parts.said);
-    else if (!answer.text.empty() && answer.finish == Finish::length)
-        console_.warning("the text ends within the model's reasoning; give more --max-tokens");
     else if (!answer.text.empty())
-        console_.warning("the text ends within the model's reasoning");
+        console_.warning(concat("the text ends within the model's reasoning",
+                                answer.finish == Finish::length ? "; give more --max-tokens" : ""));
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     console_.stage("answer", concat(answer.tokens.size(), " tokens"), took.count());
 }

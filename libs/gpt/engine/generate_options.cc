@@ -12,20 +12,7 @@ void GenerateToolOptions::flags(Flags& flags) {
         return concat("takes no arguments (got ", arguments, "); give the prompt with -p ",
                       arguments);
     });
-    flags.section("Model");
-    flags.add_name("model,m", model, "MODEL name, folder or file of a language model")
-        .essential()
-        .variable("HARK_GPT_MODEL")
-        .completes(Completes::model)
-        .details(
-            "`demo`, another installed name, a Hugging Face folder, a GGUF file or llm.c's "
-            ".bin file. A path begins with / or ./");
-    flags.add_name("tokenizer", tokenizer, "PATH tokenizer, for a model that carries none")
-        .own_variable()
-        .completes(Completes::file)
-        .details(
-            "A tiktoken rank file, llm.c's tokenizer.bin, a tokenizer.json or its folder, or "
-            "a GGUF file.");
+    choice.flags(flags);
     chat.flags(flags);
     flags.section("Input and output");
     flags.add("prompt,p", prompt, "TEXT prompt; {} in it is replaced by stdin")

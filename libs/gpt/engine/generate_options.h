@@ -6,6 +6,7 @@
 
 #include "gpt/engine/answer_writer.h"
 #include "gpt/engine/chat.h"
+#include "gpt/engine/model_choice.h"
 #include "gpt/engine/prompts.h"
 #include "gpt/engine/request.h"
 #include "kernels/runtime/backend.h"
@@ -13,7 +14,8 @@
 namespace hark::gpt {
 
 struct GenerateToolOptions {
-    std::string model, tokenizer, prompt;
+    ModelChoice choice;
+    std::string prompt;
     std::string input_format = "text";
     std::string format;   // empty: jsonl if the input is, else text
     std::string extract;  // empty: all of an answer is written

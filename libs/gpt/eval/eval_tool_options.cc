@@ -22,14 +22,7 @@ std::string number(double value, bool is_count) {
 }  // namespace
 
 void EvalToolOptions::flags(Flags& flags) {
-    flags.section("Model");
-    flags.add_name("model,m", model, "MODEL name, folder or file of a language model")
-        .essential()
-        .variable("HARK_GPT_MODEL")
-        .completes(Completes::model);
-    flags.add_name("tokenizer", tokenizer, "PATH tokenizer, for a model that carries none")
-        .own_variable()
-        .completes(Completes::file);
+    choice.flags(flags);
     flags.add_name("against", against, "MODEL compare with this model, the original")
         .essential()
         .completes(Completes::model)
@@ -84,7 +77,7 @@ nlohmann::json EvalToolOptions::parse(const std::string& line) const {
 
 std::string EvalToolOptions::report(const std::vector<Measure>& measures) const {
     if (format == "json") {
-        nlohmann::ordered_json root = {{"task", task}, {"model", model}};
+        nlohmann::ordered_json root = {{"task", task}, {"model", choice.model}};
         if (!against.empty()) root["against"] = against;
         for (const Measure& measure : measures) {
             if (measure.is_count)

@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "gpt/engine/model_choice.h"
 #include "gpt/eval/eval_task.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
 
 struct EvalToolOptions {
-    std::string model, tokenizer, against;
+    ModelChoice choice;
+    std::string against;
     std::string task = "perplexity", input_format = "jsonl", format = "text";
     int64_t context = 0;
     ComputeOptions compute;

@@ -1,0 +1,25 @@
+// The language model of a tool, and its tokenizer: --model and --tokenizer.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/cli.h"
+#include "gpt/families/model_file.h"
+#include "text/tokenizer.h"
+
+namespace hark::gpt {
+
+// The file of a model: its name, or a path. Throws Error if there is none, or if it is no model.
+std::shared_ptr<ModelFile> open_named_model(const std::string& name);
+
+struct ModelChoice {
+    std::string model, tokenizer;
+
+    void flags(Flags& flags);  // begins the section Model
+    std::shared_ptr<ModelFile> open() const { return open_named_model(model); }
+    // That of --tokenizer, else the file's. Throws Error if it has none.
+    std::shared_ptr<const Tokenizer> tokenizer_of(const ModelFile& file) const;
+};
+
+}  // namespace hark::gpt
