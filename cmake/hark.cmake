@@ -21,18 +21,14 @@ if(HARK_SANITIZE)
     target_link_options(hark_options INTERFACE -fsanitize=address,undefined)
 endif()
 
-# The standard library's headers took 40% of the time of a small source. With this option they are
-# compiled once for all libraries. JSON's are not among them: their inline functions would be
-# instantiated again at the end of every source, which takes 0.6 s. ccache stores no source that uses
-# a precompiled header, so it is for builds from nothing, as pipelines/demo.sh's.
-option(HARK_PRECOMPILED_HEADER "Compile the standard library's headers once for all libraries" OFF)
-if(HARK_PRECOMPILED_HEADER)
-    file(CONFIGURE OUTPUT headers.cc CONTENT "")
-    add_library(hark_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/headers.cc)
-    target_link_libraries(hark_headers PRIVATE hark_options)
-    target_precompile_headers(hark_headers PRIVATE <algorithm> <array> <cmath> <cstdint> <cstring>
-        <filesystem> <functional> <limits> <map> <memory> <optional> <span> <string> <string_view>
-        <unordered_map> <utility> <vector>)
+# Most of the time of a small source is its headers'. So sources are compiled several to a unit: a
+# build from nothing takes less than half as long. Names in anonymous namespaces are unique in a
+# library, and in a folder of tests. With OFF a change of one source compiles it alone.
+option(HARK_UNITY "Compile sources several to a unit" ON)
+set(CMAKE_UNITY_BUILD ${HARK_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+if(HARK_UNITY)  # g++ takes a type of a unit's second source for one of a header
+    target_compile_options(hark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 
 # hark_library(NAME SOURCES... WITHOUT... LIBS...): a static library of SOURCES or, without any, of
@@ -47,12 +43,6 @@ function(hark_library name)
     endif()
     add_library(hark_${name} STATIC ${ARG_SOURCES})
     target_link_libraries(hark_${name} PUBLIC hark_options ${ARG_LIBS} PRIVATE ${ARG_PRIVATE_LIBS})
-    if(TARGET hark_headers)
-        target_precompile_headers(hark_${name} REUSE_FROM hark_headers)
-        # g++ 12 wrongly warns of std::string's operator+ in a precompiled header.
-        target_compile_options(hark_${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow
-            -Wno-stringop-overread)
-    endif()
 endfunction()
 
 # hark_tool(NAME LIBS... SCRIPTS...): apps/NAME.cc -> bin/NAME, and its man pages, which it makes
@@ -60,6 +50,7 @@ endfunction()
 function(hark_tool name)
     cmake_parse_arguments(ARG "" "" "LIBS;SCRIPTS" ${ARGN})
     add_executable(${name} ${name}.cc)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
     target_link_libraries(${name} PRIVATE ${ARG_LIBS})
     install(TARGETS ${name} RUNTIME)
     if(HARK_SANITIZE)
@@ -102,12 +93,8 @@ function(hark_tests)
     if(ARG_DEPENDS)
         add_dependencies(${target} ${ARG_DEPENDS})
     endif()
-    if(TARGET hark_test_headers)
-        target_precompile_headers(${target} REUSE_FROM hark_test_headers)
-    endif()
-    foreach(name ${ARG_LOOPS})  # the flags differ from those of the precompiled header
-        set_source_files_properties(${name}_test.cc PROPERTIES COMPILE_OPTIONS -O1
-            SKIP_PRECOMPILE_HEADERS ON)
+    foreach(name ${ARG_LOOPS})
+        set_source_files_properties(${name}_test.cc PROPERTIES COMPILE_OPTIONS -O1)
     endforeach()
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     foreach(file ${files})

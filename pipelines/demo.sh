@@ -61,7 +61,7 @@ architecture() {
 install_packages $hark_packages
 if [ ! -f build/build.ninja ]; then
     mapfile -t cuda < <(cuda_options)
-    cmake --preset cpu -DHARK_BUILD_TESTS=OFF -DHARK_PRECOMPILED_HEADER=ON "${cuda[@]}" >&2
+    cmake --preset cpu -DHARK_BUILD_TESTS=OFF "${cuda[@]}" >&2
 fi
 cmake --build build --target all >&2
 PATH="$PWD/build/bin:$PATH"

@@ -11,12 +11,9 @@ cd "$(dirname "$0")/.."
 install_packages $hark_packages $hark_test_packages
 jobs="$(nproc)"
 
-# ccache stores no source that uses a precompiled header: one or the other.
+speed=()
 if command -v ccache > /dev/null; then
-    speed=(-DHARK_PRECOMPILED_HEADER=OFF -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
-        -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
-else
-    speed=(-DHARK_PRECOMPILED_HEADER=ON)
+    speed=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
 
 # Kernels that no GPU here runs are compiled, not optimised.

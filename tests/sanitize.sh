@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . pipelines/packages.sh
 install_packages $hark_packages $hark_test_packages
-cmake --preset cpu-asan -B build-sanitize -DHARK_SANITIZE_KERNELS=ON -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON
+cmake --preset cpu-asan -B build-sanitize -DHARK_SANITIZE_KERNELS=ON -DHARK_UNITY=OFF -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON
 cmake --build build-sanitize -j "$(nproc)"
 export HARK_ALL_RECORDINGS=1
 ctest --test-dir build-sanitize -j "$(nproc)" --output-on-failure --no-tests=error -LE gpu "$@"

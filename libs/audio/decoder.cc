@@ -1,6 +1,7 @@
 // Chooses the reader of an input by its first bytes.
 #include "audio/decoder.h"
 
+#include "audio/big_endian.h"
 #include "audio/libav.h"
 #include "audio/sndfile.h"
 #include "audio/wav.h"
@@ -10,13 +11,6 @@ namespace hark {
 namespace {
 
 constexpr size_t kMaxBoxes = size_t{1} << 20;  // bytes of an MP4 looked through for its index
-
-uint64_t big_endian(std::string_view bytes, size_t at, size_t count) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; ++i)
-        value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
-    return value;
-}
 
 // Whether an MP4's index is before its data: then a pipe can be decoded while it is read.
 bool index_comes_first(Input& input) {

@@ -9,7 +9,7 @@
 namespace hark {
 namespace {
 
-constexpr size_t kMaxHeader = size_t{1} << 20;  // bytes before the data
+constexpr size_t kMaxWavHeader = size_t{1} << 20;  // bytes before the data
 // Sizes that mean "unknown": sox and arecord write about 2 GiB to a pipe, ffmpeg about 4.
 constexpr bool is_placeholder(uint64_t size) {
     return size == 0 || (size >= 0x7ffff000 && size <= 0x80000000) ||
@@ -49,7 +49,7 @@ std::optional<WavHeader> read_header(Input& input) {
     if (form != "RIFF" && form != "RF64" && form != "BW64") return std::nullopt;
     WavHeader header;
     uint64_t long_size = 0;  // of the samples, from RF64's ds64 chunk
-    for (size_t at = 12; at < kMaxHeader;) {
+    for (size_t at = 12; at < kMaxWavHeader;) {
         head = input.peek(at + 8);
         if (head.size() < at + 8) return std::nullopt;
         const std::string id(head.substr(at, 4));
@@ -66,7 +66,7 @@ std::optional<WavHeader> read_header(Input& input) {
             header.data_offset = at;
             return header;
         }
-        if (at > kMaxHeader || size > kMaxHeader - at) return std::nullopt;
+        if (at > kMaxWavHeader || size > kMaxWavHeader - at) return std::nullopt;
         if (id == "fmt " || id == "ds64" || id == "fact") {
             head = input.peek(at + size);
             if (head.size() < at + size) return std::nullopt;

@@ -37,7 +37,7 @@ std::string page_name(std::string tool) {
     return tool;
 }
 
-std::string in_capitals(std::string text) {
+std::string in_upper_case(std::string text) {
     for (char& c : text)
         if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
     return text;
@@ -133,7 +133,7 @@ std::string name_line(const std::string& page, std::string summary) {
 std::string man_page(const ToolDescription& tool) {
     const std::string page = page_name(tool.help.name);
     std::ostringstream out;
-    out << ".TH " << roff(in_capitals(page)) << " 1 \"\" \"hark " << kVersion
+    out << ".TH " << roff(in_upper_case(page)) << " 1 \"\" \"hark " << kVersion
         << "\" \"User Commands\"\n.SH NAME\n"
         << name_line(page, tool.help.summary) << ".SH SYNOPSIS\n"
         << bold(tool.help.name) << (tool.commands.empty() ? "" : " " + italic("COMMAND")) << " ["

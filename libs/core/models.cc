@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kKinds = {"whisper", "gpt"};
+const std::vector<std::string> kModelKinds = {"whisper", "gpt"};
 
 fs::path executable_folder() {
     std::error_code failed;
@@ -115,7 +115,7 @@ bool contains(const std::vector<std::string>& kinds, const std::string& kind) {
 std::vector<std::string> known_names(const std::vector<std::string>& kinds) {
     std::set<std::string> names;
     const auto add = [&](const std::string& name) {
-        for (const std::string& kind : kKinds) {
+        for (const std::string& kind : kModelKinds) {
             if (!name.starts_with(kind + "-")) continue;
             if (contains(kinds, kind)) names.insert({name, name.substr(kind.size() + 1)});
             return;
@@ -310,15 +310,15 @@ fs::path find_model(const std::string& model, const std::string& kind) {
 }
 
 std::vector<fs::path> find_models(const std::string& model) {
-    if (begins_as_path(model) || exists(model)) return {checked_path(model, kKinds)};
+    if (begins_as_path(model) || exists(model)) return {checked_path(model, kModelKinds)};
     std::vector<fs::path> found;
-    for (const std::string& kind : kKinds) {
+    for (const std::string& kind : kModelKinds) {
         const fs::path path = find_installed_model(model, kind);
         std::error_code failed;
         if (!path.empty() && (found.empty() || !fs::equivalent(path, found.front(), failed)))
             found.push_back(path);
     }
-    if (found.empty()) fail_not_found(model, kKinds);
+    if (found.empty()) fail_not_found(model, kModelKinds);
     return found;
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kLineInterval = 0.1, kLogInterval = 1;  // seconds between two reports
 constexpr char kClear[] = "\r\033[K";
-constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kClearingSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 double now_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -127,14 +127,14 @@ bool is_terminal() {
     return ::isatty(STDERR_FILENO) && (!kind || std::string_view(kind) != "dumb");
 }
 
-// What handled each of kEndingSignals before.
-struct sigaction former_actions[std::size(kEndingSignals)];
+// What handled each of kClearingSignals before.
+struct sigaction former_actions[std::size(kClearingSignals)];
 
 // A signal that ends the process leaves no half line to the shell.
 void clear_and_end(int signal) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kClear, sizeof kClear - 1);
-    for (size_t i = 0; i < std::size(kEndingSignals); ++i) {
-        if (kEndingSignals[i] != signal) continue;
+    for (size_t i = 0; i < std::size(kClearingSignals); ++i) {
+        if (kClearingSignals[i] != signal) continue;
         if (former_actions[i].sa_handler == SIG_DFL) remove_temporary_paths();
         ::sigaction(signal, &former_actions[i], nullptr);
     }
@@ -142,17 +142,18 @@ void clear_and_end(int signal) {
 }
 
 // A signal that is ignored stays so.
-void handle_ending_signals() {
-    for (size_t i = 0; i < std::size(kEndingSignals); ++i) {
-        ::sigaction(kEndingSignals[i], nullptr, &former_actions[i]);
-        if (former_actions[i].sa_handler != SIG_IGN) std::signal(kEndingSignals[i], clear_and_end);
+void clear_on_ending_signals() {
+    for (size_t i = 0; i < std::size(kClearingSignals); ++i) {
+        ::sigaction(kClearingSignals[i], nullptr, &former_actions[i]);
+        if (former_actions[i].sa_handler != SIG_IGN)
+            std::signal(kClearingSignals[i], clear_and_end);
     }
 }
 
 void restore_ending_signals() {
-    for (size_t i = 0; i < std::size(kEndingSignals); ++i)
+    for (size_t i = 0; i < std::size(kClearingSignals); ++i)
         if (former_actions[i].sa_handler != SIG_IGN)
-            ::sigaction(kEndingSignals[i], &former_actions[i], nullptr);
+            ::sigaction(kClearingSignals[i], &former_actions[i], nullptr);
 }
 
 }  // namespace
@@ -199,7 +200,7 @@ Progress::Progress(Console& console) : console_(console) {
     else if (console.progress == "auto" && is_terminal() && ends_the_pipe && !silent)
         form_ = Form::line;
     if (form_ != Form::line) return;
-    handle_ending_signals();
+    clear_on_ending_signals();
     console_.around_message = [this](const std::function<void()>& write) { above(write); };
 }
 

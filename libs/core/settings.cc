@@ -44,7 +44,7 @@ fs::path base_directory(const char* variable, const char* fallback) {
 }
 
 template <class Names>
-bool contains(const Names& names, const std::string& name) {
+bool is_among(const Names& names, const std::string& name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
@@ -82,7 +82,7 @@ fs::path user_config() {
     return home.empty() ? home : home / "hark" / "config";
 }
 
-bool is_any_flag(const std::string& name) { return contains(kFlagNames, name); }
-bool is_any_tool(const std::string& name) { return contains(kTools, name); }
+bool is_any_flag(const std::string& name) { return is_among(kFlagNames, name); }
+bool is_any_tool(const std::string& name) { return is_among(kTools, name); }
 
 }  // namespace hark

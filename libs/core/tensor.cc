@@ -14,7 +14,7 @@ struct Kind {
     BlockSize block;
 };
 
-constexpr Kind kKinds[] = {
+constexpr Kind kDtypes[] = {
     {"f32", "F32", {1, 4}}, {"f16", "F16", {1, 2}}, {"bf16", "BF16", {1, 2}},
     {"int8", "I8", {1, 1}}, {"i32", "I32", {1, 4}}, {"i64", "I64", {1, 8}},
     {"u8", "U8", {1, 1}},
@@ -23,7 +23,7 @@ constexpr Kind kKinds[] = {
 #undef HARK_QUANTIZED
 };
 
-const Kind& kind_of(Dtype dtype) { return kKinds[static_cast<size_t>(dtype)]; }
+const Kind& kind_of(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)]; }
 
 }  // namespace
 
@@ -44,8 +44,8 @@ size_t size_of(Dtype dtype) {
 const char* name_of(Dtype dtype) { return kind_of(dtype).name; }
 
 Dtype dtype_named(std::string_view name) {
-    for (size_t i = 0; i < std::size(kKinds); ++i)
-        if (name == kKinds[i].name) return static_cast<Dtype>(i);
+    for (size_t i = 0; i < std::size(kDtypes); ++i)
+        if (name == kDtypes[i].name) return static_cast<Dtype>(i);
     fail("no type is named '", name, "'");
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "formats/ggml.h"
+#include "formats/gguf_value.h"
 
 namespace hark {
 namespace {
@@ -15,35 +16,20 @@ constexpr size_t kMaxName = 65535;
 constexpr size_t kLeastKey = 8 + 4 + 1, kLeastTensor = 8 + 4 + 8 + 4 + 8;  // bytes of one
 constexpr int64_t kDefaultAlignment = 32, kMaxAlignment = 1 << 16;
 
-// Numbers that stand for types of values.
-enum Type : uint32_t {
-    kU8,
-    kI8,
-    kU16,
-    kI16,
-    kU32,
-    kI32,
-    kF32,
-    kBool,
-    kString,
-    kArray,
-    kU64,
-    kI64,
-    kF64
-};
-
 struct TypeInfo {
     const char* name;
     size_t bytes;  // 0: not of one size
 };
-constexpr TypeInfo kTypes[] = {{"u8", 1},  {"i8", 1},  {"u16", 2},  {"i16", 2},    {"u32", 4},
-                               {"i32", 4}, {"f32", 4}, {"bool", 1}, {"string", 0}, {"array", 0},
-                               {"u64", 8}, {"i64", 8}, {"f64", 8}};
+constexpr TypeInfo kValueTypes[] = {
+    {"u8", 1},   {"i8", 1},     {"u16", 2},   {"i16", 2}, {"u32", 4}, {"i32", 4}, {"f32", 4},
+    {"bool", 1}, {"string", 0}, {"array", 0}, {"u64", 8}, {"i64", 8}, {"f64", 8}};
 
-bool is_integer(uint32_t type) { return type <= kI32 || type == kU64 || type == kI64; }
-bool is_number(uint32_t type) { return type == kF32 || type == kF64; }
-bool is_text(uint32_t type) { return type == kString; }
-bool is_boolean(uint32_t type) { return type == kBool; }
+bool is_integer(uint32_t type) {
+    return type <= gguf_value::i32 || type == gguf_value::u64 || type == gguf_value::i64;
+}
+bool is_number(uint32_t type) { return type == gguf_value::f32 || type == gguf_value::f64; }
+bool is_text(uint32_t type) { return type == gguf_value::text; }
+bool is_boolean(uint32_t type) { return type == gguf_value::boolean; }
 
 // Throws where `count` values of `bytes` each, or more, cannot follow.
 void expect(const ByteCursor& header, uint64_t count, size_t bytes) {
@@ -100,18 +86,18 @@ GgufFile::GgufFile(const std::filesystem::path& path, Alone) : file_(path) {
 
 GgufFile::Value GgufFile::read_value(ByteCursor& header) {
     Value value{.type = header.number<uint32_t>()};
-    if (value.type == kArray) {
+    if (value.type == gguf_value::array) {
         value.array = true;
         value.type = header.number<uint32_t>();
         value.count = header.number<uint64_t>();
     }
-    require(value.type <= kF64 && value.type != kArray, header.place(),
+    require(value.type <= gguf_value::f64 && value.type != gguf_value::array, header.place(),
             ": expected a type of value from 0 to 12, not an array of arrays, found ", value.type);
     value.offset = header.at();
-    const size_t bytes = kTypes[value.type].bytes;
-    expect(header, value.count, value.type == kString ? sizeof(uint64_t) : bytes);
-    if (value.type != kString) header.take(value.count * bytes);
-    for (uint64_t i = 0; value.type == kString && i < value.count; ++i) read_text(header);
+    const size_t bytes = kValueTypes[value.type].bytes;
+    expect(header, value.count, value.type == gguf_value::text ? sizeof(uint64_t) : bytes);
+    if (value.type != gguf_value::text) header.take(value.count * bytes);
+    for (uint64_t i = 0; value.type == gguf_value::text && i < value.count; ++i) read_text(header);
     return value;
 }
 
@@ -206,7 +192,7 @@ const GgufFile::Value& GgufFile::value(const std::string& key, bool array, bool 
     require(found != values_.end(), name(), ": expected the key '", key, "', found none");
     const Value& value = found->second;
     require(value.array == array && fits(value.type), name(), ": key '", key, "': expected ",
-            expected, ", found ", value.array ? "an array of " : "", kTypes[value.type].name);
+            expected, ", found ", value.array ? "an array of " : "", kValueTypes[value.type].name);
     return value;
 }
 
@@ -218,19 +204,19 @@ std::string_view GgufFile::text(const std::string& key) const {
 // One beyond 63 bits is the largest that fits.
 int64_t GgufFile::integer_at(size_t offset, uint32_t type) const {
     switch (type) {
-        case kU8:
+        case gguf_value::u8:
             return at<uint8_t>(offset);
-        case kI8:
+        case gguf_value::i8:
             return at<int8_t>(offset);
-        case kU16:
+        case gguf_value::u16:
             return at<uint16_t>(offset);
-        case kI16:
+        case gguf_value::i16:
             return at<int16_t>(offset);
-        case kU32:
+        case gguf_value::u32:
             return at<uint32_t>(offset);
-        case kI32:
+        case gguf_value::i32:
             return at<int32_t>(offset);
-        case kU64:
+        case gguf_value::u64:
             return static_cast<int64_t>(std::min<uint64_t>(at<uint64_t>(offset), INT64_MAX));
         default:
             return at<int64_t>(offset);
@@ -247,7 +233,7 @@ int64_t GgufFile::integer(const std::string& key, int64_t min, int64_t max) cons
 
 double GgufFile::number(const std::string& key) const {
     const Value& found = value(key, false, is_number, "a number");
-    return found.type == kF32 ? at<float>(found.offset) : at<double>(found.offset);
+    return found.type == gguf_value::f32 ? at<float>(found.offset) : at<double>(found.offset);
 }
 
 bool GgufFile::boolean(const std::string& key) const {
@@ -271,7 +257,7 @@ std::vector<int64_t> GgufFile::integers(const std::string& key) const {
     std::vector<int64_t> numbers;
     for (uint64_t i = 0; i < found.count; ++i)
         numbers.push_back(integer_at(
-            found.offset + static_cast<size_t>(i) * kTypes[found.type].bytes, found.type));
+            found.offset + static_cast<size_t>(i) * kValueTypes[found.type].bytes, found.type));
     return numbers;
 }
 
@@ -279,8 +265,8 @@ std::vector<double> GgufFile::numbers(const std::string& key) const {
     const Value& found = value(key, true, is_number, "an array of numbers");
     std::vector<double> numbers;
     for (uint64_t i = 0; i < found.count; ++i) {
-        const size_t offset = found.offset + static_cast<size_t>(i) * kTypes[found.type].bytes;
-        numbers.push_back(found.type == kF32 ? at<float>(offset) : at<double>(offset));
+        const size_t offset = found.offset + static_cast<size_t>(i) * kValueTypes[found.type].bytes;
+        numbers.push_back(found.type == gguf_value::f32 ? at<float>(offset) : at<double>(offset));
     }
     return numbers;
 }

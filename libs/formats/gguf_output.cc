@@ -3,12 +3,12 @@
 #include "core/error.h"
 #include "formats/ggml.h"
 #include "formats/gguf.h"
+#include "formats/gguf_value.h"
 
 namespace hark {
 namespace {
 
-// Types of values that are written. Source: ggml's docs/gguf.md.
-constexpr uint32_t kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kText = 8, kArray = 9, kVersion = 3;
+constexpr uint32_t kVersion = 3;
 
 template <class T>
 void append(std::string& to, T value) {
@@ -42,38 +42,38 @@ void GgufOutput::begin_key(std::string_view key, uint32_t type) {
 void GgufOutput::count(std::string_view key, int64_t value) {
     require(value >= 0 && value <= UINT32_MAX, key, ": expected a number of 32 bits, found ",
             value);
-    begin_key(key, kU32);
+    begin_key(key, gguf_value::u32);
     append(keys_, static_cast<uint32_t>(value));
 }
 
 void GgufOutput::real(std::string_view key, double value) {
-    begin_key(key, kF32);
+    begin_key(key, gguf_value::f32);
     append(keys_, static_cast<float>(value));
 }
 
 void GgufOutput::flag(std::string_view key, bool value) {
-    begin_key(key, kBool);
+    begin_key(key, gguf_value::boolean);
     append(keys_, static_cast<uint8_t>(value));
 }
 
 void GgufOutput::text(std::string_view key, std::string_view value) {
-    begin_key(key, kText);
+    begin_key(key, gguf_value::text);
     append_text(keys_, value);
 }
 
 void GgufOutput::texts(std::string_view key, const std::vector<std::string>& values) {
-    begin_key(key, kArray);
-    append_list(keys_, kText, values);
+    begin_key(key, gguf_value::array);
+    append_list(keys_, gguf_value::text, values);
 }
 
 void GgufOutput::reals(std::string_view key, const std::vector<float>& values) {
-    begin_key(key, kArray);
-    append_list(keys_, kF32, values);
+    begin_key(key, gguf_value::array);
+    append_list(keys_, gguf_value::f32, values);
 }
 
 void GgufOutput::integers(std::string_view key, const std::vector<int32_t>& values) {
-    begin_key(key, kArray);
-    append_list(keys_, kI32, values);
+    begin_key(key, gguf_value::array);
+    append_list(keys_, gguf_value::i32, values);
 }
 
 void GgufOutput::tensor(std::string_view name, const Tensor& described) {

@@ -30,7 +30,7 @@ std::set<std::string> safetensors_shards(const fs::path& index) {
 SafetensorsDirectory::SafetensorsDirectory(const fs::path& directory, std::string prefix)
     : prefix_(std::move(prefix)) {
     const fs::path whole = directory / "model.safetensors";
-    const fs::path index = directory / "model.safetensors.index.json";
+    const fs::path index = directory / kSafetensorsIndex;
     std::error_code failed;
     if (fs::exists(whole, failed) || !fs::exists(index, failed)) {
         files_.push_back(std::make_unique<SafetensorsFile>(whole));

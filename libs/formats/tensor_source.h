@@ -48,6 +48,8 @@ auto naming(const TensorSource& source, const Read& read) {
     }
 }
 
+constexpr const char* kSafetensorsIndex = "model.safetensors.index.json";
+
 // The files that a model.safetensors.index.json names, all of them in its folder. Throws Error
 // naming it if it is no such index.
 std::set<std::string> safetensors_shards(const std::filesystem::path& index);

@@ -13,7 +13,7 @@
 namespace hark::models {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr const char* kInt8 = "int8";  // as --dtype has it
 
@@ -41,13 +41,13 @@ int64_t bytes_at_auto(const ModelTensor& tensor, const Tensor& stored, bool int8
     return bytes_at(half || all_fit_f16(stored) ? "f16" : "f32", tensor);
 }
 
-void describe_tensors(const AnyModel& model, json& out) {
+void describe_tensors(const AnyModel& model, ordered_json& out) {
     TensorSource& source = model.tensors();
     const bool int8 = model.whisper && model.whisper->int8();
     constexpr const char* kDtypes[] = {"f32", "f16", "bf16", kInt8};
     int64_t parameters = 0;
     std::map<std::string, int64_t> stored, memory;
-    json types = json::object();  // tensors by kind and type
+    ordered_json types = ordered_json::object();  // tensors by kind and type
     for (const ModelTensor& tensor : tensor_list(model)) {
         const Tensor found = take(source, tensor);
         const int64_t n = tensor.size();
@@ -55,7 +55,7 @@ void describe_tensors(const AnyModel& model, json& out) {
         const std::string type = source.stores_int8(tensor.name) ? kInt8 : name_of(found.dtype);
         stored[type] += n;
         if (*tensor.kind) {
-            json& count = types[tensor.kind][type];
+            ordered_json& count = types[tensor.kind][type];
             count = count.is_null() ? 1 : count.get<int64_t>() + 1;
         }
         memory["auto"] += bytes_at_auto(tensor, found, int8);
@@ -69,18 +69,18 @@ void describe_tensors(const AnyModel& model, json& out) {
     for (const char* dtype : kDtypes) out["memory"][dtype] = memory[dtype];
 }
 
-json layers(int64_t n, int64_t channels, int64_t heads, int64_t mlp) {
+ordered_json layers(int64_t n, int64_t channels, int64_t heads, int64_t mlp) {
     return {{"layers", n}, {"channels", channels}, {"heads", heads}, {"mlp", mlp}};
 }
 
-void describe_whisper(const whisper::ModelFile& file, json& out) {
+void describe_whisper(const whisper::ModelFile& file, ordered_json& out) {
     const whisper::Config& c = file.config();
     out["encoder"] = layers(c.n_audio_layer, c.n_audio_state, c.n_audio_head, c.n_audio_mlp);
     out["decoder"] = layers(c.n_text_layer, c.n_text_state, c.n_text_head, c.n_text_mlp);
     out["mels"] = c.n_mels;
     out["positions"] = {{"sound", c.n_audio_ctx}, {"text", c.n_text_ctx}};
     out["vocabulary"] = c.n_vocab;
-    out["alignment_heads"] = json::array();
+    out["alignment_heads"] = ordered_json::array();
     for (const auto& [layer, head] : c.alignment_heads)
         out["alignment_heads"].push_back({layer, head});
 }
@@ -100,9 +100,9 @@ const char* name_of(Activation activation) {
 }
 
 // The bytes of all layers' keys and values for one sequence of that many tokens.
-json context_memory(const gpt::DecoderConfig& c) {
+ordered_json context_memory(const gpt::DecoderConfig& c) {
     constexpr int64_t kUsual = 4096;
-    json out = json::array();
+    ordered_json out = ordered_json::array();
     for (const int64_t tokens : {kUsual, c.n_positions}) {
         if (tokens > c.n_positions || (!out.empty() && tokens == kUsual)) continue;
         const int64_t values = 2 * c.n_layer * c.kv_width() * tokens;
@@ -112,19 +112,19 @@ json context_memory(const gpt::DecoderConfig& c) {
 }
 
 // The tokens that end a text: the config's, and those that the tokenizer's files name.
-json end_tokens(const gpt::ModelFile& file) {
+ordered_json end_tokens(const gpt::ModelFile& file) {
     const auto tokenizer = file.tokenizer();
     std::vector<int32_t> ids = file.config().eos_token_ids;
     for (const int32_t id : tokenizer->special_ids().ends)
         if (std::count(ids.begin(), ids.end(), id) == 0) ids.push_back(id);
-    json out = json::array();
+    ordered_json out = ordered_json::array();
     for (const int32_t id : ids)
         if (id >= 0 && id < tokenizer->vocab_size())
             out.push_back({{"id", id}, {"token", tokenizer->token(id)}});
     return out;
 }
 
-void describe_gpt(const gpt::ModelFile& file, json& out) {
+void describe_gpt(const gpt::ModelFile& file, ordered_json& out) {
     const gpt::DecoderConfig& c = file.config();
     out["family"] = c.family;
     out["decoder"] = layers(c.n_layer, c.n_embd, c.n_head, c.n_inner);
@@ -144,7 +144,7 @@ void describe_gpt(const gpt::ModelFile& file, json& out) {
 }
 
 // Of a file without a vocabulary, why.
-void describe_tokenizer(const AnyModel& model, json& out) {
+void describe_tokenizer(const AnyModel& model, ordered_json& out) {
     try {
         if (model.gpt) {
             out["tokenizer"]["tokens"] = model.gpt->tokenizer()->vocab_size();
@@ -153,7 +153,7 @@ void describe_tokenizer(const AnyModel& model, json& out) {
         }
         const whisper::SpecialTokens special = model.whisper->tokenizer().special();
         out["tokenizer"] = {{"tokens", special.eot}, {"first_timestamp", special.timestamp_begin}};
-        json languages = json::array();
+        ordered_json languages = ordered_json::array();
         for (const auto& [code, id] : special.languages) languages.push_back(code);
         if (languages.empty()) languages.push_back("en");
         out["languages"] = languages;
@@ -164,31 +164,31 @@ void describe_tokenizer(const AnyModel& model, json& out) {
 
 // --- as text -------------------------------------------------------------------------------------
 
-std::string plain(const json& value) {
+std::string plain(const ordered_json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string mlp_text(const json& part) {
+std::string mlp_text(const ordered_json& part) {
     if (!part.contains("experts")) return concat("MLP of ", part["mlp"].dump());
     return concat(part["experts_per_token"].dump(), " of ", part["experts"].dump(), " experts of ",
                   part["expert_mlp"].dump());
 }
 
-std::string layers_text(const json& part) {
+std::string layers_text(const ordered_json& part) {
     return concat(part["layers"].dump(), " layers of ", part["channels"].dump(), ", ",
                   part["heads"].dump(), " heads, ", mlp_text(part));
 }
 
 // What text(name, value) makes of each, with `between` two of them.
 template <class Text>
-std::string joined(const json& values, const char* between, const Text& text) {
+std::string joined(const ordered_json& values, const char* between, const Text& text) {
     std::string all;
     for (const auto& [name, value] : values.items())
         all += (all.empty() ? "" : between) + text(name, value);
     return all;
 }
 
-std::string tokenizer_text(const json& tokenizer) {
+std::string tokenizer_text(const ordered_json& tokenizer) {
     if (tokenizer.contains("missing")) return "none: " + plain(tokenizer["missing"]);
     std::string text = concat(tokenizer["tokens"].dump(), " tokens");
     if (tokenizer.contains("first_timestamp"))
@@ -197,32 +197,33 @@ std::string tokenizer_text(const json& tokenizer) {
 }
 
 // "attention v q4_k 3, q6_k 1": counts only if there are several types.
-std::string types_text(const json& types) {
-    return joined(types, "; ", [](const std::string& kind, const json& counts) {
+std::string types_text(const ordered_json& types) {
+    return joined(types, "; ", [](const std::string& kind, const ordered_json& counts) {
         std::string text = kind;
         std::replace(text.begin(), text.end(), '_', ' ');
         const bool one = counts.size() == 1;
-        return text + " " + joined(counts, ", ", [&](const std::string& type, const json& count) {
+        return text + " " +
+               joined(counts, ", ", [&](const std::string& type, const ordered_json& count) {
                    return one ? type : concat(type, " ", count.dump());
                });
     });
 }
 
-std::string context_text(const json& contexts) {
-    return joined(contexts, "; ", [](const std::string&, const json& at) {
+std::string context_text(const ordered_json& contexts) {
+    return joined(contexts, "; ", [](const std::string&, const ordered_json& at) {
         return concat(at["tokens"].dump(), " tokens: f32 ", megabytes(at["f32"].get<uint64_t>()),
                       ", f16 ", megabytes(at["f16"].get<uint64_t>()));
     });
 }
 
-std::string end_text(const json& tokens) {
+std::string end_text(const ordered_json& tokens) {
     if (tokens.empty()) return "none";
-    return joined(tokens, ", ", [](const std::string&, const json& token) {
+    return joined(tokens, ", ", [](const std::string&, const ordered_json& token) {
         return concat(printable(token["token"].get<std::string>()), " (", token["id"].dump(), ")");
     });
 }
 
-std::string text_of(const std::string& key, const json& value) {
+std::string text_of(const std::string& key, const ordered_json& value) {
     if (key == "types") return types_text(value);
     if (key == "context_memory") return context_text(value);
     if (key == "end_of_text") return end_text(value);
@@ -230,23 +231,24 @@ std::string text_of(const std::string& key, const json& value) {
     if (key == "tied_output") return value.get<bool>() ? "the token table" : "weights of its own";
     if (key == "tokenizer") return tokenizer_text(value);
     if (key == "alignment_heads")
-        return joined(value, " ", [](const std::string&, const json& head) {
+        return joined(value, " ", [](const std::string&, const ordered_json& head) {
             return concat(head[0].dump(), ":", head[1].dump());
         });
     if (key == "positions")
-        return joined(value, ", ", [](const std::string& of, const json& count) {
+        return joined(value, ", ", [](const std::string& of, const ordered_json& count) {
             return concat(count.dump(), " of ", of);
         });
     if (key == "memory")
-        return joined(value, ", ", [](const std::string& dtype, const json& bytes) {
+        return joined(value, ", ", [](const std::string& dtype, const ordered_json& bytes) {
             return concat(dtype, " ", megabytes(bytes.get<uint64_t>()));
         });
     if (value.is_object())
-        return joined(value, ", ", [](const std::string& name, const json& part) {
+        return joined(value, ", ", [](const std::string& name, const ordered_json& part) {
             return concat(name, " ", plain(part));
         });
     if (value.is_array())
-        return joined(value, " ", [](const std::string&, const json& part) { return plain(part); });
+        return joined(value, " ",
+                      [](const std::string&, const ordered_json& part) { return plain(part); });
     return plain(value);
 }
 
@@ -258,8 +260,8 @@ std::string megabytes(uint64_t bytes) {
     return text;
 }
 
-json describe_model(const AnyModel& model) {
-    json out;
+ordered_json describe_model(const AnyModel& model) {
+    ordered_json out;
     out["kind"] = model.kind();
     out["format"] = model.format();
     if (model.whisper)
@@ -271,7 +273,7 @@ json describe_model(const AnyModel& model) {
     return out;
 }
 
-void describe_origin(const AnyModel& model, const std::filesystem::path& path, json& out) {
+void describe_origin(const AnyModel& model, const std::filesystem::path& path, ordered_json& out) {
     const ModelRecord record = read_record(path).value_or(ModelRecord{});
     const auto add = [&](const char* key, const std::string& text) {
         if (!text.empty()) out[key] = text;
@@ -292,7 +294,7 @@ std::string shape_of(const AnyModel& model) {
     return concat(c.n_audio_layer, " + ", c.n_text_layer, " layers of ", c.n_text_state);
 }
 
-std::string as_text(const json& description) {
+std::string as_text(const ordered_json& description) {
     size_t width = 0;
     for (const auto& [key, value] : description.items()) width = std::max(width, key.size());
     std::string text;

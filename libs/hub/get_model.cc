@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/models.h"
 #include "core/suggest.h"
+#include "formats/tensor_source.h"
 #include "gpt/families/config.h"
 #include "hub/any_model.h"
 #include "hub/http_address.h"
@@ -18,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr size_t kMaxList = size_t{32} << 20;  // bytes of a server's list of files
 constexpr const char* kMain = "main";
 // What a mirror that has no list of files is asked for: the files of the published models.
@@ -47,14 +47,14 @@ class Download {
         } else {
             for (const char* name : kMirrored) add_if_there(name);
             if (files_.empty() || files_.back().name != kMirrored[std::size(kMirrored) - 1])
-                add_if_there(kIndex);
+                add_if_there(kSafetensorsIndex);
             require_file("config.json");
             require(files_.back().name.starts_with("model.safetensors"), base(),
-                    "model.safetensors: the server has neither this file nor ", kIndex,
+                    "model.safetensors: the server has neither this file nor ", kSafetensorsIndex,
                     " (HTTP status 404)");
         }
         for (ListedFile& file : files_) complete(file);
-        if (files_.back().name == kIndex) add_shards(repository);
+        if (files_.back().name == kSafetensorsIndex) add_shards(repository);
     }
 
     // Says how much there is to download, and checks that the disk has room for the rest.
@@ -155,10 +155,10 @@ class Download {
                 ": the server does not have this file (HTTP status 404)");
     }
     void add_shards(const std::optional<Repository>& repository) {
-        downloader_.fetch(url_of(files_.back()), files_.back().remote, part_, kIndex);
-        for (const std::string& shard : safetensors_shards(part_ / kIndex)) {
+        downloader_.fetch(url_of(files_.back()), files_.back().remote, part_, kSafetensorsIndex);
+        for (const std::string& shard : safetensors_shards(part_ / kSafetensorsIndex)) {
             const ListedFile* const listed = repository ? repository->find(shard) : nullptr;
-            require(!repository || listed, base(), kIndex, ": names '", shard,
+            require(!repository || listed, base(), kSafetensorsIndex, ": names '", shard,
                     "', which the repository does not have");
             ListedFile file = listed ? *listed : ListedFile{shard, {}};
             complete(file);

@@ -8,12 +8,12 @@ namespace {
 
 using gpt::Part;
 
-struct FileType {
+struct GgufType {
     const char* name;
     Dtype dtype;  // of most matrices
     int64_t number;
 };
-constexpr FileType kTypes[] = {
+constexpr GgufType kGgufTypes[] = {
     {"f32", Dtype::f32, 0},      {"f16", Dtype::f16, 1},      {"bf16", Dtype::bf16, 32},
 #define HARK_QUANTIZED(name, block, values, bytes, type, file_type, number) \
     {#name, Dtype::name, number},
@@ -22,8 +22,8 @@ constexpr FileType kTypes[] = {
     {"q4_k_m", Dtype::q4_k, 15}, {"q5_k_m", Dtype::q5_k, 17},
 };
 
-const FileType& find(const std::string& name) {
-    for (const FileType& type : kTypes)
+const GgufType& find(const std::string& name) {
+    for (const GgufType& type : kGgufTypes)
         if (name == type.name) return type;
     fail("expected a type that GGUF files are written in, found ", name);
 }
@@ -48,7 +48,7 @@ Dtype in_whole_blocks(Dtype dtype, int64_t columns) {
 
 std::vector<std::string> gguf_types() {
     std::vector<std::string> names;
-    for (const FileType& type : kTypes) names.push_back(type.name);
+    for (const GgufType& type : kGgufTypes) names.push_back(type.name);
     return names;
 }
 

@@ -8,6 +8,7 @@
 #include "text/byte_alphabet.h"
 #include "text/tokenizer/gguf_splits.h"
 #include "text/tokenizer/pattern.h"
+#include "text/tokenizer/piece_type.h"
 
 namespace hark::models {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int32_t kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6;
 const std::string kKey = "tokenizer.ggml.";
 
 // The steps of a normalizer or pre-tokenizer: those of a Sequence, or it alone.
@@ -119,8 +119,9 @@ void add_pieces(GgufOutput& out, const json& root, std::vector<Token>& tokens) {
     out.flag(kKey + "add_space_prefix", prefix);
 }
 
-void add_special_ids(GgufOutput& out, const Tokenizer& tokenizer, const std::vector<int32_t>& eos) {
-    const Tokenizer::SpecialIds& ids = tokenizer.special_ids();
+void add_special_ids(GgufOutput& out, const hark::Tokenizer& tokenizer,
+                     const std::vector<int32_t>& eos) {
+    const hark::Tokenizer::SpecialIds& ids = tokenizer.special_ids();
     const auto add = [&](const char* name, std::optional<int32_t> id) {
         if (id) out.count(kKey + name + "_token_id", *id);
     };
@@ -173,7 +174,7 @@ void add_vocabulary(GgufOutput& out, const fs::path& folder, int64_t n_vocab,
     } catch (const json::exception& why) {
         fail(where, ": ", why.what());
     }
-    add_special_ids(out, *Tokenizer::load(folder), eos);
+    add_special_ids(out, *hark::Tokenizer::load(folder), eos);
     const std::string chat = template_of(folder);
     if (!chat.empty()) out.text("tokenizer.chat_template", chat);
 }

@@ -30,7 +30,7 @@ using gpt::Part;
 using gpt::TensorSpec;
 
 constexpr const char* kRopeDivisors = "rope_freqs.weight";
-constexpr int64_t kBlockVersion = 2;  // general.quantization_version
+constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
 
 void check_family(const DecoderConfig& config, const std::string& where) {
     std::string known;
@@ -77,7 +77,7 @@ void add_settings(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettin
     out.text("general.type", "model");
     out.text("general.name", name);
     out.count("general.file_type", gguf_file_type(type));
-    out.count("general.quantization_version", kBlockVersion);
+    out.count("general.quantization_version", kQuantizationVersion);
     out.count(prefix + "context_length", c.n_positions);
     out.count(prefix + "embedding_length", c.n_embd);
     out.count(prefix + "block_count", c.n_layer);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "formats/tensor_source.h"
 #include "hub/repository.h"
 
 namespace hark::models {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr const char* kCtranslate2 = "model.bin";
 // Not every repository has all of them. Opening the model shows whether one is missing.
 constexpr const char* kSmallFiles[] = {"generation_config.json",
@@ -170,14 +170,14 @@ std::vector<ListedFile> folder_files(const Repository& repository, const std::st
     };
     const bool has_config = add(kConfig);
     for (const char* file : kSmallFiles) add(file);
-    if (has_config && (add(kWeights) || add(kIndex) || add(kCtranslate2))) return files;
+    if (has_config && (add(kWeights) || add(kSafetensorsIndex) || add(kCtranslate2))) return files;
     const std::string types = types_of(models_in_files(repository));
     require(types.empty(), name, ": the repository holds GGUF files; give ", name, ":TYPE or ",
             name, ":FILE (it has ", types, ")");
     std::vector<std::string> names;
     for (const ListedFile& file : repository.files) names.push_back(file.name);
-    fail(name, ": expected ", kConfig, " and ", kWeights, " or ", kIndex, ", or GGUF files, found ",
-         names.empty() ? "no files" : listed(names));
+    fail(name, ": expected ", kConfig, " and ", kWeights, " or ", kSafetensorsIndex,
+         ", or GGUF files, found ", names.empty() ? "no files" : listed(names));
 }
 
 std::vector<ListedFile> selected_files(const Repository& repository, const RepositoryName& name) {

@@ -62,7 +62,8 @@ std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
         transcripts.push_back(
             {.source = recording.info.source, .text = recording.text(), .error = recording.error});
     };
-    Transcriber transcriber(ctx, model, tokenizer, {}, listener);
+    const whisper::TranscribeOptions options;
+    Transcriber transcriber(ctx, model, tokenizer, options, listener);
     for (const std::string& path : paths) {
         while (!transcriber.has_room()) transcriber.advance();
         Spectrum spectrum = spectrum_of(path, model.config.n_mels);

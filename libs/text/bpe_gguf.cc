@@ -3,11 +3,10 @@
 #include "core/error.h"
 #include "formats/gguf.h"
 #include "text/bpe_builder.h"
+#include "text/tokenizer/piece_type.h"
 
 namespace hark {
 namespace {
-
-constexpr int64_t kControl = 3, kUserDefined = 4, kUnused = 5;  // types of tokens; normal is 1
 
 // Only GPT-2's pattern is ours; older files do not name theirs.
 void check_kind(const GgufFile& file) {

@@ -25,7 +25,7 @@ int32_t id_from(const json& value, const std::string& token, const std::string& 
     return value.get<int32_t>();
 }
 
-void read_vocabulary(const json& vocab, BpeBuilder& builder, const std::string& where) {
+void add_vocabulary(const json& vocab, BpeBuilder& builder, const std::string& where) {
     require(vocab.is_object(), where, ": expected the vocabulary as an object, found ",
             vocab.type_name());
     for (const auto& [token, id] : vocab.items()) builder.token(token, id_from(id, token, where));
@@ -57,7 +57,7 @@ bool prefix_space_of(const json& root, const std::string& where) {
     return flag_in(pre, "add_prefix_space", true, where);
 }
 
-void read_merges(const json& merges, BpeBuilder& builder, const std::string& where) {
+void add_merges(const json& merges, BpeBuilder& builder, const std::string& where) {
     require(merges.is_array(), where, ": expected model.merges as an array, found ",
             merges.type_name());
     for (size_t i = 0; i < merges.size(); ++i) {
@@ -85,7 +85,7 @@ void read_added_tokens(const json& tokens, BpeBuilder& builder, const std::strin
     }
 }
 
-void read_merges_text(std::string_view text, BpeBuilder& builder, const std::string& where) {
+void add_merges_text(std::string_view text, BpeBuilder& builder, const std::string& where) {
     for_each_line(text, [&](std::string_view line, size_t number) {
         if (line.empty() || line.starts_with("#version")) return;
         builder.merge(line, concat(where, ": line ", number));
@@ -146,8 +146,8 @@ Bpe Bpe::parse_tokenizer_json(std::string_view text, const std::string& where) {
             ": expected model.vocab and model.merges");
     const bool prefix_space = prefix_space_of(root, where);
     BpeBuilder builder(where);
-    read_vocabulary(model["vocab"], builder, where);
-    read_merges(model["merges"], builder, where);
+    add_vocabulary(model["vocab"], builder, where);
+    add_merges(model["merges"], builder, where);
     if (root.contains("added_tokens")) read_added_tokens(root["added_tokens"], builder, where);
     return builder.finish(prefix_space, flag_in(model, "ignore_merges", false, where));
 }
@@ -155,8 +155,8 @@ Bpe Bpe::parse_tokenizer_json(std::string_view text, const std::string& where) {
 Bpe Bpe::parse_vocab_and_merges(std::string_view vocab, const std::string& vocab_where,
                                 std::string_view merges, const std::string& merges_where) {
     BpeBuilder builder(vocab_where);
-    read_vocabulary(parse_object(vocab, vocab_where), builder, vocab_where);
-    read_merges_text(merges, builder, merges_where);
+    add_vocabulary(parse_object(vocab, vocab_where), builder, vocab_where);
+    add_merges_text(merges, builder, merges_where);
     return builder.finish(false, false);
 }
 
@@ -168,9 +168,9 @@ Bpe Bpe::from_directory(const std::filesystem::path& directory) {
     require(std::filesystem::exists(vocab) && std::filesystem::exists(merges), directory.string(),
             ": expected tokenizer.json, or vocab.json and merges.txt; found neither");
     BpeBuilder builder(vocab.string());
-    read_vocabulary(parse_object(read_file(vocab, kMaxTokenizerFile), vocab.string()), builder,
-                    vocab.string());
-    read_merges_text(read_file(merges, kMaxTokenizerFile), builder, merges.string());
+    add_vocabulary(parse_object(read_file(vocab, kMaxTokenizerFile), vocab.string()), builder,
+                   vocab.string());
+    add_merges_text(read_file(merges, kMaxTokenizerFile), builder, merges.string());
     read_companions(directory, builder);
     return builder.finish(false, false);
 }

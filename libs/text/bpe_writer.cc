@@ -10,14 +10,14 @@
 namespace hark {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-json added_token(const std::string& content, int32_t id, bool special) {
+ordered_json added_token(const std::string& content, int32_t id, bool special) {
     return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
             {"rstrip", false}, {"normalized", false}, {"special", special}};
 }
 
-json byte_level(bool as_decoder) {
+ordered_json byte_level(bool as_decoder) {
     return {{"type", "ByteLevel"},
             {"add_prefix_space", as_decoder},
             {"trim_offsets", true},
@@ -36,44 +36,44 @@ std::map<int32_t, std::string> added_of(const Bpe& bpe) {
 void write_hugging_face(const Bpe& bpe, const std::string& tokenizer_class,
                         const std::filesystem::path& directory) {
     const std::map<int32_t, std::string> added = added_of(bpe);
-    json vocab = json::object(), merges = json::array();
-    json added_tokens = json::array(), others = json::object();
+    ordered_json vocab = ordered_json::object(), merges = ordered_json::array();
+    ordered_json added_tokens = ordered_json::array(), others = ordered_json::object();
     std::string merges_text = "#version: 0.2\n";
     for (int32_t id = 0; id < bpe.vocab_size(); ++id)
         if (bpe.has(id) && !added.contains(id)) vocab[spell_bytes(bpe.bytes_of(id))] = id;
     for (const auto& [left, right] : bpe.merges()) {
         const std::string a = spell_bytes(bpe.bytes_of(left)), b = spell_bytes(bpe.bytes_of(right));
-        merges.push_back(json::array({a, b}));
+        merges.push_back(ordered_json::array({a, b}));
         merges_text += a + " " + b + "\n";
     }
     for (const auto& [id, content] : added) {
         added_tokens.push_back(added_token(content, id, bpe.is_special(id)));
         if (content != kEndOfText) others[content] = id;
     }
-    const json root = {{"version", "1.0"},
-                       {"truncation", nullptr},
-                       {"padding", nullptr},
-                       {"added_tokens", added_tokens},
-                       {"normalizer", nullptr},
-                       {"pre_tokenizer", byte_level(false)},
-                       {"post_processor", nullptr},
-                       {"decoder", byte_level(true)},
-                       {"model",
-                        {{"type", "BPE"},
-                         {"dropout", nullptr},
-                         {"unk_token", nullptr},
-                         {"continuing_subword_prefix", nullptr},
-                         {"end_of_word_suffix", nullptr},
-                         {"fuse_unk", false},
-                         {"byte_fallback", false},
-                         {"ignore_merges", bpe.ignores_merges()},
-                         {"vocab", vocab},
-                         {"merges", merges}}}};
-    const json config = {{"tokenizer_class", tokenizer_class},
-                         {"add_prefix_space", false},
-                         {"bos_token", kEndOfText},
-                         {"eos_token", kEndOfText},
-                         {"unk_token", kEndOfText}};
+    const ordered_json root = {{"version", "1.0"},
+                               {"truncation", nullptr},
+                               {"padding", nullptr},
+                               {"added_tokens", added_tokens},
+                               {"normalizer", nullptr},
+                               {"pre_tokenizer", byte_level(false)},
+                               {"post_processor", nullptr},
+                               {"decoder", byte_level(true)},
+                               {"model",
+                                {{"type", "BPE"},
+                                 {"dropout", nullptr},
+                                 {"unk_token", nullptr},
+                                 {"continuing_subword_prefix", nullptr},
+                                 {"end_of_word_suffix", nullptr},
+                                 {"fuse_unk", false},
+                                 {"byte_fallback", false},
+                                 {"ignore_merges", bpe.ignores_merges()},
+                                 {"vocab", vocab},
+                                 {"merges", merges}}}};
+    const ordered_json config = {{"tokenizer_class", tokenizer_class},
+                                 {"add_prefix_space", false},
+                                 {"bos_token", kEndOfText},
+                                 {"eos_token", kEndOfText},
+                                 {"unk_token", kEndOfText}};
     // vocab.json has it among the others, as GPT-2's has.
     if (const auto end = bpe.special(std::string(kEndOfText)))
         vocab[std::string(kEndOfText)] = *end;

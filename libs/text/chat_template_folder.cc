@@ -21,7 +21,7 @@ json read_object(const std::filesystem::path& path) {
 }
 
 // A token is a string or {"content": ...}; null and lists are none.
-void add_tokens(std::map<std::string, std::string>& tokens, const json& config) {
+void add_token_names(std::map<std::string, std::string>& tokens, const json& config) {
     for (const auto& [name, value] : config.items()) {
         if (!name.ends_with("_token")) continue;
         if (value.is_string())
@@ -78,10 +78,10 @@ std::optional<ChatTemplate> ChatTemplate::from_directory(const std::filesystem::
             made.add(entry, source, where + ": chat_template " + entry);
     }
     if (made.templates_.empty()) return std::nullopt;
-    add_tokens(made.special_tokens_, read_object(directory / "special_tokens_map.json"));
-    add_tokens(made.special_tokens_, config);
+    add_token_names(made.special_tokens_, read_object(directory / "special_tokens_map.json"));
+    add_token_names(made.special_tokens_, config);
     if (config.contains("extra_special_tokens") && config["extra_special_tokens"].is_object())
-        add_tokens(made.special_tokens_, config["extra_special_tokens"]);
+        add_token_names(made.special_tokens_, config["extra_special_tokens"]);
     return made;
 }
 

@@ -9,7 +9,7 @@
 namespace hark {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 16;
+constexpr size_t kReadAtOnce = size_t{1} << 16;
 
 }  // namespace
 
@@ -19,8 +19,8 @@ std::optional<std::string> LineReader::next(const char* what) {
         // Erase returned bytes once per piece, not once per line.
         ahead_.erase(0, std::exchange(taken_, 0));
         const size_t have = ahead_.size();
-        ahead_.resize(have + kPiece);
-        const size_t got = in_.read_some(ahead_.data() + have, kPiece);
+        ahead_.resize(have + kReadAtOnce);
+        const size_t got = in_.read_some(ahead_.data() + have, kReadAtOnce);
         ahead_.resize(have + got);
         ended_ = got == 0;
         if (!whole_) end = ahead_.find('\n', have);

@@ -1,18 +1,10 @@
 #include "text/regex.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include "core/error.h"
+#include "text/pcre2_error.h"
 
 namespace hark {
 namespace {
-
-std::string message_of(int error) {
-    char text[256] = {};
-    pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(text), sizeof text);
-    return text;
-}
 
 std::string expand(std::string_view replacement, const Regex::Groups& groups) {
     std::string text;
@@ -32,7 +24,7 @@ Regex::Regex(const std::string& pattern) {
     PCRE2_SIZE offset = 0;
     pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
                                      PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
-    require(code != nullptr, "the pattern ", pattern, " does not compile: ", message_of(error));
+    require(code != nullptr, "the pattern ", pattern, " does not compile: ", pcre2_message(error));
     // Where PCRE2 has no compiler for this processor, it interprets the pattern.
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     code_ = std::shared_ptr<const void>(code, [code](const void*) { pcre2_code_free(code); });
@@ -50,7 +42,7 @@ void Regex::for_each_match(std::string_view text,
                                       reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
                                       PCRE2_NO_UTF_CHECK, match.get(), nullptr);
         if (found == PCRE2_ERROR_NOMATCH) return;
-        require(found > 0, "a pattern fails after byte ", at, ": ", message_of(found));
+        require(found > 0, "a pattern fails after byte ", at, ": ", pcre2_message(found));
         const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(match.get());
         for (size_t i = 0; i < groups.size(); ++i)
             groups[i] = static_cast<int>(i) < found && ends[2 * i] != PCRE2_UNSET
@@ -84,7 +76,7 @@ bool Regex::matches(std::string_view text) const {
         pcre2_match(static_cast<const pcre2_code*>(code_.get()),
                     reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0,
                     PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED | PCRE2_ENDANCHORED, match.get(), nullptr);
-    require(found > 0 || found == PCRE2_ERROR_NOMATCH, "a pattern fails: ", message_of(found));
+    require(found > 0 || found == PCRE2_ERROR_NOMATCH, "a pattern fails: ", pcre2_message(found));
     return found > 0;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int32_t kMagic16 = 20240520, kVersion16 = 1;
 constexpr int32_t kMagic32 = 20240801, kVersion32 = 7;
-constexpr size_t kPiece = size_t{1} << 16;  // tokens that are turned around at a time
+constexpr size_t kTokensAtOnce = size_t{1} << 16;  // tokens that are turned around at a time
 
 int32_t field(std::string_view header, size_t i) {
     int32_t value;
@@ -89,9 +89,9 @@ void TokenFile::copy(size_t first, size_t count, int32_t* to) const {
 }
 
 void TokenFile::check_vocabulary(int32_t vocab_size) const {
-    std::vector<int32_t> ids(kPiece);
-    for (size_t at = 0; at < size(); at += kPiece) {
-        const size_t count = std::min(kPiece, size() - at);
+    std::vector<int32_t> ids(kTokensAtOnce);
+    for (size_t at = 0; at < size(); at += kTokensAtOnce) {
+        const size_t count = std::min(kTokensAtOnce, size() - at);
         copy(at, count, ids.data());
         for (size_t i = 0; i < count; ++i)
             // An id of 2^31 or more is negative here.
@@ -108,7 +108,7 @@ TokenReader::TokenReader(ByteReader& in) : in_(in) {
 
 std::vector<int32_t> TokenReader::next(size_t count) {
     const auto width = static_cast<size_t>(header_.id_bytes);
-    count = std::min({count, kPiece, static_cast<size_t>(header_.count - taken_)});
+    count = std::min({count, kTokensAtOnce, static_cast<size_t>(header_.count - taken_)});
     bytes_.resize(std::max(count * width, size_t{1}));
     const size_t got = in_.read(bytes_.data(), bytes_.size());
     require(count > 0 || got == 0, in_.name(), ": more bytes follow the ", header_.count,

@@ -7,8 +7,6 @@
 namespace hark {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
 // How many bytes from `at` on can begin or be one code point, and how many that one needs.
 struct Sequence {
     size_t found = 0;   // valid bytes; 0 where the first byte can begin nothing
@@ -57,7 +55,7 @@ size_t append_whole(std::string& out, std::string_view bytes) {
         } else if (sequence.found > 0 && at + sequence.found == bytes.size()) {
             return at;
         } else {
-            out.append(kReplacement);
+            out.append(kReplacementCharacter);
         }
         at += std::max<size_t>(sequence.found, 1);
     }
@@ -77,13 +75,13 @@ std::string Utf8Stream::push(std::string_view bytes) {
 std::string Utf8Stream::finish() {
     const bool cut = !held_.empty();
     held_.clear();
-    return cut ? std::string(kReplacement) : std::string();
+    return cut ? std::string(kReplacementCharacter) : std::string();
 }
 
 std::string replace_invalid(std::string_view bytes) {
     std::string out;
     out.reserve(bytes.size());
-    if (append_whole(out, bytes) < bytes.size()) out.append(kReplacement);
+    if (append_whole(out, bytes) < bytes.size()) out.append(kReplacementCharacter);
     return out;
 }
 

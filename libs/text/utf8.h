@@ -8,6 +8,9 @@
 
 namespace hark {
 
+// U+FFFD.
+constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
 // Lets whole code points through and holds back the bytes of one that has not yet ended. Bytes that
 // cannot be part of UTF-8 become U+FFFD, one for each maximal subpart, as Python's
 // bytes.decode(errors="replace") does (The Unicode Standard, section 3.9, table 3-8).

@@ -29,7 +29,7 @@ std::vector<float> golden_signal(int64_t n) {
 }
 
 // The whole recording's frames, given in pieces of `step` samples.
-std::vector<float> frames_of(const std::vector<float>& samples, int n_mels, size_t step) {
+std::vector<float> mel_frames_of(const std::vector<float>& samples, int n_mels, size_t step) {
     LogMel log_mel(n_mels);
     std::vector<float> frames;
     for (size_t at = 0; at < samples.size(); at += step)
@@ -47,7 +47,7 @@ TEST(LogMel, IsWithin1e4OfOpenaiWhisperForEveryFrame) {
         const int64_t n = golden["samples"];
         const int n_mels = golden["n_mels"];
         SCOPED_TRACE(testing::Message() << n << " samples, " << n_mels << " mels");
-        std::vector<float> frames = frames_of(golden_signal(n), n_mels, 12345);
+        std::vector<float> frames = mel_frames_of(golden_signal(n), n_mels, 12345);
         ASSERT_EQ(static_cast<int64_t>(frames.size()), log_mel_frames(n) * n_mels);
         // No frame that openai-whisper can tell from silence is missing.
         EXPECT_LE(golden["frames"].get<int64_t>(), log_mel_frames(n));
@@ -75,9 +75,9 @@ TEST(LogMel, IsWithin1e4OfOpenaiWhisperForEveryFrame) {
 TEST(LogMel, DoesNotDependOnTheCutsToTheLastBit) {
     for (int64_t n : {0, 1, 150, 201, 399, 5000, 48161}) {
         const std::vector<float> samples = golden_signal(n);
-        const std::vector<float> whole = frames_of(samples, 80, 1 << 20);
+        const std::vector<float> whole = mel_frames_of(samples, 80, 1 << 20);
         for (size_t step : {1, 7, 160, 161, 400, 4799}) {
-            const std::vector<float> cut = frames_of(samples, 80, step);
+            const std::vector<float> cut = mel_frames_of(samples, 80, step);
             ASSERT_EQ(cut.size(), whole.size());
             EXPECT_EQ(std::memcmp(cut.data(), whole.data(), whole.size() * sizeof(float)), 0)
                 << n << " samples in pieces of " << step;
@@ -87,7 +87,7 @@ TEST(LogMel, DoesNotDependOnTheCutsToTheLastBit) {
 
 TEST(LogMel, DoesNotDependOnTheThreadsToTheLastBit) {
     const std::vector<float> samples = golden_signal(400000);
-    const std::vector<float> expected = frames_of(samples, 128, samples.size());
+    const std::vector<float> expected = mel_frames_of(samples, 128, samples.size());
     for (const int threads : {2, 3, 16}) {
         Context ctx(threads);
         LogMel log_mel(std::make_shared<const MelFrames>(128, &ctx));
@@ -111,19 +111,19 @@ TEST(LogMel, CountsTheFramesThatHearTheRecording) {
     // A recording whose last sample alone is loud: the third frame past the content hears it.
     std::vector<float> samples(8 * 160 + 159, 0.0f);
     samples.back() = 1;
-    const std::vector<float> heard = frames_of(samples, 80, samples.size());
+    const std::vector<float> heard = mel_frames_of(samples, 80, samples.size());
     EXPECT_EQ(heard.size(), 11u * 80);
     EXPECT_GT(heard[10 * 80 + 79], -9);
 }
 
 TEST(LogMel, DigitalSilenceIsMinusTen) {
-    for (float x : frames_of(std::vector<float>(16000, 0.0f), 80, 16000)) ASSERT_EQ(x, -10.0f);
+    for (float x : mel_frames_of(std::vector<float>(16000, 0.0f), 80, 16000)) ASSERT_EQ(x, -10.0f);
 }
 
 TEST(LogMel, FullScaleAndBeyondStaysFinite) {
     std::vector<float> samples(4000);
     for (size_t i = 0; i < samples.size(); ++i) samples[i] = i % 2 ? 3e38f : -3e38f;
-    for (float x : frames_of(samples, 128, 4000)) ASSERT_TRUE(std::isfinite(x));
+    for (float x : mel_frames_of(samples, 128, 4000)) ASSERT_TRUE(std::isfinite(x));
 }
 
 TEST(LogMel, RefusesOtherNumbersOfMels) { EXPECT_THROW(LogMel(64), Error); }

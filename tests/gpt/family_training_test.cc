@@ -21,14 +21,14 @@ namespace {
 
 using nlohmann::json;
 
-const json& cases() {
+const json& training_cases() {
     static const json read =
         json::parse(test::read_text(test::source_dir() / "tests/golden/family_gradients.json"));
     return read;
 }
 
-DecoderConfig config_of(const std::string& name) {
-    return parse_config(cases()[name]["config"].dump(), name);
+DecoderConfig trained_config(const std::string& name) {
+    return parse_config(training_cases()[name]["config"].dump(), name);
 }
 
 std::vector<float> formula_weights(const ParameterLayout& layout) {
@@ -46,7 +46,7 @@ struct Found {
 Found computed(test::TestDevice& device, Dtype dtype, const std::string& name,
                Recompute recompute = Recompute::none) {
     Context& ctx = device.ctx();
-    const DecoderConfig config = config_of(name);
+    const DecoderConfig config = trained_config(name);
     const ParameterLayout layout(config);
     const std::vector<float> weights = formula_weights(layout);
     const Tensor parameters = device.up(weights, Dtype::f32, {layout.size()});
@@ -58,7 +58,7 @@ Found computed(test::TestDevice& device, Dtype dtype, const std::string& name,
     const Tensor gradients =
         device.up(std::vector<float>(weights.size()), Dtype::f32, {layout.size()});
     PackedRows rows;
-    for (const std::vector<int32_t> ids : cases()[name]["sequences"]) {
+    for (const std::vector<int32_t> ids : training_cases()[name]["sequences"]) {
         for (size_t i = 0; i + 1 < ids.size(); ++i) rows.push(ids[i], ids[i + 1]);
         rows.end_sequence();
     }
@@ -89,7 +89,7 @@ class FamilyTraining : public testing::TestWithParam<std::tuple<std::string, tes
 
 TEST_P(FamilyTraining, LossesAreTheReferences) {
     const Found found = computed(device_, dtype(), name());
-    const std::vector<double> expected = cases()[name()]["losses"];
+    const std::vector<double> expected = training_cases()[name()]["losses"];
     ASSERT_EQ(found.losses.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i)
         EXPECT_NEAR(found.losses[i], expected[i], half() ? 0.2 : 2e-5) << i;
@@ -102,8 +102,8 @@ TEST_P(FamilyTraining, LossesAreTheReferences) {
 // whole: three percent, where 8 bits of a value are half a percent.
 TEST_P(FamilyTraining, GradientsOfAllTensorsAreTheReferences) {
     const Found found = computed(device_, dtype(), name());
-    const ParameterLayout layout(config_of(name()));
-    const json& all = cases()[name()]["gradients"];
+    const ParameterLayout layout(trained_config(name()));
+    const json& all = training_cases()[name()]["gradients"];
     ASSERT_EQ(layout.entries().size(), all.size());
     for (const ParameterLayout::Entry& entry : layout.entries()) {
         const json& expected = all.at(entry.name);
@@ -134,13 +134,13 @@ TEST_P(FamilyTraining, RecomputingChangesNoBit) {
     }
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> trained_names() {
     std::vector<std::string> all;
-    for (const auto& [name, of] : cases().items()) all.push_back(name);
+    for (const auto& [name, of] : training_cases().items()) all.push_back(name);
     return all;
 }
 
-std::string test_name(const testing::TestParamInfo<FamilyTraining::ParamType>& info) {
+std::string training_case_name(const testing::TestParamInfo<FamilyTraining::ParamType>& info) {
     std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
     std::replace_if(
         name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
@@ -148,15 +148,15 @@ std::string test_name(const testing::TestParamInfo<FamilyTraining::ParamType>& i
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FamilyTraining,
-                         testing::Combine(testing::ValuesIn(names()),
+                         testing::Combine(testing::ValuesIn(trained_names()),
                                           testing::Values(test::kCpuCase, test::kCpuBf16Case,
                                                           test::kCudaF32Case, test::kCudaBf16Case)),
-                         test_name);
+                         training_case_name);
 
 constexpr const char* kQwen2 = "qwen2, biases, tied";
 
 TEST(FamilyParameters, OfOneProductAreNextToEachOther) {
-    const DecoderConfig config = config_of(kQwen2);
+    const DecoderConfig config = trained_config(kQwen2);
     const ParameterLayout layout(config);
     std::vector<float> values(static_cast<size_t>(layout.size()));
     const ModelTensors model = layout.views(Tensor(values.data(), Dtype::f32, {layout.size()}));
@@ -176,7 +176,7 @@ TEST(FamilyParameters, OfOneProductAreNextToEachOther) {
 
 TEST(FamilyParameters, SurviveAFileWithTheFamilysNames) {
     for (const char* name : {kQwen2, "llama, grouped heads"}) {
-        const ParameterLayout layout(config_of(name));
+        const ParameterLayout layout(trained_config(name));
         std::vector<float> values = formula_weights(layout), again(values.size());
         const auto view = [&](std::vector<float>& of) {
             return Tensor(of.data(), Dtype::f32, {layout.size()});
@@ -186,10 +186,10 @@ TEST(FamilyParameters, SurviveAFileWithTheFamilysNames) {
         const SafetensorsFile file(folder.path() / "model.safetensors");
         std::set<std::string> stored, expected;
         for (const TensorEntry& entry : file.entries()) stored.insert(entry.name);
-        for (const auto& [tensor, of] : cases()[name]["gradients"].items())
+        for (const auto& [tensor, of] : training_cases()[name]["gradients"].items())
             expected.insert(tensor == "lm_head.weight" ? tensor : "model." + tensor);
         EXPECT_EQ(stored, expected);
-        test::write_text(folder.path() / "config.json", cases()[name]["config"].dump());
+        test::write_text(folder.path() / "config.json", training_cases()[name]["config"].dump());
         layout.read(view(again), open_model(folder.path())->tensors());
         EXPECT_EQ(values, again);
     }
@@ -197,8 +197,8 @@ TEST(FamilyParameters, SurviveAFileWithTheFamilysNames) {
 
 TEST(FamilyParameters, ADirectoryHasTheConfigurationThatWasReadWithTheNewType) {
     const test::TemporaryDirectory from, to;
-    const DecoderConfig config = config_of(kQwen2);
-    json read = cases()[kQwen2]["config"];
+    const DecoderConfig config = trained_config(kQwen2);
+    json read = training_cases()[kQwen2]["config"];
     read["torch_dtype"] = "float32";
     test::write_text(from.path() / "config.json", read.dump());
     test::write_text(from.path() / "generation_config.json", R"({"eos_token_id": [3, 5]})");
@@ -212,7 +212,7 @@ TEST(FamilyParameters, ADirectoryHasTheConfigurationThatWasReadWithTheNewType) {
 }
 
 TEST(FamilyParameters, StartAsGpt2sDo) {
-    const DecoderConfig config = config_of(kQwen2);
+    const DecoderConfig config = trained_config(kQwen2);
     const ParameterLayout layout(config);
     std::vector<float> values(static_cast<size_t>(layout.size()));
     layout.initialize(Tensor(values.data(), Dtype::f32, {layout.size()}), 1);
@@ -233,7 +233,7 @@ TEST(FamilyParameters, StartAsGpt2sDo) {
 
 TEST(FamilyParameters, WhatIsNotTrainedIsNamed) {
     const auto expect = [](const std::string& what, const auto& change) {
-        DecoderConfig config = config_of("llama, grouped heads");
+        DecoderConfig config = trained_config("llama, grouped heads");
         change(config);
         try {
             ParameterLayout layout(config);
@@ -252,12 +252,12 @@ TEST(FamilyParameters, WhatIsNotTrainedIsNamed) {
     expect("longrope", [](DecoderConfig& c) { c.ropes[0].long_frequencies = {1}; });
     expect("experts", [](DecoderConfig& c) { c.experts.count = 4; });
     expect("sinks", [](DecoderConfig& c) { c.attention_sinks = true; });
-    DecoderConfig config = config_of("llama, grouped heads");
+    DecoderConfig config = trained_config("llama, grouped heads");
     config.layers[1].window = config.n_positions;  // which hides nothing
     EXPECT_NO_THROW(ParameterLayout{config});
     EXPECT_THROW(ParameterLayout(config, 4), Error);  // two heads of keys and values
     EXPECT_NO_THROW(ParameterLayout(config, 2));
-    EXPECT_THROW(ParameterLayout(config_of("qwen3, norms of heads"), 2), Error);
+    EXPECT_THROW(ParameterLayout(trained_config("qwen3, norms of heads"), 2), Error);
 }
 
 }  // namespace

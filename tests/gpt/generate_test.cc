@@ -17,7 +17,7 @@ using namespace hark;
 
 namespace {
 
-struct Demo {
+struct GenerateDemo {
     gpt::Model model =
         gpt::load_model(test::source_dir() / "models/gpt-demo", precision_of("auto"));
     std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(test::source_dir() / "models/gpt-demo");
@@ -38,8 +38,8 @@ struct Demo {
     }
 };
 
-Demo& demo() {
-    static Demo kDemo;
+GenerateDemo& demo() {
+    static GenerateDemo kDemo;
     return kDemo;
 }
 

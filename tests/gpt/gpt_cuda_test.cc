@@ -18,8 +18,8 @@ using nlohmann::json;
 
 std::filesystem::path demo_directory() { return source_dir() / "models/gpt-demo"; }
 
-struct Demo {
-    explicit Demo(const std::string& dtype)
+struct GptCudaDemo {
+    explicit GptCudaDemo(const std::string& dtype)
         : ctx(make_cuda_context(0)),
           model(load_model(demo_directory(), precision_of(dtype, Device::cuda),
                            ctx.arena.source())) {}
@@ -30,10 +30,10 @@ struct Demo {
 
 class GptOnGpu : public OnGpu {
   protected:
-    static Demo& demo(const std::string& dtype) {
-        static std::map<std::string, std::unique_ptr<Demo>> loaded;
-        std::unique_ptr<Demo>& one = loaded[dtype];
-        if (!one) one = std::make_unique<Demo>(dtype);
+    static GptCudaDemo& demo(const std::string& dtype) {
+        static std::map<std::string, std::unique_ptr<GptCudaDemo>> loaded;
+        std::unique_ptr<GptCudaDemo>& one = loaded[dtype];
+        if (!one) one = std::make_unique<GptCudaDemo>(dtype);
         return *one;
     }
     static const json& cases() {
@@ -43,7 +43,7 @@ class GptOnGpu : public OnGpu {
     }
     // How many tokens of each golden text come out as they are there, by the end-of-text token.
     static std::vector<std::pair<int64_t, int64_t>> equal_of_wanted(const std::string& dtype) {
-        Demo& d = demo(dtype);
+        GptCudaDemo& d = demo(dtype);
         GenerateOptions options;
         options.sampler.temperature = 0;
         Generator generator(d.ctx, d.model, *d.tokenizer, options);
@@ -69,7 +69,7 @@ class GptOnGpu : public OnGpu {
 
 using Text = std::vector<std::pair<int32_t, double>>;  // tokens and log probabilities
 
-Text take(DecodeStream& stream, int64_t n) {
+Text take_tokens(DecodeStream& stream, int64_t n) {
     Text text;
     for (int64_t i = 0; i < n; ++i) {
         const SampledToken choice = stream.next();
@@ -106,7 +106,7 @@ TEST_F(GptOnGpu, ChoosesLikeTheHost) {
     for (const std::string dtype : {"f32", "f16"})
         for (size_t i = 0; i < kOptions.size(); ++i) {
             SCOPED_TRACE(concat(dtype, ", options ", i));
-            Demo& d = demo(dtype);
+            GptCudaDemo& d = demo(dtype);
             const auto gpu =
                 make_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), kOptions[i]);
             const auto host =
@@ -117,7 +117,7 @@ TEST_F(GptOnGpu, ChoosesLikeTheHost) {
                     prompt += "The river ran down to the sea. ";
                 const std::vector<int32_t> ids = d.tokenizer->encode(prompt);
                 for (const auto& stream : {gpu.get(), host.get()}) stream->begin(ids, 3, n);
-                const Text ours = take(*gpu, n), theirs = take(*host, n);
+                const Text ours = take_tokens(*gpu, n), theirs = take_tokens(*host, n);
                 for (size_t k = 0; k < ours.size(); ++k) {
                     ASSERT_EQ(ours[k].first, theirs[k].first) << ids.size() << " + " << k;
                     EXPECT_NEAR(ours[k].second, theirs[k].second, 1e-5);
@@ -128,23 +128,23 @@ TEST_F(GptOnGpu, ChoosesLikeTheHost) {
 
 // Neither how many more tokens are wanted, nor a text that is left in the middle, changes a text.
 TEST_F(GptOnGpu, HowFarAheadMakesNoDifference) {
-    Demo& d = demo("f16");
+    GptCudaDemo& d = demo("f16");
     const std::vector<int32_t> ids = d.tokenizer->encode("Once upon a time"), other = {1, 2, 3};
     for (const SamplerOptions& options : kOptions) {
         const auto stream = make_decode_stream(d.ctx, d.model, d.tokenizer->vocab_size(), options);
         stream->begin(ids, 5, 70);
-        const Text whole = take(*stream, 70);
+        const Text whole = take_tokens(*stream, 70);
         for (const int64_t wanted : {1, 15, 16, 17, 33}) {
             stream->begin(other, 6, 100);
-            take(*stream, wanted % 5);
+            take_tokens(*stream, wanted % 5);
             stream->begin(ids, 5, wanted);
-            EXPECT_EQ(take(*stream, wanted), Text(whole.begin(), whole.begin() + wanted));
+            EXPECT_EQ(take_tokens(*stream, wanted), Text(whole.begin(), whole.begin() + wanted));
         }
     }
 }
 
 TEST_F(GptOnGpu, TheContextIsFilledToItsEnd) {
-    Demo& d = demo("f32");
+    GptCudaDemo& d = demo("f32");
     GenerateOptions options;
     options.sampler.temperature = 0;
     std::string prompt;

@@ -1,4 +1,4 @@
-// The model against transformers (tests/golden/gpt.py), and its ways to be stored.
+// The model against transformers (tests/gpt_model_golden/gpt.py), and its ways to be stored.
 #include "gpt/decoder/model.h"
 
 #include <gtest/gtest.h>
@@ -23,13 +23,13 @@ using nlohmann::json;
 
 namespace {
 
-const json& golden() {
+const json& gpt_model_golden() {
     static const json kGolden =
         json::parse(test::read_text(test::source_dir() / "tests/golden/gpt.json"));
     return kGolden;
 }
 
-std::filesystem::path demo() { return test::source_dir() / "models/gpt-demo"; }
+std::filesystem::path gpt_model_demo() { return test::source_dir() / "models/gpt-demo"; }
 
 std::vector<int32_t> counting(size_t n) {
     std::vector<int32_t> numbers(n);
@@ -42,9 +42,9 @@ Tensor view(std::vector<int32_t>& ids) {
 }
 
 // The logits of packed sequences at the packed rows `wanted`, each (n_vocab).
-std::vector<std::vector<float>> logits_of(const gpt::Model& model,
-                                          const std::vector<std::vector<int32_t>>& sequences,
-                                          std::vector<int32_t> wanted) {
+std::vector<std::vector<float>> gpt_model_logits_of(
+    const gpt::Model& model, const std::vector<std::vector<int32_t>>& sequences,
+    std::vector<int32_t> wanted) {
     Context ctx = make_cpu_context(1);
     KvCacheShape shape =
         gpt::cache_shape(model.config, model.precision.cache, model.config.n_positions);
@@ -78,11 +78,11 @@ double largest_difference(const std::vector<float>& logits, const json& referenc
                 std::max(largest, std::abs(logits[ids[i].get<size_t>()] - values[i].get<double>()));
     };
     compare(reference["top_ids"], reference["top"]);
-    compare(golden()["listed_ids"], reference["listed"]);
+    compare(gpt_model_golden()["listed_ids"], reference["listed"]);
     return largest;
 }
 
-std::string message_of(const std::function<void()>& action) {
+std::string gpt_model_message_of(const std::function<void()>& action) {
     try {
         action();
     } catch (const Error& error) {
@@ -96,25 +96,25 @@ class GptDemo : public testing::TestWithParam<const char*> {};
 }  // namespace
 
 TEST_P(GptDemo, LogitsEqualTransformers) {
-    const gpt::Model model = gpt::load_model(demo(), precision_of(GetParam()));
+    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of(GetParam()));
     double largest = 0;
-    for (const json& item : golden()["cases"]) {
+    for (const json& item : gpt_model_golden()["cases"]) {
         const auto ids = item["ids"].get<std::vector<int32_t>>();
-        const auto logits = logits_of(
+        const auto logits = gpt_model_logits_of(
             model, {ids}, {item["middle"].get<int32_t>(), static_cast<int32_t>(ids.size()) - 1});
         largest = std::max({largest, largest_difference(logits[0], item["at_middle"]),
                             largest_difference(logits[1], item["at_last"])});
     }
     std::printf("largest difference %.2e\n", largest);
     EXPECT_LT(largest, 1e-3);
-    EXPECT_EQ(golden()["cases"].size(), 20u);
+    EXPECT_EQ(gpt_model_golden()["cases"].size(), 20u);
 }
 
 TEST_P(GptDemo, GreedyTokensEqualTransformers) {
-    const gpt::Model model = gpt::load_model(demo(), precision_of(GetParam()));
+    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of(GetParam()));
     Context ctx = make_cpu_context(1);
     gpt::Sequence sequence(ctx, model);
-    for (const json& item : golden()["cases"]) {
+    for (const json& item : gpt_model_golden()["cases"]) {
         std::vector<int32_t> fresh = item["ids"], tokens;
         sequence.clear();
         while (tokens.size() < 200) {
@@ -130,13 +130,13 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, GptDemo, testing::Values("f32", "auto"));
 
 // The types for speed stay near; how near says whether their weights were read rightly.
 TEST(GptModel, SmallerWeightsStayNear) {
-    const json& item = golden()["cases"][19];
+    const json& item = gpt_model_golden()["cases"][19];
     const auto ids = item["ids"].get<std::vector<int32_t>>();
     const int32_t last = static_cast<int32_t>(ids.size()) - 1;
     for (const auto& [dtype, tolerance] :
          {std::tuple{"f16", 0.005}, std::tuple{"bf16", 0.1}, std::tuple{"int8", 0.3}}) {
-        const gpt::Model model = gpt::load_model(demo(), precision_of(dtype));
-        const auto logits = logits_of(model, {ids}, {last});
+        const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of(dtype));
+        const auto logits = gpt_model_logits_of(model, {ids}, {last});
         const double difference = largest_difference(logits[0], item["at_last"]);
         std::printf("%s: %.4f\n", dtype, difference);
         EXPECT_LT(difference, tolerance) << dtype;
@@ -145,16 +145,16 @@ TEST(GptModel, SmallerWeightsStayNear) {
 
 // Prompts packed together, and a prompt fed in pieces, give what each gives alone.
 TEST(GptModel, PackedRowsAndPiecesEqualOneSequence) {
-    const gpt::Model model = gpt::load_model(demo(), precision_of("auto"));
+    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of("auto"));
     std::vector<std::vector<int32_t>> sequences;
     std::vector<int32_t> wanted;
     int32_t row = -1;
     for (int i : {19, 3, 5}) {
-        sequences.push_back(golden()["cases"][i]["ids"]);
+        sequences.push_back(gpt_model_golden()["cases"][i]["ids"]);
         row += static_cast<int32_t>(sequences.back().size());
         wanted.push_back(row);
     }
-    const auto packed = logits_of(model, sequences, wanted);
+    const auto packed = gpt_model_logits_of(model, sequences, wanted);
     Context ctx = make_cpu_context(1);
     gpt::Sequence sequence(ctx, model);
     for (size_t i = 0; i < sequences.size(); ++i) {
@@ -173,7 +173,7 @@ TEST(GptModel, PackedRowsAndPiecesEqualOneSequence) {
 }
 
 TEST(GptModel, SequenceRefusesMoreThanItsContext) {
-    const gpt::Model model = gpt::load_model(demo(), precision_of("auto"));
+    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of("auto"));
     Context ctx = make_cpu_context(1);
     const std::vector<int32_t> ids(512, 7);
     for (const int64_t context : {0, 33}) {
@@ -192,7 +192,7 @@ TEST(GptModel, SequenceRefusesMoreThanItsContext) {
 
 // Memory of keys and values is taken as the text grows.
 TEST(GptModel, ACachesMemoryFollowsTheText) {
-    const gpt::Model model = gpt::load_model(demo(), precision_of("auto"));
+    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of("auto"));
     Context ctx = make_cpu_context(1);
     gpt::Sequence sequence(ctx, model);
     const std::vector<int32_t> ids(40, 7);
@@ -203,11 +203,11 @@ TEST(GptModel, ACachesMemoryFollowsTheText) {
 
 namespace {
 
-// A directory with the demo's config, changed, and its weights renamed or changed.
+// A directory with the gpt_model_demo's config, changed, and its weights renamed or changed.
 class Variant {
   public:
-    Variant() : config_(json::parse(test::read_text(demo() / "config.json"))) {
-        const SafetensorsFile file(demo() / "model.safetensors");
+    Variant() : config_(json::parse(test::read_text(gpt_model_demo() / "config.json"))) {
+        const SafetensorsFile file(gpt_model_demo() / "model.safetensors");
         for (const TensorEntry& entry : file.entries()) {
             const Tensor tensor = file.tensor(entry);
             document_.add(entry.name, tensor);
@@ -244,9 +244,9 @@ class Variant {
 };
 
 void expect_demo_logits(const gpt::Model& model) {
-    const json& item = golden()["cases"][0];
+    const json& item = gpt_model_golden()["cases"][0];
     const auto ids = item["ids"].get<std::vector<int32_t>>();
-    const auto logits = logits_of(model, {ids}, {static_cast<int32_t>(ids.size()) - 1});
+    const auto logits = gpt_model_logits_of(model, {ids}, {static_cast<int32_t>(ids.size()) - 1});
     EXPECT_LT(largest_difference(logits[0], item["at_last"]), 1e-3);
 }
 
@@ -266,15 +266,16 @@ TEST(GptCheckpoint, OutputWeightsOfTheirOwn) {
     Variant variant;
     // Rows of the table times two: the logits double if the head is not tied.
     std::vector<float> head(4096 * 256);
-    const gpt::Model tied = gpt::load_model(demo(), precision_of("f32"));
+    const gpt::Model tied = gpt::load_model(gpt_model_demo(), precision_of("f32"));
     const float* table = tied.token_table.values.as<float>();
     std::transform(table, table + head.size(), head.begin(), [](float x) { return 2 * x; });
     variant.add("lm_head.weight", Tensor(head.data(), Dtype::f32, {4096, 256}));
     expect_demo_logits(variant.load());  // tied: the file's own head is not looked at
     variant.config()["tie_word_embeddings"] = false;
     const gpt::Model untied = variant.load();
-    const auto ids = golden()["cases"][0]["ids"].get<std::vector<int32_t>>();
-    const auto one = logits_of(tied, {ids}, {0}), two = logits_of(untied, {ids}, {0});
+    const auto ids = gpt_model_golden()["cases"][0]["ids"].get<std::vector<int32_t>>();
+    const auto one = gpt_model_logits_of(tied, {ids}, {0}),
+               two = gpt_model_logits_of(untied, {ids}, {0});
     for (size_t id = 0; id < one[0].size(); ++id)
         ASSERT_NEAR(2 * one[0][id], two[0][id], 1e-3) << id;
 }
@@ -288,7 +289,8 @@ TEST(GptCheckpoint, Shards) {
         (early ? first : second).add(entry.name, variant.document().tensor(entry.name));
         map[entry.name] = early ? "model-1.safetensors" : "model-2.safetensors";
     }
-    test::write_text(variant.path() / "config.json", test::read_text(demo() / "config.json"));
+    test::write_text(variant.path() / "config.json",
+                     test::read_text(gpt_model_demo() / "config.json"));
     test::write_text(variant.path() / "model.safetensors.index.json",
                      json{{"weight_map", map}}.dump());
     variant.write_weights(variant.path() / "model-1.safetensors", first);
@@ -301,7 +303,7 @@ TEST(GptCheckpoint, SaysWhatIsWrong) {
                                    const std::vector<std::string>& parts) {
         Variant variant;
         change(variant);
-        const std::string message = message_of([&] { variant.load(); });
+        const std::string message = gpt_model_message_of([&] { variant.load(); });
         for (const std::string& part : parts)
             EXPECT_NE(message.find(part), std::string::npos)
                 << "'" << part << "' is not in: " << message;

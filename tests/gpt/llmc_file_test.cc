@@ -57,8 +57,8 @@ std::string with_field(std::string bytes, size_t field, int32_t value) {
     return bytes;
 }
 
-void expect_refused(const std::filesystem::path& path, const std::string& bytes,
-                    const std::string& part) {
+void expect_llmc_file_refused(const std::filesystem::path& path, const std::string& bytes,
+                              const std::string& part) {
     test::write_text(path, bytes);
     try {
         LlmcFile file(path);
@@ -139,19 +139,23 @@ TEST(LlmcFile, BrokenFilesAreNamed) {
     const std::filesystem::path path = folder.path() / "model.bin";
     write_llmc(path, model.config, model.layout, model.tensor(), Dtype::f32);
     const std::string good = test::read_text(path);
-    expect_refused(path, good.substr(0, 1000), "found 1000 bytes in all");
-    expect_refused(path, good.substr(0, good.size() - 4),
-                   concat("a model of ", good.size(), " bytes, found ", good.size() - 4));
-    expect_refused(path, good + "abcd", concat("found ", good.size() + 4));
-    expect_refused(path, with_field(good, 0, 20240520), "begins with 20240326, found 20240520");
-    expect_refused(path, with_field(good, 1, 1), "expected version 3 (float32) or 5");
-    expect_refused(path, with_field(good, 1, 5), "its header describes a model of");
-    expect_refused(path, with_field(good, 2, 0), "positions: expected a number from 1");
-    expect_refused(path, with_field(good, 3, -1), "vocabulary: expected a number from 1");
-    expect_refused(path, with_field(good, 4, 1 << 30), "layers: expected a number from 1 to 1024");
-    expect_refused(path, with_field(good, 5, 5), "heads that divide the channels, found 5 and 12");
-    expect_refused(path, with_field(good, 6, 24), "its header describes a model of");
-    expect_refused(path, with_field(good, 7, 129), "padded vocabulary: expected a number from 130");
+    expect_llmc_file_refused(path, good.substr(0, 1000), "found 1000 bytes in all");
+    expect_llmc_file_refused(path, good.substr(0, good.size() - 4),
+                             concat("a model of ", good.size(), " bytes, found ", good.size() - 4));
+    expect_llmc_file_refused(path, good + "abcd", concat("found ", good.size() + 4));
+    expect_llmc_file_refused(path, with_field(good, 0, 20240520),
+                             "begins with 20240326, found 20240520");
+    expect_llmc_file_refused(path, with_field(good, 1, 1), "expected version 3 (float32) or 5");
+    expect_llmc_file_refused(path, with_field(good, 1, 5), "its header describes a model of");
+    expect_llmc_file_refused(path, with_field(good, 2, 0), "positions: expected a number from 1");
+    expect_llmc_file_refused(path, with_field(good, 3, -1), "vocabulary: expected a number from 1");
+    expect_llmc_file_refused(path, with_field(good, 4, 1 << 30),
+                             "layers: expected a number from 1 to 1024");
+    expect_llmc_file_refused(path, with_field(good, 5, 5),
+                             "heads that divide the channels, found 5 and 12");
+    expect_llmc_file_refused(path, with_field(good, 6, 24), "its header describes a model of");
+    expect_llmc_file_refused(path, with_field(good, 7, 129),
+                             "padded vocabulary: expected a number from 130");
     test::write_text(path, good);
     LlmcFile file(path);
     EXPECT_THROW(file.take("lm_head.weight", {130, 12}), Error);

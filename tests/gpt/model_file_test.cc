@@ -1,5 +1,5 @@
-// GPT-2 as other formats have it: the demo model, written as GGUF and as llm.c's, is the demo
-// model.
+// GPT-2 as other formats have it: the model_file_demo model, written as GGUF and as llm.c's, is the
+// model_file_demo model.
 #include "gpt/families/model_file.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint32_t kF32 = 0, kF16 = 1, kQ8 = 8, kBf16 = 30;  // ggml's numbers
 
-std::filesystem::path demo() { return test::source_dir() / "models/gpt-demo"; }
+std::filesystem::path model_file_demo() { return test::source_dir() / "models/gpt-demo"; }
 
 std::vector<float> parameters_of(ModelFile& file) {
     const ParameterLayout layout(file.config());
@@ -33,17 +33,20 @@ std::vector<float> parameters_of(ModelFile& file) {
     return values;
 }
 
-// The demo's parameters as the trainer has them: matrices (out, in).
-struct Demo {
-    Demo() : file(open_model(demo())), layout(file->config()), values(parameters_of(*file)) {}
+// The model_file_demo's parameters as the trainer has them: matrices (out, in).
+struct ModelFileDemo {
+    ModelFileDemo()
+        : file(open_model(model_file_demo())),
+          layout(file->config()),
+          values(parameters_of(*file)) {}
     std::unique_ptr<ModelFile> file;
     ParameterLayout layout;
     std::vector<float> values;
 };
 
-Demo& the_demo() {
-    static Demo demo;
-    return demo;
+ModelFileDemo& the_demo() {
+    static ModelFileDemo model_file_demo;
+    return model_file_demo;
 }
 
 std::string floats(const float* from, int64_t count, uint32_t type) {
@@ -77,7 +80,7 @@ struct Keys {
     float epsilon = 1e-5f;
 };
 
-void add_keys(GgufWriter& out, const Keys& keys) {
+void add_gpt2_keys(GgufWriter& out, const Keys& keys) {
     out.text("general.architecture", keys.architecture);
     out.u32("gpt2.context_length", keys.positions);
     out.u32("gpt2.embedding_length", keys.channels);
@@ -85,24 +88,26 @@ void add_keys(GgufWriter& out, const Keys& keys) {
     out.u32("gpt2.attention.head_count", keys.heads);
     out.u32("gpt2.feed_forward_length", keys.inner);
     out.f32("gpt2.attention.layer_norm_epsilon", keys.epsilon);
-    test::add_vocabulary(out, json::parse(test::read_text(demo() / "tokenizer.json")), 4096);
+    test::add_vocabulary(out, json::parse(test::read_text(model_file_demo() / "tokenizer.json")),
+                         4096);
     out.u32("tokenizer.ggml.eos_token_id", keys.eos);
 }
 
-// The demo as GGUF, its matrices in `type`, all tensors but `left_out`.
+// The model_file_demo as GGUF, its matrices in `type`, all tensors but `left_out`.
 GgufWriter demo_gguf(uint32_t type, const Keys& keys = {}, const std::string& left_out = "") {
     GgufWriter out;
-    add_keys(out, keys);
-    const Demo& demo = the_demo();
-    for (const ParameterLayout::Entry& entry : demo.layout.entries()) {
+    add_gpt2_keys(out, keys);
+    const ModelFileDemo& model_file_demo = the_demo();
+    for (const ParameterLayout::Entry& entry : model_file_demo.layout.entries()) {
         const std::string name = gguf_name(entry.name);
         if (name == left_out) continue;
         const bool small = entry.columns == 0 || entry.name == "wpe.weight";
         std::vector<uint64_t> dims = {static_cast<uint64_t>(entry.stored_rows)};
         if (entry.columns > 0) dims.insert(dims.begin(), static_cast<uint64_t>(entry.columns));
         const uint32_t stored = small ? kF32 : type;
-        out.tensor(name, dims, stored,
-                   floats(demo.values.data() + entry.offset, entry.stored_size(), stored));
+        out.tensor(
+            name, dims, stored,
+            floats(model_file_demo.values.data() + entry.offset, entry.stored_size(), stored));
     }
     return out;
 }
@@ -156,7 +161,7 @@ class ModelFiles : public testing::Test {
 // The matrices of a file in f16 are not copied; those of one that holds f32 are.
 TEST_F(ModelFiles, AreUsedInPlaceWhereTheTypeStays) {
     const auto model_bytes = [](const char* dtype) {
-        const std::shared_ptr<ModelFile> file = open_model(demo());
+        const std::shared_ptr<ModelFile> file = open_model(model_file_demo());
         const Model model = read_model(file, precision_of(dtype));
         const auto in_place = [&](const Matrix& matrix) {
             return file->tensors().is_mapped(matrix.values);
@@ -164,7 +169,7 @@ TEST_F(ModelFiles, AreUsedInPlaceWhereTheTypeStays) {
         return std::pair(in_place(model.lm_head), model.weights.bytes());
     };
     const Model copied = [] {
-        const std::unique_ptr<ModelFile> file = open_model(demo());
+        const std::unique_ptr<ModelFile> file = open_model(model_file_demo());
         return read_model(file->tensors(), file->config(), precision_of("auto"));
     }();
     EXPECT_EQ(model_bytes("auto"), std::pair(true, copied.weights.bytes()));
@@ -180,7 +185,7 @@ TEST_F(ModelFiles, GgufOfTheDemoIsTheDemo) {
         EXPECT_STREQ(file->format(), "GGUF");
         expect_demo_config(file->config(), {4095});
         std::vector<float> expected = the_demo().values;
-        if (type == kBf16)  // the demo's own are f16
+        if (type == kBf16)  // the model_file_demo's own are f16
             for (const ParameterLayout::Entry& entry : the_demo().layout.entries())
                 if (entry.columns > 0 && entry.name != "wpe.weight")
                     for (int64_t i = entry.offset; i < entry.offset + entry.size(); ++i)
@@ -195,15 +200,15 @@ TEST_F(ModelFiles, GgufOfTheDemoIsTheDemo) {
 }
 
 TEST_F(ModelFiles, LlmcOfTheDemoIsTheDemo) {
-    Demo& demo = the_demo();
-    const Tensor values(demo.values.data(), Dtype::f32, {demo.layout.size()});
-    write_llmc(path(), demo.file->config(), demo.layout, values, Dtype::f32);
+    ModelFileDemo& model_file_demo = the_demo();
+    const Tensor values(model_file_demo.values.data(), Dtype::f32, {model_file_demo.layout.size()});
+    write_llmc(path(), model_file_demo.file->config(), model_file_demo.layout, values, Dtype::f32);
     const auto file = open_model(path());
     EXPECT_STREQ(file->format(), "llm.c");
     expect_demo_config(file->config(), {});
-    EXPECT_EQ(parameters_of(*file), demo.values);
-    const auto tokenizer = demo.file->tokenizer();
-    EXPECT_EQ(generated(*file, *tokenizer), generated(*demo.file, *tokenizer));
+    EXPECT_EQ(parameters_of(*file), model_file_demo.values);
+    const auto tokenizer = model_file_demo.file->tokenizer();
+    EXPECT_EQ(generated(*file, *tokenizer), generated(*model_file_demo.file, *tokenizer));
     try {
         file->tokenizer();
         ADD_FAILURE() << "a vocabulary was found";
@@ -218,7 +223,7 @@ TEST_F(ModelFiles, QuantizedMatricesKeepTheirBlocks) {
     Keys keys;
     keys.channels = keys.inner = 32;
     keys.layers = 1;
-    add_keys(out, keys);
+    add_gpt2_keys(out, keys);
     const auto matrix = [&](const std::string& name, uint64_t in, uint64_t rows) {
         std::string block = GgufWriter::number(to_f16(2).bits), data;
         for (char value = 1; value <= 32; ++value) block += value;

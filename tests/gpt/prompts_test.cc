@@ -140,7 +140,7 @@ gpt::GenerateOptions options_of(const std::string& fields, const char* key = "pr
     return prompts.at(0).settings.over(run, 2);
 }
 
-std::string error_of(const std::string& fields) {
+std::string prompts_error_of(const std::string& fields) {
     const auto prompts = read_all("{\"prompt\": \"x\", " + fields + "}", PromptFormat::jsonl);
     EXPECT_EQ(prompts.at(0).error_code, "invalid_value");
     return prompts.at(0).error;
@@ -203,7 +203,8 @@ TEST(PromptReader, WrongFieldsAreTheLinesError) {
         {R"("mirostat": 1)", "mirostat: expected 0 or 2"},
         {R"("id": [1])", "id: expected a text or a number, found array"}};
     for (const auto& [fields, error] : wrong)
-        EXPECT_EQ(error_of(fields).rfind(error, 0), 0u) << fields << ": " << error_of(fields);
+        EXPECT_EQ(prompts_error_of(fields).rfind(error, 0), 0u)
+            << fields << ": " << prompts_error_of(fields);
     const auto deep = read_all(std::string(100, '['), PromptFormat::jsonl);
     EXPECT_EQ(deep.at(0).error_code, "invalid_json");
 }

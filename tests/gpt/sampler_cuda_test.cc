@@ -180,7 +180,7 @@ std::vector<Table> make_tables() {
     return tables;
 }
 
-const std::vector<SamplerOptions> kOptions = {
+const std::vector<SamplerOptions> kSamplerCudaOptions = {
     {.temperature = 0},
     {.temperature = 0, .repetition_penalty = 1.3},
     {},
@@ -204,9 +204,9 @@ TEST_P(SamplerOnGpu, ChoosesLikeTheHost) {
     static const std::vector<Table> kMade = make_tables();
     ASSERT_EQ(kMade.size(), kTables);
     const Table& table = kMade[GetParam()];
-    for (size_t i = 0; i < kOptions.size(); ++i) {
+    for (size_t i = 0; i < kSamplerCudaOptions.size(); ++i) {
         SCOPED_TRACE(concat(table.name, ", options ", i));
-        expect_like_host(device.ctx(), table.logits, kOptions[i]);
+        expect_like_host(device.ctx(), table.logits, kSamplerCudaOptions[i]);
         if (testing::Test::HasFatalFailure()) return;
     }
 }
@@ -217,7 +217,8 @@ TEST(SamplerOnGpuEdge, LogitsThatAreNoNumbersGiveNoToken) {
     TestDevice device(kCudaF32Case);
     if (!device) GTEST_SKIP() << device.why_not();
     const std::vector<float> logits(500, std::numeric_limits<float>::quiet_NaN());
-    for (const SamplerOptions& options : {kOptions[0], kOptions[2], kOptions[7]})
+    for (const SamplerOptions& options :
+         {kSamplerCudaOptions[0], kSamplerCudaOptions[2], kSamplerCudaOptions[7]})
         EXPECT_EQ(OnGpu(device.ctx(), logits, {}, options)(0.5).token, -1);
 }
 

@@ -1,4 +1,5 @@
-// Filters against references (tests/golden/gpt.py and samplers.py), draws against statistics.
+// Filters against references (tests/sampler_golden/gpt.py and samplers.py), draws against
+// statistics.
 #include "gpt/engine/sampler.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr float kSamplerNever = -std::numeric_limits<float>::infinity();
 
 void apply(const std::string& name, std::span<float> logits, std::span<const int32_t> history,
            double value) {
@@ -40,19 +41,19 @@ void expect_result(const std::vector<float>& logits, const json& item) {
     for (size_t i = 0; i < logits.size(); ++i) {
         const json& wanted = item["result"][i];
         if (wanted.is_null())
-            EXPECT_EQ(logits[i], kNever) << i;
+            EXPECT_EQ(logits[i], kSamplerNever) << i;
         else
             EXPECT_NEAR(logits[i], wanted.get<float>(), 1e-5 * std::max(1.0f, std::abs(logits[i])))
                 << i;
     }
 }
 
-json golden(const char* name) {
+json sampler_golden(const char* name) {
     return json::parse(test::read_text(test::source_dir() / "tests/golden" / name));
 }
 
 // Options by the names of a JSON line.
-gpt::SamplerOptions options_of(const json& fields) {
+gpt::SamplerOptions sampler_options_of(const json& fields) {
     gpt::SamplerSettings settings;
     EXPECT_EQ(settings.read(nlohmann::ordered_json(fields)), "");
     gpt::SamplerOptions options = {.temperature = 1, .top_k = 0, .top_p = 1};
@@ -76,7 +77,7 @@ std::vector<int32_t> tokens_of_seeds(const gpt::SamplerOptions& options,
 }  // namespace
 
 TEST(Sampler, FiltersEqualTransformers) {
-    const json cases = golden("gpt.json")["samplers"];
+    const json cases = sampler_golden("gpt.json")["samplers"];
     for (const json& item : cases) {
         SCOPED_TRACE(concat(item["filter"].dump(), " ", item["value"].dump()));
         auto logits = item["logits"].get<std::vector<float>>();
@@ -89,12 +90,12 @@ TEST(Sampler, FiltersEqualTransformers) {
 
 TEST(Sampler, FurtherFiltersEqualTheirReferences) {
     std::map<std::string, int> seen;
-    const json cases = golden("samplers.json")["cases"];
+    const json cases = sampler_golden("samplers.json")["cases"];
     for (const json& item : cases) {
         SCOPED_TRACE(concat(item["filter"].dump(), " ", item["options"].dump()));
         auto logits = item["logits"].get<std::vector<float>>();
         const auto tokens = item["tokens"].get<std::vector<int32_t>>();
-        gpt::SamplerOptions options = options_of(item["options"]);
+        gpt::SamplerOptions options = sampler_options_of(item["options"]);
         if (item["filter"] == "dry") item["options"]["breakers"].get_to(options.dry.breakers);
         if (item["filter"] == "xtc")
             gpt::exclude_top_choices(logits, options.xtc_threshold);
@@ -108,7 +109,7 @@ TEST(Sampler, FurtherFiltersEqualTheirReferences) {
 }
 
 TEST(Sampler, MirostatEqualsItsReference) {
-    const json runs = golden("samplers.json")["mirostat"];
+    const json runs = sampler_golden("samplers.json")["mirostat"];
     for (const json& run : runs) {
         gpt::Sampler sampler({.temperature = 1,
                               .mirostat = 2,
@@ -126,7 +127,7 @@ TEST(Sampler, MirostatEqualsItsReference) {
 }
 
 TEST(Sampler, TheUniformIsAFunctionOfSeedAndPosition) {
-    const json uniforms = golden("samplers.json")["uniform"];
+    const json uniforms = sampler_golden("samplers.json")["uniform"];
     EXPECT_EQ(uniforms.size(), 9u);
     for (const json& item : uniforms)
         EXPECT_EQ(uniform_at(item["seed"], item["position"]), item["uniform"].get<double>());
@@ -178,13 +179,13 @@ TEST(Sampler, BiasComesFirst) {
 TEST(Sampler, OneTokenIsAlwaysLeft) {
     std::vector<float> logits = {0.5f, 3, -2, 3};
     gpt::process_logits(logits, {}, {.temperature = 1e-3, .top_k = 1, .top_p = 1e-9, .min_p = 1});
-    EXPECT_EQ(std::count(logits.begin(), logits.end(), kNever), 3);
+    EXPECT_EQ(std::count(logits.begin(), logits.end(), kSamplerNever), 3);
     EXPECT_EQ(argmax(logits), 1);
     gpt::keep_typical(logits, 1e-9);
     gpt::keep_surprise(logits, -1);
     gpt::exclude_top_choices(logits, 0);
     EXPECT_EQ(argmax(logits), 1);
-    EXPECT_GT(logits[1], kNever);
+    EXPECT_GT(logits[1], kSamplerNever);
 }
 
 TEST(Sampler, TemperatureZeroTakesTheLargestAfterThePenalties) {

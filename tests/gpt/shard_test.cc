@@ -29,7 +29,7 @@ DecoderConfig small_qwen2() {
         "small");
 }
 
-DecoderConfig small_config(bool tied) {
+DecoderConfig ranks_config(bool tied) {
     DecoderConfig config;
     config.n_vocab = 61;  // padded
     config.n_positions = 16;
@@ -42,7 +42,7 @@ DecoderConfig small_config(bool tied) {
     return config;
 }
 
-Tensor view(std::vector<float>& values) {
+Tensor view_of(std::vector<float>& values) {
     return Tensor(values.data(), Dtype::f32, {std::ssize(values)});
 }
 
@@ -62,15 +62,15 @@ std::vector<float> values_of(const ParameterLayout& layout) {
     return values;
 }
 
-struct Found {
+struct ShardFound {
     std::vector<float> losses, gradients;
     std::vector<float> alone;  // losses without gradients
 };
 
 // `weights`: those of one of `tensor`'s ranks. The tables' gradients are summed over the ranks.
-Found computed(TestDevice& device, Communicator& tensor, const DecoderConfig& config,
-               const ParameterLayout& layout, std::vector<float>& weights, PackedRows& rows,
-               Dtype dtype, Recompute recompute = Recompute::none) {
+ShardFound computed_by_ranks(TestDevice& device, Communicator& tensor, const DecoderConfig& config,
+                             const ParameterLayout& layout, std::vector<float>& weights,
+                             PackedRows& rows, Dtype dtype, Recompute recompute = Recompute::none) {
     Context& ctx = device.ctx();
     const Arena::Scope scope(ctx.arena);
     Tensor matrices;
@@ -123,17 +123,19 @@ void check(TestDevice& device, Communicator& ranks, const DecoderConfig& config,
         rows.end_sequence();
     }
     std::vector<float> weights = values_of(shard.full()), part = zeros_of(shard.local());
-    shard.slice(view(part), view(weights));
-    const Found all = computed(device, one, config, shard.full(), weights, rows, dtype);
-    const Found ours = computed(device, ranks, config, shard.local(), part, rows, dtype);
+    shard.slice(view_of(part), view_of(weights));
+    const ShardFound all =
+        computed_by_ranks(device, one, config, shard.full(), weights, rows, dtype);
+    const ShardFound ours =
+        computed_by_ranks(device, ranks, config, shard.local(), part, rows, dtype);
     expect_close("losses", ours.losses.data(), all.losses.data(), std::ssize(all.losses), share);
     expect_close("losses alone", ours.alone.data(), all.alone.data(), std::ssize(all.alone), share);
     expect_alike("losses", ranks, ours.losses, 0, std::ssize(ours.losses));
     expect_alike("tables", ranks, ours.gradients, 0, shard.local().tables());
     expect_alike("vectors", ranks, ours.gradients, shard.local().sliced(), shard.local().size());
     if (dtype == Dtype::f32)
-        require(ours.gradients == computed(device, ranks, config, shard.local(), part, rows, dtype,
-                                           Recompute::norms)
+        require(ours.gradients == computed_by_ranks(device, ranks, config, shard.local(), part,
+                                                    rows, dtype, Recompute::norms)
                                       .gradients,
                 "recomputing changes bits");
     const Tensor whole =
@@ -152,10 +154,10 @@ TEST(Shard, PartsAreGatheredToTheWhole) {
         in_ranks(size, [](std::unique_ptr<Transport> links) {
             Context ctx(1);
             const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
-            const Shard shard(small_config(true), *ranks);
+            const Shard shard(ranks_config(true), *ranks);
             std::vector<float> whole = values_of(shard.full()), part = zeros_of(shard.local());
-            shard.slice(view(part), view(whole));
-            const Tensor found = shard.gather(ctx, view(part));
+            shard.slice(view_of(part), view_of(whole));
+            const Tensor found = shard.gather(ctx, view_of(part));
             if (!ranks->first()) return;
             require(std::equal(whole.begin(), whole.end(), found.as<float>()), "other values");
         });
@@ -166,12 +168,12 @@ TEST(Shard, ARankHasItsHeadsAndChannels) {
     in_ranks(2, [](std::unique_ptr<Transport> links) {
         Context ctx(1);
         const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
-        const Shard shard(small_config(true), *ranks);
+        const Shard shard(ranks_config(true), *ranks);
         std::vector<float> whole = zeros_of(shard.full()), part = zeros_of(shard.local());
         std::iota(whole.begin(), whole.end(), 0.0f);
-        shard.slice(view(part), view(whole));
-        const BlockTensors all = shard.full().views(view(whole)).blocks[1],
-                           own = shard.local().views(view(part)).blocks[1];
+        shard.slice(view_of(part), view_of(whole));
+        const BlockTensors all = shard.full().views(view_of(whole)).blocks[1],
+                           own = shard.local().views(view_of(part)).blocks[1];
         const int64_t r = ranks->rank();
         const auto same = [](const Tensor& found, int64_t i, const Tensor& from, int64_t j) {
             require(found.as<float>()[i] == from.as<float>()[j], "element ", i, " is not ", j);
@@ -193,7 +195,7 @@ TEST(Shard, ARankHasItsHeadsAndChannels) {
 }
 
 TEST(Shard, RanksMustDivideHeadsAndChannels) {
-    DecoderConfig config = small_config(true);
+    DecoderConfig config = ranks_config(true);
     EXPECT_THROW(ParameterLayout(config, 3), Error);
     config.n_inner = 90;
     EXPECT_THROW(ParameterLayout(config, 4), Error);
@@ -207,10 +209,10 @@ TEST_P(ShardedGradients, AreTheWholeModels) {
         TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 1});
         const std::unique_ptr<Communicator> ranks =
             make_communicator(device.ctx(), std::move(links));
-        check(device, *ranks, small_config(true), 5, Dtype::f32, 1e-6);
-        check(device, *ranks, small_config(false), 5, Dtype::f32, 1e-6);
-        check(device, *ranks, small_config(true), 1, Dtype::f32, 1e-6);  // fewer rows than ranks
-        check(device, *ranks, small_config(true), 5, Dtype::bf16, 2e-2);
+        check(device, *ranks, ranks_config(true), 5, Dtype::f32, 1e-6);
+        check(device, *ranks, ranks_config(false), 5, Dtype::f32, 1e-6);
+        check(device, *ranks, ranks_config(true), 1, Dtype::f32, 1e-6);  // fewer rows than ranks
+        check(device, *ranks, ranks_config(true), 5, Dtype::bf16, 2e-2);
         check(device, *ranks, small_qwen2(), 5, Dtype::f32, 1e-6);
         check(device, *ranks, small_qwen2(), 5, Dtype::bf16, 3e-2);
         ranks->finish();
@@ -226,8 +228,8 @@ TEST(ShardedGradients, AreTheWholeModelsBetweenGpus) {
         require(static_cast<bool>(device), device.why_not());
         const std::unique_ptr<Communicator> ranks =
             make_communicator(device.ctx(), std::move(links));
-        check(device, *ranks, small_config(true), 5, Dtype::f32, 1e-5);
-        check(device, *ranks, small_config(true), 5, Dtype::bf16, 3e-2);
+        check(device, *ranks, ranks_config(true), 5, Dtype::f32, 1e-5);
+        check(device, *ranks, ranks_config(true), 5, Dtype::bf16, 3e-2);
         check(device, *ranks, small_qwen2(), 5, Dtype::f32, 1e-5);
         ranks->finish();
     });

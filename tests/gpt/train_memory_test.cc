@@ -11,7 +11,7 @@ using namespace hark;
 namespace {
 
 // Large tensors: the arena's blocks have 4 MiB at least, which a small model does not fill.
-gpt::TrainOptions options_of(const std::string& recompute) {
+gpt::TrainOptions measured_options(const std::string& recompute) {
     gpt::TrainOptions options;
     options.batch = 4;
     options.length = 512;
@@ -20,7 +20,7 @@ gpt::TrainOptions options_of(const std::string& recompute) {
     return options;
 }
 
-gpt::DecoderConfig config_of() {
+gpt::DecoderConfig measured_config() {
     gpt::DecoderConfig config;
     config.n_vocab = 500;
     config.n_positions = 512;
@@ -46,18 +46,18 @@ class TrainMemoryOf : public testing::TestWithParam<test::DeviceCase> {
     void SetUp() override {
         if (!device_) GTEST_SKIP() << device_.why_not();
     }
-    void expect_near(const gpt::DecoderConfig& config) const;
+    void expect_plan_near(const gpt::DecoderConfig& config) const;
 
     test::TestDevice device_{GetParam()};
 };
 
-void TrainMemoryOf::expect_near(const gpt::DecoderConfig& config) const {
+void TrainMemoryOf::expect_plan_near(const gpt::DecoderConfig& config) const {
     const Dtype matrices = GetParam().activations;
     for (const char* recompute : {"none", "norms"}) {
         test::TestDevice device(GetParam());  // whose arena is empty
         Context& ctx = device.ctx();
         gpt::ParallelMesh mesh(ctx, nullptr, 1);
-        const gpt::TrainOptions options = options_of(recompute);
+        const gpt::TrainOptions options = measured_options(recompute);
         const gpt::TokenWindows windows({"synthetic"}, options.length, config.n_vocab);
         gpt::Trainer trainer(ctx, mesh, config, options, matrices, windows, -1);
         const gpt::ParameterLayout layout(config);
@@ -76,8 +76,8 @@ void TrainMemoryOf::expect_near(const gpt::DecoderConfig& config) const {
 
 }  // namespace
 
-TEST_P(TrainMemoryOf, IsWithinFivePercentOfTheArenas) { expect_near(config_of()); }
-TEST_P(TrainMemoryOf, OfLlamaToo) { expect_near(llama_config()); }
+TEST_P(TrainMemoryOf, IsWithinFivePercentOfTheArenas) { expect_plan_near(measured_config()); }
+TEST_P(TrainMemoryOf, OfLlamaToo) { expect_plan_near(llama_config()); }
 
 INSTANTIATE_TEST_SUITE_P(Devices, TrainMemoryOf,
                          testing::Values(test::kCpuCase, test::kCpuBf16Case, test::kCudaF32Case,

@@ -1,4 +1,4 @@
-// A training step against transformers (tests/golden/gpt_training.py) and against itself.
+// A training step against transformers (tests/training_golden/gpt_training.py) and against itself.
 #include "gpt/train/training.h"
 
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ using nlohmann::json;
 
 namespace {
 
-const json& golden() {
+const json& training_golden() {
     static const json kGolden =
         json::parse(test::read_text(test::source_dir() / "tests/golden/gpt_training.json"));
     return kGolden;
 }
 
-std::filesystem::path demo() { return test::source_dir() / "models/gpt-demo"; }
+std::filesystem::path training_demo() { return test::source_dir() / "models/gpt-demo"; }
 
 // Parameters, or what is laid out like them.
 struct Vector {
@@ -62,17 +62,17 @@ struct Rows {
     std::vector<float> losses;
 };
 
-// The demo model on a device, its matrices in the case's type. Parameters and gradients are on the
-// host too, for what the tests look at.
+// The training_demo model on a device, its matrices in the case's type. Parameters and gradients
+// are on the host too, for what the tests look at.
 struct Fixture {
     explicit Fixture(test::TestDevice& device, const test::DeviceCase& on)
         : device(device),
           ctx(device.ctx()),
-          config(load_config(demo())),
+          config(load_config(training_demo())),
           layout(config),
           weights(layout),
           gradients(layout) {
-        SafetensorsDirectory source(demo(), "transformer.");
+        SafetensorsDirectory source(training_demo(), "transformer.");
         layout.read(weights.tensor(), source);
         parameters = device.up(weights.values, Dtype::f32, {layout.size()});
         d_parameters = device.up(gradients.values, Dtype::f32, {layout.size()});
@@ -128,12 +128,13 @@ double apart(const std::vector<float>& found, const std::vector<double>& expecte
 
 TEST_P(Training, LossesAreTheReferences) {
     Fixture f = fixture();
-    Rows rows(golden()["ids"]);
+    Rows rows(training_golden()["ids"]);
     f.compute_losses_of(rows);
-    const std::vector<double> expected = golden()["losses"];
+    const std::vector<double> expected = training_golden()["losses"];
     ASSERT_EQ(expected.size(), rows.losses.size());
     if (half()) {  // at most twice as far as PyTorch's own bfloat16
-        EXPECT_LT(apart(rows.losses, expected), 2 * golden()["bf16"]["losses"].get<double>());
+        EXPECT_LT(apart(rows.losses, expected),
+                  2 * training_golden()["bf16"]["losses"].get<double>());
         return;
     }
     for (size_t i = 0; i < expected.size(); ++i)
@@ -142,9 +143,9 @@ TEST_P(Training, LossesAreTheReferences) {
 
 TEST_P(Training, GradientsOfAll16KindsAreTheReferences) {
     Fixture f = fixture();
-    Rows rows(golden()["ids"]);
+    Rows rows(training_golden()["ids"]);
     f.compute(rows);
-    const std::vector<double> losses = golden()["losses"];
+    const std::vector<double> losses = training_golden()["losses"];
     EXPECT_NEAR(rows.mean_loss(), std::accumulate(losses.begin(), losses.end(), 0.0) / 120,
                 half() ? 0.01 : 1e-5);
     std::map<std::string, std::vector<float>> kinds;  // all layers' one after another
@@ -155,14 +156,15 @@ TEST_P(Training, GradientsOfAll16KindsAreTheReferences) {
         kinds[kind].insert(kinds[kind].end(), from,
                            from + entry.stored_rows * std::max<int64_t>(entry.columns, 1));
     }
-    ASSERT_EQ(kinds.size(), golden()["gradients"].size());
-    for (const auto& [kind, expected] : golden()["gradients"].items()) {
+    ASSERT_EQ(kinds.size(), training_golden()["gradients"].size());
+    for (const auto& [kind, expected] : training_golden()["gradients"].items()) {
         const std::vector<float>& found = kinds.at(kind);
         const std::vector<double> listed = expected["listed"];
         const double norm = expected["norm"];
         double squares = 0, difference = 0, size = 0;
         for (const float v : found) squares += static_cast<double>(v) * v;
-        const double share = half() ? 2 * golden()["bf16"]["gradients"][kind].get<double>() : 1e-4;
+        const double share =
+            half() ? 2 * training_golden()["bf16"]["gradients"][kind].get<double>() : 1e-4;
         EXPECT_NEAR(std::sqrt(squares), norm, share * norm) << kind;
         for (size_t i = 0; i < listed.size(); ++i) {
             const float v = found[i * (found.size() - 1) / (listed.size() - 1)];
@@ -175,28 +177,28 @@ TEST_P(Training, GradientsOfAll16KindsAreTheReferences) {
 
 TEST_P(Training, TenStepsOfAdamWAreTheReferences) {
     Fixture f = fixture();
-    Rows rows(golden()["ids"]);
+    Rows rows(training_golden()["ids"]);
     const auto zeros = [&] {
         return device_.up(Vector(f.layout).values, Dtype::f32, {f.layout.size()});
     };
     Tensor m = zeros(), v = zeros(), clip = device_.empty(Dtype::f32, {2});
-    AdamW with = {.rate = golden()["rate"],
-                  .beta1 = golden()["betas"][0],
-                  .beta2 = golden()["betas"][1],
-                  .eps = golden()["eps"],
-                  .decay = golden()["decay"]};
+    AdamW with = {.rate = training_golden()["rate"],
+                  .beta1 = training_golden()["betas"][0],
+                  .beta2 = training_golden()["betas"][1],
+                  .eps = training_golden()["eps"],
+                  .decay = training_golden()["decay"]};
     for (size_t i = 0; i < 10; ++i, ++with.step) {
         set_zero(f.ctx, f.d_parameters);
         f.compute(rows);
-        clip_by_norm(f.ctx, clip, f.d_parameters, golden()["clip"]);
+        clip_by_norm(f.ctx, clip, f.d_parameters, training_golden()["clip"]);
         adamw(f.ctx, f.parameters, m, v, f.d_parameters, clip, f.layout.decayed(), with);
         f.round();
-        const json& apart = golden()["bf16"];
-        EXPECT_NEAR(rows.mean_loss(), golden()["steps"][i],
+        const json& apart = training_golden()["bf16"];
+        EXPECT_NEAR(rows.mean_loss(), training_golden()["steps"][i],
                     half() ? 2 * apart["steps"].get<double>() : 2e-4)
             << i;
         const float norm = device_.down(clip)[0];
-        EXPECT_NEAR(norm, golden()["norms"][i],
+        EXPECT_NEAR(norm, training_golden()["norms"][i],
                     (half() ? 3 * apart["norms"].get<double>() : 2e-3) * norm)
             << i;
     }
@@ -204,11 +206,11 @@ TEST_P(Training, TenStepsOfAdamWAreTheReferences) {
 
 TEST_P(Training, RecomputingChangesNoBit) {
     Fixture f = fixture();
-    Rows rows(golden()["ids"]);
+    Rows rows(training_golden()["ids"]);
     f.compute(rows);
     for (const Recompute recompute : {Recompute::none, Recompute::gelu, Recompute::norms}) {
         Fixture other = fixture();
-        Rows again(golden()["ids"]);
+        Rows again(training_golden()["ids"]);
         other.compute(again, recompute);
         EXPECT_EQ(rows.losses, again.losses);
         // A GPU's GELU is that of its input before it was rounded.
@@ -222,7 +224,7 @@ TEST_P(Training, RecomputingChangesNoBit) {
 // What is told to be done changes no more, and blocks come from the last one down.
 TEST_P(Training, BlocksThatAreDoneStayAsTheyAre) {
     Fixture f = fixture();
-    Rows rows(golden()["ids"]);
+    Rows rows(training_golden()["ids"]);
     const int64_t layers = f.config.n_layer, vectors = f.layout.decayed();
     std::map<int64_t, std::vector<float>> seen;  // by where it begins
     int64_t next = layers;
@@ -247,7 +249,7 @@ TEST_P(Training, BlocksThatAreDoneStayAsTheyAre) {
 
 TEST_P(Training, GradientsOfPartsAddUp) {
     Fixture whole = fixture(), parts = fixture();
-    const std::vector<std::vector<int32_t>> ids = golden()["ids"];
+    const std::vector<std::vector<int32_t>> ids = training_golden()["ids"];
     Rows all(ids);
     whole.compute(all);
     for (const std::vector<int32_t>& one : ids) {
@@ -267,12 +269,12 @@ INSTANTIATE_TEST_SUITE_P(Devices, Training,
                                          test::kCudaBf16Case),
                          test::name_of_case);
 
-ParameterLayout demo_layout() { return ParameterLayout(load_config(demo())); }
+ParameterLayout demo_layout() { return ParameterLayout(load_config(training_demo())); }
 
 TEST(Parameters, SurviveAFile) {
     const ParameterLayout layout = demo_layout();
     Vector weights(layout), again(layout);
-    SafetensorsDirectory demo_source(demo(), "transformer.");
+    SafetensorsDirectory demo_source(training_demo(), "transformer.");
     layout.read(weights.tensor(), demo_source);
     const test::TemporaryDirectory folder;
     layout.write(weights.tensor(), folder.path() / "model.safetensors");
@@ -282,7 +284,7 @@ TEST(Parameters, SurviveAFile) {
 }
 
 TEST(Parameters, StartAsThePaperDoes) {
-    DecoderConfig config = load_config(demo());
+    DecoderConfig config = load_config(training_demo());
     config.n_vocab = 4093;  // padded
     const ParameterLayout layout(config);
     Vector weights(layout), again(layout), other(layout);

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kWhisper = test::source_dir() / "models/whisper-demo";
-const fs::path kGpt = test::source_dir() / "models/gpt-demo";
+const fs::path kTensorListWhisper = test::source_dir() / "models/whisper-demo";
+const fs::path kTensorListGpt = test::source_dir() / "models/gpt-demo";
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
@@ -43,8 +43,8 @@ Shapes shapes_listed(const fs::path& directory) {
 }
 
 TEST(TensorList, IsTheCheckpoints) {
-    EXPECT_EQ(shapes_listed(kWhisper), shapes_in(kWhisper, "model."));
-    EXPECT_EQ(shapes_listed(kGpt), shapes_in(kGpt, "transformer."));
+    EXPECT_EQ(shapes_listed(kTensorListWhisper), shapes_in(kTensorListWhisper, "model."));
+    EXPECT_EQ(shapes_listed(kTensorListGpt), shapes_in(kTensorListGpt, "transformer."));
 }
 
 // The numbers of parameters that their pages on Hugging Face show.
@@ -87,8 +87,8 @@ TEST(TensorList, OfOfficialSizes) {
 }
 
 TEST(TensorList, ValuesAreTheStoredOnes) {
-    const AnyModel model = open_any_model(kWhisper);
-    const SafetensorsFile file(kWhisper / "model.safetensors");
+    const AnyModel model = open_any_model(kTensorListWhisper);
+    const SafetensorsFile file(kTensorListWhisper / "model.safetensors");
     const TensorEntry* entry = file.find("model.decoder.layers.3.fc1.weight");
     ASSERT_NE(entry, nullptr);
     const auto* stored = static_cast<const _Float16*>(file.tensor(*entry).data);
@@ -102,19 +102,19 @@ TEST(TensorList, ValuesAreTheStoredOnes) {
 
 // What is told is what a model that has been read takes; it adds zeros for the keys' missing bias.
 TEST(Describe, TellsTheMemoryThatWeightsTake) {
-    const auto told = describe_model(open_any_model(kWhisper));
+    const auto told = describe_model(open_any_model(kTensorListWhisper));
     for (const std::string dtype : {"f32", "f16", "bf16", "int8"}) {
-        const auto bytes =
-            static_cast<double>(whisper::load_model(kWhisper, precision_of(dtype)).weights.bytes());
+        const auto bytes = static_cast<double>(
+            whisper::load_model(kTensorListWhisper, precision_of(dtype)).weights.bytes());
         EXPECT_NEAR(told["memory"][dtype].get<double>(), bytes, 0.005 * bytes) << dtype;
     }
 }
 
 TEST(Verify, NamesEveryTensorThatIsWrong) {
     test::TemporaryDirectory directory;
-    fs::copy(kGpt, directory.path(), fs::copy_options::recursive);
+    fs::copy(kTensorListGpt, directory.path(), fs::copy_options::recursive);
     SafetensorsHeader header;
-    const SafetensorsFile whole(kGpt / "model.safetensors");
+    const SafetensorsFile whole(kTensorListGpt / "model.safetensors");
     std::string data;
     for (TensorEntry entry : whole.entries()) {
         const Tensor tensor = whole.tensor(entry);

@@ -9,29 +9,30 @@ namespace {
 constexpr int64_t kSize = 64;  // of a head
 
 // One call: sequences with so many queries and keys each, on slots in reverse order.
-struct Case {
+struct AbsorbedCase {
     int64_t heads, frames;
     std::vector<int32_t> queries, lengths;
     double largest = 1;  // deviation of q
     int64_t width() const { return heads * kSize; }
 };
 
-std::vector<int32_t> starts_of(const std::vector<int32_t>& queries) {
+std::vector<int32_t> absorbed_starts_of(const std::vector<int32_t>& queries) {
     std::vector<int32_t> starts(queries.size() + 1);
     std::partial_sum(queries.begin(), queries.end(), starts.begin() + 1);
     return starts;
 }
 
 // Values as the tensors hold them. Heard is not a number where no sequence hears it.
-struct Inputs {
+struct AbsorbedInputs {
     std::vector<float> q, encoder_out, kv, scales, bias;
     std::vector<int32_t> slots;
     Dtype weights;
 
-    Inputs(const Case& c, Dtype activations, Dtype weights, uint64_t seed) : weights(weights) {
+    AbsorbedInputs(const AbsorbedCase& c, Dtype activations, Dtype weights, uint64_t seed)
+        : weights(weights) {
         const int64_t width = c.width(), count = std::ssize(c.queries);
         const double deviation = 1 / std::sqrt(static_cast<double>(width));
-        q = TestDevice::rounded(random_values(starts_of(c.queries).back() * width, seed, c.largest),
+        q = TestDevice::rounded(random_values(absorbed_starts_of(c.queries).back() * width, seed, c.largest),
                                 activations);
         encoder_out =
             TestDevice::rounded(random_values(count * c.frames * width, seed + 1), activations);
@@ -57,7 +58,8 @@ struct Inputs {
 };
 
 // One row of one head, in double, folded: keys and values of all frames would take longer.
-void expect_row(double* out, const Case& c, const Inputs& in, int64_t b, int64_t row, int64_t h) {
+void expect_row(double* out, const AbsorbedCase& c, const AbsorbedInputs& in, int64_t b, int64_t row,
+                int64_t h) {
     const int64_t width = c.width();
     const float* encoder_out = in.encoder_out.data() + in.slots[b] * c.frames * width;
     std::vector<double> query(width), mixed(width), scores(c.lengths[b]);
@@ -80,8 +82,8 @@ void expect_row(double* out, const Case& c, const Inputs& in, int64_t b, int64_t
     }
 }
 
-std::vector<double> expected_of(const Case& c, const Inputs& in) {
-    const std::vector<int32_t> starts = starts_of(c.queries);
+std::vector<double> absorbed_expected(const AbsorbedCase& c, const AbsorbedInputs& in) {
+    const std::vector<int32_t> starts = absorbed_starts_of(c.queries);
     std::vector<double> out(starts.back() * c.width());
     for (int64_t b = 0; b < std::ssize(c.queries); ++b)
         for (int64_t row = starts[b]; row < starts[b + 1]; ++row)
@@ -94,7 +96,7 @@ struct Model {
     Tensor encoder_out, bias;
     Matrix kv;
 
-    Model(TestDevice& device, const Case& c, const Inputs& in, Dtype activations) {
+    Model(TestDevice& device, const AbsorbedCase& c, const AbsorbedInputs& in, Dtype activations) {
         const int64_t width = c.width(), slots = std::ssize(c.queries);
         encoder_out = device.up(in.encoder_out, activations, {slots, c.frames, width});
         kv.values = device.up(in.kv, in.weights, {2 * width, width});
@@ -105,15 +107,16 @@ struct Model {
 
 BatchLayout ragged_of(TestDevice& device, const std::vector<int32_t>& queries,
                       const std::vector<int32_t>& slots, const std::vector<int32_t>& lengths) {
-    return {device.up(starts_of(queries)), device.up(slots), device.up(lengths),
+    return {device.up(absorbed_starts_of(queries)), device.up(slots), device.up(lengths),
             *std::max_element(queries.begin(), queries.end()),
             *std::max_element(lengths.begin(), lengths.end())};
 }
 
-std::vector<float> run(TestDevice& device, const Case& c, const Inputs& in, Dtype activations) {
+std::vector<float> absorbed_run(TestDevice& device, const AbsorbedCase& c, const AbsorbedInputs& in,
+                       Dtype activations) {
     const Arena::Scope scope(device.ctx().arena);
     const Model model(device, c, in, activations);
-    Tensor q = device.up(in.q, activations, {starts_of(c.queries).back(), c.width()});
+    Tensor q = device.up(in.q, activations, {absorbed_starts_of(c.queries).back(), c.width()});
     Tensor out = device.empty(activations, {q.dim(0), c.width()});
     absorbed_attention(device.ctx(), out, q, model.encoder_out, model.kv, model.bias, c.heads,
                        ragged_of(device, c.queries, in.slots, c.lengths), 0.125f);
@@ -128,7 +131,7 @@ TEST_P(AbsorbedAttention, AgreesWithTheSumInDouble) {
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype activations = GetParam().activations;
     const Dtype own = activations == Dtype::f32 ? Dtype::f16 : activations;
-    const Case kCases[] = {
+    const AbsorbedCase kCases[] = {
         {2, 1, {1}, {1}},
         {2, 600, {1, 1, 1, 1}, {600, 512, 385, 31}, 4},
         {6, 300, {3, 0, 1}, {300, 5, 33}},
@@ -138,19 +141,19 @@ TEST_P(AbsorbedAttention, AgreesWithTheSumInDouble) {
         {20, 1500, {1}, {1500}},
         {20, 290, {15, 1}, {97, 290}, 3},
     };
-    for (const Case& c : kCases)
+    for (const AbsorbedCase& c : kCases)
         for (const Dtype weights : {own, Dtype::i8}) {
             // The CPU may round what int8 weights multiply (ops.h: linear).
             if (activations == Dtype::f32 && weights == Dtype::i8) continue;
             SCOPED_TRACE(
                 concat("heads ", c.heads, " frames ", c.frames, " weights ", name_of(weights)));
-            Inputs in(c, activations, weights, 5 + c.frames);
-            const std::vector<double> expected = expected_of(c, in);
+            AbsorbedInputs in(c, activations, weights, 5 + c.frames);
+            const std::vector<double> expected = absorbed_expected(c, in);
             if (activations == Dtype::f32)  // the CPU multiplies every frame
                 for (float& value : in.encoder_out)
                     if (std::isnan(value)) value = 9;
             // What 16 bits lose of a score grows with it.
-            expect_near(run(device, c, in, activations), expected,
+            expect_near(absorbed_run(device, c, in, activations), expected,
                         GetParam().tolerance * (c.largest > 1 ? 2 : 1));
         }
 }
@@ -159,8 +162,8 @@ TEST_P(AbsorbedAttention, WrongShapesAreErrors) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
-    const Case c = {2, 8, {2, 1}, {5, 8}};
-    const Inputs in(c, dtype, dtype, 3);
+    const AbsorbedCase c = {2, 8, {2, 1}, {5, 8}};
+    const AbsorbedInputs in(c, dtype, dtype, 3);
     const Model model(device, c, in, dtype);
     const BatchLayout rows = ragged_of(device, c.queries, in.slots, c.lengths);
     const auto call = [&](Tensor out, Tensor q, Tensor encoder_out, Tensor kv, Tensor bias,
@@ -187,8 +190,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, AbsorbedAttention,
 TEST(AbsorbedAttentionOnCuda, SlotsAndLengthsOutsideGiveNaN) {
     TestDevice device(kCudaF16Case);
     if (!device) GTEST_SKIP() << device.why_not();
-    const Case c = {2, 40, {1, 1, 1, 1, 1}, {40, 40, 40, 40, 40}};
-    const Inputs in(c, Dtype::f16, Dtype::f16, 3);
+    const AbsorbedCase c = {2, 40, {1, 1, 1, 1, 1}, {40, 40, 40, 40, 40}};
+    const AbsorbedInputs in(c, Dtype::f16, Dtype::f16, 3);
     const Model model(device, c, in, Dtype::f16);
     Tensor q = device.up(in.q, Dtype::f16, {5, 128}), out = device.empty(Dtype::f16, {5, 128});
     BatchLayout rows = ragged_of(device, c.queries, {0, -1, 5, 4, 1}, {40, 40, 40, 41, -1});
@@ -202,8 +205,8 @@ TEST(AbsorbedAttentionOnCuda, SlotsAndLengthsOutsideGiveNaN) {
 
 TEST(AbsorbedAttentionOnCpu, SlotsAndLengthsOutsideAreErrors) {
     TestDevice device(kCpuCase);
-    const Case c = {2, 8, {1, 1}, {8, 8}};
-    const Inputs in(c, Dtype::f32, Dtype::f32, 3);
+    const AbsorbedCase c = {2, 8, {1, 1}, {8, 8}};
+    const AbsorbedInputs in(c, Dtype::f32, Dtype::f32, 3);
     const Model model(device, c, in, Dtype::f32);
     Tensor q = device.up(in.q, Dtype::f32, {2, 128}), out = device.empty(Dtype::f32, {2, 128});
     const auto call = [&](std::vector<int32_t> slots, std::vector<int32_t> lengths) {
@@ -222,9 +225,10 @@ void expect_same_bits(int64_t heads, Dtype type, Dtype weights) {
     TestDevice device({"", Device::cuda, type});
     if (!device) GTEST_SKIP() << device.why_not();
     constexpr int32_t kRows = 280;
-    Case c = {heads, 1500, std::vector<int32_t>(9, 1), {1500, 1, 383, 384, 767, 300, 768, 769, 33}};
+    AbsorbedCase c = {
+        heads, 1500, std::vector<int32_t>(9, 1), {1500, 1, 383, 384, 767, 300, 768, 769, 33}};
     const int64_t width = c.width();
-    Inputs in(c, type, weights, 77);
+    AbsorbedInputs in(c, type, weights, 77);
     const Model model(device, c, in, type);
     const Tensor q = device.up(TestDevice::rounded(random_values(kRows * width, 5, 2), type), type,
                                {kRows, width});

@@ -9,7 +9,7 @@
 namespace hark::test {
 
 // One call of attention with its inputs as the caches hold them.
-struct Case {
+struct AttentionCase {
     int64_t heads, kv_heads, size, capacity;
     std::vector<int32_t> queries, lengths;
     bool causal;
@@ -20,7 +20,7 @@ struct Case {
     bool sinks = false;  // those of sinks_of()
 };
 
-inline std::vector<float> sinks_of(const Case& c) { return random_values(c.heads, 77, 2); }
+inline std::vector<float> sinks_of(const AttentionCase& c) { return random_values(c.heads, 77, 2); }
 
 inline std::vector<int32_t> starts_of(const std::vector<int32_t>& queries) {
     std::vector<int32_t> starts = {0};
@@ -29,7 +29,7 @@ inline std::vector<int32_t> starts_of(const std::vector<int32_t>& queries) {
 }
 
 // Slots in reverse order, so that slot and sequence are not the same number.
-inline std::vector<int32_t> slots_of(const Case& c) {
+inline std::vector<int32_t> slots_of(const AttentionCase& c) {
     std::vector<int32_t> slots;
     for (size_t b = 0; b < c.queries.size(); ++b)
         slots.push_back(static_cast<int32_t>(c.queries.size() - 1 - b));
@@ -40,7 +40,8 @@ struct Inputs {
     std::vector<float> q, keys, values;
     int64_t width;  // of q's rows: columns for keys and values stand behind, as in a fused product
 
-    Inputs(const Case& c, Dtype activations, uint64_t seed) : width((c.heads + 3) * c.size) {
+    Inputs(const AttentionCase& c, Dtype activations, uint64_t seed)
+        : width((c.heads + 3) * c.size) {
         const int64_t rows = starts_of(c.queries).back();
         const int64_t cache = std::ssize(c.queries) * c.kv_heads * c.capacity * c.size;
         q = TestDevice::rounded(random_values(rows * width, seed, c.largest), activations);
@@ -50,8 +51,8 @@ struct Inputs {
 };
 
 // One row of one head, in double.
-inline void expect_row(std::vector<double>& out, const Case& c, const Inputs& in, int64_t b, int64_t j,
-                int64_t h) {
+inline void expect_row(std::vector<double>& out, const AttentionCase& c, const Inputs& in,
+                       int64_t b, int64_t j, int64_t h) {
     const int64_t row = starts_of(c.queries)[b] + j, kv = h / (c.heads / c.kv_heads);
     const int64_t visible = c.causal ? c.lengths[b] - c.queries[b] + j + 1 : c.lengths[b];
     const int64_t place = (slots_of(c)[b] * c.kv_heads + kv) * c.capacity * c.size;
@@ -76,7 +77,7 @@ inline void expect_row(std::vector<double>& out, const Case& c, const Inputs& in
     }
 }
 
-inline std::vector<double> expected_of(const Case& c, const Inputs& in) {
+inline std::vector<double> expected_of(const AttentionCase& c, const Inputs& in) {
     std::vector<double> out(starts_of(c.queries).back() * c.heads * c.size);
     for (int64_t b = 0; b < std::ssize(c.queries); ++b)
         for (int64_t j = 0; j < c.queries[b]; ++j)
@@ -84,14 +85,14 @@ inline std::vector<double> expected_of(const Case& c, const Inputs& in) {
     return out;
 }
 
-inline BatchLayout ragged_of(TestDevice& device, const Case& c) {
+inline BatchLayout ragged_of(TestDevice& device, const AttentionCase& c) {
     return {device.up(starts_of(c.queries)), device.up(slots_of(c)), device.up(c.lengths),
             *std::max_element(c.queries.begin(), c.queries.end()),
             *std::max_element(c.lengths.begin(), c.lengths.end())};
 }
 
-inline std::vector<float> run(TestDevice& device, const Case& c, const Inputs& in, Dtype activations,
-                       bool kv_ready = false) {
+inline std::vector<float> run(TestDevice& device, const AttentionCase& c, const Inputs& in,
+                              Dtype activations, bool kv_ready = false) {
     const Arena::Scope scope(device.ctx().arena);
     const int64_t rows = starts_of(c.queries).back(), slots = std::ssize(c.queries);
     Tensor out = device.empty(activations, {rows, c.heads * c.size});

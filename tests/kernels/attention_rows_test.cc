@@ -25,7 +25,8 @@ TEST(AttentionRows, QueriesWithoutKeysAndBadIndicesAreErrors) {
 TEST(AttentionRows, AreTheSameBitsWhateverIsBesideThem) {
     TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 3}), alone(kOneThreadCase);
     for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-        const Case c = {3, 3, 48, 700, {1, 4, 1, 20, 1}, {700, 300, 5, 90, 512}, true, cache};
+        const AttentionCase c = {3,    3,    48, 700, {1, 4, 1, 20, 1}, {700, 300, 5, 90, 512},
+                                 true, cache};
         const Inputs in(c, Dtype::f32, 23);
         const std::vector<float> together = run(device, c, in, Dtype::f32);
         for (size_t b = 0; b < c.queries.size(); ++b) {
@@ -50,14 +51,14 @@ TEST(AttentionRows, AreTheSameBitsWhateverIsBesideThem) {
 // With a window a head's keys begin where its first query's window does.
 TEST(AttentionRows, AWindowsRowsAreTheSameBitsWhateverIsBesideThem) {
     TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 3}), alone(kOneThreadCase);
-    const Case c = {.heads = 3,
-                    .kv_heads = 3,
-                    .size = 48,
-                    .capacity = 700,
-                    .queries = {400, 100, 1},
-                    .lengths = {700, 600, 650},
-                    .causal = true,
-                    .window = 300};
+    const AttentionCase c = {.heads = 3,
+                             .kv_heads = 3,
+                             .size = 48,
+                             .capacity = 700,
+                             .queries = {400, 100, 1},
+                             .lengths = {700, 600, 650},
+                             .causal = true,
+                             .window = 300};
     const Inputs in(c, Dtype::f32, 31);
     const std::vector<float> together = run(device, c, in, Dtype::f32);
     Tensor all = alone.up(in.q, Dtype::f32, {501, in.width});
@@ -78,7 +79,7 @@ TEST(AttentionRows, AWindowsRowsAreTheSameBitsWhateverIsBesideThem) {
 }
 
 // The rows of sequences one by one, as bytes of f16, against those of all together.
-void expect_same_alone(const Case& c) {
+void expect_same_alone(const AttentionCase& c) {
     TestDevice device(kCudaF16Case);
     if (!device) GTEST_SKIP() << device.why_not();
     const Inputs in(c, Dtype::f16, 23);
@@ -121,7 +122,8 @@ TEST(AttentionRows, AnyHeadSize) {
     TestDevice device(kCpuCase);
     for (const int64_t size : {1, 3, 8, 20, 80, 96})
         for (const int32_t queries : {1, 13}) {
-            const Case c = {2, 2, size, 31, {queries, queries}, {31, 17}, true, Dtype::f16};
+            const AttentionCase c = {2,        2,    size,      31, {queries, queries},
+                                     {31, 17}, true, Dtype::f16};
             const Inputs in(c, Dtype::f32, 29);
             expect_near(run(device, c, in, Dtype::f32), expected_of(c, in), 1e-5);
         }

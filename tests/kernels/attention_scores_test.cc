@@ -8,7 +8,7 @@ namespace hark::test {
 namespace {
 
 // Sequences of so many queries over windows of `capacity` keys, in slots in reverse order.
-struct Case {
+struct AttentionScoresCase {
     int64_t heads, size, capacity, frames;
     std::vector<int32_t> queries, wanted;
     Dtype cache = Dtype::f32;
@@ -21,7 +21,7 @@ Tensor on_host(std::vector<int32_t>& values) {
     return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
 }
 
-void expect_sums_in_double(TestDevice& device, Dtype activations, const Case& c) {
+void expect_sums_in_double(TestDevice& device, Dtype activations, const AttentionScoresCase& c) {
     std::vector<int32_t> starts = {0}, slots, lengths, wanted = c.wanted;
     for (const int32_t count : c.queries) {
         starts.push_back(starts.back() + count);
@@ -58,10 +58,11 @@ TEST_P(AttentionScores, AgreeWithTheSumInDouble) {
     if (!device) GTEST_SKIP() << device.why_not();
     const std::vector<int32_t> many_heads = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0,
                                              1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1};
-    const Case kCases[] = {{4, 64, 1500, 1500, {37}, {3, 1}}, {2, 64, 700, 513, {1, 20, 0, 3}, {1}},
-                           {3, 24, 40, 1, {5, 2}, {0, 2, 2}}, {6, 80, 9, 9, {17}, {5}},
-                           {2, 5, 130, 129, {1, 4}, {1, 0}},  {2, 8, 10, 9, {1}, many_heads}};
-    for (Case c : kCases)
+    const AttentionScoresCase kCases[] = {
+        {4, 64, 1500, 1500, {37}, {3, 1}}, {2, 64, 700, 513, {1, 20, 0, 3}, {1}},
+        {3, 24, 40, 1, {5, 2}, {0, 2, 2}}, {6, 80, 9, 9, {17}, {5}},
+        {2, 5, 130, 129, {1, 4}, {1, 0}},  {2, 8, 10, 9, {1}, many_heads}};
+    for (AttentionScoresCase c : kCases)
         for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
             c.cache = cache;
             SCOPED_TRACE(concat(name_of(cache), " D ", c.size));

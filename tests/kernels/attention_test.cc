@@ -10,7 +10,7 @@ class Attention : public testing::TestWithParam<DeviceCase> {};
 TEST_P(Attention, AgreesWithTheSumInDouble) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
-    const Case kCases[] = {
+    const AttentionCase kCases[] = {
         {1, 1, 64, 1, {1}, {1}, true},
         {6, 6, 64, 300, {1}, {300}, false},
         {2, 2, 64, 1100, {1, 1, 1}, {1100, 1, 257}, true},
@@ -22,7 +22,7 @@ TEST_P(Attention, AgreesWithTheSumInDouble) {
         {2, 2, 64, 600, {130, 200}, {600, 513}, true},
         {2, 1, 64, 50, {30, 0, 3}, {50, 0, 9}, true, Dtype::f32, 12},
     };
-    for (Case c : kCases)
+    for (AttentionCase c : kCases)
         for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
             c.cache = cache;
             SCOPED_TRACE(concat("cache ", name_of(cache), " size ", c.size, " capacity ",
@@ -62,7 +62,7 @@ TEST_P(Attention, WrongShapesAreErrors) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
-    const Case c = {2, 2, 64, 8, {2, 1}, {5, 8}, true};
+    const AttentionCase c = {2, 2, 64, 8, {2, 1}, {5, 8}, true};
     Tensor out = device.empty(dtype, {3, 128}), q = device.empty(dtype, {3, 128});
     Tensor cache = device.empty(Dtype::f32, {2, 2, 8, 64});
     const BatchLayout rows = ragged_of(device, c);
@@ -93,7 +93,7 @@ TEST_P(Attention, WrongShapesAreErrors) {
 TEST_P(Attention, KeysBehindTheLengthDoNotMatter) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
-    const Case kCases[] = {
+    const AttentionCase kCases[] = {
         {2, 2, 64, 400, {300, 5, 192, 64}, {400, 129, 128, 127}, false},
         {4, 2, 64, 300, {193, 7, 130, 1, 6}, {300, 64, 256, 1, 6}, true},
         {2, 1, 128, 300, {129, 5, 250}, {300, 1, 131}, false},
@@ -101,7 +101,7 @@ TEST_P(Attention, KeysBehindTheLengthDoNotMatter) {
         {1, 1, 64, 1536, {20, 0, 70}, {1500, 0, 385}, false},
         {2, 2, 64, 260, {9, 250}, {1, 259}, false, Dtype::f32, 4},
     };
-    for (Case c : kCases) {
+    for (AttentionCase c : kCases) {
         c.cache = GetParam().activations;
         SCOPED_TRACE(concat("size ", c.size, " capacity ", c.capacity, " causal ", c.causal));
         Inputs in(c, GetParam().activations, 31 + c.capacity);
@@ -124,7 +124,8 @@ TEST_P(Attention, HeadSizesOfWholeVectors) {
     for (const int64_t size : {8, 24, 80, 96})
         for (const int32_t queries : {1, 70})
             for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-                const Case c = {4, 2, size, 150, {queries, queries}, {150, 71}, true, cache};
+                const AttentionCase c = {4,         2,    size, 150, {queries, queries},
+                                         {150, 71}, true, cache};
                 const Inputs in(c, GetParam().activations, 29);
                 SCOPED_TRACE(
                     concat("size ", size, " queries ", queries, " cache ", name_of(cache)));
@@ -141,15 +142,15 @@ TEST_P(Attention, BlocksHaveTheBitsOfOneSlot) {
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
     constexpr int64_t kSize = 16, kBlocks = 40;
-    const Case c = {.heads = 4,
-                    .kv_heads = 2,
-                    .size = 32,
-                    .capacity = kSize * kBlocks / 2,
-                    .queries = {1, 45},
-                    .lengths = {300, 45},
-                    .causal = true,
-                    .cache = dtype,
-                    .window = 290};  // on a GPU the kernel that reads block tables
+    const AttentionCase c = {.heads = 4,
+                             .kv_heads = 2,
+                             .size = 32,
+                             .capacity = kSize * kBlocks / 2,
+                             .queries = {1, 45},
+                             .lengths = {300, 45},
+                             .causal = true,
+                             .cache = dtype,
+                             .window = 290};  // on a GPU the kernel that reads block tables
     const Inputs in(c, dtype, 9);
     const std::vector<float> expected = run(device, c, in, dtype);
     // The table counts blocks from the last to the first.
@@ -186,7 +187,7 @@ TEST_P(Attention, TakesTheOptionsOfModernDecoders) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
-    const Case cases[] = {
+    const AttentionCase cases[] = {
         {.heads = 4,
          .kv_heads = 2,
          .size = 64,
@@ -245,7 +246,7 @@ TEST_P(Attention, TakesTheOptionsOfModernDecoders) {
          .soft_cap = 30,
          .sinks = true},
     };
-    for (const Case& c : cases) {
+    for (const AttentionCase& c : cases) {
         SCOPED_TRACE(concat(c.size, " channels, window ", c.window, ", soft cap ", c.soft_cap,
                             c.sinks ? ", sinks" : ""));
         const Inputs in(c, dtype, 5);
@@ -258,10 +259,11 @@ TEST_P(Attention, CachesThatAreReadyGiveTheSameBits) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype type = GetParam().activations;
-    for (const Case& c : {Case{4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, type},
-                          Case{3, 3, 64, 128, {1, 1, 1}, {128, 1, 127}, true, type},
-                          Case{2, 2, 80, 200, {8, 1}, {150, 129}, true, type},
-                          Case{6, 6, 64, 1500, {1, 2}, {1500, 1400}, false, type}}) {
+    for (const AttentionCase& c :
+         {AttentionCase{4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, type},
+          AttentionCase{3, 3, 64, 128, {1, 1, 1}, {128, 1, 127}, true, type},
+          AttentionCase{2, 2, 80, 200, {8, 1}, {150, 129}, true, type},
+          AttentionCase{6, 6, 64, 1500, {1, 2}, {1500, 1400}, false, type}}) {
         const Inputs in(c, type, 5);
         EXPECT_EQ(run(device, c, in, type), run(device, c, in, type, true));
     }

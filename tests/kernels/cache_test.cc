@@ -120,8 +120,8 @@ TEST_P(CopyCache, WrongSlotsAndLengthsAreErrors) {
     }
 }
 
-const DeviceCase kCases[] = {kCpuCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
-INSTANTIATE_TEST_SUITE_P(Devices, AppendCache, testing::ValuesIn(kCases), name_of_case);
+const DeviceCase kCacheCases[] = {kCpuCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
+INSTANTIATE_TEST_SUITE_P(Devices, AppendCache, testing::ValuesIn(kCacheCases), name_of_case);
 const DeviceCase kCopyCases[] = {kCpuCase, kCudaF32Case};  // there are no activations in it
 INSTANTIATE_TEST_SUITE_P(Devices, CopyCache, testing::ValuesIn(kCopyCases), name_of_case);
 

@@ -27,15 +27,15 @@ TEST_P(Conv1dInF32, AgreesWithPyTorch) {
     }
 }
 
-struct Case {
+struct Conv1dCase {
     int64_t frames, channels, outputs;
     int stride;
 };
 
 // gelu(convolution of x (B, T, C)) + residual (B, T2, N), in double; stored (N, C, 3).
-std::vector<double> expected_of(const Case& c, const std::vector<float>& x,
-                                const std::vector<float>& stored,
-                                const std::vector<float>& residual) {
+std::vector<double> conv1d_expected(const Conv1dCase& c, const std::vector<float>& x,
+                                    const std::vector<float>& stored,
+                                    const std::vector<float>& residual) {
     const int64_t t_out = (c.frames - 1) / c.stride + 1;
     std::vector<double> expected;
     for (int64_t i = 0; i < std::ssize(residual); ++i) {
@@ -63,9 +63,9 @@ double tolerance_of(Precision::Weights precision, const DeviceCase& on) {
 }
 
 // Two sequences; y is the residual too. x is given in `x_type`, rounded to the activations' type.
-std::vector<float> run(TestDevice& device, const Case& c, const Matrix& w, Dtype y_type,
-                       Dtype x_type, const std::vector<float>& x,
-                       const std::vector<float>& residual) {
+std::vector<float> conv1d_run(TestDevice& device, const Conv1dCase& c, const Matrix& w,
+                              Dtype y_type, Dtype x_type, const std::vector<float>& x,
+                              const std::vector<float>& residual) {
     const Arena::Scope scope(device.ctx().arena);
     Tensor y = device.up(residual, y_type, {2, (c.frames - 1) / c.stride + 1, c.outputs});
     conv1d(device.ctx(), y, device.up(x, x_type, {2, c.frames, c.channels}), w, c.stride,
@@ -83,7 +83,7 @@ TEST_P(Conv1d, AgreesWithTheSumInDouble) {
         for (const auto& [channels, outputs] : {std::pair<int64_t, int64_t>{13, 21}, {16, 24}})
             for (const int64_t frames : {1, 2, 19, 80})
                 for (const int stride : {1, 2, 3}) {
-                    const Case c = {frames, channels, outputs, stride};
+                    const Conv1dCase c = {frames, channels, outputs, stride};
                     const int64_t t_out = (frames - 1) / stride + 1;
                     std::vector<float> stored = random_values(outputs * channels * 3, 2, 0.2);
                     Weights weights(precision, device.ctx().arena.source());
@@ -95,13 +95,14 @@ TEST_P(Conv1d, AgreesWithTheSumInDouble) {
                         TestDevice::rounded(random_values(2 * t_out * outputs, 4), dtype);
                     SCOPED_TRACE(concat(static_cast<int>(precision), " ", frames, " x ", channels,
                                         " stride ", stride));
-                    const std::vector<double> expected = expected_of(c, x, stored, residual);
+                    const std::vector<double> expected = conv1d_expected(c, x, stored, residual);
                     const double tolerance = tolerance_of(precision, GetParam());
-                    expect_near(run(device, c, w, dtype, dtype, x, residual), expected, tolerance);
+                    expect_near(conv1d_run(device, c, w, dtype, dtype, x, residual), expected,
+                                tolerance);
                     if (dtype == Dtype::f32) continue;
                     // An x in f32 is rounded on its way into the product.
-                    expect_near(run(device, c, w, dtype, Dtype::f32, given, residual), expected,
-                                tolerance);
+                    expect_near(conv1d_run(device, c, w, dtype, Dtype::f32, given, residual),
+                                expected, tolerance);
                 }
 }
 
@@ -117,8 +118,8 @@ TEST_P(Conv1d, WrongShapesAreErrors) {
     EXPECT_THROW(conv1d(device.ctx(), y, x, w, 1, {.residual = x}), Error);
 }
 
-const DeviceCase kCases[] = {kCpuCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
-INSTANTIATE_TEST_SUITE_P(Devices, Conv1d, testing::ValuesIn(kCases), name_of_case);
+const DeviceCase kConv1dCases[] = {kCpuCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
+INSTANTIATE_TEST_SUITE_P(Devices, Conv1d, testing::ValuesIn(kConv1dCases), name_of_case);
 const DeviceCase kF32Cases[] = {kCpuCase, kCudaF32Case};
 INSTANTIATE_TEST_SUITE_P(Devices, Conv1dInF32, testing::ValuesIn(kF32Cases), name_of_case);
 
@@ -126,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Conv1dInF32, testing::ValuesIn(kF32Cases), nam
 TEST(Conv1dOnCuda, SequencesInSeveralParts) {
     TestDevice device(kCudaF32Case);
     if (!device) GTEST_SKIP() << device.why_not();
-    const Case c = {3000, 400, 3, 1};
+    const Conv1dCase c = {3000, 400, 3, 1};
     std::vector<float> stored = random_values(3 * 400 * 3, 2, 0.03);
     const std::vector<float> x = random_values(3 * 3000 * 400, 3),
                              residual = random_values(3 * 3000 * 3, 4);
@@ -136,7 +137,7 @@ TEST(Conv1dOnCuda, SequencesInSeveralParts) {
     conv1d(device.ctx(), y, device.up(x, Dtype::f32, {3, 3000, 400}), w, 1,
            {.activation = Activation::gelu,
             .residual = device.up(residual, Dtype::f32, {3, 3000, 3})});
-    expect_near(device.down(y), expected_of(c, x, stored, residual), 2e-5);
+    expect_near(device.down(y), conv1d_expected(c, x, stored, residual), 2e-5);
 }
 
 }  // namespace

@@ -141,11 +141,11 @@ TEST(SelectRowsOnCuda, ConvertsOnTheWay) {
     }
 }
 
-const DeviceCase kCases[] = {kCpuCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
-INSTANTIATE_TEST_SUITE_P(Devices, Embedding, testing::ValuesIn(kCases), name_of_case);
+const DeviceCase kEmbeddingCases[] = {kCpuCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
+INSTANTIATE_TEST_SUITE_P(Devices, Embedding, testing::ValuesIn(kEmbeddingCases), name_of_case);
 INSTANTIATE_TEST_SUITE_P(Training, Embedding, testing::Values(kCpuBf16Case), name_of_case);
-INSTANTIATE_TEST_SUITE_P(Devices, AddPositions, testing::ValuesIn(kCases), name_of_case);
-INSTANTIATE_TEST_SUITE_P(Devices, SelectRows, testing::ValuesIn(kCases), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Devices, AddPositions, testing::ValuesIn(kEmbeddingCases), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Devices, SelectRows, testing::ValuesIn(kEmbeddingCases), name_of_case);
 
 }  // namespace
 }  // namespace hark::test

@@ -104,8 +104,8 @@ std::vector<int32_t> choices(const ExpertCase& c) {
     return chosen;
 }
 
-std::vector<double> expected_of(const ExpertCase& c, const std::vector<float>& x,
-                                const std::vector<float>& w, const std::vector<float>& bias) {
+std::vector<double> experts_expected(const ExpertCase& c, const std::vector<float>& x,
+                                     const std::vector<float>& w, const std::vector<float>& bias) {
     std::vector<double> y;
     const std::vector<int32_t> chosen = choices(c);
     for (size_t p = 0; p < chosen.size(); ++p)
@@ -144,7 +144,7 @@ TEST_P(ExpertOps, ExpertLinear) {
             expert_linear(ctx(), y, device_.up(x, dtype(), {c.rows, c.k}), experts,
                           device_.up(choices(c)));
             const double tolerance = kind == Kind::int8 ? 0.03 : kind == Kind::f32 ? 0 : 0.01;
-            expect_near(device_.down(y), expected_of(c, x, w, bias),
+            expect_near(device_.down(y), experts_expected(c, x, w, bias),
                         GetParam().tolerance + tolerance);
         }
 }
@@ -163,7 +163,7 @@ TEST_P(ExpertOps, ExpertLinearFromBlocks) {
         Tensor y = device_.empty(dtype(), {c.rows * c.pairs_per_row, c.n});
         expert_linear(ctx(), y, device_.up(x, dtype(), {c.rows, c.k}), experts,
                       device_.up(choices(c)));
-        const std::vector<double> expected = expected_of(c, x, blocks.values(), bias);
+        const std::vector<double> expected = experts_expected(c, x, blocks.values(), bias);
         double largest = 1;
         for (const double value : expected) largest = std::max(largest, std::abs(value));
         expect_near(device_.down(y), expected, GetParam().tolerance + 5e-5, largest);

@@ -5,13 +5,13 @@
 namespace hark::test {
 namespace {
 
-class LayerNorm : public testing::TestWithParam<DeviceCase> {
+class LayerNorms : public testing::TestWithParam<DeviceCase> {
   protected:
     static bool on_cpu() { return GetParam().device == Device::cpu; }
 };
 
-std::vector<double> normalized(const std::vector<float>& x, const std::vector<float>& w,
-                               const std::vector<float>& b, double eps) {
+std::vector<double> layer_norm_normalized(const std::vector<float>& x, const std::vector<float>& w,
+                                          const std::vector<float>& b, double eps) {
     const size_t columns = w.size();
     std::vector<double> y;
     for (size_t first = 0; first < x.size(); first += columns) {
@@ -25,7 +25,7 @@ std::vector<double> normalized(const std::vector<float>& x, const std::vector<fl
     return y;
 }
 
-TEST_P(LayerNorm, AgreesWithPyTorch) {
+TEST_P(LayerNorms, AgreesWithPyTorch) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const nlohmann::json& golden = kernels_golden()["layer_norm"];
@@ -39,11 +39,12 @@ TEST_P(LayerNorm, AgreesWithPyTorch) {
     if (dtype == Dtype::f32)
         expect_near(device.down(y), golden["y"].get<std::vector<double>>(), GetParam().tolerance);
     else
-        expect_near(device.down(y), normalized(TestDevice::rounded(values, dtype), w, b, 1e-5),
+        expect_near(device.down(y),
+                    layer_norm_normalized(TestDevice::rounded(values, dtype), w, b, 1e-5),
                     GetParam().tolerance);
 }
 
-TEST_P(LayerNorm, AnyNumberOfColumnsAndInPlace) {
+TEST_P(LayerNorms, AnyNumberOfColumnsAndInPlace) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
@@ -59,12 +60,13 @@ TEST_P(LayerNorm, AnyNumberOfColumnsAndInPlace) {
             Tensor xy = device.up(x, dtype, {rows, columns});
             layer_norm(device.ctx(), xy, xy, device.up(w, Dtype::f32, {columns}),
                        device.up(b, Dtype::f32, {columns}), 1e-3f);
-            expect_near(device.down(xy), normalized(x, w, b, 1e-3), GetParam().tolerance);
+            expect_near(device.down(xy), layer_norm_normalized(x, w, b, 1e-3),
+                        GetParam().tolerance);
         }
 }
 
 // A mean that is 100,000 deviations: the input itself has but three digits of its deviation left.
-TEST_P(LayerNorm, LargeMeanAndTinyVariance) {
+TEST_P(LayerNorms, LargeMeanAndTinyVariance) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     std::vector<float> x = random_values(1280, 4, 0.05);
@@ -74,10 +76,10 @@ TEST_P(LayerNorm, LargeMeanAndTinyVariance) {
     Tensor xy = device.up(x, GetParam().activations, {1, 1280});
     layer_norm(device.ctx(), xy, xy, device.up(w, Dtype::f32, {1280}),
                device.up(b, Dtype::f32, {1280}));
-    expect_near(device.down(xy), normalized(x, w, b, 1e-5), GetParam().tolerance);
+    expect_near(device.down(xy), layer_norm_normalized(x, w, b, 1e-5), GetParam().tolerance);
 }
 
-TEST_P(LayerNorm, WrongShapesAreErrors) {
+TEST_P(LayerNorms, WrongShapesAreErrors) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     Tensor x = device.empty(Dtype::f32, {2, 8}), w = device.empty(Dtype::f32, {8});
@@ -87,9 +89,9 @@ TEST_P(LayerNorm, WrongShapesAreErrors) {
     EXPECT_THROW(layer_norm(device.ctx(), x, x, w, Tensor()), Error);
 }
 
-const DeviceCase kCases[] = {kCpuCase,     kOneThreadCase, kCpuBf16Case,
-                             kCudaF32Case, kCudaF16Case,   kCudaBf16Case};
-INSTANTIATE_TEST_SUITE_P(Devices, LayerNorm, testing::ValuesIn(kCases), name_of_case);
+const DeviceCase kLayerNormCases[] = {kCpuCase,     kOneThreadCase, kCpuBf16Case,
+                                      kCudaF32Case, kCudaF16Case,   kCudaBf16Case};
+INSTANTIATE_TEST_SUITE_P(Devices, LayerNorms, testing::ValuesIn(kLayerNormCases), name_of_case);
 
 // A residual kept in f32 goes into products of 16 bits.
 TEST(LayerNormOnCuda, NarrowsOnTheWay) {
@@ -102,11 +104,11 @@ TEST(LayerNormOnCuda, NarrowsOnTheWay) {
             Tensor y = device.empty(Dtype::f16, {rows, columns});
             layer_norm(device.ctx(), y, device.up(x, Dtype::f32, {rows, columns}),
                        device.up(w, Dtype::f32, {columns}), device.up(b, Dtype::f32, {columns}));
-            expect_near(device.down(y), normalized(x, w, b, 1e-5), 6e-4);
+            expect_near(device.down(y), layer_norm_normalized(x, w, b, 1e-5), 6e-4);
         }
 }
 
-// Few rows and many are normalized by different kernels.
+// Few rows and many are layer_norm_normalized by different kernels.
 TEST(LayerNormOnCuda, RowsAreTheSameBitsWhateverIsBesideThem) {
     for (const DeviceCase& on : {kCudaF32Case, kCudaF16Case, kCudaBf16Case}) {
         TestDevice device(on);

@@ -6,7 +6,7 @@
 namespace hark::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kOptimizerNan = std::numeric_limits<float>::quiet_NaN();
 
 class Optimizer : public GradientTest {};
 
@@ -118,7 +118,7 @@ TEST_P(Optimizer, MuonStepsAlongTheOrthogonalMomentum) {
 
 TEST_P(Optimizer, ANormThatIsNoNumberIsSeen) {
     std::vector<float> g = random_values(40000, 1);
-    g[33333] = kNan;
+    g[33333] = kOptimizerNan;
     Tensor clip = filled({2}, 0);
     clip_by_norm(ctx(), clip, up(g, {40000}), 1);
     EXPECT_TRUE(std::isnan(down(clip)[0]) && std::isnan(down(clip)[1]));
@@ -151,7 +151,7 @@ TEST_P(Optimizer, RoundsAtRandom) {
 TEST_P(Optimizer, RoundingDependsOnTheSeedAlone) {
     std::vector<float> x = random_values(40001, 1);
     const float infinity = std::numeric_limits<float>::infinity();
-    x[7] = infinity, x[8] = -infinity, x[9] = kNan;
+    x[7] = infinity, x[8] = -infinity, x[9] = kOptimizerNan;
     const uint32_t low = 0x7f800001;  // no number, of which nothing would be left above
     std::memcpy(&x[10], &low, sizeof low);
     const auto rounded = [&](const Tensor& from, uint64_t seed) {

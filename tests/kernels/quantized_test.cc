@@ -10,9 +10,9 @@
 namespace hark::test {
 namespace {
 
-using Kind = Precision::Weights;
+using QuantizedKind = Precision::Weights;
 
-std::string bytes_of(const Tensor& tensor) {
+std::string quantized_bytes_of(const Tensor& tensor) {
     return {static_cast<const char*>(tensor.data), tensor.bytes()};
 }
 
@@ -22,7 +22,8 @@ TEST(QuantizedWeights, StayAsTheyAreOneBelowTheOther) {
         Weights weights;
         const Matrix kept = weights.matrix({a.tensor(), b.tensor()});
         EXPECT_EQ(describe(kept.values), describe(Tensor(nullptr, dtype, {5, 512})));
-        EXPECT_TRUE(bytes_of(kept.values) == bytes_of(a.tensor()) + bytes_of(b.tensor()));
+        EXPECT_TRUE(quantized_bytes_of(kept.values) ==
+                    quantized_bytes_of(a.tensor()) + quantized_bytes_of(b.tensor()));
         EXPECT_FALSE(kept.scales);
         EXPECT_EQ(weights.bytes(), a.bytes().size() + b.bytes().size());
     }
@@ -32,7 +33,7 @@ TEST(QuantizedWeights, AGpusAutoTakesF16ForAllOthers) {
     TestDevice device(kCpuCase);
     RandomBlocks blocks(Dtype::q5_0, 3, 64, 6);
     std::vector<float> values = random_values(2 * 64, 7);
-    Weights weights(Kind::keep_f16);
+    Weights weights(QuantizedKind::keep_f16);
     EXPECT_EQ(weights.matrix({blocks.tensor()}).values.dtype, Dtype::q5_0);
     const Tensor plain = TestDevice::host(values, {2, 64});
     EXPECT_EQ(device.down(weights.matrix({plain}).values), TestDevice::rounded(values, Dtype::f16));
@@ -45,14 +46,17 @@ TEST(QuantizedWeights, AnotherPrecisionOrMixedTypesTakeTheValues) {
         RandomBlocks blocks(dtype, 3, 256, 3), others(Dtype::q8_0, 1, 256, 4);
         const std::vector<float> values = blocks.values();
         Weights weights;
-        for (const auto& [kind, wanted] :
-             {std::pair{Kind::f32, Dtype::f32}, {Kind::f16, Dtype::f16}, {Kind::bf16, Dtype::bf16}})
+        for (const auto& [kind, wanted] : {std::pair{QuantizedKind::f32, Dtype::f32},
+                                           {QuantizedKind::f16, Dtype::f16},
+                                           {QuantizedKind::bf16, Dtype::bf16}})
             EXPECT_EQ(device.down(weights.matrix({blocks.tensor()}, kind).values),
                       TestDevice::rounded(values, wanted));
         std::vector<float> same = values;
-        const Matrix from_blocks = weights.matrix({blocks.tensor()}, Kind::int8);
-        const Matrix from_values = weights.matrix({TestDevice::host(same, {3, 256})}, Kind::int8);
-        EXPECT_TRUE(bytes_of(from_blocks.values) == bytes_of(from_values.values));
+        const Matrix from_blocks = weights.matrix({blocks.tensor()}, QuantizedKind::int8);
+        const Matrix from_values =
+            weights.matrix({TestDevice::host(same, {3, 256})}, QuantizedKind::int8);
+        EXPECT_TRUE(quantized_bytes_of(from_blocks.values) ==
+                    quantized_bytes_of(from_values.values));
         if (dtype == Dtype::q8_0) continue;
         const Matrix mixed = weights.matrix({blocks.tensor(), others.tensor()});
         EXPECT_FALSE(is_quantized(mixed.values.dtype));
@@ -71,7 +75,8 @@ TEST(QuantizedWeights, WhatDoesNotFitIsAnError) {
     EXPECT_THROW(weights.convolution(Tensor(blocks.bytes().data(), Dtype::q5_1, {1, 1, 64})),
                  Error);
     blocks.bytes()[25] = 0x7c;  // the second block's scale is infinity, or not a number
-    for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::int8})
+    for (const QuantizedKind kind :
+         {QuantizedKind::keep, QuantizedKind::f32, QuantizedKind::f16, QuantizedKind::int8})
         EXPECT_THROW(weights.matrix({blocks.tensor()}, kind), Error);
 }
 
@@ -83,8 +88,8 @@ struct Operands {
 
 Operands operands(Weights& weights, RandomBlocks& blocks, int64_t n, int64_t k) {
     std::vector<float> values = blocks.values();
-    return {weights.matrix({blocks.tensor()}, Kind::keep),
-            weights.matrix({TestDevice::host(values, {n, k})}, Kind::f32)};
+    return {weights.matrix({blocks.tensor()}, QuantizedKind::keep),
+            weights.matrix({TestDevice::host(values, {n, k})}, QuantizedKind::f32)};
 }
 
 // How far off products may be that round each of x's rows (rows, k) to 16 bits: six deviations of
@@ -135,7 +140,7 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
                 SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));
                 const Arena::Scope scope(device.ctx().arena);
                 const int64_t n = 37;
-                Weights weights(Kind::keep, device.ctx().arena.source());
+                Weights weights(QuantizedKind::keep, device.ctx().arena.source());
                 RandomBlocks blocks(dtype, n, k, 7);
                 const Operands w = operands(weights, blocks, n, k);
                 ASSERT_EQ(w.quantized.values.dtype, dtype);
@@ -177,7 +182,7 @@ TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
         for (const int64_t rows : {1, 5}) {
             SCOPED_TRACE(concat(name_of(dtype), " rows ", rows));
             const Arena::Scope scope(device.ctx().arena);
-            Weights weights(Kind::keep, device.ctx().arena.source());
+            Weights weights(QuantizedKind::keep, device.ctx().arena.source());
             RandomBlocks blocks(dtype, 3 * k, k, 7);
             const Matrix w = weights.matrix({blocks.tensor()});
             const Tensor x = device.up(random_values(rows * k, 3), on, {rows, k});
@@ -227,7 +232,7 @@ TEST_P(Quantized, RowsAreTheSameBitsWhateverIsBesideThem) {
     const int64_t all_rows = on.device == Device::cpu ? 16 : 130, n = 75, k = 512;
     for (const Dtype dtype : kQuantizedDtypes) {
         const Arena::Scope scope(device.ctx().arena);
-        Weights weights(Kind::keep, device.ctx().arena.source());
+        Weights weights(QuantizedKind::keep, device.ctx().arena.source());
         RandomBlocks blocks(dtype, n, k, 11);
         const Matrix w = weights.matrix({blocks.tensor()});
         const Tensor x = device.up(random_values(all_rows * k, 12), on.activations, {all_rows, k});
@@ -254,7 +259,7 @@ TEST_P(Quantized, EmbeddingsAreThoseOfTheValues) {
     const Tensor tokens = device.up(std::vector<int32_t>{6, 0, 3});
     const Tensor places = device.up(std::vector<int32_t>{1, 0, 1});
     for (const Dtype dtype : kQuantizedDtypes) {
-        Weights weights(Kind::keep, device.ctx().arena.source());
+        Weights weights(QuantizedKind::keep, device.ctx().arena.source());
         RandomBlocks blocks(dtype, 7, c, 14);
         const Operands table = operands(weights, blocks, 7, c);
         const Tensor found = device.empty(on.activations, {3, c});

@@ -155,7 +155,7 @@ void check_collectives(TestDevice& device, Communicator& ranks) {
 
 constexpr DeviceCase kSerialCase = {"cpu", Device::cpu, Dtype::f32, 0, 1};
 
-std::string error_of(int size, const std::function<void(std::unique_ptr<Transport>)>& body) {
+std::string ranks_error_of(int size, const std::function<void(std::unique_ptr<Transport>)>& body) {
     try {
         in_ranks(size, body);
     } catch (const Error& error) {
@@ -211,7 +211,7 @@ TEST(ForkedRanks, AGroupHasThisRankAndNoneTwice) {
 
 TEST(ForkedRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
     const TemporaryDirectory folder;
-    const std::string error = error_of(3, [&](std::unique_ptr<Transport> links) {
+    const std::string error = ranks_error_of(3, [&](std::unique_ptr<Transport> links) {
         Context ctx(1);
         const std::unique_ptr<Communicator> ranks = cpu_ranks(std::move(links));
         ranks->barrier();
@@ -231,7 +231,7 @@ TEST(ForkedRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
 
 TEST(ForkedRanks, OneThatFailsEndsThoseThatDoNotListen) {
     const auto begin = std::chrono::steady_clock::now();
-    const std::string error = error_of(2, [](std::unique_ptr<Transport> links) {
+    const std::string error = ranks_error_of(2, [](std::unique_ptr<Transport> links) {
         if (links->rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(100));
         fail("expected by the test: rank 1 fails");
     });
@@ -246,7 +246,7 @@ TEST(ForkedRanks, ASignalThatEndsAllEndsTheirParent) {
 
 TEST(ForkedRanks, TheirParentPassesSigtermOnToTheFirst) {
     const pid_t parent = ::getpid();
-    const std::string error = error_of(2, [parent](std::unique_ptr<Transport> links) {
+    const std::string error = ranks_error_of(2, [parent](std::unique_ptr<Transport> links) {
         if (links->rank() == 1) ::kill(parent, SIGTERM);
         std::this_thread::sleep_for(std::chrono::seconds(links->rank() == 0 ? 100 : 0));
     });

@@ -18,7 +18,7 @@ std::vector<float> many_values(int64_t count, uint64_t seed, double deviation) {
     return values;
 }
 
-struct Shape {
+struct RecordedStepShape {
     const char* name;
     int64_t channels, heads, vocabulary, capacity;
     int64_t heard;  // keys of a window, or 0 for a model that listens to none
@@ -30,7 +30,7 @@ class Step {
   public:
     static constexpr int64_t kLayers = 2, kSlots = 9;
 
-    Step(TestDevice& device, const Shape& shape, Dtype dtype)
+    Step(TestDevice& device, const RecordedStepShape& shape, Dtype dtype)
         : device_(device), shape_(shape), dtype_(dtype) {
         const int64_t c = shape.channels, d = c / shape.heads;
         table_ = matrix(shape.vocabulary, c);
@@ -167,7 +167,7 @@ class Step {
     }
 
     TestDevice& device_;
-    Shape shape_;
+    RecordedStepShape shape_;
     Dtype dtype_;
     uint64_t seed_ = 100;
     Matrix table_;
@@ -180,7 +180,7 @@ class Step {
 
 class CapturedStep : public testing::TestWithParam<DeviceCase> {};
 
-void expect_same_bits(TestDevice& device, const Shape& shape, Dtype dtype,
+void expect_same_step(TestDevice& device, const RecordedStepShape& shape, Dtype dtype,
                       const std::vector<std::vector<int32_t>>& batches) {
     Step step(device, shape, dtype);
     for (const std::vector<int32_t>& lengths : batches) {
@@ -218,11 +218,12 @@ TEST_P(CapturedStep, StepsLikeGpt2sHaveTheSameBits) {
                                                        {5, 6, 255, 512, 513, 500, 520, 2},
                                                        {1, 2, 3, 4, 5, 6, 7, 8, 9}};
     constexpr Activation kTanh = Activation::gelu_tanh;
-    for (const Shape& shape : {Shape{"gpt 768", 768, 12, 1031, 520, 0, false, kTanh},
-                               Shape{"gpt 1600", 1600, 25, 500, 520, 0, false, kTanh},
-                               Shape{"gpt 128", 128, 2, 77, 520, 0, false, kTanh},
-                               Shape{"gpt 768 int8", 768, 12, 1031, 520, 0, true, kTanh}})
-        expect_same_bits(device, shape, dtype, batches);
+    for (const RecordedStepShape& shape :
+         {RecordedStepShape{"gpt 768", 768, 12, 1031, 520, 0, false, kTanh},
+          RecordedStepShape{"gpt 1600", 1600, 25, 500, 520, 0, false, kTanh},
+          RecordedStepShape{"gpt 128", 128, 2, 77, 520, 0, false, kTanh},
+          RecordedStepShape{"gpt 768 int8", 768, 12, 1031, 520, 0, true, kTanh}})
+        expect_same_step(device, shape, dtype, batches);
 }
 
 TEST_P(CapturedStep, StepsLikeWhispersHaveTheSameBits) {
@@ -231,10 +232,11 @@ TEST_P(CapturedStep, StepsLikeWhispersHaveTheSameBits) {
     const Dtype dtype = GetParam().activations;
     const std::vector<std::vector<int32_t>> batches = {
         {1}, {447}, {448, 1}, {9, 256, 257, 30}, {5, 6, 255, 448, 20, 100, 300, 2}};
-    for (const Shape& shape : {Shape{"whisper 1280", 1280, 20, 5187, 448, 1500},
-                               Shape{"whisper 384", 384, 6, 1031, 448, 1500},
-                               Shape{"whisper 384 int8", 384, 6, 1031, 448, 1500, true}})
-        expect_same_bits(device, shape, dtype, batches);
+    for (const RecordedStepShape& shape :
+         {RecordedStepShape{"whisper 1280", 1280, 20, 5187, 448, 1500},
+          RecordedStepShape{"whisper 384", 384, 6, 1031, 448, 1500},
+          RecordedStepShape{"whisper 384 int8", 384, 6, 1031, 448, 1500, true}})
+        expect_same_step(device, shape, dtype, batches);
 }
 
 // Heads and rows that only the kernels for any shape take.
@@ -242,8 +244,8 @@ TEST_P(CapturedStep, StepsOfOddShapesHaveTheSameBits) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
-    expect_same_bits(device, {"72 channels a head", 720, 10, 101, 64, 0}, dtype, {{1}, {64, 3}});
-    expect_same_bits(device, {"36 channels", 36, 1, 101, 64, 0}, dtype, {{2}});
+    expect_same_step(device, {"72 channels a head", 720, 10, 101, 64, 0}, dtype, {{1}, {64, 3}});
+    expect_same_step(device, {"36 channels", 36, 1, 101, 64, 0}, dtype, {{2}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, CapturedStep,

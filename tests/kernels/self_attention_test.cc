@@ -5,8 +5,8 @@ namespace hark::test {
 namespace {
 
 // The sequences [start[b], start[b + 1]) by their rows.
-struct Rows {
-    explicit Rows(const std::vector<int32_t>& start) {
+struct SelfAttentionRows {
+    explicit SelfAttentionRows(const std::vector<int32_t>& start) {
         for (size_t b = 0; b + 1 < start.size(); ++b)
             for (int32_t t = start[b]; t < start[b + 1]; ++t)
                 first.push_back(start[b]), end.push_back(start[b + 1]);
@@ -14,7 +14,7 @@ struct Rows {
     std::vector<int32_t> first, end;
 };
 
-struct Shape {
+struct SelfAttentionShape {
     std::vector<int32_t> start;
     int64_t heads, head;
     int64_t group = 1;  // heads that share keys and values
@@ -41,11 +41,12 @@ void add(double* to, double factor, const double* x, size_t n) {
 
 // Row by row, each step's result rounded: in bf16 as PyTorch computes where its tensors are bf16
 // and no kernel fuses the steps.
-Results attend(const Shape& shape, const Values& qkv, const Values& dout, double (*round)(double)) {
+Results attend(const SelfAttentionShape& shape, const Values& qkv, const Values& dout,
+               double (*round)(double)) {
     const auto rows = static_cast<size_t>(shape.rows()), heads = static_cast<size_t>(shape.heads);
     const auto d = static_cast<size_t>(shape.head), c = heads * d;
     const double scale = 1 / std::sqrt(static_cast<double>(d));
-    const std::vector<int32_t> firsts = Rows(shape.start).first;
+    const std::vector<int32_t> firsts = SelfAttentionRows(shape.start).first;
     const auto group = static_cast<size_t>(shape.group), width = static_cast<size_t>(shape.width());
     Results results = {Values(rows * c), Values(rows * heads), Values(rows * width)};
     Values p(rows), slopes(rows);
@@ -119,18 +120,18 @@ class SelfAttention : public testing::TestWithParam<DeviceCase> {
         return device_->up(std::vector<float>(static_cast<size_t>(t.size()), value), dtype, shape);
     }
     // As the device holds them.
-    Inputs inputs(const Shape& shape, uint64_t seed = 1) const {
+    Inputs inputs(const SelfAttentionShape& shape, uint64_t seed = 1) const {
         const int64_t rows = shape.rows();
         return {TestDevice::rounded(random_values(rows * shape.width(), seed), type()),
                 TestDevice::rounded(random_values(rows * shape.channels(), seed + 1), type())};
     }
     // Forward and backward into memory that holds `before`.
-    Found run(const Shape& shape, const Inputs& in, float before = 7) {
+    Found run(const SelfAttentionShape& shape, const Inputs& in, float before = 7) {
         const Arena::Scope scope(ctx().arena);
         const int64_t rows = shape.rows(), channels = shape.channels();
         const Tensor qkv = device_->up(in.qkv, type(), {rows, shape.width()});
         const Tensor dout = device_->up(in.dout, type(), {rows, channels});
-        const Rows of(shape.start);
+        const SelfAttentionRows of(shape.start);
         const Sequences sequences = {device_->up(of.first), device_->up(of.end)};
         const Tensor out = filled(type(), {rows, channels}, before);
         const Tensor lse = filled(Dtype::f32, {rows, shape.heads}, before);
@@ -140,7 +141,7 @@ class SelfAttention : public testing::TestWithParam<DeviceCase> {
         return {device_->down(out), device_->down(lse), device_->down(dqkv)};
     }
     // In f32 every value; in bf16 the whole's error is at most twice that of steps that round.
-    void expect_right(const Shape& shape) {
+    void expect_right(const SelfAttentionShape& shape) {
         SCOPED_TRACE(concat(shape.rows(), " rows, ", shape.start.size() - 1, " sequences, ",
                             shape.heads, " heads of ", shape.head, " in groups of ", shape.group));
         const Inputs in = inputs(shape);
@@ -171,11 +172,11 @@ class SelfAttention : public testing::TestWithParam<DeviceCase> {
 };
 
 TEST_P(SelfAttention, HasTheDerivativeAsItsGradient) {
-    for (const Shape& shape : {Shape{{0, 1}, 1, 1},
-                               {{0, 3, 3, 10}, 2, 5},
-                               {{0, 4, 9}, 1, 16},
-                               {{0, 5}, 1, 64},
-                               {{0, 3, 9}, 4, 4, 2}}) {
+    for (const SelfAttentionShape& shape : {SelfAttentionShape{{0, 1}, 1, 1},
+                                            {{0, 3, 3, 10}, 2, 5},
+                                            {{0, 4, 9}, 1, 16},
+                                            {{0, 5}, 1, 64},
+                                            {{0, 3, 9}, 4, 4, 2}}) {
         SCOPED_TRACE(concat(shape.rows(), " rows, ", shape.heads, " heads of ", shape.head));
         const Inputs in = inputs(shape);
         const Found found = run(shape, in);
@@ -190,28 +191,28 @@ TEST_P(SelfAttention, HasTheDerivativeAsItsGradient) {
 }
 
 TEST_P(SelfAttention, AgreesWithTheSameInDouble) {
-    for (const Shape& shape : {Shape{{0, 290, 300}, 1, 8},
-                               {{0, 63}, 3, 64},
-                               {{0, 64}, 1, 64},
-                               {{0, 65}, 2, 64},
-                               {{0, 31, 65}, 1, 64},
-                               {{0, 129}, 1, 64},
-                               {{0, 37, 38, 165, 300}, 3, 64},
-                               {{0, 1024}, 1, 64},
-                               {{0, 100, 427, 555, 1024}, 2, 64},
-                               {{0, 33, 90}, 2, 80},
-                               {{0, 7, 41}, 1, 256},
-                               {{0, 50}, 3, 33},
-                               {{0, 290, 300}, 4, 8, 4},
-                               {{0, 37, 38, 165}, 6, 64, 3},
-                               {{0, 33, 290}, 4, 128, 2}})
+    for (const SelfAttentionShape& shape : {SelfAttentionShape{{0, 290, 300}, 1, 8},
+                                            {{0, 63}, 3, 64},
+                                            {{0, 64}, 1, 64},
+                                            {{0, 65}, 2, 64},
+                                            {{0, 31, 65}, 1, 64},
+                                            {{0, 129}, 1, 64},
+                                            {{0, 37, 38, 165, 300}, 3, 64},
+                                            {{0, 1024}, 1, 64},
+                                            {{0, 100, 427, 555, 1024}, 2, 64},
+                                            {{0, 33, 90}, 2, 80},
+                                            {{0, 7, 41}, 1, 256},
+                                            {{0, 50}, 3, 33},
+                                            {{0, 290, 300}, 4, 8, 4},
+                                            {{0, 37, 38, 165}, 6, 64, 3},
+                                            {{0, 33, 290}, 4, 128, 2}})
         expect_right(shape);
 }
 
 // A row that sees itself alone: its output is its value, whose gradient is the output's.
 TEST_P(SelfAttention, OfOneRowIsItsValue) {
     for (const int64_t head : {16, 64}) {
-        const Shape shape = {{0, 1, 2}, 2, head};
+        const SelfAttentionShape shape = {{0, 1, 2}, 2, head};
         const Inputs in = inputs(shape);
         const Found found = run(shape, in);
         const int64_t c = shape.channels();
@@ -237,11 +238,11 @@ TEST_P(SelfAttention, AgreesWhereBlocksTakeSeveralTiles) {
 }
 
 TEST_P(SelfAttention, GivesTheSameBitsAgain) {
-    std::vector<Shape> shapes = {
+    std::vector<SelfAttentionShape> shapes = {
         {{0, 100, 427, 555, 1024}, 12, 64}, {{0, 33, 90}, 2, 80}, {{0, 100, 427}, 6, 64, 3}};
     // More tiles than multiprocessors, whose blocks wait for one another.
     if (ctx().on_cuda()) shapes.push_back({{0, 1000, 2048, 3000, 4097}, 12, 64});
-    for (const Shape& shape : shapes) {
+    for (const SelfAttentionShape& shape : shapes) {
         const Inputs in = inputs(shape);
         const Found found = run(shape, in, 7);
         for (const float before : {-3.0f, 0.5f, 1e30f})
@@ -252,7 +253,7 @@ TEST_P(SelfAttention, GivesTheSameBitsAgain) {
 TEST_P(SelfAttention, OfASequenceDoesNotDependOnOthers) {
     constexpr int64_t kBorder = 150;
     for (const int64_t head : {16, 64}) {
-        const Shape shape = {{0, kBorder, 437}, 2, head};
+        const SelfAttentionShape shape = {{0, kBorder, 437}, 2, head};
         const Inputs in = inputs(shape), others = inputs(shape, 5);
         const Found found = run(shape, in);
         // The rows before the border, then those behind it, are other ones.

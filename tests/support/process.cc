@@ -93,6 +93,8 @@ std::string mpirun(int ranks, int seconds) {
            " ";
 }
 
+bool has_command(const std::string& name) { return run_shell("command -v " + name).exit_code == 0; }
+
 fs::path source_dir() { return HARK_SOURCE_DIR; }
 fs::path build_dir() { return HARK_BUILD_DIR; }
 fs::path samples_dir() { return source_dir() / "samples"; }

@@ -19,6 +19,9 @@ ProcessResult run_tool(const std::string& tool, const std::vector<std::string>& 
 // Runs a shell command with build/bin first on the PATH.
 ProcessResult run_shell(const std::string& command, const std::string& input = "");
 
+// Whether a shell finds this command.
+bool has_command(const std::string& name);
+
 // What this program does if it is started with --rank=ARGUMENT; set by the tests that do so.
 extern int (*rank_main)(const std::string& argument);
 

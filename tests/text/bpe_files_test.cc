@@ -5,12 +5,14 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "support/expect.h"
 #include "support/process.h"
 #include "text/bpe.h"
 #include "text/utf8.h"
 
 using namespace hark;
 using nlohmann::json;
+using test::expect_contains;
 
 namespace {
 
@@ -43,10 +45,6 @@ std::string message_of(const std::function<void()>& action) {
 
 std::string message_of_json(const json& root) {
     return message_of([&] { Bpe::parse_tokenizer_json(root.dump(), "T"); });
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
 }
 
 std::string base64(const std::string& bytes) {

@@ -45,7 +45,7 @@ Json rendered(const std::string& source, const std::vector<jinja::Variable>& var
     }
 }
 
-void expect_equal(const Json& cases) {
+void expect_rendered(const Json& cases) {
     std::vector<jinja::Variable> variables;
     for (const auto& [name, value] : golden()["context"].items())
         variables.push_back({name, value, name != "bos_token"});
@@ -59,12 +59,12 @@ void expect_equal(const Json& cases) {
 
 TEST(JinjaGolden, Edges) {
     ASSERT_GT(golden()["edges"].size(), 150u);
-    expect_equal(golden()["edges"]);
+    expect_rendered(golden()["edges"]);
 }
 
 TEST(JinjaGolden, RandomTemplates) {
     ASSERT_EQ(golden()["random"].size(), 500u);
-    expect_equal(golden()["random"]);
+    expect_rendered(golden()["random"]);
 }
 
 TEST(JinjaGolden, ChatTemplates) {

@@ -1,5 +1,5 @@
 // A megabyte of mixed text against the tokenizers library and tiktoken, and what is learnt against
-// the tokenizers library's BpeTrainer (tests/golden/gpt_tokenize.py).
+// the tokenizers library's BpeTrainer (tests/tokenize_golden/gpt_tokenize.py).
 #include <gtest/gtest.h>
 
 #include "core/json.h"
@@ -18,25 +18,25 @@ using nlohmann::json;
 
 namespace {
 
-const json& golden() {
+const json& tokenize_golden() {
     static const json kGolden =
         json::parse(test::read_text(source_dir() / "tests/golden/gpt_tokenize.json"));
     return kGolden;
 }
 
 std::string generated(const std::string& pieces, uint64_t seed, size_t size) {
-    return test::generated_text(golden()[pieces], seed, size);
+    return test::generated_text(tokenize_golden()[pieces], seed, size);
 }
 
 const std::string& mixed_text() {
-    static const std::string kText =
-        generated("mixed", golden()["seed"].get<uint64_t>(), golden()["bytes"].get<size_t>());
+    static const std::string kText = generated("mixed", tokenize_golden()["seed"].get<uint64_t>(),
+                                               tokenize_golden()["bytes"].get<size_t>());
     return kText;
 }
 
 void expect_golden(const std::vector<int32_t>& ids, const std::string& vocabulary) {
-    const json& wanted = golden()["ids"][vocabulary];
-    ASSERT_EQ(test::fnv1a(mixed_text()), golden()["text_hash"]) << "the generators differ";
+    const json& wanted = tokenize_golden()["ids"][vocabulary];
+    ASSERT_EQ(test::fnv1a(mixed_text()), tokenize_golden()["text_hash"]) << "the generators differ";
     ASSERT_EQ(ids.size(), wanted["count"].get<size_t>()) << vocabulary;
     EXPECT_EQ(json(std::vector<int32_t>(ids.begin(), ids.begin() + 16)), wanted["first"]);
     EXPECT_EQ(test::fnv1a({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0]}),
@@ -44,7 +44,7 @@ void expect_golden(const std::vector<int32_t>& ids, const std::string& vocabular
         << vocabulary;
 }
 
-std::filesystem::path official(const std::string& name) {
+std::filesystem::path official_tiktoken(const std::string& name) {
     return source_dir() / "../shared/data" / (name + ".tiktoken");
 }
 
@@ -79,10 +79,10 @@ TEST(TokenizeGolden, MegabyteEqualsTheTokenizersLibrary) {
 }
 
 TEST(TokenizeGolden, MegabyteEqualsTiktoken) {
-    if (!std::filesystem::exists(official("gpt2")))
+    if (!std::filesystem::exists(official_tiktoken("gpt2")))
         GTEST_SKIP() << "no ../shared/data/gpt2.tiktoken beside the source: it is not to commit";
     for (const char* name : {"gpt2", "multilingual"})
-        expect_golden(Bpe::from_tiktoken(official(name)).encode(mixed_text()), name);
+        expect_golden(Bpe::from_tiktoken(official_tiktoken(name)).encode(mixed_text()), name);
 }
 
 TEST(TokenizeGolden, BlocksAndThreadsDoNotChangeTheIds) {
@@ -93,7 +93,7 @@ TEST(TokenizeGolden, BlocksAndThreadsDoNotChangeTheIds) {
 }
 
 TEST(TokenizeGolden, TrainingEqualsTheTokenizersLibrary) {
-    for (const json& test_case : golden()["training"]) {
+    for (const json& test_case : tokenize_golden()["training"]) {
         const json& wanted = test_case["result"];
         const std::string text =
             generated(test_case["pieces"].get<std::string>(), test_case["seed"].get<uint64_t>(),

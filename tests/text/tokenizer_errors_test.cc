@@ -26,7 +26,8 @@ json small() {
 }
 
 // The message about small() after a change.
-std::string message(const std::function<void(json&)>& change, const std::string& config = "") {
+std::string message_after(const std::function<void(json&)>& change,
+                          const std::string& config = "") {
     json root = small();
     change(root);
     return error_of([&] { Tokenizer::parse_json(root.dump(), config, "T"); });
@@ -60,26 +61,27 @@ class GgufTokenizer : public testing::Test {
 }  // namespace
 
 TEST(TokenizerErrors, PartsThatAreNotSupportedAreNamed) {
-    EXPECT_EQ(message([](json&) {}), "none");
+    EXPECT_EQ(message_after([](json&) {}), "none");
     const auto part = [](const char* key, const char* type) {
-        return message([&](json& root) { root[key] = {{"type", type}}; });
+        return message_after([&](json& root) { root[key] = {{"type", type}}; });
     };
     expect_message(part("normalizer", "BertNormalizer"), "the normalizer 'BertNormalizer' is not");
     expect_message(part("pre_tokenizer", "Whitespace"), "the pre-tokenizer 'Whitespace' is not");
     expect_message(part("decoder", "WordPiece"), "the decoder 'WordPiece' is not supported");
     expect_message(part("post_processor", "BertProcessing"), "the post-processor 'BertProcessing'");
-    expect_message(message([](json& root) { root["model"]["type"] = "WordLevel"; }),
+    expect_message(message_after([](json& root) { root["model"]["type"] = "WordLevel"; }),
                    "the model 'WordLevel' is not supported");
-    expect_message(message([](json& root) { root["model"]["dropout"] = 0.1; }), "dropout is not");
-    expect_message(message([](json& root) { root["model"]["end_of_word_suffix"] = "</w>"; }),
+    expect_message(message_after([](json& root) { root["model"]["dropout"] = 0.1; }),
+                   "dropout is not");
+    expect_message(message_after([](json& root) { root["model"]["end_of_word_suffix"] = "</w>"; }),
                    "end_of_word_suffix is not supported: expected none, found \"</w>\"");
-    expect_message(message([](json& root) {
+    expect_message(message_after([](json& root) {
                        root["pre_tokenizer"] = {
                            {"type", "Sequence"},
                            {"pretokenizers", {{{"type", "ByteLevel"}}, {{"type", "Digits"}}}}};
                    }),
                    "'Digits' after ByteLevel");
-    expect_message(message([](json& root) {
+    expect_message(message_after([](json& root) {
                        root["decoder"] = {
                            {"type", "Sequence"},
                            {"decoders", {{{"type", "Fuse"}}, {{"type", "ByteFallback"}}}}};
@@ -88,28 +90,29 @@ TEST(TokenizerErrors, PartsThatAreNotSupportedAreNamed) {
 }
 
 TEST(TokenizerErrors, BrokenValuesAreNamed) {
-    expect_message(message([](json& root) { root["model"]["vocab"]["x"] = -1; }), "token 'x'");
-    expect_message(message([](json& root) { root["model"]["vocab"]["x"] = 1; }),
+    expect_message(message_after([](json& root) { root["model"]["vocab"]["x"] = -1; }),
+                   "token 'x'");
+    expect_message(message_after([](json& root) { root["model"]["vocab"]["x"] = 1; }),
                    "two tokens have the id 1");
-    expect_message(message([](json& root) { root["model"]["vocab"]["x"] = 2'000'000'000; }),
+    expect_message(message_after([](json& root) { root["model"]["vocab"]["x"] = 2'000'000'000; }),
                    "the id 2000000000 is out of range for 5 tokens");
-    expect_message(message([](json& root) { root["model"]["merges"] = {"a x"}; }),
+    expect_message(message_after([](json& root) { root["model"]["merges"] = {"a x"}; }),
                    "merge 0: a merge needs the token 'x'");
-    expect_message(message([](json& root) { root["model"]["merges"] = {{"a"}}; }),
+    expect_message(message_after([](json& root) { root["model"]["merges"] = {{"a"}}; }),
                    "merge 0: expected two tokens");
-    expect_message(message([](json& root) { root["added_tokens"][0]["id"] = 1; }),
+    expect_message(message_after([](json& root) { root["added_tokens"][0]["id"] = 1; }),
                    "the added token '<s>' has the id 1");
-    expect_message(message([](json& root) { root["added_tokens"][0]["lstrip"] = 1; }),
+    expect_message(message_after([](json& root) { root["added_tokens"][0]["lstrip"] = 1; }),
                    "lstrip: expected true");
-    expect_message(message([](json& root) {
+    expect_message(message_after([](json& root) {
                        root["post_processor"] = {{"type", "TemplateProcessing"},
                                                  {"single", {{{"SpecialToken", {{"id", "<s>"}}}}}}};
                    }),
                    "needs the special token '<s>', which special_tokens lacks");
-    expect_message(message([](json& root) { root["model"] = 3; }),
+    expect_message(message_after([](json& root) { root["model"] = 3; }),
                    "expected an object named model");
-    expect_message(message([](json&) {}, "[]"), "expected a JSON object, found array");
-    expect_message(message([](json& root) {
+    expect_message(message_after([](json&) {}, "[]"), "expected a JSON object, found array");
+    expect_message(message_after([](json& root) {
                        root["model"] = {{"type", "Unigram"},
                                         {"vocab", json::array({json::array({"a", "b"})})}};
                    }),

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "support/audio.h"
+#include "support/expect.h"
 #include "support/process.h"
 
 using namespace hark;
@@ -27,12 +28,6 @@ ProcessResult decode(const std::vector<std::string>& arguments, const std::strin
 std::map<std::string, Whole> recordings_of(const ProcessResult& result) {
     return join(read_chunks(result.out, "audio"));
 }
-
-void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
-}
-
-bool has(const std::string& command) { return run_shell("command -v " + command).exit_code == 0; }
 
 const std::vector<std::string> kFormats = {"harbour.wav", "story.mp3", "family.flac", "forest.ogg",
                                            "news.mp4",    "rain.mkv",  "room.m4a",    "ship.webm"};
@@ -129,7 +124,7 @@ TEST(AudioDecode, StartAndDuration) {
 }
 
 TEST(AudioDecode, TheTrackThatIsAskedFor) {
-    if (!has("ffmpeg")) GTEST_SKIP() << "no ffmpeg to make a file of two tracks";
+    if (!has_command("ffmpeg")) GTEST_SKIP() << "no ffmpeg to make a file of two tracks";
     const TemporaryDirectory directory;
     const std::string two = directory.path() / "two.mkv";
     ASSERT_EQ(run_shell("ffmpeg -nostdin -v error -i '" + sample("hat.wav") + "' -i '" +
@@ -225,7 +220,8 @@ TEST(AudioDecode, AnEmptyFileIsCalledEmpty) {
 // A few of what tests/reliability/truncation.py makes by the thousand.
 TEST(AudioDecode, DamagedRecordingsAreNamedAndWholeOnesAreNot) {
     if (kSanitized) GTEST_SKIP() << "the release build runs it";
-    if (!has("ffmpeg") || !has("python3")) GTEST_SKIP() << "needs ffmpeg and python3";
+    if (!has_command("ffmpeg") || !has_command("python3"))
+        GTEST_SKIP() << "needs ffmpeg and python3";
     const ProcessResult result =
         run_shell("python3 '" + (source_dir() / "tests/reliability/truncation.py").string() +
                   "' --count 29 --tool \"$(command -v audio-decode)\"");
@@ -238,7 +234,7 @@ TEST(AudioDecode, FirstDocumentComesBeforeTheEndOfTheInput) {
     const std::string folder = directory.path();
     std::vector<std::string> files = {folder + "/a.wav"};
     write_text(files[0], noise_wav(1, 90 * 16000));
-    if (has("ffmpeg")) {
+    if (has_command("ffmpeg")) {
         for (const char* ending : {"mp3", "flac", "ogg", "webm", "mkv", "aac"}) {
             files.push_back(folder + "/a." + ending);
             ASSERT_EQ(
@@ -360,7 +356,7 @@ TEST(AudioDecode, EmptyStdinIsAnErrorOfThatRecording) {
 }
 
 TEST(AudioDecode, RefusesTerminals) {
-    if (!has("script")) GTEST_SKIP() << "no script command here";
+    if (!has_command("script")) GTEST_SKIP() << "no script command here";
     const std::string file = sample("hat.wav");
     const ProcessResult out = run_shell("script -qec \"audio-decode '" + file + "'\" /dev/null");
     EXPECT_EQ(out.exit_code, 2);

@@ -12,14 +12,14 @@ ProcessResult evaluate(std::vector<std::string> arguments, const std::string& in
     return run_tool("gpt-eval", arguments, input);
 }
 
-const json& golden() {
+const json& gpt_eval_golden() {
     static const json read = json::parse(read_text(source_dir() / "tests/golden/evaluation.json"));
     return read;
 }
 
 std::string lines(const char* task) {
     std::string text;
-    for (const json& line : golden()["lines"][task]) text += line.dump() + "\n";
+    for (const json& line : gpt_eval_golden()["lines"][task]) text += line.dump() + "\n";
     return text;
 }
 
@@ -30,7 +30,7 @@ TEST(GptEval, MeasuresAsJson) {
         evaluate({"--context", "64", "--format", "json"}, "\n" + lines("perplexity"));
     ASSERT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(run.err, "");
-    const json found = json::parse(run.out), &expected = golden()["results"]["perplexity"];
+    const json found = json::parse(run.out), &expected = gpt_eval_golden()["results"]["perplexity"];
     EXPECT_EQ(found["task"], "perplexity");
     EXPECT_EQ(found["texts"], 6);
     EXPECT_EQ(found["tokens"], expected["tokens"]);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/json.h"
+#include "support/expect.h"
 #include "support/process.h"
 
 namespace hark::test {
@@ -28,10 +29,6 @@ inline std::vector<std::string> lines_of(const std::string& text) {
 
 inline json golden_case(int i) {
     return json::parse(read_text(source_dir() / "tests/golden/gpt.json"))["cases"][i];
-}
-
-inline void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
 }
 
 // An answer without the fields that no two runs have the same.

@@ -289,7 +289,7 @@ TEST(GptGenerate, FullDiskExits1) {
 
 TEST(GptGenerate, TerminalOnStdin) {
     // script(1) gives the tool a terminal.
-    if (run_shell("command -v script").exit_code != 0) GTEST_SKIP() << "script(1) is not installed";
+    if (!has_command("script")) GTEST_SKIP() << "script(1) is not installed";
     const std::string tool = "gpt-generate --model '" + kGptDemo + "' --threads 1 ";
     const ProcessResult none = run_shell("script -qec \"" + tool + "\" /dev/null </dev/null");
     EXPECT_EQ(none.exit_code, 2) << none.out;

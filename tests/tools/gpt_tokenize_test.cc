@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "support/expect.h"
 #include "support/process.h"
 
 using namespace hark::test;
@@ -51,12 +52,6 @@ std::vector<int> with_eot(std::vector<int> ids) {
 std::vector<int> joined(std::vector<int> a, const std::vector<int>& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
-}
-
-void expect_fails(const ProcessResult& result, int exit_code, const std::string& part) {
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos)
-        << "'" << part << "' not in: " << result.err;
 }
 
 // 2.5 MB: several blocks.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "support/expect.h"
 #include "support/process.h"
 
 namespace hark::test {
@@ -100,12 +101,6 @@ inline void expect_same_end(const fs::path& a, const fs::path& b) {
     for (const char* name : {"model.safetensors", "optimizer.safetensors", "training.json"})
         EXPECT_EQ(read_text(a / "step-00000020" / name), read_text(b / "step-00000020" / name))
             << name;
-}
-
-inline void expect_fails(const ProcessResult& result, int exit_code, const std::string& part) {
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos)
-        << "'" << part << "' not in: " << result.err;
 }
 
 // A file for --hellaswag: a question four times, each time with another right answer.

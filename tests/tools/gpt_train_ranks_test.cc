@@ -44,7 +44,7 @@ ProcessResult signalled(const fs::path& folder, const std::string& more, int ran
 }
 
 // The numbers of the lines: step, loss, val_loss (0: none), rate, norm.
-std::vector<std::vector<double>> numbers_of(const std::string& out) {
+std::vector<std::vector<double>> logged_numbers(const std::string& out) {
     std::vector<std::vector<double>> lines;
     std::istringstream in(out);
     for (std::string line; std::getline(in, line);) {
@@ -62,7 +62,7 @@ void expect_near_end(const ProcessResult& found, const ProcessResult& whole, siz
                      double loss = 2e-5) {
     ASSERT_EQ(found.exit_code, 0) << found.err;
     ASSERT_EQ(whole.exit_code, 0) << whole.err;
-    const auto ours = numbers_of(found.out), theirs = numbers_of(whole.out);
+    const auto ours = logged_numbers(found.out), theirs = logged_numbers(whole.out);
     ASSERT_EQ(ours.size(), count) << found.out;
     ASSERT_GE(theirs.size(), count);
     for (size_t i = 0; i < count; ++i) {
@@ -155,7 +155,7 @@ TEST(GptTrainRanks, TensorParallelEqualsOne) {
     const auto out = [&](const char* name) { return folder.path() / name; };
     const std::string exported = " --export-model '" + out("exported").string() + "'";
     const ProcessResult one = train(1, out("1"), alone);
-    for (const std::vector<double>& numbers : numbers_of(one.out))
+    for (const std::vector<double>& numbers : logged_numbers(one.out))
         EXPECT_GT(numbers[4], 1.05) << "a norm that is not clipped";
     expect_near_end(train(2, out("2"), two + exported), one, 10);
     EXPECT_EQ(read_text(out("exported") / "model.safetensors"),
@@ -250,7 +250,7 @@ TEST(GptTrainRanks, ASignalToOneSavesAndEndsAll) {
     EXPECT_NE(ended.exit_code, 124) << "the ranks have not ended";
     ASSERT_EQ(checkpoints_of(folder.path() / "run").size(), 1u) << ended.err;
     // Step by step up to the last one that was written.
-    const auto lines = numbers_of(read_text(folder.path() / "lines"));
+    const auto lines = logged_numbers(read_text(folder.path() / "lines"));
     std::string digits = std::to_string(lines.size());
     EXPECT_EQ(checkpoints_of(folder.path() / "run")[0],
               "step-" + std::string(8 - digits.size(), '0') + digits);

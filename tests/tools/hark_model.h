@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/expect.h"
 #include "support/http_server.h"
 #include "support/process.h"
 
@@ -35,13 +36,6 @@ class HarkModel : public ::testing::Test {
 
     TemporaryDirectory home_;
 };
-
-inline void expect_fails(const ProcessResult& result, int exit_code, const std::string& part) {
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos)
-        << "'" << part << "' not in: " << result.err;
-    EXPECT_EQ(result.out, "");
-}
 
 inline HttpResponse mirror(const HttpRequest& request) {
     const std::string folder = "/openai/whisper-tiny/resolve/main/";

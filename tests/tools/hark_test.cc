@@ -7,7 +7,7 @@ namespace hark::test {
 namespace {
 
 std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
-std::string sample(const std::string& name) { return quoted(samples_dir() / name); }
+std::string quoted_sample(const std::string& name) { return quoted(samples_dir() / name); }
 
 ProcessResult hark(const std::string& arguments, const std::string& input = "") {
     return run_shell("hark " + arguments, input);
@@ -66,7 +66,7 @@ TEST(Hark, RunsProgramsOnThePathWithItsOwnToolsFirst) {
 }
 
 TEST(HarkTranscribe, WritesOneFormatToStandardOutput) {
-    ProcessResult result = hark("transcribe --model demo " + sample("sea.wav"));
+    ProcessResult result = hark("transcribe --model demo " + quoted_sample("sea.wav"));
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_EQ(result.out, std::string(kSea) + "\n");
     EXPECT_EQ(result.err, "");
@@ -75,11 +75,12 @@ TEST(HarkTranscribe, WritesOneFormatToStandardOutput) {
     EXPECT_EQ(result.out.rfind("WEBVTT\n", 0), 0u);
     expect_contains(result.out, kKey);
     // Flags of audio-decode, and several recordings.
-    result = hark("transcribe --duration 1.2 " + sample("sea.wav") + " --model demo");
+    result = hark("transcribe --duration 1.2 " + quoted_sample("sea.wav") + " --model demo");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_TRUE(result.out.starts_with("He lived") && !result.out.ends_with("sea.\n"))
         << result.out;
-    result = hark("transcribe " + sample("sea.wav") + " " + sample("key.wav") + " --model demo");
+    result = hark("transcribe " + quoted_sample("sea.wav") + " " + quoted_sample("key.wav") +
+                  " --model demo");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     expect_contains(result.out, std::string(kSea) + "\n");
     expect_contains(result.out, kKey);
@@ -121,17 +122,18 @@ TEST(HarkTranscribe, SaysWhatIsWrongOnce) {
         std::string arguments;
         int exit_code;
         const char* message;
-    } kWrong[] = {{"", 2, "expected a recording"},
-                  {"none.mp3 --model demo", 1, "none.mp3: "},
-                  {sample("sea.wav") + " --model demo --langauge en", 2, "--langauge"},
-                  {sample("sea.wav") + " --model demo --start soon", 2, "'soon'"},
-                  {sample("sea.wav") + " --model demo --format docx,srt", 2, "docx"},
-                  {sample("sea.wav") + " --model demo --output-dir", 2, "--output-dir"},
-                  {sample("sea.wav") + " " + sample("key.wav") + " --model demo --format srt", 2,
-                   "--output-dir DIR"},
-                  {"- --model demo --output-dir out", 2, "-: "},
-                  {sample("sea.wav") + " --model none", 1, "none"},
-                  {sample("sea.wav"), 1, "get"}};
+    } kWrong[] = {
+        {"", 2, "expected a recording"},
+        {"none.mp3 --model demo", 1, "none.mp3: "},
+        {quoted_sample("sea.wav") + " --model demo --langauge en", 2, "--langauge"},
+        {quoted_sample("sea.wav") + " --model demo --start soon", 2, "'soon'"},
+        {quoted_sample("sea.wav") + " --model demo --format docx,srt", 2, "docx"},
+        {quoted_sample("sea.wav") + " --model demo --output-dir", 2, "--output-dir"},
+        {quoted_sample("sea.wav") + " " + quoted_sample("key.wav") + " --model demo --format srt",
+         2, "--output-dir DIR"},
+        {"- --model demo --output-dir out", 2, "-: "},
+        {quoted_sample("sea.wav") + " --model none", 1, "none"},
+        {quoted_sample("sea.wav"), 1, "get"}};
     for (const auto& wrong : kWrong) {
         const ProcessResult result =
             run_shell("cd " + quoted(home.path()) + "; HOME=" + quoted(home.path()) +
@@ -213,7 +215,7 @@ TEST(HarkLive, WritesWhatTheMicrophoneHas) {
     write_text(folder.path() / "ffmpeg",
                "#!/bin/bash\necho \"$*\" >> " + quoted(folder.path() / "asked") +
                    "\n[[ \"$*\" != *broken* ]] || { echo 'no such device' >&2; exit 1; }\n" +
-                   "[[ \"$*\" == *null* ]] || tail -c +45 " + sample("sea.wav") + "\n");
+                   "[[ \"$*\" == *null* ]] || tail -c +45 " + quoted_sample("sea.wav") + "\n");
     fs::permissions(folder.path() / "ffmpeg", fs::perms::owner_all);
     const auto live = [&](const std::string& arguments) {
         return run_shell("PATH=\"$PATH:" + folder.path().string() + "\"; PATH=" +
@@ -241,14 +243,14 @@ TEST(HarkLive, WritesWhatTheMicrophoneHas) {
 TEST(HarkAsk, PutsWhatIsSaidIntoThePrompt) {
     const std::string models = " --model demo --whisper-model demo --max-tokens 8";
     const ProcessResult asked =
-        hark("ask " + sample("sea.wav") + " 'They said: {} And then'" + models);
+        hark("ask " + quoted_sample("sea.wav") + " 'They said: {} And then'" + models);
     EXPECT_EQ(asked.exit_code, 0) << asked.err;
     EXPECT_EQ(asked.err, "");
     const auto answer = [](const std::string& prompt) {
         return run_tool("gpt-generate", {"--model", "demo", "--max-tokens", "8"}, prompt).out;
     };
     EXPECT_EQ(asked.out, answer(std::string("They said: ") + kSea + "  And then"));
-    EXPECT_EQ(hark("ask " + sample("sea.wav") + " 'Where?'" + models).out,
+    EXPECT_EQ(hark("ask " + quoted_sample("sea.wav") + " 'Where?'" + models).out,
               answer(std::string(kSea) + " \n\nQuestion: Where?\nAnswer:"));
     const ProcessResult shown =
         hark("ask --show-pipe x.wav Where? --whisper-model=demo --language=de");
@@ -257,7 +259,7 @@ TEST(HarkAsk, PutsWhatIsSaidIntoThePrompt) {
 }
 
 TEST(HarkAsk, SaysWhatIsWrongOnce) {
-    const std::string sea = sample("sea.wav");
+    const std::string sea = quoted_sample("sea.wav");
     const struct {
         std::string arguments;
         int exit_code;
@@ -331,18 +333,18 @@ TEST(HarkInstall, IsWhole) {
             "cd / && env -i PATH=/usr/bin:/bin HOME=" + quoted(folder.path() / "home") + " '" +
             prefix + "/bin/hark' " + arguments);
     };
-    ProcessResult result = hark("transcribe " + sample("sea.wav") + " --model demo");
+    ProcessResult result = hark("transcribe " + quoted_sample("sea.wav") + " --model demo");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, std::string(kSea) + "\n");
-    EXPECT_EQ(hark("live --model demo " + sample("sea.wav")).out, std::string(kSea) + "\n");
-    result = hark("transcribe " + sample("sea.wav"));
+    EXPECT_EQ(hark("live --model demo " + quoted_sample("sea.wav")).out, std::string(kSea) + "\n");
+    result = hark("transcribe " + quoted_sample("sea.wav"));
     EXPECT_EQ(result.exit_code, 1);
     expect_contains(result.err, "model get");
     EXPECT_EQ(hark("plot run --help").exit_code, 0);
     EXPECT_TRUE(fs::is_empty(folder.path() / "home"));
     // A command by itself finds the tools too.
     result = run_shell("env -i PATH=/usr/bin:/bin '" + prefix + "/libexec/hark/transcribe' " +
-                       sample("sea.wav") + " --model demo");
+                       quoted_sample("sea.wav") + " --model demo");
     EXPECT_EQ(result.out, std::string(kSea) + "\n") << result.err;
 }
 

@@ -7,6 +7,7 @@
 
 #include "audio/log_mel.h"
 #include "support/audio.h"
+#include "support/expect.h"
 #include "support/process.h"
 #include "support/recordings.h"
 
@@ -15,21 +16,15 @@ using namespace hark::test;
 
 namespace {
 
-std::string sample(const std::string& name) { return samples_dir() / name; }
+std::string sample_path(const std::string& name) { return samples_dir() / name; }
 
 ProcessResult mel(const std::vector<std::string>& arguments, const std::string& input) {
     return run_tool("mel", arguments, input);
 }
 
-std::map<std::string, Whole> recordings_of(const ProcessResult& result) {
+std::map<std::string, Whole> mels_of(const ProcessResult& result) {
     return join(read_chunks(result.out, "mel"));
 }
-
-void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
-}
-
-bool has(const std::string& command) { return run_shell("command -v " + command).exit_code == 0; }
 
 std::vector<float> speech(uint64_t seed, double seconds) {
     return assemble_recording(seed, seconds, samples_dir());
@@ -89,7 +84,7 @@ TEST(Mel, AStreamAFileAndRawPcmGiveTheSame) {
         const ProcessResult result = mel(arguments, input);
         ASSERT_EQ(result.exit_code, 0) << result.err;
         EXPECT_EQ(result.err, "");
-        const Whole got = recordings_of(result).at("1");
+        const Whole got = mels_of(result).at("1");
         EXPECT_TRUE(got.values == expected);
         EXPECT_EQ(got.last.at("content_frames"), "4712");
         EXPECT_EQ(got.last.at("sample_rate"), "16000");
@@ -115,7 +110,7 @@ TEST(Mel, NormalizesAsWhisperDoes) {
     normalize_log_mel(expected);
     const ProcessResult result =
         mel({"--normalize", "--mels", "128"}, audio_stream("1", samples, 480000));
-    const Whole got = recordings_of(result).at("1");
+    const Whole got = mels_of(result).at("1");
     EXPECT_EQ(got.chunks, 1);
     EXPECT_EQ(got.n_mels, 128);
     EXPECT_TRUE(got.values == expected);
@@ -125,29 +120,30 @@ TEST(Mel, NormalizesAsWhisperDoes) {
 TEST(Mel, ReadsEveryFileOfTheSamplesFromAPipe) {
     for (const char* name : {"harbour.wav", "telephone.wav", "story.mp3", "family.flac",
                              "forest.ogg", "news.mp4", "rain.mkv", "room.m4a", "ship.webm"}) {
-        const ProcessResult direct = run_shell("cat '" + sample(name) + "' | mel");
-        const ProcessResult staged = run_shell("cat '" + sample(name) + "' | audio-decode - | mel");
+        const ProcessResult direct = run_shell("cat '" + sample_path(name) + "' | mel");
+        const ProcessResult staged =
+            run_shell("cat '" + sample_path(name) + "' | audio-decode - | mel");
         ASSERT_EQ(direct.exit_code, 0) << name << ": " << direct.err;
-        const Whole got = recordings_of(direct).at("1");
+        const Whole got = mels_of(direct).at("1");
         EXPECT_EQ(got.source, "stdin");
         EXPECT_TRUE(direct.out == staged.out) << name;
     }
 }
 
 TEST(Mel, ReadsWhatFfmpegWritesToAPipe) {
-    if (!has("ffmpeg")) GTEST_SKIP() << "no ffmpeg here";
-    const std::string from = "ffmpeg -nostdin -v error -i '" + sample("story.mp3") + "' ";
+    if (!has_command("ffmpeg")) GTEST_SKIP() << "no ffmpeg here";
+    const std::string from = "ffmpeg -nostdin -v error -i '" + sample_path("story.mp3") + "' ";
     const ProcessResult wav = run_shell(from + "-f wav - | mel");
     ASSERT_EQ(wav.exit_code, 0) << wav.err;
     const ProcessResult raw =
         run_shell(from + "-f s16le - | mel --raw s16le --sample-rate 22050 --channels 1");
-    EXPECT_TRUE(recordings_of(wav).at("1").values == recordings_of(raw).at("1").values);
+    EXPECT_TRUE(mels_of(wav).at("1").values == mels_of(raw).at("1").values);
     for (const char* format : {"-c:a pcm_f32le -f wav", "-rf64 always -f wav", "-f w64", "-f flac",
                                "-f ogg", "-f mp3", "-f adts", "-f matroska", "-f au", "-f aiff"}) {
         const ProcessResult result = run_shell(from + format + " - | mel");
         EXPECT_EQ(result.exit_code, 0) << format << ": " << result.err;
-        EXPECT_NEAR(static_cast<double>(recordings_of(result).at("1").values.size()),
-                    static_cast<double>(recordings_of(wav).at("1").values.size()), 80 * 12)
+        EXPECT_NEAR(static_cast<double>(mels_of(result).at("1").values.size()),
+                    static_cast<double>(mels_of(wav).at("1").values.size()), 80 * 12)
             << format;
     }
 }
@@ -184,7 +180,7 @@ TEST(Mel, PassesABrokenRecordingOn) {
     const ProcessResult result = mel({}, stream);
     EXPECT_EQ(result.exit_code, 0);  // the stage before has failed and said so
     EXPECT_EQ(result.err, "");
-    const auto got = recordings_of(result);
+    const auto got = mels_of(result);
     EXPECT_EQ(got.at("a").error, "a.wav: it broke");
     EXPECT_TRUE(got.at("a").values == frames_of(samples, 80));
     EXPECT_EQ(got.at("b").error, "");
@@ -213,7 +209,7 @@ TEST(Mel, AStreamThatEndsTooSoonIsAnErrorAndNothingIsLost) {
         EXPECT_EQ(result.exit_code, 1);
         expect_contains(result.err, "mel: stdin: document ");
         expect_contains(result.err, c.message);
-        const Whole got = recordings_of(result).at("a");
+        const Whole got = mels_of(result).at("a");
         expect_contains(got.error, c.message);
         EXPECT_EQ(got.last.at("content_frames"), std::to_string(c.content));
     }
@@ -253,20 +249,20 @@ TEST(Mel, AFileThatBreaksKeepsWhatCame) {
         const ProcessResult result = mel(arguments, input);
         EXPECT_EQ(result.exit_code, 1);
         expect_contains(result.err, "stdin: ends ");
-        const Whole got = recordings_of(result).at("1");
+        const Whole got = mels_of(result).at("1");
         expect_contains(got.error, "stdin: ends ");
         EXPECT_EQ(got.last.at("content_frames"), "3500");
     }
 }
 
 TEST(Mel, AFileThatEndsTooSoonMayBeAllowed) {
-    const std::string half = read_text(sample("story.mp3")).substr(0, 80270);
+    const std::string half = read_text(sample_path("story.mp3")).substr(0, 80270);
     const ProcessResult result = mel({}, half), allowed = mel({"--allow-truncated"}, half);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.err, "mel: stdin: ends at 13.3 of 26.7 s\n");
     EXPECT_EQ(allowed.exit_code, 0);
     expect_contains(allowed.err, "stdin: ends at 13.3 of 26.7 s");
-    EXPECT_TRUE(recordings_of(allowed).at("1").values == recordings_of(result).at("1").values);
+    EXPECT_TRUE(mels_of(allowed).at("1").values == mels_of(result).at("1").values);
 }
 
 TEST(Mel, AStreamThatWasCutInItsFirstHeaderIsCalledCut) {
@@ -335,9 +331,9 @@ TEST(Mel, VerboseSaysStageShapeAndTime) {
 }
 
 TEST(Mel, RefusesTerminals) {
-    if (!has("script")) GTEST_SKIP() << "no script command here";
+    if (!has_command("script")) GTEST_SKIP() << "no script command here";
     const ProcessResult out =
-        run_shell("script -qec \"mel < '" + sample("hat.wav") + "'\" /dev/null");
+        run_shell("script -qec \"mel < '" + sample_path("hat.wav") + "'\" /dev/null");
     EXPECT_EQ(out.exit_code, 2);
     expect_contains(out.out, "stdout is a terminal");
     const ProcessResult in = run_shell("script -qec 'mel > /dev/null' /dev/null");
@@ -347,14 +343,14 @@ TEST(Mel, RefusesTerminals) {
 
 TEST(Mel, EndsQuietlyWhenNobodyReadsOn) {
     const ProcessResult result =
-        run_shell("audio-decode '" + sample("story.mp3") +
+        run_shell("audio-decode '" + sample_path("story.mp3") +
                   "' | mel --chunk 0.1 | head -c 10 > /dev/null; echo ${PIPESTATUS[1]}");
     EXPECT_EQ(result.out, "141\n");  // SIGPIPE
     EXPECT_EQ(result.err, "");
 }
 
 TEST(Mel, AFullDiskIsAnError) {
-    const ProcessResult result = run_shell("mel < '" + sample("hat.wav") + "' > /dev/full");
+    const ProcessResult result = run_shell("mel < '" + sample_path("hat.wav") + "' > /dev/full");
     EXPECT_EQ(result.exit_code, 1);
     expect_contains(result.err, "mel: stdout: cannot write: No space left on device");
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "support/expect.h"
 #include "support/process.h"
 
 namespace hark::test {
@@ -40,10 +41,6 @@ class Folder {
 
 inline ProcessResult script(const std::string& name, const std::string& arguments) {
     return run_shell("'" + (source_dir() / "pipelines" / name).string() + "' " + arguments);
-}
-
-inline void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
 }
 
 }  // namespace hark::test

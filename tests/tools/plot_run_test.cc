@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "support/expect.h"
 #include "support/process.h"
 
 using namespace hark::test;
@@ -16,8 +17,6 @@ ProcessResult plot(const std::string& arguments, const std::string& input = "") 
     return run_shell("'" + (source_dir() / "pipelines/plot-run.sh").string() + "' " + arguments,
                      input);
 }
-
-bool has_gnuplot() { return run_shell("command -v gnuplot").exit_code == 0; }
 
 const std::string kHeading =
     "step\tloss\tval_loss\trate\tnorm\tms\ttokens/s\tfraction\thellaswag\n";
@@ -36,16 +35,10 @@ std::string steps(int begin, int end, double lower = 0) {
     return text;
 }
 
-void expect_fails(const ProcessResult& result, int exit_code, const std::string& part) {
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos)
-        << "'" << part << "' not in: " << result.err;
-}
-
 }  // namespace
 
 TEST(PlotRun, DrawsTheCurveOfARun) {
-    if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+    if (!has_command("gnuplot")) GTEST_SKIP() << "gnuplot is not installed";
     const TemporaryDirectory folder;
     const auto picture = [&](const std::string& table) {
         const fs::path out = folder.path() / "a run's.png";
@@ -75,7 +68,7 @@ TEST(PlotRun, DrawsTheCurveOfARun) {
 }
 
 TEST(PlotRun, NamesWhatItCannotDraw) {
-    if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+    if (!has_command("gnuplot")) GTEST_SKIP() << "gnuplot is not installed";
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "out.png";
     const std::string to = " '" + out.string() + "'";

@@ -1,9 +1,10 @@
-// pipelines/plot-transcript.sh: pictures where gnuplot is installed, and what it says of what it
-// cannot draw.
+// pipelines/plot_transcript-transcript.sh: pictures where gnuplot is installed, and what it says of
+// what it cannot draw.
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "support/expect.h"
 #include "support/process.h"
 
 using namespace hark::test;
@@ -11,17 +12,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string kDemo = " --model demo --threads 1";
+const std::string kPlotTranscriptDemo = " --model demo --threads 1";
 
 std::string script() {
     return "'" + (source_dir() / "pipelines/plot-transcript.sh").string() + "' ";
 }
 
-std::string sample(const std::string& name) { return "'" + (samples_dir() / name).string() + "' "; }
+std::string sample_argument(const std::string& name) {
+    return "'" + (samples_dir() / name).string() + "' ";
+}
 
-ProcessResult plot(const std::string& arguments) { return run_shell(script() + arguments); }
-
-bool has_gnuplot() { return run_shell("command -v gnuplot").exit_code == 0; }
+ProcessResult plot_transcript(const std::string& arguments) {
+    return run_shell(script() + arguments);
+}
 
 // A PNG's pixels, by how often each colour comes.
 struct Picture {
@@ -48,23 +51,17 @@ Picture picture_of(const std::string& bytes) {
 
 const std::string kSpeech = "\x3f\x9b\x4f", kWord = "\x10\x10\x10", kSilence{"\0\0\x0a", 3};
 
-void expect_fails(const ProcessResult& result, int exit_code, const std::string& part) {
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_NE(result.err.find(part), std::string::npos)
-        << "'" << part << "' not in: " << result.err;
-}
-
 }  // namespace
 
 TEST(PlotTranscript, DrawsSpeechAndWords) {
-    if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+    if (!has_command("gnuplot")) GTEST_SKIP() << "gnuplot is not installed";
     const TemporaryDirectory folder;
     // Called after the recording, in the current folder.
     fs::copy_file(samples_dir() / "sea.wav", folder.path() / "it's \"sea\".wav");
     const auto draw = [&] {
-        const ProcessResult result = run_shell("cd '" + folder.path().string() + "' && " +
-                                               script() + "\"it's \\\"sea\\\".wav\"" + kDemo);
+        const ProcessResult result =
+            run_shell("cd '" + folder.path().string() + "' && " + script() +
+                      "\"it's \\\"sea\\\".wav\"" + kPlotTranscriptDemo);
         EXPECT_EQ(result.exit_code, 0) << result.err;
         EXPECT_EQ(result.err + result.out, "");
         return read_text(folder.path() / "it's \"sea\".png");
@@ -80,7 +77,10 @@ TEST(PlotTranscript, DrawsSpeechAndWords) {
     EXPECT_GT(sea.colours[kWord], 1000u);      // letters and lines
 
     const fs::path out = folder.path() / "out.png";
-    EXPECT_EQ(plot(sample("story.mp3") + "'" + out.string() + "'" + kDemo).exit_code, 0);
+    EXPECT_EQ(plot_transcript(sample_argument("story.mp3") + "'" + out.string() + "'" +
+                              kPlotTranscriptDemo)
+                  .exit_code,
+              0);
     const Picture story = picture_of(read_text(out));  // two strips
     EXPECT_EQ(story.width, 1600u);
     EXPECT_GT(story.height, 2 * 375u - 70);
@@ -88,10 +88,11 @@ TEST(PlotTranscript, DrawsSpeechAndWords) {
 }
 
 TEST(PlotTranscript, DrawsSilenceToo) {
-    if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+    if (!has_command("gnuplot")) GTEST_SKIP() << "gnuplot is not installed";
     const TemporaryDirectory folder;
     const ProcessResult result =
-        plot(sample("silence.wav") + "'" + (folder.path() / "out.png").string() + "'" + kDemo);
+        plot_transcript(sample_argument("silence.wav") + "'" +
+                        (folder.path() / "out.png").string() + "'" + kPlotTranscriptDemo);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     Picture silence = picture_of(read_text(folder.path() / "out.png"));
@@ -101,7 +102,7 @@ TEST(PlotTranscript, DrawsSilenceToo) {
 }
 
 TEST(PlotTranscript, NamesWhatItCannotDraw) {
-    if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+    if (!has_command("gnuplot")) GTEST_SKIP() << "gnuplot is not installed";
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "out.png";
     const std::string to = "'" + out.string() + "'";
@@ -111,33 +112,43 @@ TEST(PlotTranscript, NamesWhatItCannotDraw) {
     ASSERT_EQ(
         run_shell("ffmpeg -v error -f lavfi -i anullsrc=r=16000:cl=mono -t 600 " + hours).exit_code,
         0);
-    expect_fails(plot("none.wav " + to + kDemo), 1, "hark plot transcript: none.wav: cannot read");
-    expect_fails(plot("'" + folder.path().string() + "' " + to + kDemo), 1, "cannot read");
-    expect_fails(plot(text + to + kDemo), 1, "text.wav");
-    expect_fails(plot(hours + to + kDemo), 1, "less than 600 seconds, found 600.00");
-    expect_fails(plot(sample("sea.wav") + to + " --model none"), 1, "'none'");
-    expect_fails(plot(sample("sea.wav") + to + kDemo + " --beams 5"), 2, "--beams");
+    expect_fails_without_output(plot_transcript("none.wav " + to + kPlotTranscriptDemo), 1,
+                                "hark plot transcript: none.wav: cannot read");
+    expect_fails_without_output(
+        plot_transcript("'" + folder.path().string() + "' " + to + kPlotTranscriptDemo), 1,
+        "cannot read");
+    expect_fails_without_output(plot_transcript(text + to + kPlotTranscriptDemo), 1, "text.wav");
+    expect_fails_without_output(plot_transcript(hours + to + kPlotTranscriptDemo), 1,
+                                "less than 600 seconds, found 600.00");
+    expect_fails_without_output(plot_transcript(sample_argument("sea.wav") + to + " --model none"),
+                                1, "'none'");
+    expect_fails_without_output(
+        plot_transcript(sample_argument("sea.wav") + to + kPlotTranscriptDemo + " --beams 5"), 2,
+        "--beams");
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
-    expect_fails(
-        plot(sample("sea.wav") + "'" + (folder.path() / "none/out.png").string() + "'" + kDemo), 1,
-        "none/out.png");
+    expect_fails_without_output(
+        plot_transcript(sample_argument("sea.wav") + "'" +
+                        (folder.path() / "none/out.png").string() + "'" + kPlotTranscriptDemo),
+        1, "none/out.png");
 }
 
 TEST(PlotTranscript, RefusesAPictureThatIsNotPng) {
     const TemporaryDirectory folder;
     const fs::path second = folder.path() / "b.wav";
     write_text(second, "a recording");
-    expect_fails(plot(sample("sea.wav") + "'" + second.string() + "'" + kDemo), 2,
-                 "b.wav: expected a name that ends in .png");
+    expect_fails_without_output(plot_transcript(sample_argument("sea.wav") + "'" + second.string() +
+                                                "'" + kPlotTranscriptDemo),
+                                2, "b.wav: expected a name that ends in .png");
     EXPECT_EQ(read_text(second), "a recording");
 }
 
 TEST(PlotTranscript, SaysWhichPackageIsMissing) {
     const TemporaryDirectory bare;
     fs::create_symlink("/usr/bin/dirname", bare.path() / "dirname");
-    expect_fails(
+    expect_fails_without_output(
         run_shell("PATH='" + bare.path().string() + "' /bin/bash " + script() + "a.wav out.png"), 1,
         "gnuplot-nox");
-    expect_fails(plot(""), 2, "try hark plot transcript --help");
-    expect_fails(plot("--model demo"), 2, "try hark plot transcript --help");
+    expect_fails_without_output(plot_transcript(""), 2, "try hark plot transcript --help");
+    expect_fails_without_output(plot_transcript("--model demo"), 2,
+                                "try hark plot transcript --help");
 }

@@ -1,4 +1,5 @@
-// hark train: from a text to a model, the same command again, and the proof of an exact resume.
+// hark train_script: from a text to a model, the same command again, and the proof of an exact
+// resume.
 #include <algorithm>
 
 #include "tools/pipelines.h"
@@ -7,12 +8,12 @@ using namespace hark::test;
 
 namespace {
 
-ProcessResult train(const Folder& folder, const std::string& arguments) {
+ProcessResult train_script(const Folder& folder, const std::string& arguments) {
     return run_shell("cd '" + folder.path().string() + "' && '" +
                      (source_dir() / "pipelines/train.sh").string() + "' " + arguments);
 }
 
-int lines_of(const std::string& text) {
+int lines_in(const std::string& text) {
     return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
 }
 
@@ -28,7 +29,7 @@ TEST(Train, MakesAModelOfAText) {
     Folder folder;
     write_book(folder);
     const std::string command = "book.txt -o'a run' --steps=12 --save-every 6 --prove-resume";
-    const ProcessResult first = train(folder, command);
+    const ProcessResult first = train_script(folder, command);
     ASSERT_EQ(first.exit_code, 0) << first.err;
     EXPECT_GT(first.out.size(), 10u);
     expect_contains(first.err, "with the same model, byte for byte");
@@ -40,32 +41,32 @@ TEST(Train, MakesAModelOfAText) {
         EXPECT_TRUE(std::any_of(names.begin(), names.end(), [&](const std::string& name) {
             return name.starts_with(inside);
         })) << inside;
-    EXPECT_EQ(names.contains("a run/run.png"), run_shell("command -v gnuplot").exit_code == 0);
-    EXPECT_EQ(lines_of(folder.text("a run/run.tsv")), 13);  // a heading and the steps
+    EXPECT_EQ(names.contains("a run/run.png"), has_command("gnuplot"));
+    EXPECT_EQ(lines_in(folder.text("a run/run.tsv")), 13);  // a heading and the steps
 
     const std::string model = folder.text("a run/model.safetensors");
-    const ProcessResult again = train(folder, "book.txt --output-dir 'a run' --steps 12");
+    const ProcessResult again = train_script(folder, "book.txt --output-dir 'a run' --steps 12");
     EXPECT_EQ(again.exit_code, 0) << again.err;
     EXPECT_EQ(again.out, first.out);
     EXPECT_EQ(folder.text("a run/model.safetensors"), model);
-    EXPECT_EQ(lines_of(folder.text("a run/run.tsv")), 13);
+    EXPECT_EQ(lines_in(folder.text("a run/run.tsv")), 13);
 }
 
 TEST(Train, ContinuesAStoppedRun) {
     Folder folder;
     write_book(folder);
     const std::string rest = "book.txt --steps 40 --save-every 10 --output-dir ";
-    ASSERT_EQ(train(folder, rest + "whole").exit_code, 0);
+    ASSERT_EQ(train_script(folder, rest + "whole").exit_code, 0);
     const ProcessResult stopped =
         run_shell("cd '" + folder.path().string() + "'; '" +
                   (source_dir() / "pipelines/train.sh").string() + "' " + rest +
                   "stopped & pid=$!; until [ -e stopped/step-00000010 ]; do sleep 0.02; done; "
                   "pkill -TERM -P $pid; wait $pid");
     EXPECT_NE(stopped.exit_code, 0);
-    const ProcessResult rested = train(folder, rest + "stopped");
+    const ProcessResult rested = train_script(folder, rest + "stopped");
     EXPECT_EQ(rested.exit_code, 0) << rested.err;
     EXPECT_EQ(folder.text("stopped/model.safetensors"), folder.text("whole/model.safetensors"));
-    EXPECT_EQ(lines_of(folder.text("stopped/run.tsv")), 41);
+    EXPECT_EQ(lines_in(folder.text("stopped/run.tsv")), 41);
 }
 
 TEST(Train, ASignalEndsItOnceTheCheckpointIsSaved) {
@@ -103,14 +104,14 @@ TEST(Train, TakesAPreset) {
     write_text(folder.path() / "my.conf",
                "layers = 1\nheads = 2\nwidth = 32\ncontext = 32\nsequence-length = 32\n"
                "batch-size = 2\nsteps = 7\nwarmup = 2\n");
-    const ProcessResult own = train(folder, "book.txt --config my.conf --output-dir=own");
+    const ProcessResult own = train_script(folder, "book.txt --config my.conf --output-dir=own");
     ASSERT_EQ(own.exit_code, 0) << own.err;
-    EXPECT_EQ(lines_of(folder.text("own/run.tsv")), 8);
+    EXPECT_EQ(lines_in(folder.text("own/run.tsv")), 8);
     expect_contains(folder.text("own/config.json"), "\"n_layer\": 1");
     const ProcessResult shorter =
-        train(folder, "book.txt --config=my.conf --steps 3 --output-dir shorter");
+        train_script(folder, "book.txt --config=my.conf --steps 3 --output-dir shorter");
     ASSERT_EQ(shorter.exit_code, 0) << shorter.err;
-    EXPECT_EQ(lines_of(folder.text("shorter/run.tsv")), 4);
+    EXPECT_EQ(lines_in(folder.text("shorter/run.tsv")), 4);
 }
 
 TEST(Train, NamesWhatIsWrong) {
@@ -136,13 +137,13 @@ TEST(Train, NamesWhatIsWrong) {
         {"short.txt", 1, "gpt-tokenize: "},
     };
     for (const auto& wrong : cases) {
-        const ProcessResult result = train(folder, wrong.arguments);
+        const ProcessResult result = train_script(folder, wrong.arguments);
         EXPECT_EQ(result.exit_code, wrong.exit_code) << wrong.arguments << result.err;
         EXPECT_EQ(result.out, "") << wrong.arguments;
         expect_contains(result.err, wrong.message);
         fs::remove_all(folder.path() / "run");
     }
-    ASSERT_EQ(train(folder, "book.txt --steps 2").exit_code, 0);
+    ASSERT_EQ(train_script(folder, "book.txt --steps 2").exit_code, 0);
     write_text(folder.path() / "book.txt", "another text");
-    expect_contains(train(folder, "book.txt --steps 2").err, "choose another --output-dir");
+    expect_contains(train_script(folder, "book.txt --steps 2").err, "choose another --output-dir");
 }

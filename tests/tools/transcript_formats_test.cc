@@ -37,7 +37,7 @@ size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(TranscriptFormats, FfprobeReadsEverySubtitle) {
-    if (run_shell("command -v ffprobe").exit_code != 0) GTEST_SKIP() << "ffprobe is not installed";
+    if (!has_command("ffprobe")) GTEST_SKIP() << "ffprobe is not installed";
     const std::string mel = mel_of("story.mp3 silence.wav nacht.wav");
     const std::vector<std::vector<std::string>> runs = {
         {},

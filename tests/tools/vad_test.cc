@@ -7,6 +7,7 @@
 #include "speech/detector.h"
 #include "speech/sounds.h"
 #include "support/audio.h"
+#include "support/expect.h"
 
 using namespace hark;
 using namespace hark::test;
@@ -15,10 +16,6 @@ namespace {
 
 ProcessResult vad(const std::vector<std::string>& arguments, const std::string& input) {
     return run_tool("vad", arguments, input);
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
 }
 
 Samples recording(uint64_t seed, double seconds) {
@@ -46,7 +43,7 @@ std::string stream(const std::vector<std::string>& documents) {
 }
 
 // The regions that a recording's documents carry, laid end to end.
-std::map<std::string, std::vector<Region>> speech(const std::vector<Chunk>& chunks) {
+std::map<std::string, std::vector<Region>> regions_of(const std::vector<Chunk>& chunks) {
     std::map<std::string, std::vector<Region>> all;
     for (const Chunk& chunk : chunks) {
         std::vector<Region>& regions = all[chunk.recording];
@@ -81,7 +78,7 @@ TEST(Vad, PassesTheStreamOnAndTellsTheRegions) {
                 EXPECT_LE(region.end, after[i].start + after[i].length());
         }
         EXPECT_TRUE(join(after).at("a").values == samples);
-        EXPECT_TRUE(speech(after).at("a") == expected) << step;
+        EXPECT_TRUE(regions_of(after).at("a") == expected) << step;
     }
 }
 
@@ -93,10 +90,10 @@ TEST(Vad, MelPassesTheRegionsOn) {
         const ProcessResult result = run_tool("mel", {"--chunk", chunk}, marked);
         ASSERT_EQ(result.exit_code, 0) << result.err;
         const std::vector<Chunk> chunks = read_chunks(result.out, "mel");
-        EXPECT_TRUE(speech(chunks).at("a") == expected) << chunk;
+        EXPECT_TRUE(regions_of(chunks).at("a") == expected) << chunk;
         EXPECT_EQ(chunks.back().document.header.metadata.at("speech_detector"), "spectral");
         for (const Chunk& mel : chunks)
-            EXPECT_LE(mel.document.header.tensors.size(), 2u);  // log_mel, speech
+            EXPECT_LE(mel.document.header.tensors.size(), 2u);  // log_mel, regions_of
     }
 }
 
@@ -111,7 +108,7 @@ TEST(Vad, InterleavedRecordingsDoNotDisturbOneAnother) {
     const ProcessResult result = vad({}, input + stream(of_a));  // an id may come again
     ASSERT_EQ(result.exit_code, 0) << result.err;
     std::vector<Region> twice = detect(a);
-    const auto found = speech(read_chunks(result.out, "audio"));
+    const auto found = regions_of(read_chunks(result.out, "audio"));
     EXPECT_TRUE(found.at("b") == detect(b));
     const std::vector<Region> once = twice;
     twice.insert(twice.end(), once.begin(), once.end());
@@ -122,7 +119,7 @@ TEST(Vad, FlagsSayWhatIsARegion) {
     const Samples samples = recording(7, 40);
     const std::string input = stream(documents("a", samples, 480000));
     const auto with = [&](const std::vector<std::string>& arguments) {
-        return speech(read_chunks(vad(arguments, input).out, "audio")).at("a");
+        return regions_of(read_chunks(vad(arguments, input).out, "audio")).at("a");
     };
     RegionOptions options;
     options.min_silence = 2;
@@ -171,7 +168,7 @@ TEST(Vad, AStreamThatBreaksKeepsWhatCame) {
     const auto got = join(read_chunks(result.out, "audio")).at("a");
     EXPECT_EQ(got.values.size(), 160000u);
     expect_contains(got.error, "ends before the last document");
-    EXPECT_TRUE(speech(read_chunks(result.out, "audio")).at("a") ==
+    EXPECT_TRUE(regions_of(read_chunks(result.out, "audio")).at("a") ==
                 detect({samples.begin(), samples.begin() + 160000}));
 }
 
@@ -211,7 +208,7 @@ TEST(Vad, SileroFindsJfksSentences) {
                   "' --min-speech 0.25 --min-silence 0.1 --pad 0.03");
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const std::vector<Chunk> chunks = read_chunks(result.out, "audio");
-    EXPECT_EQ(speech(chunks).begin()->second.size(), 4u);
+    EXPECT_EQ(regions_of(chunks).begin()->second.size(), 4u);
     EXPECT_EQ(chunks[0].document.header.metadata.at("speech_detector"), "silero");
 }
 

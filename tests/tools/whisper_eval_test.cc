@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/json.h"
+#include "support/expect.h"
 #include "support/process.h"
 
 using namespace hark::test;
@@ -16,8 +17,9 @@ std::string line(const std::string& source, const std::string& text) {
 }
 
 // Runs the tool with these references, in a file of their own.
-ProcessResult evaluate(const std::string& references, std::vector<std::string> arguments,
-                       const std::string& hypotheses) {
+ProcessResult evaluate_transcripts(const std::string& references,
+                                   std::vector<std::string> arguments,
+                                   const std::string& hypotheses) {
     const TemporaryDirectory directory;
     const std::string path = (directory.path() / "refs.jsonl").string();
     write_text(path, references);
@@ -25,15 +27,11 @@ ProcessResult evaluate(const std::string& references, std::vector<std::string> a
     return run_tool("whisper-eval", arguments, hypotheses);
 }
 
-std::vector<json> objects_of(const std::string& text) {
+std::vector<json> rows_of(const std::string& text) {
     std::vector<json> objects;
     std::istringstream in(text);
     for (std::string row; std::getline(in, row);) objects.push_back(json::parse(row));
     return objects;
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
 }
 
 const std::string kReferences = line("a.wav", "The old captain walked home.") +
@@ -45,7 +43,7 @@ TEST(WhisperEval, ReportsARowARecordingAndTheirSum) {
     // Segments of one recording are joined; of one that says nothing there are none.
     const std::string hypotheses = line("dir/b.mp3", " It is 21.") + line("a.wav", " the captain") +
                                    line("a.wav", " walks home now");
-    const ProcessResult text = evaluate(kReferences, {}, hypotheses);
+    const ProcessResult text = evaluate_transcripts(kReferences, {}, hypotheses);
     EXPECT_EQ(text.exit_code, 0) << text.err;
     EXPECT_EQ(text.err, "");
     EXPECT_EQ(text.out,
@@ -54,7 +52,7 @@ TEST(WhisperEval, ReportsARowARecordingAndTheirSum) {
               "  0.00%   0.00%       3       0     0     0  b.wav\n"
               "  0.00%   0.00%       0       0     0     0  quiet.wav\n"
               " 37.50%  28.57%       8       1     1     1  total of 3\n");
-    const ProcessResult tsv = evaluate(kReferences, {"--format", "tsv"}, hypotheses);
+    const ProcessResult tsv = evaluate_transcripts(kReferences, {"--format", "tsv"}, hypotheses);
     EXPECT_EQ(tsv.out,
               "recording\twer\tcer\twords\tsubstitutions\tdeletions\tinsertions\tcharacters\t"
               "character_errors\n"
@@ -62,7 +60,8 @@ TEST(WhisperEval, ReportsARowARecordingAndTheirSum) {
               "b.wav\t0.000000\t0.000000\t3\t0\t0\t0\t8\t0\n"
               "quiet.wav\t0.000000\t0.000000\t0\t0\t0\t0\t0\t0\n"
               "total\t0.375000\t0.285714\t8\t1\t1\t1\t35\t10\n");
-    const auto objects = objects_of(evaluate(kReferences, {"--format", "jsonl"}, hypotheses).out);
+    const auto objects =
+        rows_of(evaluate_transcripts(kReferences, {"--format", "jsonl"}, hypotheses).out);
     ASSERT_EQ(objects.size(), 4u);
     EXPECT_EQ(objects[0]["source"], "a.wav");
     EXPECT_EQ(objects[0]["wer"], 0.6);
@@ -74,14 +73,14 @@ TEST(WhisperEval, ReportsARowARecordingAndTheirSum) {
 TEST(WhisperEval, ShowsAlignedDifferences) {
     const std::string hypotheses =
         line("a.wav", "the captain walks home now") + line("b.wav", "it is 21");
-    const ProcessResult text = evaluate(kReferences, {"--differences"}, hypotheses);
+    const ProcessResult text = evaluate_transcripts(kReferences, {"--differences"}, hypotheses);
     expect_contains(text.out,
                     "a.wav\n\n"
                     "  REF the old captain walked home ***\n"
                     "  HYP the *** captain walks  home now\n"
                     "          D           S           I\n\n");
-    const auto objects =
-        objects_of(evaluate(kReferences, {"--differences", "--format", "jsonl"}, hypotheses).out);
+    const auto objects = rows_of(
+        evaluate_transcripts(kReferences, {"--differences", "--format", "jsonl"}, hypotheses).out);
     EXPECT_EQ(objects[0]["words_aligned"],
               json::parse(R"([["the","the"],["old",null],["captain","captain"],)"
                           R"(["walked","walks"],["home","home"],[null,"now"]])"));
@@ -91,8 +90,8 @@ TEST(WhisperEval, Normalizes) {
     const auto errors = [](std::vector<std::string> arguments, const std::string& reference,
                            const std::string& hypothesis) {
         arguments.insert(arguments.end(), {"--format", "jsonl"});
-        const auto objects =
-            objects_of(evaluate(line("a", reference), arguments, line("a", hypothesis)).out);
+        const auto objects = rows_of(
+            evaluate_transcripts(line("a", reference), arguments, line("a", hypothesis)).out);
         return objects.at(0)["substitutions"].get<int>();
     };
     EXPECT_EQ(errors({}, "The colour, Mr. X", "the color mister x"), 0);
@@ -104,7 +103,7 @@ TEST(WhisperEval, Normalizes) {
 }
 
 TEST(WhisperEval, NamesWhatIsMissingExtraOrBroken) {
-    const ProcessResult result = evaluate(
+    const ProcessResult result = evaluate_transcripts(
         kReferences, {"--format", "jsonl"},
         line("x.wav", "extra") + "{\"source\": \"b.wav\", \"error\": \"no audio\"}\nnonsense\n");
     EXPECT_EQ(result.exit_code, 1);
@@ -112,19 +111,20 @@ TEST(WhisperEval, NamesWhatIsMissingExtraOrBroken) {
     expect_contains(result.err, "x.wav: no reference of this name, or several");
     expect_contains(result.err, "b.wav: no audio");
     expect_contains(result.err, "stdin: line 3: expected a JSON object");
-    const auto objects = objects_of(result.out);
+    const auto objects = rows_of(result.out);
     ASSERT_EQ(objects.size(), 4u);
     EXPECT_EQ(objects[3]["wer"], 1.0);
     EXPECT_EQ(objects[3]["deletions"], 8);
     // Words where nothing is said have no rate.
-    const ProcessResult none = evaluate(line("a", ""), {"--format", "jsonl"}, line("a", "you"));
+    const ProcessResult none =
+        evaluate_transcripts(line("a", ""), {"--format", "jsonl"}, line("a", "you"));
     EXPECT_EQ(none.exit_code, 0);
-    EXPECT_TRUE(objects_of(none.out)[0]["wer"].is_null());
+    EXPECT_TRUE(rows_of(none.out)[0]["wer"].is_null());
 }
 
 TEST(WhisperEval, EmptyInputIsNoTranscripts) {
-    EXPECT_EQ(evaluate(line("quiet", ""), {}, "").exit_code, 0);
-    const ProcessResult result = evaluate(kReferences, {}, "");
+    EXPECT_EQ(evaluate_transcripts(line("quiet", ""), {}, "").exit_code, 0);
+    const ProcessResult result = evaluate_transcripts(kReferences, {}, "");
     EXPECT_EQ(result.exit_code, 1);
     expect_contains(result.out, "100.00%");
 }
@@ -137,13 +137,13 @@ TEST(WhisperEval, RefusesWrongCommandLinesAndReferences) {
                                                {"--differences", "--format", "tsv"},
                                                {"--norm", "basic"},
                                                {"file.jsonl"}})
-        EXPECT_EQ(evaluate(kReferences, arguments, "").exit_code, 2) << arguments[0];
+        EXPECT_EQ(evaluate_transcripts(kReferences, arguments, "").exit_code, 2) << arguments[0];
     EXPECT_EQ(run_tool("whisper-eval", {"--reference", "/nonexistent"}, "").exit_code, 1);
-    const ProcessResult wrong = evaluate(line("a", "x") + "{\"source\": 5}\n", {}, "");
+    const ProcessResult wrong = evaluate_transcripts(line("a", "x") + "{\"source\": 5}\n", {}, "");
     EXPECT_EQ(wrong.exit_code, 1);
     expect_contains(wrong.err, "refs.jsonl: line 2: expected a string named text");
-    EXPECT_EQ(evaluate("", {}, "").exit_code, 1);
-    EXPECT_EQ(evaluate("{\"source\":\"a\",\"error\":\"e\"}\n", {}, "").exit_code, 1);
+    EXPECT_EQ(evaluate_transcripts("", {}, "").exit_code, 1);
+    EXPECT_EQ(evaluate_transcripts("{\"source\":\"a\",\"error\":\"e\"}\n", {}, "").exit_code, 1);
 }
 
 // What samples/transcripts.tsv says, against what the pipe writes.

@@ -50,7 +50,7 @@ std::string said(size_t clips) {
     return text;
 }
 
-std::vector<json> lines_of(const std::string& out) {
+std::vector<json> live_lines_of(const std::string& out) {
     std::vector<json> lines;
     std::istringstream in(out);
     for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
@@ -80,7 +80,7 @@ TEST(Live, EventsAreWellFormedAndTheFinalsAreTheText) {
     EXPECT_EQ(result.err, "");
     std::string finals, agreed, last;
     double behind = 0;
-    for (const json& line : lines_of(result.out)) {
+    for (const json& line : live_lines_of(result.out)) {
         EXPECT_EQ(line.at("source"), "stdin");
         const std::string text = line.at("text");
         const double start = line.at("start"), end = line.at("end");
@@ -142,7 +142,7 @@ TEST(Live, ASignalEndsTheSound) {
                 signal + " $!; wait $!; echo status $?; cat out",
             sound(1));
         EXPECT_TRUE(result.out.starts_with("status 0\n")) << result.out << result.err;
-        const std::vector<json> lines = lines_of(result.out.substr(9));
+        const std::vector<json> lines = live_lines_of(result.out.substr(9));
         ASSERT_GE(lines.size(), 2u) << result.out;
         EXPECT_EQ(lines.back().at("event"), "final");
     }
@@ -154,7 +154,7 @@ TEST(Live, AStreamThatBreaksLosesNothing) {
         sound(2));
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.err.find("the stream ends inside"), std::string::npos) << result.err;
-    const std::vector<json> lines = lines_of(result.out);
+    const std::vector<json> lines = live_lines_of(result.out);
     ASSERT_FALSE(lines.empty());
     EXPECT_EQ(lines.back().at("event"), "final");
 }
@@ -167,7 +167,7 @@ TEST(Live, AChunkThatIsRefusedLosesNothing) {
                   "");
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.err.find("has ended"), std::string::npos) << result.err;
-    const std::vector<json> lines = lines_of(result.out);
+    const std::vector<json> lines = live_lines_of(result.out);
     ASSERT_FALSE(lines.empty());
     EXPECT_EQ(lines.back().at("event"), "final") << result.out;
 }

@@ -1,4 +1,4 @@
-// whisper-transcribe and the whole pipeline: the real binaries, as a shell runs them.
+// whisper-transcribe_mel and the whole pipeline: the real binaries, as a shell runs them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,20 +16,20 @@ using nlohmann::json;
 std::string samples(const std::string& name) { return (samples_dir() / name).string(); }
 
 // The mel stream of recordings of samples/.
-std::string mel_of(const std::string& names) {
+std::string mel_of_samples(const std::string& names) {
     const ProcessResult made =
         run_shell("cd " + samples_dir().string() + " && audio-decode " + names + " | mel");
     EXPECT_EQ(made.exit_code, 0) << made.err;
     return made.out;
 }
 
-ProcessResult transcribe(std::vector<std::string> arguments, const std::string& input) {
+ProcessResult transcribe_mel(std::vector<std::string> arguments, const std::string& input) {
     arguments.insert(arguments.begin(), {"--model", "demo", "--threads", "1"});
     return run_tool("whisper-transcribe", arguments, input);
 }
 
-const std::string& sea() {
-    static const std::string kMel = mel_of("sea.wav");
+const std::string& sea_mel() {
+    static const std::string kMel = mel_of_samples("sea.wav");
     return kMel;
 }
 
@@ -53,8 +53,8 @@ TEST(Pipeline, EveryContainerIsTranscribed) {
         names += " " + file;
     }
     ASSERT_GE(texts.size(), 30u);
-    const ProcessResult result =
-        transcribe({"--format", "json", "--fallback-temperatures", "none"}, mel_of(names));
+    const ProcessResult result = transcribe_mel(
+        {"--format", "json", "--fallback-temperatures", "none"}, mel_of_samples(names));
     ASSERT_EQ(result.exit_code, 0) << result.err;
     std::map<std::string, std::string> heard;
     std::istringstream objects(result.out);
@@ -82,7 +82,7 @@ TEST(Pipeline, AFilesBytesOnStdinAreEnough) {
 }
 
 TEST(WhisperTranscribe, JsonLinesHoldWhatTheyPromise) {
-    const ProcessResult result = transcribe({"--format", "jsonl"}, sea());
+    const ProcessResult result = transcribe_mel({"--format", "jsonl"}, sea_mel());
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const json segment = json::parse(result.out);
     EXPECT_EQ(segment["source"], "sea.wav");
@@ -95,9 +95,10 @@ TEST(WhisperTranscribe, JsonLinesHoldWhatTheyPromise) {
 }
 
 TEST(WhisperTranscribe, WordsHaveTimes) {
-    const json without = json::parse(transcribe({"--format", "jsonl"}, sea()).out);
+    const json without = json::parse(transcribe_mel({"--format", "jsonl"}, sea_mel()).out);
     EXPECT_FALSE(without.contains("words"));
-    const ProcessResult result = transcribe({"--format", "jsonl", "--word-timestamps"}, sea());
+    const ProcessResult result =
+        transcribe_mel({"--format", "jsonl", "--word-timestamps"}, sea_mel());
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const json segment = json::parse(result.out);
     std::string text;
@@ -113,23 +114,25 @@ TEST(WhisperTranscribe, WordsHaveTimes) {
     EXPECT_EQ(segment["words"].size(), 12u);
     EXPECT_EQ(segment["end"], last);
     // The other formats are as they are without: a flag that adds nothing to them.
-    EXPECT_EQ(transcribe({"--word-timestamps"}, sea()).out, transcribe({}, sea()).out);
+    EXPECT_EQ(transcribe_mel({"--word-timestamps"}, sea_mel()).out,
+              transcribe_mel({}, sea_mel()).out);
 }
 
 TEST(WhisperTranscribe, SeveralRecordingsInText) {
     const std::string text = "He lived with his mother in a small house by the sea.\n";
-    const ProcessResult result = transcribe({}, sea() + sea());
+    const ProcessResult result = transcribe_mel({}, sea_mel() + sea_mel());
     EXPECT_EQ(result.out, text + "\n" + text);
 }
 
 TEST(WhisperTranscribe, SubtitlesOfSeveralNeedADirectory) {
-    ProcessResult result = transcribe({"--format", "srt"}, sea() + sea());
+    ProcessResult result = transcribe_mel({"--format", "srt"}, sea_mel() + sea_mel());
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.err.find("--output-dir"), std::string::npos);
     EXPECT_NE(result.out.find("house by the sea"), std::string::npos);  // the first one is whole
     TemporaryDirectory directory;
-    result = transcribe({"--format", "srt,vtt,jsonl", "--output-dir", directory.path().string()},
-                        sea() + sea());
+    result =
+        transcribe_mel({"--format", "srt,vtt,jsonl", "--output-dir", directory.path().string()},
+                       sea_mel() + sea_mel());
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, "");
     for (const char* name : {"sea.srt", "sea.vtt", "sea.jsonl", "sea-2.srt"})
@@ -138,21 +141,21 @@ TEST(WhisperTranscribe, SubtitlesOfSeveralNeedADirectory) {
 }
 
 TEST(WhisperTranscribe, SameInputSameBytes) {
-    const std::string mel = mel_of("roi.wav telephone.wav");
+    const std::string mel = mel_of_samples("roi.wav telephone.wav");
     const std::vector<std::string> arguments = {
         "--format", "jsonl", "--temperature", "0.7", "--fallback-temperatures", "none",
         "--seed",   "3"};
-    const ProcessResult a = transcribe(arguments, mel), b = transcribe(arguments, mel);
+    const ProcessResult a = transcribe_mel(arguments, mel), b = transcribe_mel(arguments, mel);
     EXPECT_EQ(a.out, b.out);
     EXPECT_FALSE(a.out.empty());
-    const ProcessResult other = transcribe({"--format", "jsonl", "--temperature", "0.7",
-                                            "--fallback-temperatures", "none", "--seed", "4"},
-                                           mel);
+    const ProcessResult other = transcribe_mel({"--format", "jsonl", "--temperature", "0.7",
+                                                "--fallback-temperatures", "none", "--seed", "4"},
+                                               mel);
     EXPECT_NE(a.out, other.out);
 }
 
 TEST(WhisperTranscribe, SilenceAndQuietNoiseGiveNoTextAndExit0) {
-    const ProcessResult result = transcribe({}, mel_of("silence.wav noise.wav"));
+    const ProcessResult result = transcribe_mel({}, mel_of_samples("silence.wav noise.wav"));
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out.find_first_not_of('\n'), std::string::npos) << result.out;
 }
@@ -169,7 +172,7 @@ TEST(WhisperTranscribe, OneBrokenRecordingOfThree) {
     EXPECT_NE(result.out.find("key to the door"), std::string::npos);
     EXPECT_NE(result.err.find("bad.wav"), std::string::npos);
     EXPECT_NE(result.out.find("\"error\""), std::string::npos);
-    // whisper-transcribe alone fails too, whatever the stages before said.
+    // whisper-transcribe_mel alone fails too, whatever the stages before said.
     const ProcessResult last =
         run_shell("audio-decode " + (directory.path() / "bad.wav").string() +
                   " 2>/dev/null | mel | whisper-transcribe --model demo --threads 1");
@@ -178,15 +181,15 @@ TEST(WhisperTranscribe, OneBrokenRecordingOfThree) {
 }
 
 TEST(WhisperTranscribe, ReaderErrorsAreExit1) {
-    const std::string& mel = sea();
-    EXPECT_EQ(transcribe({}, mel.substr(0, mel.size() / 2)).exit_code, 1);  // truncated
+    const std::string& mel = sea_mel();
+    EXPECT_EQ(transcribe_mel({}, mel.substr(0, mel.size() / 2)).exit_code, 1);  // truncated
     // A recording without its last document.
     const ProcessResult chunked = run_shell("mel --chunk 1 < " + samples("sea.wav"));
     std::string first = chunked.out;
     const size_t second = first.find("\"start\":\"100\"");
     ASSERT_NE(second, std::string::npos);
     first.resize(first.rfind("{\"__metadata__\"", second) - 8);
-    const ProcessResult cut = transcribe({}, first);
+    const ProcessResult cut = transcribe_mel({}, first);
     EXPECT_EQ(cut.exit_code, 1);
     EXPECT_NE(cut.err.find("last document"), std::string::npos) << cut.err;
     // Audio instead of mel.
@@ -202,7 +205,7 @@ TEST(WhisperTranscribe, ReaderErrorsAreExit1) {
 }
 
 TEST(WhisperTranscribe, WhatWasWrittenBeforeAnErrorStays) {
-    const ProcessResult result = transcribe({}, sea() + "garbage garbage garbage");
+    const ProcessResult result = transcribe_mel({}, sea_mel() + "garbage garbage garbage");
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.out, "He lived with his mother in a small house by the sea.\n");
 }
@@ -217,10 +220,10 @@ TEST(WhisperTranscribe, TerminalsAndClosedPipes) {
         << terminal.out;
     const ProcessResult closed = run_shell(
         "{ whisper-transcribe --model demo --threads 1 --format jsonl; echo $? >&2; } | true",
-        sea() + sea());
+        sea_mel() + sea_mel());
     EXPECT_EQ(closed.err, "141\n");  // 128 + SIGPIPE, and nothing said
     const ProcessResult full =
-        run_shell("whisper-transcribe --model demo --threads 1 > /dev/full", sea());
+        run_shell("whisper-transcribe --model demo --threads 1 > /dev/full", sea_mel());
     EXPECT_EQ(full.exit_code, 1);
     EXPECT_NE(full.err.find("No space left"), std::string::npos) << full.err;
 }
@@ -235,11 +238,11 @@ TEST(WhisperTranscribe, HelpAndVersionGoToStdout) {
 }
 
 TEST(WhisperTranscribe, DetectsLanguagesWithoutTranscribing) {
-    const std::string mel = mel_of("vater.wav sea.wav maison.wav nacht.wav");
-    const ProcessResult text = transcribe({"--task", "detect"}, mel);
+    const std::string mel = mel_of_samples("vater.wav sea.wav maison.wav nacht.wav");
+    const ProcessResult text = transcribe_mel({"--task", "detect"}, mel);
     EXPECT_EQ(text.exit_code, 0) << text.err;
     std::istringstream lines(text.out);
-    const ProcessResult jsonl = transcribe({"--task", "detect", "--format", "jsonl"}, mel);
+    const ProcessResult jsonl = transcribe_mel({"--task", "detect", "--format", "jsonl"}, mel);
     std::istringstream objects(jsonl.out);
     const std::pair<std::string, std::string> kSpoken[] = {
         {"vater.wav", "de"}, {"sea.wav", "en"}, {"maison.wav", "fr"}, {"nacht.wav", "de"}};
@@ -258,7 +261,7 @@ TEST(WhisperTranscribe, DetectsLanguagesWithoutTranscribing) {
     }
     // One without speech is named, and the next one is done.
     const ProcessResult silent =
-        transcribe({"--task", "detect", "--vad"}, mel_of("silence.wav sea.wav"));
+        transcribe_mel({"--task", "detect", "--vad"}, mel_of_samples("silence.wav sea.wav"));
     EXPECT_EQ(silent.exit_code, 1);
     EXPECT_NE(silent.err.find("silence.wav: no speech to detect a language in"), std::string::npos)
         << silent.err;
@@ -274,11 +277,11 @@ TEST(WhisperTranscribe, OptionsThatOpenaiWhisperHas) {
              {"--temperature", "0", "--fallback-temperatures", "none"},
              {"--max-initial-timestamp", "none", "--suppress-tokens", ""},
              {"--clip", "0,3,3,2,2.9"}}) {
-        const ProcessResult result = transcribe(arguments, sea());
+        const ProcessResult result = transcribe_mel(arguments, sea_mel());
         EXPECT_EQ(result.exit_code, 0) << result.err;
         EXPECT_EQ(result.out.rfind("He lived with", 0), 0u) << arguments[0] << result.out;
     }
-    EXPECT_EQ(transcribe({"--sample-len", "4"}, sea()).out, "He lived with\n");
+    EXPECT_EQ(transcribe_mel({"--sample-len", "4"}, sea_mel()).out, "He lived with\n");
 }
 
 TEST(WhisperTranscribe, HelpFitsOneScreen) {
@@ -289,21 +292,23 @@ TEST(WhisperTranscribe, HelpFitsOneScreen) {
 }
 
 TEST(WhisperTranscribe, LanguagesGoByTheirNamesToo) {
-    const std::string wanted = transcribe({"--format", "jsonl", "--language", "de"}, sea()).out;
+    const std::string wanted =
+        transcribe_mel({"--format", "jsonl", "--language", "de"}, sea_mel()).out;
     EXPECT_NE(wanted.find("\"language\":\"de\""), std::string::npos) << wanted;
     for (const char* name : {"German", "german", "DE"})
-        EXPECT_EQ(transcribe({"--format", "jsonl", "--language", name}, sea()).out, wanted) << name;
-    const ProcessResult unknown = transcribe({"--language", "Klingon"}, sea());
+        EXPECT_EQ(transcribe_mel({"--format", "jsonl", "--language", name}, sea_mel()).out, wanted)
+            << name;
+    const ProcessResult unknown = transcribe_mel({"--language", "Klingon"}, sea_mel());
     EXPECT_EQ(unknown.exit_code, 1);
     EXPECT_NE(unknown.err.find("'Klingon'; it knows af am ar"), std::string::npos) << unknown.err;
-    const ProcessResult misspelt = transcribe({"--language", "Germn"}, sea());
+    const ProcessResult misspelt = transcribe_mel({"--language", "Germn"}, sea_mel());
     EXPECT_EQ(misspelt.exit_code, 1);
     EXPECT_NE(misspelt.err.find("'Germn'; did you mean 'German'?"), std::string::npos)
         << misspelt.err;
 }
 
 TEST(WhisperTranscribe, AClipBehindTheEndIsNamed) {
-    const ProcessResult behind = transcribe({"--clip", "100,200"}, sea());
+    const ProcessResult behind = transcribe_mel({"--clip", "100,200"}, sea_mel());
     EXPECT_EQ(behind.exit_code, 0);
     EXPECT_EQ(behind.out, "");
     EXPECT_EQ(behind.err.rfind("whisper-transcribe: sea.wav: --clip begins at 100 s, but the "
@@ -311,39 +316,39 @@ TEST(WhisperTranscribe, AClipBehindTheEndIsNamed) {
                                0),
               0u)
         << behind.err;
-    EXPECT_EQ(transcribe({"--clip", "100", "--quiet"}, sea()).err, "");
-    const ProcessResult second = transcribe({"--clip", "0,50,60,70"}, sea());
-    EXPECT_EQ(second.out, transcribe({}, sea()).out);
+    EXPECT_EQ(transcribe_mel({"--clip", "100", "--quiet"}, sea_mel()).err, "");
+    const ProcessResult second = transcribe_mel({"--clip", "0,50,60,70"}, sea_mel());
+    EXPECT_EQ(second.out, transcribe_mel({}, sea_mel()).out);
     EXPECT_NE(second.err.find("--clip begins at 60 s"), std::string::npos) << second.err;
     EXPECT_EQ(std::count(second.err.begin(), second.err.end(), '\n'), 1) << second.err;
-    EXPECT_EQ(transcribe({"--clip", "0.5,100"}, sea()).err, "");
+    EXPECT_EQ(transcribe_mel({"--clip", "0.5,100"}, sea_mel()).err, "");
 }
 
 TEST(WhisperTranscribe, ClipsBeforeAMissingPartAreWhole) {
     const std::string half =
         run_shell("head -c 80270 '" + samples_dir().string() + "/story.mp3' | audio-decode - | mel")
             .out;
-    const ProcessResult before = transcribe({"--clip", "0,10"}, half);
+    const ProcessResult before = transcribe_mel({"--clip", "0,10"}, half);
     EXPECT_EQ(before.exit_code, 0) << before.err;
     EXPECT_EQ(before.err, "");
     EXPECT_EQ(before.out.rfind("He was a very old man", 0), 0u) << before.out;
     for (const char* clips : {"0,14", "0,3,5"}) {
-        const ProcessResult over = transcribe({"--clip", clips}, half);
+        const ProcessResult over = transcribe_mel({"--clip", clips}, half);
         EXPECT_EQ(over.exit_code, 1) << clips;
         EXPECT_NE(over.err.find("ends at 13.3 of 26.7 s"), std::string::npos) << over.err;
     }
 }
 
 TEST(WhisperTranscribe, VerboseNamesStagesAndQuietLeavesErrors) {
-    const std::string stages = transcribe({"--verbose"}, sea()).err;
+    const std::string stages = transcribe_mel({"--verbose"}, sea_mel()).err;
     for (const char* stage : {"model demo ", "sea.wav: encoder (2 calls) ", "sea.wav: decoder ("})
         EXPECT_NE(stages.find(stage), std::string::npos) << stage << "in " << stages;
     EXPECT_LT(std::count(stages.begin(), stages.end(), '\n'), 8) << stages;
-    const std::string steps = transcribe({"--trace"}, sea()).err;
+    const std::string steps = transcribe_mel({"--trace"}, sea_mel()).err;
     EXPECT_NE(steps.find("encoder f32 (1, 3000, 80)"), std::string::npos) << steps;
     EXPECT_GT(std::count(steps.begin(), steps.end(), '\n'), 15) << steps;
-    EXPECT_EQ(transcribe({}, sea()).err, "");
-    EXPECT_NE(transcribe({"--quiet"}, "garbage..").err, "");
+    EXPECT_EQ(transcribe_mel({}, sea_mel()).err, "");
+    EXPECT_NE(transcribe_mel({"--quiet"}, "garbage..").err, "");
 }
 
 }  // namespace

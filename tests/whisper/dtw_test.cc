@@ -83,7 +83,7 @@ TEST(Dtw, FirstFramesAreWhereRowsBegin) {
     EXPECT_EQ(first_frames(std::vector<float>(3, NAN), 3, 1), (std::vector<int32_t>{0, 0, 0}));
 }
 
-const json& all() {
+const json& dtw_all() {
     static const json kGolden =
         json::parse(test::read_text(test::source_dir() / "tests/golden/whisper_words.json"));
     return kGolden;
@@ -98,7 +98,7 @@ std::vector<float> draws(size_t count) {
 }
 
 TEST(MedianFilter, EqualsScipy) {
-    for (const json& entry : all()["median_filter"]) {
+    for (const json& entry : dtw_all()["median_filter"]) {
         size_t count = 1;
         for (const json& size : entry[0]) count *= size.get<size_t>();
         const size_t columns = entry[0].back().get<size_t>();

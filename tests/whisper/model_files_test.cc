@@ -1,7 +1,7 @@
 // Models in other formats than Hugging Face's: the same tensors, the same shape, the same tokens.
 // Golden: tests/golden/model_files, by PyTorch and CTranslate2 (tests/golden/model_files.py and
-// ctranslate2_int16.py). The demo model as that script writes it is read too where HARK_MODEL_FILES
-// names the directory.
+// ctranslate2_int16.py). The model_files_demo model as that script writes it is read too where
+// HARK_MODEL_FILES names the directory.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace test;
 
-std::filesystem::path demo() { return source_dir() / "models/whisper-demo"; }
+std::filesystem::path model_files_demo() { return source_dir() / "models/whisper-demo"; }
 std::filesystem::path golden() { return source_dir() / "tests/golden/model_files"; }
 
 Tensor take(TensorSource& tensors, const std::string& name, const Tensor& like) {
@@ -92,7 +92,7 @@ void expect_same_shape(const Config& found, const Config& expected) {
 }
 
 void expect_same_tokens(const Tokenizer& found) {
-    const Tokenizer expected(demo(), 5448);
+    const Tokenizer expected(model_files_demo(), 5448);
     EXPECT_EQ(found.special().eot, expected.special().eot);
     EXPECT_EQ(found.special().sot_prev, expected.special().sot_prev);
     EXPECT_EQ(found.special().no_speech, expected.special().no_speech);
@@ -106,7 +106,7 @@ void expect_same_tokens(const Tokenizer& found) {
         EXPECT_EQ(found.encode(text), expected.encode(text)) << text;
 }
 
-std::string error_of(const std::filesystem::path& path) {
+std::string model_files_error_of(const std::filesystem::path& path) {
     try {
         open_model(path)->tokenizer();
     } catch (const Error& error) {
@@ -146,11 +146,12 @@ class WrittenFiles : public testing::Test {
 TEST_F(WrittenFiles, OpenaisFileWithItsVocabularyBesideIt) {
     write_openai(path_ / "demo.pt");
     const auto model = open_model(path_ / "demo.pt");
-    expect_same_shape(model->config(), load_config(demo()));
-    expect_same(*model, demo(), kBits);
-    EXPECT_NE(error_of(path_ / "demo.pt").find("multilingual.tiktoken next to it, or --tokenizer"),
+    expect_same_shape(model->config(), load_config(model_files_demo()));
+    expect_same(*model, model_files_demo(), kBits);
+    EXPECT_NE(model_files_error_of(path_ / "demo.pt")
+                  .find("multilingual.tiktoken next to it, or --tokenizer"),
               std::string::npos)
-        << error_of(path_ / "demo.pt");
+        << model_files_error_of(path_ / "demo.pt");
     write_ranks(path_ / "multilingual.tiktoken");
     expect_same_tokens(model->tokenizer());
 }
@@ -167,13 +168,14 @@ TEST_F(WrittenFiles, Ctranslate2sFloatsAreTheSameBits) {
     write_text(path_ / "model.bin", Ctranslate2Writer(Ctranslate2Writer::Type::f16).text());
     write_text(path_ / "config.json", R"({"alignment_heads": [[3, 1], [2, 0]]})");
     const auto model = open_model(path_);
-    expect_same_shape(model->config(), load_config(demo()));
+    expect_same_shape(model->config(), load_config(model_files_demo()));
     EXPECT_EQ(model->config().alignment_heads, (std::vector<AlignmentHead>{{2, 0}, {3, 1}}));
     EXPECT_FALSE(model->int8());
-    expect_same(*model, demo(), kBits);
-    EXPECT_NE(error_of(path_).find("vocabulary.json"), std::string::npos) << error_of(path_);
-    const Bpe bpe = Bpe::from_directory(demo());
-    const auto vocab = nlohmann::json::parse(read_text(demo() / "vocab.json"));
+    expect_same(*model, model_files_demo(), kBits);
+    EXPECT_NE(model_files_error_of(path_).find("vocabulary.json"), std::string::npos)
+        << model_files_error_of(path_);
+    const Bpe bpe = Bpe::from_directory(model_files_demo());
+    const auto vocab = nlohmann::json::parse(read_text(model_files_demo() / "vocab.json"));
     std::vector<std::string> tokens(5448);
     for (int32_t id = 3840; id < 5448; ++id) tokens[static_cast<size_t>(id)] = bpe.bytes_of(id);
     for (const auto& [token, id] : vocab.items()) tokens.at(id.get<size_t>()) = token;
@@ -183,17 +185,18 @@ TEST_F(WrittenFiles, Ctranslate2sFloatsAreTheSameBits) {
     expect_same_tokens(model->tokenizer());
     write_text(path_ / "vocabulary.json", nlohmann::json(tokens).dump());
     expect_same_tokens(model->tokenizer());
-    std::filesystem::copy(demo() / "tokenizer.json", path_ / "tokenizer.json");
+    std::filesystem::copy(model_files_demo() / "tokenizer.json", path_ / "tokenizer.json");
     expect_same_tokens(model->tokenizer());
     write_text(path_ / "tokenizer.json", "{");
-    EXPECT_NE(error_of(path_).find("tokenizer.json"), std::string::npos) << error_of(path_);
+    EXPECT_NE(model_files_error_of(path_).find("tokenizer.json"), std::string::npos)
+        << model_files_error_of(path_);
 }
 
 TEST_F(WrittenFiles, Ctranslate2sInt8StaysInt8) {
     write_text(path_ / "model.bin", Ctranslate2Writer(Ctranslate2Writer::Type::int8).text());
     write_text(path_ / "config.json", "{}");
     const auto file = open_model(path_);
-    expect_same(*file, demo(), kInt8);
+    expect_same(*file, model_files_demo(), kInt8);
     const Model model = read_model(*file, {});
     EXPECT_EQ(model.precision.weights, Precision::Weights::int8);
     EXPECT_EQ(model.precision.cache, Dtype::f16);
@@ -219,8 +222,8 @@ TEST_F(WrittenFiles, Ctranslate2sInt16IsTakenAsF32) {
     write_text(path_ / "config.json", "{}");
     const auto file = open_model(path_);
     EXPECT_FALSE(file->int8());
-    expect_same(*file, demo(), kInt16);
-    const SafetensorsFile own(demo() / "model.safetensors");
+    expect_same(*file, model_files_demo(), kInt16);
+    const SafetensorsFile own(model_files_demo() / "model.safetensors");
     const std::string attention = "decoder.layers.3.self_attn.";
     std::map<std::string, Tensor> expected;
     float largest = 0;
@@ -267,7 +270,7 @@ TEST_F(WrittenFiles, BrokenCtranslate2FilesAreRefused) {
     const std::string whole = read_text(golden() / "ctranslate2/model.bin");
     const auto found = [&](const std::string& bytes) {
         write_text(path_ / "model.bin", bytes);
-        return error_of(path_);
+        return model_files_error_of(path_);
     };
     for (size_t size : {0, 3, 5, 20, 24, 28, 60, 20000, 31000})
         EXPECT_NE(found(whole.substr(0, size)).find("model.bin"), std::string::npos) << size;
@@ -292,14 +295,18 @@ TEST_F(WrittenFiles, BrokenCtranslate2FilesAreRefused) {
 
 TEST_F(WrittenFiles, WhatIsNoModelSaysWhatItIs) {
     write_text(path_ / "x.pt", "\x80\x02\x8a\x0a old");
-    EXPECT_NE(error_of(path_ / "x.pt").find("begins with the bytes 80 02 8a 0a"), std::string::npos)
-        << error_of(path_ / "x.pt");
+    EXPECT_NE(model_files_error_of(path_ / "x.pt").find("begins with the bytes 80 02 8a 0a"),
+              std::string::npos)
+        << model_files_error_of(path_ / "x.pt");
     write_text(path_ / "x.pt", "x");
-    EXPECT_NE(error_of(path_ / "x.pt").find("begins with the bytes 78"), std::string::npos);
-    EXPECT_NE(error_of(path_ / "none.pt").find("none.pt: cannot open"), std::string::npos);
+    EXPECT_NE(model_files_error_of(path_ / "x.pt").find("begins with the bytes 78"),
+              std::string::npos);
+    EXPECT_NE(model_files_error_of(path_ / "none.pt").find("none.pt: cannot open"),
+              std::string::npos);
     write_text(path_ / "x.pt", zip_of({{"a/data.pkl", pickled({{"n_mels", 80}}, {})}}));
-    EXPECT_NE(error_of(path_ / "x.pt").find("expected a size 'n_audio_state'"), std::string::npos)
-        << error_of(path_ / "x.pt");
+    EXPECT_NE(model_files_error_of(path_ / "x.pt").find("expected a size 'n_audio_state'"),
+              std::string::npos)
+        << model_files_error_of(path_ / "x.pt");
 }
 
 TEST(ModelFiles, TheDemoModelByPytorchAndCtranslate2) {
@@ -316,9 +323,9 @@ TEST(ModelFiles, TheDemoModelByPytorchAndCtranslate2) {
                                           {"int8_float16", kInt8}}) {
         SCOPED_TRACE(name);
         const auto model = open_model(std::filesystem::path(files) / name);
-        expect_same_shape(model->config(), load_config(demo()));
-        EXPECT_EQ(model->config().alignment_heads, load_config(demo()).alignment_heads);
-        expect_same(*model, demo(), tolerance);
+        expect_same_shape(model->config(), load_config(model_files_demo()));
+        EXPECT_EQ(model->config().alignment_heads, load_config(model_files_demo()).alignment_heads);
+        expect_same(*model, model_files_demo(), tolerance);
         expect_same_tokens(model->tokenizer());
     }
 }

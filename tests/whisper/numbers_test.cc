@@ -23,7 +23,7 @@ struct Outputs {
     std::vector<float> logits;       // (tokens, n_vocab)
 };
 
-Outputs run(const Model& model, const MelRecording& mel, std::vector<int32_t> tokens) {
+Outputs outputs_of(const Model& model, const MelRecording& mel, std::vector<int32_t> tokens) {
     Context ctx = make_cpu_context(1);
     const Config& c = model.config;
     Tensor window = ctx.arena.tensor(Dtype::f32, {1, kWindowFrames, c.n_mels});
@@ -77,8 +77,8 @@ TEST(Numbers, DemoModelEqualsReference) {
     for (const char* dtype : {"f32", "auto"}) {
         const Model model = load_model(demo_model(), precision_of(dtype));
         for (const json& entry : all["recordings"]) {
-            const Outputs out = run(model, mel_of(samples_of(entry)),
-                                    entry["decoder"]["tokens"].get<std::vector<int32_t>>());
+            const Outputs out = outputs_of(model, mel_of(samples_of(entry)),
+                                           entry["decoder"]["tokens"].get<std::vector<int32_t>>());
             expect_encoder_out(entry["encoder"], out.encoder_out, model.config.n_audio_state, 1e-3);
             expect_logits(entry["decoder"]["positions"], entry["decoder"]["listed"], out.logits,
                           static_cast<size_t>(model.config.n_vocab), 1e-3);
@@ -108,11 +108,11 @@ TEST(Numbers, ReducedPrecisionStaysNear) {
     const MelRecording mel = mel_of(samples_of(entry));
     const auto tokens = entry["decoder"]["tokens"].get<std::vector<int32_t>>();
     const std::vector<float> exact =
-        run(load_model(demo_model(), precision_of("f32")), mel, tokens).logits;
+        outputs_of(load_model(demo_model(), precision_of("f32")), mel, tokens).logits;
     for (const auto& [dtype, tolerance] :
          std::map<std::string, double>{{"f16", 0.02}, {"bf16", 0.05}, {"int8", 0.1}}) {
         const std::vector<float> ours =
-            run(load_model(demo_model(), precision_of(dtype)), mel, tokens).logits;
+            outputs_of(load_model(demo_model(), precision_of(dtype)), mel, tokens).logits;
         double error = 0, size = 0;
         for (size_t i = 0; i < exact.size(); ++i) {
             error += (ours[i] - exact[i]) * (ours[i] - exact[i]);
@@ -164,8 +164,8 @@ TEST_P(OfficialShape, FirstWindowEqualsReference) {
     TemporaryDirectory directory;
     write_formula_model(directory.path(), shape);
     const Model model = load_model(directory.path(), precision_of("auto"));
-    const Outputs out = run(model, mel_of(samples_of(all["recording"]), shape["n_mels"]),
-                            shape["tokens"].get<std::vector<int32_t>>());
+    const Outputs out = outputs_of(model, mel_of(samples_of(all["recording"]), shape["n_mels"]),
+                                   shape["tokens"].get<std::vector<int32_t>>());
     expect_encoder_out(shape["encoder"], out.encoder_out, model.config.n_audio_state, 1e-3);
     expect_logits(shape["positions"], shape["listed"], out.logits,
                   static_cast<size_t>(model.config.n_vocab), 1e-3);

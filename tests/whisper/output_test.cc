@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Segment segment(const std::string& text) {
+Segment output_segment(const std::string& text) {
     Segment s;
     s.end = 1;
     s.text = text;
@@ -37,7 +37,7 @@ void plan_and_begin(TranscriptOutput& output, const RecordingInfo& info) {
 std::string put(TranscriptOutput& output, const std::string& source,
                 const std::string& channel = "0") {
     plan_and_begin(output, {source, channel, "en"});
-    output.segment(segment(" Hello."));
+    output.segment(output_segment(" Hello."));
     return output.end(" Hello.", "");
 }
 
@@ -47,13 +47,13 @@ TEST(Output, WritesAFileARecordingAndFormatAndKeepsNamesApart) {
     TranscriptOutput output(options);
     for (const char* source : {"x/a.wav", "y/a.mp3", "z/.."}) {
         plan_and_begin(output, {source, "0", "en"});
-        output.segment(segment(" Hello."));
+        output.segment(output_segment(" Hello."));
         output.end(" Hello.", "");
     }
     plan_and_begin(output, {"s.wav", "1", "en"});
     output.end("", "");
     plan_and_begin(output, {"broken.wav", "0", "en"});
-    output.segment(segment(" Half."));
+    output.segment(output_segment(" Half."));
     output.end(" Half.", "it broke");
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(directory.path() / "made"))

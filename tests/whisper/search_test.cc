@@ -13,7 +13,7 @@
 namespace hark::whisper {
 namespace {
 
-constexpr int32_t kEot = 9;
+constexpr int32_t kSearchEot = 9;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 Row row_of(std::vector<int32_t> tokens, double sum) {
@@ -42,7 +42,7 @@ TEST(BestCandidates, AreInOrderWithLogProbabilities) {
 TEST(Beams, TheFirstStepSpreadsOneRow) {
     std::vector<Row> rows = {row_of({1}, 0)}, finished;
     const std::vector<std::vector<Candidate>> candidates = {{{4, -1}, {5, -2}, {6, -3}}};
-    EXPECT_FALSE(advance_beams(rows, candidates, finished, {2, 2, kEot}));
+    EXPECT_FALSE(advance_beams(rows, candidates, finished, {2, 2, kSearchEot}));
     ASSERT_EQ(rows.size(), 2u);
     EXPECT_EQ(tokens_of(rows[0]), (std::vector<int32_t>{1, 4}));
     EXPECT_EQ(tokens_of(rows[1]), (std::vector<int32_t>{1, 5}));
@@ -55,7 +55,7 @@ TEST(Beams, TheBestContinuationsOfAllRowsAreKept) {
     std::vector<Row> rows = {row_of({1, 4}, -1), row_of({1, 5}, -1.5)}, finished;
     const std::vector<std::vector<Candidate>> candidates = {{{6, -2}, {7, -3}, {8, -4}},
                                                             {{6, -0.5f}, {7, -1}, {8, -9}}};
-    EXPECT_FALSE(advance_beams(rows, candidates, finished, {2, 2, kEot}));
+    EXPECT_FALSE(advance_beams(rows, candidates, finished, {2, 2, kSearchEot}));
     ASSERT_EQ(rows.size(), 2u);
     EXPECT_EQ(tokens_of(rows[0]), (std::vector<int32_t>{1, 5, 6}));
     EXPECT_EQ(tokens_of(rows[1]), (std::vector<int32_t>{1, 5, 7}));
@@ -65,20 +65,20 @@ TEST(Beams, TheBestContinuationsOfAllRowsAreKept) {
 
 TEST(Beams, AnEndThatRanksBehindTheRowsKeptDoesNotCount) {
     std::vector<Row> rows = {row_of({1}, 0)}, finished;
-    const std::vector<std::vector<Candidate>> candidates = {{{4, -1}, {5, -2}, {kEot, -3}}};
-    EXPECT_FALSE(advance_beams(rows, candidates, finished, {2, 1, kEot}));
+    const std::vector<std::vector<Candidate>> candidates = {{{4, -1}, {5, -2}, {kSearchEot, -3}}};
+    EXPECT_FALSE(advance_beams(rows, candidates, finished, {2, 1, kSearchEot}));
     EXPECT_TRUE(finished.empty());
 }
 
 TEST(Beams, EnoughEndsEndTheSearch) {
     std::vector<Row> rows = {row_of({1, 4}, -1), row_of({1, 5}, -2)}, finished;
-    const std::vector<std::vector<Candidate>> candidates = {{{kEot, -0.5f}, {6, -2}, {7, -4}},
-                                                            {{kEot, -0.5f}, {6, -3}, {7, -4}}};
-    const BeamOptions patient = {2, 3, kEot};
+    const std::vector<std::vector<Candidate>> candidates = {
+        {{kSearchEot, -0.5f}, {6, -2}, {7, -4}}, {{kSearchEot, -0.5f}, {6, -3}, {7, -4}}};
+    const BeamOptions patient = {2, 3, kSearchEot};
     EXPECT_FALSE(advance_beams(rows, candidates, finished, patient));
     ASSERT_EQ(finished.size(), 2u);
     EXPECT_EQ(finished[0].sum_logprob, -1.5);
-    EXPECT_EQ(tokens_of(finished[1]), (std::vector<int32_t>{1, 5, kEot}));
+    EXPECT_EQ(tokens_of(finished[1]), (std::vector<int32_t>{1, 5, kSearchEot}));
     ASSERT_EQ(rows.size(), 2u);
     EXPECT_EQ(rows[0].sum_logprob, -3);
     EXPECT_TRUE(advance_beams(rows, candidates, finished, patient));
@@ -87,29 +87,29 @@ TEST(Beams, EnoughEndsEndTheSearch) {
 
 TEST(Beams, RowsThatCannotGoOnEndTheSearch) {
     std::vector<Row> rows = {row_of({1}, 0)}, finished;
-    const std::vector<std::vector<Candidate>> candidates = {{{kEot, 0}}};
-    EXPECT_TRUE(advance_beams(rows, candidates, finished, {2, 4, kEot}));
+    const std::vector<std::vector<Candidate>> candidates = {{{kSearchEot, 0}}};
+    EXPECT_TRUE(advance_beams(rows, candidates, finished, {2, 4, kSearchEot}));
     EXPECT_TRUE(rows.empty());
     EXPECT_EQ(finished.size(), 1u);
 }
 
 TEST(Beams, TheBestUnfinishedOnesFillUpTheResults) {
     const std::vector<Row> rows = {row_of({1, 4}, -3), row_of({1, 5}, -2)};
-    const std::vector<Row> finished = {row_of({1, kEot}, -5)};
-    const auto results = beam_results(rows, finished, {2, 2, kEot});
+    const std::vector<Row> finished = {row_of({1, kSearchEot}, -5)};
+    const auto results = beam_results(rows, finished, {2, 2, kSearchEot});
     ASSERT_EQ(results.size(), 2u);
     EXPECT_EQ(results[0].sum_logprob, -5);
     EXPECT_EQ(results[1].sum_logprob, -2);
-    EXPECT_EQ(beam_results(rows, std::vector<Row>(3), {2, 3, kEot}).size(), 3u);
+    EXPECT_EQ(beam_results(rows, std::vector<Row>(3), {2, 3, kSearchEot}).size(), 3u);
 }
 
 TEST(BestRow, ALengthPenaltyFavoursLongTexts) {
     std::vector<Row> rows = {row_of({4}, -1), row_of({4, 5, 6, 7}, -2.2)};
-    EXPECT_EQ(best_row(rows, kEot), 1u);  // -1 and -0.55 a token
-    EXPECT_EQ(best_row(rows, kEot, 0.0), 0u);
-    EXPECT_EQ(best_row(rows, kEot, 1.0), 0u);  // -1 and -2.2 / 1.5
+    EXPECT_EQ(best_row(rows, kSearchEot), 1u);  // -1 and -0.55 a token
+    EXPECT_EQ(best_row(rows, kSearchEot, 0.0), 0u);
+    EXPECT_EQ(best_row(rows, kSearchEot, 1.0), 0u);  // -1 and -2.2 / 1.5
     rows[1].sum_logprob = -1.4;
-    EXPECT_EQ(best_row(rows, kEot, 1.0), 1u);
+    EXPECT_EQ(best_row(rows, kSearchEot, 1.0), 1u);
 }
 
 TEST(SliceWindow, TextBeforeAnUnaskedPairBeginsAtTheWindowsStart) {

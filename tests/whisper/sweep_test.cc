@@ -8,7 +8,7 @@
 namespace hark::test {
 namespace {
 
-const json& all() {
+const json& sweep_all() {
     static const json kGolden = golden("whisper_sweep.json");
     return kGolden;
 }
@@ -21,7 +21,7 @@ constexpr int kRepeating[] = {1008, 1018, 1020, 1023, 1027, 1028, 1029, 1030,
 
 std::vector<size_t> chosen() {
     std::vector<size_t> places;
-    const json& recordings = all()["recordings"];
+    const json& recordings = sweep_all()["recordings"];
     for (size_t i = 0; i < recordings.size(); ++i)
         if (std::getenv("HARK_ALL_RECORDINGS") ||
             std::ranges::find(kRepeating, recordings[i]["seed"].get<int>()) == std::end(kRepeating))
@@ -32,7 +32,7 @@ std::vector<size_t> chosen() {
 class Sweep : public testing::TestWithParam<size_t> {};
 
 TEST_P(Sweep, EqualsReferenceInF32) {
-    const json& entry = all()["recordings"][GetParam()];
+    const json& entry = sweep_all()["recordings"][GetParam()];
     const Outcome ours = run(entry, "f32", {0});
     const bool words = entry["options"].contains("word_timestamps");
     expect_same_recording(entry, ours, words ? kWordTimes : 1e-6);
@@ -40,7 +40,7 @@ TEST_P(Sweep, EqualsReferenceInF32) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Sweep, testing::ValuesIn(chosen()), [](const auto& info) {
-    return name_of_entry(all()["recordings"][info.param]);
+    return name_of_entry(sweep_all()["recordings"][info.param]);
 });
 
 }  // namespace

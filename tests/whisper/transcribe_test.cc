@@ -12,7 +12,7 @@ namespace {
 using namespace hark::whisper;
 using nlohmann::json;
 
-const json& all() {
+const json& transcribe_all() {
     static const json kGolden = golden("whisper_transcribe.json");
     return kGolden;
 }
@@ -20,12 +20,12 @@ const json& all() {
 class Recording : public testing::TestWithParam<size_t> {};
 
 TEST_P(Recording, EqualsReferenceInF32) {
-    const json& entry = all()["recordings"][GetParam()];
+    const json& entry = transcribe_all()["recordings"][GetParam()];
     expect_same_recording(entry, run(entry, "f32", {0}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Recording, testing::Range<size_t>(0, 40), [](const auto& info) {
-    return name_of_entry(all()["recordings"][info.param]);
+    return name_of_entry(transcribe_all()["recordings"][info.param]);
 });
 
 // What --dtype auto takes on the CPU, float32 arithmetic on f16 weights: 8 of the shorter ones, or
@@ -35,14 +35,13 @@ size_t short_recordings() { return std::getenv("HARK_ALL_RECORDINGS") ? 20 : 8; 
 class ShortRecording : public testing::TestWithParam<size_t> {};
 
 TEST_P(ShortRecording, EqualsReferenceInAuto) {
-    const json& entry = all()["recordings"][GetParam()];
+    const json& entry = transcribe_all()["recordings"][GetParam()];
     expect_same_recording(entry, run(entry, "auto", {0}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, ShortRecording,
-                         testing::Range<size_t>(0, short_recordings()),
+INSTANTIATE_TEST_SUITE_P(Golden, ShortRecording, testing::Range<size_t>(0, short_recordings()),
                          [](const auto& info) {
-                             return name_of_entry(all()["recordings"][info.param]);
+                             return name_of_entry(transcribe_all()["recordings"][info.param]);
                          });
 
 const json& rarer() {
@@ -67,9 +66,10 @@ INSTANTIATE_TEST_SUITE_P(Golden, RarerOptions, testing::Range<size_t>(0, 26), []
 
 class Fallback : public testing::TestWithParam<size_t> {};
 
-// Equal up to and including the first refused window; a random draw changes all that follows.
+// Equal up to and including the first refused window; a random draw changes transcribe_all that
+// follows.
 TEST_P(Fallback, FirstRejectionEqualsReference) {
-    const json& entry = all()["fallbacks"][GetParam()];
+    const json& entry = transcribe_all()["fallbacks"][GetParam()];
     const Outcome ours = run(entry, "f32", {0, 0.2, 0.4, 0.6, 0.8, 1});
     const size_t n = entry["windows"].size();
     ASSERT_GT(ours.attempts.size(), n);
@@ -83,11 +83,11 @@ TEST_P(Fallback, FirstRejectionEqualsReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Fallback, testing::Range<size_t>(0, 5), [](const auto& info) {
-    return name_of_entry(all()["fallbacks"][info.param]);
+    return name_of_entry(transcribe_all()["fallbacks"][info.param]);
 });
 
 TEST(Transcribe, SilenceAndQuietNoiseGiveNoText) {
-    for (const json& entry : all()["quiet"]) {
+    for (const json& entry : transcribe_all()["quiet"]) {
         const Outcome ours = run(entry, "f32", {0, 0.2, 0.4, 0.6, 0.8, 1});
         EXPECT_EQ(ours.text, "") << entry["kind"];
         EXPECT_TRUE(ours.segments.empty()) << entry["kind"];
@@ -95,7 +95,7 @@ TEST(Transcribe, SilenceAndQuietNoiseGiveNoText) {
 }
 
 TEST(Transcribe, SameSeedSameDraws) {
-    const json& entry = all()["fallbacks"][4];
+    const json& entry = transcribe_all()["fallbacks"][4];
     const Outcome a = run(entry, "auto", {0.8}), b = run(entry, "auto", {0.8});
     ASSERT_EQ(a.attempts.size(), b.attempts.size());
     for (size_t i = 0; i < a.attempts.size(); ++i)
@@ -107,7 +107,7 @@ TEST(Transcribe, SuppressedTokensEqualReference) {
     const WindowDecoder decoder(d.ctx, d.model, d.tokenizer,
                                 TranscribeOptions().decoding(d.tokenizer), 1);
     EXPECT_EQ(decoder.constraints().suppressed,
-              all()["suppressed_tokens"].get<std::vector<int32_t>>());
+              transcribe_all()["suppressed_tokens"].get<std::vector<int32_t>>());
 }
 
 TEST(Transcribe, NoSuppressedTokensAreNoneOfTheSpecialOnesEither) {
@@ -164,7 +164,7 @@ TEST(Transcribe, SuppressingEverythingIsAnError) {
         TranscribeOptions options;
         options.beam_size = beams;
         for (int32_t id = first; id <= first + 50; ++id) options.suppress_tokens += concat(",", id);
-        const MelRecording mel = mel_of(samples_of(all()["recordings"][3]));
+        const MelRecording mel = mel_of(samples_of(transcribe_all()["recordings"][3]));
         EXPECT_THROW(run_all({mel}, options, "auto"), Error);
     }
 }
@@ -180,7 +180,7 @@ TEST(Transcribe, TooLongAPrefixOrTooManyHotwordsAreErrors) {
 
 // The prompt, the prefix and the patterns reach the decoder.
 TEST(Transcribe, PrefixHotwordsAndPatternsChangeTheText) {
-    const MelRecording mel = mel_of(samples_of(all()["recordings"][9]));
+    const MelRecording mel = mel_of(samples_of(transcribe_all()["recordings"][9]));
     TranscribeOptions options;
     options.fallback_temperatures = {};
     const std::string plain = run_all({mel}, options, "auto").at(0).text;
@@ -201,7 +201,7 @@ TEST(Transcribe, LanguagesOfSeveralWindowsAndOfEach) {
     options.fallback_temperatures = {};
     options.language_windows = 4;
     options.language_threshold = 1;
-    const MelRecording mel = mel_of(samples_of(all()["recordings"][30]));
+    const MelRecording mel = mel_of(samples_of(transcribe_all()["recordings"][30]));
     EXPECT_EQ(run_all({mel}, options, "auto").at(0).language, "en");
     options.language_windows = 1;
     options.language_threshold = 0.5;

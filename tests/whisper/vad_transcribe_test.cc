@@ -47,11 +47,11 @@ Mixed mixed(uint64_t seed) {
     return mixed;
 }
 
-using Words = std::multiset<std::string>;
+using WordSet = std::multiset<std::string>;
 
 // Lower-case letters alone.
-Words words_of(const std::string& text) {
-    Words words;
+WordSet words_of(const std::string& text) {
+    WordSet words;
     std::string word;
     for (const char c : text + " ") {
         if (std::isalpha(static_cast<unsigned char>(c)))
@@ -62,14 +62,14 @@ Words words_of(const std::string& text) {
     return words;
 }
 
-Words shared_words(const Words& a, const Words& b) {
-    Words both;
+WordSet shared_words(const WordSet& a, const WordSet& b) {
+    WordSet both;
     std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(both, both.end()));
     return both;
 }
 
 // The words that are said in a clip of samples/.
-Words said_in(const std::string& clip) {
+WordSet said_in(const std::string& clip) {
     std::istringstream rows(read_text(samples_dir() / "transcripts.tsv"));
     for (std::string row; std::getline(rows, row);)
         if (row.starts_with(clip + '\t')) return words_of(row.substr(row.rfind('\t')));
@@ -78,17 +78,17 @@ Words said_in(const std::string& clip) {
 
 // The correct words found in each clip: those whose middle is in it, within 0.3 s, and that are in
 // its transcript.
-std::vector<Words> right_words(const Mixed& recording, bool vad) {
+std::vector<WordSet> right_words(const Mixed& recording, bool vad) {
     TranscribeOptions options;
     options.language = "en";
     options.fallback_temperatures = {};
     options.words.timestamps = true;
     options.vad = vad;
     const Outcome ours = run_all({mel_of(recording.samples)}, options, "auto").at(0);
-    std::vector<Words> right;
+    std::vector<WordSet> right;
     for (size_t i = 0; i < recording.clips.size(); ++i) {
         const auto& [begin, end] = recording.speech[i];
-        Words found;
+        WordSet found;
         for (const Segment& segment : ours.segments)
             for (const Word& word : *segment.words) {
                 const double middle = (word.start + word.end) / 2;
@@ -130,8 +130,8 @@ TEST_P(Vad, NoTextOutsideSpeechAndNoSpeechWithoutText) {
 // must keep all of theirs.
 TEST_P(Vad, NoRightWordIsLost) {
     const Mixed recording = mixed(GetParam());
-    const std::vector<Words> without = right_words(recording, false);
-    const std::vector<Words> with = right_words(recording, true);
+    const std::vector<WordSet> without = right_words(recording, false);
+    const std::vector<WordSet> with = right_words(recording, true);
     size_t found_without = 0, found_with = 0;
     for (size_t i = 0; i < without.size(); ++i) {
         const size_t kept = shared_words(without[i], with[i]).size();

@@ -10,7 +10,7 @@ namespace {
 
 using Ranges = std::vector<FrameRange>;
 
-Segment segment(double start, double end, const std::string& text = "a") {
+Segment windows_segment(double start, double end, const std::string& text = "a") {
     Segment s;
     s.start = start;
     s.end = end;
@@ -57,11 +57,12 @@ TEST(Clipped, KeepsWhatLiesInTheClips) {
 }
 
 TEST(Uncovered, IsASecondOrMoreWithoutASegment) {
-    const std::vector<Segment> segments = {segment(1.5, 4), segment(4.5, 6), segment(7.5, 8, "")};
+    const std::vector<Segment> segments = {windows_segment(1.5, 4), windows_segment(4.5, 6),
+                                           windows_segment(7.5, 8, "")};
     EXPECT_EQ(uncovered({0, 1000}, segments), (Ranges{{0, 150}, {600, 1000}}));
     EXPECT_EQ(uncovered({100, 690}, segments), Ranges{});
     EXPECT_EQ(uncovered({0, 1000}, {}), (Ranges{{0, 1000}}));
-    const std::vector<Segment> nested = {segment(0, 9), segment(2, 3)};
+    const std::vector<Segment> nested = {windows_segment(0, 9), windows_segment(2, 3)};
     EXPECT_EQ(uncovered({0, 1000}, nested), (Ranges{{900, 1000}}));
 }
 

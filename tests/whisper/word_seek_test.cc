@@ -12,15 +12,15 @@ struct Times {
     double start, end;
 };
 
-// A segment of words with these times and one probability.
-Segment segment(const std::vector<Times>& words, double probability) {
-    Segment segment;
-    segment.words.emplace();
+// A word_seek_segment of words with these times and one probability.
+Segment word_seek_segment(const std::vector<Times>& words, double probability) {
+    Segment word_seek_segment;
+    word_seek_segment.words.emplace();
     for (const Times& times : words)
-        segment.words->push_back({" word", times.start, times.end, probability});
-    segment.start = words.front().start;
-    segment.end = words.back().end;
-    return segment;
+        word_seek_segment.words->push_back({" word", times.start, times.end, probability});
+    word_seek_segment.start = words.front().start;
+    word_seek_segment.end = words.back().end;
+    return word_seek_segment;
 }
 
 // Words of about half a second.
@@ -30,7 +30,7 @@ Segment sound(double start, double end) {
     for (int i = 0; i < count; ++i)
         words.push_back(
             {start + i * (end - start) / count, start + (i + 1) * (end - start) / count});
-    return segment(words, 0.9);
+    return word_seek_segment(words, 0.9);
 }
 
 // Improbable words score 1 each.
@@ -41,11 +41,11 @@ Segment invented(double start, double end) {
 }
 
 Segment without_words(double start, double end) {
-    Segment segment;
-    segment.words.emplace();
-    segment.start = start;
-    segment.end = end;
-    return segment;
+    Segment word_seek_segment;
+    word_seek_segment.words.emplace();
+    word_seek_segment.start = start;
+    word_seek_segment.end = end;
+    return word_seek_segment;
 }
 
 // A whole window at 60 s of a recording of 200 s; the speech before ended at 59 s.
@@ -76,16 +76,17 @@ TEST(LooksInvented, WordsThatAreImprobableShortOrLong) {
     EXPECT_FALSE(looks_hallucinated(without_words(0, 2)));
     EXPECT_FALSE(looks_hallucinated(Segment{}));
     // (0.133 - 0.05) * 15 = 1.245 a word.
-    EXPECT_TRUE(looks_hallucinated(segment({{0, 0.05}, {0.05, 0.1}}, 0.9)));
+    EXPECT_TRUE(looks_hallucinated(word_seek_segment({{0, 0.05}, {0.05, 0.1}}, 0.9)));
     // 3 s too long.
-    EXPECT_TRUE(looks_hallucinated(segment({{0, 5}, {5, 5.5}, {5.5, 6}, {6, 6.5}}, 0.9)));
-    EXPECT_FALSE(looks_hallucinated(segment({{0, 4.9}, {5, 5.5}, {5.5, 6}, {6, 6.5}}, 0.9)));
+    EXPECT_TRUE(looks_hallucinated(word_seek_segment({{0, 5}, {5, 5.5}, {5.5, 6}, {6, 6.5}}, 0.9)));
+    EXPECT_FALSE(
+        looks_hallucinated(word_seek_segment({{0, 4.9}, {5, 5.5}, {5.5, 6}, {6, 6.5}}, 0.9)));
 }
 
 TEST(LooksInvented, TheFirstEightWordsCountAndPunctuationDoesNot) {
     std::vector<Times> times;
     for (int i = 0; i < 12; ++i) times.push_back({0.5 * i, 0.5 * i + 0.5});
-    Segment late = segment(times, 0.9);
+    Segment late = word_seek_segment(times, 0.9);
     for (size_t i = 8; i < 12; ++i) (*late.words)[i].probability = 0.1;
     EXPECT_FALSE(looks_hallucinated(late));
     for (size_t i = 5; i < 8; ++i) (*late.words)[i].probability = 0.1;
@@ -136,7 +137,7 @@ TEST(SeekByWords, AnInventedSegmentInSilenceIsDropped) {
               (Sought{8000, false, 3}));
     EXPECT_EQ(sought({sound(61, 65), invented(65.5, 69), sound(72, 80)}, 2.0),
               (Sought{8000, false, 3}));
-    // Another hallucinated segment after it counts as silence.
+    // Another hallucinated word_seek_segment after it counts as silence.
     EXPECT_EQ(sought({sound(61, 65), invented(68, 69), invented(69.5, 70)}, 2.0),
               (Sought{6800, false, 1}));
     // So are the window's edges; the next window begins a second on at least.

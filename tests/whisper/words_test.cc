@@ -40,22 +40,22 @@ std::vector<std::string> split(const std::string& text, const std::string& langu
     return texts_of(words);
 }
 
-using Texts = std::vector<std::string>;
+using WordsTexts = std::vector<std::string>;
 
 TEST(SplitIntoWords, AtSpacesAndPunctuation) {
-    EXPECT_EQ(split(" Hello, the sea!", "en"), (Texts{" Hello", ",", " the", " sea", "!"}));
-    EXPECT_EQ(split("don't stop", "en"), (Texts{"don", "'t", " stop"}));
-    EXPECT_EQ(split("", "en"), Texts{});
+    EXPECT_EQ(split(" Hello, the sea!", "en"), (WordsTexts{" Hello", ",", " the", " sea", "!"}));
+    EXPECT_EQ(split("don't stop", "en"), (WordsTexts{"don", "'t", " stop"}));
+    EXPECT_EQ(split("", "en"), WordsTexts{});
     // White space alone is found in any string, so it begins a word.
-    EXPECT_EQ(split("a\tb", "en"), (Texts{"a", "\tb"}));
+    EXPECT_EQ(split("a\tb", "en"), (WordsTexts{"a", "\tb"}));
     // Only ASCII punctuation cuts.
-    EXPECT_EQ(split("für Äpfel…", "de"), (Texts{"für", " Äpfel…"}));
+    EXPECT_EQ(split("für Äpfel…", "de"), (WordsTexts{"für", " Äpfel…"}));
 }
 
 TEST(SplitIntoWords, LanguagesWithoutSpacesAtCodePoints) {
     for (const char* language : {"zh", "ja", "th", "lo", "my", "yue"})
-        EXPECT_EQ(split("我的 sé", language), (Texts{"我", "的", " ", "s", "é"}));
-    EXPECT_EQ(split("我的 sé", "ko"), (Texts{"我的", " sé"}));
+        EXPECT_EQ(split("我的 sé", language), (WordsTexts{"我", "的", " ", "s", "é"}));
+    EXPECT_EQ(split("我的 sé", "ko"), (WordsTexts{"我的", " sé"}));
 }
 
 // The timestamps between two segments may be within a code point.
@@ -67,13 +67,14 @@ TEST(CutCodePoints, AreValidInEveryFormat) {
                      0xf0, zero + 90, zero + 90, 0x9f,      'b',       zero + 99};
     WindowLoop loop({}, tokenizer, 3000);
     const auto add_words = [&](const auto&, std::vector<Segment>& segments, double) {
-        for (Segment& segment : segments) {
+        for (Segment& words_segment : segments) {
             std::vector<int32_t> text;
-            for (const int32_t token : segment.tokens)
+            for (const int32_t token : words_segment.tokens)
                 if (token < zero) text.push_back(token);
-            segment.words.emplace();
+            words_segment.words.emplace();
             for (const TokenWord& word : split_into_words(tokenizer, text, "zh"))
-                segment.words->push_back({word.text, segment.start, segment.end, 0.5});
+                words_segment.words->push_back(
+                    {word.text, words_segment.start, words_segment.end, 0.5});
         }
     };
     const std::vector<Segment> segments = loop.accept(result, add_words);
@@ -85,7 +86,7 @@ TEST(CutCodePoints, AreValidInEveryFormat) {
         auto writer = make_transcript_writer(format, [&](const std::string& text) { out += text; },
                                              {1, 1, 0, true});
         writer->begin({"a\xff.wav", "0", "zh"});
-        for (const Segment& segment : segments) writer->segment(segment);
+        for (const Segment& words_segment : segments) writer->segment(words_segment);
         writer->end(loop.text(), "");
         EXPECT_TRUE(is_valid_utf8(out)) << format << ": " << out;
         EXPECT_NE(out.find("\ufffd"), out.npos) << format << ": " << out;
@@ -98,10 +99,10 @@ TEST(SplitIntoWords, BrokenBytes) {
     const auto texts = [&](const std::vector<int32_t>& tokens) {
         return texts_of(split_on_unicode(tokenizer, tokens));
     };
-    EXPECT_EQ(texts({'a', 0x80, 'b'}), (Texts{"a", "\ufffd", "b"}));
-    EXPECT_EQ(texts({'a', 0xc3, 0xa9}), (Texts{"a", "é"}));
-    EXPECT_EQ(texts({0xc3, 'a'}), (Texts{"\ufffd", "a"}));
-    EXPECT_EQ(texts({'a', 0xe6, 0x88}), (Texts{"a", "\ufffd", "\ufffd"}));
+    EXPECT_EQ(texts({'a', 0x80, 'b'}), (WordsTexts{"a", "\ufffd", "b"}));
+    EXPECT_EQ(texts({'a', 0xc3, 0xa9}), (WordsTexts{"a", "é"}));
+    EXPECT_EQ(texts({0xc3, 'a'}), (WordsTexts{"\ufffd", "a"}));
+    EXPECT_EQ(texts({'a', 0xe6, 0x88}), (WordsTexts{"a", "\ufffd", "\ufffd"}));
 }
 
 // openai/whisper tests/test_tokenizer.py, test_split_on_unicode.
@@ -118,16 +119,17 @@ TEST(SplitIntoWords, OfficialVocabulary) {
     const Tokenizer tokenizer(bpe, find_special_tokens(bpe, "", 51864, file.string()));
     const std::vector<TokenWord> words =
         split_on_unicode(tokenizer, std::vector<int32_t>{8404, 871, 287, 6, 246, 526, 3210, 20378});
-    EXPECT_EQ(texts_of(words), (Texts{" elle", " est", " l", "'", "\ufffd", "é", "rit", "oire"}));
+    EXPECT_EQ(texts_of(words),
+              (WordsTexts{" elle", " est", " l", "'", "\ufffd", "é", "rit", "oire"}));
     for (const TokenWord& word : words) EXPECT_EQ(word.tokens.size(), 1u);
 }
 
-Texts merged(const Texts& texts, const std::string& prepended = WordOptions().prepended,
-             const std::string& appended = WordOptions().appended) {
+WordsTexts merged(const WordsTexts& texts, const std::string& prepended = WordOptions().prepended,
+                  const std::string& appended = WordOptions().appended) {
     std::vector<TimedWord> words;
     for (const std::string& text : texts) words.push_back({text, 1, 0, 0, 0});
     merge_punctuation(words, prepended, appended);
-    Texts result;
+    WordsTexts result;
     size_t tokens = 0;
     for (const TimedWord& word : words) {
         EXPECT_EQ(word.text.empty(), word.tokens == 0);
@@ -139,19 +141,21 @@ Texts merged(const Texts& texts, const std::string& prepended = WordOptions().pr
 }
 
 TEST(MergePunctuation, BelongsToTheWordBesideIt) {
-    EXPECT_EQ(merged({" He", ",", " said", "."}), (Texts{" He,", "", " said.", ""}));
-    EXPECT_EQ(merged({" said", " \"", "No", "!", "\""}), (Texts{" said", "", " \"No!\"", "", ""}));
-    EXPECT_EQ(merged({" (", "[", "a"}), (Texts{"", " ([", "a"}));    // "[" has no space before it
-    EXPECT_EQ(merged({" (", " [", "a"}), (Texts{"", "", " ( [a"}));  // from the right
-    EXPECT_EQ(merged({" a", "?", "!"}), (Texts{" a?!", "", ""}));
-    EXPECT_EQ(merged({"a ", "."}), (Texts{"a ", "."}));  // a space is between them
-    EXPECT_EQ(merged({}), Texts{});
+    EXPECT_EQ(merged({" He", ",", " said", "."}), (WordsTexts{" He,", "", " said.", ""}));
+    EXPECT_EQ(merged({" said", " \"", "No", "!", "\""}),
+              (WordsTexts{" said", "", " \"No!\"", "", ""}));
+    EXPECT_EQ(merged({" (", "[", "a"}),
+              (WordsTexts{"", " ([", "a"}));  // "[" has no space before it
+    EXPECT_EQ(merged({" (", " [", "a"}), (WordsTexts{"", "", " ( [a"}));  // from the right
+    EXPECT_EQ(merged({" a", "?", "!"}), (WordsTexts{" a?!", "", ""}));
+    EXPECT_EQ(merged({"a ", "."}), (WordsTexts{"a ", "."}));  // a space is between them
+    EXPECT_EQ(merged({}), WordsTexts{});
 }
 
 TEST(MergePunctuation, IsSearchedAsOneString) {
-    EXPECT_EQ(merged({" a", ".。,"}), (Texts{" a.。,", ""}));
-    EXPECT_EQ(merged({" a", ",."}), (Texts{" a", ",."}));  // not in this order
-    EXPECT_EQ(merged({" a", "."}, "", ""), (Texts{" a", "."}));
+    EXPECT_EQ(merged({" a", ".。,"}), (WordsTexts{" a.。,", ""}));
+    EXPECT_EQ(merged({" a", ",."}), (WordsTexts{" a", ",."}));  // not in this order
+    EXPECT_EQ(merged({" a", "."}, "", ""), (WordsTexts{" a", "."}));
 }
 
 TEST(TimedWords, EndWhereTheNextBegins) {
@@ -167,16 +171,16 @@ TEST(TimedWords, EndWhereTheNextBegins) {
     EXPECT_EQ(words[1].probability, 1.0);
 }
 
-Segment segment(double start, double end, int64_t seek = 0) {
-    Segment segment;
-    segment.seek = seek;
-    segment.start = start;
-    segment.end = end;
-    return segment;
+Segment words_segment(double start, double end, int64_t seek = 0) {
+    Segment words_segment;
+    words_segment.seek = seek;
+    words_segment.start = start;
+    words_segment.end = end;
+    return words_segment;
 }
 
 // Words of one token each, by where they begin; the last number is the last one's end.
-std::vector<TimedWord> words_at(const Texts& texts, const std::vector<double>& times) {
+std::vector<TimedWord> words_at(const WordsTexts& texts, const std::vector<double>& times) {
     std::vector<TimedWord> words;
     for (size_t i = 0; i < texts.size(); ++i)
         words.push_back({texts[i], 1, times[i], times[i + 1], 0.5});
@@ -185,28 +189,28 @@ std::vector<TimedWord> words_at(const Texts& texts, const std::vector<double>& t
 
 struct ExpectedTimes {
     std::vector<std::array<double, 2>> words;
-    double start, end;  // of the segment
+    double start, end;  // of the words_segment
 };
 
-void expect_times(const Segment& segment, const ExpectedTimes& expected) {
-    ASSERT_EQ(segment.words->size(), expected.words.size());
+void expect_times(const Segment& words_segment, const ExpectedTimes& expected) {
+    ASSERT_EQ(words_segment.words->size(), expected.words.size());
     for (size_t i = 0; i < expected.words.size(); ++i) {
-        EXPECT_NEAR((*segment.words)[i].start, expected.words[i][0], 1e-9) << i;
-        EXPECT_NEAR((*segment.words)[i].end, expected.words[i][1], 1e-9) << i;
+        EXPECT_NEAR((*words_segment.words)[i].start, expected.words[i][0], 1e-9) << i;
+        EXPECT_NEAR((*words_segment.words)[i].end, expected.words[i][1], 1e-9) << i;
     }
-    EXPECT_NEAR(segment.start, expected.start, 1e-9);
-    EXPECT_NEAR(segment.end, expected.end, 1e-9);
+    EXPECT_NEAR(words_segment.start, expected.start, 1e-9);
+    EXPECT_NEAR(words_segment.end, expected.end, 1e-9);
 }
 
-Segment with_words(Segment segment, std::vector<TimedWord> words, double last_speech = 0) {
-    std::vector<Segment> segments = {segment};
+Segment with_words(Segment words_segment, std::vector<TimedWord> words, double last_speech = 0) {
+    std::vector<Segment> segments = {words_segment};
     const size_t tokens[] = {words.size()};
     add_words(segments, tokens, std::move(words), WordOptions(), last_speech);
     return segments[0];
 }
 
 TEST(AddWords, SegmentsTakeTheWordsTimes) {
-    const Segment found = with_words(segment(10.0, 12.0, 1000),
+    const Segment found = with_words(words_segment(10.0, 12.0, 1000),
                                      words_at({" a", " b", " c"}, {0.2, 0.5, 0.8, 1.9}), 10.0);
     expect_times(found, {{{10.2, 10.5}, {10.5, 10.8}, {10.8, 11.9}}, 10.2, 11.9});
 }
@@ -215,15 +219,15 @@ TEST(AddWords, SegmentsTakeTheWordsTimes) {
 TEST(AddWords, SentenceEndsAreCutShort) {
     // The median is 0.3 s: the word after the full stop gets 0.6 s.
     const Segment after =
-        with_words(segment(0, 4), words_at({" a", ".", " b", " c"}, {0, 0.3, 0.6, 3.0, 3.3}));
+        with_words(words_segment(0, 4), words_at({" a", ".", " b", " c"}, {0, 0.3, 0.6, 3.0, 3.3}));
     expect_times(after, {{{0, 0.3}, {2.4, 3.0}, {3.0, 3.3}}, 0, 3.3});
     // What is joined to a word leaves its time alone.
     const Segment stop =
-        with_words(segment(0, 4), words_at({" a", " b", ".", " c"}, {0, 0.3, 0.6, 3.0, 3.3}));
+        with_words(words_segment(0, 4), words_at({" a", " b", ".", " c"}, {0, 0.3, 0.6, 3.0, 3.3}));
     expect_times(stop, {{{0, 0.3}, {0.3, 0.6}, {3.0, 3.3}}, 0, 3.3});
     WordOptions apart;
     apart.appended = "-";
-    std::vector<Segment> segments = {segment(0, 4)};
+    std::vector<Segment> segments = {words_segment(0, 4)};
     const size_t tokens[] = {4};
     add_words(segments, tokens, words_at({" a", " b", ".", " c"}, {0, 0.3, 0.6, 3.0, 3.3}), apart,
               0);
@@ -233,30 +237,32 @@ TEST(AddWords, SentenceEndsAreCutShort) {
 TEST(AddWords, FirstWordsBehindAPauseAreCutShort) {
     // Median 0.3: the first word holds a pause of 5 s; it keeps 0.6 s.
     const Segment one =
-        with_words(segment(0, 6), words_at({" a", " b", " c"}, {0, 5.0, 5.3, 5.6}), 0);
+        with_words(words_segment(0, 6), words_at({" a", " b", " c"}, {0, 5.0, 5.3, 5.6}), 0);
     expect_times(one, {{{4.4, 5.0}, {5.0, 5.3}, {5.3, 5.6}}, 4.4, 5.6});
     // The second is too long as well: the boundary moves into it.
-    const Segment two = with_words(
-        segment(0, 8), words_at({" a", " b", " c", " d", " e"}, {0, 2.0, 5.0, 5.3, 5.6, 5.9}), 0);
+    const Segment two =
+        with_words(words_segment(0, 8),
+                   words_at({" a", " b", " c", " d", " e"}, {0, 2.0, 5.0, 5.3, 5.6, 5.9}), 0);
     expect_times(two, {{{3.8, 4.4}, {4.4, 5.0}, {5.0, 5.3}, {5.3, 5.6}, {5.6, 5.9}}, 3.8, 5.9});
     // 1 s after the previous speech is no pause.
     const Segment close =
-        with_words(segment(0, 6), words_at({" a", " b", " c"}, {0, 5.0, 5.3, 5.6}), 4.0);
+        with_words(words_segment(0, 6), words_at({" a", " b", " c"}, {0, 5.0, 5.3, 5.6}), 4.0);
     expect_times(close, {{{0, 5.0}, {5.0, 5.3}, {5.3, 5.6}}, 0, 5.6});
 }
 
 TEST(AddWords, TheSegmentsTimesHoldWhereAnEdgeWordIsTooLong) {
-    // Over 0.5 s apart: the segment keeps its start and end, and the words move towards them.
+    // Over 0.5 s apart: the words_segment keeps its start and end, and the words move towards them.
     const Segment found =
-        with_words(segment(1.0, 3.0), words_at({" a", " b", " c"}, {0.2, 1.1, 1.4, 4.0}), 0);
+        with_words(words_segment(1.0, 3.0), words_at({" a", " b", " c"}, {0.2, 1.1, 1.4, 4.0}), 0);
     expect_times(found, {{{0.4, 1.1}, {1.1, 1.4}, {1.4, 3.0}}, 1.0, 3.0});
-    const Segment wide = with_words(
-        segment(1.0, 3.0), words_at({" a", " b", " c", " d"}, {0.2, 1.6, 1.9, 2.2, 4.0}), 1.0);
+    const Segment wide =
+        with_words(words_segment(1.0, 3.0),
+                   words_at({" a", " b", " c", " d"}, {0.2, 1.6, 1.9, 2.2, 4.0}), 1.0);
     expect_times(wide, {{{0.9, 1.6}, {1.6, 1.9}, {1.9, 2.2}, {2.2, 3.0}}, 1.0, 3.0});
 }
 
 TEST(AddWords, AreSharedOutByTokens) {
-    std::vector<Segment> segments = {segment(0, 1), segment(1, 2), segment(2, 3)};
+    std::vector<Segment> segments = {words_segment(0, 1), words_segment(1, 2), words_segment(2, 3)};
     std::vector<TimedWord> words =
         words_at({" a", " b", ".", " c", " d"}, {0, 0.4, 0.8, 1.2, 1.6, 2.0});
     const size_t tokens[] = {3, 0, 2};
@@ -271,8 +277,8 @@ TEST(AddWords, AreSharedOutByTokens) {
 
 // 0.125 and 0.375 are doubles themselves, so the even neighbour is taken; 2.675 is below it.
 TEST(AddWords, TimesAreRoundedAsPythonDoes) {
-    const Segment found =
-        with_words(segment(0, 3), words_at({" a", " b", " c"}, {0.125, 0.375, 2.675, 2.8}), 2.8);
+    const Segment found = with_words(words_segment(0, 3),
+                                     words_at({" a", " b", " c"}, {0.125, 0.375, 2.675, 2.8}), 2.8);
     EXPECT_EQ((*found.words)[0].start, 0.12);
     EXPECT_EQ((*found.words)[0].end, 0.38);
     EXPECT_EQ((*found.words)[1].end, 2.67);

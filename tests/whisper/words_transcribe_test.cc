@@ -7,7 +7,7 @@
 namespace hark::test {
 namespace {
 
-const json& all() {
+const json& words_transcribe_all() {
     static const json kGolden = golden("whisper_words.json");
     return kGolden;
 }
@@ -15,7 +15,7 @@ const json& all() {
 class Words : public testing::TestWithParam<size_t> {};
 
 TEST_P(Words, EqualReferenceInF32) {
-    json entry = all()["recordings"][GetParam()];
+    json entry = words_transcribe_all()["recordings"][GetParam()];
     entry["options"]["word_timestamps"] = true;
     const Outcome ours = run(entry, "f32", {0});
     expect_same_recording(entry, ours, kWordTimes);
@@ -23,14 +23,14 @@ TEST_P(Words, EqualReferenceInF32) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Words, testing::Range<size_t>(0, 20), [](const auto& info) {
-    return name_of_entry(all()["recordings"][info.param]);
+    return name_of_entry(words_transcribe_all()["recordings"][info.param]);
 });
 
 // openai/whisper tests/test_transcribe.py: the text is that of the segments and of the words, in
 // order. That every word takes time, which is asserted there of the official models, does not hold
 // of this one, in the reference as here.
 TEST(WordsOfTheDemo, AreTheText) {
-    json entry = all()["recordings"][8];
+    json entry = words_transcribe_all()["recordings"][8];
     entry["options"]["word_timestamps"] = true;
     const Outcome ours = run(entry, "auto", {0});
     std::string text;
@@ -51,14 +51,14 @@ TEST(WordsOfTheDemo, AreTheText) {
 }
 
 TEST(WordsOfTheDemo, AreNotThereUnasked) {
-    for (const Segment& segment : run(all()["recordings"][2], "f32", {0}).segments)
+    for (const Segment& segment : run(words_transcribe_all()["recordings"][2], "f32", {0}).segments)
         EXPECT_FALSE(segment.words.has_value());
 }
 
 // Two windows in two slots: each is aligned with its own, to the bit.
 TEST(Align, TakesTheWindowInItsSlot) {
     Demo& d = demo("f32");
-    const json& entry = all()["recordings"][8];
+    const json& entry = words_transcribe_all()["recordings"][8];
     const MelRecording mel = mel_of(samples_of(entry));
     const int64_t n_mels = d.model.config.n_mels;
     std::vector<float> first(static_cast<size_t>(kWindowFrames * n_mels)), second(first.size());

@@ -9,7 +9,7 @@ namespace hark::gpt {
 namespace {
 
 // Rows that are gathered: a GPU's pass.
-constexpr int64_t kRowsAtOnce = 2048;
+constexpr int64_t kTokensAtOnce = 2048;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void EmbedStream::add(Prompt text) {
     std::vector<int32_t> ids = encode(text);
     rows_ += std::ssize(ids);
     waiting_.push_back({std::move(text), std::move(ids)});
-    if (rows_ >= kRowsAtOnce) finish();
+    if (rows_ >= kTokensAtOnce) finish();
 }
 
 void EmbedStream::finish() {

@@ -9,14 +9,14 @@
 namespace hark::gpt {
 namespace {
 
-constexpr size_t kRowsAtOnce = 1024;
+constexpr size_t kVectorsAtOnce = 1024;
 
 bool is_better(const Match& a, const Match& b) {
     return a.score != b.score ? a.score > b.score : a.row < b.row;
 }
 
 // A heap whose first element is the worst of the best.
-void add(std::vector<Match>& best, const Match& match, int64_t matches) {
+void add_match(std::vector<Match>& best, const Match& match, int64_t matches) {
     if (std::ssize(best) == matches) {
         if (!is_better(match, best.front())) return;
         std::pop_heap(best.begin(), best.end(), is_better);
@@ -34,7 +34,7 @@ std::vector<std::vector<Match>> nearest_rows(ByteReader& rows,
     std::vector<std::vector<Match>> best(vectors.size());
     if (vectors.empty()) return best;
     const size_t width = vectors[0].size(), row_bytes = width * sizeof(float);
-    std::vector<float> part(kRowsAtOnce * width);
+    std::vector<float> part(kVectorsAtOnce * width);
     for (int64_t first = 0;;) {
         const size_t bytes = rows.read(part.data(), part.size() * sizeof(float));
         require(bytes % row_bytes == 0, rows.name(), ": expected rows of ", width,
@@ -45,10 +45,10 @@ std::vector<std::vector<Match>> nearest_rows(ByteReader& rows,
                 const float score = std::inner_product(vectors[i].begin(), vectors[i].end(),
                                                        part.data() + row * width, 0.0f);
                 if (!std::isnan(score))
-                    add(best[i], {first + static_cast<int64_t>(row), score}, matches);
+                    add_match(best[i], {first + static_cast<int64_t>(row), score}, matches);
             }
         first += static_cast<int64_t>(count);
-        if (count < kRowsAtOnce) break;
+        if (count < kVectorsAtOnce) break;
     }
     for (std::vector<Match>& of_one : best) std::sort(of_one.begin(), of_one.end(), is_better);
     return best;

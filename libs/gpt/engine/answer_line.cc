@@ -6,15 +6,15 @@
 namespace hark::gpt {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-std::string as_line(const json& root) {
-    return root.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+std::string as_line(const ordered_json& root) {
+    return root.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-json token_json(int32_t id, double logprob, const Tokenizer& tokenizer) {
+ordered_json token_json(int32_t id, double logprob, const Tokenizer& tokenizer) {
     const std::string bytes = tokenizer.has(id) ? tokenizer.bytes_of(id) : std::string();
-    json values = json::array();
+    ordered_json values = ordered_json::array();
     for (const char byte : bytes) values.push_back(static_cast<unsigned char>(byte));
     // JSON has no infinity: the least number that OpenAI writes.
     return {{"token", replace_invalid(bytes)},
@@ -23,11 +23,11 @@ json token_json(int32_t id, double logprob, const Tokenizer& tokenizer) {
 }
 
 // OpenAI's form for chats.
-json logprobs_json(const Completion& answer, const Tokenizer& tokenizer) {
-    json content = json::array();
+ordered_json logprobs_json(const Completion& answer, const Tokenizer& tokenizer) {
+    ordered_json content = ordered_json::array();
     for (size_t i = 0; i < answer.tokens.size(); ++i) {
-        json token = token_json(answer.tokens[i], answer.logprobs[i], tokenizer);
-        json& top = token["top_logprobs"] = json::array();
+        ordered_json token = token_json(answer.tokens[i], answer.logprobs[i], tokenizer);
+        ordered_json& top = token["top_logprobs"] = ordered_json::array();
         if (i < answer.likeliest.size())
             for (const TokenLogprob& one : answer.likeliest[i])
                 top.push_back(token_json(one.token, one.logprob, tokenizer));
@@ -37,8 +37,8 @@ json logprobs_json(const Completion& answer, const Tokenizer& tokenizer) {
 }
 
 // A measured value, rounded; null for 0, which stands for an unknown one.
-json measured(double value, double per_unit) {
-    return value > 0 ? json(std::round(value * per_unit) / per_unit) : json();
+ordered_json measured(double value, double per_unit) {
+    return value > 0 ? ordered_json(std::round(value * per_unit) / per_unit) : ordered_json();
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ json measured(double value, double per_unit) {
 std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& answer,
                         const AnswerParts& parts, const GenerateOptions& options,
                         const Tokenizer& tokenizer) {
-    json root = json::parse(prompt.metadata);
+    ordered_json root = ordered_json::parse(prompt.metadata);
     root["index"] = sample;
     root["text"] = parts.text;
     if (!parts.reasoning.empty()) root["reasoning"] = parts.reasoning;
@@ -65,7 +65,7 @@ std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& 
 }
 
 std::string error_line(const Prompt& prompt) {
-    json root = json::parse(prompt.metadata);
+    ordered_json root = ordered_json::parse(prompt.metadata);
     root["error"] = {{"message", prompt.error}, {"code", prompt.error_code}};
     return as_line(root);
 }

@@ -7,18 +7,18 @@
 namespace hark::gpt {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr size_t kMostTemplateBytes = size_t{1} << 20;
 
 // NAME=VALUE: the value is JSON where it can be read as that, else a string.
-json arguments_of(const std::vector<std::string>& given) {
-    json arguments = json::object();
+ordered_json arguments_of(const std::vector<std::string>& given) {
+    ordered_json arguments = ordered_json::object();
     for (const std::string& one : given) {
         const size_t equals = one.find('=');
-        const json value = json::parse(one.substr(equals + 1), nullptr, false);
+        const ordered_json value = ordered_json::parse(one.substr(equals + 1), nullptr, false);
         arguments[one.substr(0, equals)] =
-            value.is_discarded() ? json(one.substr(equals + 1)) : value;
+            value.is_discarded() ? ordered_json(one.substr(equals + 1)) : value;
     }
     return arguments;
 }
@@ -101,14 +101,14 @@ std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
     request.tools = prompt.tools;
     request.messages = prompt.messages;
     if (request.messages.is_null()) {
-        request.messages = conversation_ ? conversation_->messages() : json::array();
+        request.messages = conversation_ ? conversation_->messages() : ordered_json::array();
         request.messages.push_back({{"role", "user"}, {"content", prompt.text}});
     }
     const bool has_system = !request.messages.empty() && request.messages[0].is_object() &&
-                            request.messages[0].value("role", json()) == "system";
+                            request.messages[0].value("role", ordered_json()) == "system";
     if (!system_.empty() && !has_system)
         request.messages.insert(request.messages.begin(),
-                                json{{"role", "system"}, {"content", system_}});
+                                ordered_json{{"role", "system"}, {"content", system_}});
     std::vector<PromptPiece> pieces;
     for (const jinja::Piece& piece : template_->render(request))
         pieces.push_back({piece.text, !piece.from_input});

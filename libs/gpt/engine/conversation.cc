@@ -12,9 +12,9 @@
 namespace hark::gpt {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-json message(const char* role, const std::string& content) {
+ordered_json message(const char* role, const std::string& content) {
     return {{"role", role}, {"content", content}};
 }
 
@@ -24,10 +24,10 @@ std::string bytes_of(const std::string& path) {
 }
 
 // Throws Error, which begins with `where`, if the line is no message.
-json message_of(const std::string& line, const std::string& where) {
+ordered_json read_message(const std::string& line, const std::string& where) {
     require(!parse_json(line, where).is_discarded(), where,
             ": expected a message, an object in JSON, found text that is not JSON");
-    json read = json::parse(line);
+    ordered_json read = ordered_json::parse(line);
     require(read.is_object(), where, ": expected a message, an object, found ", read.type_name());
     for (const char* key : {"role", "content"})
         require(read.contains(key) && read[key].is_string(), where, ": expected a text named ",
@@ -55,7 +55,7 @@ void Conversation::read() {
     for (size_t at = 0; at < written_.size();) {
         const size_t end = std::min(written_.find('\n', at), written_.size());
         messages_.push_back(
-            message_of(written_.substr(at, end - at), concat(path_, ": line ", ++line)));
+            read_message(written_.substr(at, end - at), concat(path_, ": line ", ++line)));
         at = end + 1;
     }
     require(messages_.empty() || messages_.back()["role"] != "user", path_, ": line ", line,
@@ -73,7 +73,8 @@ void Conversation::append(const std::string& question, const std::string& answer
     require(now == written_, path_,
             ": another program has changed the file; this answer is not in it");
     for (; in_file_ < messages_.size(); ++in_file_)
-        written_ += messages_[in_file_].dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+        written_ +=
+            messages_[in_file_].dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
     AtomicFile file(path_);
     struct stat before = {};  // the file stays as private as it is
     if (::stat(path_.c_str(), &before) == 0) ::fchmod(file.fd(), before.st_mode & 07777);

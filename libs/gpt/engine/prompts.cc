@@ -8,7 +8,7 @@
 namespace hark::gpt {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 std::string filled(const std::string& prompt_template, const std::string& input) {
     if (prompt_template.empty()) return input;
@@ -20,11 +20,11 @@ std::string filled(const std::string& prompt_template, const std::string& input)
 }
 
 // What is wrong with the messages and tools of a line; empty: nothing.
-std::string wrong_messages(const json& root, bool takes_messages) {
+std::string wrong_messages(const ordered_json& root, bool takes_messages) {
     if (!takes_messages) return "messages need --chat";
-    const json& messages = root["messages"];
+    const ordered_json& messages = root["messages"];
     if (!messages.is_array() || messages.empty()) return "expected messages, a list of objects";
-    for (const json& message : messages)
+    for (const ordered_json& message : messages)
         if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
             return "messages: expected objects, each with a text named role";
     if (root.contains("tools") && !root["tools"].is_array() && !root["tools"].is_null())
@@ -33,9 +33,9 @@ std::string wrong_messages(const json& root, bool takes_messages) {
 }
 
 // The error of the stage before: a text, or an object with one.
-std::string message_of(const json& error) {
+std::string message_of(const ordered_json& error) {
     const bool has_message = error.is_object() && error.contains("message");
-    const json& text = has_message ? error["message"] : error;
+    const ordered_json& text = has_message ? error["message"] : error;
     const bool says = text.is_string() && !text.get_ref<const std::string&>().empty();
     return says ? text.get<std::string>() : "the stage before failed";
 }
@@ -50,7 +50,7 @@ PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prom
       takes_messages_(takes_messages) {}
 
 void PromptReader::parse(const std::string& line, Prompt& prompt) const {
-    json root;
+    ordered_json root;
     try {
         root = parse_json(line, "the line");
     } catch (const Error& why) {
@@ -60,11 +60,11 @@ void PromptReader::parse(const std::string& line, Prompt& prompt) const {
         return prompt.fail("invalid_json", concat("expected a JSON object, found ",
                                                   root.is_discarded() ? "text that is not JSON"
                                                                       : root.type_name()));
-    json metadata = json::parse(prompt.metadata);
+    ordered_json metadata = ordered_json::parse(prompt.metadata);
     const auto has = [&](const char* key) { return root.contains(key) && !root[key].is_null(); };
     for (const char* key : {"id", "source", "start", "end"})
         if (has(key)) metadata[key] = root[key];
-    prompt.metadata = metadata.dump(-1, ' ', false, json::error_handler_t::replace);
+    prompt.metadata = metadata.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     if (!metadata["id"].is_string() && !metadata["id"].is_number())
         return prompt.fail("invalid_value", concat("id: expected a text or a number, found ",
                                                    metadata["id"].type_name()));
@@ -98,7 +98,7 @@ std::optional<Prompt> PromptReader::next() {
     while (is_jsonl && input && input->empty()) input = lines_.next();
     if (!input) return std::nullopt;
     Prompt prompt;
-    prompt.metadata = json{{"id", lines_.number() - 1}}.dump();
+    prompt.metadata = ordered_json{{"id", lines_.number() - 1}}.dump();
     if (format_ != PromptFormat::whole) prompt.where = lines_.where();
     if (is_jsonl)
         parse(*input, prompt);

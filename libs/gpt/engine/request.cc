@@ -5,19 +5,19 @@
 namespace hark::gpt {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr int64_t kMostTokens = 1 << 30;
 
 // The field of that name; null if there is none, or it is null.
-const json* find(const json& line, const char* name) {
+const ordered_json* field_of(const ordered_json& line, const char* name) {
     const auto found = line.find(name);
     return found == line.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::string read_whole(const json& line, const char* name, int64_t min, int64_t max,
+std::string read_whole(const ordered_json& line, const char* name, int64_t min, int64_t max,
                        std::optional<int64_t>& value) {
-    const json* const field = find(line, name);
+    const ordered_json* const field = field_of(line, name);
     if (!field) return "";
     std::string wrong =
         wrong_number(name, *field, static_cast<double>(min), static_cast<double>(max), true);
@@ -25,12 +25,12 @@ std::string read_whole(const json& line, const char* name, int64_t min, int64_t 
     return wrong;
 }
 
-std::string read_stop(const json& line, std::optional<std::vector<std::string>>& stop) {
-    const json* const field = find(line, "stop");
+std::string read_stop(const ordered_json& line, std::optional<std::vector<std::string>>& stop) {
+    const ordered_json* const field = field_of(line, "stop");
     if (!field) return "";
-    const json list = field->is_array() ? *field : json::array({*field});
+    const ordered_json list = field->is_array() ? *field : ordered_json::array({*field});
     stop.emplace();
-    for (const json& text : list) {
+    for (const ordered_json& text : list) {
         if (!text.is_string() || text.get_ref<const std::string&>().empty())
             return "stop: expected a text, or a list of texts, none of them empty";
         stop->push_back(text.get<std::string>());
@@ -38,9 +38,9 @@ std::string read_stop(const json& line, std::optional<std::vector<std::string>>&
     return "";
 }
 
-std::string read_logprobs(const json& line, std::optional<bool>& wanted,
+std::string read_logprobs(const ordered_json& line, std::optional<bool>& wanted,
                           std::optional<int64_t>& likeliest) {
-    if (const json* const field = find(line, "logprobs")) {
+    if (const ordered_json* const field = field_of(line, "logprobs")) {
         if (!field->is_boolean())
             return concat("logprobs: expected true or false, found ", field->type_name(),
                           "; their number is top_logprobs");
@@ -116,7 +116,7 @@ GenerateOptions GenerateSettings::options(const SamplingDefaults& model) const {
     return options;
 }
 
-std::string LineSettings::read(const json& line) {
+std::string LineSettings::read(const ordered_json& line) {
     std::string wrong = sampler_.read(line);
     std::optional<int64_t> completion_tokens;
     const auto whole = [&](const char* name, int64_t min, int64_t max,

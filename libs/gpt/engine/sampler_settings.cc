@@ -7,7 +7,7 @@
 namespace hark::gpt {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr double kMostBias = 100;
 
@@ -104,7 +104,7 @@ std::pair<int32_t, double> parse_bias(const std::string& text) {
     return {id, value};
 }
 
-std::string read_bias(const json& object, std::optional<LogitBias>& bias) {
+std::string read_bias(const ordered_json& object, std::optional<LogitBias>& bias) {
     if (!object.is_object())
         return concat("logit_bias: expected an object, found ", object.type_name());
     bias.emplace();
@@ -123,7 +123,8 @@ std::string read_bias(const json& object, std::optional<LogitBias>& bias) {
 
 }  // namespace
 
-std::string wrong_number(const char* name, const json& value, double min, double max, bool whole) {
+std::string wrong_number(const char* name, const ordered_json& value, double min, double max,
+                         bool whole) {
     const bool fits = whole ? value.is_number_integer() : value.is_number();
     const bool too_large = whole && value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX;
     if (fits && !too_large && value.get<double>() >= min && value.get<double>() <= max) return "";
@@ -153,7 +154,7 @@ void SamplerSettings::check() const {
     require_usage(whole_numbers_[2] != 1, "--", kOneMirostat);
 }
 
-std::string SamplerSettings::read(const json& line) {
+std::string SamplerSettings::read(const ordered_json& line) {
     const auto field = [&](const auto& of, auto& value, bool whole) -> std::string {
         const auto found = line.find(of.name);
         if (found == line.end() || found->is_null()) return "";
@@ -174,7 +175,7 @@ std::string SamplerSettings::read(const json& line) {
 }
 
 void SamplerSettings::read(const SamplingDefaults& defaults, const std::string& where) {
-    json line = json::object();
+    ordered_json line = ordered_json::object();
     for (const auto& [name, value] : defaults) {
         line[name] = value;
         // Files have whole numbers as 20 and as 20.0.

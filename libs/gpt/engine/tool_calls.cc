@@ -7,34 +7,35 @@
 namespace hark::gpt {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr std::string_view kBegin = "<tool_call>", kEnd = "</tool_call>";
 
 // A discarded value if it is not JSON, or nested too deeply. Objects keep their order.
-json parsed(std::string_view text) {
+ordered_json parsed(std::string_view text) {
     try {
-        if (parse_json(text, "").is_discarded()) return json(json::value_t::discarded);
+        if (parse_json(text, "").is_discarded())
+            return ordered_json(ordered_json::value_t::discarded);
     } catch (const Error&) {
-        return json(json::value_t::discarded);
+        return ordered_json(ordered_json::value_t::discarded);
     }
-    return json::parse(text, nullptr, false);
+    return ordered_json::parse(text, nullptr, false);
 }
 
 // Appends the call, or the calls of a list; false, and nothing is appended, if it is none.
-bool append_calls(const json& value, json& calls) {
-    const json list = value.is_array() ? value : json::array({value});
-    json found = json::array();
-    for (const json& one : list) {
+bool append_calls(const ordered_json& value, ordered_json& calls) {
+    const ordered_json list = value.is_array() ? value : ordered_json::array({value});
+    ordered_json found = ordered_json::array();
+    for (const ordered_json& one : list) {
         if (!one.is_object() || !one.contains("name") || !one["name"].is_string()) return false;
         const char* const key = one.contains("arguments") ? "arguments" : "parameters";
         if (!one.contains(key) || !one[key].is_object()) return false;
-        found.push_back(
-            {{"id", concat("call_", calls.size() + found.size())},
-             {"type", "function"},
-             {"function",
-              {{"name", one["name"]},
-               {"arguments", one[key].dump(-1, ' ', false, json::error_handler_t::replace)}}}});
+        found.push_back({{"id", concat("call_", calls.size() + found.size())},
+                         {"type", "function"},
+                         {"function",
+                          {{"name", one["name"]},
+                           {"arguments", one[key].dump(-1, ' ', false,
+                                                       ordered_json::error_handler_t::replace)}}}});
     }
     calls.insert(calls.end(), found.begin(), found.end());
     return !found.empty();
@@ -42,8 +43,8 @@ bool append_calls(const json& value, json& calls) {
 
 }  // namespace
 
-json take_tool_calls(std::string& text) {
-    json calls = json::array();
+ordered_json take_tool_calls(std::string& text) {
+    ordered_json calls = ordered_json::array();
     if (const size_t at = text.find_first_not_of(" \n"); at != text.npos && text[at] == '{') {
         if (append_calls(parsed(text), calls)) text.clear();
     }
@@ -60,7 +61,7 @@ json take_tool_calls(std::string& text) {
         at = after;
     }
     text = rest + text.substr(at);
-    return calls.empty() ? json() : calls;
+    return calls.empty() ? ordered_json() : calls;
 }
 
 }  // namespace hark::gpt

@@ -8,7 +8,7 @@ namespace hark::gpt {
 namespace {
 
 // Adds a question, one sequence per choice. A target inside the context is -1: it has no loss.
-void add(PackedRows& rows, const ChoiceQuestion& question, int64_t positions) {
+void add_choices(PackedRows& rows, const ChoiceQuestion& question, int64_t positions) {
     for (const std::vector<int32_t>& choice : question.choices) {
         std::vector<int32_t> ids = question.context;
         ids.insert(ids.end(), choice.begin(), choice.end());
@@ -58,7 +58,7 @@ std::vector<std::vector<ChoiceLoss>> choice_losses(std::span<const ChoiceQuestio
     while (all.size() < questions.size()) {
         size_t end = all.size();
         PackedRows packed;
-        do add(packed, questions[end++], positions);
+        do add_choices(packed, questions[end++], positions);
         while (end < questions.size() && packed.size() + questions[end].rows() <= rows);
         const std::vector<float> found = losses(packed);
         for (size_t row = 0; all.size() < end;) {

@@ -9,9 +9,9 @@
 namespace hark::gpt {
 namespace {
 
-constexpr size_t kHeaderBytes = 1024;
+constexpr size_t kEvaluationHeader = 1024;
 constexpr int32_t kMagic = 20240522, kVersion = 1;
-constexpr int64_t kBegin = 65535;  // before each example
+constexpr int64_t kExampleMark = 65535;  // before each example
 constexpr int64_t kCompletions = 4;
 
 // Reads the 16-bit numbers after the header.
@@ -35,7 +35,7 @@ class Uint16Reader {
         return value;
     }
     std::vector<int32_t> tokens(const char* what) {
-        std::vector<int32_t> ids(static_cast<size_t>(expect(what, 1, kBegin)));
+        std::vector<int32_t> ids(static_cast<size_t>(expect(what, 1, kExampleMark)));
         for (int32_t& id : ids) {
             id = static_cast<int32_t>(next("a token"));
             require(id < n_vocab_, where_, ": example ", example, ": the id ", id,
@@ -55,12 +55,13 @@ class Uint16Reader {
     std::string_view bytes_;
     std::string where_;
     int64_t n_vocab_;
-    size_t at_ = kHeaderBytes;
+    size_t at_ = kEvaluationHeader;
 };
 
 int64_t examples_of(std::string_view bytes, const std::string& where) {
-    require(bytes.size() >= kHeaderBytes, where, ": expected an evaluation file with a header of ",
-            kHeaderBytes, " bytes, found ", bytes.size(), " bytes in all");
+    require(bytes.size() >= kEvaluationHeader, where,
+            ": expected an evaluation file with a header of ", kEvaluationHeader, " bytes, found ",
+            bytes.size(), " bytes in all");
     int32_t fields[3];
     std::memcpy(fields, bytes.data(), sizeof fields);
     require(fields[0] == kMagic, where, ": expected an evaluation file, which begins with ", kMagic,
@@ -74,7 +75,7 @@ int64_t examples_of(std::string_view bytes, const std::string& where) {
 ChoiceQuestion read_example(Uint16Reader& reader) {
     ChoiceQuestion example;
     const size_t begin = reader.at();
-    reader.expect("the number that begins an example", kBegin, kBegin);
+    reader.expect("the number that begins an example", kExampleMark, kExampleMark);
     const int64_t bytes = reader.next("its bytes");
     // Not checked: a part of a longer file may keep that file's indices.
     reader.next("its index");

@@ -18,7 +18,7 @@ json read(const std::filesystem::path& path, json::value_t type) {
     return root;
 }
 
-std::string text_of(const json& object, const char* key, const std::string& where) {
+std::string text_field(const json& object, const char* key, const std::string& where) {
     const auto found = object.is_object() ? object.find(key) : object.end();
     require(object.is_object() && found != object.end() && found->is_string(), where,
             ": expected a text named ", key);
@@ -48,7 +48,7 @@ Pooling read_pooling(const std::filesystem::path& path) {
     for (const auto& [key, value] : root.items())
         if (key.starts_with("pooling_mode_") && value.is_boolean() && value.get<bool>())
             found.push_back(key);
-    if (root.contains("pooling_mode")) found = {text_of(root, "pooling_mode", path.string())};
+    if (root.contains("pooling_mode")) found = {text_field(root, "pooling_mode", path.string())};
     const auto include = root.find("include_prompt");
     require(include == root.end() || *include != false, path.string(),
             ": include_prompt: expected true, found false, which is not supported");
@@ -66,9 +66,9 @@ void read_modules(const std::filesystem::path& directory, EmbeddingSettings& set
     const json modules = read(path, json::value_t::array);
     if (modules.is_null()) return;
     for (const json& module : modules) {
-        const std::string kind = kind_of(text_of(module, "type", path.string()));
+        const std::string kind = kind_of(text_field(module, "type", path.string()));
         if (kind == "Pooling") {
-            const std::filesystem::path folder = text_of(module, "path", path.string());
+            const std::filesystem::path folder = text_field(module, "path", path.string());
             settings.pooling = read_pooling(directory / folder.filename() / "config.json");
         } else {
             require(kind == "Transformer" || kind == "Normalize", path.string(),
@@ -86,7 +86,7 @@ void read_prompts(const std::filesystem::path& directory, EmbeddingSettings& set
             if (prompt.is_string()) settings.prompts[name] = prompt.get<std::string>();
     const auto found = root.find("default_prompt_name");
     if (found == root.end() || found->is_null()) return;
-    settings.default_prompt = text_of(root, "default_prompt_name", path.string());
+    settings.default_prompt = text_field(root, "default_prompt_name", path.string());
     require(settings.prompts.contains(settings.default_prompt), path.string(),
             ": default_prompt_name: expected one of prompts, found '", settings.default_prompt,
             "'");

@@ -48,8 +48,8 @@ constexpr PartName kLlamaNames[] = {
 };
 
 template <class Name>
-const Family& find(std::string_view name, const char* what, const std::string& where,
-                   const Name& name_of) {
+const Family& find_family(std::string_view name, const char* what, const std::string& where,
+                          const Name& name_of) {
     std::string known;
     for (const Family* family : kFamilies) {
         const char* const of = name_of(*family);
@@ -85,11 +85,12 @@ const char* part_name(const Family& family, Part part) {
 }
 
 const Family& family_of(std::string_view model_type, const std::string& where) {
-    return find(model_type, "model_type", where, [](const Family& f) { return f.model_type; });
+    return find_family(model_type, "model_type", where,
+                       [](const Family& f) { return f.model_type; });
 }
 
 const Family& family_of_gguf(std::string_view architecture, const std::string& where) {
-    return find(architecture, "architecture", where, [](const Family& f) { return f.gguf; });
+    return find_family(architecture, "architecture", where, [](const Family& f) { return f.gguf; });
 }
 
 DecoderConfig read_llama_like(const ConfigReader& in, const char* family,

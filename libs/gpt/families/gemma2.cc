@@ -7,7 +7,7 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_gemma2(const ConfigReader& in) {
     DecoderConfig c = read_gemma(in, "gemma2", 10000);
     c.attention_soft_cap =
         static_cast<float>(in.number_or({"attn_logit_softcapping", "attn_logit_softcapping"}, 50));
@@ -46,6 +46,6 @@ DecoderConfig read_gemma(const ConfigReader& in, const char* family, double rope
 
 extern const Family kGemma2;
 const Family kGemma2 = {
-    .model_type = "gemma2", .gguf = "gemma2", .read = read, .names = kPostNormNames};
+    .model_type = "gemma2", .gguf = "gemma2", .read = read_gemma2, .names = kPostNormNames};
 
 }  // namespace hark::gpt

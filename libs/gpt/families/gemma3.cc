@@ -7,7 +7,7 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_gemma3(const ConfigReader& in) {
     DecoderConfig c = read_gemma(in, "gemma3_text", 1e6);
     c.qk_norm = QkNorm::head;
     const auto cap = [&](const Key& key) { return static_cast<float>(in.number_or(key, 0)); };
@@ -34,6 +34,6 @@ DecoderConfig read(const ConfigReader& in) {
 
 extern const Family kGemma3;
 const Family kGemma3 = {
-    .model_type = "gemma3_text", .gguf = "gemma3", .read = read, .names = kPostNormNames};
+    .model_type = "gemma3_text", .gguf = "gemma3", .read = read_gemma3, .names = kPostNormNames};
 
 }  // namespace hark::gpt

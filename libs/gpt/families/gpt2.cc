@@ -8,7 +8,7 @@
 namespace hark::gpt {
 namespace {
 
-constexpr PartName kNames[] = {
+constexpr PartName kGpt2Names[] = {
     {Part::token_table, "wte.weight"},         {Part::position_table, "wpe.weight"},
     {Part::lm_head, "lm_head.weight"},         {Part::final_norm, "ln_f.weight"},
     {Part::final_norm_bias, "ln_f.bias"},      {Part::attn_norm, "ln_1.weight"},
@@ -25,7 +25,7 @@ void require_default(const ConfigReader& in, const char* key, bool expected) {
             "': expected ", expected ? "true" : "false", ", the only supported value");
 }
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_gpt2(const ConfigReader& in) {
     DecoderConfig c;
     c.n_vocab = in.n_vocab();
     c.n_positions = in.size({"n_positions", "context_length"}, 1 << 20);
@@ -90,8 +90,8 @@ void complete_gpt2(DecoderConfig& c) {
 extern const Family kGpt2;
 const Family kGpt2 = {.model_type = "gpt2",
                       .gguf = "gpt2",
-                      .read = read,
-                      .names = kNames,
+                      .read = read_gpt2,
+                      .names = kGpt2Names,
                       .prefix = "transformer.",
                       .layer_prefix = "h.",
                       .conv1d = true};

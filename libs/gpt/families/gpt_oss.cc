@@ -10,17 +10,17 @@ namespace hark::gpt {
 namespace {
 
 // The experts' names are those of GptOssTensors: a file stacks experts.
-constexpr PartName kNames[] = {
+constexpr PartName kGptOssNames[] = {
     {Part::router, "mlp.router.weight"},
     {Part::router_bias, "mlp.router.bias"},
     {Part::expert_gate_bias, "mlp.experts.{}.gate_proj.bias"},
     {Part::expert_up_bias, "mlp.experts.{}.up_proj.bias"},
     {Part::expert_down_bias, "mlp.experts.{}.down_proj.bias"},
 };
-constexpr PartName kGgufNames[] = {{Part::mlp_norm, "post_attention_norm.weight"}};
+constexpr PartName kGptOssGgufNames[] = {{Part::mlp_norm, "post_attention_norm.weight"}};
 constexpr double kRopeTheta = 150000;
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_gpt_oss(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(in, "gpt_oss", {.n_kv_head = 8, .rope_theta = kRopeTheta});
     c.qkv_bias = c.attn_out_bias = c.attention_sinks = true;
     // GGUF has no key for it. The model was trained with borders that are not whole numbers.
@@ -45,9 +45,9 @@ DecoderConfig read(const ConfigReader& in) {
 extern const Family kGptOss;
 const Family kGptOss = {.model_type = "gpt_oss",
                         .gguf = "gpt-oss",
-                        .read = read,
-                        .names = kNames,
-                        .gguf_names = kGgufNames,
+                        .read = read_gpt_oss,
+                        .names = kGptOssNames,
+                        .gguf_names = kGptOssGgufNames,
                         .unpack = unpack_gpt_oss};
 
 }  // namespace hark::gpt

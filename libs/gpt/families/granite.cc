@@ -6,7 +6,7 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_granite(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(in, "granite");
     const auto factor = [&](const Key& key, double otherwise) {
         const double value = in.number_or(key, otherwise);
@@ -24,6 +24,6 @@ DecoderConfig read(const ConfigReader& in) {
 
 extern const Family kGranite;
 const Family kGranite = {
-    .model_type = "granite", .gguf = "granite", .read = read, .gguf_interleaves = true};
+    .model_type = "granite", .gguf = "granite", .read = read_granite, .gguf_interleaves = true};
 
 }  // namespace hark::gpt

@@ -5,7 +5,7 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_llama(const ConfigReader& in) {
     // GGUF's architecture of Mixtral is llama too.
     if (in.is_gguf() && in.integer_or({nullptr, "expert_count"}, 0, 1024, 0) > 0)
         return read_mixtral(in);
@@ -16,6 +16,6 @@ DecoderConfig read(const ConfigReader& in) {
 
 extern const Family kLlama;
 const Family kLlama = {
-    .model_type = "llama", .gguf = "llama", .read = read, .gguf_interleaves = true};
+    .model_type = "llama", .gguf = "llama", .read = read_llama, .gguf_interleaves = true};
 
 }  // namespace hark::gpt

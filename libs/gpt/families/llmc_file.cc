@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kHeaderBytes = 1024;
 constexpr int32_t kVersionF32 = 3, kVersionBf16 = 5;
-constexpr int64_t kVocabMultiple = 128;  // llm.c's own padding
+constexpr int64_t kLlmcVocabMultiple = 128;  // llm.c's own padding
 
 // One of the 16 tensors; its sizes are those of one layer.
 struct LlmcPart {
@@ -160,7 +160,8 @@ void write_llmc(const std::filesystem::path& file, const DecoderConfig& config,
                 const TensorValues& values, Dtype dtype) {
     check_llmc(config, file.string());
     LlmcHeader header = {config, 0, dtype};
-    header.padded_vocab = (config.n_vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
+    header.padded_vocab =
+        (config.n_vocab + kLlmcVocabMultiple - 1) / kLlmcVocabMultiple * kLlmcVocabMultiple;
     AtomicFile out(file);
     ByteWriter writer(out.fd(), out.name());
     writer.write(header.text());

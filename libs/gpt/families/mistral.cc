@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kDefaultWindow = 4096, kDefaultKvHeads = 8;
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_mistral(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(in, "mistral", {.n_kv_head = kDefaultKvHeads});
     // null turns the window off; without the key there is one.
     const Key window{"sliding_window", nullptr};
@@ -19,6 +19,6 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kMistral;
-const Family kMistral = {.model_type = "mistral", .gguf = nullptr, .read = read};
+const Family kMistral = {.model_type = "mistral", .gguf = nullptr, .read = read_mistral};
 
 }  // namespace hark::gpt

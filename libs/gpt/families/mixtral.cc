@@ -5,7 +5,7 @@
 namespace hark::gpt {
 namespace {
 
-constexpr PartName kNames[] = {
+constexpr PartName kMixtralNames[] = {
     {Part::router, "block_sparse_moe.gate.weight"},
     {Part::expert_gate, "block_sparse_moe.experts.{}.w1.weight"},
     {Part::expert_up, "block_sparse_moe.experts.{}.w3.weight"},
@@ -26,7 +26,7 @@ extern const Family kMixtral;
 const Family kMixtral = {.model_type = "mixtral",
                          .gguf = nullptr,
                          .read = read_mixtral,
-                         .names = kNames,
+                         .names = kMixtralNames,
                          .gguf_interleaves = true};
 
 }  // namespace hark::gpt

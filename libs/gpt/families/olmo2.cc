@@ -5,7 +5,7 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_olmo2(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(in, "olmo2");
     c.norm_place = NormPlace::after;
     c.qk_norm = QkNorm::row;
@@ -16,6 +16,6 @@ DecoderConfig read(const ConfigReader& in) {
 
 extern const Family kOlmo2;
 const Family kOlmo2 = {
-    .model_type = "olmo2", .gguf = "olmo2", .read = read, .names = kPostNormNames};
+    .model_type = "olmo2", .gguf = "olmo2", .read = read_olmo2, .names = kPostNormNames};
 
 }  // namespace hark::gpt

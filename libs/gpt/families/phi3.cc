@@ -6,12 +6,12 @@
 namespace hark::gpt {
 namespace {
 
-constexpr PartName kNames[] = {
+constexpr PartName kPhi3Names[] = {
     {Part::qkv, "self_attn.qkv_proj.weight"},
     {Part::gate_up, "mlp.gate_up_proj.weight"},
 };
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_phi3(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(in, "phi3");
     require(!c.qkv_bias, in.where(),
             ": 'attention_bias': expected false, the only supported value");
@@ -24,6 +24,6 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kPhi3;
-const Family kPhi3 = {.model_type = "phi3", .gguf = "phi3", .read = read, .names = kNames};
+const Family kPhi3 = {.model_type = "phi3", .gguf = "phi3", .read = read_phi3, .names = kPhi3Names};
 
 }  // namespace hark::gpt

@@ -5,7 +5,7 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_qwen2(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(in, "qwen2");
     c.qkv_bias = true;
     c.attn_out_bias = false;
@@ -26,6 +26,6 @@ void set_qwen_windows(DecoderConfig& c, const ConfigReader& in) {
 }
 
 extern const Family kQwen2;
-const Family kQwen2 = {.model_type = "qwen2", .gguf = "qwen2", .read = read};
+const Family kQwen2 = {.model_type = "qwen2", .gguf = "qwen2", .read = read_qwen2};
 
 }  // namespace hark::gpt

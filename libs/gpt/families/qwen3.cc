@@ -5,7 +5,7 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_qwen3(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(in, "qwen3");
     c.qk_norm = QkNorm::head;
     set_qwen_windows(c, in);
@@ -15,6 +15,6 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kQwen3;
-const Family kQwen3 = {.model_type = "qwen3", .gguf = "qwen3", .read = read};
+const Family kQwen3 = {.model_type = "qwen3", .gguf = "qwen3", .read = read_qwen3};
 
 }  // namespace hark::gpt

@@ -7,7 +7,7 @@
 namespace hark::gpt {
 namespace {
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_qwen3_moe(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(in, "qwen3_moe");
     c.qk_norm = QkNorm::head;
     if (in.boolean_or({"use_sliding_window", nullptr}, false)) {
@@ -28,6 +28,6 @@ DecoderConfig read(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kQwen3Moe;
-const Family kQwen3Moe = {.model_type = "qwen3_moe", .gguf = "qwen3moe", .read = read};
+const Family kQwen3Moe = {.model_type = "qwen3_moe", .gguf = "qwen3moe", .read = read_qwen3_moe};
 
 }  // namespace hark::gpt

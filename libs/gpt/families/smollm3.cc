@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kInterval = 4;
 
-DecoderConfig read(const ConfigReader& in) {
+DecoderConfig read_smollm3(const ConfigReader& in) {
     DecoderConfig c =
         read_llama_like(in, "smollm3", {.tied = true, .rope_theta = in.is_gguf() ? 10000 : 2e6});
     set_qwen_windows(c, in);
@@ -29,6 +29,6 @@ DecoderConfig read(const ConfigReader& in) {
 
 extern const Family kSmolLm3;
 const Family kSmolLm3 = {
-    .model_type = "smollm3", .gguf = "smollm3", .read = read, .gguf_interleaves = true};
+    .model_type = "smollm3", .gguf = "smollm3", .read = read_smollm3, .gguf_interleaves = true};
 
 }  // namespace hark::gpt

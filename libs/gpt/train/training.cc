@@ -10,7 +10,7 @@ namespace {
 
 // Logits in memory at once: 16 MB on the CPU; on a GPU, whose large products are faster, 1.6 GB in
 // bf16.
-constexpr int64_t kLogitsAtOnce = 1 << 22, kLogitsAtOnceOnGpu = int64_t{50304} << 14;
+constexpr int64_t kTrainLogitsAtOnce = 1 << 22, kTrainLogitsAtOnceOnGpu = int64_t{50304} << 14;
 
 // What a block's backward reads of its forward.
 struct SavedActivations {
@@ -264,7 +264,7 @@ class Pass {
 }  // namespace
 
 int64_t logits_rows(const Context& ctx, int64_t columns, int64_t rows) {
-    const int64_t at_once = ctx.on_cuda() ? kLogitsAtOnceOnGpu : kLogitsAtOnce;
+    const int64_t at_once = ctx.on_cuda() ? kTrainLogitsAtOnceOnGpu : kTrainLogitsAtOnce;
     return std::clamp<int64_t>(at_once / columns, 1, rows);
 }
 

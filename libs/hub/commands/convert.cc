@@ -14,7 +14,7 @@ std::string alternatives(const std::string& format) {
     return text;
 }
 
-struct Options {
+struct ConvertFlags {
     std::vector<std::string> names;
     ConvertOptions convert;
     void flags(Flags& flags) {
@@ -42,7 +42,7 @@ struct Options {
     }
 };
 
-void run(const Options& options, Console& console) {
+void run_convert(const ConvertFlags& options, Console& console) {
     require_usage(options.names.size() == 2, "MODEL and OUTPUT are required (got ",
                   options.names.size(), options.names.size() == 1 ? " argument)" : " arguments)");
     require_usage(!options.names[0].empty() && !options.names[1].empty(),
@@ -66,7 +66,7 @@ int convert_command(int argc, char** argv) {
                                "hark model convert ./qwen qwen.gguf --type q4_k_m\n"
                                "# half the size of a model that was trained in f32\n"
                                "hark model convert ./run run-f16 --type f16"};
-    return tool_main<Options>(help, argc, argv, run);
+    return tool_main<ConvertFlags>(help, argc, argv, run_convert);
 }
 
 }  // namespace hark::models

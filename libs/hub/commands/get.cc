@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct GetOptions {
     std::vector<std::string> names;
     std::string from;
     bool list = false;
@@ -52,7 +52,7 @@ void warn_of_unchecked(const std::vector<std::string>& files, Console& console) 
         console.warning(concat(names, ": the server gave no checksum; not verified"));
 }
 
-void run(const Options& options, Console& console) {
+void run_get(const GetOptions& options, Console& console) {
     if (options.list) {
         require_usage(options.names.empty(), "--list takes no NAME");
         std::cout << published_table();
@@ -123,7 +123,7 @@ int get_command(int argc, char** argv) {
             "~/.local/share/hark/models/.KIND-NAME.part  a download that is not complete\n"
             "~/.cache/huggingface/token  the token, without $HF_TOKEN ($HF_TOKEN_PATH, $HF_HOME)",
         .shows_progress = true};
-    return tool_main<Options>(help, argc, argv, run);
+    return tool_main<GetOptions>(help, argc, argv, run_get);
 }
 
 }  // namespace hark::models

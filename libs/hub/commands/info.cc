@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct InfoOptions {
     std::vector<std::string> names;
     std::string format = "text";
     void flags(Flags& flags) {
@@ -30,7 +30,7 @@ std::vector<fs::path> all_models() {
     return paths;
 }
 
-void run(const Options& options, Console& console) {
+void run_info(const InfoOptions& options, Console& console) {
     std::vector<fs::path> paths;
     for (const std::string& name : options.names) {
         require_usage(!name.empty(), "a model's name is empty");
@@ -79,7 +79,7 @@ int info_command(int argc, char** argv) {
             "hark model info\n"
             "# the number of parameters\n"
             "hark model info ./run --format json | jq .parameters"};
-    return tool_main<Options>(help, argc, argv, run);
+    return tool_main<InfoOptions>(help, argc, argv, run_info);
 }
 
 }  // namespace hark::models

@@ -7,7 +7,7 @@
 namespace hark::models {
 namespace {
 
-struct Options {
+struct ListOptions {
     std::string format = "text";
     void flags(Flags& flags) {
         flags.add("format,f", format, {"text", "json", "names"}, "FORMAT form of the list")
@@ -19,7 +19,7 @@ struct Options {
     }
 };
 
-void run(const Options& options, Console& console) {
+void run_list(const ListOptions& options, Console& console) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     std::vector<std::vector<std::string>> rows;
     for (const InstalledModel& installed : installed_and_defaults()) {
@@ -54,7 +54,7 @@ int list_command(int argc, char** argv) {
             "hark model list --format json | jq -r '.[] | select(.default) | .path'\n"
             "# the names alone\n"
             "hark model list --format names"};
-    return tool_main<Options>(help, argc, argv, run);
+    return tool_main<ListOptions>(help, argc, argv, run_list);
 }
 
 }  // namespace hark::models

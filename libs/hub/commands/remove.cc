@@ -6,14 +6,14 @@
 namespace hark::models {
 namespace {
 
-struct Options {
+struct RemoveOptions {
     std::vector<std::string> names;
     void flags(Flags& flags) {
         flags.positional("MODEL", names, "the name of a model that the user has installed");
     }
 };
 
-void run(const Options& options, Console& console) {
+void run_remove(const RemoveOptions& options, Console& console) {
     const RemovedModel removed = remove_model(only_model(options.names));
     std::cout << removed.path.string() << "\n";
     for (const std::string& kind : removed.defaults)
@@ -37,7 +37,7 @@ int remove_command(int argc, char** argv) {
             "hark model rm ggml-base.bin\n"
             "# an incomplete download goes with the name of its model\n"
             "hark model rm large-v3"};
-    return tool_main<Options>(help, argc, argv, run);
+    return tool_main<RemoveOptions>(help, argc, argv, run_remove);
 }
 
 }  // namespace hark::models

@@ -8,12 +8,12 @@
 namespace hark::models {
 namespace {
 
-struct Options {
+struct UseOptions {
     std::vector<std::string> names;
     void flags(Flags& flags) { flags.positional("MODEL", names, kModelHelp); }
 };
 
-void run(const Options& options, Console&) {
+void run_use(const UseOptions& options, Console&) {
     for (const std::filesystem::path& path : find_models(only_model(options.names))) {
         const AnyModel model = open_any_model(path);
         choose_model(model.kind(), path);
@@ -38,7 +38,7 @@ int use_command(int argc, char** argv) {
         .files =
             "~/.local/share/hark/models/whisper-default  link to Whisper's default\n"
             "~/.local/share/hark/models/gpt-default  link to GPT's default"};
-    return tool_main<Options>(help, argc, argv, run);
+    return tool_main<UseOptions>(help, argc, argv, run_use);
 }
 
 }  // namespace hark::models

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct VerifyOptions {
     std::vector<std::string> names;
     std::string reference;
     std::optional<double> at_most;
@@ -56,7 +56,7 @@ void verify_tensors(const AnyModel& model, const fs::path& path, Console& consol
               << " values are finite\n";
 }
 
-void verify_transcripts(const Options& options, const std::vector<Transcript>& references,
+void verify_transcripts(const VerifyOptions& options, const std::vector<Transcript>& references,
                         const std::vector<Transcript>& transcripts, Console& console) {
     const TranscriptCheck check = check_transcripts(references, transcripts);
     for (const std::string& problem : check.problems) console.error(problem);
@@ -66,7 +66,7 @@ void verify_transcripts(const Options& options, const std::vector<Transcript>& r
         console.error(concat(check.rate, "; at most ", at_most, "% is allowed"));
 }
 
-void run(const Options& options, Console& console) {
+void run_verify(const VerifyOptions& options, Console& console) {
     options.check();
     const std::vector<std::string> recordings = options.recordings();
     const fs::path path = find_any_model(options.names[0]);
@@ -100,7 +100,7 @@ int verify_command(int argc, char** argv) {
             "hark model verify small --reference reference.jsonl talk.wav\n"
             "# fails above 5% of wrong words\n"
             "hark model verify small --reference reference.jsonl --at-most 5 *.wav"};
-    return tool_main<Options>(help, argc, argv, run);
+    return tool_main<VerifyOptions>(help, argc, argv, run_verify);
 }
 
 }  // namespace hark::models

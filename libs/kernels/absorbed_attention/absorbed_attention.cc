@@ -6,8 +6,9 @@
 namespace hark {
 namespace {
 
-void check(const Tensor& out, const Tensor& q, const Tensor& encoder_out, const Matrix& kv,
-           const Tensor& kv_bias, int64_t heads, const BatchLayout& rows) {
+void check_absorbed_attention(const Tensor& out, const Tensor& q, const Tensor& encoder_out,
+                              const Matrix& kv, const Tensor& kv_bias, int64_t heads,
+                              const BatchLayout& rows) {
     constexpr const char* kOp = "absorbed_attention";
     require(is_float(q.dtype), kOp, ": expected q in f32, f16 or bf16, found ", q);
     check_tensor(kOp, "encoder output", encoder_out, q.dtype, {-1, -1, -1});
@@ -29,7 +30,7 @@ void check(const Tensor& out, const Tensor& q, const Tensor& encoder_out, const 
 // The definition: keys and values of each sequence as products, then attention over them.
 void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, const Matrix& kv,
                         Tensor kv_bias, int64_t heads, const BatchLayout& rows, float scale) {
-    check(out, q, encoder_out, kv, kv_bias, heads, rows);
+    check_absorbed_attention(out, q, encoder_out, kv, kv_bias, heads, rows);
     if (ctx.on_cuda())
         return cuda_ops().absorbed_attention(ctx, out, q, encoder_out, kv, kv_bias, heads, rows,
                                              scale);

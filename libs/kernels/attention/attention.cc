@@ -250,8 +250,8 @@ void attention_cpu(Context& ctx, const Problem& p) {
     if (!sequences.empty()) long_queries(ctx, p, sequences);
 }
 
-void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,
-           const BatchLayout& rows, const AttentionOptions& options) {
+void check_attention(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,
+                     const BatchLayout& rows, const AttentionOptions& options) {
     constexpr const char* kOp = "attention";
     check_caches(kOp, keys, values);
     const int64_t head = keys.dim(3), kv_heads = keys.dim(1), width = head * kv_heads;
@@ -273,7 +273,7 @@ void check(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor&
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
                const BatchLayout& rows, const AttentionOptions& options) {
-    check(out, q, keys, values, rows, options);
+    check_attention(out, q, keys, values, rows, options);
     if (ctx.on_cuda()) return cuda_ops().attention(ctx, out, q, keys, values, rows, options);
     check_batch_layout_values("attention", rows, out.rows(), keys.dim(0), keys.dim(2),
                               options.window);

@@ -9,10 +9,10 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kKeysInRun = 256;  // keys per task
+constexpr int64_t kKeysPerTask = 256;  // keys per task
 
-void check(const Tensor& scores, const Tensor& q, const Tensor& keys, const Tensor& heads,
-           const BatchLayout& rows) {
+void check_attention_scores(const Tensor& scores, const Tensor& q, const Tensor& keys,
+                            const Tensor& heads, const BatchLayout& rows) {
     require(keys && keys.rank == 4 && is_float(keys.dtype),
             "attention_scores: expected keys (slots, H, capacity, D) of f32, f16 or bf16, found ",
             keys);
@@ -46,20 +46,20 @@ void check_values(const Tensor& scores, const Tensor& q, const Tensor& keys,
 
 void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor heads,
                       const BatchLayout& rows, float scale) {
-    check(scores, q, keys, heads, rows);
+    check_attention_scores(scores, q, keys, heads, rows);
     if (ctx.on_cuda()) return cuda_ops().attention_scores(ctx, scores, q, keys, heads, rows, scale);
     check_values(scores, q, keys, rows);
     const CpuKernels& cpu = cpu_kernels();
     const int64_t frames = scores.dim(2), d = keys.dim(3), width = q.dim(-1);
-    const int64_t runs = (frames + kKeysInRun - 1) / kKeysInRun;
+    const int64_t runs = (frames + kKeysPerTask - 1) / kKeysPerTask;
     const int64_t head_bytes = keys.dim(2) * d * static_cast<int64_t>(size_of(keys.dtype));
     const int32_t *start = rows.query_start.as<int32_t>(), *slot = rows.block_table.as<int32_t>();
     const float* queries = q.as<float>();
     float* out = scores.as<float>();
     parallel_for(ctx.threads, heads.dim(0) * rows.sequences() * runs, [&](int64_t piece) {
         const int64_t b = piece / runs % rows.sequences(), i = piece / runs / rows.sequences();
-        const int64_t head = heads.as<int32_t>()[i], begin = piece % runs * kKeysInRun;
-        const int64_t end = std::min(frames, begin + kKeysInRun);
+        const int64_t head = heads.as<int32_t>()[i], begin = piece % runs * kKeysPerTask;
+        const int64_t end = std::min(frames, begin + kKeysPerTask);
         const std::byte* stored =
             static_cast<const std::byte*>(keys.data) + (slot[b] * keys.dim(1) + head) * head_bytes;
         float* first = out + (i * q.rows() + start[b]) * frames + begin;

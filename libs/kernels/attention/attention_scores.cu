@@ -4,10 +4,10 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kScoresThreads = 256;
 constexpr int kKeys = 64;      // per block, side by side
-constexpr int kChannels = 64;  // in shared memory at a time
-constexpr int kDown = kThreads / kKeys;
+constexpr int kScoresChannels = 64;  // in shared memory at a time
+constexpr int kDown = kScoresThreads / kKeys;
 constexpr int kMostQueries = 8;  // per thread
 constexpr int kMostHeads = 32;   // per launch
 
@@ -23,13 +23,14 @@ struct Scores {
     int heads[kMostHeads];
 };
 
-// to (kKeys, kChannels + 4) = channels [c, c + kChannels) of the keys [key, frames), then zeros.
-// With this row length eight neighbours read four channels each from 32 different banks.
+// to (kKeys, kScoresChannels + 4) = channels [c, c + kScoresChannels) of the keys [key, frames),
+// then zeros. With this row length eight neighbours read four channels each from 32 different
+// banks.
 template <class T>
-__device__ void load_keys(float (*to)[kChannels + 4], const T* from, const Scores& args, int key,
-                          int c) {
-    constexpr int kPacks = kChannels / 4;
-    for (int i = threadIdx.x; i < kKeys * kPacks; i += kThreads) {
+__device__ void load_keys(float (*to)[kScoresChannels + 4], const T* from, const Scores& args,
+                          int key, int c) {
+    constexpr int kPacks = kScoresChannels / 4;
+    for (int i = threadIdx.x; i < kKeys * kPacks; i += kScoresThreads) {
         const int row = i / kPacks, column = i % kPacks * 4;
         const T* at = from + int64_t{key + row} * args.d + c + column;
         Pack<float, 4> values{};
@@ -47,8 +48,8 @@ __device__ void load_keys(float (*to)[kChannels + 4], const T* from, const Score
 // channels in order, so its bits depend on nothing else. A sequence whose slot or length is out of
 // range gets NaN.
 template <class T, int R>
-__global__ void __launch_bounds__(kThreads) scores_kernel(Scores args, const T* keys) {
-    __shared__ __align__(16) float ks[kKeys][kChannels + 4], qs[kDown * R][kChannels];
+__global__ void __launch_bounds__(kScoresThreads) scores_kernel(Scores args, const T* keys) {
+    __shared__ __align__(16) float ks[kKeys][kScoresChannels + 4], qs[kDown * R][kScoresChannels];
     const int i = blockIdx.z % args.count, b = blockIdx.z / args.count;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int query = blockIdx.y * kDown * R, key = blockIdx.x * kKeys;
@@ -60,17 +61,17 @@ __global__ void __launch_bounds__(kThreads) scores_kernel(Scores args, const T* 
         keys + (int64_t{known ? slot : 0} * args.kv_heads + head) * args.capacity * args.d;
     const int column = threadIdx.x % kKeys, down = threadIdx.x / kKeys * R;
     float sums[R] = {};
-    for (int c = 0; c < args.d; c += kChannels) {
+    for (int c = 0; c < args.d; c += kScoresChannels) {
         __syncthreads();
         load_keys(ks, from, args, key, c);
-        for (int e = threadIdx.x; e < kDown * R * kChannels; e += kThreads) {
-            const int row = query + e / kChannels, at = c + e % kChannels;
+        for (int e = threadIdx.x; e < kDown * R * kScoresChannels; e += kScoresThreads) {
+            const int row = query + e / kScoresChannels, at = c + e % kScoresChannels;
             const int64_t place = (start + row) * args.q_stride + int64_t{head} * args.d + at;
-            qs[e / kChannels][e % kChannels] =
+            qs[e / kScoresChannels][e % kScoresChannels] =
                 row < n && at < args.d ? load_any(args.q, args.q_type, place) : 0.0f;
         }
         __syncthreads();
-        for (int at = 0; at < kChannels && c + at < args.d; at += 4) {
+        for (int at = 0; at < kScoresChannels && c + at < args.d; at += 4) {
             const Pack<float, 4> k = load_pack<4>(&ks[column][at]);
             for (int r = 0; r < R; ++r) {
                 const Pack<float, 4> q = load_pack<4>(&qs[down + r][at]);
@@ -119,7 +120,8 @@ void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor
         with_float_type(keys.dtype, [&](auto value) {
             using T = decltype(value);
             const auto kernel = queries == 1 ? scores_kernel<T, 1> : scores_kernel<T, kMostQueries>;
-            kernel<<<grid, kThreads, 0, stream_of(ctx)>>>(args, static_cast<const T*>(keys.data));
+            kernel<<<grid, kScoresThreads, 0, stream_of(ctx)>>>(args,
+                                                                static_cast<const T*>(keys.data));
         });
         CUDA_CHECK(cudaGetLastError());
     }

@@ -6,35 +6,35 @@ namespace hark::cuda {
 namespace {
 
 constexpr int kTile = 64;  // keys per step
-constexpr int kWarps = 4;
-constexpr int kThreads = 32 * kWarps;
+constexpr int kMmaWarps = 4;
+constexpr int kMmaThreads = 32 * kMmaWarps;
 
 // Fragments of 16 queries per warp. Each fragment of keys or values from shared memory is
 // multiplied by all of them. Two fill the registers if D is 64.
 template <int D>
 constexpr int kFragments = D <= 64 ? 2 : 1;
 template <int D>
-constexpr int kQueries = kWarps * 16 * kFragments<D>;  // per block
+constexpr int kMmaQueries = kMmaWarps * 16 * kFragments<D>;  // per block
 
 template <class T, int D>
 struct Shared {
-    MmaTile<T, D, kQueries<D>> q;
+    MmaTile<T, D, kMmaQueries<D>> q;
     MmaTile<T, D, kTile> keys[2], values[2];  // one pair is multiplied while the next one arrives
 };
 
 // State of a warp for 16 queries.
 template <int D>
-struct Rows {
+struct MmaRows {
     float acc[D / 8][4] = {};  // sums of p * v
     OnlineSoftmax softmax;
     int limits[2];  // keys that the lane's two queries see
 };
 
-using Scores = float[kTile / 8][4];  // of 16 queries, then their probabilities
+using MmaScores = float[kTile / 8][4];  // of 16 queries, then their probabilities
 
 // scores = q keys^T
 template <class T, int D, int F>
-__device__ void multiply_keys(Scores (&scores)[F], const uint32_t (&q)[F][D / 16][4],
+__device__ void multiply_keys(MmaScores (&scores)[F], const uint32_t (&q)[F][D / 16][4],
                               const MmaTile<T, D, kTile>& keys) {
     const int lane = threadIdx.x % 32, matrix = lane / 8;
 #pragma unroll
@@ -52,9 +52,9 @@ __device__ void multiply_keys(Scores (&scores)[F], const uint32_t (&q)[F][D / 16
         }
 }
 
-// Scores of keys that a query does not see become -infinity.
+// MmaScores of keys that a query does not see become -infinity.
 template <int D>
-__device__ void mask(Scores& scores, const Rows<D>& rows, int tile) {
+__device__ void mask_mma(MmaScores& scores, const MmaRows<D>& rows, int tile) {
     const int lane = threadIdx.x % 32;
     if (tile + kTile <= min(rows.limits[0], rows.limits[1])) return;
 #pragma unroll
@@ -66,7 +66,7 @@ __device__ void mask(Scores& scores, const Rows<D>& rows, int tile) {
 
 // acc (16, D) += p values
 template <class T, int D, int F>
-__device__ void multiply_values(Rows<D> (&rows)[F], const Scores (&p)[F],
+__device__ void multiply_values(MmaRows<D> (&rows)[F], const MmaScores (&p)[F],
                                 const MmaTile<T, D, kTile>& values) {
     const int lane = threadIdx.x % 32, matrix = lane / 8;
 #pragma unroll
@@ -93,8 +93,8 @@ __device__ void multiply_values(Rows<D> (&rows)[F], const Scores (&p)[F],
 }
 
 template <class T, int D>
-__device__ void write_rows(const AttentionArgs& args, Rows<D>& rows, int h, int start, int query,
-                           int n) {
+__device__ void write_mma_rows(const AttentionArgs& args, MmaRows<D>& rows, int h, int start,
+                               int query, int n) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -115,25 +115,25 @@ __device__ void write_rows(const AttentionArgs& args, Rows<D>& rows, int h, int 
 
 // Block (tile of queries, h, b). D is the head's channels rounded up to 64 or 128.
 template <class T, int D>
-__global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
+__global__ void __launch_bounds__(kMmaThreads) tile_kernel(AttentionArgs args) {
     constexpr int F = kFragments<D>;
     extern __shared__ __align__(16) unsigned char memory[];
     Shared<T, D>& shared = *reinterpret_cast<Shared<T, D>*>(memory);
-    const int h = blockIdx.y, b = blockIdx.z, first = blockIdx.x * kQueries<D>;
+    const int h = blockIdx.y, b = blockIdx.z, first = blockIdx.x * kMmaQueries<D>;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (first >= n) return;
     const int own = threadIdx.x / 32 * 16 * F,
               lane = threadIdx.x % 32;  // own: the warp's first query
-    const int end = max(0, args.visible(b, n, min(first + kQueries<D>, n) - 1));
+    const int end = max(0, args.visible(b, n, min(first + kMmaQueries<D>, n) - 1));
     const int64_t base = args.cache_offset(b, h);
     const T* keys = static_cast<const T*>(args.keys) + base;
     const T* values = static_cast<const T*>(args.values) + base;
     const auto start_keys = [&](int tile, int buffer) {
-        start_copy<kThreads>(shared.keys[buffer], keys, args.d, tile, end, args.d);
-        start_copy<kThreads>(shared.values[buffer], values, args.d, tile, end, args.d);
+        start_copy<kMmaThreads>(shared.keys[buffer], keys, args.d, tile, end, args.d);
+        start_copy<kMmaThreads>(shared.values[buffer], values, args.d, tile, end, args.d);
         __pipeline_commit();
     };
-    start_copy<kThreads>(
+    start_copy<kMmaThreads>(
         shared.q, static_cast<const T*>(args.q) + int64_t{start} * args.q_stride + h * args.d,
         args.q_stride, first, n, args.d);
     __pipeline_commit();
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
     __pipeline_wait_prior(1);
     __syncthreads();
     uint32_t q[F][D / 16][4];
-    Rows<D> rows[F];
+    MmaRows<D> rows[F];
     const int query = first + own + lane / 4;  // the lane's first query
 #pragma unroll
     for (int f = 0; f < F; ++f) {
@@ -160,11 +160,11 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
         start_keys(tile + kTile, buffer ^ 1);  // past the end: zeros that are not read
         __pipeline_wait_prior(1);
         __syncthreads();
-        Scores scores[F] = {};
+        MmaScores scores[F] = {};
         multiply_keys<T, D>(scores, q, shared.keys[buffer]);
 #pragma unroll
         for (int f = 0; f < F; ++f) {
-            mask(scores[f], rows[f], tile);
+            mask_mma(scores[f], rows[f], tile);
             soften(scores[f], rows[f].acc, rows[f].softmax, args.scale_log2);
         }
         multiply_values<T, D>(rows, scores, shared.values[buffer]);
@@ -172,17 +172,17 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
     }
     __pipeline_wait_prior(0);
 #pragma unroll
-    for (int f = 0; f < F; ++f) write_rows<T, D>(args, rows[f], h, start, query + f * 16, n);
+    for (int f = 0; f < F; ++f) write_mma_rows<T, D>(args, rows[f], h, start, query + f * 16, n);
 }
 
 template <class T, int D>
-void launch(Context& ctx, const AttentionArgs& args) {
-    const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kQueries<D>)),
+void launch_mma(Context& ctx, const AttentionArgs& args) {
+    const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kMmaQueries<D>)),
                     static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
     constexpr int kBytes = sizeof(Shared<T, D>);
     CUDA_CHECK(cudaFuncSetAttribute(tile_kernel<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     kBytes));
-    tile_kernel<T, D><<<grid, kThreads, kBytes, stream_of(ctx)>>>(args);
+    tile_kernel<T, D><<<grid, kMmaThreads, kBytes, stream_of(ctx)>>>(args);
     CUDA_CHECK(cudaGetLastError());
 }
 
@@ -190,8 +190,9 @@ void launch(Context& ctx, const AttentionArgs& args) {
 
 void attention_flash_mma(Context& ctx, const AttentionArgs& args) {
     const bool half = args.cache_type == Dtype::f16, narrow = args.d <= 64;
-    const auto chosen = half ? (narrow ? launch<__half, 64> : launch<__half, 128>)
-                             : (narrow ? launch<__nv_bfloat16, 64> : launch<__nv_bfloat16, 128>);
+    const auto chosen =
+        half ? (narrow ? launch_mma<__half, 64> : launch_mma<__half, 128>)
+             : (narrow ? launch_mma<__nv_bfloat16, 64> : launch_mma<__nv_bfloat16, 128>);
     chosen(ctx, args);
 }
 

@@ -3,9 +3,9 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kQueries = 32;
+constexpr int kSimtQueries = 32;
 constexpr int kAcross = 16;  // threads side by side: over the keys, then over the channels
-constexpr int kThreads = kAcross * kQueries / 2;
+constexpr int kSimtThreads = kAcross * kSimtQueries / 2;
 constexpr int kRows = 2;  // queries per thread
 
 // Keys per tile for heads of up to kHead channels; both fit the shared memory of every GPU.
@@ -15,7 +15,7 @@ constexpr int kKeysOf = kHead > kMostTiledHead ? 16 : 64;
 // Rows have an odd length: threads at the same column of neighbouring rows hit different banks.
 int shared_bytes(int d, int keys) {
     return static_cast<int>(sizeof(float)) *
-           (kQueries * (d + 1) + 2 * keys * (d + 1) + kQueries * (keys + 1));
+           (kSimtQueries * (d + 1) + 2 * keys * (d + 1) + kSimtQueries * (keys + 1));
 }
 
 constexpr float kLog2E = 1.44269504088896341f;
@@ -39,7 +39,7 @@ template <int kKeys, class T>
 __device__ void load_rows(float* to, const AttentionArgs& args, const T* cache, int b, int h,
                           int first, int end) {
     const int d = args.d;
-    for (int i = threadIdx.x; i < kKeys * d; i += kThreads) {
+    for (int i = threadIdx.x; i < kKeys * d; i += kSimtThreads) {
         const int row = i / d, c = i % d;
         to[row * (d + 1) + c] =
             first + row < end ? to_f32(cache[args.key_offset(b, h, first + row) + c]) : 0.0f;
@@ -48,20 +48,20 @@ __device__ void load_rows(float* to, const AttentionArgs& args, const T* cache, 
 
 // Block (tile of queries, h, b).
 template <class T, int kHead>
-__global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
+__global__ void __launch_bounds__(kSimtThreads) f32_kernel(AttentionArgs args) {
     constexpr int kKeys = kKeysOf<kHead>, kColumns = kKeys / kAcross, kChannels = kHead / kAcross;
     extern __shared__ float shared[];
     const int d = args.d, width = d + 1, h = blockIdx.y, b = blockIdx.z;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
-    const int first = blockIdx.x * kQueries;
+    const int first = blockIdx.x * kSimtQueries;
     if (first >= n) return;
-    float* q = shared;                     // (kQueries, width)
-    float* keys = q + kQueries * width;    // (kKeys, width)
+    float* q = shared;                       // (kSimtQueries, width)
+    float* keys = q + kSimtQueries * width;  // (kKeys, width)
     float* values = keys + kKeys * width;  // (kKeys, width)
-    float* ps = values + kKeys * width;    // (kQueries, kKeys + 1)
+    float* ps = values + kKeys * width;    // (kSimtQueries, kKeys + 1)
     const int across = threadIdx.x % kAcross, down = threadIdx.x / kAcross * kRows;
 
-    for (int i = threadIdx.x; i < kQueries * d; i += kThreads) {
+    for (int i = threadIdx.x; i < kSimtQueries * d; i += kSimtThreads) {
         const int row = i / d, c = i % d;
         const int64_t at = int64_t{start + first + row} * args.q_stride + h * d + c;
         q[row * width + c] = first + row < n ? load_any(args.q, args.q_type, at) : 0.0f;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
         firsts[r] = first + down + r < n ? args.first_key(b, n, first + down + r) : 0;
         largest[r] = -INFINITY;
     }
-    const int end = args.visible(b, n, min(first + kQueries, n) - 1);
+    const int end = args.visible(b, n, min(first + kSimtQueries, n) - 1);
     // Tiles begin at multiples of kKeys, whatever the block's first query is.
     for (int tile = args.first_key(b, n, first) / kKeys * kKeys; tile < end; tile += kKeys) {
         __syncthreads();
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kThreads) f32_kernel(AttentionArgs args) {
 }  // namespace
 
 void attention_simt(Context& ctx, const AttentionArgs& args) {
-    const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kQueries)),
+    const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kSimtQueries)),
                     static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
     const bool wide = args.d > kMostTiledHead;
     const int bytes =
@@ -139,7 +139,7 @@ void attention_simt(Context& ctx, const AttentionArgs& args) {
         const auto kernel = wide ? f32_kernel<T, kMostHeadChannels> : f32_kernel<T, kMostTiledHead>;
         CUDA_CHECK(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-        kernel<<<grid, kThreads, bytes, stream_of(ctx)>>>(args);
+        kernel<<<grid, kSimtThreads, bytes, stream_of(ctx)>>>(args);
     });
     CUDA_CHECK(cudaGetLastError());
 }

@@ -29,7 +29,8 @@ void gather_windows(Context& ctx, float* windows, const float* x, int64_t t_in, 
 
 int64_t outputs_of(int64_t t_in, int stride) { return t_in == 0 ? 0 : (t_in - 1) / stride + 1; }
 
-void check(const Tensor& y, const Tensor& x, const Matrix& w, int stride, const Epilogue& then) {
+void check_conv1d(const Tensor& y, const Tensor& x, const Matrix& w, int stride,
+                  const Epilogue& then) {
     constexpr const char* kOp = "conv1d";
     check_matrix(kOp, w);
     require((x.rank == 2 || x.rank == 3) && is_float(x.dtype) && is_float(y.dtype), kOp,
@@ -47,7 +48,7 @@ void check(const Tensor& y, const Tensor& x, const Matrix& w, int stride, const 
 }  // namespace
 
 void conv1d(Context& ctx, Tensor y, Tensor x, const Matrix& w, int stride, const Epilogue& then) {
-    check(y, x, w, stride, then);
+    check_conv1d(y, x, w, stride, then);
     if (ctx.on_cuda()) return cuda_ops().conv1d(ctx, y, x, w, stride, then);
     const int64_t channels = x.dim(-1), t_in = x.dim(-2), n_size = w.values.dim(0);
     const int64_t sequences = x.rank == 3 ? x.dim(0) : 1, t_out = outputs_of(t_in, stride);

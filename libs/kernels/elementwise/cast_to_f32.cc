@@ -11,7 +11,7 @@ namespace {
 
 // Calls body(first, count) for pieces of n values.
 template <class Body>
-void in_pieces(const Context& ctx, int64_t n, const Body& body) {
+void each_piece(const Context& ctx, int64_t n, const Body& body) {
     constexpr int64_t kAtOnce = 1 << 14;
     parallel_for(ctx.threads, (n + kAtOnce - 1) / kAtOnce,
                  [&](int64_t i) { body(i * kAtOnce, std::min(kAtOnce, n - i * kAtOnce)); });
@@ -34,7 +34,7 @@ Tensor CastToF32::inout(const Tensor& t) {
     if (!t) return wide;
     const bf16_t* from = t.as<bf16_t>();
     float* to = wide.as<float>();
-    in_pieces(ctx_, t.size(), [&](int64_t first, int64_t n) {
+    each_piece(ctx_, t.size(), [&](int64_t first, int64_t n) {
         cpu_kernels().widen(to + first, from + first, Dtype::bf16, n);
     });
     return wide;
@@ -50,7 +50,7 @@ void CastToF32::round() {
     for (const Output& output : outputs_) {
         bf16_t* to = output.to.as<bf16_t>();
         const float* from = output.from.as<float>();
-        in_pieces(ctx_, output.to.size(), [&](int64_t first, int64_t n) {
+        each_piece(ctx_, output.to.size(), [&](int64_t first, int64_t n) {
             cpu_kernels().narrow(to + first, Dtype::bf16, from + first, n);
         });
     }

@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kOp = "expert_linear";
 
-void check(const Tensor& y, const Tensor& x, const ExpertMatrices& w, const Tensor& chosen) {
+void check_expert_linear(const Tensor& y, const Tensor& x, const ExpertMatrices& w,
+                         const Tensor& chosen) {
     require(!w.each.empty(), kOp, ": expected the matrices of experts, found none");
     const Tensor& first = w.each.front().values;
     for (const Matrix& one : w.each) {
@@ -67,7 +68,7 @@ void product(Context& ctx, float* y, const float* x, int64_t pairs_per_row, cons
 }  // namespace
 
 void expert_linear(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Tensor chosen) {
-    check(y, x, w, chosen);
+    check_expert_linear(y, x, w, chosen);
     if (ctx.on_cuda()) return cuda_ops().expert_linear(ctx, y, x, w, chosen);
     const Arena::Scope scope(ctx.arena);
     const int64_t experts = std::ssize(w.each), n = y.dim(1);

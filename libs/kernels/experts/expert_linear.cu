@@ -17,7 +17,7 @@ struct ExpertArgs {
 };
 
 template <class X, class Rows>
-__global__ void __launch_bounds__(32 * kWarps)
+__global__ void __launch_bounds__(32 * kSimtWarps)
     expert_kernel(ExpertArgs args, X* y, const X* x, const typename Rows::Stored* __restrict__ w,
                   const int* chosen) {
     constexpr int V = Rows::kVector;
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     wait_for_previous();
     const int lane = threadIdx.x % 32;
     const int64_t pair = blockIdx.x;
-    const int64_t n = (int64_t{blockIdx.y} * kWarps + threadIdx.x / 32) * kOutputs;
+    const int64_t n = (int64_t{blockIdx.y} * kSimtWarps + threadIdx.x / 32) * kOutputs;
     if (n >= args.n) return;
     const int expert = chosen[pair];
     if (expert < 0 || expert >= args.experts) {
@@ -60,9 +60,9 @@ template <class Rows, class X>
 void launch(Context& ctx, const ExpertArgs& args, Tensor y, const X* x,
             const typename Rows::Stored* w, const int* chosen) {
     const dim3 grid(static_cast<unsigned>(y.dim(0)),
-                    static_cast<unsigned>(ceil_div(args.n, kWarps * kOutputs)));
-    launch_early(ctx, expert_kernel<X, Rows>, grid, 32 * kWarps, 0, args, static_cast<X*>(y.data),
-                 x, w, chosen);
+                    static_cast<unsigned>(ceil_div(args.n, kSimtWarps * kOutputs)));
+    launch_early(ctx, expert_kernel<X, Rows>, grid, 32 * kSimtWarps, 0, args,
+                 static_cast<X*>(y.data), x, w, chosen);
 }
 
 template <class W, class X>
@@ -97,8 +97,8 @@ void expert_linear(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Te
     enter(ctx, {&y, &x, &chosen, &first.values, &first.scales, &w.bias});
     check_stacked(w);
     const int64_t n = y.dim(1), k = x.dim(1);
-    require(ceil_div(n, kWarps * kOutputs) <= kMostGridY, "expert_linear: expected at most ",
-            kMostGridY * kWarps * kOutputs, " outputs on the GPU, found ", n);
+    require(ceil_div(n, kSimtWarps * kOutputs) <= kMostGridY, "expert_linear: expected at most ",
+            kMostGridY * kSimtWarps * kOutputs, " outputs on the GPU, found ", n);
     const bool blocks = is_quantized(stored);
     const ExpertArgs args{n,
                           k,

@@ -27,15 +27,15 @@ __global__ void __launch_bounds__(kColumns* kLanes)
     to[c] += total;
 }
 
-constexpr int kWarps = 8, kAhead = 8;
+constexpr int kColumnWarps = 8, kAhead = 8;
 
 // partial (gridDim.y, columns): sums of the rows [y * at_once, ...) of x, V columns per lane; a
 // warp takes every eighth row.
 template <class T, int V>
-__global__ void __launch_bounds__(32 * kWarps)
+__global__ void __launch_bounds__(32 * kColumnWarps)
     row_sums_kernel(float* partial, const T* __restrict__ x, int64_t rows, int64_t columns,
                     int64_t at_once) {
-    __shared__ float sums[kWarps][V][32];
+    __shared__ float sums[kColumnWarps][V][32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t c = (int64_t{blockIdx.x} * 32 + lane) * V;
     const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * at_once);
@@ -45,21 +45,21 @@ __global__ void __launch_bounds__(32 * kWarps)
         const auto add = [&](const Pack<T, V>& values) {
             for (int v = 0; v < V; ++v) sum[v] += to_f32(values.values[v]);
         };
-        for (; row + (kAhead - 1) * kWarps < end; row += kAhead * kWarps) {
+        for (; row + (kAhead - 1) * kColumnWarps < end; row += kAhead * kColumnWarps) {
             Pack<T, V> values[kAhead];
             for (int i = 0; i < kAhead; ++i)
-                values[i] = load_pack<V>(x + (row + i * kWarps) * columns + c);
+                values[i] = load_pack<V>(x + (row + i * kColumnWarps) * columns + c);
             for (int i = 0; i < kAhead; ++i) add(values[i]);
         }
-        for (; row < end; row += kWarps) add(load_pack<V>(x + row * columns + c));
+        for (; row < end; row += kColumnWarps) add(load_pack<V>(x + row * columns + c));
     }
     for (int v = 0; v < V; ++v) sums[warp][v][lane] = sum[v];
     __syncthreads();
-    for (int i = threadIdx.x; i < 32 * V; i += 32 * kWarps) {
+    for (int i = threadIdx.x; i < 32 * V; i += 32 * kColumnWarps) {
         const int64_t column = int64_t{blockIdx.x} * 32 * V + i;
         if (column >= columns) return;
         float total = 0;
-        for (int w = 0; w < kWarps; ++w) total += sums[w][i % V][i / V];
+        for (int w = 0; w < kColumnWarps; ++w) total += sums[w][i % V][i / V];
         partial[blockIdx.y * columns + column] = total;
     }
 }
@@ -91,7 +91,7 @@ void add_rows(Context& ctx, Tensor db, Tensor dy) {
         const Tensor partial = ctx.arena.tensor(Dtype::f32, {parts, columns});
         const auto kernel = packs ? row_sums_kernel<T, kWidth<T>> : row_sums_kernel<T, 1>;
         const dim3 blocks(static_cast<unsigned>(across), static_cast<unsigned>(parts));
-        kernel<<<blocks, 32 * kWarps, 0, stream_of(ctx)>>>(
+        kernel<<<blocks, 32 * kColumnWarps, 0, stream_of(ctx)>>>(
             partial.as<float>(), static_cast<const T*>(dy.data), rows, columns, at_once);
         CUDA_CHECK(cudaGetLastError());
         add_partials(ctx, db, partial, 0);

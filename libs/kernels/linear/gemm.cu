@@ -116,7 +116,7 @@ struct Product {
     }
 };
 
-ProductPlan& plan_for(Handles& handles, const Product& product) {
+ProductPlan& gemm_plan_for(Handles& handles, const Product& product) {
     const Tensor &d = product.d, &x = product.x, &w = product.w;
     const PlanKey key = {w.dim(0),
                          w.dim(1),
@@ -151,7 +151,7 @@ ProductPlan& plan_for(Handles& handles, const Product& product) {
 
 void multiply(Context& ctx, const Product& product) {
     Handles& handles = handles_of(ctx);
-    ProductPlan& plan = plan_for(handles, product);
+    ProductPlan& plan = gemm_plan_for(handles, product);
     if (product.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     for (cublasLtMatrixLayout_t of_rows : {plan.x, plan.y})
         set(of_rows, CUBLASLT_MATRIX_LAYOUT_COLS, static_cast<uint64_t>(product.x.rows()));

@@ -11,8 +11,8 @@
 namespace hark {
 namespace {
 
-void check(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then,
-           const LinearFusion& with) {
+void check_linear(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then,
+                  const LinearFusion& with) {
     constexpr const char* kOp = "linear";
     check_matrix(kOp, w);
     const int64_t n = w.values.dim(0), k = w.values.dim(1);
@@ -63,7 +63,7 @@ void backward_in_f32(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
 
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
             const LinearFusion& with) {
-    check(y, x, w, then, with);
+    check_linear(y, x, w, then, with);
     if (ctx.on_cuda()) return cuda_ops().linear(ctx, y, x, w, then, with);
     const Arena::Scope scope(ctx.arena);
     if (with.norm.weight) {

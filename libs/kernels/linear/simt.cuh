@@ -5,7 +5,7 @@
 
 namespace hark::cuda {
 
-constexpr int kWarps = 4;  // per block
+constexpr int kSimtWarps = 4;  // per block
 constexpr int kMostRows = 8;
 
 // Reads rows of weights that are stored as single values, V at a time.
@@ -20,14 +20,14 @@ struct SimtRows {
 // take. Each lane sums the products of its columns in order; a tree adds the lanes' sums. A row's
 // bits depend neither on R and O nor on the number of rows.
 template <class X, class Rows, int R, int O>
-__global__ void __launch_bounds__(32 * kWarps)
+__global__ void __launch_bounds__(32 * kSimtWarps)
     simt_kernel(SmallMArgs args, const X* x, const typename Rows::Stored* __restrict__ w,
                 int64_t stride) {
     constexpr int V = Rows::kVector;
     let_next_start();
     wait_for_previous();
     const int lane = threadIdx.x % 32;
-    const int64_t n = (int64_t{blockIdx.x} * kWarps + threadIdx.x / 32) * O;
+    const int64_t n = (int64_t{blockIdx.x} * kSimtWarps + threadIdx.x / 32) * O;
     const int64_t t = int64_t{blockIdx.y} * R;
     if (n >= args.n) return;
     const X* xs[R];  // past the end the last row and output are computed again and not written
@@ -65,9 +65,9 @@ template <class Rows, class X>
 void launch_simt(Context& ctx, const SmallMArgs& args, const X* x, const typename Rows::Stored* w,
                  int64_t stride) {
     const auto launch = [&](auto kernel, int rows, int outputs) {
-        const dim3 grid(static_cast<unsigned>(ceil_div(args.n, kWarps * outputs)),
+        const dim3 grid(static_cast<unsigned>(ceil_div(args.n, kSimtWarps * outputs)),
                         static_cast<unsigned>(ceil_div(args.rows, rows)));
-        launch_early(ctx, kernel, grid, 32 * kWarps, 0, args, x, w, stride);
+        launch_early(ctx, kernel, grid, 32 * kSimtWarps, 0, args, x, w, stride);
     };
     if (args.rows == 1) return launch(simt_kernel<X, Rows, 1, 1>, 1, 1);
     if (args.rows <= 4) return launch(simt_kernel<X, Rows, 4, 2>, 4, 2);

@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(T::kThreads, 2)
 }
 
 template <class Wide, class Int8>
-void launch(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+void launch_mma_tiled(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     with_small_m_types(x.dtype, w.dtype, [&](auto x_value, auto w_value) {
         using X = decltype(x_value);
         using W = decltype(w_value);
@@ -202,10 +202,10 @@ void tiled_product(Context& ctx, const SmallMArgs& args, Tensor x, Tensor w, Til
     using Small = Tiling<1, 2, 2, 2, 6>;
     using Large = Tiling<2, 4, 4, 2, 4>;
     // Fewer warps that share an output convert int8 less often.
-    if (tile == Tile::k32x32) return launch<Small, Small>(ctx, args, x, w);
+    if (tile == Tile::k32x32) return launch_mma_tiled<Small, Small>(ctx, args, x, w);
     if (tile == Tile::k64x64)
-        return launch<Tiling<2, 2, 2, 4, 5>, Tiling<2, 4, 2, 2, 5>>(ctx, args, x, w);
-    launch<Large, Large>(ctx, args, x, w);
+        return launch_mma_tiled<Tiling<2, 2, 2, 4, 5>, Tiling<2, 4, 2, 2, 5>>(ctx, args, x, w);
+    launch_mma_tiled<Large, Large>(ctx, args, x, w);
 }
 
 }  // namespace hark::cuda

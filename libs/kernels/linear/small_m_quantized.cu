@@ -7,12 +7,12 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kQuantizedThreads = 256;
 
 template <class Block>
 __global__ void dequantize_kernel(__half* to, const uint8_t* from, int64_t packs) {
-    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < packs;
-         i += int64_t{gridDim.x} * kThreads)
+    for (int64_t i = int64_t{blockIdx.x} * kQuantizedThreads + threadIdx.x; i < packs;
+         i += int64_t{gridDim.x} * kQuantizedThreads)
         store_pack(to + i * kBlockPack,
                    convert_pack<__half>(load_blocks<Block>(from, i * kBlockPack)));
 }
@@ -33,9 +33,9 @@ void dequantize(Context& ctx, Tensor to, Tensor from) {
     check_half("linear", to);
     const int64_t packs = from.size() / kBlockPack;
     const auto blocks =
-        static_cast<unsigned>(std::min<int64_t>(ceil_div(packs, kThreads), 132 * 16));
+        static_cast<unsigned>(std::min<int64_t>(ceil_div(packs, kQuantizedThreads), 132 * 16));
     with_block_type(from.dtype, [&](auto block) {
-        dequantize_kernel<decltype(block)><<<blocks, kThreads, 0, stream_of(ctx)>>>(
+        dequantize_kernel<decltype(block)><<<blocks, kQuantizedThreads, 0, stream_of(ctx)>>>(
             static_cast<__half*>(to.data), static_cast<const uint8_t*>(from.data), packs);
     });
     CUDA_CHECK(cudaGetLastError());

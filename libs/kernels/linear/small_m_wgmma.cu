@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
 }
 
 template <class T, class S, int V>
-void launch(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+void launch_small_m(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const auto kernel = batch_kernel<T, S, V>;
     const size_t parts =
         S::kSplit > 1 ? sizeof(float4) * args.slices * S::kMine * S::kMultiplying : 0;
@@ -144,13 +144,15 @@ void launch(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor&
 }
 
 template <class T, class S>
-void launch(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+void launch_small_m(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const uintptr_t pointers =
         reinterpret_cast<uintptr_t>(args.y) | reinterpret_cast<uintptr_t>(args.residual);
     const bool as_x = args.y_type == x.dtype;
-    if (as_x && args.n % 8 == 0 && pointers % 16 == 0) return launch<T, S, 8>(ctx, args, x, w);
-    if (as_x && args.n % 2 == 0 && pointers % 4 == 0) return launch<T, S, 2>(ctx, args, x, w);
-    launch<T, S, 1>(ctx, args, x, w);
+    if (as_x && args.n % 8 == 0 && pointers % 16 == 0)
+        return launch_small_m<T, S, 8>(ctx, args, x, w);
+    if (as_x && args.n % 2 == 0 && pointers % 4 == 0)
+        return launch_small_m<T, S, 2>(ctx, args, x, w);
+    launch_small_m<T, S, 1>(ctx, args, x, w);
 }
 
 // The smallest tiles whose number is at most that of the multiprocessors: each reads a limited
@@ -162,14 +164,14 @@ void choose(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor&
     const auto blocks = [&](int rows, int outputs, int split) {
         return ceil_div(args.rows, rows) * ceil_div(args.n, outputs) * split;
     };
-    if (blocks(64, 64, 4) <= most) return launch<T, Shape<1, 64, 6, 4>>(ctx, args, x, w);
+    if (blocks(64, 64, 4) <= most) return launch_small_m<T, Shape<1, 64, 6, 4>>(ctx, args, x, w);
     // Long slices: more sums per byte sent.
     if (args.slices == kMostSlices && blocks(128, 128, 8) <= most * 5 / 4)
-        return launch<T, Shape<2, 128, 3, 8>>(ctx, args, x, w);
-    if (blocks(64, 64, 2) <= most) return launch<T, Shape<1, 64, 6, 2>>(ctx, args, x, w);
-    if (blocks(64, 64, 1) <= most) return launch<T, Shape<1, 64, 8>>(ctx, args, x, w);
-    if (blocks(64, 128, 1) <= most) return launch<T, Shape<1, 128, 8>>(ctx, args, x, w);
-    launch<T, Shape<2, 128, 6>>(ctx, args, x, w);
+        return launch_small_m<T, Shape<2, 128, 3, 8>>(ctx, args, x, w);
+    if (blocks(64, 64, 2) <= most) return launch_small_m<T, Shape<1, 64, 6, 2>>(ctx, args, x, w);
+    if (blocks(64, 64, 1) <= most) return launch_small_m<T, Shape<1, 64, 8>>(ctx, args, x, w);
+    if (blocks(64, 128, 1) <= most) return launch_small_m<T, Shape<1, 128, 8>>(ctx, args, x, w);
+    launch_small_m<T, Shape<2, 128, 6>>(ctx, args, x, w);
 }
 
 }  // namespace

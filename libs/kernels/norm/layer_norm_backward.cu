@@ -10,10 +10,10 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kWarps = 4;      // per block if a warp takes a row
-constexpr int kMostPacks = 7;  // per thread then; their sums are 16 registers each
+constexpr int kBackwardWarps = 4;      // per block if a warp takes a row
+constexpr int kMostBackwardPacks = 7;  // per thread then; their sums are 16 registers each
 constexpr int kPacksOfBlock = 3;
-constexpr int kMostThreads = 512, kThreadsOfAny = 256;
+constexpr int kMostThreads = 512, kBackwardThreadsOfAny = 256;
 constexpr size_t kOwnBytes = 16384;  // shared memory that is not for rows
 
 struct NormBackward {
@@ -88,12 +88,12 @@ __device__ inline void forget(int& place) { asm volatile("" : "+r"(place)); }
 // One block per row (kBlock) or one warp per row; P packs of V columns per thread. A thread reads
 // from shared memory only what it copied there itself.
 template <class T, int V, int P, bool kBlock, bool kSums>
-__global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
+__global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kBackwardWarps)
     norm_backward_kernel(NormBackward args, T* dx, const T* __restrict__ dy,
                          const T* __restrict__ x) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ Team<kBlock> shared;
-    const int width = kBlock ? blockDim.x : 32, teams = kBlock ? 1 : kWarps;
+    const int width = kBlock ? blockDim.x : 32, teams = kBlock ? 1 : kBackwardWarps;
     const int lane = threadIdx.x % width, team = threadIdx.x / width;
     const auto channels = static_cast<int>(args.channels);
     const float part = 1.0f / static_cast<float>(channels);
@@ -168,16 +168,16 @@ __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
                 for (int kind = 0; kind < kKinds; ++kind)
                     to[kind * args.channels + column(p) + v] = totals[kind][p][v];
     } else {
-        __shared__ float sums[kKinds][kWarps][32 * V];
+        __shared__ float sums[kKinds][kBackwardWarps][32 * V];
         for (int p = 0; p < P; ++p) {
             for (int v = 0; v < V; ++v)
                 for (int kind = 0; kind < kKinds; ++kind)
                     sums[kind][team][lane * V + v] = totals[kind][p][v];
             __syncthreads();
-            for (int i = threadIdx.x; i < kKinds * 32 * V; i += 32 * kWarps) {
+            for (int i = threadIdx.x; i < kKinds * 32 * V; i += 32 * kBackwardWarps) {
                 const int which = i / (32 * V), c = i % (32 * V);
                 float total = 0;
-                for (int t = 0; t < kWarps; ++t) total += sums[which][t][c];
+                for (int t = 0; t < kBackwardWarps; ++t) total += sums[which][t][c];
                 if (p * 32 * V + c < args.channels)
                     to[which * args.channels + p * 32 * V + c] = total;
             }
@@ -188,30 +188,30 @@ __global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kWarps)
 
 // Rows of any width and alignment, read three times; the sums of columns are kept in memory.
 template <class T, bool kSums>
-__global__ void __launch_bounds__(kThreadsOfAny)
+__global__ void __launch_bounds__(kBackwardThreadsOfAny)
     any_norm_backward_kernel(NormBackward args, T* dx, const T* __restrict__ dy,
                              const T* __restrict__ x) {
     __shared__ Team<true> shared;
     const float part = 1.0f / static_cast<float>(args.channels);
     constexpr int kKinds = kSums ? 3 : 2;
     float *dw = args.partial + blockIdx.x * kKinds * args.channels, *db = dw + args.channels;
-    for (int64_t c = threadIdx.x; c < kKinds * args.channels; c += kThreadsOfAny) dw[c] = 0;
+    for (int64_t c = threadIdx.x; c < kKinds * args.channels; c += kBackwardThreadsOfAny) dw[c] = 0;
     __syncthreads();
     for (int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
         const int64_t start = row * args.channels;
         float sum = 0;
-        for (int64_t c = threadIdx.x; c < args.channels; c += kThreadsOfAny)
+        for (int64_t c = threadIdx.x; c < args.channels; c += kBackwardThreadsOfAny)
             sum += to_f32(x[start + c]);
         const float mean = shared.sum(sum) * part;
         Sums sums{};
-        for (int64_t c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
+        for (int64_t c = threadIdx.x; c < args.channels; c += kBackwardThreadsOfAny) {
             const float d = to_f32(x[start + c]) - mean, g = to_f32(dy[start + c]) * args.w[c];
             sums.d += d, sums.g += g;
             sums.squares = fmaf(d, d, sums.squares);
             sums.projected = fmaf(g, d, sums.projected);
         }
         const Gradient gradient(mean, shared.sum(sums), part, args.eps);
-        for (int64_t c = threadIdx.x; c < args.channels; c += kThreadsOfAny) {
+        for (int64_t c = threadIdx.x; c < args.channels; c += kBackwardThreadsOfAny) {
             const float from = to_f32(dy[start + c]), h = gradient.normalized(to_f32(x[start + c]));
             const T out = from_f32<T>(gradient.add_to(to_f32(dx[start + c]), from * args.w[c], h));
             dx[start + c] = out;
@@ -228,7 +228,7 @@ using Kernel = void (*)(NormBackward, T*, const T*, const T*);
 // The kernel with one warp per row of `packs` packs per lane.
 template <class T, bool kSums, int P = 1>
 Kernel<T> warp_kernel(int64_t packs) {
-    if constexpr (P < kMostPacks)
+    if constexpr (P < kMostBackwardPacks)
         if (packs > P) return warp_kernel<T, kSums, P + 1>(packs);
     return norm_backward_kernel<T, kWidth<T>, P, false, kSums>;
 }
@@ -236,13 +236,14 @@ Kernel<T> warp_kernel(int64_t packs) {
 template <class T, bool kSums>
 struct Launch {
     Kernel<T> kernel = any_norm_backward_kernel<T, kSums>;
-    int64_t threads = kThreadsOfAny, rows = 1;  // rows per block at once
+    int64_t threads = kBackwardThreadsOfAny, rows = 1;  // rows per block at once
     size_t shared_bytes = 0;
 
     Launch(const Context& ctx, int64_t channels, bool aligned) {
         const int64_t packs = ceil_div(channels, 32 * kWidth<T>);  // per row in one warp
-        const bool in_warp = packs <= kMostPacks;
-        const size_t bytes = 6 * static_cast<size_t>(channels) * sizeof(T) * (in_warp ? kWarps : 1);
+        const bool in_warp = packs <= kMostBackwardPacks;
+        const size_t bytes =
+            6 * static_cast<size_t>(channels) * sizeof(T) * (in_warp ? kBackwardWarps : 1);
         int most = 0;
         CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                           ctx.device_index));
@@ -253,8 +254,8 @@ struct Launch {
         shared_bytes = bytes;
         kernel = in_warp ? warp_kernel<T, kSums>(packs)
                          : norm_backward_kernel<T, kWidth<T>, kPacksOfBlock, true, kSums>;
-        threads = 32 * (in_warp ? kWarps : ceil_div(packs, kPacksOfBlock));
-        rows = in_warp ? kWarps : 1;
+        threads = 32 * (in_warp ? kBackwardWarps : ceil_div(packs, kPacksOfBlock));
+        rows = in_warp ? kBackwardWarps : 1;
         CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(shared_bytes)));
     }
@@ -262,8 +263,8 @@ struct Launch {
 
 // Computes dx and returns the blocks' partial sums (blocks, 2 C), or (blocks, 3 C) if kSums.
 template <class T, bool kSums>
-Tensor run(Context& ctx, const Tensor& dx, const Tensor& dy, const Tensor& x, const Tensor& w,
-           float eps) {
+Tensor run_layer_norm_backward(Context& ctx, const Tensor& dx, const Tensor& dy, const Tensor& x,
+                               const Tensor& w, float eps) {
     const int64_t rows = x.dim(0), channels = x.dim(1);
     const Launch<T, kSums> launch(ctx, channels, in_16_bytes({dx.data, dy.data, x.data, w.data}));
     const int64_t blocks =
@@ -290,8 +291,8 @@ void layer_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor db, Tensor d
     Tensor partial;
     with_activation_type("layer_norm_backward", x, [&](auto value) {
         using T = decltype(value);
-        partial =
-            sums ? run<T, true>(ctx, dx, dy, x, w, eps) : run<T, false>(ctx, dx, dy, x, w, eps);
+        partial = sums ? run_layer_norm_backward<T, true>(ctx, dx, dy, x, w, eps)
+                       : run_layer_norm_backward<T, false>(ctx, dx, dy, x, w, eps);
     });
     add_partials(ctx, dw, partial, 0);
     add_partials(ctx, db, partial, channels);

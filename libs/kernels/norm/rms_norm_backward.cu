@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // Computes dx and returns the blocks' partial sums.
 template <class T, bool kSums>
-Tensor run(Context& ctx, const Tensor& dx, const Tensor& dy, const Tensor& x, const Tensor& w,
-           float eps) {
+Tensor run_rms_norm_backward(Context& ctx, const Tensor& dx, const Tensor& dy, const Tensor& x,
+                             const Tensor& w, float eps) {
     const int64_t rows = x.dim(0), channels = x.dim(1);
     const auto kernel = rms_backward_kernel<T, kSums>;
     const int64_t blocks = std::min(rows, blocks_at_once(ctx, kernel, kThreads, 0));
@@ -88,8 +88,8 @@ void rms_norm_backward(Context& ctx, Tensor dx, Tensor dw, Tensor dy, Tensor x, 
     Tensor partial;
     with_activation_type("rms_norm_backward", x, [&](auto value) {
         using T = decltype(value);
-        partial =
-            sums ? run<T, true>(ctx, dx, dy, x, w, eps) : run<T, false>(ctx, dx, dy, x, w, eps);
+        partial = sums ? run_rms_norm_backward<T, true>(ctx, dx, dy, x, w, eps)
+                       : run_rms_norm_backward<T, false>(ctx, dx, dy, x, w, eps);
     });
     add_partials(ctx, dw, partial, 0);
     if (sums) add_partials(ctx, sums, partial, x.dim(1));

@@ -10,9 +10,9 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kAtOnce = 1 << 14;  // values per task
+constexpr int64_t kValuesPerTask = 1 << 14;  // values per task
 
-int64_t pieces_of(int64_t n) { return (n + kAtOnce - 1) / kAtOnce; }
+int64_t pieces_of(int64_t n) { return (n + kValuesPerTask - 1) / kValuesPerTask; }
 
 }  // namespace
 
@@ -26,9 +26,9 @@ void clip_by_norm(Context& ctx, Tensor clip, Tensor x, float max_norm) {
     float* sums = ctx.arena.tensor(Dtype::f32, {pieces}).as<float>();
     const float* values = x.as<float>();
     parallel_for(ctx.threads, pieces, [&](int64_t i) {
-        const int64_t first = i * kAtOnce;
+        const int64_t first = i * kValuesPerTask;
         sums[i] = static_cast<float>(
-            cpu_kernels().sum_of_squares(values + first, std::min(kAtOnce, n - first)));
+            cpu_kernels().sum_of_squares(values + first, std::min(kValuesPerTask, n - first)));
     });
     double sum = 0;
     for (int64_t i = 0; i < pieces; ++i) sum += sums[i];
@@ -66,9 +66,9 @@ void adamw(Context& ctx, Tensor p, Tensor m, Tensor v, Tensor g, Tensor clip, in
     decaying.keep = 1 - with.rate * with.decay;
     const auto update = [&](int64_t begin, int64_t end, const AdamWFactors& factors) {
         parallel_for(ctx.threads, pieces_of(end - begin), [&](int64_t i) {
-            const int64_t at = begin + i * kAtOnce;
+            const int64_t at = begin + i * kValuesPerTask;
             cpu_kernels().adamw(p.as<float>() + at, m.as<float>() + at, v.as<float>() + at,
-                                g.as<float>() + at, std::min(kAtOnce, end - at), factors);
+                                g.as<float>() + at, std::min(kValuesPerTask, end - at), factors);
         });
     };
     update(0, decayed, decaying);

@@ -8,22 +8,23 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kMuonThreads = 256;
 constexpr int kIterations = 5;
 constexpr float kA = 3.4445f, kB = -4.7750f, kC = 2.0315f;
 
 // f(i) for each of n elements.
 template <class F>
 __device__ void for_each(int64_t n, F&& f) {
-    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < n;
-         i += int64_t{gridDim.x} * kThreads)
+    for (int64_t i = int64_t{blockIdx.x} * kMuonThreads + threadIdx.x; i < n;
+         i += int64_t{gridDim.x} * kMuonThreads)
         f(i);
 }
 
 template <class... Parameters, class... Arguments>
 void launch(Context& ctx, void (*kernel)(Parameters...), int64_t n, Arguments... arguments) {
-    const auto blocks = static_cast<unsigned>(std::min<int64_t>(ceil_div(n, kThreads), 132 * 16));
-    kernel<<<blocks, kThreads, 0, stream_of(ctx)>>>(arguments..., n);
+    const auto blocks =
+        static_cast<unsigned>(std::min<int64_t>(ceil_div(n, kMuonThreads), 132 * 16));
+    kernel<<<blocks, kMuonThreads, 0, stream_of(ctx)>>>(arguments..., n);
     CUDA_CHECK(cudaGetLastError());
 }
 

@@ -8,13 +8,13 @@
 namespace hark {
 namespace {
 
-constexpr const char* kOp = "rope_append";
+constexpr const char* kRopeAppend = "rope_append";
 
 void check_norm(const char* name, const Norm& norm, int64_t d) {
     if (!norm.weight) return;
-    require(norm.kind == NormKind::rms && !norm.bias, kOp,
+    require(norm.kind == NormKind::rms && !norm.bias, kRopeAppend,
             ": expected an rms norm without bias for ", name);
-    check_tensor(kOp, name, norm.weight, Dtype::f32, {d});
+    check_tensor(kRopeAppend, name, norm.weight, Dtype::f32, {d});
 }
 
 // Norms the heads of one row, then turns them, in place. turns: of the row, or null.
@@ -26,19 +26,19 @@ void norm_and_turn(float* x, int64_t heads, int64_t d, const Norm& norm, const f
     }
 }
 
-void check(const Tensor& keys, const Tensor& values, const Columns& q, const Columns& k,
-           const Columns& v, int64_t heads, const Tensor& position, const Rope& rope,
-           const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
-    check_caches(kOp, keys, values);
+void check_rope_append(const Tensor& keys, const Tensor& values, const Columns& q, const Columns& k,
+                       const Columns& v, int64_t heads, const Tensor& position, const Rope& rope,
+                       const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
+    check_caches(kRopeAppend, keys, values);
     const int64_t kv_heads = keys.dim(1), d = keys.dim(3), count = q.rows.dim(0);
-    check_columns(kOp, "q", q, count, heads * d, q.rows.dtype);
-    check_columns(kOp, "k", k, count, kv_heads * d, q.rows.dtype);
-    check_columns(kOp, "v", v, count, kv_heads * d, q.rows.dtype);
-    check_tensor(kOp, "position", position, Dtype::i32, {count});
-    if (rope.frequencies) check_rope(kOp, rope, d);
+    check_columns(kRopeAppend, "q", q, count, heads * d, q.rows.dtype);
+    check_columns(kRopeAppend, "k", k, count, kv_heads * d, q.rows.dtype);
+    check_columns(kRopeAppend, "v", v, count, kv_heads * d, q.rows.dtype);
+    check_tensor(kRopeAppend, "position", position, Dtype::i32, {count});
+    if (rope.frequencies) check_rope(kRopeAppend, rope, d);
     check_norm("q_norm", q_norm, d);
     check_norm("k_norm", k_norm, d);
-    check_batch_layout(kOp, rows, count, keys.dim(2));
+    check_batch_layout(kRopeAppend, rows, count, keys.dim(2));
 }
 
 }  // namespace
@@ -46,13 +46,13 @@ void check(const Tensor& keys, const Tensor& values, const Columns& q, const Col
 void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, const Columns& k,
                  const Columns& v, int64_t heads, Tensor position, const Rope& rope,
                  const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
-    check(keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows);
+    check_rope_append(keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows);
     if (ctx.on_cuda())
         return cuda_ops().rope_append(ctx, keys, values, q, k, v, heads, position, rope, q_norm,
                                       k_norm, rows);
     const int64_t kv_heads = keys.dim(1), capacity = keys.dim(2), d = keys.dim(3);
     const int64_t count = q.rows.dim(0), half = rope.frequencies ? rope.frequencies.dim(0) : 0;
-    check_batch_layout_values(kOp, rows, count, keys.dim(0), capacity, 1);
+    check_batch_layout_values(kRopeAppend, rows, count, keys.dim(0), capacity, 1);
     const Arena::Scope scope(ctx.arena);
     float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
     fill_turns(turns, position.as<int32_t>(), count, rope);
@@ -74,8 +74,8 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
     const int threads = count * (heads + kv_heads) * d < 16384 ? 1 : ctx.threads;
     for (int64_t b = 0; b < rows.sequences(); ++b) {
         const int64_t queries = start[b + 1] - start[b], begin = length[b] - queries;
-        require(begin >= 0, kOp, ": sequence ", b, " has ", length[b], " keys after ", queries,
-                " were added");
+        require(begin >= 0, kRopeAppend, ": sequence ", b, " has ", length[b], " keys after ",
+                queries, " were added");
         parallel_for(threads, queries, [&](int64_t j) {
             const int64_t t = start[b] + j;
             const float* turn_by = half > 0 ? turns + t * 2 * half : nullptr;

@@ -4,7 +4,7 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 64;
+constexpr int kAppendThreads = 64;
 
 struct RopeArgs {
     void *keys, *values;
@@ -17,7 +17,7 @@ struct RopeArgs {
 
 // The sum over the block's two warps.
 __device__ float sum_of_block(float x) {
-    __shared__ float partial[kThreads / 32];
+    __shared__ float partial[kAppendThreads / 32];
     x = warp_sum(x);
     if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = x;
     __syncthreads();
@@ -28,13 +28,13 @@ __device__ float sum_of_block(float x) {
 template <class X>
 __device__ void load_head(float* to, const X* from, int d, const float* weights, float eps) {
     float squares = 0;
-    for (int c = threadIdx.x; c < d; c += kThreads) {
+    for (int c = threadIdx.x; c < d; c += kAppendThreads) {
         to[c] = to_f32(from[c]);
         squares = fmaf(to[c], to[c], squares);
     }
     if (weights == nullptr) return;
     const float factor = rsqrtf(sum_of_block(squares) / d + eps);
-    for (int c = threadIdx.x; c < d; c += kThreads) to[c] *= factor * weights[c];
+    for (int c = threadIdx.x; c < d; c += kAppendThreads) to[c] *= factor * weights[c];
 }
 
 // Channel c of the head after the rope.
@@ -51,7 +51,8 @@ __device__ float turned(const float* head, int c, int half, const float* frequen
 // Block (row j of the sequence, query head or kv head after them, b). A place outside the cache is
 // not written.
 template <class X, class To>
-__global__ void __launch_bounds__(kThreads) rope_kernel(RopeArgs args, X* q, X* k, const X* v) {
+__global__ void __launch_bounds__(kAppendThreads)
+    rope_kernel(RopeArgs args, X* q, X* k, const X* v) {
     let_next_start();
     extern __shared__ float head[];
     const int b = blockIdx.z, start = args.query_start[b], n = args.query_start[b + 1] - start;
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(kThreads) rope_kernel(RopeArgs args, X* q, X* 
     __syncthreads();
     const bool is_place = !is_query && 0 <= slot && slot < args.slots;
     const int64_t at = ((slot * args.kv_heads + h) * args.capacity + place) * d;
-    for (int c = threadIdx.x; c < d; c += kThreads) {
+    for (int c = threadIdx.x; c < d; c += kAppendThreads) {
         const float x = turned(head, c, args.half, args.frequencies, args.scale, args.position[t]);
         from[c] = from_f32<X>(x);
         if (!is_place) continue;
@@ -122,7 +123,7 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
             const auto at = [](const Columns& columns) {
                 return static_cast<X*>(columns.rows.data) + columns.first;
             };
-            launch_early(ctx, rope_kernel<X, decltype(to_value)>, grid, kThreads,
+            launch_early(ctx, rope_kernel<X, decltype(to_value)>, grid, kAppendThreads,
                          static_cast<size_t>(d) * sizeof(float), args, at(q), at(k),
                          static_cast<const X*>(at(v)));
         });

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kQueries = 128;  // per block
 
-struct Problem {
+struct TrainProblem {
     const float* qkv;
     const float* out;
     float* lse;
@@ -48,8 +48,8 @@ Heads heads_of(const Tensor& out, const Tensor& lse, const Tensor& qkv) {
     return {q, twice / (2 * d), d};
 }
 
-void check(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
-           const Sequences& sequences) {
+void check_self_attention(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                          const Sequences& sequences) {
     require(qkv && qkv.rank == 2 && (qkv.dtype == Dtype::f32 || qkv.dtype == Dtype::bf16), op,
             ": expected qkv (T, (H + 2 Hkv) D) of f32 or bf16, found ", qkv);
     const int64_t rows = qkv.dim(0);
@@ -64,8 +64,8 @@ void check(const char* op, const Tensor& out, const Tensor& lse, const Tensor& q
 }
 
 // The checked arguments; on the host, so the sequences can be read.
-Problem problem_of(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
-                   const Sequences& sequences) {
+TrainProblem problem_of(const char* op, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                        const Sequences& sequences) {
     const int64_t rows = qkv.dim(0);
     const Heads heads = heads_of(out, lse, qkv);
     const int32_t *first = sequences.first.as<int32_t>(), *end = sequences.end.as<int32_t>();
@@ -83,7 +83,7 @@ Problem problem_of(const char* op, const Tensor& out, const Tensor& lse, const T
 // Calls body(first row of the sequence, its rows, head, scratch of two blocks of scores) for each
 // of `heads` heads.
 template <class Body>
-void each_head(Context& ctx, const Problem& p, int64_t heads, int64_t rows, const Body& body) {
+void each_head(Context& ctx, const TrainProblem& p, int64_t heads, int64_t rows, const Body& body) {
     const Arena::Scope scope(ctx.arena);
     std::vector<int32_t> starts = {0};
     int64_t longest = 0;
@@ -104,13 +104,13 @@ void each_head(Context& ctx, const Problem& p, int64_t heads, int64_t rows, cons
 }
 
 // scores (n, keys) of the queries [begin, begin + n) of a sequence that starts at row `first`.
-void scores_of(const Problem& p, float* scores, int64_t first, int64_t begin, int64_t n,
+void scores_of(const TrainProblem& p, float* scores, int64_t first, int64_t begin, int64_t n,
                int64_t keys, int64_t h) {
     onednn::multiply(1, scores, keys, {p.part(p.qkv, 0, first + begin, h), p.stride()},
                      {p.part(p.qkv, 1, first, h), p.stride(), true}, n, keys, p.head, false);
 }
 
-void forward_head(const Problem& p, float* out, int64_t first, int64_t rows, int64_t h,
+void forward_head(const TrainProblem& p, float* out, int64_t first, int64_t rows, int64_t h,
                   float* scores) {
     const CpuKernels& cpu = cpu_kernels();
     for (int64_t begin = 0; begin < rows; begin += kQueries) {
@@ -134,8 +134,8 @@ void forward_head(const Problem& p, float* out, int64_t first, int64_t rows, int
 }
 
 // The gradients of head h's queries, and its part of those of its keys and values.
-void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t first, int64_t rows,
-                   int64_t h, float* scores) {
+void backward_head(const TrainProblem& p, float* dqkv, const float* dout, int64_t first,
+                   int64_t rows, int64_t h, float* scores) {
     const CpuKernels& cpu = cpu_kernels();
     float *dq = p.part(dqkv, 0, first, h), *dk = p.part(dqkv, 1, first, h);
     float* dv = p.part(dqkv, 2, first, h);
@@ -178,14 +178,14 @@ void backward_head(const Problem& p, float* dqkv, const float* dout, int64_t fir
 }  // namespace
 
 void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequences& sequences) {
-    check("self_attention", out, lse, qkv, sequences);
+    check_self_attention("self_attention", out, lse, qkv, sequences);
     if (ctx.on_cuda()) return cuda_ops().self_attention(ctx, out, lse, qkv, sequences);
     if (qkv.dtype == Dtype::bf16) {
         CastToF32 wide(ctx, "self_attention");
         self_attention(ctx, wide.out(out), lse, wide.in(qkv), sequences);
         return wide.round();
     }
-    const Problem p = problem_of("self_attention", out, lse, qkv, sequences);
+    const TrainProblem p = problem_of("self_attention", out, lse, qkv, sequences);
     each_head(ctx, p, p.heads, qkv.dim(0),
               [&](int64_t first, int64_t rows, int64_t h, float* scores) {
                   forward_head(p, out.as<float>(), first, rows, h, scores);
@@ -195,7 +195,7 @@ void self_attention(Context& ctx, Tensor out, Tensor lse, Tensor qkv, const Sequ
 void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out, Tensor lse,
                              Tensor qkv, const Sequences& sequences) {
     constexpr const char* kOp = "self_attention_backward";
-    check(kOp, out, lse, qkv, sequences);
+    check_self_attention(kOp, out, lse, qkv, sequences);
     check_tensor(kOp, "dqkv", dqkv, qkv.dtype, {qkv.dim(0), qkv.dim(1)});
     check_tensor(kOp, "dout", dout, qkv.dtype, {out.dim(0), out.dim(1)});
     if (ctx.on_cuda())
@@ -206,7 +206,7 @@ void self_attention_backward(Context& ctx, Tensor dqkv, Tensor dout, Tensor out,
                                 sequences);
         return wide.round();
     }
-    const Problem p = problem_of(kOp, out, lse, qkv, sequences);
+    const TrainProblem p = problem_of(kOp, out, lse, qkv, sequences);
     const auto body = [&](int64_t first, int64_t rows, int64_t kv_head, float* scores) {
         for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h)
             backward_head(p, dqkv.as<float>(), dout.as<float>(), first, rows, h, scores);

@@ -13,9 +13,9 @@ using namespace backward;
 
 // A warpgroup with 64 keys of every item, and half of the queries' gradients.
 template <class T>
-class Warpgroup {
+class BackwardWarpgroup {
   public:
-    __device__ Warpgroup(Shared& shared, const Args& args, int group)
+    __device__ BackwardWarpgroup(Shared& shared, const Args& args, int group)
         : shared_(shared),
           args_(args),
           scale_log2_(args.scale * 1.44269504088896341f),
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (warp >= 2 && threadIdx.x % 32 == 0) add_dq(shared, args, warp - 2);
     } else {
         take_registers<kRegisters>();
-        Warpgroup<T>(shared, args, warp / 4 - 1).run();
+        BackwardWarpgroup<T>(shared, args, warp / 4 - 1).run();
     }
 #endif
 }

@@ -10,7 +10,7 @@ namespace {
 
 using T = __nv_bfloat16;
 constexpr int kTile = 64;  // rows per tile and channels per head
-constexpr int kThreads = 128;
+constexpr int kTilesThreads = 128;
 
 using Tile = MmaTile<T, kTile, kTile>;
 
@@ -20,7 +20,7 @@ using Sums = float[8][4];
 
 // Starts to copy the rows [first, first + 64), `stride` elements apart; zeros from `end`.
 __device__ void start_copy(Tile& to, const T* from, int64_t stride, int first, int end) {
-    cuda::start_copy<kThreads>(to, from, stride, first, end, kTile);
+    cuda::start_copy<kTilesThreads>(to, from, stride, first, end, kTile);
 }
 
 // Loads this warp's 16 rows of a tile.
@@ -32,7 +32,7 @@ __device__ void load_factor(Factor& a, const Tile& tile) {
 }
 
 // c += a b^T, by the rows of b
-__device__ void multiply_rows(Sums& c, const Factor& a, const Tile& b) {
+__device__ void multiply_tile_rows(Sums& c, const Factor& a, const Tile& b) {
     const int lane = threadIdx.x % 32, matrix = lane / 8;
 #pragma unroll
     for (int k = 0; k < 4; ++k)
@@ -92,7 +92,7 @@ struct Shared {
 };
 
 // Block (tile of queries, head)
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kTilesThreads)
     forward_kernel(const SelfAttentionArgs args, float scale_log2) {
     extern __shared__ __align__(16) unsigned char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kThreads)
         __syncthreads();
         if (tile == begin) load_factor(q, shared.own[0]);
         Sums scores = {};
-        multiply_rows(scores, q, shared.others[buffer][0]);
+        multiply_tile_rows(scores, q, shared.others[buffer][0]);
         if (tile == a || last_first > tile) {
 #pragma unroll
             for (int n = 0; n < 8; ++n)
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(kThreads)
 // queries that see them and the gradients of their outputs. Otherwise: the gradient of its queries,
 // from the keys and values.
 template <bool OfKeys>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kTilesThreads)
     backward_kernel(const SelfAttentionBackwardArgs args, float scale_log2) {
     extern __shared__ __align__(16) unsigned char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
@@ -201,8 +201,8 @@ __global__ void __launch_bounds__(kThreads)
         }
         const auto& others = shared.others[buffer];
         Sums p = {}, slopes = {};
-        multiply_rows(p, x, others[0]);
-        multiply_rows(slopes, y, others[1]);
+        multiply_tile_rows(p, x, others[0]);
+        multiply_tile_rows(slopes, y, others[1]);
         const int queries = OfKeys ? tile : own, keys = OfKeys ? own : tile;
         const bool masked = queries == keys || args.first[min(queries + kTile - 1, last)] > keys;
 #pragma unroll
@@ -236,25 +236,25 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Args>
-void launch(Context& ctx, void (*kernel)(Args, float), const Args& args) {
+void launch_tiles(Context& ctx, void (*kernel)(Args, float), const Args& args) {
     constexpr int kBytes = sizeof(Shared);
     const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, kTile)),
                       static_cast<unsigned>(args.heads));
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    kernel<<<blocks, kThreads, kBytes, stream_of(ctx)>>>(args,
-                                                         args.scale * static_cast<float>(M_LOG2E));
+    kernel<<<blocks, kTilesThreads, kBytes, stream_of(ctx)>>>(
+        args, args.scale * static_cast<float>(M_LOG2E));
     CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace
 
 void self_attention_by_tiles(Context& ctx, const SelfAttentionArgs& args) {
-    launch<SelfAttentionArgs>(ctx, forward_kernel, args);
+    launch_tiles<SelfAttentionArgs>(ctx, forward_kernel, args);
 }
 
 void self_attention_backward_by_tiles(Context& ctx, const SelfAttentionBackwardArgs& args) {
-    launch<SelfAttentionBackwardArgs>(ctx, backward_kernel<true>, args);
-    launch<SelfAttentionBackwardArgs>(ctx, backward_kernel<false>, args);
+    launch_tiles<SelfAttentionBackwardArgs>(ctx, backward_kernel<true>, args);
+    launch_tiles<SelfAttentionBackwardArgs>(ctx, backward_kernel<false>, args);
 }
 
 }  // namespace hark::cuda

@@ -12,11 +12,11 @@ namespace hark::cuda {
 namespace {
 
 using namespace hopper;
-using T = __nv_bfloat16;
+using Half = __nv_bfloat16;
 
 constexpr int kD = 64, kQueries = 128, kKeys = 64, kBuffers = 4;  // per tile, per step
 constexpr int kPairs = 2, kGroups = 2;                            // per block; warpgroups per pair
-constexpr int kThreads = 128 * (kPairs * kGroups + 1);
+constexpr int kWgmmaThreads = 128 * (kPairs * kGroups + 1);
 [[maybe_unused]] constexpr int kRegisters = 112, kCopyRegisters = 24;
 
 // A tile of queries, and its steps of keys. No steps: after the last tile.
@@ -32,8 +32,8 @@ struct Barriers {
 
 // Shared memory of a pair.
 struct alignas(1024) Shared {
-    T q[2][kQueries][kD];
-    T keys[kBuffers][kKeys][kD], values[kBuffers][kKeys][kD];
+    Half q[2][kQueries][kD];
+    Half keys[kBuffers][kKeys][kD], values[kBuffers][kKeys][kD];
     Work work[2];  // of the queries in q
     Barriers<2> for_q;
     Barriers<kBuffers> for_keys, for_values;
@@ -83,7 +83,7 @@ struct Maps {
 // A warpgroup with 64 queries of every tile. The steps of all tiles form one chain: the first
 // scores of a tile are computed while the last values of the previous tile are multiplied. A thread
 // has two queries, lane / 4 and lane / 4 + 8 of its warp's 16.
-template <class T>
+template <class Half>
 class Warpgroup {
   public:
     __device__ Warpgroup(Shared& shared, const Args& args, int group)
@@ -169,14 +169,14 @@ class Warpgroup {
         for (int i = 0; i < kD / 2; ++i) acc_[i] = 0;
     }
 
-    // Starts scores = q keys^T.
+    // Starts scores = q keys^Half.
     __device__ void start_scores() {
         const uint64_t q = factor(shared_.q[q_.at][group_ * 64]);
         const uint64_t keys = factor(shared_.keys[k_.at]);
         fence_products();
 #pragma unroll
         for (int k = 0; k < kD / 16; ++k)
-            multiply(T{}, scores_, moved(q, k * 32), moved(keys, k * 32), k > 0);
+            multiply(Half{}, scores_, moved(q, k * 32), moved(keys, k * 32), k > 0);
         commit_products();
     }
 
@@ -187,7 +187,7 @@ class Warpgroup {
         fence_products();
 #pragma unroll
         for (int k = 0; k < kKeys / 16; ++k)
-            multiply(T{}, acc_, p_[k], moved(values, k * 16 * 128));
+            multiply(Half{}, acc_, p_[k], moved(values, k * 16 * 128));
         commit_products();
     }
 
@@ -225,7 +225,7 @@ class Warpgroup {
     __device__ void round_scores() {
 #pragma unroll
         for (int i = 0; i < kKeys / 4; ++i)
-            p_[i / 4][i % 4] = pack(T{}, scores_[2 * i], scores_[2 * i + 1]);
+            p_[i / 4][i % 4] = pack(Half{}, scores_[2 * i], scores_[2 * i + 1]);
     }
 
     __device__ void finish_values() {
@@ -257,11 +257,12 @@ class Warpgroup {
         for (int half = 0; half < 2; ++half) {
             const int row = work.query + row_ + half * 8;
             if (row >= args_.rows) continue;
-            T* to = static_cast<T*>(args_.out) + args_.place(row, work.h) + threadIdx.x % 4 * 2;
+            Half* to =
+                static_cast<Half*>(args_.out) + args_.place(row, work.h) + threadIdx.x % 4 * 2;
 #pragma unroll
             for (int c = 0; c < kD / 8; ++c)
                 *reinterpret_cast<uint32_t*>(to + c * 8) =
-                    pack(T{}, acc_[4 * c + 2 * half] * factors_[half],
+                    pack(Half{}, acc_[4 * c + 2 * half] * factors_[half],
                          acc_[4 * c + 2 * half + 1] * factors_[half]);
         }
     }
@@ -287,7 +288,7 @@ __device__ void set_up(Barriers<N>& barriers) {
     }
 }
 
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kWgmmaThreads, 1)
     forward_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Args args) {
 #if HARK_HOPPER_CODE
     extern __shared__ unsigned char memory[];
@@ -307,7 +308,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     } else {
         take_registers<kRegisters>();
         const int group = warp / 4 - 1;
-        Warpgroup<T>(pairs[group / kGroups], args, group % kGroups).run();
+        Warpgroup<Half>(pairs[group / kGroups], args, group % kGroups).run();
     }
 #endif
 }
@@ -325,14 +326,14 @@ bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& given) {
     const auto columns = static_cast<uint64_t>(3 * args.channels());
     const auto map = [&](uint32_t rows) {
         return tile_map(Dtype::bf16, args.qkv, {columns, static_cast<uint64_t>(args.rows)},
-                        {columns * sizeof(T)}, {kD, rows});
+                        {columns * sizeof(Half)}, {kD, rows});
     };
     const Maps maps = {map(kQueries), map(kKeys)};
     const int64_t tiles = ceil_div(args.rows, kQueries) * args.heads;
     const auto blocks =
         static_cast<unsigned>(std::min<int64_t>(ceil_div(tiles, kPairs), multiprocessors()));
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    kernel<<<blocks, kThreads, kBytes, stream_of(ctx)>>>(maps, args);
+    kernel<<<blocks, kWgmmaThreads, kBytes, stream_of(ctx)>>>(maps, args);
     CUDA_CHECK(cudaGetLastError());
     return true;
 }

@@ -35,7 +35,7 @@ Value get(Interpreter& in, const Value& self, Args& args) {
 
 Value copy(Interpreter&, const Value& self, Args&) { return self; }  // nothing can change it
 
-Value count(Interpreter& in, const Value& self, Args& args) {
+Value count_of_items(Interpreter& in, const Value& self, Args& args) {
     const Bound bound("count", args, {"value"}, 1);
     int64_t found = 0;
     for (const Value& item : *self.items()) found += equal(in, item, *bound[0]);
@@ -93,7 +93,7 @@ Method find_container_method(const Value& self, std::string_view name) {
         {"keys", view<Part::keys>},
         {"values", view<Part::values>},
     };
-    static constexpr Named<Method> kOfItems[] = {{"count", count}, {"index", index}};
+    static constexpr Named<Method> kOfItems[] = {{"count", count_of_items}, {"index", index}};
     if (self.dict()) return find_named(kOfDict, name);
     if (!self.items()) return nullptr;
     return self.list() && name == "copy" ? copy : find_named(kOfItems, name);

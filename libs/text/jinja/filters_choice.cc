@@ -15,7 +15,7 @@ bool is_number(std::string_view part) {
     return !part.empty() && part.find_first_not_of("0123456789") == part.npos;
 }
 
-int height_of(const Value& source, const Args& args) {
+int height_with(const Value& source, const Args& args) {
     int height = source.height();
     for (const Value& value : args.positional) height = std::max(height, value.height());
     for (const auto& named : args.named) height = std::max(height, named.second.height());
@@ -48,7 +48,7 @@ Value chosen(Interpreter& in, const Value& source, const Args& args, Condition h
             if (holds(item)) return true;
         return false;
     };
-    return in.object(std::make_shared<Generator>(body), height_of(source, args));
+    return in.object(std::make_shared<Generator>(body), height_with(source, args));
 }
 
 template <bool wanted, bool of_attribute>
@@ -89,7 +89,7 @@ Next mapped_attribute(Interpreter& in, const Value& source, const Args& args) {
 }
 
 Value map(Interpreter& in, const Value& source, Args& given) {
-    const int height = height_of(source, given);
+    const int height = height_with(source, given);
     const bool has_attribute =
         std::any_of(given.named.begin(), given.named.end(),
                     [](const auto& named) { return named.first == "attribute"; });

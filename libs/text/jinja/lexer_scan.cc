@@ -101,7 +101,7 @@ size_t scan_integer(std::string_view text, size_t at, Token& token) {
     return end;
 }
 
-bool is_word(char32_t code_point) {
+bool is_name(char32_t code_point) {
     if (code_point < 0x80)
         return code_point == '_' || (code_point >= '0' && code_point <= '9') ||
                ((code_point | 32) >= 'a' && (code_point | 32) <= 'z');
@@ -113,7 +113,7 @@ size_t scan_name(std::string_view text, size_t at, Token& token) {
     size_t end = at;
     while (end < text.size()) {
         size_t next = end;
-        if (!is_word(next_code_point(text, next))) break;
+        if (!is_name(next_code_point(text, next))) break;
         end = next;
     }
     if (end == at) return at;

@@ -86,7 +86,7 @@ bool is_letter(char32_t code_point) { return category_class(code_point) == 'L'; 
 bool is_decimal(char32_t code_point) { return digit_value(code_point) >= 0; }
 bool is_numeric(char32_t code_point) { return category_class(code_point) == 'N'; }
 // Decimals, and the superscripts and circled digits of Python's isdigit that are common.
-bool is_digit(char32_t code_point) {
+bool is_digit_of_text(char32_t code_point) {
     return is_decimal(code_point) || code_point == 0xB2 || code_point == 0xB3 ||
            code_point == 0xB9 || (code_point >= 0x2070 && code_point <= 0x2089) ||
            (code_point >= 0x2460 && code_point <= 0x2468);
@@ -122,7 +122,7 @@ Method find_predicate_method(std::string_view name) {
         {"isalpha", all<is_letter>},
         {"isascii", is_ascii},
         {"isdecimal", all<is_decimal>},
-        {"isdigit", all<is_digit>},
+        {"isdigit", all<is_digit_of_text>},
         {"islower", cased<is_lower>},
         {"isnumeric", all<is_numeric>},
         {"isspace", all<is_space>},

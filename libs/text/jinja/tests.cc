@@ -32,10 +32,10 @@ bool none(const Value& value) { return value.is_none(); }
 bool boolean(const Value& value) { return value.boolean(); }
 bool true_test(const Value& value) { return value.boolean() && *value.boolean(); }
 bool false_test(const Value& value) { return value.boolean() && !*value.boolean(); }
-bool integer(const Value& value) { return value.integer() && !value.boolean(); }
-bool real(const Value& value) { return value.real(); }
+bool is_integer(const Value& value) { return value.integer() && !value.boolean(); }
+bool is_real(const Value& value) { return value.real(); }
 bool number(const Value& value) { return value.number().has_value(); }
-bool string(const Value& value) { return value.text(); }
+bool is_string(const Value& value) { return value.text(); }
 bool mapping(const Value& value) { return value.dict(); }
 bool iterable(const Value& value) { return is_iterable(value); }
 bool escaped_test(const Value& value) { return value.text() && value.text()->is_markup; }
@@ -125,12 +125,12 @@ Test find_test(std::string_view name) {
         {"even", even},
         {"false", plain<false_test>},
         {"filter", plain<filter>},
-        {"float", plain<real>},
+        {"float", plain<is_real>},
         {"ge", ge},
         {"greaterthan", gt},
         {"gt", gt},
         {"in", in_test},
-        {"integer", plain<integer>},
+        {"integer", plain<is_integer>},
         {"iterable", plain<iterable>},
         {"le", le},
         {"lessthan", lt},
@@ -143,7 +143,7 @@ Test find_test(std::string_view name) {
         {"odd", odd},
         {"sameas", same_as},
         {"sequence", plain<sequence>},
-        {"string", plain<string>},
+        {"string", plain<is_string>},
         {"test", plain<test>},
         {"true", plain<true_test>},
         {"undefined", plain<undefined_test>},

@@ -12,24 +12,24 @@ namespace hark::jinja {
 namespace {
 
 template <Text (*map)(const Text&)>
-Value mapped(Interpreter& in, const Value& self, Args& args) {
+Value mapped_method(Interpreter& in, const Value& self, Args& args) {
     const Bound bound("the method", args, {});
     return in.text(map(*self.text()));
 }
 
 template <bool left, bool right>
-Value stripped(Interpreter& in, const Value& self, Args& args) {
+Value stripped_method(Interpreter& in, const Value& self, Args& args) {
     const Bound bound("strip", args, {"chars"});
     return in.text(strip(*self.text(), bound.some(0) ? &bound.text(0) : nullptr, left, right));
 }
 
-Value replace(Interpreter& in, const Value& self, Args& args) {
+Value replace_method(Interpreter& in, const Value& self, Args& args) {
     const Bound bound("replace", args, {"old", "new", "count"}, 2);
-    const int64_t count = bound.integer(2, -1);
-    return in.text(replaced(*self.text(), bound.text(0), bound.text(1), count));
+    const int64_t count_of_text = bound.integer(2, -1);
+    return in.text(replaced(*self.text(), bound.text(0), bound.text(1), count_of_text));
 }
 
-Value join(Interpreter& in, const Value& self, Args& args) {
+Value join_method(Interpreter& in, const Value& self, Args& args) {
     const Bound bound("join", args, {"iterable"}, 1);
     const Next next = iterate(in, *bound[0]);
     Text joined;
@@ -74,7 +74,7 @@ Value remove_affix(Interpreter& in, const Value& self, Args& args) {
                           : text.slice(0, text.size() - affix.size()));
 }
 
-Value format(Interpreter& in, const Value& self, Args& args) {
+Value format_method(Interpreter& in, const Value& self, Args& args) {
     return in.text(str_format(in, *self.text(), args));
 }
 
@@ -112,7 +112,7 @@ Value find(Interpreter& in, const Value& self, Args& args) {
         count_code_points(std::string_view(text.bytes()).substr(0, range->begin + found)));
 }
 
-Value count(Interpreter& in, const Value& self, Args& args) {
+Value count_of_text(Interpreter& in, const Value& self, Args& args) {
     const Bound bound("count", args, {"sub", "start", "end"}, 1);
     const Text& text = *self.text();
     in.charge_bytes(text.size());
@@ -152,29 +152,29 @@ Value starts(Interpreter&, const Value& self, Args& args) {
 
 Method find_text_method(std::string_view name) {
     static constexpr Named<Method> kMethods[] = {
-        {"capitalize", mapped<capitalize>},
+        {"capitalize", mapped_method<capitalize>},
         {"center", justify<Side::center>},
-        {"count", count},
+        {"count", count_of_text},
         {"endswith", starts<false>},
         {"find", find<false, false>},
-        {"format", format},
+        {"format", format_method},
         {"index", find<false, true>},
-        {"join", join},
+        {"join", join_method},
         {"ljust", justify<Side::left>},
-        {"lower", mapped<lower>},
-        {"lstrip", stripped<true, false>},
+        {"lower", mapped_method<lower>},
+        {"lstrip", stripped_method<true, false>},
         {"removeprefix", remove_affix<true>},
         {"removesuffix", remove_affix<false>},
-        {"replace", replace},
+        {"replace", replace_method},
         {"rfind", find<true, false>},
         {"rindex", find<true, true>},
         {"rjust", justify<Side::right>},
-        {"rstrip", stripped<false, true>},
+        {"rstrip", stripped_method<false, true>},
         {"startswith", starts<true>},
-        {"strip", stripped<true, true>},
-        {"swapcase", mapped<swap_case>},
-        {"title", mapped<title>},
-        {"upper", mapped<upper>},
+        {"strip", stripped_method<true, true>},
+        {"swapcase", mapped_method<swap_case>},
+        {"title", mapped_method<title>},
+        {"upper", mapped_method<upper>},
         {"zfill", zero_fill},
     };
     return find_named(kMethods, name);

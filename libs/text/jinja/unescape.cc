@@ -50,7 +50,7 @@ size_t spelled(std::string& text, std::string_view literal, size_t at) {
     return at;
 }
 
-size_t escape(std::string& text, std::string_view literal, size_t at) {
+size_t append_escape(std::string& text, std::string_view literal, size_t at) {
     static constexpr std::string_view kNames = "\\'\"abfnrtv";
     static constexpr std::string_view kValues = "\\'\"\a\b\f\n\r\t\v";
     const char letter = literal[at];
@@ -76,7 +76,7 @@ std::string unescape(std::string_view literal) {
     std::string text;
     for (size_t at = 0; at < literal.size();) {
         if (literal[at] == '\\' && at + 1 < literal.size())
-            at = escape(text, literal, at + 1);
+            at = append_escape(text, literal, at + 1);
         else
             text += literal[at++];
     }

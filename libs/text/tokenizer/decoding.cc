@@ -6,8 +6,6 @@
 namespace hark {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
 // Each byte that begins no code point is U+FFFD.
 std::string replace_each_byte(std::string_view bytes) {
     std::string text;
@@ -16,7 +14,7 @@ std::string replace_each_byte(std::string_view bytes) {
         while (length > 0 && !(is_valid_utf8(bytes.substr(at, length)) &&
                                count_code_points(bytes.substr(at, length)) == 1))
             --length;
-        text += length > 0 ? bytes.substr(at, length) : kReplacement;
+        text += length > 0 ? bytes.substr(at, length) : kReplacementCharacter;
         at += length > 0 ? length : 1;
     }
     return text;
@@ -25,7 +23,7 @@ std::string replace_each_byte(std::string_view bytes) {
 std::string replace_all_bytes(std::string_view bytes) {
     if (is_valid_utf8(bytes)) return std::string(bytes);
     std::string text;
-    for (size_t i = 0; i < bytes.size(); ++i) text += kReplacement;
+    for (size_t i = 0; i < bytes.size(); ++i) text += kReplacementCharacter;
     return text;
 }
 

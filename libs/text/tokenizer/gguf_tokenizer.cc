@@ -12,12 +12,12 @@
 #include "text/tokenizer/gguf_splits.h"
 #include "text/tokenizer/parts.h"
 #include "text/tokenizer/piece_model.h"
+#include "text/tokenizer/piece_type.h"
 #include "text/utf8.h"
 
 namespace hark {
 namespace {
 
-constexpr int64_t kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6;
 const std::string kKey = "tokenizer.ggml.";
 
 // Tokens whose text says that they end an answer. Source: llama.cpp src/llama-vocab.cpp.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMaxId = INT32_MAX - 1;
 
-TokenIds read_vocabulary(const JsonReader& reader, const json& model) {
+TokenIds vocabulary_of(const JsonReader& reader, const json& model) {
     TokenIds vocab;
     const json& entries = model.contains("vocab") ? model["vocab"] : json();
     require(entries.is_object(), reader.where(), ": expected model.vocab as an object, found ",
@@ -30,7 +30,7 @@ TokenIds read_vocabulary(const JsonReader& reader, const json& model) {
     return vocab;
 }
 
-PairTable read_merges(const JsonReader& reader, const json& model, const TokenIds& vocab) {
+PairTable merges_of(const JsonReader& reader, const json& model, const TokenIds& vocab) {
     MergeList merges(vocab);
     size_t number = 0;
     for (const json& merge : reader.list(model, "merges")) {
@@ -50,9 +50,9 @@ std::shared_ptr<const TokenModel> read_bpe(const JsonReader& reader, const json&
                                            bool byte_level, TokenIds& vocab) {
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
         reader.require_absent(model, key);
-    vocab = read_vocabulary(reader, model);
+    vocab = vocabulary_of(reader, model);
     BpeModelParts parts;
-    parts.merges = read_merges(reader, model, vocab);
+    parts.merges = merges_of(reader, model, vocab);
     parts.byte_level = byte_level;
     parts.ignore_merges = reader.flag(model, "ignore_merges", false);
     parts.byte_fallback = !byte_level && reader.flag(model, "byte_fallback", false);

@@ -1,11 +1,9 @@
 #include "text/tokenizer/pattern.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include <algorithm>
 
 #include "core/error.h"
+#include "text/pcre2_error.h"
 #include "text/split.h"
 #include "text/utf8.h"
 
@@ -15,12 +13,6 @@ namespace {
 constexpr size_t kMaxPattern = size_t{1} << 16;  // bytes
 constexpr size_t kJitStackBytes = size_t{8}
                                   << 20;  // of a match that does not fit PCRE2's own 32 KB
-
-std::string message_of(int error) {
-    char text[256] = {};
-    pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(text), sizeof text);
-    return text;
-}
 
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
@@ -49,7 +41,7 @@ Pattern Pattern::regex(const std::string& text, const std::string& where) {
         pcre2_compile(units(translated), translated.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE,
                       &error, &offset, nullptr);
     require(code != nullptr, where, ": the pattern '", text,
-            "' does not compile: ", message_of(error));
+            "' does not compile: ", pcre2_message(error));
     // Where PCRE2 has no compiler for this processor, it interprets the pattern.
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     Pattern pattern;
@@ -118,7 +110,7 @@ Pattern::Match Pattern::Search::next_regex() {
         }
         if (found == PCRE2_ERROR_NOMATCH) return {};
         require(found >= 0, "the pattern '", pattern_.text_, "' fails after byte ", at_, ": ",
-                message_of(found));
+                pcre2_message(found));
         const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(memory_->match);
         const Match match{ends[0], ends[1], true};
         last_was_empty_ = match.begin == match.end;

@@ -7,6 +7,7 @@
 #include "text/tokenizer/charsmap.h"
 #include "text/tokenizer/parts.h"
 #include "text/tokenizer/piece_model.h"
+#include "text/tokenizer/piece_type.h"
 #include "text/tokenizer/protobuf.h"
 #include "text/tokenizer/unigram_model.h"
 #include "text/utf8.h"
@@ -14,7 +15,6 @@
 namespace hark {
 namespace {
 
-enum PieceType : uint64_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kByte = 6 };
 constexpr size_t kMaxPieces = size_t{1} << 24;
 constexpr std::string_view kUnknownText = " \xE2\x81\x87 ";  // U+2047
 

@@ -8,7 +8,7 @@
 namespace hark::whisper {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 // The tokens that the reference never samples. Source: openai/whisper decoding.py,
 // _get_suppress_tokens.
@@ -22,7 +22,7 @@ std::vector<int32_t> suppressed(const Tokenizer& tokenizer) {
     return ids;
 }
 
-void add_ids(json& root, const SpecialTokens& special) {
+void add_ids(ordered_json& root, const SpecialTokens& special) {
     root["bos_token_id"] = special.eot;
     root["eos_token_id"] = special.eot;
     root["pad_token_id"] = special.eot;
@@ -38,31 +38,31 @@ std::string torch_name(Dtype dtype) {
 }
 
 std::string format_config(const Config& c, const SpecialTokens& special, Dtype dtype) {
-    json root = {{"architectures", {"WhisperForConditionalGeneration"}},
-                 {"model_type", "whisper"},
-                 {"is_encoder_decoder", true},
-                 {"activation_function", "gelu"},
-                 {"scale_embedding", false},
-                 {"d_model", c.n_audio_state},
-                 {"encoder_layers", c.n_audio_layer},
-                 {"encoder_attention_heads", c.n_audio_head},
-                 {"encoder_ffn_dim", c.n_audio_mlp},
-                 {"decoder_layers", c.n_text_layer},
-                 {"decoder_attention_heads", c.n_text_head},
-                 {"decoder_ffn_dim", c.n_text_mlp},
-                 {"num_hidden_layers", c.n_audio_layer},
-                 {"num_mel_bins", c.n_mels},
-                 {"max_source_positions", c.n_audio_ctx},
-                 {"max_target_positions", c.n_text_ctx},
-                 {"vocab_size", c.n_vocab},
-                 {"torch_dtype", torch_name(dtype)}};
+    ordered_json root = {{"architectures", {"WhisperForConditionalGeneration"}},
+                         {"model_type", "whisper"},
+                         {"is_encoder_decoder", true},
+                         {"activation_function", "gelu"},
+                         {"scale_embedding", false},
+                         {"d_model", c.n_audio_state},
+                         {"encoder_layers", c.n_audio_layer},
+                         {"encoder_attention_heads", c.n_audio_head},
+                         {"encoder_ffn_dim", c.n_audio_mlp},
+                         {"decoder_layers", c.n_text_layer},
+                         {"decoder_attention_heads", c.n_text_head},
+                         {"decoder_ffn_dim", c.n_text_mlp},
+                         {"num_hidden_layers", c.n_audio_layer},
+                         {"num_mel_bins", c.n_mels},
+                         {"max_source_positions", c.n_audio_ctx},
+                         {"max_target_positions", c.n_text_ctx},
+                         {"vocab_size", c.n_vocab},
+                         {"torch_dtype", torch_name(dtype)}};
     add_ids(root, special);
     return root.dump(2) + "\n";
 }
 
 std::string format_generation_config(const Config& config, const Tokenizer& tokenizer) {
     const SpecialTokens& special = tokenizer.special();
-    json root;
+    ordered_json root;
     for (const auto& [layer, head] : config.alignment_heads)
         root["alignment_heads"].push_back({layer, head});
     root["begin_suppress_tokens"] = {tokenizer.encode(" ").at(0), special.eot};
@@ -84,18 +84,18 @@ std::string format_generation_config(const Config& config, const Tokenizer& toke
 }
 
 std::string format_preprocessor_config(const Config& config) {
-    const json root = {{"feature_extractor_type", "WhisperFeatureExtractor"},
-                       {"processor_class", "WhisperProcessor"},
-                       {"feature_size", config.n_mels},
-                       {"sampling_rate", 16000},
-                       {"hop_length", 160},
-                       {"n_fft", 400},
-                       {"chunk_length", 30},
-                       {"n_samples", 480000},
-                       {"nb_max_frames", kWindowFrames},
-                       {"padding_side", "right"},
-                       {"padding_value", 0.0},
-                       {"return_attention_mask", false}};
+    const ordered_json root = {{"feature_extractor_type", "WhisperFeatureExtractor"},
+                               {"processor_class", "WhisperProcessor"},
+                               {"feature_size", config.n_mels},
+                               {"sampling_rate", 16000},
+                               {"hop_length", 160},
+                               {"n_fft", 400},
+                               {"chunk_length", 30},
+                               {"n_samples", 480000},
+                               {"nb_max_frames", kWindowFrames},
+                               {"padding_side", "right"},
+                               {"padding_value", 0.0},
+                               {"return_attention_mask", false}};
     return root.dump(2) + "\n";
 }
 

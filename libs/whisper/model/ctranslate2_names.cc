@@ -6,14 +6,14 @@
 namespace hark::whisper {
 namespace {
 
-struct Renamed {
+struct Ctranslate2Name {
     std::string_view hugging_face, ctranslate2;
     int64_t part, parts;
 };
 
 // Source: OpenNMT/CTranslate2 python/ctranslate2/converters/transformers.py, WhisperLoader, and
 // specs/transformer_spec.py. The first match counts.
-constexpr Renamed kRenamed[] = {
+constexpr Ctranslate2Name kCtranslate2Names[] = {
     {".layer_norm.weight", "/layer_norm/gamma", 0, 1},
     {".layer_norm.bias", "/layer_norm/beta", 0, 1},
     {".self_attn_layer_norm.weight", "/self_attention/layer_norm/gamma", 0, 1},
@@ -42,7 +42,7 @@ constexpr Renamed kRenamed[] = {
 
 Ctranslate2Place ctranslate2_place(const std::string& hugging_face_name) {
     Ctranslate2Place place{hugging_face_name};
-    for (const Renamed& renamed : kRenamed) {
+    for (const Ctranslate2Name& renamed : kCtranslate2Names) {
         const size_t at = place.variable.find(renamed.hugging_face);
         if (at == std::string::npos) continue;
         place.variable.replace(at, renamed.hugging_face.size(), renamed.ctranslate2);

@@ -5,12 +5,12 @@
 namespace hark::whisper {
 namespace {
 
-struct Renamed {
+struct OpenaiName {
     std::string_view hugging_face, openai;
 };
 
 // Source: openai/whisper model.py, the modules' attributes; transformers modeling_whisper.py.
-constexpr Renamed kRenamed[] = {
+constexpr OpenaiName kOpenaiNames[] = {
     {".layers.", ".blocks."},
     {".self_attn_layer_norm.", ".attn_ln."},
     {".encoder_attn_layer_norm.", ".cross_attn_ln."},
@@ -33,7 +33,7 @@ constexpr Renamed kRenamed[] = {
 
 std::string openai_name(const std::string& hugging_face_name) {
     std::string name = hugging_face_name;
-    for (const Renamed& renamed : kRenamed)
+    for (const OpenaiName& renamed : kOpenaiNames)
         if (const size_t at = name.find(renamed.hugging_face); at != std::string::npos)
             name.replace(at, renamed.hugging_face.size(), renamed.openai);
     return name;

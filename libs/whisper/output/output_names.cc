@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kMostBytes = 255;  // of a file's name: NAME_MAX of Linux and macOS
+constexpr size_t kMostNameBytes = 255;  // of a file's name: NAME_MAX of Linux and macOS
 
 // The first `bytes` of the text, fewer if a character ends after them.
 std::string shortened(const std::string& text, size_t bytes) {
@@ -94,7 +94,7 @@ OutputNames::OutputNames(std::string name_template, std::vector<std::string> end
     : template_(std::move(name_template)), endings_(std::move(endings)) {
     size_t longest = 0;
     for (const std::string& ending : endings_) longest = std::max(longest, ending.size());
-    most_bytes_ = kMostBytes - longest;
+    most_bytes_ = kMostNameBytes - longest;
 }
 
 OutputNames::Name OutputNames::add(const RecordingInfo& info) {
@@ -109,7 +109,8 @@ OutputNames::Name OutputNames::add(const RecordingInfo& info) {
     std::vector<std::string> parts = components(replace_invalid(path));
     if (parts.empty()) parts = {"recording"};
     std::string folder;
-    for (size_t i = 0; i + 1 < parts.size(); ++i) folder += shortened(parts[i], kMostBytes) + "/";
+    for (size_t i = 0; i + 1 < parts.size(); ++i)
+        folder += shortened(parts[i], kMostNameBytes) + "/";
 
     Name name;
     for (int n = 1;; ++n) {

@@ -15,7 +15,6 @@ namespace hark::whisper {
 namespace {
 
 constexpr int64_t kMedianWidth = 7;
-constexpr int64_t kFramesPerStep = 2;
 
 void softmax(std::span<float> row) {
     const float top = *std::max_element(row.begin(), row.end());

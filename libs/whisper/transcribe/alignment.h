@@ -8,6 +8,8 @@
 
 namespace hark::whisper {
 
+constexpr int64_t kFramesPerStep = 2;  // of the spectrogram, per step of 0.02 s
+
 struct TokenAlignment {
     std::vector<double> probability;  // of each token, among the text tokens
     // Steps of 0.02 s from the window's start: token i is spoken in [start[i], start[i + 1]). One

@@ -13,8 +13,6 @@
 namespace hark::whisper {
 namespace {
 
-constexpr float kMasked = -std::numeric_limits<float>::infinity();
-
 LogitConstraints make_constraints(const Tokenizer& tokenizer, const DecodingOptions& options) {
     const SpecialTokens& special = tokenizer.special();
     LogitConstraints constraints;

@@ -14,7 +14,7 @@ namespace {
 
 // Seconds.
 constexpr double kPause = 1;    // ends a segment without a mark
-constexpr double kSilence = 2;  // without words ends one at any level of sound
+constexpr double kSilentSeconds = 2;  // without words ends one at any level of sound
 constexpr double kGap = 0.1;    // between two words, enough for a cut
 constexpr double kKept = 1;     // of silence: it may contain the beginning of speech
 constexpr double kLong = 15;    // of committed words makes them final in the middle of a sentence
@@ -143,7 +143,7 @@ size_t LiveText::complete() const {
         } else {
             const bool quiet =
                 last.word.start < quiet_begin_ && (sentence || quiet_end_ - quiet_begin_ >= kPause);
-            if (quiet || end_ - last.word.end >= kSilence) return i;
+            if (quiet || end_ - last.word.end >= kSilentSeconds) return i;
         }
     }
     return final_;
@@ -176,7 +176,7 @@ void LiveText::cut() {
                 return drop(i, last.end + std::max(gap, 0.0) / 2);
         } else if (last.start < quiet_begin_ && quiet_end_ - quiet_begin_ >= kPause) {
             return drop(i, (quiet_begin_ + quiet_end_) / 2);
-        } else if (end_ - last.end >= kSilence) {
+        } else if (end_ - last.end >= kSilentSeconds) {
             return drop(i, end_ - kKept);
         }
     }

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "whisper/model/config.h"
 #include "whisper/output/strings.h"
+#include "whisper/transcribe/window_loop.h"
 #include "whisper/transcribe/words.h"
 
 namespace hark::whisper {
@@ -13,8 +14,7 @@ namespace {
 
 constexpr int64_t kStepFrames = static_cast<int64_t>(kLiveStep * kFramesPerSecond);
 constexpr int64_t kQuietFrames = static_cast<int64_t>(kLiveQuiet * kFramesPerSecond);
-constexpr int64_t kLongChunk = 1000;  // frames
-constexpr double kPromptResetTemperature = 0.5;
+constexpr int64_t kLongChunk = 1000;     // frames
 constexpr ptrdiff_t kPromptTokens = 50;  // of final text: one to three sentences
 
 // The slices of the window, and one of the tokens after its last pair of timestamps: no later

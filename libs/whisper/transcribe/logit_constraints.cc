@@ -8,8 +8,6 @@
 namespace hark::whisper {
 namespace {
 
-constexpr float kMasked = -std::numeric_limits<float>::infinity();
-
 void mask(std::span<float> logits, int32_t begin, int32_t end) {
     end = std::min<int32_t>(end, static_cast<int32_t>(logits.size()));
     if (begin < end) std::fill(logits.begin() + begin, logits.begin() + end, kMasked);

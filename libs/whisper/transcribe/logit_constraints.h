@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "whisper/transcribe/row.h"
 
 namespace hark::whisper {
+
+constexpr float kMasked = -std::numeric_limits<float>::infinity();  // the logit of an id ruled out
 
 // The constraints of a vocabulary and of the options, shared by all rows.
 struct LogitConstraints {

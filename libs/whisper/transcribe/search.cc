@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "kernels/sampling/distribution.h"
+#include "whisper/transcribe/logit_constraints.h"
 
 namespace hark::whisper {
 namespace {
-
-constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 struct Continuation {
     size_t row;

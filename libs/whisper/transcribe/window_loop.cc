@@ -6,16 +6,10 @@
 #include "core/error.h"
 #include "whisper/model/config.h"
 #include "whisper/output/strings.h"
+#include "whisper/transcribe/alignment.h"
 #include "whisper/transcribe/word_seek.h"
 
 namespace hark::whisper {
-namespace {
-
-constexpr int64_t kFramesPerStep = 2;
-constexpr double kPromptResetTemperature = 0.5;
-
-}  // namespace
-
 Rejection rejection(const DecodingResult& result, const Thresholds& thresholds) {
     const bool unlikely = thresholds.logprob && result.avg_logprob < *thresholds.logprob;
     if (unlikely && thresholds.no_speech && result.no_speech_prob > *thresholds.no_speech)

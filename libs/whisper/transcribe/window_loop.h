@@ -17,6 +17,9 @@
 
 namespace hark::whisper {
 
+// Text sampled above this temperature is no prompt for the next window (transcribe.py).
+constexpr double kPromptResetTemperature = 0.5;
+
 // When a decoded window is rejected, or counts as silence.
 struct Thresholds {
     // nullopt: the test is off.
