@@ -64,6 +64,7 @@ endif()
 target_link_options(hark_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
 set_target_properties(hark_cuda PROPERTIES
     OUTPUT_NAME hark-cuda
+    UNITY_BUILD OFF
     CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden
     INSTALL_RPATH /usr/local/cuda/lib64)
