@@ -32,7 +32,14 @@ inline f16_t to_f16(float x) {
 }
 
 // Whether f16 holds it exactly.
-inline bool fits_f16(float x) { return to_float(to_f16(x)) == x; }
+inline bool fits_f16(float x) {
+    uint32_t magnitude;
+    std::memcpy(&magnitude, &x, 4);
+    magnitude &= 0x7fffffff;
+    if (magnitude >= 0x38800000 && magnitude < 0x47800000)  // from 2^-14 to 2^16: normal in f16
+        return (magnitude & 0x1fff) == 0;
+    return to_float(to_f16(x)) == x;
+}
 
 inline bf16_t to_bf16(float x) {
     uint32_t bits;
