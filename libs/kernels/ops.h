@@ -109,6 +109,18 @@ struct Rope {
     float scale = 1;
 };
 
+// How route_experts() chooses a row's experts and weighs them. Groups are of neighbouring experts,
+// equally many each. A group's score is its largest one, with sigmoid the sum of its two largest;
+// in groups that are not kept, experts are not chosen (softmax) or have the score 0 (sigmoid).
+// Source: DeepSeek-V2 2024, section 2.2.2; DeepSeek-V3 2024, sections 2.1.2 and 4.2.
+struct Routing {
+    bool normalized = true;  // a row's weights have the sum `scale`
+    bool sigmoid = false;    // an expert's score is the sigmoid of its own logit
+    Tensor bias;             // (E) f32 or none: added to the scores for the choice alone
+    int64_t groups = 1, kept_groups = 1;
+    float scale = 1;  // of the weights
+};
+
 // How attention() computes scores, and which keys a query sees.
 struct AttentionOptions {
     float scale = 1;
@@ -167,10 +179,12 @@ void clamped_swiglu(Context& ctx, Tensor y, const Columns& gate, const Columns& 
 // A mixture of experts: k of E experts compute each row. A pair is a row and one of its experts.
 // Source: Shazeer et al. 2017, section 2.1; Jiang et al. 2024 (Mixtral), section 2.1.
 
-// Chooses each row's k largest logits (T, E) f32, in descending order; of equal ones the lowest
-// expert first. chosen (T, k) i32; weights (T, k) f32: softmax of the logits over all experts, or
-// over the chosen ones if `normalized`. E is at most 1024.
-void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, bool normalized);
+// Chooses each row's k experts with the largest scores, in descending order; of equal ones the
+// lowest expert first. logits (T, E) f32, chosen (T, k) i32, weights (T, k) f32. The scores are the
+// softmax of the logits, or as `routing` says. E is at most 1024. A GPU has softmax alone: neither
+// sigmoid nor bias, one group, scale 1.
+void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits,
+                   const Routing& routing);
 
 // y (P, N): y[p] = W x[p / (P / T)] + bias, of expert chosen[p]
 // x (T, K), where T divides P; chosen: P i32, which kernels may have written
@@ -247,6 +261,25 @@ void attention_scores(Context& ctx, Tensor scores, Tensor q, Tensor keys, Tensor
 // DeepSeek-V2 (2024), section 2.1.
 void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, const Matrix& kv,
                         Tensor kv_bias, int64_t heads, const BatchLayout& rows, float scale);
+
+// Latent attention. Keys and values of all H heads are products of one latent row per token: L
+// channels, and R with rotary positions, which are part of every key. The cache keeps that row. The
+// products are absorbed into query and result (head_linear), so that attention() sees one key head
+// of L + R channels, whose values are its first L. Source: DeepSeek-V2 2024, section 2.1. CPU only.
+
+// Per head h of a row: y_h = W_h x_h. w: H matrices (N, K) of one shape. x's rows (T, H * X): head
+// h's K channels begin at column h * X + x.first; y's rows (T, H * Y): its N channels begin at
+// h * Y + y.first. As linear() of each head's rows.
+void head_linear(Context& ctx, const Columns& y, const Columns& x, const std::vector<Matrix>& w);
+
+// The step between the products and attention(). Norms the first L channels of each row of `latent`
+// (T, L + R) and turns its last R, in place, then writes the row to the cache (blocks, 1, S, L + R)
+// as append_cache does. Turns the last R channels of each head of q (T, H * (N + R)) and writes
+// them to the last R of each head of absorbed (T, H * (L + R)). norm: rms, weight (L); position (T)
+// i32. Here channel 2 i turns with channel 2 i + 1.
+void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor latent,
+                   int64_t heads, Tensor position, const Rope& rope, const Norm& norm,
+                   const BatchLayout& rows);
 
 // Whether a GPU computes absorbed_attention(): q, out and encoder_out of one 16-bit type, kv of
 // that type or int8, D 64, C a multiple of 128 up to 1024, or 1280, frames up to 1536.

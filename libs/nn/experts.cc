@@ -15,7 +15,7 @@ void Experts::add_to(Context& ctx, Tensor x) const {
     Tensor chosen = ctx.arena.tensor(Dtype::i32, {rows, per_row});
     Tensor weights = ctx.arena.tensor(Dtype::f32, {rows, per_row});
     linear(ctx, logits, y, router.weight, {.bias = router.bias});
-    route_experts(ctx, chosen, weights, logits, normalized);
+    route_experts(ctx, chosen, weights, logits, routing);
 
     Tensor gates = tensor(pairs, hidden), ups = tensor(pairs, hidden), h = tensor(pairs, hidden);
     expert_linear(ctx, gates, y, gate, chosen);
@@ -27,6 +27,14 @@ void Experts::add_to(Context& ctx, Tensor x) const {
     Tensor out = tensor(pairs, x.dim(-1));
     expert_linear(ctx, out, h, down, chosen);
     add_experts(ctx, x, out, weights);
+    if (shared_hidden > 0) add_shared(ctx, x, y);
+}
+
+void Experts::add_shared(Context& ctx, Tensor x, Tensor y) const {
+    const auto gate_up = shared_in(ctx, y, {});                       // (T, S) twice
+    Tensor h = ctx.arena.tensor(x.dtype, {x.rows(), shared_hidden});  // (T, S)
+    gated_activation(ctx, h, gate_up[0], gate_up[1], activation);
+    shared_down.add_to(ctx, x, h);
 }
 
 }  // namespace hark

@@ -9,20 +9,27 @@ namespace hark {
 //
 //     chosen, weights = the k experts with the largest router(y)           (T, k)
 //     x += sum over the chosen of weight * down(f(gate(y)) * up(y))         (T, C)
+//     x += shared_down(f(shared_gate(y)) * shared_up(y)), if there are shared experts
 //
-// Source: Jiang et al. 2024 (Mixtral), section 2.1.
+// Source: Jiang et al. 2024 (Mixtral), section 2.1; shared experts: DeepSeek-V2 2024, section 2.2.
 struct Experts {
     Norm norm;
-    Linear router;            // (E, C)
-    int64_t per_row = 0;      // k
-    bool normalized = true;   // the weights of a row's experts have the sum 1
+    Linear router;        // (E, C)
+    int64_t per_row = 0;  // k
+    Routing routing;
     ExpertMatrices gate, up;  // (I, C) each
     ExpertMatrices down;      // (C, I) each
     Activation activation = Activation::silu;
     // The arguments of clamped_swiglu, which replaces the activation; limit 0: it does not.
     float swiglu_slope = 0, swiglu_limit = 0;
+    LinearGroup shared_in;      // gate and up of the experts that compute every row, as one MLP
+    Linear shared_down;         // (C, S)
+    int64_t shared_hidden = 0;  // S; 0: there are none
 
     void add_to(Context& ctx, Tensor x) const;
+
+  private:
+    void add_shared(Context& ctx, Tensor x, Tensor y) const;
 };
 
 }  // namespace hark

@@ -72,7 +72,7 @@ void KvCache::grow(Group& group, int64_t blocks) {
     for (size_t layer = 0; layer < group_.size(); ++layer) {
         if (&groups_[group_[layer]] != &group) continue;
         resize(keys[layer], key_memory_[layer]);
-        resize(values[layer], value_memory_[layer]);
+        if (shape_.has_values) resize(values[layer], value_memory_[layer]);
     }
     group.blocks = blocks;
 }
@@ -146,8 +146,9 @@ void KvCache::clear(int64_t sequence) {
 
 int64_t KvCache::bytes() const {
     int64_t bytes = 0;
-    for (size_t layer = 0; layer < keys.size(); ++layer)
-        bytes += static_cast<int64_t>(keys[layer].bytes() + values[layer].bytes());
+    for (const std::vector<Tensor>* tensors : {&keys, &values})
+        for (const Tensor& tensor : *tensors)
+            if (tensor) bytes += static_cast<int64_t>(tensor.bytes());
     return bytes;
 }
 

@@ -51,6 +51,7 @@ struct LayerKeeps {
 struct KvCacheShape {
     std::vector<LayerKeeps> layers;
     int64_t heads = 0, head_dim = 0;  // of keys and values
+    bool has_values = true;  // false: the values are columns of the keys (latent attention)
     Dtype dtype = Dtype::f32;
     int64_t sequences = 1;
     int64_t capacity = 0;     // tokens of a sequence, at most
@@ -66,7 +67,8 @@ class KvCache {
     KvCache(const KvCache&) = delete;
     KvCache& operator=(const KvCache&) = delete;
 
-    // Per layer (blocks, heads, tokens of a block, head_dim); layouts() may change them.
+    // Per layer (blocks, heads, tokens of a block, head_dim); layouts() may change them. Values are
+    // none where the shape has none.
     std::vector<Tensor> keys, values;
 
     // Makes room for a pass whose rows are the newest of their sequences. The slots in `rows` are

@@ -82,6 +82,24 @@ void widen_rows(float* to, const Tensor& stored, int64_t first, int64_t count) {
     cpu_kernels().dequantize(to, blocks + first * bytes, stored.dtype, count * size);
 }
 
+// The numbers of a quantised matrix, in memory of `owner`.
+Tensor widened_copy(const Tensor& stored, std::vector<std::vector<float>>& owner) {
+    auto& values = owner.emplace_back(static_cast<size_t>(stored.size()));
+    widen_rows(values.data(), stored, 0, stored.dim(0));
+    return Tensor(values.data(), Dtype::f32, {stored.dim(0), stored.dim(1)});
+}
+
+// The n matrices of one shape that are stacked in `all`.
+std::vector<Matrix> split_stacked(const Matrix& all, int64_t n) {
+    std::vector<Matrix> each;
+    const int64_t rows = all.values.dim(0) / n;
+    for (int64_t i = 0; i < n; ++i)
+        each.push_back({all.values.slice(i * rows, (i + 1) * rows),
+                        all.scales ? all.scales.slice(i * rows, (i + 1) * rows) : Tensor(),
+                        all.exact_x});
+    return each;
+}
+
 // The length along `dim` that all of the matrices share; `what`: along which they are stacked.
 int64_t common_length(const char* what, const std::vector<Tensor>& stored, int dim) {
     require(stored.size() > 0, "weights: expected a tensor to take ", what, " from, found none");
@@ -265,26 +283,26 @@ Matrix Weights::matrix(const std::vector<Tensor>& stored, Precision::Weights pre
 }
 
 std::vector<Matrix> Weights::matrices(const std::vector<Tensor>& stored) {
-    std::vector<Matrix> each;
     if (memory_.device == Device::cpu) {
+        std::vector<Matrix> each;
         for (const Tensor& part : stored) each.push_back(matrix({part}));
         return each;
     }
-    const Matrix all = matrix(stored);
-    int64_t first = 0;
-    for (const Tensor& part : stored) {
-        const int64_t end = first + part.dim(0);
-        each.push_back({all.values.slice(first, end),
-                        all.scales ? all.scales.slice(first, end) : Tensor(), all.exact_x});
-        first = end;
-    }
-    return each;
+    return split_stacked(matrix(stored), std::ssize(stored));
+}
+
+std::vector<Matrix> Weights::transposed_matrices(const std::vector<Tensor>& stored) {
+    return split_stacked(transposed(stored), std::ssize(stored));
 }
 
 Matrix Weights::transposed(const std::vector<Tensor>& stored, Precision::Weights precision) {
-    const int64_t size = common_length("columns", stored, 0);
-    std::vector<Part> parts;
+    std::vector<std::vector<float>> widened;  // those that were quantised
+    std::vector<Tensor> numbers;
     for (const Tensor& tensor : stored)
+        numbers.push_back(is_quantized(tensor.dtype) ? widened_copy(tensor, widened) : tensor);
+    const int64_t size = common_length("columns", numbers, 0);
+    std::vector<Part> parts;
+    for (const Tensor& tensor : numbers)
         parts.push_back({tensor.dim(1),
                          [tensor, size](int64_t first, int64_t count, float* rows) {
                              float column[kRowsAtOnce];

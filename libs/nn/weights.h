@@ -60,12 +60,16 @@ class Weights {
     Matrix matrix(const std::vector<Tensor>& parts) { return matrix(parts, precision_); }
     Matrix matrix(const std::vector<Tensor>& parts, Precision::Weights precision);
 
-    // The same from parts stored (K, N), as GPT-2's Conv1D: (N1 + N2 + ..., K).
+    // The same from parts stored (K, N), as GPT-2's Conv1D: (N1 + N2 + ..., K). Quantised parts are
+    // converted to f16 or f32, as others are.
     Matrix transposed(const std::vector<Tensor>& parts) { return transposed(parts, precision_); }
     Matrix transposed(const std::vector<Tensor>& parts, Precision::Weights precision);
 
     // A matrix per part, all of one shape; on a GPU they are stored one after another.
     std::vector<Matrix> matrices(const std::vector<Tensor>& parts);
+
+    // The same from parts stored (K, N) of one shape: a matrix (N, K) per part, one after another.
+    std::vector<Matrix> transposed_matrices(const std::vector<Tensor>& parts);
 
     // A convolution over time stored (N, C, taps), in conv1d's tap-major layout: (N, taps * C).
     Matrix convolution(Tensor stored) { return convolution(stored, precision_); }

@@ -29,12 +29,12 @@ struct Routed {
 };
 
 Routed route(TestDevice& device, const std::vector<float>& logits, int64_t experts, int64_t k,
-             bool normalized) {
+             const Routing& routing) {
     const int64_t rows = std::ssize(logits) / experts;
     Tensor chosen = device.empty(Dtype::i32, {rows, k}),
            weights = device.empty(Dtype::f32, {rows, k});
     route_experts(device.ctx(), chosen, weights, device.up(logits, Dtype::f32, {rows, experts}),
-                  normalized);
+                  routing);
     Tensor bits = chosen;
     bits.dtype = Dtype::f32;
     const std::vector<float> found = device.down(bits);
@@ -51,7 +51,7 @@ TEST_P(ExpertOps, RouteExperts) {
             const Arena::Scope scope(ctx().arena);
             const int64_t rows = 9;
             const std::vector<float> logits = random_values(rows * experts, 1, 3);
-            const Routed routed = route(device_, logits, experts, k, normalized);
+            const Routed routed = route(device_, logits, experts, k, {.normalized = normalized});
             std::vector<int32_t> chosen;
             std::vector<double> weights;
             for (int64_t t = 0; t < rows; ++t) {
@@ -80,10 +80,79 @@ TEST_P(ExpertOps, RouteExpertsTakesEveryLogit) {
     std::vector<float> logits(3 * 40, 1.0f);
     logits[33] = logits[39] = 2;                                                  // row 0
     for (size_t e = 0; e < 40; ++e) logits[40 + e] = NAN, logits[80 + e] = -inf;  // rows 1 and 2
-    const Routed routed = route(device_, logits, 40, 4, true);
+    const Routed routed = route(device_, logits, 40, 4, {});
     const std::vector<int32_t> expected = {33, 39, 0, 1, 0, 1, 2, 3, 0, 1, 2, 3};
     EXPECT_EQ(routed.chosen, expected);
     EXPECT_TRUE(std::isnan(routed.weights[4]));
+}
+
+// The places of the n largest scores, of equal ones the lowest first.
+std::vector<int32_t> best(const std::vector<double>& scores, int64_t n) {
+    std::vector<int32_t> order(scores.size());
+    for (size_t e = 0; e < order.size(); ++e) order[e] = static_cast<int32_t>(e);
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+        return scores[static_cast<size_t>(a)] > scores[static_cast<size_t>(b)];
+    });
+    order.resize(static_cast<size_t>(n));
+    return order;
+}
+
+// route_experts() of one row, by DeepSeek's papers.
+Routed routed_by_groups(const std::vector<double>& logits, const std::vector<float>& bias,
+                        int64_t k, const Routing& by) {
+    double total = 0;
+    for (const double logit : logits) total += std::exp(logit);
+    std::vector<double> scores, choice, groups;
+    for (size_t e = 0; e < logits.size(); ++e) {
+        scores.push_back(by.sigmoid ? 1 / (1 + std::exp(-logits[e])) : std::exp(logits[e]) / total);
+        choice.push_back(scores[e] + (bias.empty() ? 0 : bias[e]));
+    }
+    const int64_t size = std::ssize(logits) / by.groups;
+    for (int64_t g = 0; g < by.groups; ++g) {
+        std::vector<double> own(choice.begin() + g * size, choice.begin() + (g + 1) * size);
+        std::sort(own.rbegin(), own.rend());
+        groups.push_back(by.sigmoid && by.groups > 1 ? own[0] + own[1] : own[0]);
+    }
+    const std::vector<int32_t> kept = best(groups, by.kept_groups);
+    for (int64_t e = 0; e < std::ssize(choice); ++e)
+        if (std::find(kept.begin(), kept.end(), e / size) == kept.end())
+            choice[static_cast<size_t>(e)] = 0;
+    Routed routed{best(choice, k), {}};
+    total = 0;
+    for (const int32_t e : routed.chosen) total += scores[static_cast<size_t>(e)];
+    for (const int32_t e : routed.chosen)
+        routed.weights.push_back(static_cast<float>(scores[static_cast<size_t>(e)] * by.scale /
+                                                    (by.normalized ? total : 1)));
+    return routed;
+}
+
+TEST(ExpertGroups, RouteExperts) {
+    TestDevice device(kCpuCase);
+    const int64_t experts = 24, rows = 20, k = 4;
+    const std::vector<float> logits = random_values(rows * experts, 1, 2),
+                             bias = random_values(experts, 2, 0.2);
+    for (const bool sigmoid : {false, true})
+        for (const bool normalized : {false, true})
+            for (const auto& [groups, kept] : {std::pair<int64_t, int64_t>{1, 1}, {6, 2}, {8, 3}}) {
+                SCOPED_TRACE(concat(sigmoid, normalized, ": ", kept, " of ", groups));
+                Routing by{.normalized = normalized,
+                           .sigmoid = sigmoid,
+                           .groups = groups,
+                           .kept_groups = kept,
+                           .scale = 2.5f};
+                if (sigmoid) by.bias = device.up(bias, Dtype::f32, {experts});
+                const Routed routed = route(device, logits, experts, k, by);
+                for (int64_t t = 0; t < rows; ++t) {
+                    const Routed expected = routed_by_groups(
+                        {logits.begin() + t * experts, logits.begin() + (t + 1) * experts},
+                        sigmoid ? bias : std::vector<float>(), k, by);
+                    const auto of_row = [&](const auto& all) {
+                        return std::vector(all.begin() + t * k, all.begin() + (t + 1) * k);
+                    };
+                    EXPECT_EQ(of_row(routed.chosen), expected.chosen);
+                    expect_near(of_row(routed.weights), expected.weights, 1e-5, 0.01);
+                }
+            }
 }
 
 struct ExpertCase {
@@ -256,7 +325,18 @@ TEST(ExpertOpsErrors, ArgumentsThatDoNotFit) {
     EXPECT_THROW(clamped_swiglu(ctx, two, {two}, {four}, 1, 7), Error);
     EXPECT_THROW(clamped_swiglu(ctx, two, {two}, {two}, 1, 0), Error);
     Tensor ids = device.up({0, 0, 0, 0, 0, 0}).reshaped({2, 3});
-    EXPECT_THROW(route_experts(ctx, ids, two, two, true), Error);
+    EXPECT_THROW(route_experts(ctx, ids, two, two, {}), Error);
+    // One of four experts per row.
+    Tensor logits = two.reshaped({1, 4}), one = device.up(std::vector<int32_t>{0}).reshaped({1, 1}),
+           weight = device.up(std::vector<float>{0}, Dtype::f32, {1, 1});
+    EXPECT_NO_THROW(route_experts(ctx, one, weight, logits, {.sigmoid = true, .groups = 2}));
+    for (const Routing& by : {Routing{.groups = 3},
+                              {.groups = 2, .kept_groups = 3},
+                              {.sigmoid = true, .groups = 4},
+                              {.scale = 0},
+                              {.bias = logits.reshaped({4})},
+                              {.sigmoid = true, .bias = two}})
+        EXPECT_THROW(route_experts(ctx, one, weight, logits, by), Error);
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weight
     return {.norm = read.norm(Part::mlp_norm),
             .router = read.router(precision),
             .per_row = c.experts.per_token,
-            .normalized = c.experts.normalized,
+            .routing = {.normalized = c.experts.normalized},
             .gate = read.experts(Part::expert_gate, Part::expert_gate_bias),
             .up = read.experts(Part::expert_up, Part::expert_up_bias),
             .down = read.experts(Part::expert_down, Part::expert_down_bias),

@@ -61,10 +61,12 @@ __global__ void __launch_bounds__(32 * kWarps)
 
 }  // namespace
 
-void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, bool normalized) {
+void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, const Routing& by) {
+    require(!by.sigmoid && by.groups == 1 && by.scale == 1,
+            "route_experts: sigmoid, groups of experts and a scale are not computed on a GPU");
     enter(ctx, {&chosen, &weights, &logits});
     const Routes args{logits.dim(0), static_cast<int>(logits.dim(1)),
-                      static_cast<int>(chosen.dim(1)), normalized};
+                      static_cast<int>(chosen.dim(1)), by.normalized};
     if (args.rows == 0) return;
     launch_early(ctx, route_kernel, static_cast<unsigned>(ceil_div(args.rows, kWarps)), 32 * kWarps,
                  0, args, chosen.as<int32_t>(), weights.as<float>(),

@@ -1,0 +1,78 @@
+#include "kernels/cache/block_table.h"
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/ops.h"
+#include "kernels/rope/turns.h"
+#include "kernels/runtime/parallel.h"
+
+namespace hark {
+namespace {
+
+constexpr const char* kLatentAppend = "latent_append";
+
+void check_latent_append(const Tensor& cache, const Tensor& absorbed, const Tensor& q, const Tensor& latent,
+           int64_t heads, const Tensor& position, const Rope& rope, const Norm& norm,
+           const BatchLayout& rows) {
+    check_cache(kLatentAppend, cache);
+    const int64_t count = q.dim(0), width = cache.dim(3);
+    require(cache.dim(1) == 1, kLatentAppend, ": expected a cache of one head, found ", cache);
+    check_rope(kLatentAppend, rope, width);
+    const int64_t rotary = 2 * rope.frequencies.dim(0);
+    require(norm.kind == NormKind::rms && !norm.bias, kLatentAppend, ": expected an rms norm without bias");
+    check_tensor(kLatentAppend, "norm", norm.weight, Dtype::f32, {width - rotary});
+    check_tensor(kLatentAppend, "latent", latent, Dtype::f32, {count, width});
+    check_tensor(kLatentAppend, "absorbed", absorbed, Dtype::f32, {count, heads * width});
+    check_tensor(kLatentAppend, "q", q, Dtype::f32, {count, -1});
+    require(heads > 0 && q.dim(1) % heads == 0 && q.dim(1) / heads >= rotary, kLatentAppend,
+            ": expected q (T, ", heads, " heads of ", rotary, " channels or more), found ", q);
+    check_tensor(kLatentAppend, "position", position, Dtype::i32, {count});
+    check_batch_layout(kLatentAppend, rows, count, cache.dim(2));
+}
+
+// Turns channel 2 i with channel 2 i + 1, for `half` pairs; turns: half cosines, then sines.
+void turn_pairs(float* to, const float* from, const float* turns, int64_t half) {
+    for (int64_t i = 0; i < half; ++i) {
+        const float even = from[2 * i], odd = from[2 * i + 1], c = turns[i], s = turns[i + half];
+        to[2 * i] = even * c - odd * s;
+        to[2 * i + 1] = odd * c + even * s;
+    }
+}
+
+}  // namespace
+
+void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor latent,
+                   int64_t heads, Tensor position, const Rope& rope, const Norm& norm,
+                   const BatchLayout& rows) {
+    require(!ctx.on_cuda(), kLatentAppend, ": latent attention is not computed on a GPU");
+    check_latent_append(cache, absorbed, q, latent, heads, position, rope, norm, rows);
+    const int64_t count = q.dim(0), width = cache.dim(3), head = q.dim(1) / heads;
+    const int64_t half = rope.frequencies.dim(0), channels = width - 2 * half;
+    check_batch_layout_values(kLatentAppend, rows, count, cache.dim(0), cache.dim(2), 1);
+    const Arena::Scope scope(ctx.arena);
+    float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
+    fill_turns(turns, position.as<int32_t>(), count, rope);
+    const int32_t *start = rows.query_start.as<int32_t>(), *length = rows.length.as<int32_t>();
+    const BlockTable table(rows, cache);
+    const int64_t bytes = width * static_cast<int64_t>(size_of(cache.dtype));
+    const int threads = count * heads * head < 16384 ? 1 : ctx.threads;
+    for (int64_t b = 0; b < rows.sequences(); ++b) {
+        const int64_t queries = start[b + 1] - start[b], begin = length[b] - queries;
+        require(begin >= 0, kLatentAppend, ": sequence ", b, " has ", length[b], " keys after ", queries,
+                " were added");
+        parallel_for(threads, queries, [&](int64_t j) {
+            const int64_t t = start[b] + j;
+            const float* by = turns + t * 2 * half;
+            float* row = latent.as<float>() + t * width;
+            cpu_kernels().rms_norm(row, row, norm.weight.as<float>(), channels, norm.eps);
+            turn_pairs(row + channels, row + channels, by, half);
+            cpu_kernels().narrow(
+                static_cast<std::byte*>(cache.data) + table.row(b, begin + j, 1, 0) * bytes,
+                cache.dtype, row, width);
+            for (int64_t h = 0; h < heads; ++h)
+                turn_pairs(absorbed.as<float>() + (t * heads + h + 1) * width - 2 * half,
+                           q.as<float>() + (t * heads + h + 1) * head - 2 * half, by, half);
+        });
+    }
+}
+
+}  // namespace hark
