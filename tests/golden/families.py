@@ -2,13 +2,16 @@
 (tests/gpt/families_test.cc).
 
     python3 tests/golden/families.py > tests/golden/families.json     # transformers 4.57
+    python3 tests/golden/families.py NAME ... > OUT     # as the file, with the cases NAME... made anew
 
 Weights are by formula (formula_weights.py): uniform, spread 0.14, biases 0.09; norms 1 + 0.17 u
 (Gemma's stored weights 0.17 u); blocks and scales of mxfp4 are bytes. So the file has configurations and results only. `rows` of the
 logits are those of a prompt of 48 tokens; `greedy` are the tokens that follow the first 8. `near` lists its steps whose two best logits are within 1e-4 of the largest.
 """
 import json
+import math
 import os
+import pathlib
 import sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -33,6 +36,11 @@ LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_fac
 LONGROPE = dict(type="longrope", short_factor=[1.0, 1.1, 1.2, 1.3],
                 long_factor=[1.5, 2.0, 3.0, 4.0])
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64)
+DEEPSEEK_YARN = dict(type="yarn", factor=8.0, original_max_position_embeddings=32, beta_fast=32.0,
+                     beta_slow=1.0, mscale=0.707, mscale_all_dim=0.707)
+# Latent attention: the sizes of a head's three parts differ, and from the latent row's.
+LATENT = dict(num_key_value_heads=4, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8,
+              v_head_dim=20, first_k_dense_replace=1, moe_intermediate_size=32)
 GPT_OSS_YARN = dict(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
                     original_max_position_embeddings=64)
 
@@ -74,6 +82,24 @@ CASES = {
     "gpt_oss, mxfp4": ("GptOss", dict(head_dim=32, num_local_experts=4, num_experts_per_tok=3,
                                       sliding_window=8, intermediate_size=64,
                                       rope_scaling=GPT_OSS_YARN)),
+    "deepseek_v2, lite": (
+        "DeepseekV2", dict(LATENT, q_lora_rank=None, n_routed_experts=8, num_experts_per_tok=3,
+                           n_shared_experts=2, topk_method="greedy", n_group=1, topk_group=1,
+                           rope_scaling=DEEPSEEK_YARN, tie_word_embeddings=True)),
+    "deepseek_v2, groups": (
+        "DeepseekV2", dict(LATENT, q_lora_rank=40, n_routed_experts=12, num_experts_per_tok=4,
+                           n_shared_experts=1, topk_method="group_limited_greedy", n_group=4,
+                           topk_group=2, routed_scaling_factor=4.0,
+                           rope_scaling=dict(DEEPSEEK_YARN, mscale=1.0))),
+    "deepseek_v3": (
+        "DeepseekV3", dict(LATENT, rms_norm_eps=1e-3, q_lora_rank=40, n_routed_experts=12, num_experts_per_tok=4,
+                           n_shared_experts=1, n_group=4, topk_group=2, routed_scaling_factor=2.5,
+                           norm_topk_prob=True, qk_rope_head_dim=12,
+                           rope_scaling=dict(DEEPSEEK_YARN, mscale=1.0, mscale_all_dim=1.0))),
+    "deepseek_v3, weights of any sum": (
+        "DeepseekV3", dict(LATENT, q_lora_rank=None, n_routed_experts=6, num_experts_per_tok=2,
+                           n_shared_experts=2, n_group=1, topk_group=1, first_k_dense_replace=2,
+                           routed_scaling_factor=1.5, norm_topk_prob=False)),
 }
 MODELS = {"Gemma3Text": "Gemma3ForCausalLM"}
 
@@ -104,6 +130,15 @@ def mxfp4(name, rows):
     return convert_moe_packed_tensors(bytes_of("_blocks", 16), scales, dtype=torch.float32)
 
 
+def scale_as_published(config, model):
+    """DeepSeek-V2's own code multiplies the scores by the square of yarn's mscale_all_dim, as V3's
+    does. transformers 4.57 leaves it out; later ones have it (huggingface/transformers#47435)."""
+    factor = config.rope_scaling["factor"]
+    mscale = 0.1 * config.rope_scaling["mscale_all_dim"] * math.log(factor) + 1
+    for layer in model.model.layers:
+        layer.self_attn.scaling *= mscale * mscale
+
+
 def model_of(kind, settings, has_mxfp4=False):
     config = getattr(T, kind + "Config")(**{**BASE, **settings})
     config._attn_implementation = "eager"
@@ -115,6 +150,11 @@ def model_of(kind, settings, has_mxfp4=False):
             if has_mxfp4 and name.endswith("_proj") and "experts" in name:
                 stored = name.removeprefix("model.")
                 parameter.copy_(mxfp4(stored, 128 if "gate_up" in name else 64))
+        for name, buffer in model.named_buffers():
+            if "e_score_correction" in name:
+                buffer.copy_(values(name.removeprefix("model."), tuple(buffer.shape), False))
+    if kind == "DeepseekV2" and config.rope_scaling:
+        scale_as_published(config, model)
     return config, model
 
 
@@ -144,7 +184,10 @@ def near_steps(logits):
 def main():
     ids = torch.tensor([[(i * 37 + 11) % VOCAB for i in range(48)]])
     out = {}
-    for name, (kind, settings) in CASES.items():
+    if len(sys.argv) > 1:
+        out = json.loads((pathlib.Path(__file__).parent / "families.json").read_text())
+    for name in sys.argv[1:] or CASES:
+        kind, settings = CASES[name]
         config, model = model_of(kind, settings, "mxfp4" in name)
         with torch.no_grad():
             logits = model(ids).logits[0]

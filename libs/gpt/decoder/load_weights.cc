@@ -72,11 +72,11 @@ class PartReader {
     }
     // A matrix per expert of the layer; on a GPU they are parts of one.
     ExpertMatrices experts(Part weight, Part bias) {
-        std::vector<Tensor> matrices, biases;
-        for (expert_ = 0; expert_ < config_.experts.count; ++expert_) {
-            matrices.push_back(take(weight));
-            if (has(bias)) biases.push_back(take(bias));
-        }
+        const int64_t count = config_.experts.count;
+        const std::vector<Tensor> matrices = take_each(weight, count);
+        expert_ = 0;
+        const std::vector<Tensor> biases =
+            has(bias) ? take_each(bias, count) : std::vector<Tensor>();
         expert_ = -1;
         ExpertMatrices all{weights_.matrices(matrices), {}};
         if (!biases.empty())
@@ -86,9 +86,35 @@ class PartReader {
         return all;
     }
 
+    // The absorbed products of keys and values, a matrix per head.
+    void latent_heads(std::vector<Matrix>& key, std::vector<Matrix>& value) {
+        const LatentConfig& of = config_.latent;
+        if (of.by_head) {
+            key = weights_.matrices(take_each(Part::k_b, config_.n_head));
+            value = weights_.matrices(take_each(Part::v_b, config_.n_head));
+            return;
+        }
+        const Tensor both = take(Part::kv_b);  // (H (N + V), L)
+        std::vector<Tensor> keys, values;
+        for (int64_t h = 0; h < config_.n_head; ++h) {
+            const int64_t first = h * (of.plain + of.value), middle = first + of.plain;
+            keys.push_back(both.slice(first, middle));
+            values.push_back(both.slice(middle, middle + of.value));
+        }
+        key = weights_.transposed_matrices(keys);
+        value = weights_.matrices(values);
+    }
+
   private:
     const TensorSpec& spec(Part part) const { return specs_.at({layer_, expert_, part}); }
     Tensor take(Part part) { return gpt::take(source_, spec(part)); }
+    // Those of n experts or heads.
+    std::vector<Tensor> take_each(Part part, int64_t n) {
+        std::vector<Tensor> tensors;
+        for (expert_ = 0; expert_ < n; ++expert_) tensors.push_back(take(part));
+        expert_ = -1;
+        return tensors;
+    }
     std::vector<Tensor> take_all(const std::vector<Part>& parts) {
         std::vector<Tensor> tensors;
         for (const Part part : parts) tensors.push_back(take(part));
@@ -132,6 +158,30 @@ DecoderAttention read_attention(PartReader& read, const DecoderConfig& c,
             .rope = layer.rope};
 }
 
+LatentAttention read_latent_attention(PartReader& read, const DecoderConfig& c) {
+    const LatentConfig& of = c.latent;
+    const bool has_rank = of.query_rank > 0;
+    const auto norm = [&](Part part) {
+        return Norm{read.vector(part), {}, LatentConfig::kNormEps, c.norm};
+    };
+    LatentAttention block{.norm = read.norm(Part::attn_norm),
+                          // Part::token_table is of no layer: there are no biases.
+                          .down = read.group(Part::token_table, Part::token_table,
+                                             {{has_rank ? Part::q_a : Part::q, Part::token_table},
+                                              {Part::kv_a, Part::token_table}},
+                                             {}, true),
+                          .c_norm = norm(Part::kv_a_norm),
+                          .out = read.linear(Part::attn_out, Part::token_table),
+                          .options = {.scale = c.attention_scale, .causal = true},
+                          .heads = c.n_head};
+    if (has_rank) {
+        block.q_norm = norm(Part::q_a_norm);
+        block.query = read.linear(Part::q_b, Part::token_table);
+    }
+    read.latent_heads(block.key, block.value);
+    return block;
+}
+
 DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c) {
     const Norm norm = read.norm(Part::mlp_norm, Part::mlp_norm_bias);
     // Part::token_table is of no layer: gate has no bias.
@@ -150,16 +200,30 @@ DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c) {
 }
 
 Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weights precision) {
-    return {.norm = read.norm(Part::mlp_norm),
-            .router = read.router(precision),
-            .per_row = c.experts.per_token,
-            .routing = {.normalized = c.experts.normalized},
-            .gate = read.experts(Part::expert_gate, Part::expert_gate_bias),
-            .up = read.experts(Part::expert_up, Part::expert_up_bias),
-            .down = read.experts(Part::expert_down, Part::expert_down_bias),
-            .activation = c.activation,
-            .swiglu_slope = c.experts.swiglu_slope,
-            .swiglu_limit = c.experts.swiglu_limit};
+    const ExpertConfig& e = c.experts;
+    Experts block{.norm = read.norm(Part::mlp_norm),
+                  .router = read.router(precision),
+                  .per_row = e.per_token,
+                  .routing = {.normalized = e.normalized,
+                              .sigmoid = e.sigmoid,
+                              .bias = read.vector_or_none(Part::router_correction),
+                              .groups = e.groups,
+                              .kept_groups = e.kept_groups,
+                              .scale = e.scale},
+                  .gate = read.experts(Part::expert_gate, Part::expert_gate_bias),
+                  .up = read.experts(Part::expert_up, Part::expert_up_bias),
+                  .down = read.experts(Part::expert_down, Part::expert_down_bias),
+                  .activation = c.activation,
+                  .swiglu_slope = e.swiglu_slope,
+                  .swiglu_limit = e.swiglu_limit,
+                  .shared_hidden = e.n_shared_inner};
+    if (e.n_shared_inner == 0) return block;
+    block.shared_in =
+        read.group(Part::token_table, Part::token_table,
+                   {{Part::shared_gate, Part::token_table}, {Part::shared_up, Part::token_table}},
+                   {e.n_shared_inner, e.n_shared_inner});
+    block.shared_down = read.linear(Part::shared_down, Part::token_table);
+    return block;
 }
 
 std::vector<ModelRope> read_ropes(const DecoderConfig& config, Weights& weights) {
@@ -183,6 +247,8 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
     Model model{.config = config,
                 .precision = precision,
                 .weights = Weights(precision.weights, memory, threads, std::move(files))};
+    require(!config.is_latent() || memory.device == Device::cpu, "models of the family ",
+            config.family, " are not computed on a GPU (latent attention); give --device cpu");
     PartReader read(source, model.weights, config);
     model.token_table = read.matrix(Part::token_table);
     if (config.learned_positions) model.position_table = read.table(Part::position_table);
@@ -190,12 +256,15 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
     for (int64_t i = 0; i < config.n_layer; ++i) {
         read.of_layer(i);
         const LayerConfig& layer = config.layers[static_cast<size_t>(i)];
-        DecoderAttention attention = read_attention(read, config, layer);
-        if (layer.has_experts)
-            model.layers.push_back(
-                {std::move(attention), read_experts(read, config, precision.weights)});
+        DecoderLayer& block = model.layers.emplace_back();
+        if (config.is_latent())
+            block.attention = read_latent_attention(read, config);
         else
-            model.layers.push_back({std::move(attention), read_mlp(read, config)});
+            block.attention = read_attention(read, config, layer);
+        if (layer.has_experts)
+            block.mlp = read_experts(read, config, precision.weights);
+        else
+            block.mlp = read_mlp(read, config);
         source.forget_taken();
     }
     read.of_layer(-1);

@@ -7,6 +7,7 @@ namespace hark::gpt {
 KvCacheShape cache_shape(const DecoderConfig& config, Dtype dtype, int64_t capacity) {
     KvCacheShape shape{.heads = config.n_kv_head,
                        .head_dim = config.head_dim,
+                       .has_values = !config.is_latent(),
                        .dtype = dtype,
                        .capacity = capacity};
     for (const LayerConfig& layer : config.layers)
@@ -73,12 +74,16 @@ Tensor Model::states(Context& ctx, Tensor tokens, Tensor position,
     if (text_length == 0) text_length = rows[0].max_length;
     for (size_t i = 0; i < layers.size(); ++i) {
         const auto& [attention, mlp] = layers[i];
-        const Rope turn = attention.rope < 0
-                              ? Rope{}
-                              : ropes[static_cast<size_t>(attention.rope)].of_length(text_length);
-        attention.add_to(ctx, x, position, turn, cache.keys[i], cache.values[i],
-                         rows[cache.group_of(i)]);                          // (T, C)
-        std::visit([&](const auto& block) { block.add_to(ctx, x); }, mlp);  // (T, C)
+        const int rope = config.layers[i].rope;
+        const Rope turn =
+            rope < 0 ? Rope{} : ropes[static_cast<size_t>(rope)].of_length(text_length);
+        const BatchLayout& layout = rows[cache.group_of(i)];
+        if (const auto* latent = std::get_if<LatentAttention>(&attention))
+            latent->add_to(ctx, x, position, turn, cache.keys[i], layout);  // (T, C)
+        else
+            std::get<DecoderAttention>(attention).add_to(ctx, x, position, turn, cache.keys[i],
+                                                         cache.values[i], layout);  // (T, C)
+        std::visit([&](const auto& block) { block.add_to(ctx, x); }, mlp);          // (T, C)
     }
     Tensor last = x;  // a decode step's one row needs no selection
     if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "formats/tensor_source.h"
+#include "gpt/decoder/latent_attention.h"
 #include "gpt/families/config.h"
 #include "gpt/families/model_file.h"
 #include "kernels/runtime/backend.h"
@@ -63,7 +64,7 @@ struct DecoderMlp {
 };
 
 struct DecoderLayer {
-    DecoderAttention attention;
+    std::variant<DecoderAttention, LatentAttention> attention;
     std::variant<DecoderMlp, Experts> mlp;
 };
 

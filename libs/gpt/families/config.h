@@ -44,8 +44,26 @@ struct ExpertConfig {
     int64_t n_inner = 0;     // hidden channels of an expert
     bool normalized = true;  // the weights of a token's experts have the sum 1
     bool bias = false;       // of the router and of the experts
+    // As in Routing; whether a bias corrects the scores for the choice.
+    bool sigmoid = false, corrected = false;
+    int64_t groups = 1, kept_groups = 1;
+    float scale = 1;
+    int64_t n_shared_inner = 0;  // hidden channels of the experts that compute every token
     // gpt-oss's activation (clamped_swiglu); limit 0: DecoderConfig::activation.
     float swiglu_slope = 0, swiglu_limit = 0;
+};
+
+// Latent attention (DeepSeek-V2, section 2.1): keys and values of all heads are products of one row
+// per token, which the cache keeps.
+struct LatentConfig {
+    int64_t channels = 0;    // of that row, without those of positions; 0: no latent attention
+    int64_t rotary = 0;      // channels with positions: of that row, and of each head's query
+    int64_t plain = 0;       // channels of a head's queries and keys without positions
+    int64_t value = 0;       // channels of a head's values
+    int64_t query_rank = 0;  // queries are made of a row of so few channels; 0: of x
+    static constexpr float kNormEps = 1e-6f;  // of the norms of both rows, in all models
+    // The file has the products of keys, turned, and of values apart, and head by head.
+    bool by_head = false;
 };
 
 struct DecoderConfig {
@@ -56,7 +74,7 @@ struct DecoderConfig {
     int64_t n_layer = 0;
     int64_t n_head = 0;
     int64_t n_kv_head = 0;
-    int64_t head_dim = 0;  // channels per head D
+    int64_t head_dim = 0;  // channels per head D, as attention() has them
     int64_t n_inner = 0;   // hidden channels of a block's MLP
     NormKind norm = NormKind::layer;
     float norm_eps = 1e-5f;
@@ -77,6 +95,7 @@ struct DecoderConfig {
     float logit_scale = 1, logit_soft_cap = 0;
     bool tie_word_embeddings = true;  // the output's weights are the token table
     ExpertConfig experts;
+    LatentConfig latent;
     std::vector<RopeTable> ropes;
     std::vector<LayerConfig> layers;     // n_layer
     std::vector<int32_t> eos_token_ids;  // ids that end a text
@@ -88,6 +107,9 @@ struct DecoderConfig {
     }
     int64_t kv_width() const { return n_kv_head * head_dim; }
     int64_t q_width() const { return n_head * head_dim; }
+    bool is_latent() const { return latent.channels > 0; }
+    // Numbers that the cache keeps of a token in a layer.
+    int64_t cache_width() const { return (is_latent() ? 1 : 2) * kv_width(); }
 };
 
 // Reads DIR/config.json, and the ids that end a text from DIR/generation_config.json too. Throws

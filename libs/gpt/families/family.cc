@@ -11,14 +11,14 @@
 
 namespace hark::gpt {
 
-extern const Family kGemma2, kGemma3, kGpt2, kGptOss, kGranite, kLlama, kMistral, kMixtral, kOlmo2,
-    kPhi3, kQwen2, kQwen3, kQwen3Moe, kSmolLm3;
+extern const Family kDeepseekV2, kDeepseekV3, kGemma2, kGemma3, kGpt2, kGptOss, kGranite, kLlama,
+    kMistral, kMixtral, kOlmo2, kPhi3, kQwen2, kQwen3, kQwen3Moe, kSmolLm3;
 
 namespace {
 
-constexpr const Family* kFamilies[] = {&kGpt2,    &kLlama,   &kMistral,  &kQwen2,   &kQwen3,
-                                       &kGemma2,  &kGemma3,  &kPhi3,     &kSmolLm3, &kOlmo2,
-                                       &kGranite, &kMixtral, &kQwen3Moe, &kGptOss};
+constexpr const Family* kFamilies[] = {
+    &kGpt2,    &kLlama, &kMistral, &kQwen2,   &kQwen3,    &kGemma2, &kGemma3,     &kPhi3,
+    &kSmolLm3, &kOlmo2, &kGranite, &kMixtral, &kQwen3Moe, &kGptOss, &kDeepseekV2, &kDeepseekV3};
 
 // Those of most families since Llama.
 constexpr PartName kLlamaNames[] = {
@@ -37,11 +37,23 @@ constexpr PartName kLlamaNames[] = {
     {Part::attn_out, "self_attn.o_proj.weight"},
     {Part::attn_out_bias, "self_attn.o_proj.bias"},
     {Part::sinks, "self_attn.sinks"},
+    {Part::q_a, "self_attn.q_a_proj.weight"},
+    {Part::q_a_norm, "self_attn.q_a_layernorm.weight"},
+    {Part::q_b, "self_attn.q_b_proj.weight"},
+    {Part::kv_a, "self_attn.kv_a_proj_with_mqa.weight"},
+    {Part::kv_a_norm, "self_attn.kv_a_layernorm.weight"},
+    {Part::kv_b, "self_attn.kv_b_proj.weight"},
+    {Part::k_b, "self_attn.k_b_proj.{}.weight"},
+    {Part::v_b, "self_attn.v_b_proj.{}.weight"},
     {Part::mlp_norm, "post_attention_layernorm.weight"},
     {Part::gate, "mlp.gate_proj.weight"},
     {Part::up, "mlp.up_proj.weight"},
     {Part::down, "mlp.down_proj.weight"},
     {Part::router, "mlp.gate.weight"},
+    {Part::router_correction, "mlp.gate.e_score_correction_bias"},
+    {Part::shared_gate, "mlp.shared_experts.gate_proj.weight"},
+    {Part::shared_up, "mlp.shared_experts.up_proj.weight"},
+    {Part::shared_down, "mlp.shared_experts.down_proj.weight"},
     {Part::expert_gate, "mlp.experts.{}.gate_proj.weight"},
     {Part::expert_up, "mlp.experts.{}.up_proj.weight"},
     {Part::expert_down, "mlp.experts.{}.down_proj.weight"},
@@ -105,10 +117,11 @@ DecoderConfig read_llama_like(const ConfigReader& in, const char* family,
     c.n_kv_head = in.size_or({"num_key_value_heads", "attention.head_count_kv"}, 1024,
                              defaults.n_kv_head > 0 ? defaults.n_kv_head : c.n_head);
     const Key head{"head_dim", "attention.key_length"};
-    if (!in.has(head))
+    if (!in.has(head) && defaults.head_dim == 0)
         require(c.n_embd % c.n_head == 0, in.where(), ": expected heads that divide ", c.n_embd,
                 " channels, found ", c.n_head);
-    c.head_dim = in.size_or(head, 1 << 12, c.n_embd / c.n_head);
+    c.head_dim =
+        in.size_or(head, 1 << 12, defaults.head_dim > 0 ? defaults.head_dim : c.n_embd / c.n_head);
     require(c.n_head % c.n_kv_head == 0, in.where(), ": expected key/value heads that divide ",
             c.n_head, " heads, found ", c.n_kv_head);
     c.n_inner = in.size({"intermediate_size", "feed_forward_length"}, 1 << 20);

@@ -49,6 +49,7 @@ struct FamilyDefaults {
     bool tied = false;      // the head
     int64_t n_kv_head = 0;  // 0: as many as heads
     double rope_theta = 10000;
+    int64_t head_dim = 0;  // 0: channels / heads
 };
 
 // Reads the settings that most families since Llama share: rms norms before attention and MLP, a

@@ -65,7 +65,7 @@ Tensor GgufModel::take(const std::string& name, std::initializer_list<int64_t> s
     require(found != file_.tensors().end(), file_.name(), ": expected a tensor '", stored, "' for ",
             name, ", found none");
     const Tensor tensor =
-        spec->second.expert < 0 ? found->second : of_expert(found->second, spec->second);
+        spec->second.expert < 0 ? found->second : part_of(found->second, spec->second);
     const Tensor expected(nullptr, tensor.dtype, shape);
     require(tensor.rank == expected.rank && tensor.shape == expected.shape, file_.name(),
             ": tensor '", stored, "': expected ", expected, ", found ", tensor);
@@ -77,11 +77,12 @@ Tensor GgufModel::take(const std::string& name, std::initializer_list<int64_t> s
     return tensor;
 }
 
-// An expert's part of a tensor of all experts.
-Tensor GgufModel::of_expert(const Tensor& stacked, const TensorSpec& spec) const {
-    const int64_t experts = config_.experts.count;
-    require(stacked.rank > 1 && stacked.dim(0) == experts, file_.name(), ": tensor '", spec.gguf,
-            "': expected one of ", experts, " experts, found ", stacked);
+// An expert's or a head's part of a tensor of them all.
+Tensor GgufModel::part_of(const Tensor& stacked, const TensorSpec& spec) const {
+    const bool of_head = spec.part == Part::k_b || spec.part == Part::v_b;
+    require(stacked.rank > 1 && stacked.dim(0) == spec.stacked, file_.name(), ": tensor '",
+            spec.gguf, "': expected one of ", spec.stacked, of_head ? " heads" : " experts",
+            ", found ", stacked);
     Tensor part = stacked.slice(spec.expert, spec.expert + 1);
     part.rank -= 1;
     std::copy(stacked.shape.begin() + 1, stacked.shape.end(), part.shape.begin());

@@ -36,7 +36,7 @@ class GgufModel : public ModelFile, public TensorSource {
     bool stores_out_in() const override { return true; }
 
   private:
-    Tensor of_expert(const Tensor& stacked, const TensorSpec& spec) const;
+    Tensor part_of(const Tensor& stacked, const TensorSpec& spec) const;
     // Rows of interleaved rotary pairs back in the order of halves, in memory of this object's.
     Tensor in_halves(const Tensor& tensor, int64_t heads);
 

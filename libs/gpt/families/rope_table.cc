@@ -35,11 +35,6 @@ void scale_llama3(std::vector<float>& frequencies, const RopeSettings& s, int64_
     }
 }
 
-// get_mscale of _compute_yarn_parameters
-double yarn_scale(double factor, double mscale) {
-    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
-}
-
 // _compute_yarn_parameters
 void scale_yarn(RopeTable& table, const RopeSettings& s, int64_t rotary, int64_t original) {
     const auto dimension = [&](double turns) {
@@ -92,6 +87,10 @@ void scale_longrope(RopeTable& table, const RopeSettings& s, int64_t n_positions
 }
 
 }  // namespace
+
+double yarn_scale(double factor, double mscale) {
+    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
 
 RopeTable rope_table(const RopeSettings& s, int64_t rotary, int64_t n_positions,
                      const std::string& where) {

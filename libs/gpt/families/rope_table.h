@@ -6,6 +6,10 @@
 
 namespace hark::gpt {
 
+// What yarn multiplies attention's scale by for mscale, or its square: 1 for a factor up to 1.
+// Source: DeepSeek-V2's modeling_deepseek.py, yarn_get_mscale.
+double yarn_scale(double factor, double mscale);
+
 // The table for `rotary` channels of a head (even) in a model with a context of n_positions. Throws
 // Error that begins with `where` for an unknown type or factors of another number.
 // Source: transformers modeling_rope_utils.py, and GGUF's rope_freqs.weight as in llama.cpp.

@@ -27,6 +27,14 @@ constexpr PartName kGgufNames[] = {
     {Part::attn_out, "attn_output.weight"},
     {Part::attn_out_bias, "attn_output.bias"},
     {Part::sinks, "attn_sinks.weight"},
+    {Part::q_a, "attn_q_a.weight"},
+    {Part::q_a_norm, "attn_q_a_norm.weight"},
+    {Part::q_b, "attn_q_b.weight"},
+    {Part::kv_a, "attn_kv_a_mqa.weight"},
+    {Part::kv_a_norm, "attn_kv_a_norm.weight"},
+    {Part::kv_b, "attn_kv_b.weight"},
+    {Part::k_b, "attn_k_b.weight"},
+    {Part::v_b, "attn_v_b.weight"},
     {Part::attn_post_norm, "post_attention_norm.weight"},
     {Part::mlp_norm, "ffn_norm.weight"},
     {Part::mlp_norm_bias, "ffn_norm.bias"},
@@ -39,6 +47,10 @@ constexpr PartName kGgufNames[] = {
     {Part::mlp_post_norm, "post_ffw_norm.weight"},
     {Part::router, "ffn_gate_inp.weight"},
     {Part::router_bias, "ffn_gate_inp.bias"},
+    {Part::router_correction, "exp_probs_b.bias"},
+    {Part::shared_gate, "ffn_gate_shexp.weight"},
+    {Part::shared_up, "ffn_up_shexp.weight"},
+    {Part::shared_down, "ffn_down_shexp.weight"},
     {Part::expert_gate, "ffn_gate_exps.weight"},
     {Part::expert_gate_bias, "ffn_gate_exps.bias"},
     {Part::expert_up, "ffn_up_exps.weight"},
@@ -69,7 +81,14 @@ class SpecList {
         : family_(family_of(config.family, config.family)) {}
 
     void of_layer(int64_t layer) { layer_ = layer; }
-    void of_expert(int64_t expert) { expert_ = expert; }  // -1: of none
+    // Adds what add() does once per expert or head, of n.
+    template <class Add>
+    void for_each(int64_t n, const Add& add) {
+        stacked_ = n;
+        for (expert_ = 0; expert_ < n; ++expert_) add();
+        stacked_ = 0;
+        expert_ = -1;
+    }
     void vector(Part part, int64_t n) { add(part, n, 0); }
     void matrix(Part part, int64_t rows, int64_t columns) { add(part, rows, columns); }
     void linear(Part weight, Part bias, bool has_bias, int64_t rows, int64_t columns) {
@@ -96,14 +115,36 @@ class SpecList {
                          .expert = expert_,
                          .name = name,
                          .gguf = gguf,
+                         .stacked = stacked_,
                          .rows = rows,
                          .columns = columns,
                          .in_out = family_.conv1d && layer_ >= 0 && columns > 0});
     }
 
     const Family& family_;
-    int64_t layer_ = -1, expert_ = -1;
+    int64_t layer_ = -1, expert_ = -1, stacked_ = 0;
 };
+
+void add_latent_attention(SpecList& list, const DecoderConfig& c) {
+    const LatentConfig& of = c.latent;
+    const int64_t queries = c.n_head * (of.plain + of.rotary);
+    if (of.query_rank > 0) {
+        list.matrix(Part::q_a, of.query_rank, c.n_embd);
+        list.vector(Part::q_a_norm, of.query_rank);
+        list.matrix(Part::q_b, queries, of.query_rank);
+    } else {
+        list.matrix(Part::q, queries, c.n_embd);
+    }
+    list.matrix(Part::kv_a, of.channels + of.rotary, c.n_embd);
+    list.vector(Part::kv_a_norm, of.channels);
+    if (of.by_head) {
+        list.for_each(c.n_head, [&] { list.matrix(Part::k_b, of.channels, of.plain); });
+        list.for_each(c.n_head, [&] { list.matrix(Part::v_b, of.value, of.channels); });
+    } else {
+        list.matrix(Part::kv_b, c.n_head * (of.plain + of.value), of.channels);
+    }
+    list.matrix(Part::attn_out, c.n_embd, c.n_head * of.value);
+}
 
 void add_attention(SpecList& list, const DecoderConfig& c) {
     if (c.fused_qkv) {
@@ -137,13 +178,17 @@ void add_experts(SpecList& list, const DecoderConfig& c) {
     const int64_t count = c.experts.count, inner = c.experts.n_inner;
     const bool bias = c.experts.bias;
     list.linear(Part::router, Part::router_bias, bias, count, c.n_embd);
-    for (int64_t e = 0; e < count; ++e) {
-        list.of_expert(e);
+    if (c.experts.corrected) list.vector(Part::router_correction, count);
+    if (c.experts.n_shared_inner > 0) {
+        list.matrix(Part::shared_gate, c.experts.n_shared_inner, c.n_embd);
+        list.matrix(Part::shared_up, c.experts.n_shared_inner, c.n_embd);
+        list.matrix(Part::shared_down, c.n_embd, c.experts.n_shared_inner);
+    }
+    list.for_each(count, [&] {
         list.linear(Part::expert_gate, Part::expert_gate_bias, bias, inner, c.n_embd);
         list.linear(Part::expert_up, Part::expert_up_bias, bias, inner, c.n_embd);
         list.linear(Part::expert_down, Part::expert_down_bias, bias, c.n_embd, inner);
-    }
-    list.of_expert(-1);
+    });
 }
 
 }  // namespace
@@ -158,7 +203,10 @@ std::vector<TensorSpec> tensor_specs(const DecoderConfig& c) {
     for (int64_t i = 0; i < c.n_layer; ++i) {
         list.of_layer(i);
         if (before) list.norm(Part::attn_norm, Part::attn_norm_bias, norm_bias, c.n_embd);
-        add_attention(list, c);
+        if (c.is_latent())
+            add_latent_attention(list, c);
+        else
+            add_attention(list, c);
         if (after) list.vector(Part::attn_post_norm, c.n_embd);
         if (before) list.norm(Part::mlp_norm, Part::mlp_norm_bias, norm_bias, c.n_embd);
         if (c.layers[static_cast<size_t>(i)].has_experts)

@@ -34,7 +34,15 @@ enum class Part {
     k_norm,
     attn_out,
     attn_out_bias,
-    sinks,           // a logit per head
+    sinks,  // a logit per head
+    q_a,    // of latent attention, as DeepSeek names them
+    q_a_norm,
+    q_b,
+    kv_a,
+    kv_a_norm,
+    kv_b,
+    k_b,             // once in each head: a part of kv_b, turned
+    v_b,             // once in each head
     attn_post_norm,  // after attention
     mlp_norm,        // before the MLP
     mlp_norm_bias,
@@ -47,6 +55,10 @@ enum class Part {
     mlp_post_norm,  // after the MLP
     router,         // of a mixture of experts
     router_bias,
+    router_correction,  // added to the scores for the choice
+    shared_gate,        // of the experts that compute every token, as one MLP
+    shared_up,
+    shared_down,
     expert_gate,  // these are once in each expert
     expert_gate_bias,
     expert_up,
@@ -58,10 +70,12 @@ enum class Part {
 struct TensorSpec {
     Part part;
     int64_t layer = -1;   // -1: once in the model
-    int64_t expert = -1;  // -1: not of an expert
+    int64_t expert = -1;  // or the head that has it; -1: of none
     std::string name;     // in a Hugging Face checkpoint, without the family's prefix
-    // In a GGUF file, "blk.3.attn_q.weight"; of an expert: the tensor that stacks all experts.
+    // In a GGUF file, "blk.3.attn_q.weight"; of an expert or head: the tensor that stacks
+    // `stacked`.
     std::string gguf;
+    int64_t stacked = 0;
     int64_t rows = 0;     // (out) or the length of a vector
     int64_t columns = 0;  // (in); 0: a vector
     bool in_out = false;  // transformers' Conv1D: that file has it (in, out)

@@ -104,6 +104,7 @@ void check_is_trained(const DecoderConfig& c) {
     const bool has_window = std::any_of(
         c.layers.begin(), c.layers.end(),
         [&](const LayerConfig& layer) { return layer.window > 0 && layer.window < c.n_positions; });
+    refuse(c.is_latent(), "latent attention");
     refuse(c.norm_place != NormPlace::before, "norms after attention or MLP");
     refuse(c.norm_offset != 0, "norms with an offset");
     refuse(has_window, "attention over a window");
