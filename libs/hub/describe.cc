@@ -99,13 +99,13 @@ const char* name_of(Activation activation) {
     return "none";
 }
 
-// The bytes of all layers' keys and values for one sequence of that many tokens.
+// The bytes of what all layers keep for one sequence of that many tokens.
 ordered_json context_memory(const gpt::DecoderConfig& c) {
     constexpr int64_t kUsual = 4096;
     ordered_json out = ordered_json::array();
     for (const int64_t tokens : {kUsual, c.n_positions}) {
         if (tokens > c.n_positions || (!out.empty() && tokens == kUsual)) continue;
-        const int64_t values = 2 * c.n_layer * c.kv_width() * tokens;
+        const int64_t values = c.n_layer * c.cache_width() * tokens;
         out.push_back({{"tokens", tokens}, {"f32", 4 * values}, {"f16", 2 * values}});
     }
     return out;
@@ -132,9 +132,18 @@ void describe_gpt(const gpt::ModelFile& file, ordered_json& out) {
         out["decoder"]["experts"] = c.experts.count;
         out["decoder"]["experts_per_token"] = c.experts.per_token;
         out["decoder"]["expert_mlp"] = c.experts.n_inner;
+        if (c.experts.n_shared_inner > 0)
+            out["decoder"]["shared_expert_mlp"] = c.experts.n_shared_inner;
     }
-    out["decoder"]["key_value_heads"] = c.n_kv_head;
-    out["decoder"]["head_channels"] = c.head_dim;
+    if (c.is_latent()) {
+        out["decoder"]["latent_channels"] = c.latent.channels;
+        out["decoder"]["rotary_channels"] = c.latent.rotary;
+        out["decoder"]["head_channels"] = c.latent.plain + c.latent.rotary;
+        out["decoder"]["value_channels"] = c.latent.value;
+    } else {
+        out["decoder"]["key_value_heads"] = c.n_kv_head;
+        out["decoder"]["head_channels"] = c.head_dim;
+    }
     out["activation"] = name_of(c.activation);
     out["positions"] = {{"text", c.n_positions}};
     out["vocabulary"] = c.n_vocab;
@@ -170,13 +179,20 @@ std::string plain(const ordered_json& value) {
 
 std::string mlp_text(const ordered_json& part) {
     if (!part.contains("experts")) return concat("MLP of ", part["mlp"].dump());
-    return concat(part["experts_per_token"].dump(), " of ", part["experts"].dump(), " experts of ",
-                  part["expert_mlp"].dump());
+    std::string text = concat(part["experts_per_token"].dump(), " of ", part["experts"].dump(),
+                              " experts of ", part["expert_mlp"].dump());
+    if (part.contains("shared_expert_mlp"))
+        text += concat(" and a shared one of ", part["shared_expert_mlp"].dump());
+    return text;
 }
 
 std::string layers_text(const ordered_json& part) {
-    return concat(part["layers"].dump(), " layers of ", part["channels"].dump(), ", ",
-                  part["heads"].dump(), " heads, ", mlp_text(part));
+    std::string heads = concat(part["heads"].dump(), " heads");
+    if (part.contains("latent_channels"))
+        heads += concat(" over latent rows of ", part["latent_channels"].dump(), " + ",
+                        part["rotary_channels"].dump());
+    return concat(part["layers"].dump(), " layers of ", part["channels"].dump(), ", ", heads, ", ",
+                  mlp_text(part));
 }
 
 // What text(name, value) makes of each, with `between` two of them.

@@ -64,6 +64,18 @@ const char* kind_of(gpt::Part part) {
             return "attention_k";
         case v:
             return "attention_v";
+        case q_a:
+            return "attention_q_a";
+        case q_b:
+            return "attention_q_b";
+        case kv_a:
+            return "attention_kv_a";
+        case kv_b:
+            return "attention_kv_b";
+        case k_b:
+            return "attention_k_b";
+        case v_b:
+            return "attention_v_b";
         case attn_out:
             return "attention_output";
         case gate_up:
@@ -76,6 +88,12 @@ const char* kind_of(gpt::Part part) {
             return "mlp_down";
         case router:
             return "router";
+        case shared_gate:
+            return "shared_gate";
+        case shared_up:
+            return "shared_up";
+        case shared_down:
+            return "shared_down";
         case expert_gate:
             return "experts_gate";
         case expert_up:

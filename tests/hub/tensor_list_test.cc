@@ -64,7 +64,21 @@ TEST(TensorList, OfMixturesOfExperts) {
              "intermediate_size": 2880, "num_hidden_layers": 24, "num_attention_heads": 64,
              "num_key_value_heads": 8, "head_dim": 64, "max_position_embeddings": 131072,
              "num_local_experts": 32, "num_experts_per_tok": 4})",
-         20'914'757'184}};
+         20'914'757'184},
+        {R"({"model_type": "deepseek_v2", "vocab_size": 102400, "hidden_size": 2048,
+             "intermediate_size": 10944, "num_hidden_layers": 27, "num_attention_heads": 16,
+             "max_position_embeddings": 163840, "kv_lora_rank": 512, "q_lora_rank": null,
+             "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+             "first_k_dense_replace": 1, "moe_intermediate_size": 1408, "n_routed_experts": 64,
+             "n_shared_experts": 2, "num_experts_per_tok": 6})",
+         15'706'484'224},
+        {R"({"model_type": "deepseek_v2", "vocab_size": 102400, "hidden_size": 5120,
+             "intermediate_size": 12288, "num_hidden_layers": 60, "num_attention_heads": 128,
+             "max_position_embeddings": 163840, "kv_lora_rank": 512, "q_lora_rank": 1536,
+             "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+             "first_k_dense_replace": 1, "moe_intermediate_size": 1536, "n_routed_experts": 160,
+             "n_shared_experts": 2, "num_experts_per_tok": 6})",
+         235'741'434'880}};
     for (const auto& [config, parameters] : expected) {
         int64_t found = 0;
         for (const ModelTensor& tensor : tensor_list(gpt::parse_config(config, "C")))
