@@ -114,6 +114,21 @@ TEST(TensorList, ValuesAreTheStoredOnes) {
     EXPECT_THROW(values_of(model.tensors(), {"decoder.layers.4.fc1.weight", {1024, 256}}), Error);
 }
 
+// A row of 20 + 8 numbers per token and layer.
+TEST(Describe, TellsTheCacheOfLatentAttention) {
+    const auto told = describe_model(
+        open_any_model(test::source_dir() / "tests/golden/model_files/deepseek/v3.gguf"));
+    EXPECT_EQ(told["context_memory"].dump(), R"([{"tokens":128,"f32":28672,"f16":14336}])");
+    EXPECT_EQ(told["decoder"].dump(),
+              R"({"layers":2,"channels":32,"heads":2,"mlp":48,"experts":6,"experts_per_token":2,)"
+              R"("expert_mlp":16,"shared_expert_mlp":16,"latent_channels":20,"rotary_channels":8,)"
+              R"("head_channels":24,"value_channels":12})");
+    EXPECT_NE(as_text(told).find("2 layers of 32, 2 heads over latent rows of 20 + 8, 2 of 6 "
+                                 "experts of 16 and a shared one of 16"),
+              std::string::npos)
+        << as_text(told);
+}
+
 // What is told is what a model that has been read takes; it adds zeros for the keys' missing bias.
 TEST(Describe, TellsTheMemoryThatWeightsTake) {
     const auto told = describe_model(open_any_model(kTensorListWhisper));

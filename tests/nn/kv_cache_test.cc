@@ -105,6 +105,19 @@ TEST(KvCache, MemoryFollowsTheText) {
     EXPECT_EQ(passes.cache.bytes(), bytes_of(12));
 }
 
+// Latent attention: the values are columns of the keys.
+TEST(KvCache, MayHaveNoValues) {
+    Context ctx = make_cpu_context(1);
+    KvCacheShape shape = shape_of(0, 1 << 20, 32, 512);
+    shape.has_values = false;
+    KvCache cache(shape, cpu_memory());
+    HostBatchLayout rows;
+    rows.add(0, 40, 40);
+    cache.layouts(ctx, rows);
+    EXPECT_EQ(cache.bytes(), 2 * 32 * kWidth * 4 * 3);
+    for (const Tensor& values : cache.values) EXPECT_FALSE(values);
+}
+
 TEST(KvCache, AWindowsMemoryIsBoundedByItAndOnePass) {
     constexpr int64_t kWindow = 100, kRows = 70, kCapacity = 5000;
     Passes passes(shape_of(kWindow, kCapacity, 32, kRows));

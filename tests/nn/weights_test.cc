@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "support/blocks.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -84,6 +85,31 @@ TEST(Weights, StacksTransposesAndReordersTaps) {
               (std::vector<float>{7, 8, 0, 0, 0, 7, 8}));
     EXPECT_EQ(device.down(weights.table(c)), (std::vector<float>{1, 2, 3, 4, 5, 6}));
     EXPECT_EQ(weights.table(c).dim(1), 3);
+}
+
+// Parts of a quantised matrix, as DeepSeek's GGUF files may have them.
+TEST(Weights, TransposesBlocksAndPartsOfOneShape) {
+    TestDevice device(kCpuCase);
+    RandomBlocks stored(Dtype::q8_0, 6, 32, 1);
+    std::vector<float> numbers = stored.values();
+    const Tensor wide = TestDevice::host(numbers, {6, 32});
+    for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::int8}) {
+        Weights weights(kind);
+        const auto parts_of = [&](const Tensor& all) {
+            return weights.transposed_matrices({all.slice(0, 3), all.slice(3, 6)});
+        };
+        const std::vector<Matrix> found = parts_of(stored.tensor()), expected = parts_of(wide);
+        ASSERT_EQ(found.size(), 2u);
+        for (size_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(describe(found[i].values), describe(expected[i].values));
+            EXPECT_EQ(found[i].values.dim(0), 32);
+            EXPECT_EQ(
+                std::memcmp(found[i].values.data, expected[i].values.data, found[i].values.bytes()),
+                0);
+        }
+        if (kind != Kind::f32) continue;
+        EXPECT_EQ(found[1].values.as<float>()[3 * 5 + 2], numbers[(3 + 2) * 32 + 5]);
+    }
 }
 
 TEST(Weights, WhatDoesNotFitIsAnError) {

@@ -29,7 +29,7 @@ void check_deepseek(const ConfigReader& in, const DecoderConfig& c, bool is_v3) 
     expect_deepseek(in, "scoring_func", is_v3 ? "sigmoid" : "softmax");
     if (is_v3)
         expect_deepseek(in, "topk_method", "noaux_tc");
-    else  // The model's own code then leaves out routed_scaling_factor; transformers ignores it.
+    else  // Its own code and transformers disagree on what follows.
         expect_deepseek(in, "norm_topk_prob", false);
     in.integer_or({"moe_layer_freq", nullptr}, 1, 1, 1);
     require(in.is_gguf() || c.n_kv_head == c.n_head, in.where(),
