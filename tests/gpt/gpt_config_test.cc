@@ -70,7 +70,7 @@ TEST(GptConfig, SaysWhatIsWrong) {
     } cases[] = {
         {[](json& c) { c["model_type"] = "whisper"; }, "use whisper-transcribe"},
         {[](json& c) { c["model_type"] = "mamba"; },
-         "granite, mixtral, qwen3_moe, gpt_oss), found 'mamba'"},
+         "qwen3_moe, gpt_oss, deepseek_v2, deepseek_v3), found 'mamba'"},
         {[](json& c) { c.erase("model_type"); }, "found null"},
         {[](json& c) { c.erase("n_embd"); }, "C: expected 'n_embd', found none"},
         {[](json& c) { c["n_layer"] = "8"; }, "'n_layer': expected a whole number"},

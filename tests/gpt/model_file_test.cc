@@ -267,7 +267,7 @@ TEST_F(ModelFiles, BrokenGgufIsNamed) {
         change(keys);
         return demo_gguf(kF16, keys).bytes();
     };
-    expect_refused(with([](Keys& k) { k.architecture = "mamba"; }), "gpt-oss), found 'mamba'");
+    expect_refused(with([](Keys& k) { k.architecture = "mamba"; }), "deepseek2), found 'mamba'");
     expect_refused(with([](Keys& k) { k.positions = 0; }),
                    "key 'gpt2.context_length': expected a whole number from 1 to 1048576, found 0");
     expect_refused(with([](Keys& k) { k.layers = 4'000'000'000; }),
