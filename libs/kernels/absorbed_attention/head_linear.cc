@@ -21,13 +21,13 @@ void check_head_linear(const Columns& y, const Columns& x, const std::vector<Mat
     const Tensor& first = w.front().values;
     for (const Matrix& one : w) {
         check_matrix(kHeadLinear, one);
-        require(one.values.shape == first.shape, kHeadLinear, ": expected matrices of one shape, found ",
-                first, " and ", one.values);
+        require(one.values.shape == first.shape, kHeadLinear,
+                ": expected matrices of one shape, found ", first, " and ", one.values);
     }
     check_head_parts("y", y, std::ssize(w), first.dim(0));
     check_head_parts("x", x, std::ssize(w), first.dim(1));
-    require(y.rows.dim(0) == x.rows.dim(0), kHeadLinear, ": expected y with the rows of x, found ", y.rows,
-            " and ", x.rows);
+    require(y.rows.dim(0) == x.rows.dim(0), kHeadLinear, ": expected y with the rows of x, found ",
+            y.rows, " and ", x.rows);
 }
 
 }  // namespace

@@ -10,15 +10,16 @@ namespace {
 
 constexpr const char* kLatentAppend = "latent_append";
 
-void check_latent_append(const Tensor& cache, const Tensor& absorbed, const Tensor& q, const Tensor& latent,
-           int64_t heads, const Tensor& position, const Rope& rope, const Norm& norm,
-           const BatchLayout& rows) {
+void check_latent_append(const Tensor& cache, const Tensor& absorbed, const Tensor& q,
+                         const Tensor& latent, int64_t heads, const Tensor& position,
+                         const Rope& rope, const Norm& norm, const BatchLayout& rows) {
     check_cache(kLatentAppend, cache);
     const int64_t count = q.dim(0), width = cache.dim(3);
     require(cache.dim(1) == 1, kLatentAppend, ": expected a cache of one head, found ", cache);
     check_rope(kLatentAppend, rope, width);
     const int64_t rotary = 2 * rope.frequencies.dim(0);
-    require(norm.kind == NormKind::rms && !norm.bias, kLatentAppend, ": expected an rms norm without bias");
+    require(norm.kind == NormKind::rms && !norm.bias, kLatentAppend,
+            ": expected an rms norm without bias");
     check_tensor(kLatentAppend, "norm", norm.weight, Dtype::f32, {width - rotary});
     check_tensor(kLatentAppend, "latent", latent, Dtype::f32, {count, width});
     check_tensor(kLatentAppend, "absorbed", absorbed, Dtype::f32, {count, heads * width});
@@ -57,8 +58,8 @@ void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor
     const int threads = count * heads * head < 16384 ? 1 : ctx.threads;
     for (int64_t b = 0; b < rows.sequences(); ++b) {
         const int64_t queries = start[b + 1] - start[b], begin = length[b] - queries;
-        require(begin >= 0, kLatentAppend, ": sequence ", b, " has ", length[b], " keys after ", queries,
-                " were added");
+        require(begin >= 0, kLatentAppend, ": sequence ", b, " has ", length[b], " keys after ",
+                queries, " were added");
         parallel_for(threads, queries, [&](int64_t j) {
             const int64_t t = start[b] + j;
             const float* by = turns + t * 2 * half;
