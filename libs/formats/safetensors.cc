@@ -155,7 +155,7 @@ const TensorEntry* SafetensorsFile::find(const std::string& name) const {
 }
 
 Tensor SafetensorsFile::tensor(const TensorEntry& entry) const {
-    return tensor_of(entry, file_.data() + data_offset_ + entry.begin, file_.name());
+    return tensor_of(entry, data(entry), file_.name());
 }
 
 void SafetensorsFile::forget(const TensorEntry& entry) const {

@@ -62,6 +62,10 @@ class SafetensorsFile {
     // nullptr if there is none of that name.
     const TensorEntry* find(const std::string& name) const;
     Tensor tensor(const TensorEntry& entry) const;
+    // The tensor's bytes, of any dtype; not aligned.
+    const std::byte* data(const TensorEntry& entry) const {
+        return file_.data() + data_offset_ + entry.begin;
+    }
     // Lets the tensor's pages go once its values have been taken.
     void forget(const TensorEntry& entry) const;
     // Whether the address is in the file.

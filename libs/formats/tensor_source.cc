@@ -64,6 +64,17 @@ Tensor SafetensorsDirectory::take(const std::string& name, std::initializer_list
     return tensor;
 }
 
+RawTensor SafetensorsDirectory::find_raw(const std::string& name) const {
+    const auto [file, entry] = find(name);
+    return entry ? RawTensor{file, entry, file->data(*entry)} : RawTensor();
+}
+
+RawTensor SafetensorsDirectory::take_raw(const std::string& name) {
+    const RawTensor raw = find_raw(name);
+    if (raw) taken_.push_back({raw.file, raw.entry});
+    return raw;
+}
+
 void SafetensorsDirectory::forget_taken() {
     for (const auto& [file, entry] : taken_) file->forget(*entry);
     taken_.clear();

@@ -23,6 +23,8 @@ class TensorSource {
     virtual bool has(const std::string& name) const = 0;
     // What it reads, for messages: a file's name.
     virtual std::string where() const = 0;
+    // Threads of the CPU that take() may convert with.
+    virtual void use_threads(int) {}
     // The memory of the tensors taken so far may be released.
     virtual void forget_taken() = 0;
     // Whether the tensor, which was taken, is in a file that stays mapped as long as this source.
@@ -54,6 +56,15 @@ constexpr const char* kSafetensorsIndex = "model.safetensors.index.json";
 // naming it if it is no such index.
 std::set<std::string> safetensors_shards(const std::filesystem::path& index);
 
+// A tensor as its file has it, of any dtype of safetensors. `data` is not aligned.
+struct RawTensor {
+    const SafetensorsFile* file = nullptr;
+    const TensorEntry* entry = nullptr;
+    const std::byte* data = nullptr;
+
+    explicit operator bool() const { return entry != nullptr; }
+};
+
 // DIR/model.safetensors, or the shards that DIR/model.safetensors.index.json names. A tensor may
 // have its bare name or `prefix` ("model.") before it.
 class SafetensorsDirectory : public TensorSource {
@@ -65,6 +76,10 @@ class SafetensorsDirectory : public TensorSource {
     std::string where() const override { return where_; }
     void forget_taken() override;
     bool is_mapped(const Tensor& tensor) const override;
+    // The tensor `name`, valid until forget_taken(), or none. find_raw() does not take it.
+    RawTensor take_raw(const std::string& name);
+    RawTensor find_raw(const std::string& name) const;
+    const std::string& prefix() const { return prefix_; }
 
   private:
     using Found = std::pair<const SafetensorsFile*, const TensorEntry*>;

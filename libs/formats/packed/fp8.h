@@ -1,0 +1,26 @@
+// Matrices of floats of eight bits with scales.
+//
+//     weight             F8_E4M3 (out, in)
+//     weight_scale_inv   F32 or BF16 (out / 128, in / 128), a factor in spite of its name; or
+//     weight_scale       per row (out, 1), or one for the whole matrix
+//
+// Source: transformers integrations/finegrained_fp8.py, fbgemm_fp8.py.
+#pragma once
+
+#include "formats/packed/packed_matrix.h"
+#include "formats/packed/scale_grid.h"
+
+namespace hark {
+
+// The value of F8_E4M3: a sign, four bits of exponent with the bias 7, three of fraction; no
+// infinities, 0x7f is NaN. Source: Micikevicius et al. 2022, "FP8 Formats for Deep Learning".
+float fp8_e4m3(uint8_t bits);
+
+// The scales are per `block` in weight_scale_inv; without a block per row or one, in weight_scale.
+std::unique_ptr<PackedFormat> make_fp8_format(const Cell& block);
+
+// The reader of F8_E4M3 or I8 numbers in `part` with those scales.
+PackedMatrix open_scaled_bytes(const ModuleParts& parts, const std::string& part, ScaleGrid grid,
+                               int64_t rows, int64_t columns);
+
+}  // namespace hark
