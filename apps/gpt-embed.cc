@@ -15,7 +15,7 @@ void run(const gpt::EmbedToolOptions& options, Console& console) {
     Context ctx = options.compute.context(console);
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
-    const std::shared_ptr<gpt::ModelFile> file = options.choice.open();
+    const std::shared_ptr<gpt::ModelFile> file = options.choice.open(console);
     const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     const gpt::EmbeddingSettings settings = file->embedding_settings();
     const std::string before_text = options.before_text(settings);

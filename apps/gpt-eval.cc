@@ -24,12 +24,12 @@ struct LoadedModel {
 void run(const gpt::EvalToolOptions& options, Console& console) {
     options.check();
     Context ctx = options.compute.context(console);
-    const std::shared_ptr<gpt::ModelFile> file = options.choice.open();
+    const std::shared_ptr<gpt::ModelFile> file = options.choice.open(console);
     const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     LoadedModel model(ctx, file, options.compute.dtype);
     std::optional<LoadedModel> reference;
     if (!options.against.empty())
-        reference.emplace(ctx, gpt::open_named_model(options.against), "auto");
+        reference.emplace(ctx, gpt::open_named_model(options.against, console), "auto");
     const auto task = gpt::make_eval_task(
         options.task, gpt::eval_models(ctx, *tokenizer, model.rows,
                                        reference ? &reference->rows : nullptr, options.context));

@@ -17,7 +17,7 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     Context ctx = options.compute.context(console);
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
-    const std::shared_ptr<gpt::ModelFile> file = options.choice.open();
+    const std::shared_ptr<gpt::ModelFile> file = options.choice.open(console);
     const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     gpt::PromptEncoder encoder(*file, *tokenizer, options.chat_options());
     ByteReader in(STDIN_FILENO, "stdin");

@@ -127,6 +127,7 @@ ordered_json end_tokens(const gpt::ModelFile& file) {
 void describe_gpt(const gpt::ModelFile& file, ordered_json& out) {
     const gpt::DecoderConfig& c = file.config();
     out["family"] = c.family;
+    if (const auto widening = file.widening()) out["quantization"] = widening->format;
     out["decoder"] = layers(c.n_layer, c.n_embd, c.n_head, c.n_inner);
     if (c.experts.count > 0) {
         out["decoder"]["experts"] = c.experts.count;

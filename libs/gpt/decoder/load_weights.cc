@@ -249,6 +249,7 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
                 .weights = Weights(precision.weights, memory, threads, std::move(files))};
     require(!config.is_latent() || memory.device == Device::cpu, "models of the family ",
             config.family, " are not computed on a GPU (latent attention); give --device cpu");
+    source.use_threads(threads);
     PartReader read(source, model.weights, config);
     model.token_table = read.matrix(Part::token_table);
     if (config.learned_positions) model.position_table = read.table(Part::position_table);

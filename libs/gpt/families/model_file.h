@@ -15,6 +15,15 @@
 
 namespace hark::gpt {
 
+// The packed matrices of a folder, which are widened while they are read.
+struct Widening {
+    std::string format;             // "gptq, 4 bits"
+    int64_t matrices = 0;           // in the model
+    int64_t bytes = 0;              // of their values once they are widened
+    Dtype dtype = Dtype::f16;       // to which the values are rounded
+    Dtype model_type = Dtype::f16;  // of the model's activations
+};
+
 class ModelFile {
   public:
     virtual ~ModelFile() = default;
@@ -33,11 +42,13 @@ class ModelFile {
     virtual std::optional<ChatTemplate> chat_template() const { return std::nullopt; }
     // What the file says of its licence; empty if it says nothing.
     virtual std::string license() const { return ""; }
+    // nullopt if its matrices are numbers or blocks.
+    virtual std::optional<Widening> widening() const { return std::nullopt; }
     virtual SamplingDefaults sampling_defaults() const { return {}; }
     virtual EmbeddingSettings embedding_settings() const { return {}; }
 };
 
-// The type of the layers' matrices in the file.
+// The type of the layers' matrices in the file; of those that are widened, that of the model.
 Dtype stored_type(ModelFile& file);
 
 // Opens the Hugging Face directory, GGUF file or llm.c file at `path`. Throws Error with file, key

@@ -33,6 +33,7 @@ std::string config_with_type(const fs::path& directory, Dtype dtype) {
         nlohmann::ordered_json::parse(read_file(path, size_t{1} << 20), nullptr, false);
     require(root.is_object() && !root.contains("text_config"), path.string(),
             ": expected the configuration of a model of text alone");
+    root.erase("quantization_config");  // the weights are written as plain numbers
     root[root.contains("dtype") ? "dtype" : "torch_dtype"] = torch_name(dtype);
     return root.dump(2) + "\n";
 }

@@ -1,0 +1,51 @@
+// A folder's packed matrices as plain ones.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/packed/packed_matrix.h"
+
+namespace hark::gpt {
+
+class WidenedTensors : public TensorSource {
+  public:
+    // `stored` and `format` must outlive it. Matrices whose scales are f32 are rounded to
+    // `model_type`, others to the type of their scales.
+    WidenedTensors(SafetensorsDirectory& stored, const PackedFormat& format, Dtype model_type)
+        : stored_(stored), format_(format), model_type_(model_type) {}
+
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
+    bool has(const std::string& name) const override {
+        return stored_.has(name) || is_packed(name);
+    }
+    std::string where() const override { return stored_.where(); }
+    void use_threads(int count) override { threads_ = count; }
+    void forget_taken() override {
+        widened_.clear();
+        stored_.forget_taken();
+    }
+    bool is_mapped(const Tensor& tensor) const override { return stored_.is_mapped(tensor); }
+
+    // Whether the tensor is a matrix in the format.
+    bool is_packed(const std::string& name) const;
+    // The type of such a matrix once it is widened. Throws Error as take() does.
+    Dtype dtype_of(const std::string& name, int64_t rows, int64_t columns) const {
+        return dtype_of(open(name, rows, columns));
+    }
+
+  private:
+    PackedMatrix open(const std::string& name, int64_t rows, int64_t columns) const;
+    Dtype dtype_of(const PackedMatrix& matrix) const {
+        return matrix.dtype == Dtype::f32 ? model_type_ : matrix.dtype;
+    }
+
+    SafetensorsDirectory& stored_;
+    const PackedFormat& format_;
+    Dtype model_type_;
+    int threads_ = 1;
+    std::vector<std::unique_ptr<std::byte[]>> widened_;  // until forget_taken()
+};
+
+}  // namespace hark::gpt

@@ -1,0 +1,461 @@
+"""Matrices of quantised Hugging Face folders, widened by the formats' own code, and greedy tokens of
+tiny models of these matrices, from transformers in float32 (tests/gpt/packed_test.cc).
+
+    python3 tests/golden/packed.py > tests/golden/packed.json
+
+with transformers 4.57.6, compressed-tensors 0.20.0, auto-gptq 0.7.1 and bitsandbytes 0.50.2, the
+last three installed with --no-deps. Stored parts are by formula, all bits of integers are random:
+the file has configurations, the parts' types and shapes, hashes of the widened matrices, and the
+tokens that follow the first 8.
+"""
+import json
+import os
+import sys
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import torch
+
+from formula_weights import MASK, mixed, name_hash
+
+sys.path.pop(0)  # transformers looks for a package that is named as our kernels.py
+import transformers as T
+from compressed_tensors.compressors.base import BaseCompressor
+from bitsandbytes.functional import QuantState, dequantize_4bit, int8_vectorwise_dequant
+from compressed_tensors.entrypoints.convert.converters.autoawq import AutoAWQConverter
+from compressed_tensors.entrypoints.convert.converters.fp8block_dequantizer import (
+    FP8BlockDequantizer)
+from compressed_tensors.quantization import QuantizationScheme
+
+import importlib.util
+import logging
+
+def load_qlinear():
+    """auto-gptq's module of matrices; the package itself needs peft and its kernels."""
+    folder = importlib.util.find_spec("auto_gptq").submodule_search_locations[0]
+    spec = importlib.util.spec_from_file_location(
+        "qlinear_cuda", os.path.join(folder, "nn_modules/qlinear/qlinear_cuda.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.QuantLinear
+
+
+logging.disable(logging.WARNING)
+QuantLinear = load_qlinear()
+torch.set_num_threads(1)
+VOCAB, PROMPT, GREEDY = 128, 8, 40
+BASE = dict(vocab_size=VOCAB, hidden_size=160, intermediate_size=288, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=32, max_position_embeddings=256,
+            pad_token_id=0, bos_token_id=1, eos_token_id=None)
+TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I32": torch.int32,
+         "I64": torch.int64, "I8": torch.int8, "U8": torch.uint8, "F8_E4M3": torch.float8_e4m3fn}
+
+
+def bits_of(name, count):
+    with np.errstate(over="ignore"):
+        start = np.uint64((name_hash(name) + 0x9E3779B97F4A7C15) & MASK)
+        return mixed(start + np.arange(count, dtype=np.uint64))
+
+
+def uniform(name, count):
+    return (bits_of(name, count) >> np.uint64(40)).astype(np.float64) / 8388608 - 1
+
+
+def plain(name, shape, dtype):
+    """A tensor of the model that is not packed; test::FamilyWeights has the same values."""
+    u = uniform(name.removeprefix("model."), int(np.prod(shape)))
+    if "norm" in name:
+        result = 1 + 0.171875 * u
+    else:
+        result = (0.09375 if len(shape) == 1 else 0.140625) * u
+    return torch.from_numpy(result.astype(np.float32).reshape(shape)).to(dtype)
+
+
+def part(name, spec):
+    """A part by formula; tests/gpt/packed_test.cc makes the same."""
+    dtype, shape = spec["dtype"], spec["shape"]
+    count = int(np.prod(shape))
+    if "values" in spec:
+        return torch.tensor(spec["values"], dtype=TYPES[dtype]).reshape(shape)
+    if dtype in ("F32", "F16", "BF16"):
+        values = (spec["scale"] * (1.25 + 0.75 * uniform(name, count))).astype(np.float32)
+        return torch.from_numpy(values.reshape(shape)).to(TYPES[dtype])
+    if dtype == "I32":
+        values = (bits_of(name, count) >> np.uint64(32)).astype(np.uint32).view(np.int32)
+        return torch.from_numpy(values.reshape(shape))
+    values = (bits_of(name, count) >> np.uint64(56)).astype(np.uint8)
+    if dtype == "F8_E4M3":  # 0x7f and 0xff are NaN
+        values = np.where(values & 0x7f == 0x7f, values ^ 1, values)
+    return torch.from_numpy(values.reshape(shape)).view(TYPES[dtype])
+
+
+def words(n, bits):
+    return -(-n * bits // 32)
+
+
+class Compressed:
+    """compressed-tensors: the scheme of all modules, or of those whose name has a word."""
+
+    def __init__(self, format, scale_dtype="BF16", scale=0.0, ignore=("lm_head",), groups=None,
+                 g_idx=False, **weights):
+        self.groups = groups or [(["Linear"], format, scale, weights)]
+        self.scale_dtype, self.ignore, self.g_idx = scale_dtype, list(ignore), g_idx
+        self.format = format
+
+    def config(self):
+        groups = {f"group_{i}": dict(targets=targets, format=format, weights=weights,
+                                     input_activations=None, output_activations=None)
+                  for i, (targets, format, _, weights) in enumerate(self.groups)}
+        return dict(quant_method="compressed-tensors", format=self.format, config_groups=groups,
+                    ignore=self.ignore, quantization_status="compressed", kv_cache_scheme=None,
+                    sparsity_config={}, transform_config={}, version="0.20.0")
+
+    def group_of(self, module):
+        return next(group for group in self.groups
+                    if group[0] == ["Linear"] or any(t[5:] in module for t in group[0]))
+
+    def scheme_of(self, module):
+        targets, format, _, weights = self.group_of(module)
+        return format, QuantizationScheme(targets=targets, weights=weights, format=format)
+
+    def parts(self, module, rows, columns):
+        format, scheme = self.scheme_of(module)
+        args = scheme.weights
+        grid = {"tensor": [1], "channel": [rows, 1],
+                "group": [rows, columns // (args.group_size or columns)]}
+        if args.strategy == "block":
+            height, width = args.block_structure
+            shape = [-(-rows // height), -(-columns // width)]
+        else:
+            shape = grid[args.strategy]
+        parts = dict(weight_scale=dict(dtype=self.scale_dtype, shape=shape,
+                                       scale=self.group_of(module)[2]))
+        if format == "pack-quantized":
+            bits = args.num_bits
+            parts["weight_packed"] = dict(dtype="I32", shape=[rows, words(columns, bits)])
+            parts["weight_shape"] = dict(dtype="I64", shape=[2], values=[rows, columns])
+            if not args.symmetric:
+                parts["weight_zero_point"] = dict(dtype="I32", shape=[words(rows, bits), shape[1]])
+            if self.g_idx:
+                order = [j * 7 % columns // args.group_size for j in range(columns)]
+                parts["weight_g_idx"] = dict(dtype="I32", shape=[columns], values=order)
+        else:
+            kind = "F8_E4M3" if args.type == "float" else "I8"
+            parts["weight"] = dict(dtype=kind, shape=[rows, columns])
+            if not args.symmetric:
+                parts["weight_zero_point"] = dict(dtype="I8", shape=shape)
+        return parts
+
+    def widen(self, module, parts):
+        format, scheme = self.scheme_of(module)
+        order = parts.pop("weight_g_idx", None)
+        if order is not None:  # 0.20 no longer reads it: columns in the order of their groups
+            packed = BaseCompressor.get_value_from_registry(format)
+            by_group = torch.argsort(order, stable=True)
+            flat = dict(parts, weight_scale=torch.ones(parts["weight_scale"].shape))
+            numbers = packed.decompress(flat, scheme)["weight"]
+            scales = parts["weight_scale"].repeat_interleave(scheme.weights.group_size, 1)
+            result = torch.empty(numbers.shape, dtype=scales.dtype)
+            result[:, by_group] = numbers[:, by_group].to(scales.dtype) * scales
+            return result
+        self.check_parts(format, scheme, parts)
+        compressor = BaseCompressor.get_value_from_registry(format)
+        return compressor.decompress(dict(parts), scheme)["weight"]
+
+    @staticmethod
+    def check_parts(format, scheme, parts):
+        """The package itself stores such parts."""
+        compressor = BaseCompressor.get_value_from_registry(format)
+        shape = parts["weight_shape"].tolist() if "weight_shape" in parts else parts["weight"].shape
+        made = dict(weight=torch.ones(tuple(shape), dtype=parts["weight_scale"].dtype),
+                    weight_scale=parts["weight_scale"])
+        if not scheme.weights.symmetric:
+            made["weight_zero_point"] = torch.zeros(parts["weight_scale"].shape, dtype=torch.int8)
+        made = compressor.compress(made, scheme)
+        found = {name: (value.dtype, tuple(value.shape)) for name, value in made.items()}
+        assert found == {name: (value.dtype, tuple(value.shape)) for name, value in parts.items()}
+
+
+class Fp8:
+    """fp8 in blocks, as DeepSeek-V3 and Qwen3 have it; fbgemm_fp8, and fp8 with one scale."""
+
+    def __init__(self, method="fp8", block=None, shape=None, scale_dtype="F32", scale=0.0008):
+        self.method, self.block, self.shape = method, block, shape
+        self.scale_dtype, self.scale = scale_dtype, scale
+
+    def config(self):
+        if self.block:
+            return dict(quant_method="fp8", activation_scheme="dynamic", fmt="e4m3",
+                        weight_block_size=self.block)
+        if self.method == "fbgemm_fp8":
+            return dict(quant_method="fbgemm_fp8", activation_scale_ub=1200.0,
+                        modules_to_not_convert=["lm_head"])
+        return dict(quant_method="fp8", activation_scheme="static", ignored_layers=["lm_head"])
+
+    def parts(self, module, rows, columns):
+        if self.block:
+            height, width = self.block
+            shape = [-(-rows // height), -(-columns // width)]
+        else:
+            shape = [rows, 1] if self.method == "fbgemm_fp8" else self.shape
+        return {"weight": dict(dtype="F8_E4M3", shape=[rows, columns]),
+                "weight_scale_inv" if self.block else "weight_scale":
+                    dict(dtype=self.scale_dtype, shape=shape, scale=self.scale)}
+
+    def widen(self, module, parts):
+        if not self.block:
+            return parts["weight"].to(torch.float32) * parts["weight_scale"]
+        converter = FP8BlockDequantizer(weight_block_size=self.block, dtype=torch.float32)
+        made = converter.process({"m." + name: value for name, value in parts.items()})
+        return made["m.weight"]
+
+
+class Awq:
+    """AutoAWQ, read by way of compressed-tensors, which converts it."""
+
+    def __init__(self, group_size=32, scale=0.012):
+        self.group_size, self.scale = group_size, scale
+
+    def config(self):
+        return dict(quant_method="awq", bits=4, group_size=self.group_size, version="gemm",
+                    zero_point=True, modules_to_not_convert=None)
+
+    def parts(self, module, rows, columns):
+        groups = columns // (self.group_size if self.group_size > 0 else columns)
+        return dict(qweight=dict(dtype="I32", shape=[columns, rows // 8]),
+                    qzeros=dict(dtype="I32", shape=[groups, rows // 8]),
+                    scales=dict(dtype="F16", shape=[groups, rows], scale=self.scale))
+
+    def widen(self, module, parts):
+        columns = parts["qweight"].shape[0]
+        size = self.group_size if self.group_size > 0 else columns
+        converter = AutoAWQConverter(group_size=size, ignore=())
+        made = converter.process({"m." + name: value for name, value in parts.items()})
+        scheme = QuantizationScheme(targets=["Linear"], weights=dict(
+            num_bits=4, type="int", symmetric=False, strategy="group", group_size=size))
+        packed = BaseCompressor.get_value_from_registry("pack-quantized")
+        made = {name.removeprefix("m."): value for name, value in made.items()}
+        return packed.decompress(made, scheme)["weight"]
+
+
+class Gptq:
+    """AutoGPTQ: its QuantLinear multiplies a unit matrix. Format "gptq_v2": the same zero points,
+    one of which `gptq` stores less 1."""
+
+    def __init__(self, bits, scale, group_size=32, order=False, v2=False, g_idx=True, dynamic=False):
+        self.bits, self.scale, self.group_size, self.order = bits, scale, group_size, order
+        self.v2, self.g_idx, self.dynamic = v2, g_idx, dynamic
+
+    def config(self):
+        made = dict(quant_method="gptq", bits=self.bits, group_size=self.group_size,
+                    desc_act=self.order, sym=False, true_sequential=True, lm_head=False)
+        if self.v2:
+            made["checkpoint_format"] = "gptq_v2"
+        if self.dynamic:
+            made["dynamic"] = {"+:.*down_proj": dict(bits=8)}
+        return made
+
+    def bits_of(self, module):
+        return 8 if self.dynamic and "down_proj" in module else self.bits
+
+    def parts(self, module, rows, columns):
+        bits, size = self.bits_of(module), self.group_size if self.group_size > 0 else columns
+        groups, scale = columns // size, self.scale * 2 ** (self.bits - bits)
+        order = [(j * 7 % columns if self.order else j) // size for j in range(columns)]
+        parts = dict(qweight=dict(dtype="I32", shape=[columns * bits // 32, rows]),
+                     qzeros=dict(dtype="I32", shape=[groups, rows * bits // 32]),
+                     scales=dict(dtype="F16", shape=[groups, rows], scale=scale))
+        if self.g_idx:
+            parts["g_idx"] = dict(dtype="I32", shape=[columns], values=order)
+        return parts
+
+    def widen(self, module, parts):
+        rows, bits = parts["qweight"].shape[1], self.bits_of(module)
+        columns = parts["qweight"].shape[0] * 32 // bits
+        linear = QuantLinear(bits, self.group_size, columns, rows, False)
+        shift = 1 if self.v2 else 0
+        linear.load_state_dict(dict(linear.state_dict(), **parts), strict=True)
+        widened = linear(torch.eye(columns, dtype=torch.float16)).t().contiguous()
+        if not shift:
+            return widened
+        # The product has one zero point too many: each value is scale less than in "gptq_v2".
+        scales = parts["scales"].float()[linear.g_idx.long()].t()
+        numbers = torch.round(widened.float() / scales) + shift
+        return (numbers * scales).to(torch.float16)
+
+
+class BitsAndBytes:
+    """bitsandbytes' four bits, from its own QuantState, and eight."""
+
+    def __init__(self, kind="nf4", nested=True, dtype="bfloat16", blocksize=64):
+        self.kind, self.nested, self.dtype, self.blocksize = kind, nested, dtype, blocksize
+
+    def config(self):
+        if self.kind == "int8":
+            return dict(quant_method="bitsandbytes", load_in_8bit=True, load_in_4bit=False)
+        return dict(quant_method="bitsandbytes", load_in_4bit=True, load_in_8bit=False,
+                    bnb_4bit_quant_type=self.kind, bnb_4bit_use_double_quant=self.nested,
+                    bnb_4bit_compute_dtype=self.dtype, bnb_4bit_quant_storage="uint8")
+
+    def parts(self, module, rows, columns):
+        if self.kind == "int8":
+            return {"weight": dict(dtype="I8", shape=[rows, columns]),
+                    "SCB": dict(dtype="F32", shape=[rows], scale=0.13),
+                    "weight_format": dict(dtype="U8", shape=[], values=[0])}
+        weight = torch.linspace(-0.25, 0.25, rows * columns).reshape(rows, columns)
+        from bitsandbytes.functional import quantize_4bit
+        made, state = quantize_4bit(weight.to(getattr(torch, self.dtype)), quant_type=self.kind,
+                                    blocksize=self.blocksize, compress_statistics=self.nested)
+        names = {v: k for k, v in TYPES.items()}
+        parts = {"weight": dict(dtype="U8", shape=list(made.shape))}
+        for name, value in state.as_dict(packed=True).items():
+            spec = dict(dtype=names[value.dtype], shape=list(value.shape))
+            if name in ("quant_map", "nested_quant_map") or "quant_state" in name:
+                spec["values"] = [float(x) if value.is_floating_point() else int(x) for x in value]
+            elif value.is_floating_point():
+                spec["scale"] = 0.09
+            parts["weight." + name] = spec
+        return parts
+
+    def widen(self, module, parts):
+        if self.kind == "int8":
+            return int8_vectorwise_dequant(parts["weight"], parts["SCB"])
+        state = QuantState.from_dict(
+            {name.removeprefix("weight."): value for name, value in parts.items()
+             if name != "weight"}, device="cpu")
+        return dequantize_4bit(parts["weight"], state)
+
+
+INT4 = dict(num_bits=4, type="int", symmetric=True, strategy="group", group_size=32)
+# name: the format, the model's class, settings, dtype of config.json
+CASES = {
+    "compressed-tensors, int4 groups": (
+        Compressed("pack-quantized", scale=0.017, **INT4), "Llama", {}, "bfloat16"),
+    "compressed-tensors, int4 groups, zero points": (
+        Compressed("pack-quantized", "F16", 0.012, **{**INT4, "symmetric": False}), "Llama", {},
+        "float16"),
+    "compressed-tensors, int4 groups in another order": (
+        Compressed("pack-quantized", scale=0.017, g_idx=True, **INT4), "Llama", {}, "bfloat16"),
+    "compressed-tensors, int8 rows, packed": (
+        Compressed("pack-quantized", scale=0.001, num_bits=8, type="int", symmetric=True,
+                   strategy="channel"), "Qwen2", dict(intermediate_size=99), "bfloat16"),
+    "compressed-tensors, int3 rows, zero points": (
+        Compressed("pack-quantized", scale=0.03, num_bits=3, type="int", symmetric=False,
+                   strategy="channel"), "Llama", dict(intermediate_size=99), "bfloat16"),
+    "compressed-tensors, int8 rows": (
+        Compressed("int-quantized", scale=0.001, num_bits=8, type="int", symmetric=True,
+                   strategy="channel"), "Llama", {}, "bfloat16"),
+    "compressed-tensors, int8 rows, zero points": (
+        Compressed("int-quantized", "F32", 0.0008, num_bits=8, type="int", symmetric=False,
+                   strategy="channel"), "Llama", {}, "float32"),
+    "compressed-tensors, fp8 rows": (
+        Compressed("float-quantized", scale=0.0008, num_bits=8, type="float", symmetric=True,
+                   strategy="channel"), "Llama", {}, "bfloat16"),
+    "compressed-tensors, fp8 matrices": (
+        Compressed("float-quantized", "F32", 0.0008, ignore=["re:.*lm_head"], num_bits=8,
+                   type="float", symmetric=True, strategy="tensor"), "Qwen3", {}, "bfloat16"),
+    "compressed-tensors, fp8 blocks": (
+        Compressed("float-quantized", scale=0.0008, num_bits=8, type="float", symmetric=True,
+                   strategy="block", block_structure=[128, 128]), "Llama", {}, "bfloat16"),
+    "compressed-tensors, two groups": (
+        Compressed("mixed-precision", groups=[
+            (["Linear"], "pack-quantized", 0.017, INT4),
+            (["re:.*down_proj", "re:.*v_proj"], "float-quantized", 0.0008,
+             dict(num_bits=8, type="float", symmetric=True, strategy="channel"))][::-1]),
+        "Llama", {}, "bfloat16"),
+    "fp8, blocks": (Fp8(block=[128, 128]), "Qwen3", {}, "bfloat16"),
+    "fp8, blocks, experts": (
+        Fp8(block=[128, 128], scale_dtype="BF16"), "Qwen3Moe",
+        dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=136, norm_topk_prob=True),
+        "bfloat16"),
+    "fp8, matrices": (Fp8(shape=[]), "Llama", {}, "float16"),
+    "fbgemm_fp8": (Fp8("fbgemm_fp8"), "Llama", {}, "bfloat16"),
+    "awq": (Awq(), "Llama", {}, "float16"),
+    "awq, one group": (Awq(-1), "Qwen2", {}, "bfloat16"),
+    "gptq, 2 bits": (Gptq(2, 0.06), "Llama", {}, "float16"),
+    "gptq, 3 bits": (Gptq(3, 0.024, order=True), "Llama", {}, "float16"),
+    "gptq, 4 bits": (Gptq(4, 0.012), "Llama", {}, "float16"),
+    "gptq, 4 bits, act-order": (Gptq(4, 0.012, order=True), "Qwen2", {}, "bfloat16"),
+    "gptq_v2, 4 bits, rows": (Gptq(4, 0.012, group_size=-1, v2=True, g_idx=False), "Llama", {},
+                              "float16"),
+    "gptq, 8 bits": (Gptq(8, 0.0008, group_size=-1), "Llama", {}, "float16"),
+    "gptq, 4 and 8 bits": (Gptq(4, 0.012, dynamic=True), "Llama", {}, "float16"),
+    "bitsandbytes, nf4, nested": (BitsAndBytes(), "Llama", {}, "bfloat16"),
+    "bitsandbytes, nf4": (BitsAndBytes(nested=False, dtype="float16", blocksize=128), "Qwen2",
+                          dict(intermediate_size=99), "float16"),
+    "bitsandbytes, fp4, nested": (BitsAndBytes("fp4", dtype="float32"), "Llama", {}, "float32"),
+    "bitsandbytes, int8": (BitsAndBytes("int8"), "Llama", {}, "float16"),
+}
+
+
+def fnv1a(data):
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = ((value ^ byte) * 0x100000001B3) & MASK
+    return f"{value:016x}"
+
+
+def tensors_of(format, model, dtype):
+    """What the folder's tensors are: None of a plain one, and the widened model's weights."""
+    stored, widened, hashes = {}, {}, {}
+    for name, parameter in model.state_dict().items():
+        module = name.removesuffix(".weight")
+        is_packed = (parameter.dim() == 2 and "embed" not in name and "lm_head" not in name
+                     and not name.endswith("mlp.gate.weight"))
+        if not is_packed:
+            stored[name] = dict(dtype={v: k for k, v in TYPES.items()}[dtype],
+                                shape=list(parameter.shape), plain=True)
+            widened[name] = plain(name, tuple(parameter.shape), dtype)
+            continue
+        specs = format.parts(module, *parameter.shape)
+        parts = {key: part(f"{module}.{key}", spec) for key, spec in specs.items()}
+        stored.update({f"{module}.{key}": spec for key, spec in specs.items()})
+        matrix = format.widen(module, parts)
+        if matrix.dtype == torch.float32:
+            matrix = matrix.to(dtype)
+        assert tuple(matrix.shape) == tuple(parameter.shape), (name, matrix.shape)
+        widened[name] = matrix
+        hashes[name] = fnv1a(matrix.contiguous().view(torch.uint8).numpy().tobytes())
+    return stored, widened, hashes
+
+
+def share_values(stored):
+    """Lists of values, which most modules have in common, by name."""
+    shared = {}
+    for spec in stored.values():
+        if len(spec.get("values", [])) > 2:
+            key = fnv1a(json.dumps(spec["values"]).encode())
+            shared[key], spec["values"] = spec["values"], key
+    return shared
+
+
+def main():
+    ids = torch.tensor([[(i * 37 + 11) % VOCAB for i in range(PROMPT)]])
+    out = {}
+    for name, (format, kind, settings, dtype) in CASES.items():
+        config = getattr(T, kind + "Config")(**{**BASE, **settings})
+        config._attn_implementation = "eager"
+        model = getattr(T, kind + "ForCausalLM")(config).eval()
+        stored, widened, hashes = tensors_of(format, model, getattr(torch, dtype))
+        model.load_state_dict({key: value.float() for key, value in widened.items()})
+        with torch.no_grad():
+            whole = model.generate(ids, max_new_tokens=GREEDY, do_sample=False, output_logits=True,
+                                   return_dict_in_generate=True)
+        logits = torch.cat(whole.logits)
+        best = logits.topk(2, dim=-1).values
+        distance = ((best[:, 0] - best[:, 1]) / logits.abs().amax(dim=-1)).min()
+        assert distance > 1e-4, (name, distance)
+        print(name, float(logits.std()), float(distance), file=sys.stderr)
+        written = {key: value for key, value in config.to_dict().items()
+                   if key in BASE or key in settings or key in (
+                       "model_type", "tie_word_embeddings", "rope_theta", "rms_norm_eps",
+                       "hidden_act", "attention_bias", "mlp_only_layers", "decoder_sparse_step")}
+        written.update(dtype=dtype, quantization_config=format.config())
+        out[name] = dict(config=written, shared=share_values(stored), stored=stored, widened=hashes, prompt=ids[0].tolist(),
+                         greedy=whole.sequences[0, PROMPT:].tolist())
+    print(json.dumps(out, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    main()
