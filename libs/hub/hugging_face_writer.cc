@@ -5,6 +5,7 @@
 #include "core/io.h"
 #include "core/json.h"
 #include "formats/safetensors.h"
+#include "gpt/families/family.h"
 #include "gpt/families/model_folder.h"
 #include "hub/tensor_list.h"
 #include "text/bpe_writer.h"
@@ -20,7 +21,8 @@ constexpr const char* kPreprocessorConfig = "preprocessor_config.json";
 
 std::string stored_name(const AnyModel& model, const std::string& name) {
     if (model.whisper) return "model." + name;
-    return name == "lm_head.weight" ? name : "transformer." + name;
+    if (name == "lm_head.weight") return name;
+    return gpt::family_of(model.gpt->config().family, "convert").prefix + name;
 }
 
 void write_weights(const AnyModel& model, Dtype dtype, const fs::path& path) {
@@ -51,6 +53,10 @@ void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
     auto root = nlohmann::ordered_json::parse(read_file(config, size_t{1} << 20), nullptr, false);
     require(root.is_object(), config.string(), ": not a JSON object");
     root.erase("dtype");  // the same key in newer files
+    // The weights are written as plain numbers.
+    root.erase("quantization_config");
+    if (root.contains("text_config") && root["text_config"].is_object())
+        root["text_config"].erase("quantization_config");
     root["torch_dtype"] = whisper::torch_name(dtype);
     write_file(to / gpt::kConfigFile, root.dump(2) + "\n");
     const auto copy = [&](const char* name) {
@@ -96,6 +102,9 @@ void write_hugging_face_model(const AnyModel& model, const fs::path& from,
                               const std::string& tokenizer_path, Dtype dtype,
                               const fs::path& directory) {
     const bool same = std::string(model.format()) == "Hugging Face";
+    if (model.gpt)
+        require(!gpt::family_of(model.gpt->config().family, "convert").unpack, from.string(),
+                ": models of the family ", model.gpt->config().family, " are not converted");
     if (same && tokenizer_path.empty())
         copy_description(from, dtype, directory);
     else if (model.whisper)

@@ -11,6 +11,7 @@
 #include "hub/describe.h"
 #include "hub/tensor_list.h"
 #include "kernels/quant/blocks.h"
+#include "support/packed_folder.h"
 #include "support/process.h"
 #include "whisper/model/model.h"
 
@@ -107,6 +108,18 @@ TEST_F(Convert, AGptModel) {
               gpt::open_model(kGpt)->tokenizer()->encode(kText));
     EXPECT_NE(fails(kGpt, "gpt.bin", "ggml", "f16").find("a language model cannot be written as ggml"),
               std::string::npos);
+}
+
+// Of another family than GPT-2, and quantised: a folder of plain numbers.
+TEST_F(Convert, AQuantizedFolder) {
+    const auto golden = nlohmann::json::parse(
+        test::read_text(test::source_dir() / "tests/golden/packed.json"))["gptq, 4 bits, act-order"];
+    const fs::path from = directory_.path() / "packed";
+    test::write_packed_folder(from, golden["config"], test::stored_tensors(golden));
+    const fs::path path = convert(from, "plain", "safetensors", "f32");
+    EXPECT_TRUE(gpt::open_model(from)->widening().has_value());
+    EXPECT_FALSE(gpt::open_model(path)->widening().has_value());
+    expect_tensors(from, path, kSame);
 }
 
 TEST_F(Convert, ToGgmlAndBack) {
