@@ -5,10 +5,10 @@ namespace {
 
 constexpr int64_t kColumns = 8;  // of a word
 
-// Column o of a row of words.
-float awq_number(const std::byte* words, int64_t o) {
-    const int64_t column = o % kColumns, shift = 4 * (column / 2 + column % 2 * 4);
-    return static_cast<float>(load_value<uint32_t>(words, o / kColumns) >> shift & 15);
+// Number i of words; a row's words are whole.
+float awq_number(const std::byte* words, int64_t i) {
+    const int64_t column = i % kColumns, shift = 4 * (column / 2 + column % 2 * 4);
+    return static_cast<float>(load_value<uint32_t>(words, i / kColumns) >> shift & 15);
 }
 
 class AwqFormat : public PackedFormat {
@@ -23,19 +23,21 @@ class AwqFormat : public PackedFormat {
                     " columns per word, found (", columns, ", ", rows, ")");
         const int64_t groups = columns / size, words = rows / kColumns;
         const std::byte* data = parts.take("qweight", "I32", {columns, words});
-        const std::byte* zeros = parts.take("qzeros", "I32", {groups, words});
+        const std::byte* stored_zeros = parts.take("qzeros", "I32", {groups, words});
         FloatPart scales = parts.floats("scales", {groups, rows});
+        std::vector<float> zeros(scales.values.size());
+        for (size_t i = 0; i < zeros.size(); ++i)
+            zeros[i] = awq_number(stored_zeros, static_cast<int64_t>(i));
+        std::vector<int64_t> first_cell;  // of a column
+        for (int64_t c = 0; c < columns; ++c) first_cell.push_back(c / size * rows);
         const Dtype dtype = scales.dtype;
         return {[=, scales = std::move(scales.values)](int64_t first, int64_t count, float* to) {
-                    for (int64_t c = 0; c < columns; ++c) {
-                        const int64_t group = c / size;
-                        const std::byte* numbers = data + c * words * 4;
-                        const std::byte* zero = zeros + group * words * 4;
-                        const float* scale = scales.data() + group * rows;
-                        for (int64_t o = first; o < first + count; ++o)
-                            to[(o - first) * columns + c] =
-                                (awq_number(numbers, o) - awq_number(zero, o)) * scale[o];
-                    }
+                    const auto value = [&](int64_t c, int64_t o) {
+                        const auto cell =
+                            static_cast<size_t>(first_cell[static_cast<size_t>(c)] + o);
+                        return (awq_number(data, c * rows + o) - zeros[cell]) * scales[cell];
+                    };
+                    read_turned(columns, first, count, value, to);
                 },
                 dtype};
     }

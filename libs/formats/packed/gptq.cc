@@ -24,18 +24,16 @@ class GptqFormat : public PackedFormat {
         const std::vector<int32_t> zeros = read_zeros(parts, rows, groups, bits);
         const Dtype dtype = scales.dtype;
         return {[=, scales = std::move(scales.values)](int64_t first, int64_t count, float* to) {
-                    for (int64_t c = 0; c < columns; ++c) {
-                        const int64_t cell = group_of[static_cast<size_t>(c)] * rows;
-                        for (int64_t o = first; o < first + count; ++o) {
-                            const auto word = [&](int64_t k) {
-                                return load_value<uint32_t>(data, k * rows + o);
-                            };
-                            const auto q = static_cast<int32_t>(packed_bits(word, c, bits));
-                            const auto at = static_cast<size_t>(cell + o);
-                            to[(o - first) * columns + c] =
-                                static_cast<float>(q - zeros[at]) * scales[at];
-                        }
-                    }
+                    const auto value = [&](int64_t c, int64_t o) {
+                        const auto word = [&](int64_t k) {
+                            return load_value<uint32_t>(data, k * rows + o);
+                        };
+                        const auto q = static_cast<int32_t>(packed_bits(word, c, bits));
+                        const auto cell =
+                            static_cast<size_t>(group_of[static_cast<size_t>(c)] * rows + o);
+                        return static_cast<float>(q - zeros[cell]) * scales[cell];
+                    };
+                    read_turned(columns, first, count, value, to);
                 },
                 dtype};
     }

@@ -4,6 +4,7 @@
 // may be "layers.0.mlp.up_proj.qweight", ".qzeros" and ".scales".
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 
@@ -20,6 +21,19 @@ struct PackedMatrix {
     // The type to which the format's own code rounds the values: f16, bf16 or f32.
     Dtype dtype = Dtype::f32;
 };
+
+// Writes rows [first, first + count) of a matrix that is stored (in, out), value(c, o), as
+// PackedMatrix::read does.
+template <class Value>
+void read_turned(int64_t columns, int64_t first, int64_t count, const Value& value, float* to) {
+    // A cache line of each row at a time: rows a power of two apart share few places in a cache.
+    constexpr int64_t kColumnsOfLine = 16;
+    for (int64_t begin = 0; begin < columns; begin += kColumnsOfLine) {
+        const int64_t end = std::min(columns, begin + kColumnsOfLine);
+        for (int64_t o = 0; o < count; ++o)
+            for (int64_t c = begin; c < end; ++c) to[o * columns + c] = value(c, first + o);
+    }
+}
 
 // A format of packed matrices, with the settings of one folder.
 class PackedFormat {
