@@ -6,7 +6,8 @@ tiny models of these matrices, from transformers in float32 (tests/gpt/packed_te
 with transformers 4.57.6, compressed-tensors 0.20.0, auto-gptq 0.7.1 and bitsandbytes 0.50.2, the
 last three installed with --no-deps. Stored parts are by formula, all bits of integers are random:
 the file has configurations, the parts' types and shapes, hashes of the widened matrices, and the
-tokens that follow the first 8.
+tokens that follow the first 8. Matrices that hark keeps as blocks of q4_0 or q8_0 are not rounded in
+the model of the tokens.
 """
 import json
 import os
@@ -147,6 +148,13 @@ class Compressed:
                 parts["weight_zero_point"] = dict(dtype="I8", shape=shape)
         return parts
 
+    def kept(self, module):
+        """The type of blocks that hold the numbers, if they do."""
+        weights = self.group_of(module)[3]
+        is_plain = weights["type"] == "int" and weights["symmetric"] and not self.g_idx
+        kinds = {4: "q4_0", 8: "q8_0"}
+        return kinds.get(weights["num_bits"]) if is_plain else None
+
     def widen(self, module, parts):
         format, scheme = self.scheme_of(module)
         order = parts.pop("weight_g_idx", None)
@@ -243,13 +251,18 @@ class Gptq:
     """AutoGPTQ: its QuantLinear multiplies a unit matrix. Format "gptq_v2": the same zero points,
     one of which `gptq` stores less 1."""
 
-    def __init__(self, bits, scale, group_size=32, order=False, v2=False, g_idx=True, dynamic=False):
+    def __init__(self, bits, scale, group_size=32, order=False, v2=False, g_idx=True, dynamic=False,
+                 sym=False):
         self.bits, self.scale, self.group_size, self.order = bits, scale, group_size, order
-        self.v2, self.g_idx, self.dynamic = v2, g_idx, dynamic
+        self.v2, self.g_idx, self.dynamic, self.sym = v2, g_idx, dynamic, sym
+
+    def kept(self, module):
+        is_plain = self.sym and not self.order
+        return {4: "q4_0", 8: "q8_0"}.get(self.bits_of(module)) if is_plain else None
 
     def config(self):
         made = dict(quant_method="gptq", bits=self.bits, group_size=self.group_size,
-                    desc_act=self.order, sym=False, true_sequential=True, lm_head=False)
+                    desc_act=self.order, sym=self.sym, true_sequential=True, lm_head=False)
         if self.v2:
             made["checkpoint_format"] = "gptq_v2"
         if self.dynamic:
@@ -266,6 +279,10 @@ class Gptq:
         parts = dict(qweight=dict(dtype="I32", shape=[columns * bits // 32, rows]),
                      qzeros=dict(dtype="I32", shape=[groups, rows * bits // 32]),
                      scales=dict(dtype="F16", shape=[groups, rows], scale=scale))
+        if self.sym:
+            word = {4: 0x77777777, 8: 0x7f7f7f7f}[bits] + (0x11111111 if self.v2 else 0)
+            signed = word - (1 << 32 if word >> 31 else 0)
+            parts["qzeros"]["values"] = [signed] * (groups * rows * bits // 32)
         if self.g_idx:
             parts["g_idx"] = dict(dtype="I32", shape=[columns], values=order)
         return parts
@@ -379,6 +396,12 @@ CASES = {
     "gptq, 4 bits, act-order": (Gptq(4, 0.012, order=True), "Qwen2", {}, "bfloat16"),
     "gptq_v2, 4 bits, rows": (Gptq(4, 0.012, group_size=-1, v2=True, g_idx=False), "Llama", {},
                               "float16"),
+    "gptq, 4 bits, symmetric": (Gptq(4, 0.017, sym=True), "Llama", {}, "float16"),
+    "gptq, 4 bits, symmetric, act-order": (Gptq(4, 0.017, order=True, sym=True), "Llama", {},
+                                           "float16"),
+    "gptq_v2, 4 bits, symmetric, rows": (
+        Gptq(4, 0.017, group_size=-1, v2=True, g_idx=False, sym=True), "Llama", {}, "bfloat16"),
+    "gptq, 8 bits, symmetric": (Gptq(8, 0.001, sym=True), "Qwen2", {}, "float16"),
     "gptq, 8 bits": (Gptq(8, 0.0008, group_size=-1), "Llama", {}, "float16"),
     "gptq, 4 and 8 bits": (Gptq(4, 0.012, dynamic=True), "Llama", {}, "float16"),
     "bitsandbytes, nf4, nested": (BitsAndBytes(), "Llama", {}, "bfloat16"),
@@ -396,9 +419,17 @@ def fnv1a(data):
     return f"{value:016x}"
 
 
+def exact(parts, matrix):
+    """The values before they were rounded: numbers of at most eight bits times f16's or bf16's."""
+    scales = parts["scales"].t() if "scales" in parts else parts["weight_scale"]
+    assert torch.equal(scales.to(torch.float16).float(), scales.float())
+    scales = scales.float().repeat_interleave(matrix.shape[1] // scales.shape[1], 1)
+    return torch.round(matrix.float() / scales) * scales
+
+
 def tensors_of(format, model, dtype):
     """What the folder's tensors are: None of a plain one, and the widened model's weights."""
-    stored, widened, hashes = {}, {}, {}
+    stored, widened, hashes, kept = {}, {}, {}, {}
     for name, parameter in model.state_dict().items():
         module = name.removesuffix(".weight")
         is_packed = (parameter.dim() == 2 and "embed" not in name and "lm_head" not in name
@@ -416,8 +447,12 @@ def tensors_of(format, model, dtype):
             matrix = matrix.to(dtype)
         assert tuple(matrix.shape) == tuple(parameter.shape), (name, matrix.shape)
         widened[name] = matrix
+        block = format.kept(module) if hasattr(format, "kept") else None
+        if block and parameter.shape[1] % 32 == 0:
+            kept[name] = block
+            widened[name] = exact(parts, matrix)
         hashes[name] = fnv1a(matrix.contiguous().view(torch.uint8).numpy().tobytes())
-    return stored, widened, hashes
+    return stored, widened, hashes, kept
 
 
 def share_values(stored):
@@ -437,7 +472,7 @@ def main():
         config = getattr(T, kind + "Config")(**{**BASE, **settings})
         config._attn_implementation = "eager"
         model = getattr(T, kind + "ForCausalLM")(config).eval()
-        stored, widened, hashes = tensors_of(format, model, getattr(torch, dtype))
+        stored, widened, hashes, kept = tensors_of(format, model, getattr(torch, dtype))
         model.load_state_dict({key: value.float() for key, value in widened.items()})
         with torch.no_grad():
             whole = model.generate(ids, max_new_tokens=GREEDY, do_sample=False, output_logits=True,
@@ -452,7 +487,7 @@ def main():
                        "model_type", "tie_word_embeddings", "rope_theta", "rms_norm_eps",
                        "hidden_act", "attention_bias", "mlp_only_layers", "decoder_sparse_step")}
         written.update(dtype=dtype, quantization_config=format.config())
-        out[name] = dict(config=written, shared=share_values(stored), stored=stored, widened=hashes, prompt=ids[0].tolist(),
+        out[name] = dict(config=written, shared=share_values(stored), stored=stored, widened=hashes, kept=kept, prompt=ids[0].tolist(),
                          greedy=whole.sequences[0, PROMPT:].tolist())
     print(json.dumps(out, separators=(",", ":")))
 

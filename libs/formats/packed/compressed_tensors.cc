@@ -77,16 +77,20 @@ class CompressedFormat : public PackedFormat {
         const int64_t words = packed_words(columns, bits);
         const std::byte* data = parts.take(kPacked, "I32", {rows, words});
         const Dtype dtype = grid.dtype;
-        return {[=, grid = std::move(grid)](int64_t first, int64_t count, float* to) {
-                    const auto value = [&](int64_t r, int64_t c) {
-                        const auto word = [&](int64_t k) {
-                            return load_value<uint32_t>(data, r * words + k);
-                        };
-                        return static_cast<float>(packed_bits(word, c, bits));
-                    };
-                    grid.read(columns, first, count, value, to);
-                },
-                dtype};
+        const auto shared = std::make_shared<const ScaleGrid>(std::move(grid));
+        PackedMatrix matrix{[=](int64_t first, int64_t count, float* to) {
+                                const auto value = [&](int64_t r, int64_t c) {
+                                    const auto word = [&](int64_t k) {
+                                        return load_value<uint32_t>(data, r * words + k);
+                                    };
+                                    return static_cast<float>(packed_bits(word, c, bits));
+                                };
+                                shared->read(columns, first, count, value, to);
+                            },
+                            dtype};
+        if (group.symmetric && shared->cell_of_column.empty() && (bits == 4 || bits == 8))
+            set_numbers(matrix, bits, shared);
+        return matrix;
     }
 
     std::vector<CompressedGroup> groups_;

@@ -53,13 +53,17 @@ PackedMatrix open_scaled_bytes(const ModuleParts& parts, const std::string& part
     const Dtype dtype = grid.dtype;
     if (parts.has(part, "I8")) {
         const std::byte* data = parts.take(part, "I8", {rows, columns});
-        return {[=, grid = std::move(grid)](int64_t first, int64_t count, float* to) {
-                    const auto value = [&](int64_t r, int64_t c) {
-                        return static_cast<float>(load_value<int8_t>(data, r * columns + c));
-                    };
-                    grid.read(columns, first, count, value, to);
-                },
-                dtype};
+        const auto shared = std::make_shared<const ScaleGrid>(std::move(grid));
+        PackedMatrix matrix{
+            [=](int64_t first, int64_t count, float* to) {
+                const auto value = [&](int64_t r, int64_t c) {
+                    return static_cast<float>(load_value<int8_t>(data, r * columns + c));
+                };
+                shared->read(columns, first, count, value, to);
+            },
+            dtype};
+        if (shared->zeros.empty()) set_numbers(matrix, 8, shared);
+        return matrix;
     }
     const std::byte* data = parts.take(part, "F8_E4M3", {rows, columns});
     return {[=, grid = std::move(grid)](int64_t first, int64_t count, float* to) {

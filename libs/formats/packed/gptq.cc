@@ -22,20 +22,28 @@ class GptqFormat : public PackedFormat {
         const int64_t groups = scales.shape[0];
         const std::vector<int32_t> group_of = groups_of(parts, columns, groups);
         const std::vector<int32_t> zeros = read_zeros(parts, rows, groups, bits);
-        const Dtype dtype = scales.dtype;
-        return {[=, scales = std::move(scales.values)](int64_t first, int64_t count, float* to) {
-                    const auto value = [&](int64_t c, int64_t o) {
-                        const auto word = [&](int64_t k) {
-                            return load_value<uint32_t>(data, k * rows + o);
-                        };
-                        const auto q = static_cast<int32_t>(packed_bits(word, c, bits));
-                        const auto cell =
-                            static_cast<size_t>(group_of[static_cast<size_t>(c)] * rows + o);
-                        return static_cast<float>(q - zeros[cell]) * scales[cell];
-                    };
-                    read_turned(columns, first, count, value, to);
-                },
-                dtype};
+        PackedMatrix matrix{.dtype = scales.dtype};
+        const auto shared = std::make_shared<const std::vector<float>>(std::move(scales.values));
+        if (is_plain(group_of, zeros, groups, bits)) {
+            matrix.bits = bits;
+            matrix.neighbours = columns / groups;
+            matrix.scale = [=, size = columns / groups](int64_t row, int64_t column) {
+                return (*shared)[static_cast<size_t>(column / size * rows + row)];
+            };
+        }
+        matrix.read = [=](int64_t first, int64_t count, float* to) {
+            const std::vector<float>& scale = *shared;
+            const auto value = [&](int64_t c, int64_t o) {
+                const auto word = [&](int64_t k) {
+                    return load_value<uint32_t>(data, k * rows + o);
+                };
+                const auto q = static_cast<int32_t>(packed_bits(word, c, bits));
+                const auto cell = static_cast<size_t>(group_of[static_cast<size_t>(c)] * rows + o);
+                return static_cast<float>(q - zeros[cell]) * scale[cell];
+            };
+            read_turned(columns, first, count, value, to);
+        };
+        return matrix;
     }
 
   private:
@@ -64,6 +72,17 @@ class GptqFormat : public PackedFormat {
             group_of[static_cast<size_t>(c)] = static_cast<int32_t>(group);
         }
         return group_of;
+    }
+
+    // Whether the numbers have a sign and no other offset, and groups are neighbouring rows.
+    static bool is_plain(const std::vector<int32_t>& group_of, const std::vector<int32_t>& zeros,
+                         int64_t groups, int bits) {
+        const auto columns = static_cast<int64_t>(group_of.size());
+        if ((bits != 4 && bits != 8) || columns % groups != 0) return false;
+        for (int64_t c = 0; c < columns; ++c)
+            if (group_of[static_cast<size_t>(c)] != c / (columns / groups)) return false;
+        return std::all_of(zeros.begin(), zeros.end(),
+                           [&](int32_t zero) { return zero == 1 << (bits - 1); });
     }
 
     std::vector<int32_t> read_zeros(const ModuleParts& parts, int64_t rows, int64_t groups,

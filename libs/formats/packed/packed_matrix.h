@@ -20,6 +20,11 @@ struct PackedMatrix {
     std::function<void(int64_t first, int64_t count, float* to)> read;
     // The type to which the format's own code rounds the values: f16, bf16 or f32.
     Dtype dtype = Dtype::f32;
+    // Whole numbers of `bits` bits with their sign, times the scale of their group of `neighbours`
+    // columns; 0: the values are others.
+    int bits = 0;
+    int64_t neighbours = 0;
+    std::function<float(int64_t row, int64_t column)> scale = {};
 };
 
 // Writes rows [first, first + count) of a matrix that is stored (in, out), value(c, o), as

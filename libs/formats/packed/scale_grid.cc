@@ -22,6 +22,12 @@ ScaleGrid read_scales(const ModuleParts& parts, const std::string& part, int64_t
     return grid;
 }
 
+void set_numbers(PackedMatrix& matrix, int bits, const std::shared_ptr<const ScaleGrid>& grid) {
+    matrix.bits = bits;
+    matrix.neighbours = grid->cell_columns;
+    matrix.scale = [grid](int64_t row, int64_t column) { return grid->scale_at(row, column); };
+}
+
 void read_cell_of_column(const ModuleParts& parts, const std::string& part, int64_t columns,
                          ScaleGrid& grid) {
     const std::byte* data = parts.take(part, "I32", {columns});

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "formats/packed/module_parts.h"
+#include "formats/packed/packed_matrix.h"
 
 namespace hark {
 
@@ -20,6 +20,9 @@ struct ScaleGrid {
     int64_t width = 1;         // cells next to each other
     Dtype dtype = Dtype::f32;  // of the scales
 
+    float scale_at(int64_t row, int64_t column) const {
+        return scales[static_cast<size_t>(row / cell_rows * width + column / cell_columns)];
+    }
     int64_t cells() const { return static_cast<int64_t>(scales.size()); }
     int64_t height() const { return cells() / width; }
     // Writes (value(r, c) - zero) * scale for rows [first, first + count), (count, columns).
@@ -49,6 +52,10 @@ struct ScaleGrid {
 // shape may leave out a last dimension of 1, and a first one.
 ScaleGrid read_scales(const ModuleParts& parts, const std::string& part, int64_t rows,
                       int64_t columns, const Cell& cell);
+
+// Says of the matrix that its values are whole numbers of `bits` bits, 4 or 8, times the scales of
+// cells of neighbouring columns.
+void set_numbers(PackedMatrix& matrix, int bits, const std::shared_ptr<const ScaleGrid>& grid);
 
 // Reads `part`, I32 (columns), as the grid's cell_of_column.
 void read_cell_of_column(const ModuleParts& parts, const std::string& part, int64_t columns,

@@ -10,8 +10,8 @@ std::shared_ptr<ModelFile> open_named_model(const std::string& name, Console& co
     const std::filesystem::path path = find_model(name, "gpt");
     std::shared_ptr<ModelFile> file = open_model(path);
     const std::optional<Widening> widening = file->widening();
-    if (widening && widening->matrices > 0)
-        console.warning(concat(path.string(), ": ", widening->format, ": ", widening->matrices,
+    if (widening && widening->widened > 0)
+        console.warning(concat(path.string(), ": ", widening->format, ": ", widening->widened,
                                " matrices are widened while they are read, to ",
                                std::max<int64_t>(1, (widening->bytes + 500'000) / 1'000'000),
                                " MB of ", name_of(widening->dtype)));

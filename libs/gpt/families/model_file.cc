@@ -29,10 +29,16 @@ Widening widening_of(const DecoderConfig& config, const Quantization& quantizati
     Widening all{.format = quantization.name, .model_type = quantization.model_type};
     for (const TensorSpec& spec : tensor_specs(config)) {
         if (spec.columns == 0 || !tensors.is_packed(spec.name)) continue;
-        if (all.matrices++ == 0) all.dtype = tensors.dtype_of(spec.name, spec.rows, spec.columns);
-        all.bytes += spec.rows * spec.columns * static_cast<int64_t>(size_of(all.dtype));
+        const Dtype dtype = tensors.dtype_of(spec.name, spec.rows, spec.columns);
+        stored.forget_taken();
+        if (is_quantized(dtype)) {
+            ++all.kept;
+            continue;
+        }
+        ++all.widened;
+        all.dtype = dtype;
+        all.bytes += spec.rows * spec.columns * static_cast<int64_t>(size_of(dtype));
     }
-    stored.forget_taken();
     return all;
 }
 

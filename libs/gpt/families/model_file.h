@@ -15,12 +15,13 @@
 
 namespace hark::gpt {
 
-// The packed matrices of a folder, which are widened while they are read.
+// The packed matrices of a folder, which are widened while they are read, or kept as blocks.
 struct Widening {
     std::string format;             // "gptq, 4 bits"
-    int64_t matrices = 0;           // in the model
-    int64_t bytes = 0;              // of their values once they are widened
-    Dtype dtype = Dtype::f16;       // to which the values are rounded
+    int64_t kept = 0;               // matrices that become blocks of q4_0 or q8_0
+    int64_t widened = 0;            // matrices that become numbers
+    int64_t bytes = 0;              // of these once they are widened
+    Dtype dtype = Dtype::f16;       // of these
     Dtype model_type = Dtype::f16;  // of the model's activations
 };
 

@@ -1,4 +1,4 @@
-// A folder's packed matrices as plain ones.
+// A folder's packed matrices as plain ones, or as blocks that hold the same numbers.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@ namespace hark::gpt {
 
 class WidenedTensors : public TensorSource {
   public:
-    // `stored` and `format` must outlive it. Matrices whose scales are f32 are rounded to
-    // `model_type`, others to the type of their scales.
+    // `stored` and `format` must outlive it. A matrix of numbers of four or eight bits with their
+    // sign becomes blocks of q4_0 or q8_0 if these hold its scales. Others whose scales are f32 are
+    // rounded to `model_type`, the rest to the type of their scales.
     WidenedTensors(SafetensorsDirectory& stored, const PackedFormat& format, Dtype model_type)
         : stored_(stored), format_(format), model_type_(model_type) {}
 
@@ -30,16 +31,14 @@ class WidenedTensors : public TensorSource {
 
     // Whether the tensor is a matrix in the format.
     bool is_packed(const std::string& name) const;
-    // The type of such a matrix once it is widened. Throws Error as take() does.
+    // The type of such a matrix in memory. Throws Error as take() does.
     Dtype dtype_of(const std::string& name, int64_t rows, int64_t columns) const {
-        return dtype_of(open(name, rows, columns));
+        return dtype_of(open(name, rows, columns), rows, columns);
     }
 
   private:
     PackedMatrix open(const std::string& name, int64_t rows, int64_t columns) const;
-    Dtype dtype_of(const PackedMatrix& matrix) const {
-        return matrix.dtype == Dtype::f32 ? model_type_ : matrix.dtype;
-    }
+    Dtype dtype_of(const PackedMatrix& matrix, int64_t rows, int64_t columns) const;
 
     SafetensorsDirectory& stored_;
     const PackedFormat& format_;
