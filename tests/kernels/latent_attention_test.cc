@@ -8,7 +8,7 @@
 namespace hark::test {
 namespace {
 
-using Kind = Precision::Weights;
+using LatentKind = Precision::Weights;
 
 class LatentOps : public testing::TestWithParam<DeviceCase> {
   protected:
@@ -45,7 +45,8 @@ std::vector<double> expected_of(const HeadCase& c, const std::vector<float>& x,
 // Channels of y that are not of the product stay.
 TEST_P(LatentOps, HeadLinear) {
     for (const HeadCase& c : kHeadCases)
-        for (const Kind kind : {Kind::f32, Kind::f16, Kind::bf16, Kind::int8}) {
+        for (const LatentKind kind :
+             {LatentKind::f32, LatentKind::f16, LatentKind::bf16, LatentKind::int8}) {
             SCOPED_TRACE(concat(c.rows, " rows, ", c.n, " x ", c.k, ", kind ", int(kind)));
             const Arena::Scope scope(ctx().arena);
             Weights weights(kind, ctx().arena.source());
@@ -60,7 +61,9 @@ TEST_P(LatentOps, HeadLinear) {
             head_linear(ctx(), {y, c.y_first},
                         {device_.up(x, Dtype::f32, {c.rows, c.heads * c.x_head}), c.x_first},
                         weights.matrices(parts));
-            const double tolerance = kind == Kind::int8 ? 0.03 : kind == Kind::f32 ? 0 : 0.01;
+            const double tolerance = kind == LatentKind::int8  ? 0.03
+                                     : kind == LatentKind::f32 ? 0
+                                                               : 0.01;
             expect_near(device_.down(y), expected_of(c, x, w, {old.begin(), old.end()}),
                         GetParam().tolerance + tolerance);
         }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kWeight = ".weight";
 constexpr int64_t kWidenedRows = 64;  // at once: a cache line of a matrix that is stored (in, out)
 
-ModuleParts parts_of(SafetensorsDirectory& stored, const std::string& weight) {
+ModuleParts packed_parts_of(SafetensorsDirectory& stored, const std::string& weight) {
     return {stored, weight.substr(0, weight.size() - kWeight.size())};
 }
 
@@ -64,11 +64,11 @@ Dtype WidenedTensors::dtype_of(const PackedMatrix& matrix, int64_t rows, int64_t
 }
 
 bool WidenedTensors::is_packed(const std::string& name) const {
-    return name.ends_with(kWeight) && format_.packs(parts_of(stored_, name));
+    return name.ends_with(kWeight) && format_.packs(packed_parts_of(stored_, name));
 }
 
 PackedMatrix WidenedTensors::open(const std::string& name, int64_t rows, int64_t columns) const {
-    return format_.open(parts_of(stored_, name), rows, columns);
+    return format_.open(packed_parts_of(stored_, name), rows, columns);
 }
 
 Tensor WidenedTensors::take(const std::string& name, std::initializer_list<int64_t> shape) {
