@@ -81,6 +81,10 @@ std::vector<std::string> fuzz::fuzz_seeds() {
                     {{"weight_packed", part("I32", {32, 3})},
                      {"weight_scale", part("F16", {32, 1})},
                      {"weight_shape", shape}}),
+        module_file(compressed("pack-quantized", R"({"num_bits":4,"strategy":"channel"})").c_str(),
+                    {{"weight_packed", part("I32", {32, 4})},
+                     {"weight_scale", part("BF16", {32, 1})},
+                     {"weight_shape", shape}}),
         module_file(
             compressed("int-quantized", R"({"num_bits":8,"symmetric":false,"strategy":"channel"})")
                 .c_str(),
