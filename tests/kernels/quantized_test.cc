@@ -69,7 +69,6 @@ TEST(QuantizedWeights, AnotherPrecisionOrMixedTypesTakeTheValues) {
 TEST(QuantizedWeights, WhatDoesNotFitIsAnError) {
     RandomBlocks blocks(Dtype::q5_1, 2, 64, 5);
     Weights weights;
-    EXPECT_THROW(weights.transposed({blocks.tensor()}), Error);
     EXPECT_THROW(weights.table(blocks.tensor()), Error);
     EXPECT_THROW(weights.vector({Tensor(blocks.bytes().data(), Dtype::q5_1, {64})}), Error);
     EXPECT_THROW(weights.convolution(Tensor(blocks.bytes().data(), Dtype::q5_1, {1, 1, 64})),
