@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "audio/big_endian.h"
+#include "audio/byte_order.h"
 #include "audio/wav.h"
 
 namespace hark {
@@ -13,12 +13,6 @@ using std::operator""sv;
 
 constexpr uint64_t kMaxHeader = uint64_t{1} << 20;  // bytes that are looked through
 constexpr uint64_t kMaxBytes = uint64_t{1} << 48;   // a larger size is a placeholder
-
-uint64_t little_endian(std::string_view bytes, size_t at, size_t count) {
-    uint64_t value = 0;
-    for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
-    return value;
-}
 
 struct Mp3Header {
     bool mpeg1 = false, mono = false;

@@ -1,7 +1,7 @@
 // Chooses the reader of an input by its first bytes.
 #include "audio/decoder.h"
 
-#include "audio/big_endian.h"
+#include "audio/byte_order.h"
 #include "audio/libav.h"
 #include "audio/sndfile.h"
 #include "audio/wav.h"

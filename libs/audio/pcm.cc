@@ -2,16 +2,11 @@
 
 #include <bit>
 
+#include "audio/byte_order.h"
 #include "core/error.h"
 
 namespace hark {
 namespace {
-
-uint64_t value_of(const unsigned char* bytes, size_t count) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; ++i) value |= uint64_t{bytes[i]} << (8 * i);
-    return value;
-}
 
 // Signed values are at the top of 32 bits, so that one scale serves all of them.
 float top_of_32(uint64_t bits) {
@@ -24,15 +19,15 @@ float sample_of(const unsigned char* bytes) {
         case PcmFormat::u8:
             return static_cast<float>(bytes[0] - 128) / 128.0f;
         case PcmFormat::s16:
-            return top_of_32(value_of(bytes, 2) << 16);
+            return top_of_32(little_endian(bytes, 2) << 16);
         case PcmFormat::s24:
-            return top_of_32(value_of(bytes, 3) << 8);
+            return top_of_32(little_endian(bytes, 3) << 8);
         case PcmFormat::s32:
-            return top_of_32(value_of(bytes, 4));
+            return top_of_32(little_endian(bytes, 4));
         case PcmFormat::f32:
-            return std::bit_cast<float>(static_cast<uint32_t>(value_of(bytes, 4)));
+            return std::bit_cast<float>(static_cast<uint32_t>(little_endian(bytes, 4)));
         case PcmFormat::f64:
-            return static_cast<float>(std::bit_cast<double>(value_of(bytes, 8)));
+            return static_cast<float>(std::bit_cast<double>(little_endian(bytes, 8)));
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/published_models.h"
+#include "core/ranges.h"
 #include "core/settings.h"
 #include "core/suggest.h"
 
@@ -105,10 +106,6 @@ fs::path checked_path(const std::string& model, const std::vector<std::string>& 
 std::vector<std::string> file_names(const std::string& name, const std::string& kind) {
     if (kind == "whisper") return {name, "whisper-" + name, name + ".pt", "ggml-" + name + ".bin"};
     return {name, "gpt-" + name, name + ".gguf"};
-}
-
-bool contains(const std::vector<std::string>& kinds, const std::string& kind) {
-    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
 // Installed and published names of these kinds, with and without the kind.

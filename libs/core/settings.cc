@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/ranges.h"
 
 namespace hark {
 namespace {
@@ -43,11 +44,6 @@ fs::path base_directory(const char* variable, const char* fallback) {
     return home && *home ? fs::path(home) / fallback : fs::path();
 }
 
-template <class Names>
-bool is_among(const Names& names, const std::string& name) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
 }  // namespace
 
 std::vector<Setting> read_settings(const fs::path& path) {
@@ -82,7 +78,7 @@ fs::path user_config() {
     return home.empty() ? home : home / "hark" / "config";
 }
 
-bool is_any_flag(const std::string& name) { return is_among(kFlagNames, name); }
-bool is_any_tool(const std::string& name) { return is_among(kTools, name); }
+bool is_any_flag(const std::string& name) { return contains(kFlagNames, name); }
+bool is_any_tool(const std::string& name) { return contains(kTools, name); }
 
 }  // namespace hark

@@ -63,6 +63,7 @@ struct RawTensor {
     const std::byte* data = nullptr;
 
     explicit operator bool() const { return entry != nullptr; }
+    int64_t bytes() const { return static_cast<int64_t>(entry->end - entry->begin); }
 };
 
 // DIR/model.safetensors, or the shards that DIR/model.safetensors.index.json names. A tensor may

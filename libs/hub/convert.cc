@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/ranges.h"
 #include "gpt/families/model_folder.h"
 #include "hub/ggml_writer.h"
 #include "hub/gguf_types.h"
@@ -52,11 +53,8 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
                    const std::function<void(const std::string&)>& warn) {
     const std::string format = format_of(options, to);
     const std::vector<std::string> types = written_types(format);
-    std::string known;
-    for (const std::string& type : types) known += (known.empty() ? "" : ", ") + type;
-    require_usage(std::count(types.begin(), types.end(), options.type) == 1,
-                  "--type: not a type of ", format, " (got '", options.type, "', expected ", known,
-                  ")");
+    require_usage(contains(types, options.type), "--type: not a type of ", format, " (got '",
+                  options.type, "', expected ", joined(types), ")");
     const AnyModel model = open_any_model(from);
     if (format == "gguf") {
         require(model.gpt != nullptr, from.string(),

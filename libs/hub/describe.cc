@@ -198,7 +198,7 @@ std::string layers_text(const ordered_json& part) {
 
 // What text(name, value) makes of each, with `between` two of them.
 template <class Text>
-std::string joined(const ordered_json& values, const char* between, const Text& text) {
+std::string joined_items(const ordered_json& values, const char* between, const Text& text) {
     std::string all;
     for (const auto& [name, value] : values.items())
         all += (all.empty() ? "" : between) + text(name, value);
@@ -215,19 +215,19 @@ std::string tokenizer_text(const ordered_json& tokenizer) {
 
 // "attention v q4_k 3, q6_k 1": counts only if there are several types.
 std::string types_text(const ordered_json& types) {
-    return joined(types, "; ", [](const std::string& kind, const ordered_json& counts) {
+    return joined_items(types, "; ", [](const std::string& kind, const ordered_json& counts) {
         std::string text = kind;
         std::replace(text.begin(), text.end(), '_', ' ');
         const bool one = counts.size() == 1;
         return text + " " +
-               joined(counts, ", ", [&](const std::string& type, const ordered_json& count) {
+               joined_items(counts, ", ", [&](const std::string& type, const ordered_json& count) {
                    return one ? type : concat(type, " ", count.dump());
                });
     });
 }
 
 std::string context_text(const ordered_json& contexts) {
-    return joined(contexts, "; ", [](const std::string&, const ordered_json& at) {
+    return joined_items(contexts, "; ", [](const std::string&, const ordered_json& at) {
         return concat(at["tokens"].dump(), " tokens: f32 ", megabytes(at["f32"].get<uint64_t>()),
                       ", f16 ", megabytes(at["f16"].get<uint64_t>()));
     });
@@ -235,7 +235,7 @@ std::string context_text(const ordered_json& contexts) {
 
 std::string end_text(const ordered_json& tokens) {
     if (tokens.empty()) return "none";
-    return joined(tokens, ", ", [](const std::string&, const ordered_json& token) {
+    return joined_items(tokens, ", ", [](const std::string&, const ordered_json& token) {
         return concat(printable(token["token"].get<std::string>()), " (", token["id"].dump(), ")");
     });
 }
@@ -248,24 +248,24 @@ std::string text_of(const std::string& key, const ordered_json& value) {
     if (key == "tied_output") return value.get<bool>() ? "the token table" : "weights of its own";
     if (key == "tokenizer") return tokenizer_text(value);
     if (key == "alignment_heads")
-        return joined(value, " ", [](const std::string&, const ordered_json& head) {
+        return joined_items(value, " ", [](const std::string&, const ordered_json& head) {
             return concat(head[0].dump(), ":", head[1].dump());
         });
     if (key == "positions")
-        return joined(value, ", ", [](const std::string& of, const ordered_json& count) {
+        return joined_items(value, ", ", [](const std::string& of, const ordered_json& count) {
             return concat(count.dump(), " of ", of);
         });
     if (key == "memory")
-        return joined(value, ", ", [](const std::string& dtype, const ordered_json& bytes) {
+        return joined_items(value, ", ", [](const std::string& dtype, const ordered_json& bytes) {
             return concat(dtype, " ", megabytes(bytes.get<uint64_t>()));
         });
     if (value.is_object())
-        return joined(value, ", ", [](const std::string& name, const ordered_json& part) {
+        return joined_items(value, ", ", [](const std::string& name, const ordered_json& part) {
             return concat(name, " ", plain(part));
         });
     if (value.is_array())
-        return joined(value, " ",
-                      [](const std::string&, const ordered_json& part) { return plain(part); });
+        return joined_items(
+            value, " ", [](const std::string&, const ordered_json& part) { return plain(part); });
     return plain(value);
 }
 

@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/io.h"
 #include "core/json.h"
+#include "core/ranges.h"
 #include "formats/gguf_output.h"
 #include "formats/safetensors.h"
 #include "gpt/families/config_reader.h"
@@ -33,17 +34,12 @@ constexpr const char* kRopeDivisors = "rope_freqs.weight";
 constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
 
 void check_family(const DecoderConfig& config, const std::string& where) {
-    std::string known;
-    for (const char* family : {"llama", "qwen2", "qwen3"}) {
-        if (config.family == family) {
-            for (const gpt::LayerConfig& layer : config.layers)
-                require(layer.window == 0, where, ": layers with a window are not written as GGUF");
-            return;
-        }
-        known += concat(known.empty() ? "" : ", ", family);
-    }
-    fail(where, ": expected a model of the family ", known, " to write as GGUF, found ",
-         config.family, "; give --to safetensors and a new folder");
+    constexpr const char* kFamilies[] = {"llama", "qwen2", "qwen3"};
+    require(contains(kFamilies, config.family), where, ": expected a model of the family ",
+            joined(kFamilies), " to write as GGUF, found ", config.family,
+            "; give --to safetensors and a new folder");
+    for (const gpt::LayerConfig& layer : config.layers)
+        require(layer.window == 0, where, ": layers with a window are not written as GGUF");
 }
 
 gpt::RopeSettings rope_of(const fs::path& folder) {

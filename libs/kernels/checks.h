@@ -55,6 +55,24 @@ inline void check_matrix(const char* op, const Matrix& w) {
         require(!w.scales, op, ": expected scales with int8 weights alone, found ", w.scales);
 }
 
+// Checks the matrices of `owners` ("experts"): some, all of one shape.
+inline void check_matrices(const char* op, const char* owners, const std::vector<Matrix>& w) {
+    require(!w.empty(), op, ": expected the matrices of ", owners, ", found none");
+    const Tensor& first = w.front().values;
+    for (const Matrix& one : w) {
+        check_matrix(op, one);
+        require(one.values.shape == first.shape, op, ": expected matrices of one shape, found ",
+                first, " and ", one.values);
+    }
+}
+
+// Checks an rms norm of that many channels.
+inline void check_rms_norm(const char* op, const char* name, const Norm& norm, int64_t channels) {
+    require(norm.kind == NormKind::rms && !norm.bias, op,
+            ": expected an rms norm without bias for ", name);
+    check_tensor(op, name, norm.weight, Dtype::f32, {channels});
+}
+
 // Checks a cache of keys or of values.
 inline void check_cache(const char* op, const Tensor& cache) {
     require(cache && cache.rank == 4 && is_float(cache.dtype), op,

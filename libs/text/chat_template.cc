@@ -1,6 +1,7 @@
 #include "text/chat_template.h"
 
 #include "core/error.h"
+#include "core/ranges.h"
 #include "text/chat_messages.h"
 #include "text/chat_request.h"
 #include "text/jinja/template.h"
@@ -54,10 +55,8 @@ const jinja::Template& ChatTemplate::choose(const ChatRequest& request) const {
     else
         chosen = find("default");
     if (chosen) return *chosen;
-    std::string known;
-    for (const std::string& name : names()) known += (known.empty() ? "" : ", ") + name;
     fail(where_, ": no chat template '", request.name.empty() ? "default" : request.name,
-         "' (it has ", known, ")");
+         "' (it has ", joined(names()), ")");
 }
 
 std::vector<jinja::Piece> ChatTemplate::render(const ChatRequest& request) const {

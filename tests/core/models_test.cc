@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "support/expect.h"
 #include "support/process.h"
 
 namespace hark {
@@ -40,10 +41,6 @@ class Models : public ::testing::Test {
     const fs::path models_ = home_.path() / ".local/share/hark/models";
     fs::path before_;
 };
-
-void expect_part(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
-}
 
 TEST_F(Models, TheDemoModelIsFoundByNameAndByKind) {
     const fs::path whisper = find_model("demo", "whisper");
@@ -85,10 +82,10 @@ TEST_F(Models, WhatExistsOrLooksLikeAPathIsOne) {
 
 TEST_F(Models, APathHidesAnInstalledModelAndSaysSo) {
     fs::create_directories("demo");
-    expect_part(fails("demo"),
-                "demo: no model in this folder (got nothing, expected config.json, "
-                "model.safetensors and tokenizer.json); the installed model is ");
-    expect_part(fails("demo"), "whisper-demo");
+    test::expect_contains(fails("demo"),
+                          "demo: no model in this folder (got nothing, expected config.json, "
+                          "model.safetensors and tokenizer.json); the installed model is ");
+    test::expect_contains(fails("demo"), "whisper-demo");
 }
 
 TEST_F(Models, AModelOfAnOwner) {
@@ -97,7 +94,7 @@ TEST_F(Models, AModelOfAnOwner) {
     std::vector<std::string> names;
     for (const InstalledModel& model : installed_models()) names.push_back(model.name);
     EXPECT_EQ(names.front(), "openai/whisper-new");
-    expect_part(fails("openai/whisper-ne"), "did you mean 'openai/whisper-new'?");
+    test::expect_contains(fails("openai/whisper-ne"), "did you mean 'openai/whisper-new'?");
 }
 
 TEST_F(Models, AGgufOfARepository) {
@@ -111,10 +108,10 @@ TEST_F(Models, AGgufOfARepository) {
     EXPECT_EQ(find_model(folder.string(), "gpt"), folder / "m-00001-of-00002.gguf");
     EXPECT_EQ(installed_models().front().name, "owner/m:Q4_K_M");
     EXPECT_EQ(installed_models().front().path, folder / "m-00001-of-00002.gguf");
-    expect_part(fails("owner/m", "gpt"), "; give owner/m:Q4_K_M");
-    expect_part(fails("other/m:q8_0", "gpt"), "; run: hark model get other/m:q8_0");
+    test::expect_contains(fails("owner/m", "gpt"), "; give owner/m:Q4_K_M");
+    test::expect_contains(fails("other/m:q8_0", "gpt"), "; run: hark model get other/m:q8_0");
     test::write_text(folder / "other.gguf", "x");
-    expect_part(fails("owner/m:q4_k_m", "gpt"), "no model in this folder");
+    test::expect_contains(fails("owner/m:q4_k_m", "gpt"), "no model in this folder");
     EXPECT_EQ(installed_name("owner/m:dir/x.gguf"), "owner/m:x.gguf");
     EXPECT_EQ(installed_name("a:b/c"), "a:b/c");
 }
@@ -123,17 +120,19 @@ TEST_F(Models, AnErrorHasBothReadingsAndTheWayOn) {
     EXPECT_EQ(fails("small"),
               "no model 'small': no file or folder ./small exists, and no model of "
               "this name is installed; run: hark model get small (967 MB)");
-    expect_part(fails("whisper-small"), "; run: hark model get small (967 MB)");
-    expect_part(fails("openai/whisper-small"), "; run: hark model get small (967 MB)");
-    expect_part(fails("smal"), "; did you mean 'small'? run: hark model get small (967 MB)");
-    expect_part(fails("openai/whisper-smal"), "; did you mean 'small'? run: hark model get small");
-    expect_part(fails("dem"), "; did you mean 'demo'?");
-    expect_part(fails("gpt2"), "; 'gpt2' is a model of another kind (gpt)");
-    expect_part(fails("gpt2", "gpt"), "; run: hark model get gpt2 (548 MB)");
-    expect_part(fails("xylophone"), "; run hark model list, or hark model get --list");
+    test::expect_contains(fails("whisper-small"), "; run: hark model get small (967 MB)");
+    test::expect_contains(fails("openai/whisper-small"), "; run: hark model get small (967 MB)");
+    test::expect_contains(fails("smal"),
+                          "; did you mean 'small'? run: hark model get small (967 MB)");
+    test::expect_contains(fails("openai/whisper-smal"),
+                          "; did you mean 'small'? run: hark model get small");
+    test::expect_contains(fails("dem"), "; did you mean 'demo'?");
+    test::expect_contains(fails("gpt2"), "; 'gpt2' is a model of another kind (gpt)");
+    test::expect_contains(fails("gpt2", "gpt"), "; run: hark model get gpt2 (548 MB)");
+    test::expect_contains(fails("xylophone"), "; run hark model list, or hark model get --list");
     make_model(models_ / "whisper-small");
     EXPECT_EQ(find_model("openai/whisper-small", "whisper"), models_ / "whisper-small");
-    expect_part(fails("smal"), "; did you mean 'small'?");
+    test::expect_contains(fails("smal"), "; did you mean 'small'?");
     EXPECT_EQ(fails("smal").find("hark model get"), std::string::npos);
 }
 
@@ -147,14 +146,14 @@ TEST_F(Models, AFolderThatHoldsNoModelSaysWhatItHolds) {
 }
 
 TEST_F(Models, WithoutANameTheUsersDefaultOrTheWayOn) {
-    expect_part(fails(""), "no model is set; run: hark model get small (967 MB)");
-    expect_part(fails("", "gpt"), "no model is set; run: hark model get gpt2 (548 MB)");
+    test::expect_contains(fails(""), "no model is set; run: hark model get small (967 MB)");
+    test::expect_contains(fails("", "gpt"), "no model is set; run: hark model get gpt2 (548 MB)");
     make_model(models_ / "whisper-mine");
     fs::create_directory_symlink("whisper-mine", models_ / "whisper-default");
     EXPECT_EQ(find_model("", "whisper"), models_ / "whisper-default");
     EXPECT_EQ(find_model("mine", "whisper"), models_ / "whisper-mine");
     fs::remove_all(models_ / "whisper-mine");
-    expect_part(fails(""), "whisper-default: a link to a file that does not exist");
+    test::expect_contains(fails(""), "whisper-default: a link to a file that does not exist");
 }
 
 TEST_F(Models, XdgDataHomeIsObeyed) {

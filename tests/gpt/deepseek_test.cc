@@ -6,10 +6,12 @@
 #include "gpt/engine/decode_stream.h"
 #include "gpt/engine/sequence.h"
 #include "gpt/families/model_file.h"
+#include "gpt/family_models.h"
 #include "gpt/train/parameters.h"
 #include "support/error_of.h"
 #include "support/family_folder.h"
 #include "support/family_weights.h"
+#include "support/golden.h"
 #include "support/ops.h"
 
 namespace hark::gpt {
@@ -18,21 +20,8 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-json deepseek_config(const std::string& name) {
-    static const json cases =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/families.json"));
-    return cases[name]["config"];
-}
-
 const std::vector<int32_t> kDeepseekIds = {5,  9, 10, 7, 8, 1, 50, 3,  44, 2,
                                            17, 5, 6,  7, 8, 9, 10, 11, 12};
-
-std::vector<float> deepseek_logits(const Model& model) {
-    Context ctx = make_cpu_context(2);
-    Sequence sequence(ctx, model);
-    const std::span<const float> logits = sequence.forward_to_host(ctx, kDeepseekIds);
-    return {logits.begin(), logits.end()};
-}
 
 std::vector<int32_t> greedy_of(const Model& model, int64_t n) {
     Context ctx = make_cpu_context(2);
@@ -64,7 +53,7 @@ TEST_P(DeepseekInGguf, IsTheModelInHuggingFacesForm) {
     const Model expected = read_model(weights, parse_config(settings, config), precision);
     EXPECT_EQ(in_gguf.config.family, expected.config.family);
     EXPECT_EQ(in_gguf.config.eos_token_ids, expected.config.eos_token_ids);
-    test::expect_near(deepseek_logits(in_gguf), deepseek_logits(expected), 2e-5);
+    test::expect_near(logits_of(in_gguf, kDeepseekIds), logits_of(expected, kDeepseekIds), 2e-5);
     EXPECT_EQ(greedy_of(in_gguf, 100), greedy_of(expected, 100));
 }
 
@@ -93,17 +82,20 @@ INSTANTIATE_TEST_SUITE_P(All, DeepseekInGguf,
 TEST(Deepseek, Folders) {
     test::TemporaryDirectory folder;
     for (const char* name : {"deepseek_v2, lite", "deepseek_v2, groups", "deepseek_v3"}) {
-        json settings = deepseek_config(name);
+        json settings = family_config(name);
         settings["vocab_size"] = 512;
         const fs::path path = folder.path() / name;
         test::write_tiny_model(path, settings.dump(), "qwen2");
         const DecoderConfig config = parse_config(settings.dump(), "C");
         EXPECT_EQ(open_model(path)->config().family, config.family);
         test::FamilyWeights weights(false);
-        const std::vector<float> exact = deepseek_logits(load_model(path, precision_of("f32")));
+        const std::vector<float> exact =
+            logits_of(load_model(path, precision_of("f32")), kDeepseekIds);
         for (const char* dtype : {"auto", "f32", "f16", "bf16", "int8"}) {
-            const std::vector<float> found = deepseek_logits(load_model(path, precision_of(dtype)));
-            EXPECT_EQ(found, deepseek_logits(read_model(weights, config, precision_of(dtype))));
+            const std::vector<float> found =
+                logits_of(load_model(path, precision_of(dtype)), kDeepseekIds);
+            EXPECT_EQ(found,
+                      logits_of(read_model(weights, config, precision_of(dtype)), kDeepseekIds));
             const bool has_32_bits = dtype == std::string("auto") || dtype == std::string("f32");
             EXPECT_EQ(found == exact, has_32_bits) << name << ", " << dtype;
         }
@@ -112,7 +104,7 @@ TEST(Deepseek, Folders) {
 
 // A row per token and layer, of both kinds of channels; in blocks of 32 tokens.
 TEST(Deepseek, TheCacheKeepsLatentRows) {
-    const DecoderConfig config = parse_config(deepseek_config("deepseek_v3").dump(), "C");
+    const DecoderConfig config = parse_config(family_config("deepseek_v3").dump(), "C");
     EXPECT_EQ(config.cache_width(), 24 + 12);
     test::FamilyWeights weights(false);
     for (const auto& [dtype, bytes] : {std::pair{"f32", 4}, {"f16", 2}}) {
@@ -128,7 +120,7 @@ TEST(Deepseek, TheCacheKeepsLatentRows) {
 
 TEST(Deepseek, SettingsThatAreNotReadAreNamed) {
     const auto refusal = [](const char* name, const char* key, const json& value) {
-        json settings = deepseek_config(name);
+        json settings = family_config(name);
         settings[key] = value;
         return test::error_of([&] { parse_config(settings.dump(), "C"); });
     };
@@ -157,21 +149,21 @@ TEST(Deepseek, SettingsThatAreNotReadAreNamed) {
               "C: 'topk_method': expected group_limited_greedy, found noaux_tc");
     EXPECT_EQ(refusal(v3, "topk_method", "greedy"),
               "C: 'topk_method': expected noaux_tc, found greedy");
-    json settings = deepseek_config(v3);
+    json settings = family_config(v3);
     settings.erase("norm_topk_prob");
     EXPECT_EQ(test::error_of([&] { parse_config(settings.dump(), "C"); }),
               "C: expected 'norm_topk_prob', found none");
 }
 
 TEST(Deepseek, TrainingIsRefused) {
-    const DecoderConfig config = parse_config(deepseek_config("deepseek_v3").dump(), "C");
+    const DecoderConfig config = parse_config(family_config("deepseek_v3").dump(), "C");
     EXPECT_EQ(test::error_of([&] { ParameterLayout layout(config); }),
               "training: latent attention of family 'deepseek_v3' cannot be trained yet");
 }
 
 TEST(Deepseek, AGpuIsRefused) {
     test::FamilyWeights weights(false);
-    const DecoderConfig config = parse_config(deepseek_config("deepseek_v2, lite").dump(), "C");
+    const DecoderConfig config = parse_config(family_config("deepseek_v2, lite").dump(), "C");
     MemorySource gpu = cpu_memory();
     gpu.device = Device::cuda;
     EXPECT_EQ(test::error_of([&] { read_model(weights, config, precision_of("f16"), gpu); }),

@@ -12,6 +12,7 @@
 #include "gpt/eval/questions.h"
 #include "gpt/eval/windows.h"
 #include "gpt/families/model_file.h"
+#include "support/golden.h"
 #include "support/process.h"
 
 namespace hark::gpt {
@@ -20,8 +21,7 @@ namespace {
 using nlohmann::json;
 
 const json& golden() {
-    static const json read =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/evaluation.json"));
+    static const json read = test::golden("evaluation.json");
     return read;
 }
 

@@ -7,9 +7,11 @@
 #include "gpt/engine/sequence.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_file.h"
+#include "gpt/family_models.h"
 #include "support/error_of.h"
 #include "support/family_folder.h"
 #include "support/gguf_writer.h"
+#include "support/golden.h"
 #include "support/ops.h"
 
 namespace hark::gpt {
@@ -17,19 +19,6 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
-
-json config_of(const std::string& name) {
-    static const json cases =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/families.json"));
-    return cases[name]["config"];
-}
-
-std::vector<float> logits_of(const Model& model, std::vector<int32_t> ids) {
-    Context ctx = make_cpu_context(2);
-    Sequence sequence(ctx, model);
-    const std::span<const float> logits = sequence.forward_to_host(ctx, ids);
-    return {logits.begin(), logits.end()};
-}
 
 const std::vector<int32_t> kIds = {5, 9, 100, 7, 8, 1, 90, 3, 44, 2, 17, 5, 6, 7, 8, 9, 10, 11, 12};
 
@@ -90,7 +79,7 @@ void write_gpt_oss(const fs::path& folder, const json& settings, bool has_blocks
 TEST(ExpertModels, FoldersOfGptOss) {
     test::TemporaryDirectory folder;
     for (const bool has_blocks : {true, false}) {
-        const json settings = config_of(has_blocks ? "gpt_oss, mxfp4" : "gpt_oss");
+        const json settings = family_config(has_blocks ? "gpt_oss, mxfp4" : "gpt_oss");
         write_gpt_oss(folder.path(), settings, has_blocks);
         const DecoderConfig config = parse_config(settings.dump(), "C");
         test::FamilyWeights weights(false, has_blocks);
@@ -111,7 +100,7 @@ TEST(ExpertModels, FoldersOfGptOss) {
 TEST(ExpertModels, FoldersOfMixtralAndQwen3) {
     test::TemporaryDirectory folder;
     for (const char* name : {"mixtral", "qwen3_moe, dense layers"}) {
-        json settings = config_of(name);
+        json settings = family_config(name);
         settings["vocab_size"] = 512;
         const fs::path path = folder.path() / settings["model_type"].get<std::string>();
         test::write_tiny_model(path, settings.dump().c_str(), "qwen2");
@@ -131,7 +120,7 @@ TEST(ExpertModels, FoldersOfMixtralAndQwen3) {
 // On the CPU experts stay in the file where their type does.
 TEST(ExpertModels, AreUsedInPlace) {
     test::TemporaryDirectory folder;
-    json settings = config_of("mixtral");
+    json settings = family_config("mixtral");
     settings["vocab_size"] = 512;
     test::write_tiny_model(folder.path() / "m", settings.dump().c_str(), "qwen2");
     const std::shared_ptr<ModelFile> file = open_model(folder.path() / "m");
@@ -143,11 +132,11 @@ TEST(ExpertModels, AreUsedInPlace) {
 
 TEST(ExpertModels, SettingsOutOfRangeAreNamed) {
     const auto refusal = [](const char* name, const char* key, const json& value) {
-        json settings = config_of(name);
+        json settings = family_config(name);
         settings[key] = value;
         return test::error_of([&] { parse_config(settings.dump(), "C"); });
     };
-    json many = config_of("mixtral");
+    json many = family_config("mixtral");
     many["num_hidden_layers"] = 1024;
     many["num_local_experts"] = 1024;
     EXPECT_EQ(test::error_of([&] { parse_config(many.dump(), "C"); }),
@@ -161,7 +150,7 @@ TEST(ExpertModels, SettingsOutOfRangeAreNamed) {
 
 TEST(ExpertModels, ATensorOfOtherExpertsIsNamed) {
     test::TemporaryDirectory folder;
-    const json settings = config_of("gpt_oss, mxfp4");
+    const json settings = family_config("gpt_oss, mxfp4");
     json fewer = settings;
     fewer["num_local_experts"] = 3;
     fewer["num_experts_per_tok"] = 2;

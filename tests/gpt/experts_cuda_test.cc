@@ -7,6 +7,7 @@
 #include "gpt/engine/decode_stream.h"
 #include "gpt/families/family.h"
 #include "support/family_weights.h"
+#include "support/golden.h"
 #include "support/on_gpu.h"
 #include "support/ops.h"
 #include "support/process.h"
@@ -23,8 +24,7 @@ constexpr const char* kCases[] = {"mixtral", "qwen3_moe", "qwen3_moe, dense laye
 class ExpertsOnGpu : public OnGpu {
   protected:
     static const json& golden(const std::string& name) {
-        static const json read =
-            json::parse(read_text(source_dir() / "tests/golden/families.json"));
+        static const json read = golden("families.json");
         return read[name];
     }
     // stored: the type that the file's matrices count as, which decides what `auto` is.

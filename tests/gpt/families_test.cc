@@ -14,6 +14,7 @@
 #include "gpt/families/tensor_spec.h"
 #include "support/family_weights.h"
 #include "support/gguf_writer.h"
+#include "support/golden.h"
 #include "support/ops.h"
 #include "support/process.h"
 
@@ -23,8 +24,7 @@ namespace {
 using nlohmann::json;
 
 const json& cases() {
-    static const json read =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/families.json"));
+    static const json read = test::golden("families.json");
     return read;
 }
 

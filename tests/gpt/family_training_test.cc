@@ -13,6 +13,7 @@
 #include "gpt/train/training.h"
 #include "kernels/runtime/transfer.h"
 #include "support/family_weights.h"
+#include "support/golden.h"
 #include "support/ops.h"
 #include "support/process.h"
 
@@ -22,8 +23,7 @@ namespace {
 using nlohmann::json;
 
 const json& training_cases() {
-    static const json read =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/family_gradients.json"));
+    static const json read = test::golden("family_gradients.json");
     return read;
 }
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "kernels/sampling/distribution.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "text/bpe.h"
 
@@ -105,8 +106,7 @@ TEST(StopFilter, PiecesMakeNoDifference) {
 }
 
 TEST(Generate, GreedyEqualsGolden) {
-    const auto golden =
-        nlohmann::json::parse(test::read_text(test::source_dir() / "tests/golden/gpt.json"));
+    const auto golden = test::golden("gpt.json");
     for (const auto& item : golden["cases"]) {
         auto wanted = item["tokens"].get<std::vector<int32_t>>();
         wanted.resize(40);

@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "gpt/engine/generate.h"
+#include "support/golden.h"
 #include "support/on_gpu.h"
 #include "support/ops.h"
 #include "support/process.h"
@@ -16,16 +17,13 @@ namespace {
 using namespace hark::gpt;
 using nlohmann::json;
 
-std::filesystem::path demo_directory() { return source_dir() / "models/gpt-demo"; }
-
 struct GptCudaDemo {
     explicit GptCudaDemo(const std::string& dtype)
         : ctx(make_cuda_context(0)),
-          model(load_model(demo_directory(), precision_of(dtype, Device::cuda),
-                           ctx.arena.source())) {}
+          model(load_model(gpt_demo(), precision_of(dtype, Device::cuda), ctx.arena.source())) {}
     Context ctx;
     Model model;
-    std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(demo_directory());
+    std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(gpt_demo());
 };
 
 class GptOnGpu : public OnGpu {
@@ -37,8 +35,7 @@ class GptOnGpu : public OnGpu {
         return *one;
     }
     static const json& cases() {
-        static const json kGolden =
-            json::parse(read_text(source_dir() / "tests/golden/gpt.json"))["cases"];
+        static const json kGolden = golden("gpt.json")["cases"];
         return kGolden;
     }
     // How many tokens of each golden text come out as they are there, by the end-of-text token.

@@ -16,6 +16,8 @@
 #include "gpt/engine/generate.h"
 #include "kernels/batch_layout.h"
 #include "kernels/sampling/distribution.h"
+#include "support/error_of.h"
+#include "support/golden.h"
 #include "support/process.h"
 
 using namespace hark;
@@ -24,12 +26,9 @@ using nlohmann::json;
 namespace {
 
 const json& gpt_model_golden() {
-    static const json kGolden =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/gpt.json"));
+    static const json kGolden = test::golden("gpt.json");
     return kGolden;
 }
-
-std::filesystem::path gpt_model_demo() { return test::source_dir() / "models/gpt-demo"; }
 
 std::vector<int32_t> counting(size_t n) {
     std::vector<int32_t> numbers(n);
@@ -82,21 +81,12 @@ double largest_difference(const std::vector<float>& logits, const json& referenc
     return largest;
 }
 
-std::string gpt_model_message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
-
 class GptDemo : public testing::TestWithParam<const char*> {};
 
 }  // namespace
 
 TEST_P(GptDemo, LogitsEqualTransformers) {
-    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of(GetParam()));
+    const gpt::Model model = gpt::load_model(test::gpt_demo(), precision_of(GetParam()));
     double largest = 0;
     for (const json& item : gpt_model_golden()["cases"]) {
         const auto ids = item["ids"].get<std::vector<int32_t>>();
@@ -111,7 +101,7 @@ TEST_P(GptDemo, LogitsEqualTransformers) {
 }
 
 TEST_P(GptDemo, GreedyTokensEqualTransformers) {
-    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of(GetParam()));
+    const gpt::Model model = gpt::load_model(test::gpt_demo(), precision_of(GetParam()));
     Context ctx = make_cpu_context(1);
     gpt::Sequence sequence(ctx, model);
     for (const json& item : gpt_model_golden()["cases"]) {
@@ -135,7 +125,7 @@ TEST(GptModel, SmallerWeightsStayNear) {
     const int32_t last = static_cast<int32_t>(ids.size()) - 1;
     for (const auto& [dtype, tolerance] :
          {std::tuple{"f16", 0.005}, std::tuple{"bf16", 0.1}, std::tuple{"int8", 0.3}}) {
-        const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of(dtype));
+        const gpt::Model model = gpt::load_model(test::gpt_demo(), precision_of(dtype));
         const auto logits = gpt_model_logits_of(model, {ids}, {last});
         const double difference = largest_difference(logits[0], item["at_last"]);
         std::printf("%s: %.4f\n", dtype, difference);
@@ -145,7 +135,7 @@ TEST(GptModel, SmallerWeightsStayNear) {
 
 // Prompts packed together, and a prompt fed in pieces, give what each gives alone.
 TEST(GptModel, PackedRowsAndPiecesEqualOneSequence) {
-    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of("auto"));
+    const gpt::Model model = gpt::load_model(test::gpt_demo(), precision_of("auto"));
     std::vector<std::vector<int32_t>> sequences;
     std::vector<int32_t> wanted;
     int32_t row = -1;
@@ -173,7 +163,7 @@ TEST(GptModel, PackedRowsAndPiecesEqualOneSequence) {
 }
 
 TEST(GptModel, SequenceRefusesMoreThanItsContext) {
-    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of("auto"));
+    const gpt::Model model = gpt::load_model(test::gpt_demo(), precision_of("auto"));
     Context ctx = make_cpu_context(1);
     const std::vector<int32_t> ids(512, 7);
     for (const int64_t context : {0, 33}) {
@@ -192,7 +182,7 @@ TEST(GptModel, SequenceRefusesMoreThanItsContext) {
 
 // Memory of keys and values is taken as the text grows.
 TEST(GptModel, ACachesMemoryFollowsTheText) {
-    const gpt::Model model = gpt::load_model(gpt_model_demo(), precision_of("auto"));
+    const gpt::Model model = gpt::load_model(test::gpt_demo(), precision_of("auto"));
     Context ctx = make_cpu_context(1);
     gpt::Sequence sequence(ctx, model);
     const std::vector<int32_t> ids(40, 7);
@@ -206,8 +196,8 @@ namespace {
 // A directory with the gpt_model_demo's config, changed, and its weights renamed or changed.
 class Variant {
   public:
-    Variant() : config_(json::parse(test::read_text(gpt_model_demo() / "config.json"))) {
-        const SafetensorsFile file(gpt_model_demo() / "model.safetensors");
+    Variant() : config_(json::parse(test::read_text(test::gpt_demo() / "config.json"))) {
+        const SafetensorsFile file(test::gpt_demo() / "model.safetensors");
         for (const TensorEntry& entry : file.entries()) {
             const Tensor tensor = file.tensor(entry);
             document_.add(entry.name, tensor);
@@ -266,7 +256,7 @@ TEST(GptCheckpoint, OutputWeightsOfTheirOwn) {
     Variant variant;
     // Rows of the table times two: the logits double if the head is not tied.
     std::vector<float> head(4096 * 256);
-    const gpt::Model tied = gpt::load_model(gpt_model_demo(), precision_of("f32"));
+    const gpt::Model tied = gpt::load_model(test::gpt_demo(), precision_of("f32"));
     const float* table = tied.token_table.values.as<float>();
     std::transform(table, table + head.size(), head.begin(), [](float x) { return 2 * x; });
     variant.add("lm_head.weight", Tensor(head.data(), Dtype::f32, {4096, 256}));
@@ -290,7 +280,7 @@ TEST(GptCheckpoint, Shards) {
         map[entry.name] = early ? "model-1.safetensors" : "model-2.safetensors";
     }
     test::write_text(variant.path() / "config.json",
-                     test::read_text(gpt_model_demo() / "config.json"));
+                     test::read_text(test::gpt_demo() / "config.json"));
     test::write_text(variant.path() / "model.safetensors.index.json",
                      json{{"weight_map", map}}.dump());
     variant.write_weights(variant.path() / "model-1.safetensors", first);
@@ -303,7 +293,7 @@ TEST(GptCheckpoint, SaysWhatIsWrong) {
                                    const std::vector<std::string>& parts) {
         Variant variant;
         change(variant);
-        const std::string message = gpt_model_message_of([&] { variant.load(); });
+        const std::string message = test::error_of([&] { variant.load(); });
         for (const std::string& part : parts)
             EXPECT_NE(message.find(part), std::string::npos)
                 << "'" << part << "' is not in: " << message;

@@ -10,6 +10,7 @@
 #include "gpt/train/training.h"
 #include "kernels/runtime/backend.h"
 #include "support/audio.h"
+#include "support/golden.h"
 #include "support/process.h"
 
 using namespace hark;
@@ -77,8 +78,7 @@ void expect_refused(const std::string& bytes, const std::string& part) {
 }  // namespace
 
 TEST(HellaSwag, ScoresAreTheReferences) {
-    const auto golden =
-        nlohmann::json::parse(test::read_text(test::source_dir() / "tests/golden/hellaswag.json"));
+    const auto golden = test::golden("hellaswag.json");
     const std::filesystem::path demo = test::source_dir() / "models/gpt-demo";
     const DecoderConfig config = load_config(demo);
     const ParameterLayout layout(config);

@@ -13,6 +13,7 @@
 #include "gpt/families/llmc_file.h"
 #include "gpt/train/export_model.h"
 #include "support/gguf_vocabulary.h"
+#include "support/golden.h"
 #include "support/process.h"
 
 using namespace hark;
@@ -24,8 +25,6 @@ namespace {
 
 constexpr uint32_t kF32 = 0, kF16 = 1, kQ8 = 8, kBf16 = 30;  // ggml's numbers
 
-std::filesystem::path model_file_demo() { return test::source_dir() / "models/gpt-demo"; }
-
 std::vector<float> parameters_of(ModelFile& file) {
     const ParameterLayout layout(file.config());
     std::vector<float> values(static_cast<size_t>(layout.size()));
@@ -36,7 +35,7 @@ std::vector<float> parameters_of(ModelFile& file) {
 // The model_file_demo's parameters as the trainer has them: matrices (out, in).
 struct ModelFileDemo {
     ModelFileDemo()
-        : file(open_model(model_file_demo())),
+        : file(open_model(test::gpt_demo())),
           layout(file->config()),
           values(parameters_of(*file)) {}
     std::unique_ptr<ModelFile> file;
@@ -88,7 +87,7 @@ void add_gpt2_keys(GgufWriter& out, const Keys& keys) {
     out.u32("gpt2.attention.head_count", keys.heads);
     out.u32("gpt2.feed_forward_length", keys.inner);
     out.f32("gpt2.attention.layer_norm_epsilon", keys.epsilon);
-    test::add_vocabulary(out, json::parse(test::read_text(model_file_demo() / "tokenizer.json")),
+    test::add_vocabulary(out, json::parse(test::read_text(test::gpt_demo() / "tokenizer.json")),
                          4096);
     out.u32("tokenizer.ggml.eos_token_id", keys.eos);
 }
@@ -161,7 +160,7 @@ class ModelFiles : public testing::Test {
 // The matrices of a file in f16 are not copied; those of one that holds f32 are.
 TEST_F(ModelFiles, AreUsedInPlaceWhereTheTypeStays) {
     const auto model_bytes = [](const char* dtype) {
-        const std::shared_ptr<ModelFile> file = open_model(model_file_demo());
+        const std::shared_ptr<ModelFile> file = open_model(test::gpt_demo());
         const Model model = read_model(file, precision_of(dtype));
         const auto in_place = [&](const Matrix& matrix) {
             return file->tensors().is_mapped(matrix.values);
@@ -169,7 +168,7 @@ TEST_F(ModelFiles, AreUsedInPlaceWhereTheTypeStays) {
         return std::pair(in_place(model.lm_head), model.weights.bytes());
     };
     const Model copied = [] {
-        const std::unique_ptr<ModelFile> file = open_model(model_file_demo());
+        const std::unique_ptr<ModelFile> file = open_model(test::gpt_demo());
         return read_model(file->tensors(), file->config(), precision_of("auto"));
     }();
     EXPECT_EQ(model_bytes("auto"), std::pair(true, copied.weights.bytes()));

@@ -12,8 +12,10 @@
 #include "kernels/quant/blocks.h"
 #include "support/error_of.h"
 #include "support/fnv.h"
+#include "support/golden.h"
 #include "support/ops.h"
 #include "support/packed_folder.h"
+#include "support/tensor_bytes.h"
 
 namespace hark::gpt {
 namespace {
@@ -22,8 +24,7 @@ using nlohmann::json;
 using test::StoredTensor;
 
 const json& packed_cases() {
-    static const json read =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/packed.json"));
+    static const json read = test::golden("packed.json");
     return read;
 }
 
@@ -43,10 +44,6 @@ Tensor take_matrix(ModelFile& file, const std::string& name) {
 std::string bytes_of(const std::vector<float>& values) {
     return {reinterpret_cast<const char*>(values.data()), 4 * values.size()};
 }
-std::string bytes_of(const Tensor& tensor) {
-    return {static_cast<const char*>(tensor.data), tensor.bytes()};
-}
-
 // The values that blocks hold.
 std::vector<float> values_of_blocks(const Tensor& tensor) {
     std::vector<float> values(static_cast<size_t>(tensor.size()));
@@ -72,8 +69,9 @@ class Packed : public testing::TestWithParam<std::string> {
             std::vector<int64_t> shape = {spec.rows};
             if (spec.columns > 0) shape.push_back(spec.columns);
             const bool blocks = is_quantized(tensor.dtype);
-            tensors.push_back({spec.name, blocks ? "F32" : safetensors_name(tensor.dtype), shape,
-                               blocks ? bytes_of(values_of_blocks(tensor)) : bytes_of(tensor)});
+            tensors.push_back(
+                {spec.name, blocks ? "F32" : safetensors_name(tensor.dtype), shape,
+                 blocks ? bytes_of(values_of_blocks(tensor)) : test::bytes_of(tensor)});
         }
         file.tensors().forget_taken();
         test::write_packed_folder(folder.path() / "plain", config, tensors);
@@ -81,7 +79,7 @@ class Packed : public testing::TestWithParam<std::string> {
     }
     // The bytes of the matrix, rounded to its scales' type if it is kept as blocks.
     std::string rounded_bytes(const Tensor& tensor, const std::string& name) const {
-        if (!is_quantized(tensor.dtype)) return bytes_of(tensor);
+        if (!is_quantized(tensor.dtype)) return test::bytes_of(tensor);
         const std::string module = name.substr(0, name.rfind('.'));
         const json& stored = golden()["stored"];
         const std::string scales =

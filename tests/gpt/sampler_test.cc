@@ -15,6 +15,7 @@
 #include "core/random.h"
 #include "gpt/engine/sampler_settings.h"
 #include "kernels/sampling/distribution.h"
+#include "support/golden.h"
 #include "support/process.h"
 
 using namespace hark;
@@ -48,10 +49,6 @@ void expect_result(const std::vector<float>& logits, const json& item) {
     }
 }
 
-json sampler_golden(const char* name) {
-    return json::parse(test::read_text(test::source_dir() / "tests/golden" / name));
-}
-
 // Options by the names of a JSON line.
 gpt::SamplerOptions sampler_options_of(const json& fields) {
     gpt::SamplerSettings settings;
@@ -77,7 +74,7 @@ std::vector<int32_t> tokens_of_seeds(const gpt::SamplerOptions& options,
 }  // namespace
 
 TEST(Sampler, FiltersEqualTransformers) {
-    const json cases = sampler_golden("gpt.json")["samplers"];
+    const json cases = test::golden("gpt.json")["samplers"];
     for (const json& item : cases) {
         SCOPED_TRACE(concat(item["filter"].dump(), " ", item["value"].dump()));
         auto logits = item["logits"].get<std::vector<float>>();
@@ -90,7 +87,7 @@ TEST(Sampler, FiltersEqualTransformers) {
 
 TEST(Sampler, FurtherFiltersEqualTheirReferences) {
     std::map<std::string, int> seen;
-    const json cases = sampler_golden("samplers.json")["cases"];
+    const json cases = test::golden("samplers.json")["cases"];
     for (const json& item : cases) {
         SCOPED_TRACE(concat(item["filter"].dump(), " ", item["options"].dump()));
         auto logits = item["logits"].get<std::vector<float>>();
@@ -109,7 +106,7 @@ TEST(Sampler, FurtherFiltersEqualTheirReferences) {
 }
 
 TEST(Sampler, MirostatEqualsItsReference) {
-    const json runs = sampler_golden("samplers.json")["mirostat"];
+    const json runs = test::golden("samplers.json")["mirostat"];
     for (const json& run : runs) {
         gpt::Sampler sampler({.temperature = 1,
                               .mirostat = 2,
@@ -127,7 +124,7 @@ TEST(Sampler, MirostatEqualsItsReference) {
 }
 
 TEST(Sampler, TheUniformIsAFunctionOfSeedAndPosition) {
-    const json uniforms = sampler_golden("samplers.json")["uniform"];
+    const json uniforms = test::golden("samplers.json")["uniform"];
     EXPECT_EQ(uniforms.size(), 9u);
     for (const json& item : uniforms)
         EXPECT_EQ(uniform_at(item["seed"], item["position"]), item["uniform"].get<double>());

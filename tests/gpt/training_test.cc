@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "kernels/gradients.h"
 #include "kernels/runtime/transfer.h"
+#include "support/golden.h"
 #include "support/ops.h"
 #include "support/process.h"
 
@@ -22,12 +23,9 @@ using nlohmann::json;
 namespace {
 
 const json& training_golden() {
-    static const json kGolden =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/gpt_training.json"));
+    static const json kGolden = test::golden("gpt_training.json");
     return kGolden;
 }
-
-std::filesystem::path training_demo() { return test::source_dir() / "models/gpt-demo"; }
 
 // Parameters, or what is laid out like them.
 struct Vector {
@@ -68,11 +66,11 @@ struct Fixture {
     explicit Fixture(test::TestDevice& device, const test::DeviceCase& on)
         : device(device),
           ctx(device.ctx()),
-          config(load_config(training_demo())),
+          config(load_config(test::gpt_demo())),
           layout(config),
           weights(layout),
           gradients(layout) {
-        SafetensorsDirectory source(training_demo(), "transformer.");
+        SafetensorsDirectory source(test::gpt_demo(), "transformer.");
         layout.read(weights.tensor(), source);
         parameters = device.up(weights.values, Dtype::f32, {layout.size()});
         d_parameters = device.up(gradients.values, Dtype::f32, {layout.size()});
@@ -269,12 +267,12 @@ INSTANTIATE_TEST_SUITE_P(Devices, Training,
                                          test::kCudaBf16Case),
                          test::name_of_case);
 
-ParameterLayout demo_layout() { return ParameterLayout(load_config(training_demo())); }
+ParameterLayout demo_layout() { return ParameterLayout(load_config(test::gpt_demo())); }
 
 TEST(Parameters, SurviveAFile) {
     const ParameterLayout layout = demo_layout();
     Vector weights(layout), again(layout);
-    SafetensorsDirectory demo_source(training_demo(), "transformer.");
+    SafetensorsDirectory demo_source(test::gpt_demo(), "transformer.");
     layout.read(weights.tensor(), demo_source);
     const test::TemporaryDirectory folder;
     layout.write(weights.tensor(), folder.path() / "model.safetensors");
@@ -284,7 +282,7 @@ TEST(Parameters, SurviveAFile) {
 }
 
 TEST(Parameters, StartAsThePaperDoes) {
-    DecoderConfig config = load_config(training_demo());
+    DecoderConfig config = load_config(test::gpt_demo());
     config.n_vocab = 4093;  // padded
     const ParameterLayout layout(config);
     Vector weights(layout), again(layout), other(layout);

@@ -11,6 +11,7 @@
 #include "hub/describe.h"
 #include "hub/tensor_list.h"
 #include "kernels/quant/blocks.h"
+#include "support/golden.h"
 #include "support/packed_folder.h"
 #include "support/process.h"
 #include "whisper/model/model.h"
@@ -20,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kWhisper = test::source_dir() / "models/whisper-demo";
-const fs::path kGpt = test::source_dir() / "models/gpt-demo";
 constexpr const char* kText = "Once upon a time, it's a caf\xC3\xA9 \xE4\xB8\x80!  12 <|en|>\n";
 
 class Convert : public ::testing::Test {
@@ -84,11 +83,13 @@ void expect_same_vocabulary(const whisper::Tokenizer& a, const whisper::Tokenize
 }
 
 TEST_F(Convert, ToOtherTypesOfHuggingFace) {
-    expect_tensors(kWhisper, convert(kWhisper, "f32", "safetensors", "f32"), kSame);
+    expect_tensors(test::whisper_demo(), convert(test::whisper_demo(), "f32", "safetensors", "f32"),
+                   kSame);
     // The demonstration models are f16: their own bytes come back.
-    expect_tensors(kWhisper, convert(kWhisper, "f16", "safetensors", "f16"), kSame);
-    const fs::path bf16 = convert(kWhisper, "bf16", "safetensors", "bf16");
-    expect_tensors(kWhisper, bf16, [](const ModelTensor&, std::vector<float> values) {
+    expect_tensors(test::whisper_demo(), convert(test::whisper_demo(), "f16", "safetensors", "f16"),
+                   kSame);
+    const fs::path bf16 = convert(test::whisper_demo(), "bf16", "safetensors", "bf16");
+    expect_tensors(test::whisper_demo(), bf16, [](const ModelTensor&, std::vector<float> values) {
         for (float& value : values) value = to_float(to_bf16(value));
         return values;
     });
@@ -97,16 +98,18 @@ TEST_F(Convert, ToOtherTypesOfHuggingFace) {
               std::string::npos);
     for (const char* name : {"tokenizer.json", "generation_config.json", "merges.txt",
                              "preprocessor_config.json", "vocab.json"})
-        EXPECT_EQ(test::read_text(bf16 / name), test::read_text(kWhisper / name)) << name;
+        EXPECT_EQ(test::read_text(bf16 / name), test::read_text(test::whisper_demo() / name))
+            << name;
     EXPECT_EQ(warnings_, std::vector<std::string>());
 }
 
 TEST_F(Convert, AGptModel) {
-    const fs::path path = convert(kGpt, "gpt/", "safetensors", "f32");
-    expect_tensors(kGpt, path, kSame);
+    const fs::path path = convert(test::gpt_demo(), "gpt/", "safetensors", "f32");
+    expect_tensors(test::gpt_demo(), path, kSame);
     EXPECT_EQ(gpt::open_model(path)->tokenizer()->encode(kText),
-              gpt::open_model(kGpt)->tokenizer()->encode(kText));
-    EXPECT_NE(fails(kGpt, "gpt.bin", "ggml", "f16").find("a language model cannot be written as ggml"),
+              gpt::open_model(test::gpt_demo())->tokenizer()->encode(kText));
+    EXPECT_NE(fails(test::gpt_demo(), "gpt.bin", "ggml", "f16")
+                  .find("a language model cannot be written as ggml"),
               std::string::npos);
 }
 
@@ -123,45 +126,49 @@ TEST_F(Convert, AQuantizedFolder) {
 }
 
 TEST_F(Convert, ToGgmlAndBack) {
-    const fs::path ggml = convert(kWhisper, "ggml-demo.bin", "ggml", "f32");
+    const fs::path ggml = convert(test::whisper_demo(), "ggml-demo.bin", "ggml", "f32");
     const AnyModel model = open_any_model(ggml);
     EXPECT_STREQ(model.format(), "ggml");
-    expect_tensors(kWhisper, ggml, kSame);
-    const auto original = whisper::open_model(kWhisper);
+    expect_tensors(test::whisper_demo(), ggml, kSame);
+    const auto original = whisper::open_model(test::whisper_demo());
     expect_same_vocabulary(original->tokenizer(), model.whisper->tokenizer());
 
     // From a file of another format the configuration and the tokenizer are made anew.
     const fs::path back = convert(ggml, "back", "safetensors", "f16");
-    expect_tensors(kWhisper, back, kSame);
+    expect_tensors(test::whisper_demo(), back, kSame);
     const auto again = whisper::open_model(back);
     expect_same_vocabulary(original->tokenizer(), again->tokenizer());
     EXPECT_EQ(again->config().alignment_heads, original->config().alignment_heads);
-    EXPECT_EQ(describe_model(open_any_model(back)), describe_model(open_any_model(kWhisper)));
+    EXPECT_EQ(describe_model(open_any_model(back)),
+              describe_model(open_any_model(test::whisper_demo())));
     EXPECT_EQ(warnings_, std::vector<std::string>());
 }
 
 TEST_F(Convert, GgmlsTypes) {
-    const fs::path f16 = convert(kWhisper, "f16.bin", "ggml", "f16");
-    expect_tensors(kWhisper, f16, kSame);
+    const fs::path f16 = convert(test::whisper_demo(), "f16.bin", "ggml", "f16");
+    expect_tensors(test::whisper_demo(), f16, kSame);
     EXPECT_LT(fs::file_size(f16), 21'000'000u);
     for (const Dtype dtype : {Dtype::q4_0, Dtype::q4_1, Dtype::q5_0, Dtype::q5_1, Dtype::q8_0}) {
         SCOPED_TRACE(name_of(dtype));
         const fs::path path =
-            convert(kWhisper, concat(name_of(dtype), ".bin"), "ggml", name_of(dtype));
-        expect_tensors(kWhisper, path, [&](const ModelTensor& tensor, std::vector<float> values) {
-            if (!tensor.matrix || tensor.shape.size() == 3) return values;  // convolutions: f16
-            const auto n = static_cast<int64_t>(values.size());
-            std::vector<std::byte> blocks(row_bytes(dtype, n));
-            quantize(blocks.data(), values.data(), dtype, n);
-            dequantize(values.data(), blocks.data(), dtype, n);
-            return values;
-        });
+            convert(test::whisper_demo(), concat(name_of(dtype), ".bin"), "ggml", name_of(dtype));
+        expect_tensors(test::whisper_demo(), path,
+                       [&](const ModelTensor& tensor, std::vector<float> values) {
+                           if (!tensor.matrix || tensor.shape.size() == 3)
+                               return values;  // convolutions: f16
+                           const auto n = static_cast<int64_t>(values.size());
+                           std::vector<std::byte> blocks(row_bytes(dtype, n));
+                           quantize(blocks.data(), values.data(), dtype, n);
+                           dequantize(values.data(), blocks.data(), dtype, n);
+                           return values;
+                       });
     }
 }
 
 // 0.02486259 and 0.00199082 are the first two filters' at bin 1, openai/whisper's mel_filters.npz.
 TEST_F(Convert, AGgmlFileBeginsAsWhisperCppReadsIt) {
-    const std::string bytes = test::read_text(convert(kWhisper, "q5.bin", "ggml", "q5_1"));
+    const std::string bytes =
+        test::read_text(convert(test::whisper_demo(), "q5.bin", "ggml", "q5_1"));
     int32_t header[14];
     float filters[203];
     std::memcpy(header, bytes.data(), sizeof header);
@@ -175,8 +182,8 @@ TEST_F(Convert, AGgmlFileBeginsAsWhisperCppReadsIt) {
 }
 
 TEST_F(Convert, TheModelsOwnAlignmentHeadsAreMissed) {
-    fs::copy(kWhisper, directory_.path() / "from", fs::copy_options::recursive);
-    std::string config = test::read_text(kWhisper / "generation_config.json");
+    fs::copy(test::whisper_demo(), directory_.path() / "from", fs::copy_options::recursive);
+    std::string config = test::read_text(test::whisper_demo() / "generation_config.json");
     config.insert(1, "\"alignment_heads\": [[1, 2]],");
     test::write_text(directory_.path() / "from/generation_config.json", config);
     convert(directory_.path() / "from", "heads.bin", "ggml", "f16");
@@ -185,10 +192,10 @@ TEST_F(Convert, TheModelsOwnAlignmentHeadsAreMissed) {
 }
 
 TEST_F(Convert, AVocabularyFromElsewhere) {
-    tokenizer_ = kWhisper;
-    const fs::path ggml = convert(kWhisper, "a.bin", "ggml", "f16");
+    tokenizer_ = test::whisper_demo();
+    const fs::path ggml = convert(test::whisper_demo(), "a.bin", "ggml", "f16");
     const fs::path back = convert(ggml, "back", "safetensors", "f16");
-    expect_same_vocabulary(whisper::open_model(kWhisper)->tokenizer(),
+    expect_same_vocabulary(whisper::open_model(test::whisper_demo())->tokenizer(),
                            whisper::open_model(back)->tokenizer());
     tokenizer_ = directory_.path() / "none";
     EXPECT_NE(fails(ggml, "other", "safetensors", "f16").find("none"), std::string::npos);
@@ -196,14 +203,15 @@ TEST_F(Convert, AVocabularyFromElsewhere) {
 }
 
 TEST_F(Convert, WhatCannotBeWrittenLeavesNothing) {
-    EXPECT_THROW(convert(kWhisper, "x", "safetensors", "q8_0"), UsageError);
-    EXPECT_THROW(convert(kWhisper, "x", "ggml", "bf16"), UsageError);
+    EXPECT_THROW(convert(test::whisper_demo(), "x", "safetensors", "q8_0"), UsageError);
+    EXPECT_THROW(convert(test::whisper_demo(), "x", "ggml", "bf16"), UsageError);
     test::write_text(directory_.path() / "there", "");
-    EXPECT_NE(fails(kWhisper, "there", "safetensors", "f16").find("expected a new or empty folder"),
+    EXPECT_NE(fails(test::whisper_demo(), "there", "safetensors", "f16")
+                  .find("expected a new or empty folder"),
               std::string::npos);
     // 100,000 is beyond f16.
-    fs::copy(kGpt, directory_.path() / "from", fs::copy_options::recursive);
-    const SafetensorsFile whole(kGpt / "model.safetensors");
+    fs::copy(test::gpt_demo(), directory_.path() / "from", fs::copy_options::recursive);
+    const SafetensorsFile whole(test::gpt_demo() / "model.safetensors");
     SafetensorsHeader header;
     std::string data;
     for (TensorEntry entry : whole.entries()) {
@@ -246,10 +254,11 @@ void expect_memory(const fs::path& path, const std::string& stored) {
 }
 
 TEST_F(Convert, MemoryIsWhatLoadingTakes) {
-    expect_memory(kWhisper, "f16");
-    expect_memory(convert(kWhisper, "f32", "safetensors", "f32"), "f32");  // whose values f16 holds
-    expect_memory(convert(kWhisper, "bf16", "safetensors", "bf16"), "bf16");
-    expect_memory(convert(kWhisper, "q5.bin", "", "q5_0"), "q5_0");
+    expect_memory(test::whisper_demo(), "f16");
+    expect_memory(convert(test::whisper_demo(), "f32", "safetensors", "f32"),
+                  "f32");  // whose values f16 holds
+    expect_memory(convert(test::whisper_demo(), "bf16", "safetensors", "bf16"), "bf16");
+    expect_memory(convert(test::whisper_demo(), "q5.bin", "", "q5_0"), "q5_0");
     expect_memory(test::source_dir() / "tests/golden/model_files/ctranslate2", "int8");
 }
 

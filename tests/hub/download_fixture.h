@@ -69,8 +69,4 @@ class Download : public ::testing::Test {
     const std::string content_ = some_bytes(300'000);
 };
 
-inline void expect_part(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
-}
-
 }  // namespace hark::models

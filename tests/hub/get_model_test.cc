@@ -17,7 +17,7 @@ using test::HttpServer;
 
 namespace fs = std::filesystem;
 
-const std::string kGetModelWhisper = "/openai/whisper-tiny/resolve/main/";
+const std::string kWhisper = "/openai/whisper-tiny/resolve/main/";
 
 // Weights are elsewhere, with their SHA-256 on the way there; other files have git's name.
 HttpResponse hub(const HttpRequest& request, const std::string& prefix, const fs::path& directory) {
@@ -73,8 +73,7 @@ class GetModel : public ::testing::Test {
 };
 
 TEST_F(GetModel, AWhisperModelFileByFile) {
-    const HttpServer server(
-        [&](const HttpRequest& r) { return hub(r, kGetModelWhisper, whisper_); });
+    const HttpServer server([&](const HttpRequest& r) { return hub(r, kWhisper, whisper_); });
     const fs::path path = get("tiny", server.url() + "/");
     EXPECT_EQ(path, home_.path() / "whisper-tiny");
     EXPECT_EQ(names_in(home_.path()), std::vector<std::string>{"whisper-tiny"});
@@ -126,7 +125,7 @@ TEST_F(GetModel, AGptModelInShards) {
 TEST_F(GetModel, WhatIsBrokenOffHasNoNameAndGoesOn) {
     bool broken = true;
     const HttpServer server([&](const HttpRequest& r) {
-        HttpResponse response = hub(r, kGetModelWhisper, whisper_);
+        HttpResponse response = hub(r, kWhisper, whisper_);
         if (broken && r.path.starts_with("/stored/")) response.cut = 1'000'000;
         return response;
     });
@@ -139,7 +138,7 @@ TEST_F(GetModel, WhatIsBrokenOffHasNoNameAndGoesOn) {
     // Small files were not fetched again either, only asked for.
     int configs = 0;
     for (const HttpRequest& r : server.requests())
-        configs += r.method == "GET" && r.path == kGetModelWhisper + "config.json";
+        configs += r.method == "GET" && r.path == kWhisper + "config.json";
     EXPECT_EQ(configs, 1);
 }
 
@@ -163,10 +162,9 @@ TEST_F(GetModel, WhatAnotherServerLeftIsNotInstalled) {
     Downloader downloader({30, 2, std::chrono::milliseconds(1)},
                           [](const std::string&, uint64_t, uint64_t) {});
     for (const char* name : {"config.json", "model.safetensors", "tokenizer_config.json"})
-        ASSERT_TRUE(downloader.fetch(first.url() + kGetModelWhisper + name, part, name));
+        ASSERT_TRUE(downloader.fetch(first.url() + kWhisper + name, part, name));
     EXPECT_EQ(downloader.unchecked().size(), 3u);
-    const HttpServer official(
-        [&](const HttpRequest& r) { return hub(r, kGetModelWhisper, whisper_); });
+    const HttpServer official([&](const HttpRequest& r) { return hub(r, kWhisper, whisper_); });
     const fs::path path = get("tiny", official.url());
     EXPECT_EQ(names_in(path), names_in(whisper_));
     for (const std::string& name : names_in(path))
@@ -177,7 +175,7 @@ TEST_F(GetModel, WhatAnotherServerLeftIsNotInstalled) {
 TEST_F(GetModel, AnUncheckedFileOfAModelThatDoesNotOpenIsFetchedAgain) {
     bool mended = false;
     const HttpServer server([&](const HttpRequest& r) {
-        HttpResponse response = hub(r, kGetModelWhisper, whisper_);
+        HttpResponse response = hub(r, kWhisper, whisper_);
         if (response.status == 404) return response;
         const std::string name = fs::path(r.path).filename();
         std::string body = test::read_text(whisper_ / name);
@@ -195,14 +193,13 @@ TEST_F(GetModel, AModelThatDoesNotOpenHasNoName) {
     fs::copy(whisper_, source_.path(), fs::copy_options::recursive);
     const std::string weights = test::read_text(whisper_ / "model.safetensors");
     test::write_text(source_.path() / "model.safetensors", weights.substr(0, weights.size() - 2));
-    const HttpServer server(
-        [&](const HttpRequest& r) { return hub(r, kGetModelWhisper, source_.path()); });
+    const HttpServer server([&](const HttpRequest& r) { return hub(r, kWhisper, source_.path()); });
     EXPECT_NE(fails("tiny", server.url()).find("truncated"), std::string::npos);
     EXPECT_FALSE(fs::exists(home_.path() / "whisper-tiny"));
 }
 
 TEST_F(GetModel, AnotherKindOfModelIsRefused) {
-    const HttpServer server([&](const HttpRequest& r) { return hub(r, kGetModelWhisper, gpt_); });
+    const HttpServer server([&](const HttpRequest& r) { return hub(r, kWhisper, gpt_); });
     EXPECT_NE(fails("tiny", server.url()).find("wrong kind of model (got gpt, expected whisper)"),
               std::string::npos);
     EXPECT_FALSE(fs::exists(home_.path() / "whisper-tiny"));
@@ -210,7 +207,7 @@ TEST_F(GetModel, AnotherKindOfModelIsRefused) {
 
 TEST_F(GetModel, ADiskThatIsTooSmallIsKnownBeforeTheFirstByte) {
     const HttpServer server([&](const HttpRequest& r) {
-        HttpResponse response = hub(r, kGetModelWhisper, whisper_);
+        HttpResponse response = hub(r, kWhisper, whisper_);
         if (!response.headers["X-Linked-Size"].empty())
             response.headers["X-Linked-Size"] = "4000000000000000000";
         return response;
@@ -223,7 +220,7 @@ TEST_F(GetModel, ADiskThatIsTooSmallIsKnownBeforeTheFirstByte) {
 
 TEST_F(GetModel, AMirrorThatLacksItIsNamed) {
     const HttpServer server([](const HttpRequest&) { return HttpResponse{404}; });
-    const std::string url = server.url() + kGetModelWhisper + "config.json";
+    const std::string url = server.url() + kWhisper + "config.json";
     EXPECT_EQ(fails("tiny", server.url()),
               url + ": the server does not have this file (HTTP status 404)");
     EXPECT_TRUE(names_in(home_.path()).empty());

@@ -8,6 +8,7 @@
 #include "hub/get_model.h"
 #include "hub/model_record.h"
 #include "support/error_of.h"
+#include "support/expect.h"
 #include "support/fake_hub.h"
 #include "support/family_folder.h"
 #include "support/tiny_gguf.h"
@@ -72,10 +73,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
     return names;
 }
 
-void expect_part(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
-}
-
 TEST_F(GetRepository, AFolderOfSafetensors) {
     test::write_tiny_qwen2(source_.path());
     fs::create_directories(source_.path() / "onnx");
@@ -124,8 +121,9 @@ TEST_F(GetRepository, OneGgufAndItsPartsByType) {
     EXPECT_EQ(size_.files, 2u);
     const fs::path file = get("owner/ggufs:m-F32.gguf", hub);
     EXPECT_EQ(file, models_.path() / "owner/ggufs:m-F32.gguf/m-F32.gguf");
-    expect_part(fails("owner/ggufs", hub), "it has F32, Q8_0");
-    expect_part(fails("owner/ggufs:Q4_0", hub), "no GGUF file of type 'Q4_0' (it has F32, Q8_0)");
+    test::expect_contains(fails("owner/ggufs", hub), "it has F32, Q8_0");
+    test::expect_contains(fails("owner/ggufs:Q4_0", hub),
+                          "no GGUF file of type 'Q4_0' (it has F32, Q8_0)");
     EXPECT_EQ(names_in(models_.path() / "owner").size(), 3u);  // nothing is left of these
 }
 
@@ -133,15 +131,16 @@ TEST_F(GetRepository, RevisionsAreRecordedAndNotMixed) {
     test::write_tiny_qwen2(source_.path());
     FakeHub hub("owner/tiny", source_.path());
     hub.branch = "refs%2Fpr%2F1";
-    expect_part(fails("owner/tiny", hub), "owner/tiny: the server has no revision 'main'");
+    test::expect_contains(fails("owner/tiny", hub),
+                          "owner/tiny: the server has no revision 'main'");
     EXPECT_TRUE(fs::is_empty(models_.path()));
     const fs::path path = get("owner/tiny@refs/pr/1", hub);
     EXPECT_EQ(read_record(path).value().revision, "refs/pr/1");
     EXPECT_EQ(get("owner/tiny@refs/pr/1", hub), path);
     EXPECT_EQ(get("owner/tiny@" + FakeHub::kCommit.substr(0, 9), hub), path);
-    expect_part(fails("owner/tiny@v2", hub),
-                "is revision 'refs/pr/1' (commit " + FakeHub::kCommit +
-                    "), not 'v2'; to replace it, first run: hark model rm owner/tiny");
+    test::expect_contains(fails("owner/tiny@v2", hub),
+                          "is revision 'refs/pr/1' (commit " + FakeHub::kCommit +
+                              "), not 'v2'; to replace it, first run: hark model rm owner/tiny");
 }
 
 TEST_F(GetRepository, TheTokenGoesToItsServerAlone) {
@@ -205,16 +204,16 @@ TEST_F(GetRepository, TheTokensPlaces) {
         EXPECT_EQ(hub_server(from).token, "") << from;
     ::setenv("HF_TOKEN", "hf_sec ret", 1);
     const std::string bad = test::error_of([] { hub_server(""); });
-    expect_part(bad, "HF_TOKEN: expected a token");
+    test::expect_contains(bad, "HF_TOKEN: expected a token");
     EXPECT_EQ(bad.find("ret"), std::string::npos);
     ::unsetenv("HF_TOKEN");
     test::write_text(other.path() / "mine", "hf_a\nhf_b");
-    expect_part(test::error_of([] { hub_server(""); }), "mine: expected a token");
+    test::expect_contains(test::error_of([] { hub_server(""); }), "mine: expected a token");
     for (const char* endpoint :
          {"http://huggingface.co", "https://me:pw@x.org", "huggingface.co"}) {
         ::setenv("HF_ENDPOINT", endpoint, 1);
         const std::string wrong = test::error_of([] { hub_server(""); });
-        expect_part(wrong, "HF_ENDPOINT: expected an https address");
+        test::expect_contains(wrong, "HF_ENDPOINT: expected an https address");
         EXPECT_EQ(wrong.find("pw"), std::string::npos);
     }
 }
@@ -228,18 +227,21 @@ TEST_F(GetRepository, WhatIsGatedNamesThePage) {
               "https://huggingface.co/owner/tiny and set HF_TOKEN to a token of your account");
     ::setenv("HF_TOKEN", "hf_notAccepted", 1);
     const std::string other = fails("owner/tiny", hub);
-    expect_part(other,
-                "gated (HTTP status 403); your token gives no access: accept its licence at "
-                "https://huggingface.co/owner/tiny");
+    test::expect_contains(
+        other,
+        "gated (HTTP status 403); your token gives no access: accept its licence at "
+        "https://huggingface.co/owner/tiny");
     EXPECT_EQ(other.find("hf_notAccepted"), std::string::npos);
-    expect_part(fails("owner/none", hub), "owner/none: the server has no such repository (HTTP ");
+    test::expect_contains(fails("owner/none", hub),
+                          "owner/none: the server has no such repository (HTTP ");
     ::unsetenv("HF_TOKEN");
-    expect_part(fails("owner/none", hub),
-                "owner/none: this repository is gated, private or not there (HTTP status 401)");
+    test::expect_contains(
+        fails("owner/none", hub),
+        "owner/none: this repository is gated, private or not there (HTTP status 401)");
     ::unsetenv("HF_ENDPOINT");
     ::setenv("HF_TOKEN", kToken, 1);
-    expect_part(test::error_of([&] { get_from("owner/tiny", hub.url()); }),
-                "no token is sent to --from " + hub.url());
+    test::expect_contains(test::error_of([&] { get_from("owner/tiny", hub.url()); }),
+                          "no token is sent to --from " + hub.url());
     EXPECT_EQ(hub.requests().back().authorization, "");
 }
 
@@ -253,8 +255,9 @@ TEST_F(GetRepository, ABusyServerIsWaitedForOrNamed) {
     slow.retry_after = "3600";
     fs::remove_all(models_.path() / "owner");
     const std::string message = fails("owner/tiny", slow);
-    expect_part(message, "HTTP status 429: too many requests; run the same command again later");
-    expect_part(message, "asks to wait 3600 seconds");
+    test::expect_contains(message,
+                          "HTTP status 429: too many requests; run the same command again later");
+    test::expect_contains(message, "asks to wait 3600 seconds");
 }
 
 TEST_F(GetRepository, ABrokenDownloadIsContinued) {
@@ -262,7 +265,7 @@ TEST_F(GetRepository, ABrokenDownloadIsContinued) {
     FakeHub hub("owner/ggufs", source_.path());
     hub.cut = 30'000;
     ::setenv("HF_TOKEN", kToken, 1);
-    expect_part(fails("owner/ggufs:F32", hub), "gave up after 2 attempts");
+    test::expect_contains(fails("owner/ggufs:F32", hub), "gave up after 2 attempts");
     EXPECT_EQ(names_in(models_.path() / "owner"), std::vector<std::string>{".ggufs:F32.part"});
     expect_nowhere(kToken);
     hub.cut = SIZE_MAX;
@@ -278,9 +281,10 @@ TEST_F(GetRepository, OtherContentThanTheListSaysIsRefused) {
         for (auto& file : root["siblings"])
             if (file.contains("lfs")) file["lfs"]["sha256"] = std::string(64, '0');
     };
-    expect_part(fails("owner/ggufs:F32", hub), "wrong SHA-256");
+    test::expect_contains(fails("owner/ggufs:F32", hub), "wrong SHA-256");
     hub.more_files = {"../../.bashrc"};
-    expect_part(fails("owner/ggufs:F32", hub), "expected a file's name, found \"../../.bashrc\"");
+    test::expect_contains(fails("owner/ggufs:F32", hub),
+                          "expected a file's name, found \"../../.bashrc\"");
     EXPECT_TRUE(fs::is_empty(models_.path()));
 }
 
@@ -297,16 +301,16 @@ TEST_F(GetRepository, ShardsAreFilesOfTheRepository) {
     EXPECT_EQ(names_in(get("owner/tiny", hub)).size(), 7u);
     fs::remove_all(models_.path() / "owner");
     index("model-00002-of-00002.safetensors");
-    expect_part(fails("owner/tiny", hub), "which the repository does not have");
+    test::expect_contains(fails("owner/tiny", hub), "which the repository does not have");
     index("../model.safetensors");
-    expect_part(fails("owner/tiny", hub), "expected a file's name");
+    test::expect_contains(fails("owner/tiny", hub), "expected a file's name");
 }
 
 TEST_F(GetRepository, AFamilyThatIsNotReadIsKnownBeforeTheWeights) {
     test::write_tiny_qwen2(source_.path());
     test::write_text(source_.path() / "config.json", "{\"model_type\": \"bert\"}");
     const FakeHub hub("owner/bert", source_.path());
-    expect_part(fails("owner/bert", hub), "bert");
+    test::expect_contains(fails("owner/bert", hub), "bert");
     EXPECT_TRUE(hub.stored_requests().empty());
     EXPECT_TRUE(fs::is_empty(models_.path()));
 }

@@ -10,6 +10,7 @@
 #include "hub/describe.h"
 #include "hub/verify.h"
 #include "kernels/runtime/backend.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "whisper/model/model.h"
 
@@ -17,9 +18,6 @@ namespace hark::models {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kTensorListWhisper = test::source_dir() / "models/whisper-demo";
-const fs::path kTensorListGpt = test::source_dir() / "models/gpt-demo";
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
@@ -43,8 +41,8 @@ Shapes shapes_listed(const fs::path& directory) {
 }
 
 TEST(TensorList, IsTheCheckpoints) {
-    EXPECT_EQ(shapes_listed(kTensorListWhisper), shapes_in(kTensorListWhisper, "model."));
-    EXPECT_EQ(shapes_listed(kTensorListGpt), shapes_in(kTensorListGpt, "transformer."));
+    EXPECT_EQ(shapes_listed(test::whisper_demo()), shapes_in(test::whisper_demo(), "model."));
+    EXPECT_EQ(shapes_listed(test::gpt_demo()), shapes_in(test::gpt_demo(), "transformer."));
 }
 
 // The numbers of parameters that their pages on Hugging Face show.
@@ -101,8 +99,8 @@ TEST(TensorList, OfOfficialSizes) {
 }
 
 TEST(TensorList, ValuesAreTheStoredOnes) {
-    const AnyModel model = open_any_model(kTensorListWhisper);
-    const SafetensorsFile file(kTensorListWhisper / "model.safetensors");
+    const AnyModel model = open_any_model(test::whisper_demo());
+    const SafetensorsFile file(test::whisper_demo() / "model.safetensors");
     const TensorEntry* entry = file.find("model.decoder.layers.3.fc1.weight");
     ASSERT_NE(entry, nullptr);
     const auto* stored = static_cast<const _Float16*>(file.tensor(*entry).data);
@@ -131,19 +129,19 @@ TEST(Describe, TellsTheCacheOfLatentAttention) {
 
 // What is told is what a model that has been read takes; it adds zeros for the keys' missing bias.
 TEST(Describe, TellsTheMemoryThatWeightsTake) {
-    const auto told = describe_model(open_any_model(kTensorListWhisper));
+    const auto told = describe_model(open_any_model(test::whisper_demo()));
     for (const std::string dtype : {"f32", "f16", "bf16", "int8"}) {
         const auto bytes = static_cast<double>(
-            whisper::load_model(kTensorListWhisper, precision_of(dtype)).weights.bytes());
+            whisper::load_model(test::whisper_demo(), precision_of(dtype)).weights.bytes());
         EXPECT_NEAR(told["memory"][dtype].get<double>(), bytes, 0.005 * bytes) << dtype;
     }
 }
 
 TEST(Verify, NamesEveryTensorThatIsWrong) {
     test::TemporaryDirectory directory;
-    fs::copy(kTensorListGpt, directory.path(), fs::copy_options::recursive);
+    fs::copy(test::gpt_demo(), directory.path(), fs::copy_options::recursive);
     SafetensorsHeader header;
-    const SafetensorsFile whole(kTensorListGpt / "model.safetensors");
+    const SafetensorsFile whole(test::gpt_demo() / "model.safetensors");
     std::string data;
     for (TensorEntry entry : whole.entries()) {
         const Tensor tensor = whole.tensor(entry);

@@ -26,18 +26,18 @@ struct Shape {
     int64_t t, n, k;
 };
 
-double linear_activated(double x, Activation activation) {
+double activated(double x, Activation activation) {
     if (activation == Activation::gelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
     if (activation == Activation::gelu_tanh)
         return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     return x;
 }
 
-struct LinearInputs {
+struct Inputs {
     Shape shape;
     std::vector<float> x, w, scales, bias, residual;
 
-    LinearInputs(Shape shape, Dtype activations, Dtype weights, uint64_t seed) : shape(shape) {
+    Inputs(Shape shape, Dtype activations, Dtype weights, uint64_t seed) : shape(shape) {
         const auto [t, n, k] = shape;
         x = TestDevice::rounded(random_values(t * k, seed), activations);
         w = random_values(n * k, seed + 1, 1 / std::sqrt(static_cast<double>(k)));
@@ -72,7 +72,7 @@ struct LinearInputs {
                     w2 += b * b;
                 }
                 if (then.bias) sum += bias[n];
-                sum = linear_activated(sum, then.activation);
+                sum = activated(sum, then.activation);
                 if (then.residual) sum += residual[t * n_size + n];
                 y.push_back(sum);
                 size.push_back(std::sqrt(x2 * w2));
@@ -90,8 +90,7 @@ void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& w
                         " activation ", static_cast<int>(activation), " bias ", with_bias,
                         " residual ", residual));
     const Arena::Scope scope(device.ctx().arena);
-    const LinearInputs in(shape, on.activations, weights.dtype,
-                          11 + shape.t + 5 * shape.n + 3 * shape.k);
+    const Inputs in(shape, on.activations, weights.dtype, 11 + shape.t + 5 * shape.n + 3 * shape.k);
     const Matrix w = in.up(device, weights.dtype);
     Tensor x = device.up(in.x, on.activations, {shape.t, shape.k});
     Tensor y = device.up(in.residual, on.activations, {shape.t, shape.n});
@@ -146,8 +145,8 @@ TEST_P(Linear, NormAndAppendAreWhatTheyAreByThemselves) {
                 for (const Dtype cache : {Dtype::f16, Dtype::f32}) {
                     SCOPED_TRACE(concat(name_of(weights.dtype), " rows ", rows, " K ", k));
                     const Arena::Scope scope(device.ctx().arena);
-                    const LinearInputs in({rows, 3 * k, k}, GetParam().activations, weights.dtype,
-                                          7 + rows);
+                    const Inputs in({rows, 3 * k, k}, GetParam().activations, weights.dtype,
+                                    7 + rows);
                     const Matrix w = in.up(device, weights.dtype);
                     Tensor x = device.up(in.x, GetParam().activations, {rows, k});
                     const Tensor bias = device.up(in.bias, Dtype::f32, {3 * k});
@@ -161,7 +160,7 @@ TEST_P(Linear, NormAndAppendAreWhatTheyAreByThemselves) {
 TEST_P(Linear, ZeroRowsGiveNothing) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
-    const LinearInputs in({1, 4, 8}, GetParam().activations, Dtype::f16, 5);
+    const Inputs in({1, 4, 8}, GetParam().activations, Dtype::f16, 5);
     const Matrix w = in.up(device, Dtype::f16);
     Tensor y = device.empty(GetParam().activations, {0, 4});
     linear(device.ctx(), y, device.empty(GetParam().activations, {0, 8}), w);
@@ -172,7 +171,7 @@ TEST_P(Linear, WrongShapesAreErrors) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
-    const LinearInputs in({4, 6, 8}, dtype, Dtype::f32, 5);
+    const Inputs in({4, 6, 8}, dtype, Dtype::f32, 5);
     const Matrix w = in.up(device, Dtype::f32);
     Tensor x = device.up(in.x, dtype, {4, 8}), y = device.empty(dtype, {4, 6});
     EXPECT_THROW(linear(device.ctx(), y, device.empty(dtype, {4, 7}), w), Error);
@@ -211,7 +210,7 @@ TEST(LinearOnCuda, WeightsOfSeveralBlocks) {
     if (!device) GTEST_SKIP() << device.why_not();
     for (const Dtype weights : {Dtype::i8, Dtype::f32}) {
         const Arena::Scope scope(device.ctx().arena);
-        const LinearInputs in({1500, 8200, 1024}, Dtype::f16, weights, 3);
+        const Inputs in({1500, 8200, 1024}, Dtype::f16, weights, 3);
         const Matrix w = in.up(device, weights);
         const Tensor x = device.up(in.x, Dtype::f16, {1500, 1024});
         const Tensor residual = device.up(in.residual, Dtype::f16, {1500, 8200});
@@ -258,7 +257,7 @@ TEST_P(LinearOnGpu, UnalignedViews) {
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype type = GetParam().activations;
     for (const WeightCase& weights : kWeights) {
-        LinearInputs in({20, 33, 64}, type, weights.dtype, 21);
+        Inputs in({20, 33, 64}, type, weights.dtype, 21);
         Matrix w = in.up(device, weights.dtype);
         const Tensor x = device.up(in.x, type, {20, 64}), y = device.empty(type, {20, 33});
         linear(device.ctx(), y, x, w);
@@ -283,7 +282,7 @@ void check_neighbours(TestDevice& device, Dtype activations, Dtype weights, Shap
                         with_residual));
     const Arena::Scope scope(device.ctx().arena);
     const auto [rows, n, k] = shape;
-    const LinearInputs in(shape, activations, weights, 3);
+    const Inputs in(shape, activations, weights, 3);
     const Matrix w = in.up(device, weights);
     Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {n}), .activation = activation};
     if (with_residual) then.residual = device.up(in.residual, y_type, {rows, n});
@@ -379,7 +378,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, LinearOnGpu,
 TEST(LinearRows, AreTheSameBitsWhateverIsBesideThem) {
     TestDevice device(kCpuCase), alone(kOneThreadCase);
     for (const WeightCase& weights : kWeights) {
-        const LinearInputs in({16, 37, 77}, Dtype::f32, weights.dtype, 3);
+        const Inputs in({16, 37, 77}, Dtype::f32, weights.dtype, 3);
         const Matrix w = in.up(device, weights.dtype);
         Tensor x = device.up(in.x, Dtype::f32, {16, 77});
         Tensor all = device.empty(Dtype::f32, {16, 37});

@@ -6,15 +6,12 @@
 #include "support/blocks.h"
 #include "support/normed_and_appended.h"
 #include "support/ops.h"
+#include "support/tensor_bytes.h"
 
 namespace hark::test {
 namespace {
 
 using QuantizedKind = Precision::Weights;
-
-std::string quantized_bytes_of(const Tensor& tensor) {
-    return {static_cast<const char*>(tensor.data), tensor.bytes()};
-}
 
 TEST(QuantizedWeights, StayAsTheyAreOneBelowTheOther) {
     for (const Dtype dtype : kQuantizedDtypes) {
@@ -22,8 +19,7 @@ TEST(QuantizedWeights, StayAsTheyAreOneBelowTheOther) {
         Weights weights;
         const Matrix kept = weights.matrix({a.tensor(), b.tensor()});
         EXPECT_EQ(describe(kept.values), describe(Tensor(nullptr, dtype, {5, 512})));
-        EXPECT_TRUE(quantized_bytes_of(kept.values) ==
-                    quantized_bytes_of(a.tensor()) + quantized_bytes_of(b.tensor()));
+        EXPECT_TRUE(bytes_of(kept.values) == bytes_of(a.tensor()) + bytes_of(b.tensor()));
         EXPECT_FALSE(kept.scales);
         EXPECT_EQ(weights.bytes(), a.bytes().size() + b.bytes().size());
     }
@@ -55,8 +51,7 @@ TEST(QuantizedWeights, AnotherPrecisionOrMixedTypesTakeTheValues) {
         const Matrix from_blocks = weights.matrix({blocks.tensor()}, QuantizedKind::int8);
         const Matrix from_values =
             weights.matrix({TestDevice::host(same, {3, 256})}, QuantizedKind::int8);
-        EXPECT_TRUE(quantized_bytes_of(from_blocks.values) ==
-                    quantized_bytes_of(from_values.values));
+        EXPECT_TRUE(bytes_of(from_blocks.values) == bytes_of(from_values.values));
         if (dtype == Dtype::q8_0) continue;
         const Matrix mixed = weights.matrix({blocks.tensor(), others.tensor()});
         EXPECT_FALSE(is_quantized(mixed.values.dtype));

@@ -16,6 +16,7 @@
 #include "core/half.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"
+#include "support/expect.h"
 #include "support/ops.h"
 #include "support/process.h"
 #include "support/ranks.h"
@@ -164,10 +165,6 @@ std::string ranks_error_of(int size, const std::function<void(std::unique_ptr<Tr
     return "";
 }
 
-void expect_has(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
-}
-
 }  // namespace
 
 TEST(Communicator, OneProcessIsLeftAsItIs) {
@@ -223,10 +220,11 @@ TEST(ForkedRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
             throw;
         }
     });
-    expect_has(error, "rank 1 (process ");
-    expect_has(error, "signal 9 (Killed)");
+    expect_contains(error, "rank 1 (process ");
+    expect_contains(error, "signal 9 (Killed)");
     // Of the two others one may have seen the other end before rank 1.
-    expect_has(read_text(folder.path() / "0") + read_text(folder.path() / "2"), "rank 1 has ended");
+    expect_contains(read_text(folder.path() / "0") + read_text(folder.path() / "2"),
+                    "rank 1 has ended");
 }
 
 TEST(ForkedRanks, OneThatFailsEndsThoseThatDoNotListen) {
@@ -235,7 +233,7 @@ TEST(ForkedRanks, OneThatFailsEndsThoseThatDoNotListen) {
         if (links->rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(100));
         fail("expected by the test: rank 1 fails");
     });
-    expect_has(error, "rank 1 has failed");
+    expect_contains(error, "rank 1 has failed");
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
 }
 
@@ -250,8 +248,8 @@ TEST(ForkedRanks, TheirParentPassesSigtermOnToTheFirst) {
         if (links->rank() == 1) ::kill(parent, SIGTERM);
         std::this_thread::sleep_for(std::chrono::seconds(links->rank() == 0 ? 100 : 0));
     });
-    expect_has(error, "rank 0 (process ");
-    expect_has(error, "signal 15");
+    expect_contains(error, "rank 0 (process ");
+    expect_contains(error, "signal 15");
 }
 
 TEST(ForkedRanks, NoneIsAnError) { EXPECT_THROW(spawn_local_ranks(0), Error); }
@@ -324,13 +322,13 @@ TEST(MpiRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
     const ProcessResult result = under_mpirun(2, "die");
     EXPECT_NE(result.exit_code, 0);
     EXPECT_NE(result.exit_code, 124) << "mpirun has not ended";
-    expect_has(result.err, "process rank 1");
-    expect_has(result.err, "signal 9");
+    expect_contains(result.err, "process rank 1");
+    expect_contains(result.err, "signal 9");
 }
 
 TEST(MpiRanks, OneThatFailsEndsTheOthers) {
     if (mpirun(1, 1).empty()) GTEST_SKIP() << "built without MPI";
     const ProcessResult result = under_mpirun(3, "fail");
     EXPECT_EQ(result.exit_code, 1) << result.err;
-    expect_has(result.err, "expected by the test: rank 2 fails");
+    expect_contains(result.err, "expected by the test: rank 2 fails");
 }

@@ -9,6 +9,7 @@
 #include "formats/gguf.h"
 #include "support/byte_vocabulary.h"
 #include "support/gguf_vocabulary.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "text/bpe.h"
 #include "text/byte_alphabet.h"
@@ -19,10 +20,9 @@ using test::GgufWriter;
 
 namespace {
 
-std::filesystem::path demo() { return test::source_dir() / "models/gpt-demo"; }
-
 const json& demo_tokenizer() {
-    static const json kTokenizer = json::parse(test::read_text(demo() / "tokenizer.json"));
+    static const json kTokenizer =
+        json::parse(test::read_text(test::gpt_demo() / "tokenizer.json"));
     return kTokenizer;
 }
 
@@ -33,8 +33,8 @@ void expect_equal(const Bpe& found, const Bpe& expected) {
         ASSERT_EQ(found.bytes_of(id), expected.bytes_of(id)) << id;
         ASSERT_EQ(found.is_special(id), expected.is_special(id)) << id;
     }
-    for (const std::string& text :
-         {test::read_text(demo() / "merges.txt"), std::string("Größe 😀\t\n  x<|endoftext|>'ll")})
+    for (const std::string& text : {test::read_text(test::gpt_demo() / "merges.txt"),
+                                    std::string("Größe 😀\t\n  x<|endoftext|>'ll")})
         EXPECT_EQ(found.encode(text), expected.encode(text));
 }
 
@@ -78,8 +78,8 @@ class BpeLoad : public testing::Test {
 }  // namespace
 
 TEST_F(BpeLoad, EveryFileOfOneVocabularyIsTheSame) {
-    const Bpe expected = Bpe::from_directory(demo());
-    expect_equal(Bpe::load(demo()), expected);
+    const Bpe expected = Bpe::from_directory(test::gpt_demo());
+    expect_equal(Bpe::load(test::gpt_demo()), expected);
     expect_equal(load(demo_tokenizer().dump()), expected);
     for (const size_t padding : {0, 7}) {
         GgufWriter file;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "text/utf8.h"
 
@@ -24,8 +25,7 @@ std::string bytes_from_hex(const std::string& hex) {
 
 // Encodes every golden input and compares, then decodes and compares with the text.
 void expect_golden_ids(const Bpe& bpe, const std::string& vocabulary) {
-    const auto golden =
-        nlohmann::json::parse(test::read_text(source_dir() / "tests/golden/bpe.json"));
+    const auto golden = test::golden("bpe.json");
     int compared = 0;
     for (const auto& test_case : golden["cases"]) {
         const bool broken = test_case.contains("hex");

@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "support/fnv.h"
 #include "support/generated_text.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "text/bpe_encoder.h"
 #include "text/byte_alphabet.h"
@@ -19,8 +20,7 @@ using nlohmann::json;
 namespace {
 
 const json& tokenize_golden() {
-    static const json kGolden =
-        json::parse(test::read_text(source_dir() / "tests/golden/gpt_tokenize.json"));
+    static const json kGolden = test::golden("gpt_tokenize.json");
     return kGolden;
 }
 

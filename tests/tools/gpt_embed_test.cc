@@ -6,20 +6,21 @@
 #include <cstring>
 
 #include "support/family_folder.h"
+#include "support/golden.h"
 #include "tools/gpt_generate.h"
 
 using namespace hark::test;
 
 namespace {
 
-const json& golden() {
-    static const json read = json::parse(read_text(source_dir() / "tests/golden/embeddings.json"));
+const json& embeddings_golden() {
+    static const json read = golden("embeddings.json");
     return read;
 }
 
 // The golden file's model as a folder; Qwen3-Embedding's tensors have no prefix.
 std::string write_model(const TemporaryDirectory& at, const std::string& name) {
-    const json& model = golden()["cases"][name];
+    const json& model = embeddings_golden()["cases"][name];
     const auto folder = at.path() / name;
     write_tiny_model(folder, model["config"].dump().c_str(), "qwen2",
                      name == "qwen3" ? "" : "model.");
@@ -43,7 +44,7 @@ ProcessResult embed(const std::string& model, std::vector<std::string> arguments
 
 std::string texts() {
     std::string all;
-    for (const json& text : golden()["texts"]) all += text.get<std::string>() + "\n";
+    for (const json& text : embeddings_golden()["texts"]) all += text.get<std::string>() + "\n";
     return all;
 }
 
@@ -57,7 +58,7 @@ void expect_near(const json& vector, const json& expected, const std::string& wh
 
 TEST(GptEmbed, VectorsAreThoseOfTransformers) {
     const TemporaryDirectory directory;
-    for (const auto& [name, of] : golden()["cases"].items()) {
+    for (const auto& [name, of] : embeddings_golden()["cases"].items()) {
         const std::string model = write_model(directory, name);
         for (const std::string pooling : {"auto", "last", "mean", "first"}) {
             const ProcessResult run = embed(model, {"--pooling", pooling}, texts());
@@ -82,8 +83,8 @@ TEST(GptEmbed, VectorsAreThoseOfTransformers) {
 TEST(GptEmbed, AnInstructionBeforeEachText) {
     const TemporaryDirectory directory;
     const std::string model = write_model(directory, "qwen3");
-    const json& expected = golden()["cases"]["qwen3"]["query"];
-    const std::string input = texts(), query = golden()["query"];
+    const json& expected = embeddings_golden()["cases"]["qwen3"]["query"];
+    const std::string input = texts(), query = embeddings_golden()["query"];
     for (const auto& flags : {std::vector<std::string>{"--prompt-name", "query"},
                               std::vector<std::string>{"--instruction", query}}) {
         const auto lines = lines_of(embed(model, flags, input).out);
@@ -103,7 +104,7 @@ TEST(GptEmbed, FloatsAndDimensions) {
     const std::string model = write_model(directory, "llama");
     const ProcessResult run = embed(model, {"--format", "f32", "--dimensions", "16"}, texts());
     ASSERT_EQ(run.exit_code, 0) << run.err;
-    const json& expected = golden()["cases"]["llama"]["plain"]["mean"];
+    const json& expected = embeddings_golden()["cases"]["llama"]["plain"]["mean"];
     ASSERT_EQ(run.out.size(), expected.size() * 16 * sizeof(float));
     for (size_t text = 0; text < expected.size(); ++text) {
         double squares = 0;
@@ -130,7 +131,7 @@ TEST(GptEmbed, TheNearestRows) {
     const std::string model = write_model(directory, "llama");
     const std::string file = (directory.path() / "vectors.f32").string();
     write_text(file, embed(model, {"--format", "f32", "--prompt-name", "document"}, texts()).out);
-    const std::string text = golden()["texts"][2];
+    const std::string text = embeddings_golden()["texts"][2];
     const std::vector<std::string> nearest = {"--nearest",     file,      "--matches", "2",
                                               "--prompt-name", "document"};
     const json found = json::parse(lines_of(embed(model, nearest, text + "\n").out).at(0));
@@ -149,7 +150,7 @@ TEST(GptEmbed, TheNearestRows) {
     EXPECT_EQ(asked, query({"--prompt-name", "query"}));
     EXPECT_NE(asked, query({"--prompt-name", "document"}));
     const auto lines = lines_of(asked);
-    ASSERT_EQ(lines.size(), 2 * golden()["texts"].size());
+    ASSERT_EQ(lines.size(), 2 * embeddings_golden()["texts"].size());
     EXPECT_TRUE(lines[0].starts_with("0\t")) << lines[0];
     EXPECT_TRUE(lines.back().starts_with("1\t")) << lines.back();
 }
@@ -173,7 +174,7 @@ TEST(GptEmbed, VectorsThatCannotBeSearched) {
 TEST(GptEmbed, LinesOfATranscript) {
     const TemporaryDirectory directory;
     const std::string model = write_model(directory, "llama");
-    const std::string text = golden()["texts"][0];
+    const std::string text = embeddings_golden()["texts"][0];
     const ProcessResult run = embed(
         model, {"--input-format", "jsonl"},
         json{{"source", "a.wav"}, {"start", 1.5}, {"end", 2}, {"text", text}}.dump() + "\n[]\n");
@@ -182,7 +183,8 @@ TEST(GptEmbed, LinesOfATranscript) {
     const auto lines = lines_of(run.out);
     ASSERT_EQ(lines.size(), 2u);
     json first = json::parse(lines[0]);
-    expect_near(first["embedding"], golden()["cases"]["llama"]["plain"]["mean"][0], "jsonl");
+    expect_near(first["embedding"], embeddings_golden()["cases"]["llama"]["plain"]["mean"][0],
+                "jsonl");
     first.erase("embedding");
     EXPECT_EQ(first, json::parse(R"({"id": 0, "source": "a.wav", "start": 1.5, "end": 2,
                                      "index": 0, "prompt_tokens": 18})"));

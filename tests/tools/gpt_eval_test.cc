@@ -1,6 +1,7 @@
 // gpt-eval's contract, on the real binary.
 #include <gtest/gtest.h>
 
+#include "support/golden.h"
 #include "tools/gpt_generate.h"
 
 using namespace hark::test;
@@ -13,7 +14,7 @@ ProcessResult evaluate(std::vector<std::string> arguments, const std::string& in
 }
 
 const json& gpt_eval_golden() {
-    static const json read = json::parse(read_text(source_dir() / "tests/golden/evaluation.json"));
+    static const json read = golden("evaluation.json");
     return read;
 }
 

@@ -1,6 +1,7 @@
 // gpt-train as several ranks under mpirun, on the CPU: they equal one process, end together, and go
 // on from what they have saved.
 #include "core/error.h"
+#include "support/expect.h"
 #include "tools/gpt_train.h"
 
 using namespace hark;
@@ -79,10 +80,6 @@ void expect_near_end(const ProcessResult& found, const ProcessResult& whole, siz
 void expect_same_end(const fs::path& a, const fs::path& b, const char* step) {
     for (const char* name : {"model.safetensors", "optimizer.safetensors", "training.json"})
         EXPECT_TRUE(read_text(a / step / name) == read_text(b / step / name)) << name;
-}
-
-void expect_has(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
 }
 
 size_t count_of(const std::string& text, const std::string& part) {
@@ -203,7 +200,7 @@ TEST(GptTrainRanks, TensorParallelDividesWhatItCuts) {
         const ProcessResult result =
             train(ranks, folder.path() / "run", "--steps 20 --tensor-parallel " + more);
         EXPECT_EQ(result.exit_code, status) << result.err;
-        expect_has(result.err, part);
+        expect_contains(result.err, part);
         EXPECT_FALSE(fs::exists(folder.path() / "run"));
     };
     refused(1, "2", 1, "--tensor-parallel: expected a divisor of the 1 process, got 2");
@@ -219,7 +216,7 @@ TEST(GptTrainRanks, TensorParallelDividesWhatItCuts) {
     const std::string one = command(folder.path() / "run", "--steps 20 --tensor-parallel ");
     const ProcessResult unlike = run_shell(mpirun(1, 300) + one + "2 : -n 1 " + one + "1");
     EXPECT_NE(unlike.exit_code, 0);
-    expect_has(
+    expect_contains(
         unlike.err,
         "the processes differ (rank 0 has --tensor-parallel 2; this one has --tensor-parallel 1)");
 }
@@ -233,8 +230,8 @@ TEST(GptTrainRanks, GoOnToTheSameBitsAfterOneIsKilled) {
     EXPECT_EQ(all.err, "");
     const ProcessResult killed = signalled(folder.path(), more, 1, "KILL");
     EXPECT_NE(killed.exit_code, 0);
-    expect_has(killed.err, "process rank 1");
-    expect_has(killed.err, "signal 9");
+    expect_contains(killed.err, "process rank 1");
+    expect_contains(killed.err, "signal 9");
     ASSERT_FALSE(checkpoints_of(out).empty());
     EXPECT_LT(checkpoints_of(out).back(), "step-00001000");
     const ProcessResult rest = train(2, out, more);
@@ -276,34 +273,35 @@ TEST(GptTrainRanks, ErrorsNameTheRank) {
     write_text(folder.path() / "model.safetensors", "weights");
     const ProcessResult taken = train(2, folder.path(), "--batch-size 4 --steps 20");
     EXPECT_NE(taken.exit_code, 0);
-    expect_has(taken.err, "gpt-train: rank 0: ");
-    expect_has(taken.err, "found a model's model.safetensors");
+    expect_contains(taken.err, "gpt-train: rank 0: ");
+    expect_contains(taken.err, "found a model's model.safetensors");
     // Started with another seed than rank 0.
     const std::string one = command(folder.path() / "run", "--steps 20 --seed ");
     const ProcessResult unlike = run_shell(mpirun(1, 300) + one + "1 : -n 1 " + one + "2");
     EXPECT_NE(unlike.exit_code, 0);
-    expect_has(unlike.err,
-               "gpt-train: rank 1: the processes differ (rank 0 has seed 1; this one has seed 2)");
+    expect_contains(
+        unlike.err,
+        "gpt-train: rank 1: the processes differ (rank 0 has seed 1; this one has seed 2)");
     // Another file held out.
     const std::string val = command(folder.path() / "run", "--steps 20 --val '");
     const std::string at = data().string();
     const ProcessResult held_out =
         run_shell(mpirun(1, 300) + val + at + "/val.bin' : -n 1 " + val + at + "/train.bin'");
     EXPECT_NE(held_out.exit_code, 0);
-    expect_has(held_out.err, "gpt-train: rank 1: the processes differ (rank 0 has ");
+    expect_contains(held_out.err, "gpt-train: rank 1: the processes differ (rank 0 has ");
 }
 
 TEST(GptTrainRanks, GpusTakeGpusAndNoLauncher) {
     const TemporaryDirectory folder;
     const ProcessResult cpu = train(1, folder.path() / "run", "--steps 20 --gpus 2");
     EXPECT_EQ(cpu.exit_code, 2);
-    expect_has(cpu.err, "--gpus needs --device cuda (got cpu)");
+    expect_contains(cpu.err, "--gpus needs --device cuda (got cpu)");
     const ProcessResult both =
         run_shell(mpirun(2, 300) + "gpt-train --train x --output-dir y --steps 1 --gpus 2");
     EXPECT_EQ(both.exit_code, 1);
-    expect_has(both.err, "a launcher has started 2; leave one of them out");
+    expect_contains(both.err, "a launcher has started 2; leave one of them out");
     const ProcessResult same =
         run_shell(mpirun(2, 300) + "gpt-train --train x --output-dir y --steps 1 --device cuda:1");
     EXPECT_EQ(same.exit_code, 2);
-    expect_has(same.err, "expected cuda, got cuda:1");
+    expect_contains(same.err, "expected cuda, got cuda:1");
 }

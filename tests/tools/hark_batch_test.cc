@@ -7,8 +7,6 @@
 namespace hark::test {
 namespace {
 
-constexpr const char* kHarkBatchDemo = " --model demo --threads 1";
-
 // pipelines/batch.sh in a folder with `in`, which is transcribed to `out`.
 class BatchScript : public testing::Test {
   protected:
@@ -68,7 +66,7 @@ TEST_F(BatchScript, WritesWhatIsMissingAndListsWhatFails) {
     folder_.copy("road.wav", "in/a folder/sea.wav");
     write_text(folder_.path() / "in/bad.mp3", "this is no audio at all");
     const std::string arguments = "--output-dir out --format text,jsonl --shard 2 --price 2 in";
-    ProcessResult result = batch(arguments + kHarkBatchDemo);
+    ProcessResult result = batch(arguments + kDemoFlags);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.out, "");
     expect_contains(result.err, "3 transcribed, 0 already there, 1 failed, 0 left");
@@ -108,10 +106,10 @@ TEST_F(BatchScript, WritesWhatIsMissingAndListsWhatFails) {
     EXPECT_EQ(folder_.text("out/failed.tsv"), failed);
 
     // --retry, a failed recording that was mended, one that is newer than its transcripts.
-    expect_contains(batch(arguments + " --retry" + kHarkBatchDemo).err,
+    expect_contains(batch(arguments + " --retry" + kDemoFlags).err,
                     "0 transcribed, 3 already there, 1 ");
     shell("cp in/sea.wav in/bad.mp3; touch -d '1 hour' in/bad.mp3 'in/a folder/sea.wav'");
-    result = batch(arguments + kHarkBatchDemo);
+    result = batch(arguments + kDemoFlags);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     expect_contains(result.err, "2 transcribed, 2 already there, 0 failed, 0 left");
     EXPECT_EQ(folder_.text("out/failed.tsv"), "");
@@ -124,7 +122,7 @@ TEST_F(BatchScript, TakesAListAndGoesOnWhenAToolIsKilled) {
     hanging_audio_decode();
     const ProcessResult result = shell(
         "printf 'sea.wav\\nkey.wav\\n\\nin' | \"$batch\" --output-dir out --files-from - road.wav" +
-        std::string(kHarkBatchDemo) +
+        kDemoFlags +
         " & until [ -e out/road.txt ] && [ -e hangs ]; do sleep 0.05; done\n"
         "touch go; kill -9 $(cat hangs); wait $!");
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -141,7 +139,7 @@ TEST_F(BatchScript, GoesOnWhereItWasStoppedOrKilled) {
     folder_.copy("key.wav", "in/a.wav");
     folder_.copy("story.mp3", "in/b.mp3");
     folder_.copy("sea.wav", "in/c.wav");
-    const std::string run = "\"$batch\" --output-dir out in" + std::string(kHarkBatchDemo);
+    const std::string run = "\"$batch\" --output-dir out in" + kDemoFlags;
     // Stopped in the middle of a recording, whose transcripts are begun.
     ProcessResult result =
         shell(run +
@@ -205,7 +203,7 @@ TEST_F(BatchScript, ReplacesOnlyWhatItHasWrittenUnlessTold) {
     folder_.copy("sea.wav", "in/b.wav");
     fs::create_directories(folder_.path() / "out");
     write_text(folder_.path() / "out/a.txt", "notes");
-    const std::string run = "--output-dir out in" + std::string(kHarkBatchDemo);
+    const std::string run = "--output-dir out in" + kDemoFlags;
     ProcessResult result = batch(run);
     EXPECT_EQ(result.exit_code, 1);
     expect_contains(result.err, "failed: in/a.wav: out/a.txt exists; use --overwrite");
@@ -236,12 +234,11 @@ TEST_F(BatchScript, ReplacesOnlyWhatItHasWrittenUnlessTold) {
 
 TEST_F(BatchScript, MixesChannelsWhateverTheEnvironmentSays) {
     folder_.copy("two_speakers.flac", "in/two.flac");
-    const ProcessResult result = shell("HARK_SPLIT_CHANNELS=1 \"$batch\" -o out --format text in" +
-                                       std::string(kHarkBatchDemo));
+    const ProcessResult result =
+        shell("HARK_SPLIT_CHANNELS=1 \"$batch\" -o out --format text in" + kDemoFlags);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     expect_contains(result.err, "1 transcribed, 0 already there, 0 failed, 0 left");
-    expect_contains(batch("-o mixed --format text in" + std::string(kHarkBatchDemo)).err,
-                    "1 transcribed");
+    expect_contains(batch("-o mixed --format text in" + kDemoFlags).err, "1 transcribed");
     EXPECT_EQ(folder_.text("out/two.txt"), folder_.text("mixed/two.txt"));
 }
 
@@ -250,7 +247,7 @@ TEST_F(BatchScript, TakesValuesWithEqualsSignsAListFromWindowsAndAnyFolderName) 
     tool("mel", "[[ \"$*\" = *raw* ]] || echo mel: a word >&2\nexec mel \"$@\"\n");
     const ProcessResult result = shell(
         "printf 'sea.wav\\r\\n\\r\\n' | \"$batch\" --shard=1 --price=2 --files-from=- -o a=b" +
-        std::string(kHarkBatchDemo));
+        kDemoFlags);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     expect_contains(result.err, "1 transcribed, 0 already there, 0 failed, 0 left");
     expect_contains(result.err, "per dollar");
@@ -300,8 +297,7 @@ TEST_F(BatchScript, RefusesWhatIsWrongBeforeAnythingRuns) {
     EXPECT_EQ(batch("--output-dir out in --model none").exit_code, 1);
     EXPECT_EQ(written(), (std::set<std::string>{}));
     // What differs in its ending keeps it.
-    EXPECT_EQ(
-        batch("--output-dir out --format srt in other" + std::string(kHarkBatchDemo)).exit_code, 0);
+    EXPECT_EQ(batch("--output-dir out --format srt in other" + kDemoFlags).exit_code, 0);
     EXPECT_EQ(written(), with_lock({"key.wav.srt", "key.mp3.srt"}));
     expect_contains(batch("--help").out, "--retry");
 }

@@ -12,6 +12,8 @@
 
 namespace hark::test {
 
+inline const std::string kDemoFlags = " --model demo --threads 1";
+
 namespace fs = std::filesystem;
 
 inline constexpr const char* kSea = "He lived with his mother in a small house by the sea.";

@@ -6,13 +6,12 @@
 
 #include "support/expect.h"
 #include "support/process.h"
+#include "tools/pipelines.h"
 
 using namespace hark::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-const std::string kPlotTranscriptDemo = " --model demo --threads 1";
 
 std::string script() {
     return "'" + (source_dir() / "pipelines/plot-transcript.sh").string() + "' ";
@@ -59,9 +58,8 @@ TEST(PlotTranscript, DrawsSpeechAndWords) {
     // Called after the recording, in the current folder.
     fs::copy_file(samples_dir() / "sea.wav", folder.path() / "it's \"sea\".wav");
     const auto draw = [&] {
-        const ProcessResult result =
-            run_shell("cd '" + folder.path().string() + "' && " + script() +
-                      "\"it's \\\"sea\\\".wav\"" + kPlotTranscriptDemo);
+        const ProcessResult result = run_shell("cd '" + folder.path().string() + "' && " +
+                                               script() + "\"it's \\\"sea\\\".wav\"" + kDemoFlags);
         EXPECT_EQ(result.exit_code, 0) << result.err;
         EXPECT_EQ(result.err + result.out, "");
         return read_text(folder.path() / "it's \"sea\".png");
@@ -77,8 +75,7 @@ TEST(PlotTranscript, DrawsSpeechAndWords) {
     EXPECT_GT(sea.colours[kWord], 1000u);      // letters and lines
 
     const fs::path out = folder.path() / "out.png";
-    EXPECT_EQ(plot_transcript(sample_argument("story.mp3") + "'" + out.string() + "'" +
-                              kPlotTranscriptDemo)
+    EXPECT_EQ(plot_transcript(sample_argument("story.mp3") + "'" + out.string() + "'" + kDemoFlags)
                   .exit_code,
               0);
     const Picture story = picture_of(read_text(out));  // two strips
@@ -92,7 +89,7 @@ TEST(PlotTranscript, DrawsSilenceToo) {
     const TemporaryDirectory folder;
     const ProcessResult result =
         plot_transcript(sample_argument("silence.wav") + "'" +
-                        (folder.path() / "out.png").string() + "'" + kPlotTranscriptDemo);
+                        (folder.path() / "out.png").string() + "'" + kDemoFlags);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     Picture silence = picture_of(read_text(folder.path() / "out.png"));
@@ -112,23 +109,21 @@ TEST(PlotTranscript, NamesWhatItCannotDraw) {
     ASSERT_EQ(
         run_shell("ffmpeg -v error -f lavfi -i anullsrc=r=16000:cl=mono -t 600 " + hours).exit_code,
         0);
-    expect_fails_without_output(plot_transcript("none.wav " + to + kPlotTranscriptDemo), 1,
+    expect_fails_without_output(plot_transcript("none.wav " + to + kDemoFlags), 1,
                                 "hark plot transcript: none.wav: cannot read");
     expect_fails_without_output(
-        plot_transcript("'" + folder.path().string() + "' " + to + kPlotTranscriptDemo), 1,
-        "cannot read");
-    expect_fails_without_output(plot_transcript(text + to + kPlotTranscriptDemo), 1, "text.wav");
-    expect_fails_without_output(plot_transcript(hours + to + kPlotTranscriptDemo), 1,
+        plot_transcript("'" + folder.path().string() + "' " + to + kDemoFlags), 1, "cannot read");
+    expect_fails_without_output(plot_transcript(text + to + kDemoFlags), 1, "text.wav");
+    expect_fails_without_output(plot_transcript(hours + to + kDemoFlags), 1,
                                 "less than 600 seconds, found 600.00");
     expect_fails_without_output(plot_transcript(sample_argument("sea.wav") + to + " --model none"),
                                 1, "'none'");
     expect_fails_without_output(
-        plot_transcript(sample_argument("sea.wav") + to + kPlotTranscriptDemo + " --beams 5"), 2,
-        "--beams");
+        plot_transcript(sample_argument("sea.wav") + to + kDemoFlags + " --beams 5"), 2, "--beams");
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
     expect_fails_without_output(
         plot_transcript(sample_argument("sea.wav") + "'" +
-                        (folder.path() / "none/out.png").string() + "'" + kPlotTranscriptDemo),
+                        (folder.path() / "none/out.png").string() + "'" + kDemoFlags),
         1, "none/out.png");
 }
 
@@ -136,9 +131,9 @@ TEST(PlotTranscript, RefusesAPictureThatIsNotPng) {
     const TemporaryDirectory folder;
     const fs::path second = folder.path() / "b.wav";
     write_text(second, "a recording");
-    expect_fails_without_output(plot_transcript(sample_argument("sea.wav") + "'" + second.string() +
-                                                "'" + kPlotTranscriptDemo),
-                                2, "b.wav: expected a name that ends in .png");
+    expect_fails_without_output(
+        plot_transcript(sample_argument("sea.wav") + "'" + second.string() + "'" + kDemoFlags), 2,
+        "b.wav: expected a name that ends in .png");
     EXPECT_EQ(read_text(second), "a recording");
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "support/process.h"
+#include "tools/transcribe.h"
 
 namespace hark::test {
 namespace {
@@ -19,11 +20,6 @@ std::string sea(const std::string& source = "sea.wav") {
         run_shell("cd '" + samples_dir().string() + "' && audio-decode sea.wav | mel").out;
     std::string mel = kMel;
     return mel.replace(mel.find("sea.wav"), 7, source);
-}
-
-ProcessResult transcribe_with(std::vector<std::string> arguments, const std::string& input) {
-    arguments.insert(arguments.begin(), {"--model", "demo", "--threads", "1"});
-    return run_tool("whisper-transcribe", arguments, input);
 }
 
 std::set<std::string> names_in(const fs::path& directory) {
@@ -41,8 +37,8 @@ TEST(WhisperOutput, LongNamesAndNamesWithNulAreWritten) {
         fs::copy(samples_dir() / "sea.wav", in / (std::string(bytes - 4, 'x') + ".wav"));
     const std::string mel = run_shell("audio-decode '" + in.string() + "'/*.wav | mel").out;
     const ProcessResult result =
-        transcribe_with({"--output-dir", out.string(), "--format", "text,audacity"},
-                        mel + sea("\\u0000a") + sea("\\u0000/") + sea());
+        transcribe_mel({"--output-dir", out.string(), "--format", "text,audacity"},
+                       mel + sea("\\u0000a") + sea("\\u0000/") + sea());
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const std::set<std::string> names = names_in(out);
     EXPECT_EQ(names.size(), 12u);
@@ -56,8 +52,8 @@ TEST(WhisperOutput, LongNamesAndNamesWithNulAreWritten) {
 TEST(WhisperOutput, AFileThatCannotBeWrittenFailsItsRecordingAlone) {
     const TemporaryDirectory directory;
     fs::create_directory(directory.path() / "lea.txt");
-    const ProcessResult result = transcribe_with({"--output-dir", directory.path().string()},
-                                                 sea() + sea("lea.wav") + sea("tea.wav"));
+    const ProcessResult result = transcribe_mel({"--output-dir", directory.path().string()},
+                                                sea() + sea("lea.wav") + sea("tea.wav"));
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_TRUE(result.err.starts_with(
         "whisper-transcribe: lea.wav: " + (directory.path() / "lea.txt").string() + ": cannot "))
@@ -85,12 +81,12 @@ TEST(WhisperOutput, ARecordingWithoutTextLeavesNoLine) {
             .out;
     const std::string silent =
         run_shell("cd '" + samples_dir().string() + "' && audio-decode silence.wav | mel").out;
-    ProcessResult result = transcribe_with({}, broken + sea() + broken + sea());
+    ProcessResult result = transcribe_mel({}, broken + sea() + broken + sea());
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.out, kSea + "\n" + kSea);
     const std::vector<std::string> options = {"--no-timestamps", "--word-timestamps"};
-    const std::string text = transcribe_with(options, sea()).out;
-    result = transcribe_with(options, silent + sea() + silent + sea() + silent);
+    const std::string text = transcribe_mel(options, sea()).out;
+    result = transcribe_mel(options, silent + sea() + silent + sea() + silent);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, text + "\n" + text);
 }
@@ -99,7 +95,7 @@ TEST(WhisperOutput, NothingIsOverwrittenUnlessAskedFor) {
     const TemporaryDirectory directory;
     const std::vector<std::string> arguments = {"-o", directory.path().string(), "-f", "text,json"};
     write_text(directory.path() / "sea.json", "mine");
-    ProcessResult result = transcribe_with(arguments, sea() + sea("lea.wav"));
+    ProcessResult result = transcribe_mel(arguments, sea() + sea("lea.wav"));
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.err,
               "whisper-transcribe: sea.wav: " + (directory.path() / "sea.json").string() +
@@ -107,8 +103,8 @@ TEST(WhisperOutput, NothingIsOverwrittenUnlessAskedFor) {
     EXPECT_EQ(read_text(directory.path() / "sea.json"), "mine");
     EXPECT_EQ(names_in(directory.path()),
               (std::set<std::string>{"sea.json", "lea.json", "lea.txt"}));
-    result = transcribe_with({"-o", directory.path().string(), "-f", "text,json", "--overwrite"},
-                             sea() + sea("lea.wav"));
+    result = transcribe_mel({"-o", directory.path().string(), "-f", "text,json", "--overwrite"},
+                            sea() + sea("lea.wav"));
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_NE(read_text(directory.path() / "sea.json"), "mine");
 }
@@ -119,7 +115,7 @@ TEST(WhisperOutput, ARecordingWhoseFilesExistIsNotTranscribed) {
     write_text(directory.path() / "sea.txt", "mine");
     const std::string summary = (directory.path() / "summary").string();
     for (const char* option : {"--vad", "--word-timestamps", "--windows=independent"}) {
-        const ProcessResult result = transcribe_with(
+        const ProcessResult result = transcribe_mel(
             {"-o", directory.path().string(), option, "--verbose", "--summary", summary}, sea());
         EXPECT_EQ(result.exit_code, 1);
         EXPECT_EQ(result.err.find("encoder"), std::string::npos) << option << result.err;
@@ -141,7 +137,7 @@ TEST(WhisperOutput, NamesFollowTheTemplate) {
                   "' && audio-decode a/talk.wav b/talk.wav ../in/a/talk.wav | mel")
             .out;
     ProcessResult result =
-        transcribe_with({"-o", out.string(), "--output-name", "{folder}/{stem}"}, mel);
+        transcribe_mel({"-o", out.string(), "--output-name", "{folder}/{stem}"}, mel);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.err,
               "whisper-transcribe: ../in/a/talk.wav: --output-name makes '../in/a/talk', which "
@@ -150,14 +146,14 @@ TEST(WhisperOutput, NamesFollowTheTemplate) {
     EXPECT_EQ(read_text(out / "b/talk.txt"), kSea);
     EXPECT_EQ(names_in(out), (std::set<std::string>{"a", "b"}));
     // One folder for all: who has which name is said.
-    result = transcribe_with({"-o", (out / "flat").string()}, mel);
+    result = transcribe_mel({"-o", (out / "flat").string()}, mel);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.err,
               "whisper-transcribe: b/talk.wav: written to talk-2, because a/talk.wav has the same "
               "name\n"
               "whisper-transcribe: ../in/a/talk.wav: written to talk-3, because a/talk.wav has the "
               "same name\n");
-    result = transcribe_with({"-o", out.string(), "--output-name", "{title}"}, mel);
+    result = transcribe_mel({"-o", out.string(), "--output-name", "{title}"}, mel);
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_NE(result.err.find("unknown field {title}"), std::string::npos) << result.err;
 }

@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "support/process.h"
+#include "tools/transcribe.h"
 
 namespace hark::test {
 namespace {
@@ -20,11 +21,6 @@ std::string mel_of_samples(const std::string& names) {
         run_shell("cd " + samples_dir().string() + " && audio-decode " + names + " | mel");
     EXPECT_EQ(made.exit_code, 0) << made.err;
     return made.out;
-}
-
-ProcessResult transcribe_mel(std::vector<std::string> arguments, const std::string& input) {
-    arguments.insert(arguments.begin(), {"--model", "demo", "--threads", "1"});
-    return run_tool("whisper-transcribe", arguments, input);
 }
 
 const std::string& sea_mel() {

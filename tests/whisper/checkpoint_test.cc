@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "whisper/model/model.h"
 #include "whisper/transcribe/mel_recording.h"
@@ -17,8 +18,6 @@ namespace {
 using nlohmann::json;
 using test::read_text;
 using test::write_text;
-
-std::filesystem::path demo() { return test::source_dir() / "models/whisper-demo"; }
 
 std::string error_of(const std::filesystem::path& directory) {
     try {
@@ -31,12 +30,12 @@ std::string error_of(const std::filesystem::path& directory) {
 
 class Directory : public testing::Test {
   protected:
-    Directory() { config_ = json::parse(read_text(demo() / "config.json")); }
+    Directory() { config_ = json::parse(read_text(test::whisper_demo() / "config.json")); }
     std::string load(const json& config, bool weights = true) {
         write_text(directory_.path() / "config.json", config.dump());
         std::error_code failed;
         if (weights)
-            std::filesystem::create_symlink(demo() / "model.safetensors",
+            std::filesystem::create_symlink(test::whisper_demo() / "model.safetensors",
                                             directory_.path() / "model.safetensors", failed);
         return error_of(directory_.path());
     }
@@ -85,8 +84,9 @@ TEST_F(Directory, WhatAllModelsShareMayBeLeftOut) {
 
 TEST_F(Directory, OptionalFilesMayBeMissing) {
     EXPECT_EQ(load(config_), "");
-    std::filesystem::copy(demo() / "tokenizer.json", directory_.path() / "tokenizer.json");
-    const SpecialTokens expected = Tokenizer(demo(), 5448).special();
+    std::filesystem::copy(test::whisper_demo() / "tokenizer.json",
+                          directory_.path() / "tokenizer.json");
+    const SpecialTokens expected = Tokenizer(test::whisper_demo(), 5448).special();
     const auto check = [&] {
         const auto model = open_model(directory_.path());
         const SpecialTokens found = model->tokenizer().special();
@@ -134,7 +134,7 @@ TEST_F(Directory, MissingWeightsAreNamed) {
 }
 
 TEST_F(Directory, ATruncatedFileIsRefused) {
-    const std::string bytes = read_text(demo() / "model.safetensors");
+    const std::string bytes = read_text(test::whisper_demo() / "model.safetensors");
     for (size_t size : {size_t{0}, size_t{7}, size_t{100}, bytes.size() / 2, bytes.size() - 1}) {
         write_text(directory_.path() / "model.safetensors", bytes.substr(0, size));
         EXPECT_NE(load(config_, false).find("model.safetensors"), std::string::npos) << size;
@@ -142,7 +142,8 @@ TEST_F(Directory, ATruncatedFileIsRefused) {
 }
 
 TEST_F(Directory, ShardsLoadAndAreNeverOutsideTheDirectory) {
-    std::filesystem::create_symlink(demo() / "model.safetensors", directory_.path() / "part.st");
+    std::filesystem::create_symlink(test::whisper_demo() / "model.safetensors",
+                                    directory_.path() / "part.st");
     write_text(directory_.path() / "model.safetensors.index.json",
                json{{"weight_map", {{"a", "part.st"}}}}.dump());
     EXPECT_EQ(load(config_, false), "");
@@ -153,7 +154,7 @@ TEST_F(Directory, ShardsLoadAndAreNeverOutsideTheDirectory) {
 
 // The demo model in three files, as save_pretrained cuts a large one.
 TEST_F(Directory, ShardsHoldTheTensorsApart) {
-    const SafetensorsFile whole(demo() / "model.safetensors");
+    const SafetensorsFile whole(test::whisper_demo() / "model.safetensors");
     json map;
     for (uint64_t shard = 0; shard < 3; ++shard) {
         SafetensorsHeader header;
@@ -173,7 +174,8 @@ TEST_F(Directory, ShardsHoldTheTensorsApart) {
     write_text(directory_.path() / "model.safetensors.index.json",
                json{{"metadata", {{"total_size", 1}}}, {"weight_map", map}}.dump());
     EXPECT_EQ(load(config_, false), "");
-    const Model model = load_model(directory_.path(), {}), expected = load_model(demo(), {});
+    const Model model = load_model(directory_.path(), {}),
+                expected = load_model(test::whisper_demo(), {});
     const Tensor found = model.decoder.blocks[3].mlp.fc2.weight.values;
     EXPECT_EQ(std::memcmp(found.data, expected.decoder.blocks[3].mlp.fc2.weight.values.data,
                           found.bytes()),

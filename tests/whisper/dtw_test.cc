@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/random.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "whisper/transcribe/alignment.h"
 
@@ -84,8 +85,7 @@ TEST(Dtw, FirstFramesAreWhereRowsBegin) {
 }
 
 const json& dtw_all() {
-    static const json kGolden =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/whisper_words.json"));
+    static const json kGolden = test::golden("whisper_words.json");
     return kGolden;
 }
 

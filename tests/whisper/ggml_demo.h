@@ -11,6 +11,7 @@
 #include "formats/ggml.h"
 #include "kernels/quant/blocks.h"
 #include "support/ggml_writer.h"
+#include "support/tensor_bytes.h"
 #include "whisper/model/model_file.h"
 #include "whisper/support.h"
 
@@ -72,10 +73,6 @@ inline Tensor taken(TensorSource& source, const std::string& name,
     return source.take(name, {shape[0], shape[1], shape[2]});
 }
 
-inline std::string bytes_of(const Tensor& tensor) {
-    return {static_cast<const char*>(tensor.data), tensor.bytes()};
-}
-
 // The bytes of a matrix in blocks.
 inline std::string quantized(const Tensor& matrix, Dtype dtype) {
     std::vector<float> values(static_cast<size_t>(matrix.size()));
@@ -92,9 +89,9 @@ inline GgmlParts ggml_demo(Dtype dtype = Dtype::f16) {
     const int64_t file_type = dtype == Dtype::f16 ? 1 : 2000;
     parts.sizes = {5448, 1500, 256, 4, 4, 448, 256, 4, 4, 80, file_type};
     parts.mels = 80;
-    const Bpe bpe = Bpe::from_directory(demo_model());
+    const Bpe bpe = Bpe::from_directory(whisper_demo());
     for (int32_t id = 0; id < 3840; ++id) parts.tokens.push_back(bpe.bytes_of(id));
-    const std::unique_ptr<whisper::ModelFile> folder = whisper::open_model(demo_model());
+    const std::unique_ptr<whisper::ModelFile> folder = whisper::open_model(whisper_demo());
     for (const Named& named : demo_tensors()) {
         const Tensor tensor = taken(folder->tensors(), named.hugging_face, named.shape);
         std::vector<int64_t> lengths = named.shape;

@@ -40,7 +40,7 @@ class GgmlFileTest : public testing::Test {
 };
 
 TEST_F(GgmlFileTest, TheDemoModelIsTheSameAsFromItsFolder) {
-    const std::unique_ptr<ModelFile> folder = open_model(demo_model());
+    const std::unique_ptr<ModelFile> folder = open_model(whisper_demo());
     const std::unique_ptr<ModelFile> file = open_model(write(ggml_demo().text()));
     EXPECT_STREQ(file->format(), "ggml");
     for (const Named& named : demo_tensors()) {
@@ -60,7 +60,7 @@ TEST_F(GgmlFileTest, TheDemoModelIsTheSameAsFromItsFolder) {
 }
 
 TEST_F(GgmlFileTest, TheVocabularyIsTheFiles) {
-    const Tokenizer own = open_model(demo_model())->tokenizer();
+    const Tokenizer own = open_model(whisper_demo())->tokenizer();
     const Tokenizer found = open_model(write(ggml_demo().text()))->tokenizer();
     for (const char* text : {" The old captain walked slowly down to the harbour.", "a", " été",
                              "naïve 123   \n\t", "\xf0\x9f\x8c\x8a"})

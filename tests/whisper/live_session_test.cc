@@ -90,11 +90,11 @@ class LiveSessionTest : public testing::Test {
     }
     static const Model& model() {
         static const Model kModel =
-            load_model(demo_model(), precision_of("auto", Device::cpu), cpu_memory());
+            load_model(whisper_demo(), precision_of("auto", Device::cpu), cpu_memory());
         return kModel;
     }
     static const Tokenizer& tokenizer() {
-        static const Tokenizer kTokenizer(demo_model(), model().config.n_vocab);
+        static const Tokenizer kTokenizer(whisper_demo(), model().config.n_vocab);
         return kTokenizer;
     }
 

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "support/golden.h"
 #include "whisper/model/model.h"
 #include "whisper/model_writers.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 using namespace test;
 
-std::filesystem::path model_files_demo() { return source_dir() / "models/whisper-demo"; }
 std::filesystem::path golden() { return source_dir() / "tests/golden/model_files"; }
 
 Tensor take(TensorSource& tensors, const std::string& name, const Tensor& like) {
@@ -92,7 +92,7 @@ void expect_same_shape(const Config& found, const Config& expected) {
 }
 
 void expect_same_tokens(const Tokenizer& found) {
-    const Tokenizer expected(model_files_demo(), 5448);
+    const Tokenizer expected(test::whisper_demo(), 5448);
     EXPECT_EQ(found.special().eot, expected.special().eot);
     EXPECT_EQ(found.special().sot_prev, expected.special().sot_prev);
     EXPECT_EQ(found.special().no_speech, expected.special().no_speech);
@@ -146,8 +146,8 @@ class WrittenFiles : public testing::Test {
 TEST_F(WrittenFiles, OpenaisFileWithItsVocabularyBesideIt) {
     write_openai(path_ / "demo.pt");
     const auto model = open_model(path_ / "demo.pt");
-    expect_same_shape(model->config(), load_config(model_files_demo()));
-    expect_same(*model, model_files_demo(), kBits);
+    expect_same_shape(model->config(), load_config(test::whisper_demo()));
+    expect_same(*model, test::whisper_demo(), kBits);
     EXPECT_NE(model_files_error_of(path_ / "demo.pt")
                   .find("multilingual.tiktoken next to it, or --tokenizer"),
               std::string::npos)
@@ -168,14 +168,14 @@ TEST_F(WrittenFiles, Ctranslate2sFloatsAreTheSameBits) {
     write_text(path_ / "model.bin", Ctranslate2Writer(Ctranslate2Writer::Type::f16).text());
     write_text(path_ / "config.json", R"({"alignment_heads": [[3, 1], [2, 0]]})");
     const auto model = open_model(path_);
-    expect_same_shape(model->config(), load_config(model_files_demo()));
+    expect_same_shape(model->config(), load_config(test::whisper_demo()));
     EXPECT_EQ(model->config().alignment_heads, (std::vector<AlignmentHead>{{2, 0}, {3, 1}}));
     EXPECT_FALSE(model->int8());
-    expect_same(*model, model_files_demo(), kBits);
+    expect_same(*model, test::whisper_demo(), kBits);
     EXPECT_NE(model_files_error_of(path_).find("vocabulary.json"), std::string::npos)
         << model_files_error_of(path_);
-    const Bpe bpe = Bpe::from_directory(model_files_demo());
-    const auto vocab = nlohmann::json::parse(read_text(model_files_demo() / "vocab.json"));
+    const Bpe bpe = Bpe::from_directory(test::whisper_demo());
+    const auto vocab = nlohmann::json::parse(read_text(test::whisper_demo() / "vocab.json"));
     std::vector<std::string> tokens(5448);
     for (int32_t id = 3840; id < 5448; ++id) tokens[static_cast<size_t>(id)] = bpe.bytes_of(id);
     for (const auto& [token, id] : vocab.items()) tokens.at(id.get<size_t>()) = token;
@@ -185,7 +185,7 @@ TEST_F(WrittenFiles, Ctranslate2sFloatsAreTheSameBits) {
     expect_same_tokens(model->tokenizer());
     write_text(path_ / "vocabulary.json", nlohmann::json(tokens).dump());
     expect_same_tokens(model->tokenizer());
-    std::filesystem::copy(model_files_demo() / "tokenizer.json", path_ / "tokenizer.json");
+    std::filesystem::copy(test::whisper_demo() / "tokenizer.json", path_ / "tokenizer.json");
     expect_same_tokens(model->tokenizer());
     write_text(path_ / "tokenizer.json", "{");
     EXPECT_NE(model_files_error_of(path_).find("tokenizer.json"), std::string::npos)
@@ -196,7 +196,7 @@ TEST_F(WrittenFiles, Ctranslate2sInt8StaysInt8) {
     write_text(path_ / "model.bin", Ctranslate2Writer(Ctranslate2Writer::Type::int8).text());
     write_text(path_ / "config.json", "{}");
     const auto file = open_model(path_);
-    expect_same(*file, model_files_demo(), kInt8);
+    expect_same(*file, test::whisper_demo(), kInt8);
     const Model model = read_model(*file, {});
     EXPECT_EQ(model.precision.weights, Precision::Weights::int8);
     EXPECT_EQ(model.precision.cache, Dtype::f16);
@@ -222,8 +222,8 @@ TEST_F(WrittenFiles, Ctranslate2sInt16IsTakenAsF32) {
     write_text(path_ / "config.json", "{}");
     const auto file = open_model(path_);
     EXPECT_FALSE(file->int8());
-    expect_same(*file, model_files_demo(), kInt16);
-    const SafetensorsFile own(model_files_demo() / "model.safetensors");
+    expect_same(*file, test::whisper_demo(), kInt16);
+    const SafetensorsFile own(test::whisper_demo() / "model.safetensors");
     const std::string attention = "decoder.layers.3.self_attn.";
     std::map<std::string, Tensor> expected;
     float largest = 0;
@@ -323,9 +323,10 @@ TEST(ModelFiles, TheDemoModelByPytorchAndCtranslate2) {
                                           {"int8_float16", kInt8}}) {
         SCOPED_TRACE(name);
         const auto model = open_model(std::filesystem::path(files) / name);
-        expect_same_shape(model->config(), load_config(model_files_demo()));
-        EXPECT_EQ(model->config().alignment_heads, load_config(model_files_demo()).alignment_heads);
-        expect_same(*model, model_files_demo(), tolerance);
+        expect_same_shape(model->config(), load_config(test::whisper_demo()));
+        EXPECT_EQ(model->config().alignment_heads,
+                  load_config(test::whisper_demo()).alignment_heads);
+        expect_same(*model, test::whisper_demo(), tolerance);
         expect_same_tokens(model->tokenizer());
     }
 }

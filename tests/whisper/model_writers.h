@@ -10,6 +10,7 @@
 #include "core/half.h"
 #include "formats/safetensors.h"
 #include "support/process.h"
+#include "support/tensor_bytes.h"
 #include "support/torch_writer.h"
 #include "text/bpe.h"
 
@@ -69,10 +70,6 @@ class DemoTensors {
     SafetensorsFile file_;
 };
 
-inline std::string raw(const Tensor& tensor) {
-    return {static_cast<const char*>(tensor.data), tensor.bytes()};
-}
-
 // OpenAI's .pt.
 inline void write_openai(const std::filesystem::path& path, int text_layers = 4) {
     const DemoTensors demo;
@@ -83,7 +80,7 @@ inline void write_openai(const std::filesystem::path& path, int text_layers = 4)
         const std::vector<int64_t> shape(tensor.shape.begin(), tensor.shape.begin() + tensor.rank);
         const std::string key = std::to_string(tensors.size());
         tensors.push_back({openai, "HalfStorage", key, tensor.size(), shape, contiguous(shape)});
-        members.push_back({"demo/data/" + key, raw(tensor)});
+        members.push_back({"demo/data/" + key, bytes_of(tensor)});
     }
     members[0].second = pickled({{"n_mels", 80},
                                  {"n_vocab", 5448},

@@ -75,7 +75,7 @@ void expect_logits(const json& positions, const json& listed, const std::vector<
 TEST(Numbers, DemoModelEqualsReference) {
     const json all = golden("whisper_numbers.json");
     for (const char* dtype : {"f32", "auto"}) {
-        const Model model = load_model(demo_model(), precision_of(dtype));
+        const Model model = load_model(whisper_demo(), precision_of(dtype));
         for (const json& entry : all["recordings"]) {
             const Outputs out = outputs_of(model, mel_of(samples_of(entry)),
                                            entry["decoder"]["tokens"].get<std::vector<int32_t>>());
@@ -89,8 +89,8 @@ TEST(Numbers, DemoModelEqualsReference) {
 TEST(Numbers, LanguageProbabilitiesEqualReference) {
     const json all = golden("whisper_numbers.json");
     Context ctx = make_cpu_context(1);
-    const Model model = load_model(demo_model(), precision_of("f32"));
-    const Tokenizer tokenizer(demo_model(), model.config.n_vocab);
+    const Model model = load_model(whisper_demo(), precision_of("f32"));
+    const Tokenizer tokenizer(whisper_demo(), model.config.n_vocab);
     WindowDecoder decoder(ctx, model, tokenizer, {}, 1);
     for (const json& entry : all["recordings"]) {
         Tensor window = ctx.arena.tensor(Dtype::f32, {1, kWindowFrames, 80});
@@ -108,11 +108,11 @@ TEST(Numbers, ReducedPrecisionStaysNear) {
     const MelRecording mel = mel_of(samples_of(entry));
     const auto tokens = entry["decoder"]["tokens"].get<std::vector<int32_t>>();
     const std::vector<float> exact =
-        outputs_of(load_model(demo_model(), precision_of("f32")), mel, tokens).logits;
+        outputs_of(load_model(whisper_demo(), precision_of("f32")), mel, tokens).logits;
     for (const auto& [dtype, tolerance] :
          std::map<std::string, double>{{"f16", 0.02}, {"bf16", 0.05}, {"int8", 0.1}}) {
         const std::vector<float> ours =
-            outputs_of(load_model(demo_model(), precision_of(dtype)), mel, tokens).logits;
+            outputs_of(load_model(whisper_demo(), precision_of(dtype)), mel, tokens).logits;
         double error = 0, size = 0;
         for (size_t i = 0; i < exact.size(); ++i) {
             error += (ours[i] - exact[i]) * (ours[i] - exact[i]);

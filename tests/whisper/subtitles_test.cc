@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "support/fnv.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "text/unicode.h"
 #include "whisper/output/formats.h"
@@ -50,8 +51,7 @@ std::string subtitles_written(const std::string& format, const std::vector<Segme
 }
 
 TEST(Subtitles, AreOpenaiWhispersOverItsOptions) {
-    const json golden =
-        json::parse(test::read_text(test::source_dir() / "tests/golden/subtitles.json"));
+    const json golden = test::golden("subtitles.json");
     const json& transcripts = golden["transcripts"];
     for (const json& entry : golden["whole"]) {
         const auto segments = segments_of(transcripts[entry[0].get<size_t>()]);

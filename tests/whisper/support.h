@@ -6,17 +6,12 @@
 
 #include "audio/log_mel.h"
 #include "core/json.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "support/recordings.h"
 #include "whisper/transcribe/transcribe.h"
 
 namespace hark::test {
-
-inline nlohmann::json golden(const std::string& name) {
-    return nlohmann::json::parse(read_text(source_dir() / "tests/golden" / name));
-}
-
-inline std::filesystem::path demo_model() { return source_dir() / "models/whisper-demo"; }
 
 // The samples of a golden file's recording; throws if their checksum differs.
 inline std::vector<float> samples_of(const nlohmann::json& entry) {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "support/byte_vocabulary.h"
+#include "support/golden.h"
 #include "support/process.h"
 #include "whisper/model/tokenizer.h"
 
@@ -14,15 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-json tokenizer_golden(const std::string& name) {
-    return json::parse(test::read_text(test::source_dir() / "tests/golden" / name));
-}
-
-std::filesystem::path tokenizer_demo() { return test::source_dir() / "models/whisper-demo"; }
-
 TEST(Tokenizer, DemoIdsEqualReference) {
-    const Tokenizer tokenizer(tokenizer_demo(), 5448);
-    const json all = tokenizer_golden("whisper_numbers.json");
+    const Tokenizer tokenizer(test::whisper_demo(), 5448);
+    const json all = test::golden("whisper_numbers.json");
     for (const json& entry : all["tokenizer"])
         EXPECT_EQ(tokenizer.encode(entry[0].get<std::string>()),
                   entry[1].get<std::vector<int32_t>>())
@@ -30,7 +25,7 @@ TEST(Tokenizer, DemoIdsEqualReference) {
 }
 
 TEST(Tokenizer, DemoSpecialTokensComeFromItsFiles) {
-    const SpecialTokens special = Tokenizer(tokenizer_demo(), 5448).special();
+    const SpecialTokens special = Tokenizer(test::whisper_demo(), 5448).special();
     EXPECT_EQ(special.eot, 3840);
     EXPECT_EQ(special.sot, 3841);
     EXPECT_EQ(special.languages.at("en"), 3842);
@@ -44,7 +39,7 @@ TEST(Tokenizer, DemoSpecialTokensComeFromItsFiles) {
 }
 
 TEST(Tokenizer, DecodeKeepsSpecialContentsAndLeavesTimestampsOut) {
-    const Tokenizer tokenizer(tokenizer_demo(), 5448);
+    const Tokenizer tokenizer(test::whisper_demo(), 5448);
     std::vector<int32_t> ids = tokenizer.encode(" hello");
     ids.insert(ids.begin(), 3950);
     ids.push_back(3844);
@@ -67,7 +62,7 @@ TEST(Tokenizer, GenerationConfigFillsWhatTheVocabularyLacks) {
 }
 
 TEST(Tokenizer, AnUnknownLanguageListsTheKnown) {
-    const Tokenizer tokenizer(tokenizer_demo(), 5448);
+    const Tokenizer tokenizer(test::whisper_demo(), 5448);
     try {
         tokenizer.sot_sequence("klingon", Task::transcribe);
         FAIL();
@@ -89,7 +84,7 @@ TEST_P(Official, IdsAndSuppressionsEqualReference) {
         test::source_dir().parent_path() / "shared/data" / GetParam().file;
     if (!std::filesystem::exists(file))
         GTEST_SKIP() << "the official vocabulary " << GetParam().file << " is not at hand";
-    const json all = tokenizer_golden("official_shapes.json");
+    const json all = test::golden("official_shapes.json");
     const json& expected = all["tokenizers"][GetParam().golden];
     Bpe bpe = Bpe::from_tiktoken(file);
     for (const auto& [content, id] : expected["special_tokens"].items())
@@ -111,7 +106,7 @@ TEST_P(Official, SpecialTokensStandBehindTheRanks) {
         test::source_dir().parent_path() / "shared/data" / GetParam().file;
     if (!std::filesystem::exists(file))
         GTEST_SKIP() << "the official vocabulary " << GetParam().file << " is not at hand";
-    const json all = tokenizer_golden("official_shapes.json");
+    const json all = test::golden("official_shapes.json");
     const json& expected = all["tokenizers"][GetParam().golden];
     const int64_t n_vocab = expected["n_vocab"];
     const Tokenizer tokenizer = load_vocabulary(file, n_vocab);
@@ -144,12 +139,12 @@ TEST(OfficialTokenizer, RefusesRanksOfAnotherSize) {
 }
 
 TEST(Vocabulary, IsADirectoryOrATokenizerJson) {
-    const SpecialTokens expected = Tokenizer(tokenizer_demo(), 5448).special();
-    EXPECT_EQ(load_vocabulary(tokenizer_demo(), 5448).special().languages, expected.languages);
-    EXPECT_EQ(load_vocabulary(tokenizer_demo() / "tokenizer.json", 5448).special().languages,
+    const SpecialTokens expected = Tokenizer(test::whisper_demo(), 5448).special();
+    EXPECT_EQ(load_vocabulary(test::whisper_demo(), 5448).special().languages, expected.languages);
+    EXPECT_EQ(load_vocabulary(test::whisper_demo() / "tokenizer.json", 5448).special().languages,
               expected.languages);
-    EXPECT_THROW(load_vocabulary(tokenizer_demo() / "tokenizer.json", 5447), Error);
-    EXPECT_THROW(load_vocabulary(tokenizer_demo() / "none", 5448), Error);
+    EXPECT_THROW(load_vocabulary(test::whisper_demo() / "tokenizer.json", 5447), Error);
+    EXPECT_THROW(load_vocabulary(test::whisper_demo() / "none", 5448), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(

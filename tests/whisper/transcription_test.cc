@@ -11,7 +11,7 @@ namespace {
 using namespace hark::whisper;
 
 const Tokenizer& tokenizer() {
-    static const Tokenizer kTokenizer(demo_model(), load_config(demo_model()).n_vocab);
+    static const Tokenizer kTokenizer(whisper_demo(), load_config(whisper_demo()).n_vocab);
     return kTokenizer;
 }
 

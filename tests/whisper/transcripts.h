@@ -18,9 +18,10 @@ using nlohmann::json;
 struct Demo {
     explicit Demo(const std::string& name)
         : ctx(context(name)),
-          model(load_model(demo_model(), precision_of(name.substr(name.find(':') + 1), ctx.device),
+          model(load_model(whisper_demo(),
+                           precision_of(name.substr(name.find(':') + 1), ctx.device),
                            ctx.arena.source())),
-          tokenizer(demo_model(), model.config.n_vocab) {}
+          tokenizer(whisper_demo(), model.config.n_vocab) {}
     static Context context(const std::string& name) {
         if (name.starts_with("cuda:")) return make_cuda_context(0);
         return make_cpu_context(1);

@@ -14,10 +14,6 @@ constexpr const char* kStates[] = {"weight.quant_state.bitsandbytes__nf4",
                                    "weight.quant_state.bitsandbytes__fp4"};
 constexpr int64_t kLargestBlock = 1 << 16;
 
-int64_t byte_count(const RawTensor& raw) {
-    return static_cast<int64_t>(raw.entry->end - raw.entry->begin);
-}
-
 // What quant_state says.
 struct QuantState {
     Dtype dtype = Dtype::f32;
@@ -53,7 +49,7 @@ class QuantStateReader {
     static json parse(const ModuleParts& parts, const char* part) {
         const RawTensor raw = parts.take(part);
         const std::string_view text(reinterpret_cast<const char*>(raw.data),
-                                    static_cast<size_t>(byte_count(raw)));
+                                    static_cast<size_t>(raw.bytes()));
         json root = parse_json(text, raw.file->name());
         parts.check(root.is_object(), part, "expected a JSON object");
         return root;
@@ -101,8 +97,8 @@ PackedMatrix open_four_bits(const ModuleParts& parts, const char* state_part, in
     const QuantState state = QuantStateReader(parts, state_part).read(rows, columns);
     const int64_t values = rows * columns;
     const RawTensor stored = parts.take("weight");
-    parts.check(byte_count(stored) == (values + 1) / 2, "weight", "expected ", (values + 1) / 2,
-                " bytes for (", rows, ", ", columns, "), found ", byte_count(stored));
+    parts.check(stored.bytes() == (values + 1) / 2, "weight", "expected ", (values + 1) / 2,
+                " bytes for (", rows, ", ", columns, "), found ", stored.bytes());
     std::vector<float> levels = parts.floats("weight.quant_map", {16}).values;
     // fp4's -0, for which quant_map has 0: bitsandbytes' kernels read the sign from the number.
     if (state_part == kStates[1]) levels[8] = -std::abs(levels[8]);
@@ -124,7 +120,7 @@ PackedMatrix open_eight_bits(const ModuleParts& parts, int64_t rows, int64_t col
     // Matrices that a GPU's kernels have reordered; none is published.
     if (parts.has("weight_format")) {
         const RawTensor format = parts.take("weight_format");
-        parts.check(byte_count(format) > 0 && format.data[0] == std::byte{0}, "weight_format",
+        parts.check(format.bytes() > 0 && format.data[0] == std::byte{0}, "weight_format",
                     "expected 0, rows in their order, found another order");
     }
     return {[=](int64_t first, int64_t count, float* to) {

@@ -37,11 +37,9 @@ class CompressedFormat : public PackedFormat {
 
     static void read_byte_zeros(const ModuleParts& parts, ScaleGrid& grid) {
         const RawTensor stored = parts.take(kZeros);
-        parts.check(
-            stored.entry->dtype == "I8" &&
-                static_cast<int64_t>(stored.entry->end - stored.entry->begin) == grid.cells(),
-            kZeros, "expected I8 and as many as scales, ", grid.cells(), ", found ",
-            stored.entry->dtype, " and ", stored.entry->end - stored.entry->begin, " bytes");
+        parts.check(stored.entry->dtype == "I8" && stored.bytes() == grid.cells(), kZeros,
+                    "expected I8 and as many as scales, ", grid.cells(), ", found ",
+                    stored.entry->dtype, " and ", stored.bytes(), " bytes");
         for (int64_t i = 0; i < grid.cells(); ++i)
             grid.zeros.push_back(load_value<int8_t>(stored.data, i));
     }

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "core/ranges.h"
 #include "formats/packed/compressed_tensors.h"
 #include "text/regex.h"
 
@@ -69,8 +70,8 @@ std::vector<NamedGroup> read_groups(const json& groups, const std::string& globa
         if (!in.has({"weights", nullptr})) continue;
         const std::string format =
             in.has({"format", nullptr}) ? in.text({"format", nullptr}) : global;
-        require(std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats),
-                place, ": 'format': expected pack-quantized, int-quantized, float-quantized, ",
+        require(contains(kFormats, format), place,
+                ": 'format': expected pack-quantized, int-quantized, float-quantized, ",
                 "naive-quantized or dense, found ", format);
         const json& weights = value["weights"];
         require(weights.is_object(), place, ": 'weights': expected an object, found ",

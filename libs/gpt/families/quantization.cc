@@ -4,12 +4,14 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/ranges.h"
 #include "formats/packed/awq.h"
 #include "formats/packed/bitsandbytes.h"
 #include "formats/packed/fp8.h"
 #include "formats/packed/gptq.h"
 #include "gpt/families/compressed_config.h"
 #include "gpt/families/json_config.h"
+#include "text/unicode.h"
 
 namespace hark::gpt {
 namespace {
@@ -24,11 +26,9 @@ std::string quantization_text(const JsonConfig& in, const char* key) {
 // Throws Error unless the setting, if it is there, has one of the values, in small letters.
 void expect_setting(const JsonConfig& in, const char* key,
                     const std::vector<std::string>& expected) {
-    std::string found = quantization_text(in, key), known;
-    for (char& c : found) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    for (const std::string& one : expected) known += concat(known.empty() ? "" : " or ", one);
-    require(found == "none" || std::count(expected.begin(), expected.end(), found) == 1, in.where(),
-            ": '", key, "': expected ", known, ", found ", found);
+    const std::string found = lower_case(quantization_text(in, key));
+    require(found == "none" || contains(expected, found), in.where(), ": '", key, "': expected ",
+            joined(expected, " or "), ", found ", found);
 }
 
 // The number of rows of a group, or -1.
@@ -127,19 +127,15 @@ std::optional<Quantization> parse_quantization(const json& config, const std::st
     require(found->is_object(), place, ": expected an object, found ", found->type_name());
     const JsonConfig in(*found, place);
     const std::string name = quantization_text(in, "quant_method");
-    std::string known;
-    for (const Method& method : kMethods) {
-        if (name != method.name) {
-            known += concat(known.empty() ? "" : ", ", method.name);
-            continue;
-        }
-        Quantization quantization = method.read(*found, in);
-        quantization.model_type = model_type_of(config, where);
-        if (text != &config && quantization.model_type == Dtype::f32)
-            quantization.model_type = model_type_of(*text, where);
-        return quantization;
-    }
-    fail(place, ": 'quant_method': expected one that is read (", known, "), found ", name);
+    const Method* const method = std::find_if(std::begin(kMethods), std::end(kMethods),
+                                              [&](const Method& one) { return name == one.name; });
+    require(method != std::end(kMethods), place, ": 'quant_method': expected one that is read (",
+            joined(kMethods, ", ", &Method::name), "), found ", name);
+    Quantization quantization = method->read(*found, in);
+    quantization.model_type = model_type_of(config, where);
+    if (text != &config && quantization.model_type == Dtype::f32)
+        quantization.model_type = model_type_of(*text, where);
+    return quantization;
 }
 
 std::optional<Quantization> load_quantization(const std::filesystem::path& directory) {

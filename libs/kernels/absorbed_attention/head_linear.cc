@@ -17,13 +17,8 @@ void check_head_parts(const char* name, const Columns& columns, int64_t heads, i
 }
 
 void check_head_linear(const Columns& y, const Columns& x, const std::vector<Matrix>& w) {
-    require(!w.empty(), kHeadLinear, ": expected the matrices of heads, found none");
+    check_matrices(kHeadLinear, "heads", w);
     const Tensor& first = w.front().values;
-    for (const Matrix& one : w) {
-        check_matrix(kHeadLinear, one);
-        require(one.values.shape == first.shape, kHeadLinear,
-                ": expected matrices of one shape, found ", first, " and ", one.values);
-    }
     check_head_parts("y", y, std::ssize(w), first.dim(0));
     check_head_parts("x", x, std::ssize(w), first.dim(1));
     require(y.rows.dim(0) == x.rows.dim(0), kHeadLinear, ": expected y with the rows of x, found ",

@@ -1,9 +1,9 @@
 #include "kernels/cache/block_table.h"
+#include "kernels/cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops.h"
 #include "kernels/rope/turns.h"
-#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {
@@ -18,9 +18,7 @@ void check_latent_append(const Tensor& cache, const Tensor& absorbed, const Tens
     require(cache.dim(1) == 1, kLatentAppend, ": expected a cache of one head, found ", cache);
     check_rope(kLatentAppend, rope, width);
     const int64_t rotary = 2 * rope.frequencies.dim(0);
-    require(norm.kind == NormKind::rms && !norm.bias, kLatentAppend,
-            ": expected an rms norm without bias");
-    check_tensor(kLatentAppend, "norm", norm.weight, Dtype::f32, {width - rotary});
+    check_rms_norm(kLatentAppend, "norm", norm, width - rotary);
     check_tensor(kLatentAppend, "latent", latent, Dtype::f32, {count, width});
     check_tensor(kLatentAppend, "absorbed", absorbed, Dtype::f32, {count, heads * width});
     check_tensor(kLatentAppend, "q", q, Dtype::f32, {count, -1});
@@ -52,28 +50,19 @@ void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor
     const Arena::Scope scope(ctx.arena);
     float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
     fill_turns(turns, position.as<int32_t>(), count, rope);
-    const int32_t *start = rows.query_start.as<int32_t>(), *length = rows.length.as<int32_t>();
     const BlockTable table(rows, cache);
     const int64_t bytes = width * static_cast<int64_t>(size_of(cache.dtype));
-    const int threads = count * heads * head < 16384 ? 1 : ctx.threads;
-    for (int64_t b = 0; b < rows.sequences(); ++b) {
-        const int64_t queries = start[b + 1] - start[b], begin = length[b] - queries;
-        require(begin >= 0, kLatentAppend, ": sequence ", b, " has ", length[b], " keys after ",
-                queries, " were added");
-        parallel_for(threads, queries, [&](int64_t j) {
-            const int64_t t = start[b] + j;
-            const float* by = turns + t * 2 * half;
-            float* row = latent.as<float>() + t * width;
-            cpu_kernels().rms_norm(row, row, norm.weight.as<float>(), channels, norm.eps);
-            turn_pairs(row + channels, row + channels, by, half);
-            cpu_kernels().narrow(
-                static_cast<std::byte*>(cache.data) + table.row(b, begin + j, 1, 0) * bytes,
-                cache.dtype, row, width);
-            for (int64_t h = 0; h < heads; ++h)
-                turn_pairs(absorbed.as<float>() + (t * heads + h + 1) * width - 2 * half,
-                           q.as<float>() + (t * heads + h + 1) * head - 2 * half, by, half);
-        });
-    }
+    each_new_token(ctx, kLatentAppend, rows, heads * head, [&](int64_t t, int64_t b, int64_t p) {
+        const float* by = turns + t * 2 * half;
+        float* row = latent.as<float>() + t * width;
+        cpu_kernels().rms_norm(row, row, norm.weight.as<float>(), channels, norm.eps);
+        turn_pairs(row + channels, row + channels, by, half);
+        cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + table.row(b, p, 1, 0) * bytes,
+                             cache.dtype, row, width);
+        for (int64_t h = 0; h < heads; ++h)
+            turn_pairs(absorbed.as<float>() + (t * heads + h + 1) * width - 2 * half,
+                       q.as<float>() + (t * heads + h + 1) * head - 2 * half, by, half);
+    });
 }
 
 }  // namespace hark

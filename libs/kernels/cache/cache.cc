@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "kernels/cache/block_table.h"
+#include "kernels/cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops.h"
@@ -16,27 +17,20 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
     const int64_t heads = keys.dim(1), capacity = keys.dim(2), size = keys.dim(3);
     const int64_t width = x.dim(-1);
     check_batch_layout_values("append_cache", rows, x.rows(), keys.dim(0), capacity, 1);
-    const int32_t* start = rows.query_start.as<int32_t>();
     const BlockTable table(rows, keys);
-    const int32_t* length = rows.length.as<int32_t>();
     const float* from = x.as<float>() + first;
     const int64_t bytes = size * static_cast<int64_t>(size_of(keys.dtype));
-    for (int64_t b = 0; b < rows.sequences(); ++b) {
-        const int64_t count = start[b + 1] - start[b], begin = length[b] - count;
-        require(begin >= 0, "append_cache: sequence ", b, " has ", length[b], " keys after ", count,
-                " were added");
-        const int threads = 2 * count * heads * size < 16384 ? 1 : ctx.threads;
-        parallel_for(threads, count, [&](int64_t j) {
-            const float* row = from + (start[b] + j) * width;
-            for (const Tensor& cache : {keys, values}) {
-                for (int64_t h = 0; h < heads; ++h, row += size) {
-                    const int64_t place = table.row(b, begin + j, heads, h);
-                    cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + place * bytes,
-                                         cache.dtype, row, size);
-                }
+    const int64_t work = 2 * heads * size;
+    each_new_token(ctx, "append_cache", rows, work, [&](int64_t t, int64_t b, int64_t p) {
+        const float* row = from + t * width;
+        for (const Tensor& cache : {keys, values}) {
+            for (int64_t h = 0; h < heads; ++h, row += size) {
+                const int64_t place = table.row(b, p, heads, h);
+                cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + place * bytes,
+                                     cache.dtype, row, size);
             }
-        });
-    }
+        }
+    });
 }
 
 void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t length) {

@@ -12,13 +12,8 @@ constexpr const char* kOp = "expert_linear";
 
 void check_expert_linear(const Tensor& y, const Tensor& x, const ExpertMatrices& w,
                          const Tensor& chosen) {
-    require(!w.each.empty(), kOp, ": expected the matrices of experts, found none");
+    check_matrices(kOp, "experts", w.each);
     const Tensor& first = w.each.front().values;
-    for (const Matrix& one : w.each) {
-        check_matrix(kOp, one);
-        require(one.values.shape == first.shape, kOp, ": expected matrices of one shape, found ",
-                first, " and ", one.values);
-    }
     const int64_t n = first.dim(0), k = first.dim(1);
     require(x.rank == 2 && y.rank == 2 && is_float(x.dtype) && y.dtype == x.dtype && k > 0 &&
                 x.dim(1) == k && y.dim(1) == n && x.dim(0) > 0 && y.dim(0) % x.dim(0) == 0,

@@ -1,9 +1,9 @@
 #include "kernels/cache/block_table.h"
+#include "kernels/cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops_table.h"
 #include "kernels/rope/turns.h"
-#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {
@@ -11,10 +11,7 @@ namespace {
 constexpr const char* kRopeAppend = "rope_append";
 
 void check_norm(const char* name, const Norm& norm, int64_t d) {
-    if (!norm.weight) return;
-    require(norm.kind == NormKind::rms && !norm.bias, kRopeAppend,
-            ": expected an rms norm without bias for ", name);
-    check_tensor(kRopeAppend, name, norm.weight, Dtype::f32, {d});
+    if (norm.weight) check_rms_norm(kRopeAppend, name, norm, d);
 }
 
 // Norms the heads of one row, then turns them, in place. turns: of the row, or null.
@@ -56,9 +53,7 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
     const Arena::Scope scope(ctx.arena);
     float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
     fill_turns(turns, position.as<int32_t>(), count, rope);
-    const int32_t* start = rows.query_start.as<int32_t>();
     const BlockTable table(rows, keys);
-    const int32_t* length = rows.length.as<int32_t>();
     const int64_t bytes = d * static_cast<int64_t>(size_of(keys.dtype));
     for (const Columns* columns : {&q, &k, &v})
         columns->rows.as<float>();  // throws here, not below
@@ -71,20 +66,14 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
             cpu_kernels().narrow(to + table.row(b, place, kv_heads, h) * bytes, cache.dtype,
                                  from + h * d, d);
     };
-    const int threads = count * (heads + kv_heads) * d < 16384 ? 1 : ctx.threads;
-    for (int64_t b = 0; b < rows.sequences(); ++b) {
-        const int64_t queries = start[b + 1] - start[b], begin = length[b] - queries;
-        require(begin >= 0, kRopeAppend, ": sequence ", b, " has ", length[b], " keys after ",
-                queries, " were added");
-        parallel_for(threads, queries, [&](int64_t j) {
-            const int64_t t = start[b] + j;
-            const float* turn_by = half > 0 ? turns + t * 2 * half : nullptr;
-            norm_and_turn(at(q, t), heads, d, q_norm, turn_by, half);
-            norm_and_turn(at(k, t), kv_heads, d, k_norm, turn_by, half);
-            store(keys, at(k, t), b, begin + j);
-            store(values, at(v, t), b, begin + j);
-        });
-    }
+    const int64_t work = (heads + kv_heads) * d;
+    each_new_token(ctx, kRopeAppend, rows, work, [&](int64_t t, int64_t b, int64_t p) {
+        const float* turn_by = half > 0 ? turns + t * 2 * half : nullptr;
+        norm_and_turn(at(q, t), heads, d, q_norm, turn_by, half);
+        norm_and_turn(at(k, t), kv_heads, d, k_norm, turn_by, half);
+        store(keys, at(k, t), b, p);
+        store(values, at(v, t), b, p);
+    });
 }
 
 }  // namespace hark

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/ranges.h"
 #include "text/tokenizer/pattern.h"
 
 namespace hark {
@@ -83,10 +84,9 @@ const std::map<std::string, GgufSplit>& splits() {
 const GgufSplit& gguf_split(const std::string& pre, const std::string& where) {
     const auto found = splits().find(pre);
     if (found != splits().end()) return found->second;
-    std::string known;
-    for (const auto& [name, split] : splits()) known += (known.empty() ? "" : ", ") + name;
     fail(where, ": key 'tokenizer.ggml.pre': the split '", pre,
-         "' is not supported: expected one of ", known);
+         "' is not supported: expected one of ",
+         joined(splits(), ", ", [](const auto& known) { return known.first; }));
 }
 
 const char* gguf_split_name(const std::vector<std::string>& patterns, bool ignore_merges,
