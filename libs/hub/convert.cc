@@ -5,9 +5,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/ranges.h"
+#include "gpt/families/gguf_types.h"
 #include "gpt/families/model_folder.h"
 #include "hub/ggml_writer.h"
-#include "hub/gguf_types.h"
 #include "hub/gguf_writer.h"
 #include "hub/hugging_face_writer.h"
 
@@ -43,7 +43,7 @@ void check_new_file(const fs::path& to) {
 
 std::vector<std::string> written_types(const std::string& format) {
     if (format == "safetensors") return {"f32", "f16", "bf16"};
-    if (format == "gguf") return gguf_types();
+    if (format == "gguf") return gpt::gguf_types();
     std::vector<std::string> names;
     for (const Dtype dtype : ggml_file_dtypes()) names.push_back(name_of(dtype));
     return names;

@@ -14,9 +14,9 @@
 #include "formats/safetensors.h"
 #include "gpt/families/config_reader.h"
 #include "gpt/families/family.h"
+#include "gpt/families/gguf_types.h"
 #include "gpt/families/json_config.h"
 #include "gpt/families/model_folder.h"
-#include "hub/gguf_types.h"
 #include "hub/gguf_vocabulary.h"
 #include "hub/tensor_list.h"
 #include "kernels/quant/blocks.h"
@@ -72,7 +72,7 @@ void add_settings(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettin
     out.text("general.architecture", family);
     out.text("general.type", "model");
     out.text("general.name", name);
-    out.count("general.file_type", gguf_file_type(type));
+    out.count("general.file_type", gpt::gguf_file_type(type));
     out.count("general.quantization_version", kQuantizationVersion);
     out.count(prefix + "context_length", c.n_positions);
     out.count(prefix + "embedding_length", c.n_embd);

@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "gpt/families/gguf_model.h"
+#include "gpt/families/gguf_types.h"
 #include "hub/convert.h"
-#include "hub/gguf_types.h"
 #include "hub/tensor_list.h"
 #include "support/error_of.h"
 #include "support/family_folder.h"

@@ -1,12 +1,10 @@
-#include "hub/gguf_types.h"
+#include "gpt/families/gguf_types.h"
 
 #include "core/error.h"
 #include "kernels/quant/blocks.h"
 
-namespace hark::models {
+namespace hark::gpt {
 namespace {
-
-using gpt::Part;
 
 struct GgufType {
     const char* name;
@@ -52,8 +50,7 @@ std::vector<std::string> gguf_types() {
     return names;
 }
 
-Dtype gguf_type_of(const gpt::TensorSpec& spec, const gpt::DecoderConfig& config,
-                   const std::string& type) {
+Dtype gguf_type_of(const TensorSpec& spec, const DecoderConfig& config, const std::string& type) {
     if (!spec.is_matrix()) return Dtype::f32;
     const Dtype most = find(type).dtype;
     if (!is_quantized(most)) return most;
@@ -75,4 +72,4 @@ Dtype gguf_type_of(const gpt::TensorSpec& spec, const gpt::DecoderConfig& config
 
 int64_t gguf_file_type(const std::string& type) { return find(type).number; }
 
-}  // namespace hark::models
+}  // namespace hark::gpt
