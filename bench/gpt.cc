@@ -1,14 +1,12 @@
-// bench gpt: a GPT-2 model of an official size with random weights, decoding one text.
+// bench gpt: a decoder of a published shape with random weights, or a model's files, on one text.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
-#include <utility>
 
 #include "commands.h"
 #include "core/cli.h"
 #include "core/error.h"
-#include "formats/tensor_source.h"
+#include "gpt/families/gguf_types.h"
 #include "gpt_work.h"
 #include "harness.h"
 
@@ -18,65 +16,58 @@ using namespace hark::gpt;
 
 namespace {
 
-constexpr int64_t kContext = 1024;
-
 struct Options {
-    std::string size = "124M", device = "cpu", dtype = "auto";
-    int64_t tokens = 240, threads = 0;
+    GptWork work{"gpt2-124m", "f16", "auto", 128, 128, 16, 5};
+    std::string device = "cpu";
+    int64_t threads = 0;
 
     void flags(Flags& flags) {
-        flags.add("size", size, {"124M", "355M", "774M", "1558M"}, "SIZE official size");
+        flags.add("model", work.model,
+                  "SHAPE|PATH gpt2-124m, llama-3.2-1b ... or files of a model");
+        flags.add("type", work.type, gguf_types(), "TYPE of a shape's matrices");
+        flags.add("dtype", work.dtype, {"auto", "f32", "f16", "bf16", "int8"},
+                  "TYPE that they are converted to");
         flags.add("device", device, {"cpu", "cuda"}, "DEVICE to compute on");
-        flags.add("dtype", dtype, {"auto", "f32", "f16", "bf16", "int8"}, "TYPE of the weights");
-        flags.add("tokens", tokens, "N tokens behind a prompt of 16", 1, kContext - kGptPrompt);
+        flags.add("prompt", work.prompt, "N tokens of the prompt", 1, 1 << 20);
+        flags.add("tokens", work.tokens, "N tokens generated", 1, 1 << 20);
+        flags.add("left-out", work.left_out, "N of these that are not timed", 0, 1 << 20);
+        flags.add("runs", work.runs, "N runs, of which the median counts", 1, 1000);
         flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
     }
     void check() const {
         require_usage(threads == 0 || device == "cpu", "--threads: is for --device cpu");
+        require_usage(work.left_out < work.tokens, "--left-out: expected less than --tokens");
     }
 };
 
-DecoderConfig official_config(const std::string& size) {
-    struct Shape {
-        const char* size;
-        int64_t layers, channels, heads;
-    };
-    constexpr Shape kShapes[] = {{"124M", 12, 768, 12},
-                                 {"355M", 24, 1024, 16},
-                                 {"774M", 36, 1280, 20},
-                                 {"1558M", 48, 1600, 25}};
-    const auto* shape = std::find_if(std::begin(kShapes), std::end(kShapes),
-                                     [&](const Shape& one) { return size == one.size; });
-    require(shape != std::end(kShapes), "no official size of GPT-2: ", size);
-    DecoderConfig config;
-    config.n_vocab = 50257;
-    config.n_positions = kContext;
-    config.n_embd = shape->channels;
-    config.n_layer = shape->layers;
-    config.n_head = shape->heads;
-    config.n_inner = 4 * shape->channels;
-    complete_gpt2(config);
-    return config;
-}
-
 void run(const Options& options, Console&) {
     options.check();
-    if (options.device == "cuda") return gpt_on_gpu({options.size, options.dtype, options.tokens});
+    const GptWork& work = options.work;
+    if (options.device == "cuda") return gpt_on_gpu(work);
     Context ctx = make_cpu_context(options.threads);
-    const Model model = random_gpt(options.size, precision_of(options.dtype), cpu_memory());
-    const double bytes = gpt_token_bytes(model, options.tokens);
-    std::vector<double> ms;
+    const Model model = bench_model(work, ctx);
+    const double bytes = gpt_token_bytes(model, work);
+    std::vector<GptTimes> times;
     for (const NamedSampler& sampler : gpt_samplers()) {
-        const auto stream = make_decode_stream(ctx, model, model.config.n_vocab, sampler.options);
-        ms.push_back(gpt_token_ms(*stream, options.tokens, 1));
+        const auto stream = make_decode_stream(ctx, model, model.config.n_vocab, sampler.options,
+                                               work.prompt + work.tokens);
+        times.push_back(time_gpt(*stream, work, model.config.n_vocab));
     }
     Limits limits(ctx.threads);
     Report report(limits);
-    for (size_t i = 0; i < ms.size(); ++i) {
-        const std::string what = concat("gpt ", options.size, " step, ", gpt_samplers()[i].name);
-        report.bytes(what, options.dtype, ms[i], bytes);
-        report.figure(what, options.dtype, ms[i], 1000 / ms[i], "tokens/s");
+    report.figure(concat(work.model, " prompt of ", work.prompt), work.type, times[0].prompt_ms,
+                  static_cast<double>(work.prompt) * 1000 / times[0].prompt_ms, "tokens/s");
+    for (size_t i = 0; i < times.size(); ++i) {
+        const std::string what = concat(work.model, " step, ", gpt_samplers()[i].name);
+        report.bytes(what, work.type, times[i].token_ms, bytes);
+        report.figure(what, work.type, times[i].token_ms, 1000 / times[i].token_ms, "tokens/s");
     }
+}
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + std::ssize(values) / 2;
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
 }
 
 }  // namespace
@@ -85,66 +76,47 @@ std::vector<NamedSampler> gpt_samplers() {
     return {{"greedy", {.temperature = 0}}, {"default draws", {}}};
 }
 
-namespace {
-
-// Random tensors that are drawn once per shape: layers are alike, but in memory of their own.
-class RepeatedTensors : public TensorSource {
-  public:
-    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override {
-        const auto key = std::pair(name.ends_with("weight"), std::vector<int64_t>(shape));
-        const auto found = drawn_.find(key);
-        return found != drawn_.end() ? found->second : drawn_[key] = random_.take(name, shape);
-    }
-    bool has(const std::string&) const override { return true; }
-    std::string where() const override { return random_.where(); }
-    void forget_taken() override {}
-    bool stores_out_in() const override { return true; }
-
-  private:
-    RandomTensors random_{1};
-    std::map<std::pair<bool, std::vector<int64_t>>, Tensor> drawn_;
-};
-
-}  // namespace
-
-Model random_gpt(const std::string& size, Precision precision, const MemorySource& memory) {
-    RepeatedTensors random;
-    return read_model(random, official_config(size), precision, memory);
-}
-
-double gpt_token_bytes(const Model& model, int64_t tokens) {
+double gpt_token_bytes(const Model& model, const GptWork& work) {
     const DecoderConfig& c = model.config;
-    const double keys = static_cast<double>(kGptPrompt) + static_cast<double>(tokens + 1) / 2;
-    return static_cast<double>(model.weights.bytes() - model.position_table.bytes()) +
-           static_cast<double>(2 * c.n_layer * c.n_embd) * keys *
+    const double keys =
+        static_cast<double>(work.prompt) + static_cast<double>(work.left_out + work.tokens + 1) / 2;
+    double unread = static_cast<double>(model.position_table.bytes());
+    if (!c.tie_word_embeddings) unread += static_cast<double>(model.token_table.values.bytes());
+    return static_cast<double>(model.weights.bytes()) - unread +
+           static_cast<double>(c.n_layer * c.cache_width()) * keys *
                static_cast<double>(size_of(model.precision.cache));
 }
 
-std::vector<int32_t> gpt_prompt() {
+GptTimes time_gpt(DecodeStream& stream, const GptWork& work, int64_t vocabulary) {
     std::vector<int32_t> prompt;
-    for (int32_t i = 0; i < kGptPrompt; ++i) prompt.push_back(1000 + 2003 * i);
-    return prompt;
-}
-
-double gpt_token_ms(DecodeStream& stream, int64_t tokens, int runs) {
-    std::vector<double> times;
-    for (int run = 0; run < runs; ++run) {
-        stream.begin(gpt_prompt(), 1, tokens + 1);
+    for (int64_t i = 0; i < work.prompt; ++i)
+        prompt.push_back(static_cast<int32_t>((1000 + 2003 * i) % vocabulary));
+    std::vector<double> prompts, tokens;
+    for (int64_t run = 0; run <= work.runs; ++run) {
+        using Clock = std::chrono::steady_clock;
+        const auto ms = [](Clock::time_point from, Clock::time_point to) {
+            return std::chrono::duration<double, std::milli>(to - from).count();
+        };
+        const auto begin = Clock::now();
+        stream.begin(prompt, 1, work.tokens);
         stream.next();
-        const auto begin = std::chrono::steady_clock::now();
-        for (int64_t i = 0; i < tokens; ++i) stream.next();
-        const std::chrono::duration<double, std::milli> ms =
-            std::chrono::steady_clock::now() - begin;
-        times.push_back(ms.count() / static_cast<double>(tokens));
+        const auto first = Clock::now();
+        for (int64_t i = 0; i < work.left_out; ++i) stream.next();
+        const auto from = Clock::now();
+        const int64_t timed = work.tokens - std::max<int64_t>(work.left_out, 1);
+        for (int64_t i = 0; i < timed; ++i) stream.next();
+        if (run == 0) continue;  // warms up
+        prompts.push_back(ms(begin, first));
+        tokens.push_back(ms(from, Clock::now()) / static_cast<double>(timed));
     }
-    std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
-    return times[static_cast<size_t>(runs / 2)];
+    return {median(prompts), median(tokens)};
 }
 
 int bench_gpt(int argc, char** argv) {
     return tool_main<Options>(
         {.name = "bench gpt",
-         .summary = "Times a GPT-2 model of an official size with random weights."},
+         .summary =
+             "Times a language model of a published shape with random weights, or of files."},
         argc, argv, run);
 }
 

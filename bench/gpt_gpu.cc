@@ -1,4 +1,4 @@
-// GPT-2 with random weights on a GPU: steps as gpt-generate makes them, the choice of a token by
+// A language model on a GPU: steps as gpt-generate makes them, the choice of a token by
 // itself, and the card's bandwidth.
 #include <cstdio>
 #include <cstring>
@@ -57,17 +57,20 @@ double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
 
 void gpt_on_gpu(const GptWork& work) {
     Context ctx = make_cuda_context(0);
-    const Model model =
-        random_gpt(work.size, precision_of(work.dtype, Device::cuda), ctx.arena.source());
-    const double copy = copy_speed(ctx), bytes = gpt_token_bytes(model, work.tokens);
+    const Model model = bench_model(work, ctx);
+    const double copy = copy_speed(ctx), bytes = gpt_token_bytes(model, work);
     const int64_t vocabulary = model.config.n_vocab;
     std::printf("what\tdtype\tms\ttokens/s\tGB/s\tlimit\tfraction\n");
     for (const NamedSampler& sampler : gpt_samplers()) {
-        const auto stream = make_decode_stream(ctx, model, vocabulary, sampler.options);
-        gpt_token_ms(*stream, work.tokens, 1);  // records what is replayed
-        const double ms = gpt_token_ms(*stream, work.tokens, 3), rate = bytes / ms * 1e-6;
-        std::printf("gpt %s step, %s\t%s\t%.4f\t%.0f\t%.0f\t%.0f\t%.2f\n", work.size.c_str(),
-                    sampler.name, work.dtype.c_str(), ms, 1000 / ms, rate, copy, rate / copy);
+        const auto stream =
+            make_decode_stream(ctx, model, vocabulary, sampler.options, work.prompt + work.tokens);
+        const GptTimes times = time_gpt(*stream, work, vocabulary);
+        const double ms = times.token_ms, rate = bytes / ms * 1e-6;
+        std::printf("%s prompt of %lld, %s\t%s\t%.4f\t%.0f\t\t\t\n", work.model.c_str(),
+                    static_cast<long long>(work.prompt), sampler.name, work.type.c_str(),
+                    times.prompt_ms, static_cast<double>(work.prompt) * 1000 / times.prompt_ms);
+        std::printf("%s step, %s\t%s\t%.4f\t%.0f\t%.0f\t%.0f\t%.2f\n", work.model.c_str(),
+                    sampler.name, work.type.c_str(), ms, 1000 / ms, rate, copy, rate / copy);
         std::fflush(stdout);
     }
     std::vector<NamedSampler> samplers = gpt_samplers();

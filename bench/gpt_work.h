@@ -1,4 +1,4 @@
-// What the measurements of GPT-2 on both devices share.
+// What the measurements of language models on both devices share.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace hark::bench {
 
-inline constexpr int64_t kGptPrompt = 16;  // tokens ahead of those that are timed
-
 struct GptWork {
-    std::string size, dtype;
-    int64_t tokens = 0;  // that are timed
+    std::string model, type, dtype;
+    int64_t prompt = 0;    // tokens before those that are timed
+    int64_t tokens = 0;    // that are generated
+    int64_t left_out = 0;  // of these, the first ones, which are not timed
+    int64_t runs = 0;
 };
 
 // Greedy, and the draws of gpt-generate without flags.
@@ -22,15 +23,19 @@ struct NamedSampler {
 };
 std::vector<NamedSampler> gpt_samplers();
 
-// A model of an official size with random weights.
-gpt::Model random_gpt(const std::string& size, Precision precision, const MemorySource& memory);
+// A published shape with random weights in work.type, or the model in a file or folder.
+gpt::Model bench_model(const GptWork& work, Context& ctx);
+std::vector<std::string> gpt_shapes();
 
-// What a step reads on the average: all weights but the positions, and the keys and values.
-double gpt_token_bytes(const gpt::Model& model, int64_t tokens);
+// What a step reads on the average: all weights but tables of which it takes one row, and the keys
+// and values.
+double gpt_token_bytes(const gpt::Model& model, const GptWork& work);
 
-// The prompt, and milliseconds a token of those behind the first.
-std::vector<int32_t> gpt_prompt();
-double gpt_token_ms(gpt::DecodeStream& stream, int64_t tokens, int runs);
+// Medians over the runs: the prompt up to its first token, and a later token.
+struct GptTimes {
+    double prompt_ms = 0, token_ms = 0;
+};
+GptTimes time_gpt(gpt::DecodeStream& stream, const GptWork& work, int64_t vocabulary);
 
 // Prints the rows of `bench gpt --device cuda`.
 void gpt_on_gpu(const GptWork& work);

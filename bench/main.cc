@@ -17,7 +17,7 @@ constexpr Command kCommands[] = {
     {"mel", "log-mel spectra, times real time", hark::bench::bench_mel},
     {"whisper", "a Whisper model of an official size with random weights",
      hark::bench::bench_whisper},
-    {"gpt", "a GPT-2 model of an official size with random weights", hark::bench::bench_gpt},
+    {"gpt", "a language model of a published shape, or of files", hark::bench::bench_gpt},
 };
 
 }  // namespace

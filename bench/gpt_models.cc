@@ -1,0 +1,134 @@
+// Models for bench gpt: published shapes with random weights, in any type that a file has.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <tuple>
+
+#include "core/error.h"
+#include "core/half.h"
+#include "core/ranges.h"
+#include "gpt/families/gguf_types.h"
+#include "gpt/families/tensor_spec.h"
+#include "gpt_work.h"
+#include "harness.h"
+#include "kernels/quant/blocks.h"
+
+namespace hark::bench {
+
+using namespace hark::gpt;
+
+namespace {
+
+// The config.json of a published model, its sizes and no more.
+struct Shape {
+    const char* name;
+    const char* config;
+};
+constexpr Shape kShapes[] = {
+    {"gpt2-124m", R"({"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024,
+        "n_embd": 768, "n_layer": 12, "n_head": 12})"},
+    {"gpt2-355m", R"({"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024,
+        "n_embd": 1024, "n_layer": 24, "n_head": 16})"},
+    {"gpt2-774m", R"({"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024,
+        "n_embd": 1280, "n_layer": 36, "n_head": 20})"},
+    {"gpt2-1558m", R"({"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024,
+        "n_embd": 1600, "n_layer": 48, "n_head": 25})"},
+    {"llama-160m", R"({"model_type": "llama", "vocab_size": 32000,
+        "max_position_embeddings": 2048, "hidden_size": 768, "num_hidden_layers": 12,
+        "num_attention_heads": 12, "intermediate_size": 3072, "rms_norm_eps": 1e-6,
+        "hidden_act": "silu", "rope_theta": 10000.0, "tie_word_embeddings": false})"},
+    {"qwen2.5-0.5b", R"({"model_type": "qwen2", "vocab_size": 151936,
+        "max_position_embeddings": 32768, "hidden_size": 896, "num_hidden_layers": 24,
+        "num_attention_heads": 14, "num_key_value_heads": 2, "intermediate_size": 4864,
+        "rms_norm_eps": 1e-6, "hidden_act": "silu", "rope_theta": 1000000.0,
+        "tie_word_embeddings": true})"},
+    {"llama-3.2-1b", R"({"model_type": "llama", "vocab_size": 128256,
+        "max_position_embeddings": 131072, "hidden_size": 2048, "num_hidden_layers": 16,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64,
+        "intermediate_size": 8192, "rms_norm_eps": 1e-5, "hidden_act": "silu",
+        "rope_theta": 500000.0, "tie_word_embeddings": true})"},
+    {"llama-3.1-8b", R"({"model_type": "llama", "vocab_size": 128256,
+        "max_position_embeddings": 131072, "hidden_size": 4096, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+        "rms_norm_eps": 1e-5, "hidden_act": "silu", "rope_theta": 500000.0,
+        "tie_word_embeddings": false})"},
+};
+
+// Normal values of deviation 0.02, norms near 1. Tensors of one shape and type are drawn once.
+class RandomModel : public TensorSource {
+  public:
+    RandomModel(const DecoderConfig& config, const std::string& type) {
+        for (const TensorSpec& spec : tensor_specs(config))
+            types_[spec.name] = gguf_type_of(spec, config, type);
+    }
+
+    Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override {
+        const Dtype dtype = types_.at(name);
+        const bool norm = shape.size() == 1 && name.ends_with("weight");
+        Drawn& drawn = drawn_[{dtype, norm, shape}];
+        Tensor tensor(nullptr, dtype, shape);
+        if (drawn.empty()) drawn = draw(tensor, norm);
+        tensor.data = drawn.data();
+        return tensor;
+    }
+    bool has(const std::string& name) const override { return types_.contains(name); }
+    std::string where() const override { return "random weights"; }
+    void forget_taken() override {}
+    bool stores_out_in() const override { return true; }
+
+  private:
+    using Drawn = std::vector<std::byte>;
+
+    static Drawn draw(Tensor tensor, bool norm) {
+        Drawn bytes(static_cast<size_t>(tensor.bytes()));
+        tensor.data = bytes.data();
+        // The quantisers take rows, and random values need not differ everywhere.
+        std::vector<float> values = random_values(std::min(tensor.size(), kDrawn), 1);
+        for (float& value : values) value = (norm ? 1.0f : 0.0f) + 0.02f * value;
+        const int64_t part = std::ssize(values), unit = tensor.bytes() * part / tensor.size();
+        for (int64_t from = 0; from < tensor.size(); from += part)
+            store(bytes.data() + from / part * unit, values.data(), tensor.dtype,
+                  std::min(part, tensor.size() - from));
+        return bytes;
+    }
+    static void store(std::byte* to, const float* from, Dtype dtype, int64_t n) {
+        if (is_quantized(dtype)) return quantize(to, from, dtype, n);
+        for (int64_t i = 0; i < n; ++i) {
+            if (dtype == Dtype::f32) reinterpret_cast<float*>(to)[i] = from[i];
+            if (dtype == Dtype::f16) reinterpret_cast<f16_t*>(to)[i] = to_f16(from[i]);
+            if (dtype == Dtype::bf16) reinterpret_cast<bf16_t*>(to)[i] = to_bf16(from[i]);
+        }
+    }
+
+    static constexpr int64_t kDrawn = 1 << 22;
+    std::map<std::string, Dtype> types_;
+    std::map<std::tuple<Dtype, bool, std::vector<int64_t>>, Drawn> drawn_;
+};
+
+}  // namespace
+
+std::vector<std::string> gpt_shapes() {
+    std::vector<std::string> names;
+    for (const Shape& shape : kShapes) names.push_back(shape.name);
+    return names;
+}
+
+Model bench_model(const GptWork& work, Context& ctx) {
+    const auto* shape = std::find_if(std::begin(kShapes), std::end(kShapes),
+                                     [&](const Shape& one) { return work.model == one.name; });
+    if (shape == std::end(kShapes)) {
+        require(std::filesystem::exists(work.model),
+                "--model: expected a file, a folder or one of ", joined(gpt_shapes(), ", "),
+                ", found ", work.model);
+        const std::shared_ptr<ModelFile> file = open_model(work.model);
+        const Precision precision = precision_of(work.dtype, ctx.device, stored_type(*file));
+        return read_model(file, precision, ctx.arena.source(), ctx.threads);
+    }
+    const DecoderConfig config = parse_config(shape->config, shape->name);
+    RandomModel random(config, work.type);
+    const Dtype stored = work.type == "bf16" ? Dtype::bf16 : Dtype::f16;
+    return read_model(random, config, precision_of(work.dtype, ctx.device, stored),
+                      ctx.arena.source(), ctx.threads);
+}
+
+}  // namespace hark::bench
