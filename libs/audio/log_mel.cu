@@ -10,16 +10,16 @@ using mel_frame::kHop;
 using mel_frame::kPoints;
 
 constexpr int kFrames = 4;
-constexpr int kThreads = kFrames * mel_frame::kItems5;
+constexpr int kMelThreads = kFrames * mel_frame::kItems5;
 
 // work(frame, item) for `items` pieces of each of the block's frames, then all threads meet.
 template <class Work>
 __device__ void for_each(int items, const Work& work) {
-    for (int i = threadIdx.x; i < kFrames * items; i += kThreads) work(i / items, i % items);
+    for (int i = threadIdx.x; i < kFrames * items; i += kMelThreads) work(i / items, i % items);
     __syncthreads();
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMelThreads)
     log_mel_kernel(float* frames, const float* samples, int64_t count, int n_mels,
                    const mel_frame::Tables* tables) {
     __shared__ mel_frame::Complex<double> a[kFrames][kPoints], b[kFrames][kPoints];
@@ -58,8 +58,8 @@ void log_mel(Context& ctx, float* frames, const float* samples, int64_t count, i
     cuda::enter(ctx, {});
     if (count == 0) return;
     const dim3 blocks(static_cast<unsigned>(cuda::ceil_div(count, kFrames)));
-    log_mel_kernel<<<blocks, kThreads, 0, cuda::stream_of(ctx)>>>(frames, samples, count, n_mels,
-                                                                  tables);
+    log_mel_kernel<<<blocks, kMelThreads, 0, cuda::stream_of(ctx)>>>(frames, samples, count, n_mels,
+                                                                     tables);
     CUDA_CHECK(cudaGetLastError());
 }
 

@@ -3,7 +3,7 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 128, kWarps = kThreads / 32;
+constexpr int kSplitThreads = 128, kSplitWarps = kSplitThreads / 32;
 constexpr int kChannels = 8;  // per head, read by one thread
 constexpr int kSplit = 128;   // keys per block
 
@@ -32,7 +32,7 @@ __device__ float over_block(float x, float* shared, Combine combine) {
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
     __syncthreads();
     x = shared[0];
-    for (int warp = 1; warp < kWarps; ++warp) x = combine(x, shared[warp]);
+    for (int warp = 1; warp < kSplitWarps; ++warp) x = combine(x, shared[warp]);
     __syncthreads();
     return x;
 }
@@ -77,12 +77,12 @@ __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
 // Both ways add the same values in the same order. Block (split, h, row) with row = b * max_queries
 // + j. G neighbouring threads read one key.
 template <class T, int G, bool Few>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSplitThreads)
     split_kernel(AttentionArgs args, float* parts, int splits) {
     let_next_start();
-    constexpr int kGroups = kThreads / G, kKeys = kSplit / kGroups;  // keys of a group
+    constexpr int kGroups = kSplitThreads / G, kKeys = kSplit / kGroups;  // keys of a group
     constexpr int kAtOnce = kKeys < 16 || sizeof(T) > 2 ? 8 : 16;
-    __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kMostTiledHead];
+    __shared__ float scores[kSplit], shared[kSplitWarps], sums[kSplitWarps][kMostTiledHead];
     const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (j >= n) return wait_for_previous();
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kThreads)
     float* part = part_of(parts, args, splits, blockIdx.z, h, blockIdx.x);
     if (count == 0 && splits > 1) {  // same values as an empty part gets below
         wait_for_previous();
-        for (int i = threadIdx.x; i < args.d + 2; i += kThreads)
+        for (int i = threadIdx.x; i < args.d + 2; i += kSplitThreads)
             part[i] = i == args.d ? -INFINITY : 0.0f;
         return;
     }
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads)
     const T* all_values = static_cast<const T*>(args.values) + base;
     if (Few && (!args.kv_ready || kKeys > kAtOnce))
         for (int at = threadIdx.x * (128 / sizeof(T)); at < count * args.d;
-             at += kThreads * (128 / sizeof(T))) {
+             at += kSplitThreads * (128 / sizeof(T))) {
             prefetch(all_keys + at);
             prefetch(all_values + at);
         }
@@ -172,10 +172,10 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
 
     float largest = -INFINITY, sum = 0;
-    for (int key = threadIdx.x; key < kSplit; key += kThreads)
+    for (int key = threadIdx.x; key < kSplit; key += kSplitThreads)
         largest = fmaxf(largest, scores[key]);
     largest = over_block(largest, shared, [](float x, float y) { return fmaxf(x, y); });
-    for (int key = threadIdx.x; key < kSplit; key += kThreads) {
+    for (int key = threadIdx.x; key < kSplit; key += kSplitThreads) {
         const float p = exp2_from(scores[key], largest);
         scores[key] = p;
         sum += p;
@@ -210,9 +210,9 @@ __global__ void __launch_bounds__(kThreads)
         for (int c = 0; c < kChannels; ++c) sums[threadIdx.x / 32][channel + c] = acc[c];
     __syncthreads();
 
-    for (int c = threadIdx.x; c < args.d; c += kThreads) {
+    for (int c = threadIdx.x; c < args.d; c += kSplitThreads) {
         float total = 0;
-        for (int warp = 0; warp < kWarps; ++warp) total += sums[warp][c];
+        for (int warp = 0; warp < kSplitWarps; ++warp) total += sums[warp][c];
         if (splits > 1) {
             part[c] = total;
         } else {  // same as combine_kernel
@@ -275,7 +275,7 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
         const auto kernel =
             few ? (args.d <= 64 ? split_kernel<T, 8, true> : split_kernel<T, 16, true>)
                 : (args.d <= 64 ? split_kernel<T, 8, false> : split_kernel<T, 16, false>);
-        launch_early(ctx, kernel, grid, kThreads, 0, args, parts, splits);
+        launch_early(ctx, kernel, grid, kSplitThreads, 0, args, parts, splits);
     });
     if (splits == 1) return;
     launch_early(ctx, combine_kernel, dim3(grid.y, rows), kMostTiledHead, 0, args, parts, splits);

@@ -8,7 +8,7 @@ constexpr int kAcross = 16;  // threads side by side: over the keys, then over t
 constexpr int kSimtThreads = kAcross * kSimtQueries / 2;
 constexpr int kRows = 2;  // queries per thread
 
-// Keys per tile for heads of up to kHead channels; both fit the shared memory of every GPU.
+// Keys per tile for heads of up to kHead channels; both fit the simt_memory memory of every GPU.
 template <int kHead>
 constexpr int kKeysOf = kHead > kMostTiledHead ? 16 : 64;
 
@@ -50,12 +50,12 @@ __device__ void load_rows(float* to, const AttentionArgs& args, const T* cache, 
 template <class T, int kHead>
 __global__ void __launch_bounds__(kSimtThreads) f32_kernel(AttentionArgs args) {
     constexpr int kKeys = kKeysOf<kHead>, kColumns = kKeys / kAcross, kChannels = kHead / kAcross;
-    extern __shared__ float shared[];
+    extern __shared__ float simt_memory[];
     const int d = args.d, width = d + 1, h = blockIdx.y, b = blockIdx.z;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int first = blockIdx.x * kSimtQueries;
     if (first >= n) return;
-    float* q = shared;                       // (kSimtQueries, width)
+    float* q = simt_memory;                  // (kSimtQueries, width)
     float* keys = q + kSimtQueries * width;  // (kKeys, width)
     float* values = keys + kKeys * width;  // (kKeys, width)
     float* ps = values + kKeys * width;    // (kSimtQueries, kKeys + 1)

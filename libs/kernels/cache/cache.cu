@@ -4,10 +4,10 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kCacheThreads = 256;
 constexpr int kWordsOfThread = 4;
 
-struct Append {
+struct Appended {
     void *keys, *values;
     const int *query_start, *slot, *length;
     int64_t width, first, slots, capacity;  // width: columns of x
@@ -16,7 +16,7 @@ struct Append {
 
 // Block (rows, b, 0 for keys and 1 for values). A place outside the cache is not written.
 template <int V, class From, class To>
-__global__ void append_kernel(Append args, const From* x) {
+__global__ void append_kernel(Appended args, const From* x) {
     let_next_start();
     const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int64_t j = row_of_thread();
@@ -47,21 +47,21 @@ struct Copy {
 
 // Block (copy i and head, part of the words).
 template <class Word>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCacheThreads)
     gather_kernel(Copy args, Word* __restrict__ old, const Word* __restrict__ cache) {
     const int64_t i = blockIdx.x / args.heads, h = blockIdx.x % args.heads;
     const int64_t source = args.from[i];
     if (source == args.to[i] || !args.is_slot(source)) return;
     const Word* from = cache + (source * args.heads + h) * args.head;
 #pragma unroll kWordsOfThread
-    for (int64_t k = int64_t{blockIdx.y} * kThreads + threadIdx.x; k < args.kept;
-         k += int64_t{gridDim.y} * kThreads)
+    for (int64_t k = int64_t{blockIdx.y} * kCacheThreads + threadIdx.x; k < args.kept;
+         k += int64_t{gridDim.y} * kCacheThreads)
         old[blockIdx.x * args.kept + k] = from[k];
 }
 
 // A slot copied from an out-of-range slot gets `nan`, all bits set: NaN in every type.
 template <class Word>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCacheThreads)
     scatter_kernel(Copy args, Word* __restrict__ cache, const Word* __restrict__ old, Word nan) {
     const int64_t i = blockIdx.x / args.heads, h = blockIdx.x % args.heads;
     const int64_t target = args.to[i];
@@ -69,8 +69,8 @@ __global__ void __launch_bounds__(kThreads)
     const bool known = args.is_slot(args.from[i]);
     Word* to = cache + (target * args.heads + h) * args.head;
 #pragma unroll kWordsOfThread
-    for (int64_t k = int64_t{blockIdx.y} * kThreads + threadIdx.x; k < args.kept;
-         k += int64_t{gridDim.y} * kThreads)
+    for (int64_t k = int64_t{blockIdx.y} * kCacheThreads + threadIdx.x; k < args.kept;
+         k += int64_t{gridDim.y} * kCacheThreads)
         to[k] = known ? old[blockIdx.x * args.kept + k] : nan;
 }
 
@@ -83,12 +83,12 @@ void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan)
     const int64_t pieces = copies * args.heads;
     auto* old = static_cast<Word*>(ctx.arena.tensor(Dtype::u8, {pieces, args.kept, word}).data);
     const int64_t parts =
-        std::clamp(ceil_div(args.kept, kThreads * kWordsOfThread), int64_t{1}, kMostGridY);
+        std::clamp(ceil_div(args.kept, kCacheThreads * kWordsOfThread), int64_t{1}, kMostGridY);
     const dim3 grid(static_cast<unsigned>(pieces), static_cast<unsigned>(parts));
     auto* words = static_cast<Word*>(cache.data);
-    gather_kernel<<<grid, kThreads, 0, stream_of(ctx)>>>(args, old, words);
+    gather_kernel<<<grid, kCacheThreads, 0, stream_of(ctx)>>>(args, old, words);
     CUDA_CHECK(cudaGetLastError());
-    scatter_kernel<<<grid, kThreads, 0, stream_of(ctx)>>>(args, words, old, nan);
+    scatter_kernel<<<grid, kCacheThreads, 0, stream_of(ctx)>>>(args, words, old, nan);
     CUDA_CHECK(cudaGetLastError());
 }
 
@@ -104,18 +104,18 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
     RowGrid grid(rows.max_queries, heads * d / (packs ? kPack : 1));
     grid.blocks.y = static_cast<unsigned>(rows.sequences());
     grid.blocks.z = 2;
-    const Append args{keys.data,
-                      values.data,
-                      rows.query_start.as<int32_t>(),
-                      rows.block_table.as<int32_t>(),
-                      rows.length.as<int32_t>(),
-                      width,
-                      first,
-                      keys.dim(0),
-                      keys.dim(2),
-                      static_cast<int>(heads),
-                      static_cast<int>(d),
-                      static_cast<int>(rows.blocks())};
+    const Appended args{keys.data,
+                        values.data,
+                        rows.query_start.as<int32_t>(),
+                        rows.block_table.as<int32_t>(),
+                        rows.length.as<int32_t>(),
+                        width,
+                        first,
+                        keys.dim(0),
+                        keys.dim(2),
+                        static_cast<int>(heads),
+                        static_cast<int>(d),
+                        static_cast<int>(rows.blocks())};
     with_float_type(keys.dtype, [&](auto to_value) {
         with_float_type(x.dtype, [&](auto from_value) {
             using To = decltype(to_value);

@@ -29,25 +29,34 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's 
 endif()
 find_package(CUDAToolkit 12.4 REQUIRED)
 
-# All .cu files of all libraries: a kernel of one model is in that model's folder.
+option(HARK_CUDA_UNOPTIMISED "Compile kernels without optimisation, for a machine that cannot run them" OFF)
+
+# All .cu files of all libraries: a kernel of one model is in that model's folder. With HARK_UNITY
+# one unit per room, without the sources that take as long as a unit. Unoptimised, most of the time
+# is the headers': 16 sources per unit.
 file(GLOB_RECURSE HARK_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libs/*.cu)
-if(HARK_UNITY)  # one unit per room, without the sources that take as long as a unit
-    set(rooms)
+if(HARK_UNITY)
+    set(units)
+    set(place 0)
     set(alone ${HARK_CUDA_SOURCES})
     list(FILTER alone INCLUDE REGEX "wgmma|tile")
     list(REMOVE_ITEM HARK_CUDA_SOURCES ${alone})
     foreach(source ${HARK_CUDA_SOURCES})
         file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/libs ${source})
-        get_filename_component(room ${path} DIRECTORY)
-        string(REPLACE "/" "_" room ${room})
-        list(APPEND rooms ${room})
-        string(APPEND ${room}_unit "#include \"${path}\"\n")
+        get_filename_component(unit ${path} DIRECTORY)
+        string(REPLACE "/" "_" unit ${unit})
+        if(HARK_CUDA_UNOPTIMISED)
+            math(EXPR unit "${place} / 16")
+            math(EXPR place "${place} + 1")
+        endif()
+        list(APPEND units ${unit})
+        string(APPEND unit_${unit} "#include \"${path}\"\n")
     endforeach()
-    list(REMOVE_DUPLICATES rooms)
+    list(REMOVE_DUPLICATES units)
     set(HARK_CUDA_SOURCES ${alone})
-    foreach(room ${rooms})
-        file(CONFIGURE OUTPUT units/${room}.cu CONTENT "${${room}_unit}")
-        list(APPEND HARK_CUDA_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/units/${room}.cu)
+    foreach(unit ${units})
+        file(CONFIGURE OUTPUT units/${unit}.cu CONTENT "${unit_${unit}}")
+        list(APPEND HARK_CUDA_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/units/${unit}.cu)
     endforeach()
 endif()
 add_library(hark_cuda SHARED ${HARK_CUDA_SOURCES})
@@ -55,7 +64,6 @@ target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
 target_compile_options(hark_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
 # A third of the time. ptxas then says of wgmma that it is slow.
-option(HARK_CUDA_UNOPTIMISED "Compile kernels without optimisation, for a machine that cannot run them" OFF)
 if(HARK_CUDA_UNOPTIMISED)
     target_compile_options(hark_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcicc=-O1;-Xptxas=-O0,-w>)
 endif()

@@ -11,8 +11,8 @@ namespace hark::cuda {
 namespace {
 
 constexpr int kPiece = 32;  // rows per piece: a warp's lanes hold their places
-constexpr int kWarps = 8;   // per block that adds the parts of a run
-constexpr int kAhead = 8;
+constexpr int kGatherWarps = 8;  // per block that adds the parts of a run
+constexpr int kGatherAhead = 8;
 
 // The rows by key: sorted keys, and the row of each. A row without a place has the key `places`,
 // after all others.
@@ -48,13 +48,13 @@ __global__ void pieces_kernel(float* table, float* parts, Sorted sorted, const T
                          sorted.keys[first + count] == sorted.keys[first + count - 1];
     Pack<float, V> sum{};
     bool at_front = true;
-    for (int i = 0; i < count; i += kAhead) {
-        Pack<T, V> values[kAhead];
-        for (int a = 0; a < kAhead; ++a) {
+    for (int i = 0; i < count; i += kGatherAhead) {
+        Pack<T, V> values[kGatherAhead];
+        for (int a = 0; a < kGatherAhead; ++a) {
             const int64_t from = __shfl_sync(0xffffffff, row, i + a);
             if (i + a < count && c < columns) values[a] = load_pack<V>(dy + from * columns + c);
         }
-        for (int a = 0; a < kAhead; ++a) {
+        for (int a = 0; a < kGatherAhead; ++a) {
             const uint32_t own = __shfl_sync(0xffffffff, key, i + a);
             const uint32_t next = __shfl_sync(0xffffffff, key, (i + a + 1) % 32);
             if (own >= sorted.places || i + a >= count || c >= columns) continue;
@@ -88,7 +88,7 @@ __device__ int64_t pieces_after(const Sorted& sorted, int64_t piece, uint32_t ke
 // Adds the parts of the run that begins in this piece and ends in another, 32 V columns per block;
 // a warp takes every eighth part.
 template <int V>
-__global__ void __launch_bounds__(32 * kWarps)
+__global__ void __launch_bounds__(32 * kGatherWarps)
     runs_kernel(float* table, const float* __restrict__ parts, Sorted sorted, int64_t columns) {
     const int64_t piece = blockIdx.x, first = piece * kPiece, end = first + kPiece;
     if (end >= sorted.count) return;
@@ -96,13 +96,13 @@ __global__ void __launch_bounds__(32 * kWarps)
     if (key >= sorted.places || sorted.keys[end] != key) return;
     if (first > 0 && sorted.keys[first - 1] == key) return;  // it begins in a previous piece
     const int64_t count = 1 + pieces_after(sorted, piece, key);
-    __shared__ float sums[kWarps][V][32];
+    __shared__ float sums[kGatherWarps][V][32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t c = (int64_t{blockIdx.y} * 32 + lane) * V;
     float sum[V] = {};
     if (c < columns) {
 #pragma unroll 4
-        for (int64_t i = warp; i < count; i += kWarps) {
+        for (int64_t i = warp; i < count; i += kGatherWarps) {
             const Pack<float, V> part =
                 load_pack<V>(parts + (2 * (piece + i) + (i == 0)) * columns + c);
             for (int v = 0; v < V; ++v) sum[v] += part.values[v];
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     Pack<float, V> total = load_pack<V>(table + key * columns + c);
     for (int v = 0; v < V; ++v) {
         float all = 0;
-        for (int w = 0; w < kWarps; ++w) all += sums[w][v][lane];
+        for (int w = 0; w < kGatherWarps; ++w) all += sums[w][v][lane];
         total.values[v] += all;
     }
     store_pack(table + key * columns + c, total);
@@ -163,8 +163,8 @@ void add_at(Context& ctx, Tensor table, Tensor dy, Tensor ids) {
             table.as<float>(), parts, sorted, static_cast<const T*>(dy.data), columns);
         CUDA_CHECK(cudaGetLastError());
         const auto runs_of = packs ? runs_kernel<kWide> : runs_kernel<1>;
-        runs_of<<<grid(32), 32 * kWarps, 0, stream_of(ctx)>>>(table.as<float>(), parts, sorted,
-                                                              columns);
+        runs_of<<<grid(32), 32 * kGatherWarps, 0, stream_of(ctx)>>>(table.as<float>(), parts,
+                                                                    sorted, columns);
         CUDA_CHECK(cudaGetLastError());
     });
 }

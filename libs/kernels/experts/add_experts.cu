@@ -4,14 +4,15 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kAddThreads = 256;
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    add_kernel(T* x, const T* y, const float* weights, int64_t size, int64_t channels, int64_t k) {
+__global__ void __launch_bounds__(kAddThreads)
+    add_experts_kernel(T* x, const T* y, const float* weights, int64_t size, int64_t channels,
+                       int64_t k) {
     let_next_start();
     wait_for_previous();
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kAddThreads + threadIdx.x;
     if (i >= size) return;
     const int64_t t = i / channels, c = i % channels;
     float sum = 0;
@@ -28,8 +29,8 @@ void add_experts(Context& ctx, Tensor x, Tensor y, Tensor weights) {
     if (size == 0) return;
     with_float_type(x.dtype, [&](auto value) {
         using T = decltype(value);
-        launch_early(ctx, add_kernel<T>, static_cast<unsigned>(ceil_div(size, kThreads)), kThreads,
-                     0, static_cast<T*>(x.data), static_cast<const T*>(y.data),
+        launch_early(ctx, add_experts_kernel<T>, static_cast<unsigned>(ceil_div(size, kAddThreads)),
+                     kAddThreads, 0, static_cast<T*>(x.data), static_cast<const T*>(y.data),
                      static_cast<const float*>(weights.as<float>()), size, x.dim(1),
                      weights.dim(1));
     });

@@ -4,7 +4,7 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kWarps = 4;  // per block
+constexpr int kRouteWarps = 4;  // per block
 
 struct Routes {
     int64_t rows;
@@ -23,12 +23,12 @@ __device__ int largest(float value, int expert) {
     return expert;
 }
 
-__global__ void __launch_bounds__(32 * kWarps)
+__global__ void __launch_bounds__(32 * kRouteWarps)
     route_kernel(Routes args, int* chosen, float* weights, const float* logits) {
     let_next_start();
     wait_for_previous();
     const int lane = threadIdx.x % 32;
-    const int64_t t = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+    const int64_t t = int64_t{blockIdx.x} * kRouteWarps + threadIdx.x / 32;
     if (t >= args.rows) return;
     logits += t * args.experts;
     chosen += t * args.k;
@@ -68,8 +68,8 @@ void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, c
     const Routes args{logits.dim(0), static_cast<int>(logits.dim(1)),
                       static_cast<int>(chosen.dim(1)), by.normalized};
     if (args.rows == 0) return;
-    launch_early(ctx, route_kernel, static_cast<unsigned>(ceil_div(args.rows, kWarps)), 32 * kWarps,
-                 0, args, chosen.as<int32_t>(), weights.as<float>(),
+    launch_early(ctx, route_kernel, static_cast<unsigned>(ceil_div(args.rows, kRouteWarps)),
+                 32 * kRouteWarps, 0, args, chosen.as<int32_t>(), weights.as<float>(),
                  static_cast<const float*>(logits.as<float>()));
 }
 

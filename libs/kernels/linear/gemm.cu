@@ -11,7 +11,7 @@ namespace {
 
 using lt::alignment_of, lt::cuda_type, lt::layout, lt::set;
 
-constexpr int kThreads = 256;
+constexpr int kGemmThreads = 256;
 
 // Number of rows for which an algorithm is chosen and then used for any number, so a row is always
 // computed in one way. 1500 rows are one window of Whisper's encoder. The fastest algorithm for one
@@ -22,7 +22,7 @@ constexpr int64_t kNominalRows = 1500;
 constexpr int64_t kConvertedElements = int64_t{8} << 20;
 
 unsigned blocks_for(int64_t items) {
-    return static_cast<unsigned>(std::min<int64_t>(ceil_div(items, kThreads), 132 * 16));
+    return static_cast<unsigned>(std::min<int64_t>(ceil_div(items, kGemmThreads), 132 * 16));
 }
 
 // to (rows, K) = from * scale of the row
@@ -30,8 +30,8 @@ template <int V, class From, class To>
 __global__ void convert_kernel(To* to, const From* from, const float* scales, int64_t rows,
                                int64_t k) {
     const int64_t packs = rows * k / V;
-    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < packs;
-         i += int64_t{gridDim.x} * kThreads) {
+    for (int64_t i = int64_t{blockIdx.x} * kGemmThreads + threadIdx.x; i < packs;
+         i += int64_t{gridDim.x} * kGemmThreads) {
         const float scale = scales ? scales[i * V / k] : 1.0f;
         const Pack<From, V> in = load_pack<V>(from + i * V);
         Pack<To, V> out;
@@ -50,7 +50,7 @@ void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
         using To = decltype(to_value);
         using From = decltype(from_value);
         const auto kernel = wide ? convert_kernel<8, From, To> : convert_kernel<1, From, To>;
-        kernel<<<blocks_for(rows * k / (wide ? 8 : 1)), kThreads, 0, stream_of(ctx)>>>(
+        kernel<<<blocks_for(rows * k / (wide ? 8 : 1)), kGemmThreads, 0, stream_of(ctx)>>>(
             static_cast<To*>(to.data), static_cast<const From*>(from.data), scales, rows, k);
     };
     with_float_type(to.dtype, [&](auto to_value) {
@@ -67,8 +67,8 @@ template <int V, class P, class Y>
 __global__ void epilogue_kernel(Y* y, const P* product, const float* bias, const Y* residual,
                                 Activation activation, int64_t rows, int64_t n) {
     const int64_t packs = rows * n / V;
-    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < packs;
-         i += int64_t{gridDim.x} * kThreads) {
+    for (int64_t i = int64_t{blockIdx.x} * kGemmThreads + threadIdx.x; i < packs;
+         i += int64_t{gridDim.x} * kGemmThreads) {
         const Pack<P, V> in = load_pack<V>(product + i * V);
         Pack<float, V> biases{};
         if (bias)
@@ -91,7 +91,7 @@ void apply_epilogue(Context& ctx, Tensor y, Tensor product, const Epilogue& then
         using P = decltype(product_value);
         using Y = decltype(y_value);
         const auto kernel = wide ? epilogue_kernel<8, P, Y> : epilogue_kernel<1, P, Y>;
-        kernel<<<blocks_for(rows * n / (wide ? 8 : 1)), kThreads, 0, stream_of(ctx)>>>(
+        kernel<<<blocks_for(rows * n / (wide ? 8 : 1)), kGemmThreads, 0, stream_of(ctx)>>>(
             static_cast<Y*>(y.data), static_cast<const P*>(product.data), bias,
             static_cast<const Y*>(then.residual.data), then.activation, rows, n);
     };

@@ -9,8 +9,8 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 512;
-constexpr size_t kOwnBytes = 512;  // shared memory that is not for a row, at most
+constexpr int kLossThreads = 512;
+constexpr size_t kLossOwnBytes = 512;  // shared memory that is not for a row, at most
 constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.69314718055994531f;
 constexpr float kLowest = -3e38f;
 
@@ -44,7 +44,7 @@ struct Total {
 };
 
 // The total of the block, for all of its threads. `totals` is written again two calls later.
-__device__ Total block_total(Total of, Total (&totals)[kThreads / 32]) {
+__device__ Total block_total(Total of, Total (&totals)[kLossThreads / 32]) {
     for (int step = 16; step > 0; step /= 2)
         of.add(
             {__shfl_xor_sync(0xffffffff, of.top, step), __shfl_xor_sync(0xffffffff, of.sum, step)});
@@ -108,10 +108,10 @@ struct Row {
 // stored. A thread has the same places of all rows. Rows are taken from last to first: the last
 // ones were just written and may still be cached.
 template <class T, int V>
-__global__ void __launch_bounds__(kThreads, 2) kept_kernel(CrossEntropy args, T* logits) {
+__global__ void __launch_bounds__(kLossThreads, 2) kept_kernel(CrossEntropy args, T* logits) {
     extern __shared__ __align__(16) unsigned char memory[];
-    __shared__ Total totals[2][kThreads / 32];
-    constexpr int kStep = kThreads * V;
+    __shared__ Total totals[2][kLossThreads / 32];
+    constexpr int kStep = kLossThreads * V;
     constexpr int kParts = 4;  // per row, each waited for separately
     T* held = reinterpret_cast<T*>(memory);
     const int columns = static_cast<int>(args.columns), n_vocab = static_cast<int>(args.n_vocab);
@@ -160,18 +160,19 @@ __global__ void __launch_bounds__(kThreads, 2) kept_kernel(CrossEntropy args, T*
 
 // Rows of any width and alignment, read twice.
 template <class T>
-__global__ void __launch_bounds__(kThreads) any_kernel(CrossEntropy args, T* logits) {
-    __shared__ Total totals[kThreads / 32];
+__global__ void __launch_bounds__(kLossThreads) any_kernel(CrossEntropy args, T* logits) {
+    __shared__ Total totals[kLossThreads / 32];
     const int64_t t = args.rows - 1 - blockIdx.x;
     const int columns = static_cast<int>(args.columns), n_vocab = static_cast<int>(args.n_vocab);
     T* row = logits + t * columns;
     Row of(args, row, t);
     Total total{kLowest, 0};
 #pragma unroll 4
-    for (int c = threadIdx.x; c < n_vocab; c += kThreads) add_logits(total, load_pack<1>(row + c));
+    for (int c = threadIdx.x; c < n_vocab; c += kLossThreads)
+        add_logits(total, load_pack<1>(row + c));
     of.finish(args, block_total(total, totals), t);
     if (args.scale == 0) return;
-    for (int c = threadIdx.x; c < columns; c += kThreads)
+    for (int c = threadIdx.x; c < columns; c += kLossThreads)
         store_floats(row + c, c < n_vocab && of.target != -1 ? of.gradient(load_pack<1>(row + c), c)
                                                              : Pack<float, 1>{});
 }
@@ -192,14 +193,17 @@ void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, i
         int most = 0;
         CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                           ctx.device_index));
-        if (columns % kWidth<T> == 0 && in_16_bytes({data}) && bytes + kOwnBytes <= size_t(most)) {
+        if (columns % kWidth<T> == 0 && in_16_bytes({data}) &&
+            bytes + kLossOwnBytes <= size_t(most)) {
             const auto kernel = kept_kernel<T, kWidth<T>>;
             CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(bytes)));
-            const int64_t blocks = std::min(rows, blocks_at_once(ctx, kernel, kThreads, bytes));
-            kernel<<<static_cast<unsigned>(blocks), kThreads, bytes, stream_of(ctx)>>>(args, data);
+            const int64_t blocks = std::min(rows, blocks_at_once(ctx, kernel, kLossThreads, bytes));
+            kernel<<<static_cast<unsigned>(blocks), kLossThreads, bytes, stream_of(ctx)>>>(args,
+                                                                                           data);
         } else {
-            any_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream_of(ctx)>>>(args, data);
+            any_kernel<<<static_cast<unsigned>(rows), kLossThreads, 0, stream_of(ctx)>>>(args,
+                                                                                         data);
         }
         CUDA_CHECK(cudaGetLastError());
     });

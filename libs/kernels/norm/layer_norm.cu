@@ -13,7 +13,7 @@ constexpr int kMostPacks = 8;  // per lane
 constexpr int64_t kFewRows = 512, kNarrow = 512;
 constexpr int64_t kMostInWarp = 32 * kMostPacks * kPack, kMostInBlock = 1024 * kPack;
 
-struct Norm {
+struct NormData {
     const float *w, *b;
     int64_t rows;
     int channels;
@@ -33,7 +33,7 @@ __device__ float pack_sum(const float (&sums)[P]) {
 
 // One block per row, one pack per thread.
 template <class X, class Y>
-__global__ void __launch_bounds__(1024) block_norm_kernel(Norm args, Y* y, const X* x) {
+__global__ void __launch_bounds__(1024) block_norm_kernel(NormData args, Y* y, const X* x) {
     let_next_start();
     const int64_t row = int64_t{blockIdx.x} * args.channels;
     const NormPack of(args.w, args.b, args.channels);
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(1024) block_norm_kernel(Norm args, Y* y, const
 
 // One warp per row, P packs per lane, kept in the stored type.
 template <class X, class Y, int P>
-__global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(Norm args, Y* y, const X* x) {
+__global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(NormData args, Y* y, const X* x) {
     let_next_start();
     wait_for_previous();
     const int lane = threadIdx.x % 32;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(Norm args, Y* y,
 
 // Rows of any width and alignment, read three times; one block per row.
 template <class X, class Y>
-__global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(Norm args, Y* y, const X* x) {
+__global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(NormData args, Y* y, const X* x) {
     let_next_start();
     wait_for_previous();
     __shared__ float partial[2][32];
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(Norm args, Y* y
 }
 
 template <class X, class Y>
-void launch(Context& ctx, const Norm& args, Y* y, const X* x) {
+void launch(Context& ctx, const NormData& args, Y* y, const X* x) {
     const auto rows = static_cast<unsigned>(args.rows);
     const auto warps = static_cast<unsigned>(ceil_div(args.channels, 32 * kPack));  // per row
     if (!in_packs(args.channels, {x, y, args.w, args.b}) || args.channels > kMostInBlock) {
@@ -120,7 +120,7 @@ void layer_norm(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, float eps)
     const int64_t channels = x.dim(-1), rows = x.rows();
     enter(ctx, {&y, &x, &w, &b});
     if (rows == 0) return;
-    const Norm args{w.as<float>(), b.as<float>(), rows, static_cast<int>(channels), eps};
+    const NormData args{w.as<float>(), b.as<float>(), rows, static_cast<int>(channels), eps};
     with_float_type(y.dtype, [&](auto y_value) {
         using Y = decltype(y_value);
         auto* to = static_cast<Y*>(y.data);

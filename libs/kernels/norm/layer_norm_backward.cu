@@ -13,8 +13,8 @@ namespace {
 constexpr int kBackwardWarps = 4;      // per block if a warp takes a row
 constexpr int kMostBackwardPacks = 7;  // per thread then; their sums are 16 registers each
 constexpr int kPacksOfBlock = 3;
-constexpr int kMostThreads = 512, kBackwardThreadsOfAny = 256;
-constexpr size_t kOwnBytes = 16384;  // shared memory that is not for rows
+constexpr int kMostNormThreads = 512, kBackwardThreadsOfAny = 256;
+constexpr size_t kNormOwnBytes = 16384;  // shared memory that is not for rows
 
 struct NormBackward {
     const float* w;
@@ -55,8 +55,8 @@ struct Gradient {
 // Sums over the warps of a team; a team of one warp needs no memory for them.
 template <bool kBlock>
 struct Team {
-    float first[kMostThreads / 32];
-    Sums second[kMostThreads / 32];
+    float first[kMostNormThreads / 32];
+    Sums second[kMostNormThreads / 32];
 
     // All read each of the two before the other's barrier, so neither is overwritten too early.
     __device__ float sum(float x) {
@@ -88,7 +88,7 @@ __device__ inline void forget(int& place) { asm volatile("" : "+r"(place)); }
 // One block per row (kBlock) or one warp per row; P packs of V columns per thread. A thread reads
 // from shared memory only what it copied there itself.
 template <class T, int V, int P, bool kBlock, bool kSums>
-__global__ void __launch_bounds__(kBlock ? kMostThreads : 32 * kBackwardWarps)
+__global__ void __launch_bounds__(kBlock ? kMostNormThreads : 32 * kBackwardWarps)
     norm_backward_kernel(NormBackward args, T* dx, const T* __restrict__ dy,
                          const T* __restrict__ x) {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -248,8 +248,8 @@ struct Launch {
         CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                           ctx.device_index));
         if (!aligned || channels % kWidth<T> != 0 ||
-            bytes + kOwnBytes > static_cast<size_t>(most) ||
-            packs > kPacksOfBlock * kMostThreads / 32)
+            bytes + kNormOwnBytes > static_cast<size_t>(most) ||
+            packs > kPacksOfBlock * kMostNormThreads / 32)
             return;
         shared_bytes = bytes;
         kernel = in_warp ? warp_kernel<T, kSums>(packs)

@@ -7,7 +7,7 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256, kThreadsOfLast = 1024, kAhead = 4;
+constexpr int kUpdateThreads = 256, kThreadsOfLast = 1024, kUpdateAhead = 4;
 
 __device__ double warp_sum(double x) {
     for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffff, x, step);
@@ -33,17 +33,17 @@ __device__ float squares_of(const Pack<float, V>& values) {
 
 // A block's share of the squares: small groups are added in f32, the groups' sums in f64.
 template <int V>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kUpdateThreads)
     squares_kernel(double* sums, const float* __restrict__ x, int64_t n) {
-    const int64_t step = int64_t{gridDim.x} * kThreads, packs = n / V;
+    const int64_t step = int64_t{gridDim.x} * kUpdateThreads, packs = n / V;
     double sum = 0;
-    int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    int64_t i = int64_t{blockIdx.x} * kUpdateThreads + threadIdx.x;
     if (i < n - packs * V) sum += squares_of(load_pack<1>(x + packs * V + i));
-    for (; i + (kAhead - 1) * step < packs; i += kAhead * step) {
-        Pack<float, V> values[kAhead];
-        for (int a = 0; a < kAhead; ++a) values[a] = load_pack<V>(x + (i + a * step) * V);
+    for (; i + (kUpdateAhead - 1) * step < packs; i += kUpdateAhead * step) {
+        Pack<float, V> values[kUpdateAhead];
+        for (int a = 0; a < kUpdateAhead; ++a) values[a] = load_pack<V>(x + (i + a * step) * V);
         float some = 0;
-        for (int a = 0; a < kAhead; ++a) some += squares_of(values[a]);
+        for (int a = 0; a < kUpdateAhead; ++a) some += squares_of(values[a]);
         sum += some;
     }
     for (; i < packs; i += step) sum += squares_of(load_pack<V>(x + i * V));
@@ -104,7 +104,8 @@ void clip_by_norm(Context& ctx, Tensor clip, Tensor x, float max_norm) {
     const Arena::Scope scope(ctx.arena);
     auto* sums = static_cast<double*>(ctx.arena.tensor(Dtype::i64, {parts}).data);
     const auto kernel = packs ? squares_kernel<4> : squares_kernel<1>;
-    kernel<<<static_cast<unsigned>(parts), kThreads, 0, stream_of(ctx)>>>(sums, x.as<float>(), n);
+    kernel<<<static_cast<unsigned>(parts), kUpdateThreads, 0, stream_of(ctx)>>>(sums, x.as<float>(),
+                                                                                n);
     CUDA_CHECK(cudaGetLastError());
     norm_kernel<<<1, kThreadsOfLast, 0, stream_of(ctx)>>>(clip.as<float>(), sums, parts, max_norm);
     CUDA_CHECK(cudaGetLastError());

@@ -4,7 +4,7 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kRopeThreads = 256;
 
 struct TurnArgs {
     const int* position;
@@ -15,10 +15,10 @@ struct TurnArgs {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) turn_kernel(TurnArgs args, T* x) {
+__global__ void __launch_bounds__(kRopeThreads) turn_kernel(TurnArgs args, T* x) {
     T* row = x + blockIdx.x * args.width + args.first;
     const auto position = static_cast<float>(args.position[blockIdx.x]);
-    for (int i = threadIdx.x; i < args.heads * args.half; i += kThreads) {
+    for (int i = threadIdx.x; i < args.heads * args.half; i += kRopeThreads) {
         const int h = i / args.half, channel = i - h * args.half;
         float sine, cosine;
         sincosf(position * args.frequencies[channel], &sine, &cosine);
@@ -50,7 +50,7 @@ void rope(Context& ctx, const Columns& x, int64_t heads, int64_t d, Tensor posit
                         static_cast<int>(half)};
     with_activation_type("rope", x.rows, [&](auto value) {
         using T = decltype(value);
-        turn_kernel<T><<<static_cast<unsigned>(rows), kThreads, 0, stream_of(ctx)>>>(
+        turn_kernel<T><<<static_cast<unsigned>(rows), kRopeThreads, 0, stream_of(ctx)>>>(
             args, static_cast<T*>(x.rows.data));
         CUDA_CHECK(cudaGetLastError());
     });

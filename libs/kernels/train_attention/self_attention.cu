@@ -9,15 +9,15 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kThreads = 256, kSide = 16;  // 16 x 16 threads per block compute scores
+constexpr int kSelfThreads = 256, kSide = 16;  // 16 x 16 threads per block compute scores
 
-// Pitch of rows in shared memory: neighbouring rows begin in different banks.
+// Pitch of rows in shared tile_memory: neighbouring rows begin in different banks.
 __host__ __device__ int pitch_of(int d) { return d | 1; }
 
 // Loads rows [first, first + R), `stride` elements apart; zeros from `end`.
 template <class T, int R>
 __device__ void load_tile(float* to, const T* from, int64_t stride, int first, int end, int d) {
-    for (int i = threadIdx.x; i < R * d; i += kThreads) {
+    for (int i = threadIdx.x; i < R * d; i += kSelfThreads) {
         const int r = i / d, c = i - r * d;
         to[r * pitch_of(d) + c] = first + r < end ? to_f32(from[(first + r) * stride + c]) : 0.0f;
     }
@@ -26,7 +26,7 @@ __device__ void load_tile(float* to, const T* from, int64_t stride, int first, i
 template <class T, int R>
 __device__ void store_tile(T* to, const float* from, int64_t stride, int first, int end, int d,
                            const float* factors = nullptr) {
-    for (int i = threadIdx.x; i < R * d; i += kThreads) {
+    for (int i = threadIdx.x; i < R * d; i += kSelfThreads) {
         const int r = i / d, c = i - r * d;
         if (first + r >= end) return;
         const float x = from[r * pitch_of(d) + c];
@@ -36,11 +36,11 @@ __device__ void store_tile(T* to, const float* from, int64_t stride, int first, 
 
 template <int R>
 __device__ void clear_tile(float* to, int d) {
-    for (int i = threadIdx.x; i < R * pitch_of(d); i += kThreads) to[i] = 0;
+    for (int i = threadIdx.x; i < R * pitch_of(d); i += kSelfThreads) to[i] = 0;
 }
 
 template <int R>
-using Scores = float[R][R + 1];
+using ScoreTile = float[R][R + 1];
 
 // Calls f(i, j) for the thread's elements of a tile of scores.
 template <int R, class F>
@@ -51,7 +51,7 @@ __device__ void each_score(const F& f) {
 
 // scores = a b^T, the thread's elements.
 template <int R>
-__device__ void multiply_rows(Scores<R>& scores, const float* a, const float* b, int d) {
+__device__ void multiply_rows(ScoreTile<R>& scores, const float* a, const float* b, int d) {
     constexpr int kOwn = R / kSide;
     const int y = threadIdx.x / kSide, x = threadIdx.x % kSide, pitch = pitch_of(d);
     float sums[kOwn][kOwn] = {};
@@ -70,8 +70,8 @@ __device__ void multiply_rows(Scores<R>& scores, const float* a, const float* b,
 
 // acc += scores b, or scores^T b; the thread's elements.
 template <int R, bool Transposed>
-__device__ void add_weighted(float* acc, const Scores<R>& scores, const float* b, int d) {
-    constexpr int kOwn = R / (kThreads / 32);
+__device__ void add_weighted(float* acc, const ScoreTile<R>& scores, const float* b, int d) {
+    constexpr int kOwn = R / (kSelfThreads / 32);
     const int y = threadIdx.x / 32, pitch = pitch_of(d);
     for (int c = threadIdx.x % 32; c < d; c += 32) {
         float sums[kOwn] = {};
@@ -79,24 +79,24 @@ __device__ void add_weighted(float* acc, const Scores<R>& scores, const float* b
             const float value = b[j * pitch + c];
 #pragma unroll
             for (int i = 0; i < kOwn; ++i) {
-                const int row = y + i * (kThreads / 32);
+                const int row = y + i * (kSelfThreads / 32);
                 sums[i] = fmaf(Transposed ? scores[j][row] : scores[row][j], value, sums[i]);
             }
         }
 #pragma unroll
-        for (int i = 0; i < kOwn; ++i) acc[(y + i * (kThreads / 32)) * pitch + c] += sums[i];
+        for (int i = 0; i < kOwn; ++i) acc[(y + i * (kSelfThreads / 32)) * pitch + c] += sums[i];
     }
 }
 
 // Block (tile of queries, head): maxima and sums are updated with each tile of keys.
 template <class T, int R>
-__global__ void __launch_bounds__(kThreads) forward_kernel(SelfAttentionArgs args) {
-    extern __shared__ float memory[];
-    __shared__ Scores<R> scores;
+__global__ void __launch_bounds__(kSelfThreads) forward_kernel(SelfAttentionArgs args) {
+    extern __shared__ float tile_memory[];
+    __shared__ ScoreTile<R> scores;
     __shared__ float largest[R], sums[R], factors[R];
     const int h = blockIdx.y, a = blockIdx.x * R, end = min(a + R, args.rows), d = args.d;
     const int tile = R * pitch_of(d), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float *q = memory, *keys = q + tile, *values = keys + tile, *acc = values + tile;
+    float *q = tile_memory, *keys = q + tile, *values = keys + tile, *acc = values + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
     const auto load = [&](float* to, int which, int first) {
         load_tile<T, R>(to, qkv + args.grouped_part(which, h), args.width(), first, end, d);
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(SelfAttentionArgs arg
         __syncthreads();
         multiply_rows<R>(scores, q, keys, d);
         __syncthreads();
-        for (int i = warp; i < R && a + i < end; i += kThreads / 32) {
+        for (int i = warp; i < R && a + i < end; i += kSelfThreads / 32) {
             const int key = first + lane;
             const bool seen = lane < R && key >= args.first[a + i] && key <= a + i;
             const float score = seen ? scores[i][lane] * args.scale : -INFINITY;
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(SelfAttentionArgs arg
         add_weighted<R, false>(acc, scores, values, d);
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < R && a + i < end; i += kThreads) {
+    for (int i = threadIdx.x; i < R && a + i < end; i += kSelfThreads) {
         factors[i] = 1 / sums[i];
         args.lse[int64_t{a + i} * args.heads + h] = largest[i] + logf(sums[i]);
     }
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(SelfAttentionArgs arg
 // Probabilities and slopes of the scores of a tile of queries from row a and a tile of keys from
 // row b, from the queries' products with keys.
 template <int R>
-__device__ void find_slopes(Scores<R>& scores, Scores<R>& slopes,
+__device__ void find_slopes(ScoreTile<R>& scores, ScoreTile<R>& slopes,
                             const SelfAttentionBackwardArgs& args, int h, int a, int b) {
     each_score<R>([&](int i, int j) {
         const int row = a + i, key = b + j;
@@ -155,13 +155,13 @@ __device__ void find_slopes(Scores<R>& scores, Scores<R>& slopes,
 // Block (tile of keys, head of keys and values): their gradients, summed over the heads that share
 // them.
 template <class T, int R>
-__global__ void __launch_bounds__(kThreads) keys_kernel(SelfAttentionBackwardArgs args) {
-    extern __shared__ float memory[];
-    __shared__ Scores<R> scores, slopes;
+__global__ void __launch_bounds__(kSelfThreads) keys_kernel(SelfAttentionBackwardArgs args) {
+    extern __shared__ float tile_memory[];
+    __shared__ ScoreTile<R> scores, slopes;
     const int group = args.heads / args.kv_heads, first_head = blockIdx.y * group;
     const int b = blockIdx.x * R, d = args.d, tile = R * pitch_of(d);
     const int stride = args.width(), last = min(b + R, args.rows) - 1;
-    float *keys = memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
+    float *keys = tile_memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
     float *dk = dout + tile, *dv = dk + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
     load_tile<T, R>(keys, qkv + args.grouped_part(1, first_head), stride, b, args.rows, d);
@@ -191,12 +191,12 @@ __global__ void __launch_bounds__(kThreads) keys_kernel(SelfAttentionBackwardArg
 
 // Block (tile of queries, head): the gradient of its queries.
 template <class T, int R>
-__global__ void __launch_bounds__(kThreads) queries_kernel(SelfAttentionBackwardArgs args) {
-    extern __shared__ float memory[];
-    __shared__ Scores<R> scores, slopes;
+__global__ void __launch_bounds__(kSelfThreads) queries_kernel(SelfAttentionBackwardArgs args) {
+    extern __shared__ float tile_memory[];
+    __shared__ ScoreTile<R> scores, slopes;
     const int h = blockIdx.y, a = blockIdx.x * R, d = args.d, tile = R * pitch_of(d);
     const int stride = args.width(), end = min(a + R, args.rows);
-    float *keys = memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
+    float *keys = tile_memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
     float* dq = dout + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
     load_tile<T, R>(q, qkv + args.grouped_part(0, h), stride, a, end, d);
@@ -220,9 +220,9 @@ __global__ void __launch_bounds__(kThreads) queries_kernel(SelfAttentionBackward
 
 // Eight lanes per row and head; a block's 32 begin with the heads of one row.
 template <class T, bool Packed>
-__global__ void __launch_bounds__(kThreads) prepare_kernel(SelfAttentionBackwardArgs args) {
+__global__ void __launch_bounds__(kSelfThreads) prepare_kernel(SelfAttentionBackwardArgs args) {
     const int h = blockIdx.x % args.heads, lane = threadIdx.x % 8;
-    const int row = blockIdx.x / args.heads * (kThreads / 8) + threadIdx.x / 8;
+    const int row = blockIdx.x / args.heads * (kSelfThreads / 8) + threadIdx.x / 8;
     const bool inside = row < args.rows;
     const int64_t at = args.place(row, h);
     const T *out = static_cast<const T*>(args.out) + at,
@@ -249,22 +249,22 @@ template <class T>
 void prepare(Context& ctx, const SelfAttentionBackwardArgs& args) {
     const bool packed = in_packs(args.d, {args.out, args.dout}) && in_packs(args.channels(), {});
     const auto kernel = packed ? prepare_kernel<T, true> : prepare_kernel<T, false>;
-    const int64_t blocks = args.padded / (kThreads / 8) * int64_t{args.heads};
-    kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream_of(ctx)>>>(args);
+    const int64_t blocks = args.padded / (kSelfThreads / 8) * int64_t{args.heads};
+    kernel<<<static_cast<unsigned>(blocks), kSelfThreads, 0, stream_of(ctx)>>>(args);
     CUDA_CHECK(cudaGetLastError());
 }
 
-// One block per tile of R rows and each of `heads` heads, with `tiles` tiles in shared memory.
+// One block per tile of R rows and each of `heads` heads, with `tiles` tiles in shared tile_memory.
 template <int R, class Args>
 void launch(Context& ctx, void (*kernel)(Args), const Args& args, int tiles, int heads) {
     const int bytes = tiles * R * pitch_of(args.d) * static_cast<int>(sizeof(float));
     const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, R)), static_cast<unsigned>(heads));
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<blocks, kThreads, bytes, stream_of(ctx)>>>(args);
+    kernel<<<blocks, kSelfThreads, bytes, stream_of(ctx)>>>(args);
     CUDA_CHECK(cudaGetLastError());
 }
 
-// The widest heads use tiles of 16 rows, so that six of them fit every GPU's shared memory.
+// The widest heads use tiles of 16 rows, so that six of them fit every GPU's shared tile_memory.
 bool is_wide(int d) { return d > 96; }
 
 template <class T>

@@ -6,7 +6,7 @@
 namespace hark::whisper {
 namespace {
 
-constexpr int kThreads = 1024;
+constexpr int kSamplerThreads = 1024;
 
 // The likeliest of some tokens, and the sum of exp(logit - best logit) over all of them.
 struct MaxSum {
@@ -52,7 +52,7 @@ __device__ MaxSum over_block(MaxSum part, MaxSum* scratch) {
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = part;
     __syncthreads();
     MaxSum whole = scratch[0];
-    for (int warp = 1; warp < kThreads / 32; ++warp) whole.add(scratch[warp]);
+    for (int warp = 1; warp < kSamplerThreads / 32; ++warp) whole.add(scratch[warp]);
     return whole;
 }
 
@@ -77,7 +77,7 @@ struct RowConstraints {
 __device__ MaxSum best_after(const RowConstraints& allowed, const float* logits,
                              const Candidate& last, float last_logit, MaxSum* scratch) {
     MaxSum part;
-    for (int id = threadIdx.x; id < allowed.constraints.n_vocab; id += kThreads) {
+    for (int id = threadIdx.x; id < allowed.constraints.n_vocab; id += kSamplerThreads) {
         const float logit = allowed.logit(logits, id);
         if (logit < last_logit || (logit == last_logit && id > last.token)) part.add(logit, id);
     }
@@ -88,7 +88,7 @@ __device__ MaxSum best_after(const RowConstraints& allowed, const float* logits,
 // ids, exceeds u * total. Each thread sums a run of ids; the thread whose run crosses the target
 // searches it.
 __device__ int drawn(const RowConstraints& allowed, const float* logits, float best, double* sums) {
-    const int run = (allowed.constraints.n_vocab + kThreads - 1) / kThreads;
+    const int run = (allowed.constraints.n_vocab + kSamplerThreads - 1) / kSamplerThreads;
     const int begin = min(static_cast<int>(threadIdx.x) * run, allowed.constraints.n_vocab);
     const int end = min(begin + run, allowed.constraints.n_vocab);
     const auto weight = [&](int id) {
@@ -102,7 +102,7 @@ __device__ int drawn(const RowConstraints& allowed, const float* logits, float b
     if (threadIdx.x == 0) chosen = -1;
     __syncthreads();
     double before = 0, total = 0;
-    for (int thread = 0; thread < kThreads; ++thread) {
+    for (int thread = 0; thread < kSamplerThreads; ++thread) {
         if (thread == static_cast<int>(threadIdx.x)) before = total;
         total += sums[thread];
     }
@@ -122,19 +122,19 @@ __device__ int drawn(const RowConstraints& allowed, const float* logits, float b
     return chosen;
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSamplerThreads)
     sample_kernel(Candidate* best, int k, const float* all, const SampleRequest* requests,
                   SamplerConstraints constraints) {
     cuda::let_next_start();
     cuda::wait_for_previous();
-    __shared__ MaxSum scratch[kThreads / 32];
-    __shared__ double sums[kThreads];
+    __shared__ MaxSum scratch[kSamplerThreads / 32];
+    __shared__ double sums[kSamplerThreads];
     const float* logits = all + int64_t{blockIdx.x} * constraints.n_vocab;
     RowConstraints allowed{constraints, requests[blockIdx.x]};
     Candidate* out = best + int64_t{blockIdx.x} * k;
 
     MaxSum text, stamps;
-    for (int id = threadIdx.x; id < constraints.n_vocab; id += kThreads)
+    for (int id = threadIdx.x; id < constraints.n_vocab; id += kSamplerThreads)
         (id < constraints.timestamp_begin ? text : stamps).add(allowed.logit(logits, id), id);
     text = over_block(text, scratch);
     stamps = over_block(stamps, scratch);
@@ -175,7 +175,7 @@ void sample(Context& ctx, Candidate* best, int64_t k, const float* logits,
             const SampleRequest* requests, int64_t n, const SamplerConstraints& constraints) {
     cuda::enter(ctx, {});
     if (n == 0) return;
-    cuda::launch_early(ctx, sample_kernel, static_cast<unsigned>(n), kThreads, 0, best,
+    cuda::launch_early(ctx, sample_kernel, static_cast<unsigned>(n), kSamplerThreads, 0, best,
                        static_cast<int>(k), logits, requests, constraints);
 }
 
