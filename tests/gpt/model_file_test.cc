@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "core/error.h"
 #include "core/half.h"
@@ -92,21 +93,27 @@ void add_gpt2_keys(GgufWriter& out, const Keys& keys) {
     out.u32("tokenizer.ggml.eos_token_id", keys.eos);
 }
 
+// A tensor of the demo as GGUF stores it, converted once.
+const std::string& stored_demo(const ParameterLayout::Entry& entry, uint32_t type) {
+    static std::map<std::pair<std::string, uint32_t>, std::string> converted;
+    std::string& bytes = converted[{entry.name, type}];
+    if (bytes.empty())
+        bytes = floats(the_demo().values.data() + entry.offset, entry.stored_size(), type);
+    return bytes;
+}
+
 // The model_file_demo as GGUF, its matrices in `type`, all tensors but `left_out`.
 GgufWriter demo_gguf(uint32_t type, const Keys& keys = {}, const std::string& left_out = "") {
     GgufWriter out;
     add_gpt2_keys(out, keys);
-    const ModelFileDemo& model_file_demo = the_demo();
-    for (const ParameterLayout::Entry& entry : model_file_demo.layout.entries()) {
+    for (const ParameterLayout::Entry& entry : the_demo().layout.entries()) {
         const std::string name = gguf_name(entry.name);
         if (name == left_out) continue;
         const bool small = entry.columns == 0 || entry.name == "wpe.weight";
         std::vector<uint64_t> dims = {static_cast<uint64_t>(entry.stored_rows)};
         if (entry.columns > 0) dims.insert(dims.begin(), static_cast<uint64_t>(entry.columns));
         const uint32_t stored = small ? kF32 : type;
-        out.tensor(
-            name, dims, stored,
-            floats(model_file_demo.values.data() + entry.offset, entry.stored_size(), stored));
+        out.tensor(name, dims, stored, stored_demo(entry, stored));
     }
     return out;
 }

@@ -1,13 +1,14 @@
-#include "recordings.h"
+#include "support/recordings.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+
+#include "support/process.h"
 
 namespace hark::test {
 namespace {
@@ -121,8 +122,7 @@ std::uint64_t SplitMix64::draw() {
 }
 
 std::vector<std::int16_t> read_plain_wav(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string data{std::istreambuf_iterator<char>(file), {}};
+    const std::string data = read_text(path);
     // "WAVE" to "data": PCM, 1 channel, 16000 Hz, 32000 bytes/s, 2 bytes a sample, 16 bits.
     constexpr char kForm[] = "WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0\x10\0data";
     if (data.size() < 44 || std::memcmp(data.data() + 8, kForm, 32) != 0)

@@ -23,8 +23,16 @@ std::string mel_of(const std::string& arguments) {
 
 void transcribe_into(const fs::path& folder, const std::string& mel, const std::string& formats,
                      const std::vector<std::string>& options) {
-    std::vector<std::string> arguments = {"--model",  "demo",  "--threads",    "1",
-                                          "--format", formats, "--output-dir", folder.string()};
+    std::vector<std::string> arguments = {"--model",
+                                          "demo",
+                                          "--threads",
+                                          "1",
+                                          "--format",
+                                          formats,
+                                          "--output-dir",
+                                          folder.string(),
+                                          "--fallback-temperatures",
+                                          "none"};
     arguments.insert(arguments.end(), options.begin(), options.end());
     const ProcessResult result = run_tool("whisper-transcribe", arguments, mel);
     ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -226,8 +234,14 @@ TEST(TranscriptFormats, ObjectsHaveTheKeysThatAreDocumented) {
     for (const std::string& mel : {two, cut})
         for (const bool words : {false, true})
             for (const char* format : {"json", "jsonl"}) {
-                std::vector<std::string> arguments = {"--model", "demo",     "--threads",
-                                                      "1",       "--format", format};
+                std::vector<std::string> arguments = {"--model",
+                                                      "demo",
+                                                      "--threads",
+                                                      "1",
+                                                      "--format",
+                                                      format,
+                                                      "--fallback-temperatures",
+                                                      "none"};
                 if (words) arguments.push_back("--word-timestamps");
                 for (const json& object :
                      objects_of(run_tool("whisper-transcribe", arguments, mel).out)) {
