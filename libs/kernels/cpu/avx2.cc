@@ -92,6 +92,7 @@ struct Vec {
             _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
     }
     static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+    static float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
     static F add(F a, F b) { return _mm256_add_ps(a, b); }
     static F sub(F a, F b) { return _mm256_sub_ps(a, b); }
     static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
@@ -130,13 +131,20 @@ struct Vec {
     static F scales(const Of& of) {
         return set(of(0));
     }
-    static F lone(float x) {
-        return _mm256_zextps128_ps256(_mm_set_ss(x));
-    }  // the other lanes are zero
     static int32_t total(I x) {
         __m128i half = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
         half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));
         return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_shuffle_epi32(half, 0xb1)));
+    }
+    // Eight integers times `unit`.
+    static void store_eight(float* to, const uint8_t* from, float unit) {
+        store_eight(to, _mm256_cvtepu8_epi32(_mm_loadu_si64(from)), unit);
+    }
+    static void store_eight(float* to, const int8_t* from, float unit) {
+        store_eight(to, _mm256_cvtepi8_epi32(_mm_loadu_si64(from)), unit);
+    }
+    static void store_eight(float* to, __m256i from, float unit) {
+        _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(from), _mm256_set1_ps(unit)));
     }
     static float first(F x) { return _mm256_cvtss_f32(x); }
     static float total(F x) {

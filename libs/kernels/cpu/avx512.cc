@@ -86,6 +86,7 @@ struct Vec {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(high));
     }
     static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+    static float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
     static F add(F a, F b) { return _mm512_add_ps(a, b); }
     static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
     static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
@@ -129,10 +130,17 @@ struct Vec {
         else
             return _mm512_mask_mov_ps(set(of(0)), 0xff00, set(of(1)));
     }
-    static F lone(float x) {
-        return _mm512_zextps128_ps512(_mm_set_ss(x));
-    }  // the other lanes are zero
     static int32_t total(I x) { return _mm512_reduce_add_epi32(x); }
+    // Eight integers times `unit`.
+    static void store_eight(float* to, const uint8_t* from, float unit) {
+        store_eight(to, _mm256_cvtepu8_epi32(_mm_loadu_si64(from)), unit);
+    }
+    static void store_eight(float* to, const int8_t* from, float unit) {
+        store_eight(to, _mm256_cvtepi8_epi32(_mm_loadu_si64(from)), unit);
+    }
+    static void store_eight(float* to, __m256i from, float unit) {
+        _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(from), _mm256_set1_ps(unit)));
+    }
     static float first(F x) { return _mm512_cvtss_f32(x); }
     static float total(F x) { return _mm512_reduce_add_ps(x); }
     static float maximum(F x) { return _mm512_reduce_max_ps(x); }

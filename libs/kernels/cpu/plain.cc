@@ -71,6 +71,7 @@ struct Vec {
         for (int i = 0; i < 4; ++i) p[i] = to_bf16(x[i]);
     }
     static F fma(F a, F b, F c) { return a * b + c; }
+    static float fma(float a, float b, float c) { return a * b + c; }
     static F add(F a, F b) { return a + b; }
     static F sub(F a, F b) { return a - b; }
     static F mul(F a, F b) { return a * b; }
@@ -92,6 +93,11 @@ struct Vec {
         __builtin_memcpy(&x, &bits, sizeof x);
         return x;
     }
+    // Eight integers times `unit`.
+    template <class Integer>
+    static void store_eight(float* to, const Integer* from, float unit) {
+        for (int i = 0; i < 8; ++i) to[i] = static_cast<float>(from[i]) * unit;
+    }
     static float first(F x) { return x[0]; }
     static I zero_integers() { return I{}; }
     static I integers(Shorts x) { return __builtin_convertvector(x, I); }
@@ -108,7 +114,6 @@ struct Vec {
     static F scales(const Of& of) {
         return set(of(0));
     }
-    static F lone(float x) { return F{x, 0, 0, 0}; }
     static int32_t total(I x) { return x[0] + x[1] + x[2] + x[3]; }
     static float total(F x) { return (x[0] + x[2]) + (x[1] + x[3]); }
     static float maximum(F x) {

@@ -30,6 +30,18 @@ struct BlockQ45K {
         const int m = g < 4 ? scales[g + 4] & 63 : scales[g + 4] >> 4 | scales[g] >> 6 << 4;
         return -(half_at(block + 2) * static_cast<float>(m));
     }
+    // The integers of all scales, then of all minima: four bytes of six bits per word.
+    using ScaleInteger = uint8_t;
+    static inline void scale_integers(const uint8_t* block, ScaleInteger* to) {
+        uint32_t from[3];
+        std::memcpy(from, block + 4, sizeof from);
+        const uint32_t each[4] = {
+            from[0] & 0x3f3f3f3f, (from[2] & 0x0f0f0f0f) | (from[0] >> 6 & 0x03030303) << 4,
+            from[1] & 0x3f3f3f3f, (from[2] >> 4 & 0x0f0f0f0f) | (from[1] >> 6 & 0x03030303) << 4};
+        std::memcpy(to, each, sizeof each);
+    }
+    static inline float scale_unit(const uint8_t* block) { return half_at(block); }
+    static inline float min_unit(const uint8_t* block) { return half_at(block + 2); }
     template <class Lanes>
     static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         auto q = Lanes::bytes(block + kLow + g / 2 * 32 + j) >> g % 2 * 4 & 15;

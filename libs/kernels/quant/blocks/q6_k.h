@@ -18,6 +18,13 @@ struct BlockQ6K {
         return half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + g]));
     }
     static HARK_BOTH float min(const uint8_t*, int) { return 0; }
+    // The integers of all scales.
+    using ScaleInteger = int8_t;
+    static inline void scale_integers(const uint8_t* block, ScaleInteger* to) {
+        std::memcpy(to, block + 192, 16);
+    }
+    static inline float scale_unit(const uint8_t* block) { return half_at(block + 208); }
+    static inline float min_unit(const uint8_t*) { return 0; }
     template <class Lanes>
     static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         const auto low = Lanes::bytes(block + g / 8 * 64 + g % 4 * 16 + j) >> g / 4 % 2 * 4 & 15;

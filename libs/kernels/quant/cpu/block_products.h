@@ -32,17 +32,54 @@ struct SimdI16 {
     SimdI16 operator-(int n) const { return {x - static_cast<int16_t>(n)}; }
 };
 
+// The scales and minima of a block's groups. Blocks whose scales are packed have them unpacked at
+// once, into the first cache.
+template <class Block>
+struct GroupScales {
+    inline explicit GroupScales(const uint8_t*) {}
+    inline float scale(const uint8_t* block, int g) const { return Block::scale(block, g); }
+    inline float min(const uint8_t* block, int g) const { return Block::min(block, g); }
+};
+
+template <class Block>
+requires requires { typename Block::ScaleInteger; }
+struct GroupScales<Block> {
+    static constexpr int kGroups = Block::kValues / Block::kGroup;
+    alignas(64) float scales[kGroups];
+    alignas(64) float mins[kGroups];
+
+    inline explicit GroupScales(const uint8_t* block) {
+        typename Block::ScaleInteger integers[16];
+        Block::scale_integers(block, integers);
+        store_floats(scales, integers, Block::scale_unit(block));
+        if constexpr (Block::kHasMin)
+            store_floats(mins, integers + kGroups, -Block::min_unit(block));
+    }
+    inline float scale(const uint8_t*, int g) const { return scales[g]; }
+    inline float min(const uint8_t*, int g) const { return mins[g]; }
+
+  private:
+    static inline void store_floats(float* to, const typename Block::ScaleInteger* from,
+                                    float unit) {
+        for (int i = 0; i < kGroups; i += 8) Vec::store_eight(to + i, from + i, unit);
+        // The products read them one by one, from memory: a lane of a vector would take two
+        // shuffles.
+        asm("" : "+m"(*reinterpret_cast<float(*)[kGroups]>(to)));
+    }
+};
+
 // The scale of every lane of to_floats(), for values that begin with group g.
 template <class Block>
-static inline F scales_at(const uint8_t* block, int g) {
-    return Vec::scales<Block::kShared>([&](int i) { return Block::scale(block, g + i); });
+static inline F scales_at(const GroupScales<Block>& scales, const uint8_t* block, int g) {
+    return Vec::scales<Block::kShared>([&](int i) { return scales.scale(block, g + i); });
 }
 
-// sums (T rows of x) += 32 values of a block, the first of them value `first`, times x's values
-// from k on.
+// sums and minima (T rows of x) += 32 values of a block, the first of them value `first`, times x's
+// values from k on.
 template <class Block, int first, int T>
-[[gnu::always_inline]] static inline void add_piece(F (&sums)[T][kChains], int chain,
-                                                    const IntegerInputs& x, int64_t size,
+[[gnu::always_inline]] static inline void add_piece(F (&sums)[T][kChains], float (&minima)[T],
+                                                    int chain, const IntegerInputs& x, int64_t size,
+                                                    const GroupScales<Block>& scales,
                                                     const uint8_t* block, int64_t k) {
     using I = Vec::I;
     constexpr int N = Vec::kIntegers, kShared = Block::kShared, kStep = std::max(kShared, N);
@@ -55,7 +92,7 @@ template <class Block, int first, int T>
                 Vec::integers(Block::template quant<SimdI16>(block, (step + i) / Block::kGroup,
                                                              (step + i) % Block::kGroup)
                                   .x);
-        const F scale = scales_at<Block>(block, step / Block::kGroup);
+        const F scale = scales_at<Block>(scales, block, step / Block::kGroup);
 #pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {
             I total = Vec::zero_integers();
@@ -67,11 +104,10 @@ template <class Block, int first, int T>
         }
         if constexpr (Block::kHasMin)
             for (int i = 0; i < kStep; i += kShared) {
-                const F min = Vec::set(Block::min(block, (step + i) / Block::kGroup));
+                const float min = scales.min(block, (step + i) / Block::kGroup);
 #pragma GCC unroll 8
                 for (int t = 0; t < T; ++t)
-                    sums[t][chain] = Vec::fma(min, Vec::lone(x.sums[(t * size + k + i) / kShared]),
-                                              sums[t][chain]);
+                    minima[t] = Vec::fma(min, x.sums[(t * size + k + i) / kShared], minima[t]);
             }
     }
 }
@@ -83,6 +119,7 @@ static inline void block_tile(float* y, int64_t ldy, const IntegerInputs& x, con
     constexpr int kSpan = std::max(Block::kValues, 32 * kChains);
     constexpr int kSpanBytes = kSpan / Block::kValues * Block::kBytes;
     F sums[T][kChains];
+    float minima[T] = {};
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t)
 #pragma GCC unroll 2
@@ -90,19 +127,20 @@ static inline void block_tile(float* y, int64_t ldy, const IntegerInputs& x, con
     int64_t k = 0;
     for (; k + kSpan <= size; k += kSpan, block += kSpanBytes) {
         if constexpr (prefetches) prefetch_ahead<kSpanBytes>(block);
+        const GroupScales<Block> scales(block);  // several blocks of a span have theirs in them
         [&]<int... i>(std::integer_sequence<int, i...>) {
             (add_piece<Block, i * 32 % Block::kValues>(
-                 sums, i % kChains, x, size, block + i * 32 / Block::kValues * Block::kBytes,
-                 k + i * 32),
+                 sums, minima, i % kChains, x, size, scales,
+                 block + i * 32 / Block::kValues * Block::kBytes, k + i * 32),
              ...);
         }
         (std::make_integer_sequence<int, kSpan / 32>());
     }
     if constexpr (Block::kValues == 32)
         for (; k < size; k += 32, block += Block::kBytes)
-            add_piece<Block, 0>(sums, 0, x, size, block, k);
+            add_piece<Block, 0>(sums, minima, 0, x, size, GroupScales<Block>(block), block, k);
 #pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) y[t * ldy] = Vec::total(join(sums[t])) * x.scales[t];
+    for (int t = 0; t < T; ++t) y[t * ldy] = (Vec::total(join(sums[t])) + minima[t]) * x.scales[t];
 }
 
 // A piece of 32 values unpacked from a block: {32 int16; scales; mins}, padded to whole cache
