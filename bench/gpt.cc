@@ -101,9 +101,10 @@ GptTimes time_gpt(DecodeStream& stream, const GptWork& work, int64_t vocabulary)
         stream.begin(prompt, 1, work.tokens);
         stream.next();
         const auto first = Clock::now();
-        for (int64_t i = 0; i < work.left_out; ++i) stream.next();
+        const int64_t left_out = std::max<int64_t>(work.left_out, 1);
+        for (int64_t i = 1; i < left_out; ++i) stream.next();
         const auto from = Clock::now();
-        const int64_t timed = work.tokens - std::max<int64_t>(work.left_out, 1);
+        const int64_t timed = work.tokens - left_out;
         for (int64_t i = 0; i < timed; ++i) stream.next();
         if (run == 0) continue;  // warms up
         prompts.push_back(ms(begin, first));

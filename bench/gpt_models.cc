@@ -82,13 +82,14 @@ class RandomModel : public TensorSource {
     static Drawn draw(Tensor tensor, bool norm) {
         Drawn bytes(static_cast<size_t>(tensor.bytes()));
         tensor.data = bytes.data();
-        // The quantisers take rows, and random values need not differ everywhere.
+        // Random values need not differ everywhere: some are stored, and copied.
         std::vector<float> values = random_values(std::min(tensor.size(), kDrawn), 1);
         for (float& value : values) value = (norm ? 1.0f : 0.0f) + 0.02f * value;
-        const int64_t part = std::ssize(values), unit = tensor.bytes() * part / tensor.size();
-        for (int64_t from = 0; from < tensor.size(); from += part)
-            store(bytes.data() + from / part * unit, values.data(), tensor.dtype,
-                  std::min(part, tensor.size() - from));
+        store(bytes.data(), values.data(), tensor.dtype, std::ssize(values));
+        const size_t drawn = bytes.size() * values.size() / static_cast<size_t>(tensor.size());
+        for (size_t from = drawn; from < bytes.size(); from += drawn)
+            std::copy_n(bytes.begin(), std::min(drawn, bytes.size() - from),
+                        bytes.begin() + static_cast<std::ptrdiff_t>(from));
         return bytes;
     }
     static void store(std::byte* to, const float* from, Dtype dtype, int64_t n) {
