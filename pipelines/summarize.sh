@@ -70,17 +70,22 @@ is_text() { [[ "$1" == *.txt ]]; }
 
 # collect: the recordings of the inputs, then the transcripts that are not of one of them.
 collect() {
-    local input path
+    local input path others=()
     local -A transcripts=()
     add_recordings "" "${inputs[@]}"
     for path in "${recordings[@]}"; do
         is_text "$path" || transcripts["$path.txt"]=yes transcripts["${path%.*}.txt"]=yes
     done
+    for path in "${recordings[@]}"; do  # those of a shell's pattern have their transcripts too
+        [ -n "${transcripts[$path]:-}" ] || others+=("$path")
+    done
+    recordings=("${others[@]}")
     for input in "${inputs[@]}"; do
         [ -d "$input" ] || continue
         while IFS= read -r -d '' path; do
             [ -n "${transcripts[$path]:-}" ] || add_recording "$path"
-        done < <(find -H "${input%/}/" -type f -name '*.txt' ! -path '*/.hark*/*' -print0 | sort -z)
+        done < <(find -H "${input%/}/" -type f -name '*.txt' \
+            ! -name '*.audacity.txt' ! -path '*/.hark*/*' -print0 | sort -z)
     done
     [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]:0:1}"): found no recordings and no transcripts"
     name_transcripts

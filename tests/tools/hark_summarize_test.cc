@@ -46,6 +46,11 @@ TEST_F(HarkSummarize, TakesATranscriptInPlaceOfARecording) {
     const ProcessResult result = summarize(". --whisper-model none");
     EXPECT_EQ(result.err, "hark summarize: 1 written, 0 already there, 0 failed\n");
     EXPECT_EQ(folder_.text("talk.minutes.md"), " text file\n");
+    // A pattern has both, and a folder may have labels for Audacity.
+    write_text(folder_.path() / "talk.audacity.txt", "0.0\t1.0\tOne.\n");
+    for (const char* all : {"talk.wav talk.txt", "."})
+        EXPECT_EQ(summarize(all + std::string(" --rewrite")).err,
+                  "hark summarize: 1 written, 0 already there, 0 failed\n");
 }
 
 TEST_F(HarkSummarize, ATextThatDoesNotFitGoesInParts) {
