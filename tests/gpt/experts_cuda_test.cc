@@ -23,14 +23,14 @@ constexpr const char* kCases[] = {"mixtral", "qwen3_moe", "qwen3_moe, dense laye
 
 class ExpertsOnGpu : public OnGpu {
   protected:
-    static const json& golden(const std::string& name) {
+    static const json& expected_of(const std::string& name) {
         static const json read = golden("families.json");
         return read[name];
     }
     // stored: the type that the file's matrices count as, which decides what `auto` is.
     static Model model(Context& ctx, const std::string& name, const std::string& dtype,
                        Dtype stored = Dtype::f16) {
-        const DecoderConfig config = parse_config(golden(name)["config"].dump(), name);
+        const DecoderConfig config = parse_config(expected_of(name)["config"].dump(), name);
         FamilyWeights weights(false, name.ends_with("mxfp4"));
         const Precision precision = precision_of(dtype, Device::cuda, stored);
         const Family& family = family_of(config.family, name);
@@ -42,8 +42,8 @@ class ExpertsOnGpu : public OnGpu {
                               Dtype stored = Dtype::f16) {
         Context ctx = make_cuda_context(0);
         const Model of = model(ctx, name, dtype, stored);
-        const std::vector<int32_t> ids = golden(name)["tokens"];
-        const std::vector<float> expected = golden(name)["rows"]["47"];
+        const std::vector<int32_t> ids = expected_of(name)["tokens"];
+        const std::vector<float> expected = expected_of(name)["rows"]["47"];
         float largest = 0;
         for (const float x : expected) largest = std::max(largest, std::abs(x));
         Sequence whole(ctx, of), steps(ctx, of);
@@ -77,8 +77,9 @@ TEST_F(ExpertsOnGpu, GreedyTokensInF32) {
         SCOPED_TRACE(name);
         Context ctx = make_cuda_context(0);
         const Model of = model(ctx, name, "f32");
-        const std::vector<int32_t> ids = golden(name)["tokens"], expected = golden(name)["greedy"];
-        const std::vector<size_t> near = golden(name)["near"];
+        const std::vector<int32_t> ids = expected_of(name)["tokens"],
+                                   expected = expected_of(name)["greedy"];
+        const std::vector<size_t> near = expected_of(name)["near"];
         const size_t wanted = near.empty() ? expected.size() : near.front();
         const auto stream = make_decode_stream(ctx, of, of.config.n_vocab, {.temperature = 0});
         stream->begin(std::span(ids).first(8), 0, std::ssize(expected));
