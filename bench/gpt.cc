@@ -29,7 +29,7 @@ struct Options {
                   "TYPE that they are converted to");
         flags.add("device", device, {"cpu", "cuda"}, "DEVICE to compute on");
         flags.add("prompt", work.prompt, "N tokens of the prompt", 1, 1 << 20);
-        flags.add("tokens", work.tokens, "N tokens generated", 1, 1 << 20);
+        flags.add("tokens", work.tokens, "N tokens generated", 2, 1 << 20);
         flags.add("left-out", work.left_out, "N of these that are not timed", 0, 1 << 20);
         flags.add("runs", work.runs, "N runs, of which the median counts", 1, 1000);
         flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
@@ -46,6 +46,7 @@ void run(const Options& options, Console&) {
     if (options.device == "cuda") return gpt_on_gpu(work);
     Context ctx = make_cpu_context(options.threads);
     const Model model = bench_model(work, ctx);
+    const std::string type = type_label(work);
     const double bytes = gpt_token_bytes(model, work);
     std::vector<GptTimes> times;
     for (const NamedSampler& sampler : gpt_samplers()) {
@@ -55,12 +56,12 @@ void run(const Options& options, Console&) {
     }
     Limits limits(ctx.threads);
     Report report(limits);
-    report.figure(concat(work.model, " prompt of ", work.prompt), work.type, times[0].prompt_ms,
+    report.figure(concat(work.model, " prompt of ", work.prompt), type, times[0].prompt_ms,
                   static_cast<double>(work.prompt) * 1000 / times[0].prompt_ms, "tokens/s");
     for (size_t i = 0; i < times.size(); ++i) {
         const std::string what = concat(work.model, " step, ", gpt_samplers()[i].name);
-        report.bytes(what, work.type, times[i].token_ms, bytes);
-        report.figure(what, work.type, times[i].token_ms, 1000 / times[i].token_ms, "tokens/s");
+        report.bytes(what, type, times[i].token_ms, bytes);
+        report.figure(what, type, times[i].token_ms, 1000 / times[i].token_ms, "tokens/s");
     }
 }
 

@@ -58,6 +58,7 @@ double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
 void gpt_on_gpu(const GptWork& work) {
     Context ctx = make_cuda_context(0);
     const Model model = bench_model(work, ctx);
+    const std::string type = type_label(work);
     const double copy = copy_speed(ctx), bytes = gpt_token_bytes(model, work);
     const int64_t vocabulary = model.config.n_vocab;
     std::printf("what\tdtype\tms\ttokens/s\tGB/s\tlimit\tfraction\n");
@@ -67,10 +68,10 @@ void gpt_on_gpu(const GptWork& work) {
         const GptTimes times = time_gpt(*stream, work, vocabulary);
         const double ms = times.token_ms, rate = bytes / ms * 1e-6;
         std::printf("%s prompt of %lld, %s\t%s\t%.4f\t%.0f\t\t\t\n", work.model.c_str(),
-                    static_cast<long long>(work.prompt), sampler.name, work.type.c_str(),
+                    static_cast<long long>(work.prompt), sampler.name, type.c_str(),
                     times.prompt_ms, static_cast<double>(work.prompt) * 1000 / times.prompt_ms);
         std::printf("%s step, %s\t%s\t%.4f\t%.0f\t%.0f\t%.0f\t%.2f\n", work.model.c_str(),
-                    sampler.name, work.type.c_str(), ms, 1000 / ms, rate, copy, rate / copy);
+                    sampler.name, type.c_str(), ms, 1000 / ms, rate, copy, rate / copy);
         std::fflush(stdout);
     }
     std::vector<NamedSampler> samplers = gpt_samplers();

@@ -106,21 +106,24 @@ class RandomModel : public TensorSource {
     std::map<std::tuple<Dtype, bool, std::vector<int64_t>>, Drawn> drawn_;
 };
 
+const Shape* find_shape(const std::string& name) {
+    const auto* shape = std::find_if(std::begin(kShapes), std::end(kShapes),
+                                     [&](const Shape& one) { return name == one.name; });
+    return shape == std::end(kShapes) ? nullptr : shape;
+}
+
 }  // namespace
 
-std::vector<std::string> gpt_shapes() {
-    std::vector<std::string> names;
-    for (const Shape& shape : kShapes) names.push_back(shape.name);
-    return names;
+std::string type_label(const GptWork& work) {
+    return find_shape(work.model) ? work.type : "as stored";
 }
 
 Model bench_model(const GptWork& work, Context& ctx) {
-    const auto* shape = std::find_if(std::begin(kShapes), std::end(kShapes),
-                                     [&](const Shape& one) { return work.model == one.name; });
-    if (shape == std::end(kShapes)) {
+    const Shape* shape = find_shape(work.model);
+    if (!shape) {
         require(std::filesystem::exists(work.model),
-                "--model: expected a file, a folder or one of ", joined(gpt_shapes(), ", "),
-                ", found ", work.model);
+                "--model: expected a file, a folder or one of ",
+                joined(kShapes, ", ", &Shape::name), ", found ", work.model);
         const std::shared_ptr<ModelFile> file = open_model(work.model);
         const Precision precision = precision_of(work.dtype, ctx.device, stored_type(*file));
         return read_model(file, precision, ctx.arena.source(), ctx.threads);

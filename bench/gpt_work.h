@@ -25,7 +25,8 @@ std::vector<NamedSampler> gpt_samplers();
 
 // A published shape with random weights in work.type, or the model in a file or folder.
 gpt::Model bench_model(const GptWork& work, Context& ctx);
-std::vector<std::string> gpt_shapes();
+// What its rows say of the type: work.type is that of a shape.
+std::string type_label(const GptWork& work);
 
 // What a step reads on the average: all weights but tables of which it takes one row, and the keys
 // and values.

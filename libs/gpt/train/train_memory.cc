@@ -38,8 +38,7 @@ int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
     if (ctx.on_cuda()) {  // self_attention_backward(): two numbers per row and head; sums in f32
         backward += 2 * lse;
         if (element == 2 && config.head_dim == 64) backward += rows * attn_width * kF32;
-    }
-    if (element == 2 && !ctx.on_cuda()) {  // copies in f32 for linear_backward (widened.h)
+    } else if (element == 2) {  // copies in f32 for linear_backward (widened.h)
         head += at_once * (columns + 2 * c) * kF32;
         // gated_activation_backward() has more copies than linear_backward().
         backward += rows * (config.gated_mlp ? 5 * inner : 3 * inner + c) * kF32;

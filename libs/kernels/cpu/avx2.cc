@@ -136,16 +136,6 @@ struct Vec {
         half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));
         return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_shuffle_epi32(half, 0xb1)));
     }
-    // Eight integers times `unit`.
-    static void store_eight(float* to, const uint8_t* from, float unit) {
-        store_eight(to, _mm256_cvtepu8_epi32(_mm_loadu_si64(from)), unit);
-    }
-    static void store_eight(float* to, const int8_t* from, float unit) {
-        store_eight(to, _mm256_cvtepi8_epi32(_mm_loadu_si64(from)), unit);
-    }
-    static void store_eight(float* to, __m256i from, float unit) {
-        _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(from), _mm256_set1_ps(unit)));
-    }
     static float first(F x) { return _mm256_cvtss_f32(x); }
     static float total(F x) {
         __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
@@ -161,6 +151,7 @@ struct Vec {
 
 constexpr const char* kKernelsName = "avx2";
 
+#include "kernels/cpu/store_eight.h"
 #include "kernels/cpu/table.h"
 
 }  // namespace

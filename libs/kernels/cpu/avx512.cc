@@ -131,16 +131,6 @@ struct Vec {
             return _mm512_mask_mov_ps(set(of(0)), 0xff00, set(of(1)));
     }
     static int32_t total(I x) { return _mm512_reduce_add_epi32(x); }
-    // Eight integers times `unit`.
-    static void store_eight(float* to, const uint8_t* from, float unit) {
-        store_eight(to, _mm256_cvtepu8_epi32(_mm_loadu_si64(from)), unit);
-    }
-    static void store_eight(float* to, const int8_t* from, float unit) {
-        store_eight(to, _mm256_cvtepi8_epi32(_mm_loadu_si64(from)), unit);
-    }
-    static void store_eight(float* to, __m256i from, float unit) {
-        _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(from), _mm256_set1_ps(unit)));
-    }
     static float first(F x) { return _mm512_cvtss_f32(x); }
     static float total(F x) { return _mm512_reduce_add_ps(x); }
     static float maximum(F x) { return _mm512_reduce_max_ps(x); }
@@ -148,6 +138,7 @@ struct Vec {
 
 constexpr const char* kKernelsName = "avx512";
 
+#include "kernels/cpu/store_eight.h"
 #include "kernels/cpu/table.h"
 
 }  // namespace

@@ -93,11 +93,6 @@ struct Vec {
         __builtin_memcpy(&x, &bits, sizeof x);
         return x;
     }
-    // Eight integers times `unit`.
-    template <class Integer>
-    static void store_eight(float* to, const Integer* from, float unit) {
-        for (int i = 0; i < 8; ++i) to[i] = static_cast<float>(from[i]) * unit;
-    }
     static float first(F x) { return x[0]; }
     static I zero_integers() { return I{}; }
     static I integers(Shorts x) { return __builtin_convertvector(x, I); }
@@ -123,6 +118,12 @@ struct Vec {
 };
 
 constexpr const char* kKernelsName = "plain";
+
+// Eight integers times `unit`.
+template <class Integer>
+static void store_eight(float* to, const Integer* from, float unit) {
+    for (int i = 0; i < 8; ++i) to[i] = static_cast<float>(from[i]) * unit;
+}
 
 #include "kernels/cpu/table.h"
 

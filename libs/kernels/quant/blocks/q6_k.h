@@ -24,7 +24,6 @@ struct BlockQ6K {
         std::memcpy(to, block + 192, 16);
     }
     static inline float scale_unit(const uint8_t* block) { return half_at(block + 208); }
-    static inline float min_unit(const uint8_t*) { return 0; }
     template <class Lanes>
     static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
         const auto low = Lanes::bytes(block + g / 8 * 64 + g % 4 * 16 + j) >> g / 4 % 2 * 4 & 15;

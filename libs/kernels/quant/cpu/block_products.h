@@ -61,7 +61,7 @@ struct GroupScales<Block> {
   private:
     static inline void store_floats(float* to, const typename Block::ScaleInteger* from,
                                     float unit) {
-        for (int i = 0; i < kGroups; i += 8) Vec::store_eight(to + i, from + i, unit);
+        for (int i = 0; i < kGroups; i += 8) store_eight(to + i, from + i, unit);
         // The products read them one by one, from memory: a lane of a vector would take two
         // shuffles.
         asm("" : "+m"(*reinterpret_cast<float(*)[kGroups]>(to)));
