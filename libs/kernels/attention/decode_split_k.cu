@@ -3,7 +3,6 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kSplitThreads = 128, kSplitWarps = kSplitThreads / 32;
 constexpr int kChannels = 8;  // per head, read by one thread
 constexpr int kSplit = 128;   // keys per block
 
@@ -26,13 +25,13 @@ __device__ void write(const AttentionArgs& args, int row, int h, int c, float nu
 }
 
 // The maximum or the sum over the block; `shared` has one value per warp.
-template <class Combine>
+template <int Warps, class Combine>
 __device__ float over_block(float x, float* shared, Combine combine) {
     for (int step = 16; step > 0; step /= 2) x = combine(x, __shfl_xor_sync(0xffffffff, x, step));
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
     __syncthreads();
     x = shared[0];
-    for (int warp = 1; warp < kSplitWarps; ++warp) x = combine(x, shared[warp]);
+    for (int warp = 1; warp < Warps; ++warp) x = combine(x, shared[warp]);
     __syncthreads();
     return x;
 }
@@ -48,16 +47,7 @@ struct KeyLoader {
     __device__ Pack<T, kChannels> at(int key) const {
         return load_pack<kChannels>(first + int64_t{key} * d);
     }
-    // N of them, from number `from` of the group, all in flight at once.
-    template <int N>
-    __device__ void load(Pack<T, kChannels> (&to)[N], int from, int groups) const {
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            const int key = (from + i) * groups + group;
-            to[i] = has(key) ? at(key) : Pack<T, kChannels>{};
-        }
-    }
-    // The first ones, those in [begin, end) of the range; the rest of `to` is unchanged.
+    // N of them, those in [begin, end) of the range; the rest of `to` is unchanged.
     template <int N>
     __device__ void load_some(Pack<T, kChannels> (&to)[N], int begin, int end, int groups) const {
 #pragma unroll
@@ -74,15 +64,16 @@ __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
     for (int c = 0; c < kChannels; ++c) q[c] = to_f32(from[c]);
 }
 
-// Both ways add the same values in the same order. Block (split, h, row) with row = b * max_queries
+// A thread has kChannels of a key, G threads a key, and 16 groups of them a block. Both ways add
+// the same values in the same order. Block (split, h, row) with row = b * max_queries
 // + j. G neighbouring threads read one key.
 template <class T, int G, bool Few>
-__global__ void __launch_bounds__(kSplitThreads)
+__global__ void __launch_bounds__(16 * G)
     split_kernel(AttentionArgs args, float* parts, int splits) {
     let_next_start();
-    constexpr int kGroups = kSplitThreads / G, kKeys = kSplit / kGroups;  // keys of a group
-    constexpr int kAtOnce = kKeys < 16 || sizeof(T) > 2 ? 8 : 16;
-    __shared__ float scores[kSplit], shared[kSplitWarps], sums[kSplitWarps][kMostTiledHead];
+    constexpr int kThreads = 16 * G, kWarps = kThreads / 32;
+    constexpr int kGroups = kThreads / G, kKeys = kSplit / kGroups;  // keys of a group
+    __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kMostTiledHead];
     const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (j >= n) return wait_for_previous();
@@ -91,7 +82,7 @@ __global__ void __launch_bounds__(kSplitThreads)
     float* part = part_of(parts, args, splits, blockIdx.z, h, blockIdx.x);
     if (count == 0 && splits > 1) {  // same values as an empty part gets below
         wait_for_previous();
-        for (int i = threadIdx.x; i < args.d + 2; i += kSplitThreads)
+        for (int i = threadIdx.x; i < args.d + 2; i += kThreads)
             part[i] = i == args.d ? -INFINITY : 0.0f;
         return;
     }
@@ -100,16 +91,16 @@ __global__ void __launch_bounds__(kSplitThreads)
     const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
     const T* all_keys = static_cast<const T*>(args.keys) + base;
     const T* all_values = static_cast<const T*>(args.values) + base;
-    if (Few && (!args.kv_ready || kKeys > kAtOnce))
+    if (Few && !args.kv_ready)
         for (int at = threadIdx.x * (128 / sizeof(T)); at < count * args.d;
-             at += kSplitThreads * (128 / sizeof(T))) {
+             at += kThreads * (128 / sizeof(T))) {
             prefetch(all_keys + at);
             prefetch(all_values + at);
         }
     const KeyLoader<T> keys{all_keys + channel, args.d, group, count, has_channels};
     const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
     // Few blocks: the first keys and values; those that are ready are read before the wait.
-    [[maybe_unused]] Pack<T, kChannels> loaded[kAtOnce] = {}, weighed[kAtOnce] = {};
+    [[maybe_unused]] Pack<T, kChannels> loaded[kKeys] = {}, weighed[kKeys] = {};
     const int ready = min(args.ready_keys(b, n) - first, count);
     if constexpr (Few) {
         keys.load_some(loaded, 0, ready, kGroups);
@@ -133,26 +124,21 @@ __global__ void __launch_bounds__(kSplitThreads)
         }
     }
     if constexpr (Few) {
-        for (int from = 0; from < kKeys; from += kAtOnce) {
-            if (from > 0) keys.load(loaded, from, kGroups);
-            // No branches: missing keys were loaded as zeros, so no key waits for another key's
-            // sum.
-            float own[kAtOnce] = {};
+        // No branches: missing keys were loaded as zeros, so no key waits for another key's sum.
+        float own[kKeys] = {};
 #pragma unroll
-            for (int i = 0; i < kAtOnce; ++i)
-                for (int c = 0; c < kChannels; ++c)
-                    own[i] = fmaf(q[c], to_f32(loaded[i].values[c]), own[i]);
+        for (int i = 0; i < kKeys; ++i)
+            for (int c = 0; c < kChannels; ++c)
+                own[i] = fmaf(q[c], to_f32(loaded[i].values[c]), own[i]);
 #pragma unroll
-            for (int step = G / 2; step > 0; step /= 2)
+        for (int step = G / 2; step > 0; step /= 2)
 #pragma unroll
-                for (int i = 0; i < kAtOnce; ++i)
-                    own[i] += __shfl_xor_sync(0xffffffff, own[i], step);
+            for (int i = 0; i < kKeys; ++i) own[i] += __shfl_xor_sync(0xffffffff, own[i], step);
 #pragma unroll
-            for (int i = 0; i < kAtOnce; ++i) {
-                const int key = (from + i) * kGroups + group;
-                if (threadIdx.x % G == 0)
-                    scores[key] = key < count ? own[i] * args.scale_log2 : -INFINITY;
-            }
+        for (int i = 0; i < kKeys; ++i) {
+            const int key = i * kGroups + group;
+            if (threadIdx.x % G == 0)
+                scores[key] = key < count ? own[i] * args.scale_log2 : -INFINITY;
         }
     } else {
 #pragma unroll 4
@@ -172,26 +158,23 @@ __global__ void __launch_bounds__(kSplitThreads)
     __syncthreads();
 
     float largest = -INFINITY, sum = 0;
-    for (int key = threadIdx.x; key < kSplit; key += kSplitThreads)
+    for (int key = threadIdx.x; key < kSplit; key += kThreads)
         largest = fmaxf(largest, scores[key]);
-    largest = over_block(largest, shared, [](float x, float y) { return fmaxf(x, y); });
-    for (int key = threadIdx.x; key < kSplit; key += kSplitThreads) {
+    largest = over_block<kWarps>(largest, shared, [](float x, float y) { return fmaxf(x, y); });
+    for (int key = threadIdx.x; key < kSplit; key += kThreads) {
         const float p = exp2_from(scores[key], largest);
         scores[key] = p;
         sum += p;
     }
-    sum = over_block(sum, shared, [](float x, float y) { return x + y; });
+    sum = over_block<kWarps>(sum, shared, [](float x, float y) { return x + y; });
 
     float acc[kChannels] = {};
     if constexpr (Few) {
-        for (int from = 0; from < kKeys; from += kAtOnce) {
-            if (from > 0) values.load(weighed, from, kGroups);
 #pragma unroll
-            for (int i = 0; i < kAtOnce; ++i) {
-                const float p = scores[(from + i) * kGroups + group];
-                for (int c = 0; c < kChannels; ++c)
-                    acc[c] = fmaf(p, to_f32(weighed[i].values[c]), acc[c]);
-            }
+        for (int i = 0; i < kKeys; ++i) {
+            const float p = scores[i * kGroups + group];
+            for (int c = 0; c < kChannels; ++c)
+                acc[c] = fmaf(p, to_f32(weighed[i].values[c]), acc[c]);
         }
     } else {
 #pragma unroll 4
@@ -210,9 +193,9 @@ __global__ void __launch_bounds__(kSplitThreads)
         for (int c = 0; c < kChannels; ++c) sums[threadIdx.x / 32][channel + c] = acc[c];
     __syncthreads();
 
-    for (int c = threadIdx.x; c < args.d; c += kSplitThreads) {
+    for (int c = threadIdx.x; c < args.d; c += kThreads) {
         float total = 0;
-        for (int warp = 0; warp < kSplitWarps; ++warp) total += sums[warp][c];
+        for (int warp = 0; warp < kWarps; ++warp) total += sums[warp][c];
         if (splits > 1) {
             part[c] = total;
         } else {  // same as combine_kernel
@@ -272,10 +255,12 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     const bool few = int64_t{grid.x} * grid.y * grid.z <= kFewBlocks;
     with_float_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
-        const auto kernel =
-            few ? (args.d <= 64 ? split_kernel<T, 8, true> : split_kernel<T, 16, true>)
-                : (args.d <= 64 ? split_kernel<T, 8, false> : split_kernel<T, 16, false>);
-        launch_early(ctx, kernel, grid, kSplitThreads, 0, args, parts, splits);
+        const auto launch = [&](auto kernel, int lanes_per_key) {
+            launch_early(ctx, kernel, grid, 16 * lanes_per_key, 0, args, parts, splits);
+        };
+        if (args.d <= 64)
+            return launch(few ? split_kernel<T, 8, true> : split_kernel<T, 8, false>, 8);
+        launch(few ? split_kernel<T, 16, true> : split_kernel<T, 16, false>, 16);
     });
     if (splits == 1) return;
     launch_early(ctx, combine_kernel, dim3(grid.y, rows), kMostTiledHead, 0, args, parts, splits);

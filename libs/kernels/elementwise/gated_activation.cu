@@ -16,7 +16,8 @@ __global__ void gated_kernel(Gated args, T* y, const T* gate, const T* up) {
     wait_for_previous();
     const int64_t t = row_of_thread();
     if (t >= args.rows) return;
-    for (int64_t c = threadIdx.x * V; c < args.n; c += int64_t{blockDim.x} * V) {
+    const int64_t step = int64_t{blockDim.x} * gridDim.y * V;
+    for (int64_t c = (int64_t{blockIdx.y} * blockDim.x + threadIdx.x) * V; c < args.n; c += step) {
         const Pack<T, V> gates = load_pack<V>(gate + t * args.gate_width + c);
         const Pack<T, V> ups = load_pack<V>(up + t * args.up_width + c);
         Pack<T, V> out;
@@ -80,7 +81,11 @@ void gated_activation(Context& ctx, Tensor y, const Columns& gate, const Columns
         const T* ups = static_cast<const T*>(up.rows.data) + up.first;
         const bool packs = in_packs(args.n, {y.data, gates, ups}) && args.gate_width % kPack == 0 &&
                            args.up_width % kPack == 0;
-        const RowGrid grid(args.rows, args.n / (packs ? kPack : 1));
+        const int64_t across = args.n / (packs ? kPack : 1);
+        RowGrid grid(args.rows, across);
+        if (args.rows < 64)  // few rows are spread over the GPU
+            grid.blocks.y =
+                static_cast<unsigned>(std::min(ceil_div(across, grid.threads.x), kMostGridY));
         launch_early(ctx, packs ? gated_kernel<kPack, T> : gated_kernel<1, T>, grid.blocks,
                      grid.threads, 0, args, static_cast<T*>(y.data), gates, ups);
     });

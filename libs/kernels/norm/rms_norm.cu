@@ -11,6 +11,29 @@ struct RmsNorm {
     float eps;
 };
 
+// Rows of a pack per thread, whose weights are read before the wait.
+template <class X, class Y>
+__global__ void rms_norm_packs(RmsNorm args, Y* y, const X* x) {
+    let_next_start();
+    __shared__ float partial[32];
+    const int64_t row = int64_t{blockIdx.x} * args.channels;
+    const int c = threadIdx.x * kPack;
+    const bool inside = c < args.channels;
+    const Pack<float, kPack> w = inside ? load_pack<kPack>(args.w + c) : Pack<float, kPack>{};
+    wait_for_previous();
+    const Pack<X, kPack> values = inside ? load_pack<kPack>(x + row + c) : Pack<X, kPack>{};
+    float squares = 0;
+    for (int v = 0; v < kPack; ++v)
+        squares = fmaf(to_f32(values.values[v]), to_f32(values.values[v]), squares);
+    const float mean = block_sum(squares, partial, blockDim.x / 32) / args.channels;
+    const float factor = rsqrtf(mean + args.eps);
+    if (!inside) return;
+    Pack<Y, kPack> out;
+    for (int v = 0; v < kPack; ++v)
+        out.values[v] = from_f32<Y>(to_f32(values.values[v]) * factor * w.values[v]);
+    store_pack(y + row + c, out);
+}
+
 // V values at a time; V divides the channels, and rows of V values are aligned.
 template <int V, class X, class Y>
 __global__ void rms_norm_kernel(RmsNorm args, Y* y, const X* x) {
@@ -52,7 +75,9 @@ void rms_norm(Context& ctx, Tensor y, Tensor x, Tensor w, float eps) {
         using Y = decltype(y_value);
         const auto launch = [&](const auto* from) {
             using X = std::remove_cvref_t<decltype(*from)>;
-            const auto kernel = packs ? rms_norm_kernel<kPack, X, Y> : rms_norm_kernel<1, X, Y>;
+            const auto kernel = packs && wanted <= threads ? rms_norm_packs<X, Y>
+                                : packs                    ? rms_norm_kernel<kPack, X, Y>
+                                                           : rms_norm_kernel<1, X, Y>;
             launch_early(ctx, kernel, static_cast<unsigned>(rows), threads, 0, args,
                          static_cast<Y*>(y.data), from);
         };

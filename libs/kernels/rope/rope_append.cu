@@ -37,16 +37,25 @@ __device__ void load_head(float* to, const X* from, int d, const float* weights,
     for (int c = threadIdx.x; c < d; c += kAppendThreads) to[c] *= factor * weights[c];
 }
 
-// Channel c of the head after the rope.
-__device__ float turned(const float* head, int c, int half, const float* frequencies, float scale,
-                        int position) {
-    if (c >= 2 * half) return head[c];
-    const int i = c < half ? c : c - half;
-    float sine, cosine;
-    sincosf(static_cast<float>(position) * frequencies[i], &sine, &cosine);
-    return c < half ? head[i] * (cosine * scale) - head[i + half] * (sine * scale)
-                    : head[i + half] * (cosine * scale) + head[i] * (sine * scale);
-}
+// Channel c's turn: the cosine and sine of its angle.
+struct Turn {
+    float cosine, sine;
+
+    __device__ Turn(const RopeArgs& args, int c, int position) {
+        if (c >= 2 * args.half) return;
+        const float angle =
+            static_cast<float>(position) * args.frequencies[c < args.half ? c : c - args.half];
+        sincosf(angle, &sine, &cosine);
+        cosine *= args.scale;
+        sine *= args.scale;
+    }
+    // Channel c of the head after the rope.
+    __device__ float of(const float* head, int c, int half) const {
+        if (c >= 2 * half) return head[c];
+        return c < half ? head[c] * cosine - head[c + half] * sine
+                        : head[c] * cosine + head[c - half] * sine;
+    }
+};
 
 // Block (row j of the sequence, query head or kv head after them, b). A place outside the cache is
 // not written.
@@ -60,9 +69,12 @@ __global__ void __launch_bounds__(kAppendThreads)
     const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
     const bool is_in_table = p >= 0 && block < args.blocks;
     const int64_t slot = is_in_table ? args.slot[b * args.blocks + block] : -1;
+    const int64_t t = start + j;
+    const int position = j < n ? args.position[t] : 0;
+    const Turn first(args, threadIdx.x, position);
+    const Turn second(args, threadIdx.x + kAppendThreads, position);
     wait_for_previous();
     if (j >= n) return;
-    const int64_t t = start + j;
     const bool is_query = static_cast<int>(blockIdx.y) < args.heads;
     const int h = is_query ? blockIdx.y : blockIdx.y - args.heads;
     X* from = is_query ? q + t * args.q_width + h * d : k + t * args.k_width + h * d;
@@ -72,7 +84,9 @@ __global__ void __launch_bounds__(kAppendThreads)
     const bool is_place = !is_query && 0 <= slot && slot < args.slots;
     const int64_t at = ((slot * args.kv_heads + h) * args.capacity + place) * d;
     for (int c = threadIdx.x; c < d; c += kAppendThreads) {
-        const float x = turned(head, c, args.half, args.frequencies, args.scale, args.position[t]);
+        const int pass = c / kAppendThreads;
+        const Turn turn = pass == 0 ? first : pass == 1 ? second : Turn(args, c, position);
+        const float x = turn.of(head, c, args.half);
         from[c] = from_f32<X>(x);
         if (!is_place) continue;
         static_cast<To*>(args.keys)[at + c] = from_f32<To>(x);
