@@ -130,14 +130,15 @@ struct AttentionOptions {
     Tensor sinks;         // (H) f32 or none: a further logit of each head's softmax, with value 0
 };
 
-// Optional fusions of a linear: the norm of x first, append_cache of y last. Results are equal, to
-// the bit, to those of separate calls.
+// Optional fusions of a linear: the norm of x first; gated_activation of the product's two halves,
+// or append_cache of y, last. Results are equal, to the bit, to those of separate calls.
 struct LinearFusion {
     Norm norm;                       // no norm if it has no weight
     const Append* append = nullptr;  // or none
+    bool gated = false;  // y (T, N / 2) = activation(first half) * second half, without a residual
 };
 
-// y (T, N) = epilogue(x (T, K) W^T). With a norm y is not x.
+// y (T, N) = epilogue(x (T, K) W^T), or (T, N / 2) if gated. With a norm y is not x.
 // CPU: up to 16 rows are multiplied from the stored weights, and a row's bits do not depend on the
 // other rows. They are f32 sums, except for int8 weights (integers, x rounded to over 13 bits at
 // K = 1536) and quantised weights (integers, x rounded to 16 bits). With more rows x is rounded to

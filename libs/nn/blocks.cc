@@ -34,6 +34,20 @@ std::vector<Columns> LinearGroup::operator()(Context& ctx, Tensor x, const Norm&
     return columns;
 }
 
+Tensor LinearGroup::gated(Context& ctx, Tensor x, const Norm& norm, Activation f) const {
+    const Linear& first = products_[0];
+    const int64_t rows = first.weight.values.dim(0);
+    Tensor h = ctx.arena.tensor(x.dtype, {x.rows(), is_stacked() ? rows / 2 : rows});
+    if (is_stacked()) {
+        linear(ctx, h, x, first.weight, {.bias = first.bias, .activation = f},
+               {.norm = norm, .gated = true});
+        return h;
+    }
+    const auto gate_up = (*this)(ctx, x, norm);
+    gated_activation(ctx, h, gate_up[0], gate_up[1], f);
+    return h;
+}
+
 void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys, Tensor values,
                            const BatchLayout& rows, bool causal) const {
     require(causal || !rows.kv_ready, "self-attention that is not causal reads what it appends");

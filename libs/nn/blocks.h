@@ -40,6 +40,8 @@ class LinearGroup {
     std::vector<Columns> operator()(Context& ctx, Tensor x, const Norm& norm,
                                     Activation activation = Activation::none,
                                     const Append* append = nullptr) const;
+    // f(gate) * up for a group of gate and up: (T, N), in the arena.
+    Tensor gated(Context& ctx, Tensor x, const Norm& norm, Activation f) const;
     bool is_stacked() const { return products_.size() == 1; }
 
   private:

@@ -31,10 +31,7 @@ void Experts::add_to(Context& ctx, Tensor x) const {
 }
 
 void Experts::add_shared(Context& ctx, Tensor x, Tensor y) const {
-    const auto gate_up = shared_in(ctx, y, {});                       // (T, S) twice
-    Tensor h = ctx.arena.tensor(x.dtype, {x.rows(), shared_hidden});  // (T, S)
-    gated_activation(ctx, h, gate_up[0], gate_up[1], activation);
-    shared_down.add_to(ctx, x, h);
+    shared_down.add_to(ctx, x, shared_in.gated(ctx, y, {}, activation));  // of (T, S)
 }
 
 }  // namespace hark

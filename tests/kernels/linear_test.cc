@@ -157,6 +157,44 @@ TEST_P(Linear, NormAndAppendAreWhatTheyAreByThemselves) {
                 }
 }
 
+TEST_P(Linear, NormAndGateAreWhatTheyAreByThemselves) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    for (const WeightCase& weights : kWeights)
+        for (const auto& [n, k] : {std::pair<int64_t, int64_t>{24, 96}, {2200, 384}, {8200, 1376}})
+            for (const int64_t rows : {1, 3, 20})
+                for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
+                    SCOPED_TRACE(concat(name_of(weights.dtype), " rows ", rows, " K ", k));
+                    const Arena::Scope scope(device.ctx().arena);
+                    const Inputs in({rows, 2 * n, k}, GetParam().activations, weights.dtype, 3);
+                    const Matrix w = in.up(device, weights.dtype);
+                    const Tensor x = device.up(in.x, GetParam().activations, {rows, k});
+                    const Tensor bias = device.up(in.bias, Dtype::f32, {2 * n});
+                    const auto run = [&](bool fused) {
+                        return normed_and_gated(device, x, w, bias, kind, fused);
+                    };
+                    EXPECT_EQ(run(true), run(false));
+                }
+}
+
+TEST_P(Linear, AGatedProductNeedsAnActivationAndTwoHalves) {
+    TestDevice device(kCpuCase);
+    const Matrix w{device.up(random_values(4 * 8, 1), Dtype::f32, {4, 8})};
+    const Tensor x = device.up(random_values(8, 2), Dtype::f32, {1, 8});
+    const Tensor y = device.empty(Dtype::f32, {1, 2}), wide = device.empty(Dtype::f32, {1, 4});
+    const Epilogue silu{.activation = Activation::silu};
+    linear(device.ctx(), y, x, w, silu, {.gated = true});
+    EXPECT_THROW(linear(device.ctx(), y, x, w, {}, {.gated = true}), Error);
+    EXPECT_THROW(linear(device.ctx(), wide, x, w, silu, {.gated = true}), Error);
+    Epilogue with_residual = silu;
+    with_residual.residual = y;
+    EXPECT_THROW(linear(device.ctx(), y, x, w, with_residual, {.gated = true}), Error);
+    const Matrix odd{device.up(random_values(3 * 8, 1), Dtype::f32, {3, 8})};
+    EXPECT_THROW(
+        linear(device.ctx(), device.empty(Dtype::f32, {1, 1}), x, odd, silu, {.gated = true}),
+        Error);
+}
+
 TEST_P(Linear, ZeroRowsGiveNothing) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();

@@ -128,8 +128,9 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
     const DeviceCase& on = GetParam();
     const bool cpu = on.device == Device::cpu;
     for (const Dtype dtype : kQuantizedDtypes)
-        for (const int64_t k : {256, 1280})
+        for (const int64_t k : {256, 352, 1280})
             for (const int64_t rows : {1, 7, 16, 17, 50, 1500}) {
+                if (k % block_size(dtype).values != 0) continue;
                 if (rows == 1500 && cpu) continue;  // a GPU's other path
                 SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));
                 const Arena::Scope scope(device.ctx().arena);
@@ -186,6 +187,27 @@ TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
             };
             EXPECT_EQ(run(true), run(false));
         }
+}
+
+TEST_P(Quantized, NormAndGateAreWhatTheyAreByThemselves) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Dtype on = GetParam().activations;
+    for (const Dtype dtype : kQuantizedDtypes)
+        for (const auto& [n, k] : {std::pair<int64_t, int64_t>{24, 256}, {4200, 512}})
+            for (const int64_t rows : {1, 5}) {
+                SCOPED_TRACE(concat(name_of(dtype), " rows ", rows, " N ", n));
+                const Arena::Scope scope(device.ctx().arena);
+                Weights weights(QuantizedKind::keep, device.ctx().arena.source());
+                RandomBlocks blocks(dtype, 2 * n, k, 7);
+                const Matrix w = weights.matrix({blocks.tensor()});
+                const Tensor x = device.up(random_values(rows * k, 3), on, {rows, k});
+                const Tensor bias = device.up(random_values(2 * n, 4), Dtype::f32, {2 * n});
+                const auto run = [&](bool fused) {
+                    return normed_and_gated(device, x, w, bias, NormKind::rms, fused);
+                };
+                EXPECT_EQ(run(true), run(false));
+            }
 }
 
 // Zeros stay zeros, a large value is what it is, and what is no number gives none.

@@ -1,4 +1,4 @@
-// A product and what goes with it, in one call and in several.
+// A product and what goes with it, in one call and in several: the same bits.
 #pragma once
 
 #include <vector>
@@ -42,6 +42,28 @@ inline std::vector<std::vector<float>> normed_and_appended(TestDevice& device, c
         append_cache(ctx, keys, values, y, k, ragged);
     }
     return {device.down(y), device.down(keys), device.down(values)};
+}
+
+// gated_activation of the halves of a product of x (rows, K) and w (2N, K) with its norm in front,
+// in one call or in three.
+inline std::vector<float> normed_and_gated(TestDevice& device, const Tensor& x, const Matrix& w,
+                                           const Tensor& bias, NormKind kind, bool fused) {
+    Context& ctx = device.ctx();
+    const Arena::Scope scope(ctx.arena);
+    const int64_t rows = x.dim(0), k = x.dim(1), n = w.values.dim(0) / 2;
+    Norm norm{.weight = device.up(random_values(k, 1), Dtype::f32, {k}), .kind = kind};
+    if (kind == NormKind::layer) norm.bias = device.up(random_values(k, 2), Dtype::f32, {k});
+    Tensor y = device.empty(x.dtype, {rows, n});
+    if (fused) {
+        linear(ctx, y, x, w, {.bias = bias, .activation = Activation::silu},
+               {.norm = norm, .gated = true});
+        return device.down(y);
+    }
+    Tensor normed = device.empty(x.dtype, {rows, k}), halves = device.empty(x.dtype, {rows, 2 * n});
+    normalize(ctx, normed, x, norm);
+    linear(ctx, halves, normed, w, {.bias = bias});
+    gated_activation(ctx, y, {halves, 0}, {halves, n}, Activation::silu);
+    return device.down(y);
 }
 
 }  // namespace hark::test

@@ -195,8 +195,7 @@ DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c) {
             .gated = c.gated_mlp,
             .activation = c.activation,
             .down = {read.linear(Part::down, Part::down_bias), read.norm(Part::mlp_post_norm),
-                     c.residual_scale},
-            .hidden = c.n_inner};
+                     c.residual_scale}};
 }
 
 Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weights precision) {

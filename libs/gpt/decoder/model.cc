@@ -47,10 +47,7 @@ void DecoderAttention::add_to(Context& ctx, Tensor x, Tensor position, const Rop
 void DecoderMlp::add_to(Context& ctx, Tensor x) const {
     Arena::Scope scope(ctx.arena);
     if (!gated) return down.add_to(ctx, x, in(ctx, x, norm, activation)[0].rows);
-    const auto gate_up = in(ctx, x, norm);
-    Tensor h = ctx.arena.tensor(x.dtype, {x.rows(), hidden});  // (T, inner)
-    gated_activation(ctx, h, gate_up[0], gate_up[1], activation);
-    down.add_to(ctx, x, h);
+    down.add_to(ctx, x, in.gated(ctx, x, norm, activation));  // (T, inner)
 }
 
 Tensor Model::operator()(Context& ctx, Tensor tokens, Tensor position,

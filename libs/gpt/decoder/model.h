@@ -57,7 +57,6 @@ struct DecoderMlp {
     bool gated = false;
     Activation activation = Activation::none;
     ResidualLinear down;
-    int64_t hidden = 0;
 
     // x (T, C) += down(f(gate(x)) * up(x)), or down(f(up(x)))
     void add_to(Context& ctx, Tensor x) const;

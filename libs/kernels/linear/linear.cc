@@ -15,12 +15,18 @@ void check_linear(const Tensor& y, const Tensor& x, const Matrix& w, const Epilo
                   const LinearFusion& with) {
     constexpr const char* kOp = "linear";
     check_matrix(kOp, w);
-    const int64_t n = w.values.dim(0), k = w.values.dim(1);
+    const int64_t k = w.values.dim(1), n = w.values.dim(0) / (with.gated ? 2 : 1);
     require(k > 0 && x.rank >= 1 && y.rank >= 1 && is_float(x.dtype) && is_float(y.dtype) &&
                 x.dim(-1) == k && y.dim(-1) == n && x.rows() == y.rows(),
             kOp, ": expected x (T, ", k, ") and y (T, ", n, ") in f32, f16 or bf16, found ", x,
             " and ", y);
-    check_epilogue(kOp, y, n, then);
+    require(!with.gated || (w.values.dim(0) % 2 == 0 && then.activation != Activation::none &&
+                            !then.residual && !with.append),
+            kOp,
+            ": expected of a gated product an activation, two halves of one size, and neither "
+            "a residual nor caches, found ",
+            w.values);
+    check_epilogue(kOp, y, w.values.dim(0), then);
     if (with.norm.weight) {
         require(y.data != x.data, kOp, ": expected a y that is not x with a norm");
         check_tensor(kOp, "the norm's weight", with.norm.weight, Dtype::f32, {k});
@@ -70,6 +76,11 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
         Tensor normed = ctx.arena.tensor(x.dtype, {x.rows(), x.dim(-1)});
         normalize(ctx, normed, x, with.norm);
         x = normed;
+    }
+    if (with.gated) {
+        const Tensor halves = ctx.arena.tensor(y.dtype, {x.rows(), w.values.dim(0)});
+        cpu_product(ctx, halves.as<float>(), x.as<float>(), x.rows(), w, {.bias = then.bias});
+        return gated_activation(ctx, y, {halves, 0}, {halves, y.dim(-1)}, then.activation);
     }
     cpu_product(ctx, y.as<float>(), x.as<float>(), x.rows(), w, then);
     if (const Append* append = with.append)

@@ -41,7 +41,7 @@ void simt_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
 
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
             const LinearFusion& with) {
-    const auto& [norm, append] = with;
+    const auto& [norm, append, gated] = with;
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
@@ -52,7 +52,13 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
             cuda::rms_norm(ctx, normed, x, norm.weight, norm.eps);
         else
             cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
-        return cuda::linear(ctx, y, normed, w, then, {.append = append});
+        return cuda::linear(ctx, y, normed, w, then, {.append = append, .gated = gated});
+    }
+    if (gated && !gates_rows(x, w)) {
+        const Arena::Scope scope(ctx.arena);
+        const Tensor halves = ctx.arena.tensor(y.dtype, {rows, w.values.dim(0)});
+        cuda::linear(ctx, halves, x, w, {.bias = then.bias}, {.norm = norm});
+        return cuda::gated_activation(ctx, y, {halves, 0}, {halves, y.dim(-1)}, then.activation);
     }
     if (append && !appends_rows(x, w, *append)) {
         cuda::linear(ctx, y, x, w, then, {.norm = norm});
@@ -65,7 +71,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
     if (rows >= (ctx.batch_invariant ? kManyRowsOnGpu : kManyRowsIfVariant))
         return gemm(ctx, y, x, w, then);
-    if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, w, then);
+    if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, w, then, with);
     if (has_small_m_product(x, w)) return small_m_product(ctx, y, x, w, then, with);
     simt_product(ctx, y, x, w, then);
 }

@@ -64,11 +64,17 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     constexpr int kPitch = kOutputs + 4;              // sums of neighbouring lanes hit all banks
     extern __shared__ __align__(16) float partial[];  // [slices][kRows][kPitch], then a row
     const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const int64_t n0 = int64_t{blockIdx.y} * kOutputs, row0 = int64_t{blockIdx.x} * kRows;
+    // Of a gated product, rows 8 to 15 of a tile are the second factors of its rows 0 to 7.
+    const bool gated = args.up > 0;
+    const int mine = gated ? kOutputs / 2 : kOutputs;
+    const int64_t n0 = int64_t{blockIdx.y} * mine, row0 = int64_t{blockIdx.x} * kRows;
     const W* ws[2 * MT];  // past the end the last output and row are computed again
     const X* xs[NT];
 #pragma unroll
-    for (int i = 0; i < 2 * MT; ++i) ws[i] = w + min(n0 + 8 * i + g, args.n - 1) * args.k;
+    for (int i = 0; i < 2 * MT; ++i) {
+        const int64_t n = min(n0 + 8 * (gated ? i / 2 : i) + g, args.n - 1);
+        ws[i] = w + (gated && i % 2 == 1 ? args.up + n : n) * args.k;
+    }
 #pragma unroll
     for (int j = 0; j < NT; ++j) xs[j] = x + min(row0 + 8 * j + g, args.rows - 1) * args.k;
     const int k = static_cast<int>(args.k), end = args.slice_begin(slice + 1) * kUnit;
@@ -116,9 +122,11 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     // A thread finishes sums of one output: the number of threads is a multiple of the outputs.
     const int n = threadIdx.x % kOutputs;
     const EpilogueParams column = epilogue_params(args, n0 + n);
+    const EpilogueParams up_column =
+        gated ? epilogue_params(args, args.up + n0 + n) : EpilogueParams{};
     const int rows = static_cast<int>(min(int64_t{kRows}, args.rows - row0));
     const int first_row = threadIdx.x / kOutputs;
-    const bool there = n0 + n < args.n;
+    const bool there = n < mine && n0 + n < args.n;
     const AppendPlace append_to(args, first_row < rows ? row0 + first_row : 0, n0 + n);
     const NormPack norm(args.norm_weight, args.norm_bias, Normed ? k : 0);
     wait_for_previous();
@@ -154,10 +162,17 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     if (!there) return;
     for (int row = first_row; row < rows; row += blockDim.x / kOutputs) {
         if (row != first_row) residual = residual_at(args, place(row));
-        float sum = 0;
-        for (int s = 0; s < args.slices; ++s)
-            sum = __fadd_rn(sum, partial[(s * kRows + row) * kPitch + n]);
-        const float value = apply_epilogue(args, column, sum, residual);
+        const auto sum_of = [&](int row_of_tile) {
+            float sum = 0;
+            for (int s = 0; s < args.slices; ++s)
+                sum = __fadd_rn(sum, partial[(s * kRows + row) * kPitch + row_of_tile]);
+            return sum;
+        };
+        const int row_of_tile = gated ? n + n / 8 * 8 : n;
+        float value = apply_epilogue(args, column, sum_of(row_of_tile), residual);
+        if (gated)
+            value = gated_value<X>(args, value,
+                                   apply_epilogue(args, up_column, sum_of(row_of_tile + 8), 0.0f));
         store_any(args.y, args.y_type, place(row), value);
         if (args.append.keys) {
             if (row == first_row) {
@@ -178,8 +193,9 @@ constexpr int kMostAhead = 8;
 
 template <int MT, int NT>
 void sliced_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+    const int64_t outputs = args.up > 0 ? 8 * MT : 16 * MT;
     const dim3 blocks(static_cast<unsigned>(ceil_div(args.rows, 8 * NT)),
-                      static_cast<unsigned>(ceil_div(args.n, 16 * MT)));
+                      static_cast<unsigned>(ceil_div(args.n, outputs)));
     const int64_t sums = int64_t{4} * args.slices * (8 * NT) * (16 * MT + 4);
     with_small_m_types(x.dtype, w.dtype, [&](auto x_value, auto w_value) {
         using X = decltype(x_value);
@@ -225,6 +241,12 @@ bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm) {
            args.k <= args.slices * 32 * kPack;
 }
 
+bool gates_rows(const Tensor& x, const Matrix& w) {
+    if (x.rows() > 8) return false;
+    return is_quantized(w.values.dtype) ||
+           (w.values.dim(0) >= kVocabulary && has_small_m_product(x, w));
+}
+
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append) {
     return has_small_m_product(x, w) && x.rows() <= 32 && w.values.dim(0) < kVocabulary &&
            append.rows.blocks() == 1 && append.rows.max_queries == 1 &&
@@ -236,7 +258,7 @@ void small_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Ep
                      const LinearFusion& with) {
     const SmallMArgs args(y, x, w, then, with);
     const Tensor& values = w.values;
-    const bool vocabulary = args.n >= kVocabulary;
+    const bool vocabulary = values.dim(0) >= kVocabulary;
     if (args.rows <= 8)
         return vocabulary ? sliced_product<2, 1>(ctx, args, x, values)
                           : sliced_product<1, 1>(ctx, args, x, values);

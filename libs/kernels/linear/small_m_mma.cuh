@@ -13,8 +13,10 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cuda/mma.cuh"
+#include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
 
@@ -60,6 +62,9 @@ struct SmallMArgs {
     int units, slices;
     const float *norm_weight, *norm_bias;  // for x's rows, or none
     float norm_eps;
+    // Of a gated product, whose n is y's columns: output n is gate(row n of W) * row `up` + n.
+    int64_t up = 0;
+    Activation gate = Activation::none;
     AppendArgs append;
 
     SmallMArgs(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then,
@@ -79,7 +84,12 @@ struct SmallMArgs {
           norm_weight(with.norm.weight ? with.norm.weight.as<float>() : nullptr),
           norm_bias(with.norm.bias ? with.norm.bias.as<float>() : nullptr),
           norm_eps(with.norm.eps),
-          append(with.append) {}
+          append(with.append) {
+        if (!with.gated) return;
+        n /= 2;
+        up = n;
+        gate = std::exchange(activation, Activation::none);
+    }
 
     // Slice s is the units [slice_begin(s), slice_begin(s + 1)).
     __host__ __device__ int slice_begin(int slice) const { return slice * units / slices; }
@@ -91,7 +101,7 @@ struct EpilogueParams {
 };
 
 __device__ inline EpilogueParams epilogue_params(const SmallMArgs& args, int64_t n) {
-    const bool there = n < args.n;
+    const bool there = n < args.n + args.up;
     return {there && args.scales ? args.scales[n] : 1.0f, there && args.bias ? args.bias[n] : 0.0f};
 }
 
@@ -107,6 +117,15 @@ __device__ inline float residual_at(const SmallMArgs& args, int64_t at) {
     return args.residual ? load_any(args.residual, args.y_type, at) : 0.0f;
 }
 
+// y's value of a gated product: of two values of the plain one, rounded to y's type.
+template <class X>
+__device__ inline float gated_value(const SmallMArgs& args, float gate, float up) {
+    const auto rounded = [&](float x) {
+        return args.y_type == Dtype::f32 ? x : to_f32(from_f32<X>(x));
+    };
+    return activate(rounded(gate), args.gate) * rounded(up);
+}
+
 // Half of a lane's values in one row of one unit: 8 values, for two steps.
 struct Half {
     uint32_t step[2][2];  // two neighbours each
@@ -120,17 +139,6 @@ __device__ constexpr int chunk_of(int t, int half) {
 }
 
 __device__ inline Half as_half(uint4 v) { return {{{v.x, v.y}, {v.z, v.w}}}; }
-
-// Four int8 as two pairs of f16, exactly: 1024 + (v + 128) is the byte below 0x64; minus 1152.
-__device__ inline void int8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __half) {
-    const uint32_t shifted = bytes ^ 0x80808080, offset = 0x64806480;
-    for (int i = 0; i < 2; ++i) {
-        const uint32_t biased = __byte_perm(shifted, 0x64646464, i == 0 ? 0x4140 : 0x4342);
-        const __half2 pair = __hsub2(reinterpret_cast<const __half2&>(biased),
-                                     reinterpret_cast<const __half2&>(offset));
-        pairs[i] = reinterpret_cast<const uint32_t&>(pair);
-    }
-}
 
 // Four int8 as two pairs of bf16, which has 8 bits: v's low 7 bits below 0x43 are 128 + those bits;
 // minus 128, or 256 if the sign bit is set.
@@ -207,6 +215,9 @@ void small_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Ep
 
 // Whether small_m_product fuses the norm: x has one row, which every block normalises.
 bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm);
+
+// Whether small_m_product, or small_m_quantized, fuses gated_activation.
+bool gates_rows(const Tensor& x, const Matrix& w);
 
 // Whether small_m_product appends y's rows, each the only one of its sequence.
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append);

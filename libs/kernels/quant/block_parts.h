@@ -12,13 +12,17 @@
 
 namespace hark {
 
-// The f16 at two bytes, which need not be aligned.
+// The f16 at two bytes, which on the CPU need not be aligned.
 HARK_BOTH float half_at(const uint8_t* bytes) {
+#ifdef __CUDA_ARCH__
+    return __half2float(*reinterpret_cast<const __half*>(bytes));
+#else
     const uint16_t bits = static_cast<uint16_t>(bytes[0] | bytes[1] << 8);
 #ifdef __CUDACC__
     return __half2float(__ushort_as_half(bits));
 #else
     return to_float(f16_t{bits});
+#endif
 #endif
 }
 

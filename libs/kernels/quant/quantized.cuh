@@ -1,4 +1,4 @@
-// Rows of ggml's quantised blocks on the GPU (block_values.h), eight values at a time.
+// Rows of ggml's quantised blocks on the GPU (block_values.h).
 #pragma once
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -6,20 +6,104 @@
 
 namespace hark::cuda {
 
+// Four numbers as the bytes of a word, in the operations of the blocks' quant(). A shift moves bits
+// from byte to byte, which the following mask must clear.
+struct Quad {
+    uint32_t word;
+
+    static constexpr __host__ __device__ uint32_t each(int byte) {
+        return 0x01010101u * static_cast<uint32_t>(byte);
+    }
+    __device__ Quad operator>>(int bits) const { return {word >> bits}; }
+    __device__ Quad operator<<(int bits) const { return {word << bits}; }
+    __device__ Quad operator&(int byte) const { return {word & each(byte)}; }
+    __device__ Quad operator|(Quad other) const { return {word | other.word}; }
+    // Of numbers up to 127; the results have signs.
+    __device__ Quad operator-(int byte) const {
+        return {((word | each(128)) - each(byte)) ^ each(128)};
+    }
+};
+
+// ScalarLane's functions for values j to j + 3; j is a multiple of 4, and the address one of
+// `Align`.
+template <int Align>
+struct QuadLane {
+    static __device__ Quad bytes(const uint8_t* from) {
+        if constexpr (Align == 4) {
+            return {*reinterpret_cast<const uint32_t*>(from)};
+        } else if constexpr (Align == 2) {
+            const auto* halves = reinterpret_cast<const uint16_t*>(from);
+            return {__byte_perm(halves[0], halves[1], 0x5410)};
+        } else {
+            return {__byte_perm(from[0] | from[1] << 8, from[2] | from[3] << 8, 0x5410)};
+        }
+    }
+    static __device__ Quad signed_bytes(const uint8_t* from) { return bytes(from); }
+    static __device__ Quad four_bits(const uint8_t* from, int g, int j) {
+        return bytes(from + j) >> g * 4 & 15;
+    }
+    static __device__ Quad fifth_bit(const uint8_t* from, int g, int j) {
+        const uint32_t bits = (from[g * 2 + j / 8] >> j % 8) & 15;
+        // Four copies, 7 bits apart: bit i of the four is the lowest bit of byte i.
+        return Quad{bits * 0x00204081u} << 4 & 16;
+    }
+    template <class Table>
+    static __device__ Quad lookup(Quad i) {
+        constexpr auto kWord = [](int at) {
+            return static_cast<uint32_t>((at < 2 ? Table::kLower : Table::kUpper) >> at % 2 * 32);
+        };
+        const uint32_t places = i.word & Quad::each(7), pairs = places | places >> 4;
+        const uint32_t selectors = __byte_perm(pairs, 0, 0x4420);
+        const uint32_t lower = __byte_perm(kWord(0), kWord(1), selectors);
+        const uint32_t upper = __byte_perm(kWord(2), kWord(3), selectors);
+        uint32_t in_upper;  // 0 or 255 for each: copies of its fourth bit
+        asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(in_upper) : "r"(i.word << 4));
+        return {(lower & ~in_upper) | (upper & in_upper)};
+    }
+};
+
+// How the bytes of a block are aligned in memory.
+template <class Block>
+inline constexpr int kBlockAlign = Block::kBytes % 4 == 0   ? 4
+                                   : Block::kBytes % 2 == 0 ? 2
+                                                            : 1;
+
+// The quants of values [at, at + 4) of a block; `at` is a multiple of 4.
+template <class Block>
+__device__ inline Quad load_quad(const uint8_t* block, int at) {
+    return Block::template quant<QuadLane<kBlockAlign<Block>>>(block, at / Block::kGroup,
+                                                               at % Block::kGroup);
+}
+
+// Four int8 as two pairs of f16, exactly: 1024 + (v + 128) is the byte below 0x64; minus 1152.
+__device__ inline void int8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __half) {
+    const uint32_t shifted = bytes ^ 0x80808080, offset = 0x64806480;
+    for (int i = 0; i < 2; ++i) {
+        const uint32_t biased = __byte_perm(shifted, 0x64646464, i == 0 ? 0x4140 : 0x4342);
+        const __half2 pair = __hsub2(reinterpret_cast<const __half2&>(biased),
+                                     reinterpret_cast<const __half2&>(offset));
+        pairs[i] = reinterpret_cast<const uint32_t&>(pair);
+    }
+}
+
 constexpr int kBlockPack = 8;  // divides every group
 
 // Values [k, k + 8) of a row; k is a multiple of 8.
 template <class Block>
 __device__ inline Pack<float, kBlockPack> load_blocks(const uint8_t* row, int64_t k) {
     const uint8_t* block = row + k / Block::kValues * Block::kBytes;
-    const int at = static_cast<int>(k % Block::kValues);
-    const int g = at / Block::kGroup, j = at % Block::kGroup;
+    const int at = static_cast<int>(k % Block::kValues), g = at / Block::kGroup;
     const float scale = Block::scale(block, g), min = Block::min(block, g);
     Pack<float, kBlockPack> values;
-    for (int v = 0; v < kBlockPack; ++v) {
-        values.values[v] =
-            scale * static_cast<float>(Block::template quant<ScalarLane>(block, g, j + v));
-        if (Block::kHasMin) values.values[v] += min;
+    for (int four = 0; four < kBlockPack; four += 4) {
+        uint32_t pairs[2];
+        int8_to_pairs(load_quad<Block>(block, at + four).word, pairs, __half());
+        for (int v = 0; v < 4; ++v) {
+            const __half2 pair = reinterpret_cast<const __half2&>(pairs[v / 2]);
+            float& value = values.values[four + v];
+            value = scale * __half2float(v % 2 == 0 ? pair.x : pair.y);
+            if (Block::kHasMin) value += min;
+        }
     }
     return values;
 }
@@ -41,9 +125,10 @@ inline void check_half(const char* op, const Tensor& tensor) {
             tensor);
 }
 
-// linear of few rows and quantised weights, on the plain units (small_m_quantized.cu). A row's bits
-// do not depend on the other rows.
-void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+// linear of few rows and quantised weights (small_m_quantized.cu). A row's bits do not depend on
+// the other rows.
+void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+                       const LinearFusion& with);
 
 // to (rows, K) f16 = the values of quantised rows.
 void dequantize(Context& ctx, Tensor to, Tensor from);
