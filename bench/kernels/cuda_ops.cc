@@ -261,6 +261,7 @@ void run() {
     time_attentions(ctx);
     time_rows(ctx);
     time_training(ctx);
+    time_decoder(ctx);
 }
 
 }  // namespace

@@ -193,4 +193,7 @@ void time_rows(Context& ctx);
 // cuda_training.cc: what training needs beside products and attention.
 void time_training(Context& ctx);
 
+// cuda_decoder.cc: a step of one row of Llama's and Qwen's shapes.
+void time_decoder(Context& ctx);
+
 }  // namespace hark
