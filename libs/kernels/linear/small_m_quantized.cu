@@ -217,7 +217,7 @@ __device__ void finish_row(const SmallMArgs& args, const Division& division, con
 }
 
 // y for a group of 16 rows of w after the other, and NT tiles of 8 rows of x. Warp s sums slice s.
-// The block meets after every second group, which some warps in turn finish while the others go on.
+// The block meets after every second group. Some warps, in turn, finish both; the others continue.
 template <class X, class Block, int NT>
 __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
     quantized_kernel(SmallMArgs args, Division division, const X* x, const uint8_t* __restrict__ w,
