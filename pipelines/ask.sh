@@ -57,8 +57,9 @@ parse() {
 parse "$@"
 add_inputs "${words_given[0]}"
 frame "${words_given[1]}"
-generator=(gpt-generate "${generator[@]}" --prompt "$prompt")
+[ -n "$show_pipe" ] || check_generator || exit
 check_pipe || exit
+generator=(gpt-generate "${generator[@]}" --prompt "$prompt")
 [ -z "$show_pipe" ] || {
     show_stages "$(pipe_of)" "tr '\\n' ' '" "$(quoted "${generator[@]}")"
     exit

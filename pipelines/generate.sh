@@ -30,6 +30,14 @@ pass_generator_flag() {
     esac
 }
 
+# check_generator: gpt-generate has its model and takes its options. Transcribing takes long; this
+# is known before.
+check_generator() {
+    local show=(--show-prompt)
+    [[ " ${generator[*]} " != *" --show-prompt "* ]] || show=()
+    gpt-generate "${generator[@]}" "${show[@]}" --prompt x < /dev/null > /dev/null
+}
+
 # is_chat: gpt-generate is asked for a chat.
 is_chat() { [[ " ${generator[*]} " == *" --chat "* ]]; }
 

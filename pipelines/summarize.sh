@@ -32,6 +32,9 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/generate.sh"
 help_if_asked "$@"
 
+# One answer, as text, whatever the user's defaults are.
+export HARK_GPT_GENERATE_N="" HARK_GPT_GENERATE_FORMAT="" HARK_GPT_GENERATE_ECHO="" \
+    HARK_GPT_GENERATE_CONVERSATION="" HARK_GPT_GENERATE_SHOW_PROMPT=""
 show_pipe="" rewrite="" task_text=""
 endings=(minutes.md) longest_ending=10
 failed=0 written=0 there=0
@@ -216,6 +219,7 @@ for path in "${recordings[@]}"; do
         todo+=("$path")
     fi
 done
+[ ${#todo[@]} -eq 0 ] || [ -n "$show_pipe" ] || check_generator || exit
 for path in "${todo[@]}"; do
     set_text "$path" || { check_pipe || exit && break; }
 done

@@ -97,6 +97,16 @@ TEST_F(HarkSummarize, WrongUsage) {
     EXPECT_EQ(summarize("").exit_code, 2);
     EXPECT_EQ(summarize("x --n 2").exit_code, 2);
     EXPECT_EQ(summarize("x --promt y").exit_code, 2);
+    // What gpt-generate refuses is said before anything is transcribed.
+    folder_.copy("sea.wav", "sea.wav");
+    for (const auto& [options, exit_code] :
+         {std::pair{"-m demo --temperature warm", 2}, {"-m nosuch", 1}, {"-m demo --chat", 1}}) {
+        const ProcessResult result =
+            run_shell("cd '" + folder_.path().string() + "' && hark summarize sea.wav " + options);
+        EXPECT_EQ(result.exit_code, exit_code) << options;
+        EXPECT_EQ(result.err.rfind("gpt-generate: ", 0), 0u) << result.err;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
     const ProcessResult empty = summarize("model");
     EXPECT_EQ(empty.exit_code, 1);
     expect_contains(empty.err, "model: found no recordings and no transcripts");
