@@ -31,22 +31,36 @@ using gpt::Part;
 using gpt::TensorSpec;
 
 constexpr const char* kRopeDivisors = "rope_freqs.weight";
+constexpr int64_t kSmolLm3Interval = 4;      // every fourth layer has no positions
 constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
 
+// GGUF has no architecture for Mistral: its files are those of Llama.
+const gpt::Family& family_in_gguf(const DecoderConfig& config, const std::string& where) {
+    return gpt::family_of(config.family == "mistral" ? "llama" : config.family, where);
+}
+
 void check_family(const DecoderConfig& config, const std::string& where) {
-    constexpr const char* kFamilies[] = {"llama", "qwen2", "qwen3"};
+    constexpr const char* kFamilies[] = {"llama", "mistral", "qwen2",  "qwen3",
+                                         "olmo2", "granite", "smollm3"};
     require(contains(kFamilies, config.family), where, ": expected a model of the family ",
             joined(kFamilies), " to write as GGUF, found ", config.family,
             "; give --to safetensors and a new folder");
     for (const gpt::LayerConfig& layer : config.layers)
-        require(layer.window == 0, where, ": layers with a window are not written as GGUF");
+        require(layer.window == 0 || layer.window >= config.n_positions, where,
+                ": layers with a window are not written as GGUF");
+    for (int64_t i = 0; i < config.n_layer; ++i) {
+        const bool turns = config.family != "smollm3" || (i + 1) % kSmolLm3Interval != 0;
+        require((config.layers[static_cast<size_t>(i)].rope >= 0) == turns, where,
+                ": GGUF cannot say that layer ", i, turns ? " has no" : " has", " positions");
+    }
 }
 
-gpt::RopeSettings rope_of(const fs::path& folder) {
+gpt::RopeSettings rope_of(const fs::path& folder, const DecoderConfig& of) {
     const fs::path path = folder / gpt::kConfigFile;
     const std::string where = path.string();
     const gpt::JsonConfig config(parse_json(read_file(path, size_t{1} << 20), where), where);
-    const gpt::RopeSettings rope = config.rope(10000, "full_attention");
+    const double theta = of.family == "smollm3" ? 2e6 : 10000;  // where config.json has none
+    const gpt::RopeSettings rope = config.rope(theta, "full_attention");
     require(rope.type == "default" || rope.type == "linear" || rope.type == "llama3", where,
             ": the rope's scaling ", rope.type,
             " is not written as GGUF, only default, linear and llama3");
@@ -68,7 +82,7 @@ std::vector<float> rope_divisors(const DecoderConfig& config, const gpt::RopeSet
 
 void add_settings(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettings& rope,
                   const std::string& name, const std::string& type) {
-    const std::string family = gpt::family_of(c.family, name).gguf, prefix = family + ".";
+    const std::string family = family_in_gguf(c, name).gguf, prefix = family + ".";
     out.text("general.architecture", family);
     out.text("general.type", "model");
     out.text("general.name", name);
@@ -87,6 +101,12 @@ void add_settings(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettin
     out.count(prefix + "rope.dimension_count",
               2 * static_cast<int64_t>(c.ropes.front().frequencies.size()));
     out.real(prefix + "rope.freq_base", rope.theta);
+    if (c.family == "granite") {
+        out.real(prefix + "embedding_scale", c.embedding_scale);
+        out.real(prefix + "attention.scale", c.attention_scale);
+        out.real(prefix + "residual_scale", c.residual_scale);
+        out.real(prefix + "logit_scale", 1 / c.logit_scale);  // they divide by it
+    }
     if (rope.type != "linear") return;
     out.text(prefix + "rope.scaling.type", "linear");
     out.real(prefix + "rope.scaling.factor", rope.factor);
@@ -120,7 +140,7 @@ class TensorWriter {
         TensorSource& source = model_.tensors();
         std::vector<float> values =
             values_of(source, {spec.name, shape_of(spec), spec.is_matrix(), spec.in_out});
-        if (gpt::family_of(c.family, source.where()).gguf_interleaves) {
+        if (family_in_gguf(c, source.where()).gguf_interleaves) {
             const int64_t columns = std::max<int64_t>(spec.columns, 1);
             if (spec.part == Part::q || spec.part == Part::q_bias)
                 values = interleaved(values, c.n_head, columns);
@@ -177,7 +197,7 @@ void write_gguf(gpt::ModelFile& model, const fs::path& from, const std::string& 
             ": GGUF files are written from Hugging Face's folders, found one of ", model.format());
     const DecoderConfig& config = model.config();
     check_family(config, from.string());
-    const gpt::RopeSettings rope = rope_of(from);
+    const gpt::RopeSettings rope = rope_of(from, config);
     const std::vector<float> divisors = rope_divisors(config, rope);
     const std::vector<TensorSpec> specs = gpt::tensor_specs(config);
     GgufOutput header;

@@ -32,6 +32,27 @@ constexpr const char* kQwen3 =
     R"({"model_type": "qwen3", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
         "head_dim": 32, "max_position_embeddings": 128, "eos_token_id": 1})";
+constexpr const char* kMistral =
+    R"({"model_type": "mistral", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 128, "sliding_window": 4096, "eos_token_id": 1})";
+constexpr const char* kOlmo2 =
+    R"({"model_type": "olmo2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 128, "eos_token_id": 1})";
+constexpr const char* kGranite =
+    R"({"model_type": "granite", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 128, "eos_token_id": 1, "embedding_multiplier": 12.0,
+        "attention_multiplier": 0.015625, "residual_multiplier": 0.22, "logits_scaling": 6.0})";
+constexpr const char* kSmolLm3 =
+    R"({"model_type": "smollm3", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 128, "eos_token_id": 1})";
+constexpr const char* kOtherRopes =
+    R"({"model_type": "smollm3", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 128, "no_rope_layers": [1, 0]})";
 constexpr const char* kWindows =
     R"({"model_type": "qwen2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
         "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 128,
@@ -83,7 +104,11 @@ TEST_F(GgufWriting, FilesInF32AreTheModel) {
     for (const auto& [config, tokenizer] : {std::pair{kLlama3, "llama3"},
                                             {kLlama2, "llama2"},
                                             {test::kTinyConfig, "qwen2"},
-                                            {kQwen3, "qwen2"}}) {
+                                            {kQwen3, "qwen2"},
+                                            {kMistral, "llama3"},
+                                            {kOlmo2, "qwen2"},
+                                            {kGranite, "llama3"},
+                                            {kSmolLm3, "llama3"}}) {
         SCOPED_TRACE(config);
         const fs::path from = folder(config, tokenizer);
         const auto original = gpt::open_model(from);
@@ -95,6 +120,12 @@ TEST_F(GgufWriting, FilesInF32AreTheModel) {
         EXPECT_EQ(a.n_kv_head, b.n_kv_head);
         EXPECT_EQ(a.norm_eps, b.norm_eps);
         EXPECT_EQ(a.tie_word_embeddings, b.tie_word_embeddings);
+        EXPECT_EQ(a.embedding_scale, b.embedding_scale);
+        EXPECT_EQ(a.attention_scale, b.attention_scale);
+        EXPECT_EQ(a.residual_scale, b.residual_scale);
+        EXPECT_EQ(a.logit_scale, b.logit_scale);
+        for (size_t i = 0; i < a.layers.size(); ++i)
+            EXPECT_EQ(a.layers[i].rope, b.layers[i].rope) << "layer " << i;
         ASSERT_EQ(a.ropes.front().frequencies.size(), b.ropes.front().frequencies.size());
         for (size_t i = 0; i < a.ropes.front().frequencies.size(); ++i)
             EXPECT_NEAR(b.ropes.front().frequencies[i] / a.ropes.front().frequencies[i], 1, 1e-6);
@@ -140,6 +171,7 @@ TEST_F(GgufWriting, WhatIsNotWrittenIsNamed) {
     };
     EXPECT_NE(why(kGemma2, "gemma").find("found gemma2"), std::string::npos);
     EXPECT_NE(why(kWindows, "qwen2").find("layers with a window"), std::string::npos);
+    EXPECT_NE(why(kOtherRopes, "llama3").find("layer 1 has no positions"), std::string::npos);
     EXPECT_NE(why(kYarn, "qwen2").find("the rope's scaling yarn"), std::string::npos);
     EXPECT_NE(why(kLlama2, "unigram").find("expected a tokenizer of the type BPE, found Unigram"),
               std::string::npos);
