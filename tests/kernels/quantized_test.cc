@@ -128,8 +128,8 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
     const DeviceCase& on = GetParam();
     const bool cpu = on.device == Device::cpu;
     for (const Dtype dtype : kQuantizedDtypes)
-        for (const int64_t k : {256, 352, 1280})
-            for (const int64_t rows : {1, 7, 16, 17, 50, 1500}) {
+        for (const int64_t k : {256, 352, 1280, 4096})  // 4096: a GPU's largest shared memory
+            for (const int64_t rows : {1, 7, 16, 17, 32, 50, 1500}) {
                 if (k % block_size(dtype).values != 0) continue;
                 if (rows == 1500 && cpu) continue;  // a GPU's other path
                 SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));

@@ -136,13 +136,6 @@ __global__ void __launch_bounds__(kThreads, 1)
 #endif
 }
 
-int shared_limit() {
-    int device = 0, bytes = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    return bytes;
-}
-
 template <class T, int Steps, int HeadTiles, int TileKeys>
 void launch(Context& ctx, const FoldedArgs& args, int stages) {
     const int groups = static_cast<int>(ceil_div(args.head_tiles(), HeadTiles));

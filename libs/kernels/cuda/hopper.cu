@@ -56,6 +56,8 @@ bool has_hopper_code(const void* kernel) {
     return found.ptxVersion >= 90;
 }
 
+int shared_limit() { return attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin); }
+
 int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
 
 }  // namespace hark::cuda

@@ -35,6 +35,9 @@ bool has_hopper_code(const void* kernel);
 // Number of multiprocessors of the current GPU.
 int multiprocessors();
 
+// Bytes of shared memory that a block of the current GPU can have.
+int shared_limit();
+
 namespace hopper {
 
 __device__ inline uint32_t shared_address(const void* pointer) {

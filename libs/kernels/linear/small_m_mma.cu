@@ -171,8 +171,8 @@ __global__ void __launch_bounds__(32 * kMostSlices)
         const int row_of_tile = gated ? n + n / 8 * 8 : n;
         float value = apply_epilogue(args, column, sum_of(row_of_tile), residual);
         if (gated)
-            value = gated_value<X>(args, value,
-                                   apply_epilogue(args, up_column, sum_of(row_of_tile + 8), 0.0f));
+            value = gated_value(args, value,
+                                apply_epilogue(args, up_column, sum_of(row_of_tile + 8), 0.0f));
         store_any(args.y, args.y_type, place(row), value);
         if (args.append.keys) {
             if (row == first_row) {

@@ -118,10 +118,11 @@ __device__ inline float residual_at(const SmallMArgs& args, int64_t at) {
 }
 
 // y's value of a gated product: of two values of the plain one, rounded to y's type.
-template <class X>
 __device__ inline float gated_value(const SmallMArgs& args, float gate, float up) {
     const auto rounded = [&](float x) {
-        return args.y_type == Dtype::f32 ? x : to_f32(from_f32<X>(x));
+        if (args.y_type == Dtype::f16) return to_f32(from_f32<__half>(x));
+        if (args.y_type == Dtype::bf16) return to_f32(from_f32<__nv_bfloat16>(x));
+        return x;
     };
     return activate(rounded(gate), args.gate) * rounded(up);
 }

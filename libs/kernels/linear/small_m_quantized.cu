@@ -41,7 +41,8 @@ struct ChunkShape {
     static constexpr int kStage = kGroupRows * kPitch;
 };
 
-// cp.async of 16 bytes if `at` is before `end`.
+// cp.async of 16 bytes if `at` is before `end`. Up to 15 of them may be past the matrix: the memory
+// of a GPU is allocated in multiples of 256.
 __device__ inline void copy_piece(uint32_t to, const uint8_t* from, int at, int end) {
     asm volatile(
         "{ .reg .pred before; setp.lt.s32 before, %2, %3;"
@@ -172,6 +173,7 @@ __device__ void multiply_chunk(float (&sums)[NT][4], const uint8_t* low, const u
 struct Division {
     int slices, log2_slices;      // warps of a block; a power of two unless each has one chunk
     int stages;                   // chunks in flight per warp: 1 or 2
+    int together;                 // groups after which the block meets: 1 or 2
     int slice_bytes, sums_bytes;  // of shared memory: a slice's chunks; all slices' sums of a group
 };
 
@@ -198,9 +200,9 @@ struct Groups {
 };
 
 // Writes y of one group from the sums of its slices, by the 16 lanes of a row.
-template <class X>
-__device__ void finish_row(const SmallMArgs& args, const Division& division, const Groups& groups,
-                           const float* sums, int rows, int row0, int row, int group) {
+__device__ inline void finish_row(const SmallMArgs& args, const Division& division,
+                                  const Groups& groups, const float* sums, int rows, int row0,
+                                  int row, int group) {
     const int lane = threadIdx.x % kGroupRows, n = group * groups.outputs + lane;
     if (lane >= groups.outputs || n >= groups.n) return;
     const int64_t place = int64_t{row0 + row} * args.n + n;
@@ -212,19 +214,19 @@ __device__ void finish_row(const SmallMArgs& args, const Division& division, con
         return apply_epilogue(args, epilogue_params(args, row_of_w), sum, residual);
     };
     float value = value_of(lane, n);
-    if (groups.up > 0) value = gated_value<X>(args, value, value_of(lane + 8, args.up + n));
+    if (groups.up > 0) value = gated_value(args, value, value_of(lane + 8, args.up + n));
     store_any(args.y, args.y_type, place, value);
 }
 
 // y for a group of 16 rows of w after the other, and NT tiles of 8 rows of x. Warp s sums slice s.
-// The block meets after every second group. Some warps, in turn, finish both; the others continue.
+// The block meets after one group or two. Some warps, in turn, finish them; the others continue.
 template <class X, class Block, int NT>
 __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
     quantized_kernel(SmallMArgs args, Division division, const X* x, const uint8_t* __restrict__ w,
                      int64_t stride) {
     using Shape = ChunkShape<Block>;
     constexpr int kRows = 8 * NT;
-    // [slices][stages][kStage], [4][slices][rows][kPitch]
+    // [slices][stages][kStage], [2 together][slices][rows][kPitch]
     extern __shared__ __align__(16) uint8_t memory[];
     let_next_start();
     const int slice = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -260,7 +262,8 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
         xs[j] = x + int64_t{min(row0 + 8 * j + g, static_cast<int>(args.rows) - 1)} * k;
     auto* all_sums = reinterpret_cast<float*>(memory + division.slices * division.slice_bytes);
     const auto sums_of = [&](int round) {
-        return all_sums + round % 4 * (division.sums_bytes / static_cast<int>(sizeof(float)));
+        return all_sums + (round & (2 * division.together - 1)) *
+                              (division.sums_bytes / static_cast<int>(sizeof(float)));
     };
     int stage = 0, round = 0;
 #pragma unroll 1
@@ -295,46 +298,63 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
                     of_group[(slice * rows + row) * kPitch + 8 * (v / 2) + g] = sums[j][v];
             }
         const int next = group + gridDim.y;
-        if (round % 2 == 0 && next < count) continue;
+        const bool first_of_two = division.together == 2 && round % 2 == 0;
+        if (first_of_two && next < count) continue;
         __syncthreads();
         // Half a warp per row and group; another warp begins each time.
-        const int half = (slice + round / 2) % division.slices * 2 + threadIdx.x % 32 / 16;
-        const int finished = round % 2 + 1;
+        const int half =
+            (slice + round / division.together) % division.slices * 2 + threadIdx.x % 32 / 16;
+        const int finished = division.together == 1 || first_of_two ? 1 : 2;
         for (int i = half; i < finished * rows; i += 2 * division.slices) {
             const int back = i % finished;
-            finish_row<X>(args, division, groups, sums_of(round - back), rows, row0, i / finished,
-                          group - back * static_cast<int>(gridDim.y));
+            finish_row(args, division, groups, sums_of(round - back), rows, row0, i / finished,
+                       group - back * static_cast<int>(gridDim.y));
         }
     }
 }
 
+// Returns false, and does nothing, where the shared memory is too small.
 template <class Block, int NT>
-void launch(Context& ctx, SmallMArgs args, const __half* x, const uint8_t* w, int64_t stride) {
+bool launch(Context& ctx, SmallMArgs args, const __half* x, const uint8_t* w, int64_t stride,
+            int stages, int together) {
     using Shape = ChunkShape<Block>;
     args.units = static_cast<int>(ceil_div(args.k, Shape::kColumns));
     Division division{};
     division.slices = std::min(args.units, kMostSlices);
     division.log2_slices = std::bit_width(static_cast<unsigned>(division.slices)) - 1;
-    division.stages = NT == 1 ? 2 : 1;
-    division.slice_bytes = Shape::kStage * division.stages;
+    division.stages = stages;
+    division.together = together;
+    division.slice_bytes = Shape::kStage * stages;
     const int rows = static_cast<int>(std::min<int64_t>(args.rows, 8 * NT));
     division.sums_bytes = division.slices * rows * kPitch * static_cast<int>(sizeof(float));
-    const int shared = division.slices * division.slice_bytes + 4 * division.sums_bytes;
+    const int shared = division.slices * division.slice_bytes + 2 * together * division.sums_bytes;
+    const int limit = shared_limit();
+    if (shared > limit) return false;
     const auto kernel = quantized_kernel<__half, Block, NT>;
-    if (shared > 48 << 10)
-        CUDA_CHECK(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit));
     const int threads = 32 * division.slices;
     int resident = 0;
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads,
                                                              static_cast<size_t>(shared)));
     const int64_t row_tiles = ceil_div(args.rows, 8 * NT);
     const int64_t group_count = ceil_div(args.n, args.up > 0 ? kGroupRows / 2 : kGroupRows);
-    const int64_t wanted = ceil_div(int64_t{resident} * multiprocessors(), row_tiles);
+    const int64_t wanted = ceil_div(int64_t{std::max(resident, 1)} * multiprocessors(), row_tiles);
     const dim3 blocks(static_cast<unsigned>(row_tiles),
                       static_cast<unsigned>(std::min(group_count, wanted)));
     launch_early(ctx, kernel, blocks, threads, static_cast<size_t>(shared), args, division, x, w,
                  stride);
+    return true;
+}
+
+// The first that fits the GPU. The choices do not change a row's bits.
+template <class Block>
+void launch(Context& ctx, const SmallMArgs& args, const __half* x, const uint8_t* w,
+            int64_t stride) {
+    if (args.rows > 8 && launch<Block, 4>(ctx, args, x, w, stride, 1, 1)) return;
+    for (const auto& [stages, together] : {std::pair{2, 2}, {2, 1}, {1, 1}})
+        if (launch<Block, 1>(ctx, args, x, w, stride, stages, together)) return;
+    fail("linear: a block of this GPU has ", shared_limit(),
+         " bytes of shared memory; quantised weights need 90112");
 }
 
 }  // namespace
@@ -348,8 +368,7 @@ void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const 
         using Block = decltype(block);
         const auto* xs = static_cast<const __half*>(x.data);
         const auto* ws = static_cast<const uint8_t*>(w.values.data);
-        if (args.rows <= 8) return launch<Block, 1>(ctx, args, xs, ws, stride);
-        launch<Block, 4>(ctx, args, xs, ws, stride);
+        launch<Block>(ctx, args, xs, ws, stride);
     });
 }
 

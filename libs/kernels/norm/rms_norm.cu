@@ -67,7 +67,7 @@ void rms_norm(Context& ctx, Tensor y, Tensor x, Tensor w, float eps) {
     enter(ctx, {&y, &x, &w});
     if (rows == 0) return;
     const RmsNorm args{w.as<float>(), static_cast<int>(channels), eps};
-    const bool packs = in_packs(channels, {y.data, x.data});
+    const bool packs = in_packs(channels, {y.data, x.data, w.data});
     const int64_t wanted = ceil_div(channels, packs ? kPack : 1);
     const auto threads =
         static_cast<unsigned>(std::clamp(ceil_div(wanted, 32) * 32, int64_t{32}, int64_t{512}));

@@ -13,8 +13,10 @@ constexpr int kOldestMajor = 8;  // compute capability 8.0: asynchronous copies,
 
 std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
+// Whole 256 bytes, so that kernels may read whole sectors.
 void* allocate(size_t bytes) {
     void* memory = nullptr;
+    bytes = (bytes + 255) / 256 * 256;
     const cudaError_t status = cudaMalloc(&memory, bytes);
     cudaGetLastError();  // clears the error, which is in status
     size_t free = 0, total = 0;
