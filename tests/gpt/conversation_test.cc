@@ -78,6 +78,12 @@ TEST_F(ConversationFile, ATornOrWrongFileIsNamed) {
               where + "3: expected a message, an object in JSON, found text that is not JSON");
 }
 
+TEST_F(ConversationFile, WhereItCannotBeWrittenIsAnErrorAtOnce) {
+    const std::string path = (folder_.path() / "none" / "talk.jsonl").string();
+    const std::string found = error_of([&] { Conversation(path, ""); });
+    EXPECT_NE(found.find(path + ": cannot write next to it"), std::string::npos) << found;
+}
+
 TEST_F(ConversationFile, AnotherProgramsChangeIsNotOverwritten) {
     Conversation conversation(path_, "");
     write_text(path_, kTurn);

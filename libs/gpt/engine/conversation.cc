@@ -38,7 +38,10 @@ ordered_json read_message(const std::string& line, const std::string& where) {
 }  // namespace
 
 Conversation::Conversation(std::string path, const std::string& system) : path_(std::move(path)) {
-    if (!path_.empty()) read();
+    if (!path_.empty()) {
+        read();
+        const AtomicFile writable(path_);  // throws now, not after an answer
+    }
     if (system.empty()) return;
     const bool begun = !messages_.empty();
     const bool same =

@@ -12,7 +12,7 @@ class Conversation {
     // An empty path: in memory. A file that does not exist is an empty conversation, which begins
     // with the system's message if one is given. Throws Error "FILE: line N: ..." for a line that
     // is not a message, for a last message that has no answer, and for a file that begins with
-    // another message of the system.
+    // another message of the system, and where the file could not be written.
     Conversation(std::string path, const std::string& system);
 
     const nlohmann::ordered_json& messages() const { return messages_; }
