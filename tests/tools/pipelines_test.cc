@@ -152,7 +152,7 @@ TEST(TranscribeScript, EndsItsPipeIfASignalEndsIt) {
         const char* status;
     } kRuns[] = {{"transcribe.sh' in --model demo", "TERM", "143\n"},
                  {"transcribe.sh' in/sea.wav --model demo", "HUP", "129\n"},
-                 {"ask.sh' in/sea.wav Where? --whisper-model demo", "TERM", "143\n"}};
+                 {"ask.sh' in/sea.wav Where? -m demo --whisper-model demo", "TERM", "143\n"}};
     for (const auto& run : kRuns) {
         const ProcessResult result =
             run_shell(enter + "'" + (source_dir() / "pipelines").string() + "/" + run.command +
