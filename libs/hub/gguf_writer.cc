@@ -31,7 +31,6 @@ using gpt::Part;
 using gpt::TensorSpec;
 
 constexpr const char* kRopeDivisors = "rope_freqs.weight";
-constexpr int64_t kSmolLm3Interval = 4;      // every fourth layer has no positions
 constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
 
 // GGUF has no architecture for Mistral: its files are those of Llama.
@@ -49,7 +48,7 @@ void check_family(const DecoderConfig& config, const std::string& where) {
         require(layer.window == 0 || layer.window >= config.n_positions, where,
                 ": layers with a window are not written as GGUF");
     for (int64_t i = 0; i < config.n_layer; ++i) {
-        const bool turns = config.family != "smollm3" || (i + 1) % kSmolLm3Interval != 0;
+        const bool turns = config.family != "smollm3" || (i + 1) % gpt::kSmolLm3Interval != 0;
         require((config.layers[static_cast<size_t>(i)].rope >= 0) == turns, where,
                 ": GGUF cannot say that layer ", i, turns ? " has no" : " has", " positions");
     }
@@ -59,7 +58,8 @@ gpt::RopeSettings rope_of(const fs::path& folder, const DecoderConfig& of) {
     const fs::path path = folder / gpt::kConfigFile;
     const std::string where = path.string();
     const gpt::JsonConfig config(parse_json(read_file(path, size_t{1} << 20), where), where);
-    const double theta = of.family == "smollm3" ? 2e6 : 10000;  // where config.json has none
+    const double theta =
+        of.family == "smollm3" ? gpt::kSmolLm3Theta : 10000;  // where config.json has none
     const gpt::RopeSettings rope = config.rope(theta, "full_attention");
     require(rope.type == "default" || rope.type == "linear" || rope.type == "llama3", where,
             ": the rope's scaling ", rope.type,

@@ -2,95 +2,24 @@
 
 #include <algorithm>
 
+#include "kernels/linear_case.h"
 #include "support/normed_and_appended.h"
 #include "support/ops.h"
 
 namespace hark::test {
 namespace {
 
-// A product's weights and how far off its sum may be, relative to |x| |w|.
-struct WeightCase {
-    Dtype dtype;
-    double few_rows, many_rows;
-};
-
-// Many rows of bf16 and int8 are multiplied by activations rounded to bf16 (8 bits) and int8 where
-// the processor can. A few rows times int8 weights round the activations to 16 bits at most: four
-// deviations of that rounding are 4 * 0.29 / 32767.
-constexpr WeightCase kWeights[] = {{Dtype::f32, 1e-6, 1e-6},
-                                   {Dtype::f16, 1e-6, 1e-6},
-                                   {Dtype::bf16, 1e-6, 3e-3},
-                                   {Dtype::i8, 4e-5, 8e-3}};
-
-struct Shape {
-    int64_t t, n, k;
-};
-
-double activated(double x, Activation activation) {
-    if (activation == Activation::gelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    if (activation == Activation::gelu_tanh)
-        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    return x;
-}
-
-struct Inputs {
-    Shape shape;
-    std::vector<float> x, w, scales, bias, residual;
-
-    Inputs(Shape shape, Dtype activations, Dtype weights, uint64_t seed) : shape(shape) {
-        const auto [t, n, k] = shape;
-        x = TestDevice::rounded(random_values(t * k, seed), activations);
-        w = random_values(n * k, seed + 1, 1 / std::sqrt(static_cast<double>(k)));
-        if (weights == Dtype::i8) {
-            scales.assign(n, 1.0f / 127 / std::sqrt(static_cast<float>(k)));
-            for (int64_t i = 0; i < n * k; ++i)
-                w[i] = std::clamp(std::round(w[i] / scales[i / k]), -127.0f, 127.0f);
-        }
-        w = TestDevice::rounded(w, weights);
-        bias = random_values(n, seed + 2);
-        residual = TestDevice::rounded(random_values(t * n, seed + 3), activations);
-    }
-    Matrix up(TestDevice& device, Dtype dtype) const {
-        Matrix matrix;
-        matrix.values = device.up(w, dtype, {shape.n, shape.k});
-        if (dtype == Dtype::i8) matrix.scales = device.up(scales, Dtype::f32, {shape.n});
-        return matrix;
-    }
-    // In double. `size` gets |x| |w| for every value.
-    std::vector<double> expected(const Epilogue& then, std::vector<double>& size) const {
-        const auto [t_size, n_size, k_size] = shape;
-        std::vector<double> y;
-        size.clear();
-        for (int64_t t = 0; t < t_size; ++t)
-            for (int64_t n = 0; n < n_size; ++n) {
-                double sum = 0, x2 = 0, w2 = 0;
-                const double scale = scales.empty() ? 1 : scales[n];
-                for (int64_t k = 0; k < k_size; ++k) {
-                    const double a = x[t * k_size + k], b = w[n * k_size + k] * scale;
-                    sum += a * b;
-                    x2 += a * a;
-                    w2 += b * b;
-                }
-                if (then.bias) sum += bias[n];
-                sum = activated(sum, then.activation);
-                if (then.residual) sum += residual[t * n_size + n];
-                y.push_back(sum);
-                size.push_back(std::sqrt(x2 * w2));
-            }
-        return y;
-    }
-};
-
 class Linear : public testing::TestWithParam<DeviceCase> {};
 
 // Runs one product and compares it with the sum in double.
-void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& weights, Shape shape,
-                   Activation activation, bool with_bias, int residual) {
+void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& weights,
+                   LinearShape shape, Activation activation, bool with_bias, int residual) {
     SCOPED_TRACE(concat(name_of(weights.dtype), " T ", shape.t, " N ", shape.n, " K ", shape.k,
                         " activation ", static_cast<int>(activation), " bias ", with_bias,
                         " residual ", residual));
     const Arena::Scope scope(device.ctx().arena);
-    const Inputs in(shape, on.activations, weights.dtype, 11 + shape.t + 5 * shape.n + 3 * shape.k);
+    const LinearInputs in(shape, on.activations, weights.dtype,
+                          11 + shape.t + 5 * shape.n + 3 * shape.k);
     const Matrix w = in.up(device, weights.dtype);
     Tensor x = device.up(in.x, on.activations, {shape.t, shape.k});
     Tensor y = device.up(in.residual, on.activations, {shape.t, shape.n});
@@ -115,11 +44,11 @@ void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& w
 TEST_P(Linear, AgreesWithTheSumInDouble) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
-    constexpr Shape kShapes[] = {{1, 1, 1},    {1, 33, 7},   {2, 5, 100},  {3, 100, 31},
-                                 {5, 16, 64},  {8, 17, 65},  {16, 33, 96}, {17, 40, 48},
-                                 {50, 1, 130}, {33, 67, 15}, {1, 200, 384}};
+    constexpr LinearShape kShapes[] = {{1, 1, 1},    {1, 33, 7},   {2, 5, 100},  {3, 100, 31},
+                                       {5, 16, 64},  {8, 17, 65},  {16, 33, 96}, {17, 40, 48},
+                                       {50, 1, 130}, {33, 67, 15}, {1, 200, 384}};
     for (const WeightCase& weights : kWeights)
-        for (const Shape& shape : kShapes)
+        for (const LinearShape& shape : kShapes)
             check_product(device, GetParam(), weights, shape, Activation::none, true, 0);
 }
 
@@ -127,7 +56,7 @@ TEST_P(Linear, FusesEveryEpilogue) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
-        for (const Shape& shape : {Shape{3, 35, 40}, Shape{20, 35, 40}})
+        for (const LinearShape& shape : {LinearShape{3, 35, 40}, LinearShape{20, 35, 40}})
             for (const Activation activation :
                  {Activation::none, Activation::gelu, Activation::gelu_tanh})
                 for (const bool bias : {false, true})
@@ -145,8 +74,8 @@ TEST_P(Linear, NormAndAppendAreWhatTheyAreByThemselves) {
                 for (const Dtype cache : {Dtype::f16, Dtype::f32}) {
                     SCOPED_TRACE(concat(name_of(weights.dtype), " rows ", rows, " K ", k));
                     const Arena::Scope scope(device.ctx().arena);
-                    const Inputs in({rows, 3 * k, k}, GetParam().activations, weights.dtype,
-                                    7 + rows);
+                    const LinearInputs in({rows, 3 * k, k}, GetParam().activations, weights.dtype,
+                                          7 + rows);
                     const Matrix w = in.up(device, weights.dtype);
                     Tensor x = device.up(in.x, GetParam().activations, {rows, k});
                     const Tensor bias = device.up(in.bias, Dtype::f32, {3 * k});
@@ -166,7 +95,8 @@ TEST_P(Linear, NormAndGateAreWhatTheyAreByThemselves) {
                 for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
                     SCOPED_TRACE(concat(name_of(weights.dtype), " rows ", rows, " K ", k));
                     const Arena::Scope scope(device.ctx().arena);
-                    const Inputs in({rows, 2 * n, k}, GetParam().activations, weights.dtype, 3);
+                    const LinearInputs in({rows, 2 * n, k}, GetParam().activations, weights.dtype,
+                                          3);
                     const Matrix w = in.up(device, weights.dtype);
                     const Tensor x = device.up(in.x, GetParam().activations, {rows, k});
                     const Tensor bias = device.up(in.bias, Dtype::f32, {2 * n});
@@ -198,7 +128,7 @@ TEST_P(Linear, AGatedProductNeedsAnActivationAndTwoHalves) {
 TEST_P(Linear, ZeroRowsGiveNothing) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
-    const Inputs in({1, 4, 8}, GetParam().activations, Dtype::f16, 5);
+    const LinearInputs in({1, 4, 8}, GetParam().activations, Dtype::f16, 5);
     const Matrix w = in.up(device, Dtype::f16);
     Tensor y = device.empty(GetParam().activations, {0, 4});
     linear(device.ctx(), y, device.empty(GetParam().activations, {0, 8}), w);
@@ -209,7 +139,7 @@ TEST_P(Linear, WrongShapesAreErrors) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
-    const Inputs in({4, 6, 8}, dtype, Dtype::f32, 5);
+    const LinearInputs in({4, 6, 8}, dtype, Dtype::f32, 5);
     const Matrix w = in.up(device, Dtype::f32);
     Tensor x = device.up(in.x, dtype, {4, 8}), y = device.empty(dtype, {4, 6});
     EXPECT_THROW(linear(device.ctx(), y, device.empty(dtype, {4, 7}), w), Error);
@@ -230,8 +160,9 @@ TEST_P(Linear, AgreesInWholeTiles) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
-        for (const Shape& shape : {Shape{1, 256, 1280}, Shape{4, 130, 640}, Shape{8, 96, 1024},
-                                   Shape{9, 128, 256}, Shape{32, 96, 512}, Shape{200, 264, 384}})
+        for (const LinearShape& shape :
+             {LinearShape{1, 256, 1280}, LinearShape{4, 130, 640}, LinearShape{8, 96, 1024},
+              LinearShape{9, 128, 256}, LinearShape{32, 96, 512}, LinearShape{200, 264, 384}})
             for (const Activation activation : {Activation::gelu, Activation::gelu_tanh})
                 check_product(device, GetParam(), weights, shape, activation, true,
                               activation == Activation::gelu ? 1 : 0);
@@ -248,7 +179,7 @@ TEST(LinearOnCuda, WeightsOfSeveralBlocks) {
     if (!device) GTEST_SKIP() << device.why_not();
     for (const Dtype weights : {Dtype::i8, Dtype::f32}) {
         const Arena::Scope scope(device.ctx().arena);
-        const Inputs in({1500, 8200, 1024}, Dtype::f16, weights, 3);
+        const LinearInputs in({1500, 8200, 1024}, Dtype::f16, weights, 3);
         const Matrix w = in.up(device, weights);
         const Tensor x = device.up(in.x, Dtype::f16, {1500, 1024});
         const Tensor residual = device.up(in.residual, Dtype::f16, {1500, 8200});
@@ -271,10 +202,12 @@ TEST_P(LinearOnGpu, AgreesAtEveryNumberOfRows) {
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights) {
         for (const int64_t rows : {7, 13, 30, 64, 128, 300})
-            for (const Shape& of : {Shape{0, 75, 240}, Shape{0, 130, 72}, Shape{0, 40, 51}})
+            for (const LinearShape& of :
+                 {LinearShape{0, 75, 240}, LinearShape{0, 130, 72}, LinearShape{0, 40, 51}})
                 check_product(device, GetParam(), weights, {rows, of.n, of.k}, Activation::gelu,
                               true, 1);
-        for (const Shape& of : {Shape{65, 1293, 200}, Shape{128, 1288, 1032}, Shape{600, 1290, 72}})
+        for (const LinearShape& of :
+             {LinearShape{65, 1293, 200}, LinearShape{128, 1288, 1032}, LinearShape{600, 1290, 72}})
             check_product(device, GetParam(), weights, of, Activation::gelu, true, 2);
         check_product(device, GetParam(), weights, {9, 51866, 16}, Activation::none, false, 0);
         check_product(device, GetParam(), weights, {70, 50257, 16}, Activation::none, true, 2);
@@ -282,7 +215,8 @@ TEST_P(LinearOnGpu, AgreesAtEveryNumberOfRows) {
             check_product(device, GetParam(), weights, {1501, 40, 80}, Activation::gelu, true,
                           residual);
         // Tiles of many rows that are full and cut off, with a depth that is no whole step.
-        for (const Shape& of : {Shape{1700, 264, 328}, Shape{6000, 400, 72}, Shape{1500, 130, 64}})
+        for (const LinearShape& of :
+             {LinearShape{1700, 264, 328}, LinearShape{6000, 400, 72}, LinearShape{1500, 130, 64}})
             for (const Activation activation :
                  {Activation::none, Activation::gelu, Activation::gelu_tanh})
                 check_product(device, GetParam(), weights, of, activation,
@@ -295,7 +229,7 @@ TEST_P(LinearOnGpu, UnalignedViews) {
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype type = GetParam().activations;
     for (const WeightCase& weights : kWeights) {
-        Inputs in({20, 33, 64}, type, weights.dtype, 21);
+        LinearInputs in({20, 33, 64}, type, weights.dtype, 21);
         Matrix w = in.up(device, weights.dtype);
         const Tensor x = device.up(in.x, type, {20, 64}), y = device.empty(type, {20, 33});
         linear(device.ctx(), y, x, w);
@@ -312,7 +246,7 @@ TEST_P(LinearOnGpu, UnalignedViews) {
 }
 
 // Multiplies all rows at once, then shuffled in batches of every size given, and compares bits.
-void check_neighbours(TestDevice& device, Dtype activations, Dtype weights, Shape shape,
+void check_neighbours(TestDevice& device, Dtype activations, Dtype weights, LinearShape shape,
                       std::initializer_list<int64_t> batches, Dtype y_type = Dtype::f32,
                       Activation activation = Activation::gelu, bool with_residual = false) {
     SCOPED_TRACE(concat(name_of(weights), " T ", shape.t, " N ", shape.n, " K ", shape.k, " y ",
@@ -320,7 +254,7 @@ void check_neighbours(TestDevice& device, Dtype activations, Dtype weights, Shap
                         with_residual));
     const Arena::Scope scope(device.ctx().arena);
     const auto [rows, n, k] = shape;
-    const Inputs in(shape, activations, weights, 3);
+    const LinearInputs in(shape, activations, weights, 3);
     const Matrix w = in.up(device, weights);
     Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {n}), .activation = activation};
     if (with_residual) then.residual = device.up(in.residual, y_type, {rows, n});
@@ -402,8 +336,8 @@ TEST_P(LinearOnGpu, WindowsAreTheSameBitsWhateverIsBesideThem) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
-        for (const Shape& shape :
-             {Shape{12000, 384, 384}, Shape{12000, 128, 1536}, Shape{12000, 37, 51}})
+        for (const LinearShape& shape : {LinearShape{12000, 384, 384},
+                                         LinearShape{12000, 128, 1536}, LinearShape{12000, 37, 51}})
             for (const Dtype y_type : {GetParam().activations, Dtype::f32})
                 check_neighbours(device, GetParam().activations, weights.dtype, shape,
                                  {1500, 3000, 6000}, y_type);
@@ -416,7 +350,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, LinearOnGpu,
 TEST(LinearRows, AreTheSameBitsWhateverIsBesideThem) {
     TestDevice device(kCpuCase), alone(kOneThreadCase);
     for (const WeightCase& weights : kWeights) {
-        const Inputs in({16, 37, 77}, Dtype::f32, weights.dtype, 3);
+        const LinearInputs in({16, 37, 77}, Dtype::f32, weights.dtype, 3);
         const Matrix w = in.up(device, weights.dtype);
         Tensor x = device.up(in.x, Dtype::f32, {16, 77});
         Tensor all = device.empty(Dtype::f32, {16, 37});

@@ -52,6 +52,11 @@ struct FamilyDefaults {
     int64_t head_dim = 0;  // 0: channels / heads
 };
 
+// SmolLM3's: layers i with (i + 1) % interval != 0 turn, and the rope's base of a config.json
+// without one.
+inline constexpr int64_t kSmolLm3Interval = 4;
+inline constexpr double kSmolLm3Theta = 2e6;
+
 // Reads the settings that most families since Llama share: rms norms before attention and MLP, a
 // gated MLP, no biases, rotary positions over whole heads, scale 1 / sqrt(D).
 DecoderConfig read_llama_like(const ConfigReader& in, const char* family,

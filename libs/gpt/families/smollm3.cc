@@ -6,15 +6,14 @@
 namespace hark::gpt {
 namespace {
 
-constexpr int64_t kInterval = 4;
-
 DecoderConfig read_smollm3(const ConfigReader& in) {
-    DecoderConfig c =
-        read_llama_like(in, "smollm3", {.tied = true, .rope_theta = in.is_gguf() ? 10000 : 2e6});
+    DecoderConfig c = read_llama_like(
+        in, "smollm3", {.tied = true, .rope_theta = in.is_gguf() ? 10000 : kSmolLm3Theta});
     set_qwen_windows(c, in);
     // 1: the layer has a rope, in spite of the name.
     const std::vector<int64_t> ropes = in.integers({"no_rope_layers", nullptr});
-    const int64_t interval = in.size_or({"no_rope_layer_interval", nullptr}, 1024, kInterval);
+    const int64_t interval =
+        in.size_or({"no_rope_layer_interval", nullptr}, 1024, kSmolLm3Interval);
     require(ropes.empty() || std::ssize(ropes) == c.n_layer, in.where(),
             ": 'no_rope_layers': expected ", c.n_layer, " values, found ", ropes.size());
     for (int64_t i = 0; i < c.n_layer; ++i) {

@@ -64,9 +64,8 @@ __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
     for (int c = 0; c < kChannels; ++c) q[c] = to_f32(from[c]);
 }
 
-// A thread has kChannels of a key, G threads a key, and 16 groups of them a block. Both ways add
-// the same values in the same order. Block (split, h, row) with row = b * max_queries
-// + j. G neighbouring threads read one key.
+// Block (split, h, row) with row = b * max_queries + j: 16 groups of G neighbouring threads, of
+// which one group reads a key. Both ways add the same values in the same order.
 template <class T, int G, bool Few>
 __global__ void __launch_bounds__(16 * G)
     split_kernel(AttentionArgs args, float* parts, int splits) {

@@ -116,13 +116,7 @@ class ChunkScales {
 template <class Block>
 __device__ void quants_to_pairs(Quad quants, uint32_t (&pairs)[2]) {
     if (!Block::kHasMin) return int8_to_pairs(quants.word, pairs, __half());
-    const uint32_t offset = 0x64006400;  // 1024 + q is the byte below 0x64
-    for (int i = 0; i < 2; ++i) {
-        const uint32_t biased = __byte_perm(quants.word, 0x64646464, i == 0 ? 0x4140 : 0x4342);
-        const __half2 pair = __hsub2(reinterpret_cast<const __half2&>(biased),
-                                     reinterpret_cast<const __half2&>(offset));
-        pairs[i] = reinterpret_cast<const uint32_t&>(pair);
-    }
+    bytes_to_pairs(quants.word, 0x64006400, pairs);  // less 1024
 }
 
 // sums (16, 8 NT) += the weights' chunk x^T. Lane 4 g + t reads the chunks of outputs g and g + 8,

@@ -2,7 +2,7 @@
 // gradient is written.
 #include <cuda_pipeline.h>
 
-#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/elementwise/elementwise.cuh"
 #include "kernels/linear/column_sums.cuh"
 
@@ -190,11 +190,8 @@ void cross_entropy(Context& ctx, Tensor losses, Tensor logits, Tensor targets, i
         using T = decltype(value);
         auto* data = static_cast<T*>(logits.data);
         const size_t bytes = static_cast<size_t>(columns) * sizeof(T);
-        int most = 0;
-        CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                                          ctx.device_index));
         if (columns % kWidth<T> == 0 && in_16_bytes({data}) &&
-            bytes + kLossOwnBytes <= size_t(most)) {
+            bytes + kLossOwnBytes <= size_t(shared_limit())) {
             const auto kernel = kept_kernel<T, kWidth<T>>;
             CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(bytes)));

@@ -3,7 +3,7 @@
 // its rows.
 #include <cuda_pipeline.h>
 
-#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/elementwise/elementwise.cuh"
 #include "kernels/linear/column_sums.cuh"
 
@@ -239,16 +239,13 @@ struct Launch {
     int64_t threads = kBackwardThreadsOfAny, rows = 1;  // rows per block at once
     size_t shared_bytes = 0;
 
-    Launch(const Context& ctx, int64_t channels, bool aligned) {
+    Launch(int64_t channels, bool aligned) {
         const int64_t packs = ceil_div(channels, 32 * kWidth<T>);  // per row in one warp
         const bool in_warp = packs <= kMostBackwardPacks;
         const size_t bytes =
             6 * static_cast<size_t>(channels) * sizeof(T) * (in_warp ? kBackwardWarps : 1);
-        int most = 0;
-        CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                                          ctx.device_index));
         if (!aligned || channels % kWidth<T> != 0 ||
-            bytes + kNormOwnBytes > static_cast<size_t>(most) ||
+            bytes + kNormOwnBytes > static_cast<size_t>(shared_limit()) ||
             packs > kPacksOfBlock * kMostNormThreads / 32)
             return;
         shared_bytes = bytes;
@@ -266,7 +263,7 @@ template <class T, bool kSums>
 Tensor run_layer_norm_backward(Context& ctx, const Tensor& dx, const Tensor& dy, const Tensor& x,
                                const Tensor& w, float eps) {
     const int64_t rows = x.dim(0), channels = x.dim(1);
-    const Launch<T, kSums> launch(ctx, channels, in_16_bytes({dx.data, dy.data, x.data, w.data}));
+    const Launch<T, kSums> launch(channels, in_16_bytes({dx.data, dy.data, x.data, w.data}));
     const int64_t blocks =
         std::min(ceil_div(rows, launch.rows),
                  blocks_at_once(ctx, launch.kernel, launch.threads, launch.shared_bytes));

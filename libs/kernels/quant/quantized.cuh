@@ -75,15 +75,20 @@ __device__ inline Quad load_quad(const uint8_t* block, int at) {
                                                                at % Block::kGroup);
 }
 
-// Four int8 as two pairs of f16, exactly: 1024 + (v + 128) is the byte below 0x64; minus 1152.
-__device__ inline void int8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __half) {
-    const uint32_t shifted = bytes ^ 0x80808080, offset = 0x64806480;
+// Four bytes b as two pairs of f16, exactly: 1024 + b is the byte below 0x64; minus the pair
+// `offset`.
+__device__ inline void bytes_to_pairs(uint32_t bytes, uint32_t offset, uint32_t (&pairs)[2]) {
     for (int i = 0; i < 2; ++i) {
-        const uint32_t biased = __byte_perm(shifted, 0x64646464, i == 0 ? 0x4140 : 0x4342);
+        const uint32_t biased = __byte_perm(bytes, 0x64646464, i == 0 ? 0x4140 : 0x4342);
         const __half2 pair = __hsub2(reinterpret_cast<const __half2&>(biased),
                                      reinterpret_cast<const __half2&>(offset));
         pairs[i] = reinterpret_cast<const uint32_t&>(pair);
     }
+}
+
+// Four int8 as two pairs of f16, exactly: v + 128 are bytes, less 1152.
+__device__ inline void int8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __half) {
+    bytes_to_pairs(bytes ^ 0x80808080, 0x64806480, pairs);
 }
 
 constexpr int kBlockPack = 8;  // divides every group

@@ -1,0 +1,85 @@
+// Random operands of a product, and what it is in double.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "support/ops.h"
+
+namespace hark::test {
+
+// A product's weights and how far off its sum may be, relative to |x| |w|.
+struct WeightCase {
+    Dtype dtype;
+    double few_rows, many_rows;
+};
+
+// Many rows of bf16 and int8 are multiplied by activations rounded to bf16 (8 bits) and int8 where
+// the processor can. A few rows times int8 weights round the activations to 16 bits at most: four
+// deviations of that rounding are 4 * 0.29 / 32767.
+inline constexpr WeightCase kWeights[] = {{Dtype::f32, 1e-6, 1e-6},
+                                          {Dtype::f16, 1e-6, 1e-6},
+                                          {Dtype::bf16, 1e-6, 3e-3},
+                                          {Dtype::i8, 4e-5, 8e-3}};
+
+struct LinearShape {
+    int64_t t, n, k;
+};
+
+struct LinearInputs {
+    LinearShape shape;
+    std::vector<float> x, w, scales, bias, residual;
+
+    LinearInputs(LinearShape shape, Dtype activations, Dtype weights, uint64_t seed)
+        : shape(shape) {
+        const auto [t, n, k] = shape;
+        x = TestDevice::rounded(random_values(t * k, seed), activations);
+        w = random_values(n * k, seed + 1, 1 / std::sqrt(static_cast<double>(k)));
+        if (weights == Dtype::i8) {
+            scales.assign(n, 1.0f / 127 / std::sqrt(static_cast<float>(k)));
+            for (int64_t i = 0; i < n * k; ++i)
+                w[i] = std::clamp(std::round(w[i] / scales[i / k]), -127.0f, 127.0f);
+        }
+        w = TestDevice::rounded(w, weights);
+        bias = random_values(n, seed + 2);
+        residual = TestDevice::rounded(random_values(t * n, seed + 3), activations);
+    }
+    Matrix up(TestDevice& device, Dtype dtype) const {
+        Matrix matrix;
+        matrix.values = device.up(w, dtype, {shape.n, shape.k});
+        if (dtype == Dtype::i8) matrix.scales = device.up(scales, Dtype::f32, {shape.n});
+        return matrix;
+    }
+    static double activated(double x, Activation activation) {
+        if (activation == Activation::gelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+        if (activation == Activation::gelu_tanh)
+            return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+        return x;
+    }
+    // In double. `size` gets |x| |w| for every value.
+    std::vector<double> expected(const Epilogue& then, std::vector<double>& size) const {
+        const auto [t_size, n_size, k_size] = shape;
+        std::vector<double> y;
+        size.clear();
+        for (int64_t t = 0; t < t_size; ++t)
+            for (int64_t n = 0; n < n_size; ++n) {
+                double sum = 0, x2 = 0, w2 = 0;
+                const double scale = scales.empty() ? 1 : scales[n];
+                for (int64_t k = 0; k < k_size; ++k) {
+                    const double a = x[t * k_size + k], b = w[n * k_size + k] * scale;
+                    sum += a * b;
+                    x2 += a * a;
+                    w2 += b * b;
+                }
+                if (then.bias) sum += bias[n];
+                sum = activated(sum, then.activation);
+                if (then.residual) sum += residual[t * n_size + n];
+                y.push_back(sum);
+                size.push_back(std::sqrt(x2 * w2));
+            }
+        return y;
+    }
+};
+
+}  // namespace hark::test
