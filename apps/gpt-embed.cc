@@ -13,6 +13,7 @@ namespace {
 void run(const gpt::EmbedToolOptions& options, Console& console) {
     options.check();
     Context ctx = options.compute.context(console);
+    ctx.batch_invariant = false;
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
     const std::shared_ptr<gpt::ModelFile> file = options.choice.open(console);

@@ -24,6 +24,7 @@ struct LoadedModel {
 void run(const gpt::EvalToolOptions& options, Console& console) {
     options.check();
     Context ctx = options.compute.context(console);
+    ctx.batch_invariant = false;
     const std::shared_ptr<gpt::ModelFile> file = options.choice.open(console);
     const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     LoadedModel model(ctx, file, options.compute.dtype);

@@ -15,6 +15,7 @@ struct Context {
     int device_index = 0;
     int threads = 1;  // CPU threads
     // On a GPU a row's bits do not depend on the other rows of a call (linear() in kernels/ops.h).
+    // Whisper's do not; language models' may, and long prompts take less time.
     bool batch_invariant = true;
     Arena arena;                    // activations and scratch
     Arena host_arena;               // results that have come from a GPU (kernels/transfer.h)

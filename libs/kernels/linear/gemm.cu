@@ -18,8 +18,9 @@ constexpr int kGemmThreads = 256;
 // window is nearly so for 8, but not vice versa (docs/kernels/linear.md).
 constexpr int64_t kNominalRows = 1500;
 
-// A block of converted weights stays in the L2 cache until it is multiplied.
-constexpr int64_t kConvertedElements = int64_t{8} << 20;
+// Weights that are converted at a time. Fewer would stay in the L2 cache, but their products fill
+// the GPU less well (docs/kernels/linear.md).
+constexpr int64_t kConvertedElements = int64_t{64} << 20;
 
 unsigned blocks_for(int64_t items) {
     return static_cast<unsigned>(std::min<int64_t>(ceil_div(items, kGemmThreads), 132 * 16));

@@ -7,8 +7,12 @@
 namespace hark::cuda {
 namespace {
 
-// Products of at least this many rows are gemm()'s if rows need not be batch-invariant.
-constexpr int64_t kManyRowsIfVariant = 64;
+// Products of at least this many rows are gemm()'s if rows need not be batch-invariant: 96 with
+// quantised weights, which the kernels of few rows dequantise once per 32 rows.
+int64_t many_rows(const Context& ctx, const Matrix& w) {
+    if (ctx.batch_invariant) return kManyRowsOnGpu;
+    return is_quantized(w.values.dtype) ? 96 : 192;
+}
 
 template <class X, class W>
 void launch_values(Context& ctx, const SmallMArgs& args, const X* x, const W* w) {
@@ -69,8 +73,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     if (append)
         enter(ctx,
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
-    if (rows >= (ctx.batch_invariant ? kManyRowsOnGpu : kManyRowsIfVariant))
-        return gemm(ctx, y, x, w, then);
+    if (rows >= many_rows(ctx, w)) return gemm(ctx, y, x, w, then);
     if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, w, then, with);
     if (has_small_m_product(x, w)) return small_m_product(ctx, y, x, w, then, with);
     simt_product(ctx, y, x, w, then);
