@@ -27,6 +27,10 @@ struct Options {
         flags.add("type", work.type, gguf_types(), "TYPE of a shape's matrices");
         flags.add("dtype", work.dtype, {"auto", "f32", "f16", "bf16", "int8"},
                   "TYPE that they are converted to");
+        flags.add("kv-dtype", work.kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
+                  "TYPE of keys and values");
+        flags.add_switch("batch-invariant", work.batch_invariant,
+                         "GPU: a row's bits do not depend on the number of rows");
         flags.add("device", device, {"cpu", "cuda"}, "DEVICE to compute on");
         flags.add("prompt", work.prompt, "N tokens of the prompt", 1, 1 << 20);
         flags.add("tokens", work.tokens, "N tokens generated", 2, 1 << 20);
@@ -84,8 +88,8 @@ double gpt_token_bytes(const Model& model, const GptWork& work) {
     double unread = static_cast<double>(model.position_table.bytes());
     if (!c.tie_word_embeddings) unread += static_cast<double>(model.token_table.values.bytes());
     return static_cast<double>(model.weights.bytes()) - unread +
-           static_cast<double>(c.n_layer * c.cache_width()) * keys *
-               static_cast<double>(size_of(model.precision.cache));
+           keys *
+               static_cast<double>(row_bytes(model.precision.cache, c.n_layer * c.cache_width()));
 }
 
 GptTimes time_gpt(DecodeStream& stream, const GptWork& work, int64_t vocabulary) {

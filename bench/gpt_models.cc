@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/half.h"
 #include "core/ranges.h"
+#include "gpt/engine/generate.h"
 #include "gpt/families/gguf_types.h"
 #include "gpt/families/tensor_spec.h"
 #include "gpt_work.h"
@@ -112,6 +113,12 @@ const Shape* find_shape(const std::string& name) {
     return shape == std::end(kShapes) ? nullptr : shape;
 }
 
+Precision precision_of_work(const GptWork& work, const Context& ctx, Dtype stored) {
+    GenerateOptions options;
+    options.kv_dtype = work.kv_dtype;
+    return options.with_cache(precision_of(work.dtype, ctx.device, stored));
+}
+
 }  // namespace
 
 std::string type_label(const GptWork& work) {
@@ -125,14 +132,14 @@ Model bench_model(const GptWork& work, Context& ctx) {
                 "--model: expected a file, a folder or one of ",
                 joined(kShapes, ", ", &Shape::name), ", found ", work.model);
         const std::shared_ptr<ModelFile> file = open_model(work.model);
-        const Precision precision = precision_of(work.dtype, ctx.device, stored_type(*file));
-        return read_model(file, precision, ctx.arena.source(), ctx.threads);
+        return read_model(file, precision_of_work(work, ctx, stored_type(*file)),
+                          ctx.arena.source(), ctx.threads);
     }
     const DecoderConfig config = parse_config(shape->config, shape->name);
     RandomModel random(config, work.type);
     const Dtype stored = work.type == "bf16" ? Dtype::bf16 : Dtype::f16;
-    return read_model(random, config, precision_of(work.dtype, ctx.device, stored),
-                      ctx.arena.source(), ctx.threads);
+    return read_model(random, config, precision_of_work(work, ctx, stored), ctx.arena.source(),
+                      ctx.threads);
 }
 
 }  // namespace hark::bench

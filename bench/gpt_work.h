@@ -14,6 +14,8 @@ struct GptWork {
     int64_t tokens = 0;    // that are generated
     int64_t left_out = 0;  // of these, the first ones, which are not timed
     int64_t runs = 0;
+    std::string kv_dtype = "auto";
+    bool batch_invariant = false;
 };
 
 // Greedy, and the draws of gpt-generate without flags.

@@ -75,8 +75,11 @@ inline void check_rms_norm(const char* op, const char* name, const Norm& norm, i
 
 // Checks a cache of keys or of values.
 inline void check_cache(const char* op, const Tensor& cache) {
-    require(cache && cache.rank == 4 && is_float(cache.dtype), op,
-            ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, found ", cache);
+    const bool blocks = cache.dtype == Dtype::q8_0 && cache.dim(3) % 32 == 0;
+    require(cache && cache.rank == 4 && (is_float(cache.dtype) || blocks), op,
+            ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, or of q8_0 with D a "
+            "multiple of 32, found ",
+            cache);
 }
 
 // Checks a pair of caches.

@@ -218,8 +218,8 @@ void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows);
 // queries(b) + j
 //   keys[block_table[b][p / S]][h][p % S] = x[query_start[b] + j][first + h * D ..]
 // and values the same from column first + H * D.
-// keys, values (blocks, H, S, D) of one type: f32, f16 or bf16; x (T, W), whose columns from
-// `first` are (2, H, D)
+// keys, values (blocks, H, S, D) of one type: f32, f16, bf16, or q8_0 with D a multiple of 32;
+// x (T, W), whose columns from `first` are (2, H, D)
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
                   const BatchLayout& rows);
 
@@ -240,6 +240,7 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
 // is a multiple of Hkv; scale > 0. The options change scores and which keys a query sees.
 // Numerator and denominator are f32. A query without keys is an Error, on the CPU. No sequence's
 // bits depend on another's; on a GPU only if none of the call, or each, has more than kFewQueries.
+// q8_0 is read as the numbers that it stands for; a GPU's tiles round them to q's type.
 // A row's bits do not depend on the other rows of its sequence if these are at most kFewQueries.
 // Source: Vaswani et al. 2017, equation 1.
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,

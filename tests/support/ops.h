@@ -25,6 +25,7 @@
 #include "core/error.h"
 #include "core/half.h"
 #include "kernels/ops.h"
+#include "kernels/quant/blocks.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"
 #include "support/recordings.h"
@@ -83,6 +84,7 @@ class TestDevice {
         Tensor tensor = empty(dtype, shape);
         EXPECT_EQ(tensor.size(), std::ssize(values));
         std::vector<std::byte> bytes(tensor.bytes());
+        if (is_quantized(dtype)) quantize(bytes.data(), values.data(), dtype, tensor.size());
         for (size_t i = 0; i < values.size(); ++i) {
             if (dtype == Dtype::f32) store(bytes, i, values[i]);
             if (dtype == Dtype::f16) store(bytes, i, to_f16(values[i]));
@@ -97,11 +99,13 @@ class TestDevice {
         upload(tensor.data, values.data(), tensor.bytes());
         return tensor;
     }
-    // A tensor of f32, f16 or bf16.
+    // A tensor of f32, f16, bf16 or blocks.
     std::vector<float> down(const Tensor& tensor) {
         std::vector<std::byte> bytes(tensor.bytes());
         download(bytes.data(), tensor.data, bytes.size());
         std::vector<float> values(static_cast<size_t>(tensor.size()));
+        if (is_quantized(tensor.dtype))
+            dequantize(values.data(), bytes.data(), tensor.dtype, tensor.size());
         for (size_t i = 0; i < values.size(); ++i) {
             if (tensor.dtype == Dtype::f32) values[i] = load<float>(bytes, i);
             if (tensor.dtype == Dtype::f16) values[i] = to_float(load<f16_t>(bytes, i));
@@ -115,6 +119,11 @@ class TestDevice {
     }
     // What up() and down() make of the values: they as the dtype can hold them.
     static std::vector<float> rounded(std::vector<float> values, Dtype dtype) {
+        if (is_quantized(dtype)) {
+            std::vector<std::byte> blocks(row_bytes(dtype, std::ssize(values)));
+            quantize(blocks.data(), values.data(), dtype, std::ssize(values));
+            dequantize(values.data(), blocks.data(), dtype, std::ssize(values));
+        }
         for (float& value : values) {
             if (dtype == Dtype::f16) value = to_float(to_f16(value));
             if (dtype == Dtype::bf16) value = to_float(to_bf16(value));

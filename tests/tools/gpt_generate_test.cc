@@ -139,7 +139,8 @@ TEST(GptGenerate, TypesOfKeysAndValues) {
     };
     const std::vector<double> exact = logprobs("f32");
     EXPECT_EQ(logprobs("auto"), exact);
-    for (const auto& [type, tolerance] : {std::pair{"f16", 2e-3}, std::pair{"bf16", 2e-2}}) {
+    for (const auto& [type, tolerance] :
+         {std::pair{"f16", 2e-3}, std::pair{"bf16", 2e-2}, std::pair{"q8_0", 4e-2}}) {
         const std::vector<double> rounded = logprobs(type);
         EXPECT_NE(rounded, exact) << type;
         EXPECT_NEAR(rounded[3], exact[3], tolerance) << type;

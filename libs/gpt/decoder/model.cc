@@ -1,10 +1,14 @@
 #include "gpt/decoder/model.h"
 
+#include "core/error.h"
 #include "kernels/batch_layout.h"
 
 namespace hark::gpt {
 
 KvCacheShape cache_shape(const DecoderConfig& config, Dtype dtype, int64_t capacity) {
+    require(dtype != Dtype::q8_0 || config.head_dim % block_size(dtype).values == 0,
+            "keys and values in q8_0: expected heads of a multiple of 32 channels, the model has ",
+            config.head_dim, "; give another type, such as f16");
     KvCacheShape shape{.heads = config.n_kv_head,
                        .head_dim = config.head_dim,
                        .has_values = !config.is_latent(),

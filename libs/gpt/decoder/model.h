@@ -78,7 +78,8 @@ struct ModelRope {
     }
 };
 
-// The cache of one sequence with up to `capacity` tokens, in one block.
+// The cache of one sequence with up to `capacity` tokens, in one block. Throws Error where heads
+// are not whole blocks of a quantised type.
 KvCacheShape cache_shape(const DecoderConfig& config, Dtype dtype, int64_t capacity);
 
 struct Model {

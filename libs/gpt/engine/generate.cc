@@ -17,9 +17,7 @@ constexpr int64_t kMaxTokens = 200;  // if the options do not say
 }  // namespace
 
 Precision GenerateOptions::with_cache(Precision precision) const {
-    if (kv_dtype == "f32") precision.cache = Dtype::f32;
-    if (kv_dtype == "f16") precision.cache = Dtype::f16;
-    if (kv_dtype == "bf16") precision.cache = Dtype::bf16;
+    if (kv_dtype != "auto") precision.cache = dtype_named(kv_dtype);
     return precision;
 }
 

@@ -92,13 +92,13 @@ void GenerateSettings::flags(Flags& flags) {
             "Prompt and answer, without the answer's last token. On a GPU their memory is taken at "
             "once, on the CPU as the text grows.");
     flags
-        .add("kv-dtype", options_.kv_dtype, {"auto", "f32", "f16", "bf16"},
+        .add("kv-dtype", options_.kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
              "TYPE type of keys and values")
         .own_variable()
         .details(
             "auto: f32 with --dtype auto on the CPU and with --dtype f32, bf16 for bf16 weights on "
-            "a "
-            "GPU, else f16. f16 and bf16 take half the memory of f32.");
+            "a GPU, else f16. f16 and bf16 take half the memory of f32, q8_0 about a quarter; it "
+            "needs heads of a multiple of 32 channels.");
 }
 
 void GenerateSettings::check() const {

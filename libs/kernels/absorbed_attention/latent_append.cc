@@ -1,4 +1,5 @@
 #include "kernels/cache/block_table.h"
+#include "kernels/cache/cache_rows.h"
 #include "kernels/cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
@@ -51,14 +52,12 @@ void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor
     float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
     fill_turns(turns, position.as<int32_t>(), count, rope);
     const BlockTable table(rows, cache);
-    const int64_t bytes = width * static_cast<int64_t>(size_of(cache.dtype));
     each_new_token(ctx, kLatentAppend, rows, heads * head, [&](int64_t t, int64_t b, int64_t p) {
         const float* by = turns + t * 2 * half;
         float* row = latent.as<float>() + t * width;
         cpu_kernels().rms_norm(row, row, norm.weight.as<float>(), channels, norm.eps);
         turn_pairs(row + channels, row + channels, by, half);
-        cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + table.row(b, p, 1, 0) * bytes,
-                             cache.dtype, row, width);
+        store_cache_row(cache, table.row(b, p, 1, 0), row);
         for (int64_t h = 0; h < heads; ++h)
             turn_pairs(absorbed.as<float>() + (t * heads + h + 1) * width - 2 * half,
                        q.as<float>() + (t * heads + h + 1) * head - 2 * half, by, half);

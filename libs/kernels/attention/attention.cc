@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cache/block_table.h"
+#include "kernels/cache/cache_rows.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops_table.h"
@@ -43,23 +44,31 @@ struct Problem {
         const int64_t all = length[b];
         return options.window > 0 ? std::min(all, options.window) : all;
     }
-    int64_t row_bytes() const { return head * static_cast<int64_t>(size_of(dtype)); }
+    int64_t row_bytes() const { return cache_row_bytes(dtype, head); }
+    // The type of the rows that rows_of() returns.
+    Dtype type_of_rows() const { return is_quantized(dtype) ? Dtype::f32 : dtype; }
+    int64_t bytes_of_rows() const { return cache_row_bytes(type_of_rows(), head); }
+    bool copies_rows() const { return table.per_sequence > 1 || is_quantized(dtype); }
     // The rows of query head h in a cache's first block, in bytes.
     int64_t head_offset(int64_t h) const {
         return h / (heads / kv_heads) * table.size * row_bytes();
     }
-    // The rows [first, end) of sequence b and head h: those of the cache if they are in one block,
-    // else copied to `copy`. Rows before `seen` are in no query's window: their block may have been
-    // given back, and they are 0 in a copy.
+    // The rows [first, end) of sequence b and head h: those of the cache if they are numbers in one
+    // block, else copied to `copy`, dequantised. Rows before `seen` are in no query's window: their
+    // block may have been given back, and they are 0 in a copy.
     const std::byte* rows_of(const std::byte* cache, int64_t b, int64_t h, int64_t first,
                              int64_t seen, int64_t end, std::byte* copy) const {
-        const int64_t kv = h / (heads / kv_heads), bytes = row_bytes();
-        if (table.per_sequence == 1) return cache + table.row(b, first, kv_heads, kv) * bytes;
+        const int64_t kv = h / (heads / kv_heads), bytes = bytes_of_rows();
+        if (!copies_rows()) return cache + table.row(b, first, kv_heads, kv) * bytes;
         std::memset(copy, 0, static_cast<size_t>((seen - first) * bytes));
         for (int64_t p = seen; p < end;) {
             const int64_t n = std::min(table.size - p % table.size, end - p);
-            std::memcpy(copy + (p - first) * bytes, cache + table.row(b, p, kv_heads, kv) * bytes,
-                        static_cast<size_t>(n * bytes));
+            const std::byte* from = cache + table.row(b, p, kv_heads, kv) * row_bytes();
+            std::byte* to = copy + (p - first) * bytes;
+            if (is_quantized(dtype))
+                cpu_kernels().dequantize(reinterpret_cast<float*>(to), from, dtype, n * head);
+            else
+                std::memcpy(to, from, static_cast<size_t>(n * bytes));
             p += n;
         }
         return copy;
@@ -91,36 +100,62 @@ float softmax_row(float* scores, int64_t n, const Problem& p, int64_t h) {
 
 int64_t runs_of(int64_t keys) { return (keys + kKeysInRun - 1) / kKeysInRun; }
 
+// Keys and values of a run, dequantised to `rows` where they are blocks.
+AttentionRun run_of(const Problem& p, int64_t b, int64_t h, int64_t first, int64_t count,
+                    float* rows) {
+    AttentionRun run = {.keys = p.keys + p.head_offset(h),
+                        .values = p.values + p.head_offset(h),
+                        .dtype = p.type_of_rows(),
+                        .blocks = p.table.of_sequence(b),
+                        .block_size = p.table.size,
+                        .block_stride = p.kv_heads * p.table.size * p.head,
+                        .first = first,
+                        .count = count,
+                        .head = p.head,
+                        .scale = p.options.scale,
+                        .soft_cap = p.options.soft_cap};
+    if (!is_quantized(p.dtype)) return run;
+    static constexpr int32_t kOneBlock = 0;
+    float* values = rows + count * p.head;
+    const auto widen = [&](const std::byte* cache, float* to) {
+        return p.rows_of(cache, b, h, first, first, first + count,
+                         reinterpret_cast<std::byte*>(to));
+    };
+    run.keys = widen(p.keys, rows);
+    run.values = widen(p.values, values);
+    run.blocks = &kOneBlock;
+    run.block_size = count;
+    run.first = 0;
+    return run;
+}
+
 // Sequences with few queries: each (query, head) in ranges of keys, whose results are merged in
-// order.
+// order. A task has one head; of a quantised cache, those that share a key head.
 void few_queries(Context& ctx, const Problem& p, const int32_t* rows, int64_t count,
                  int64_t most_keys) {
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
+    const bool widens = is_quantized(p.dtype);
+    const int64_t heads = widens ? p.heads / p.kv_heads : 1, tasks = p.heads / heads;
     const int64_t runs = runs_of(most_keys), stride = p.head + 2;  // out, top, total
     float* partial = ctx.arena.tensor(Dtype::f32, {count, p.heads, runs, stride}).as<float>();
-    parallel_for(ctx.threads, count * p.heads * runs, [&](int64_t i) {
-        const int32_t b = rows[2 * (i / runs / p.heads)], j = rows[2 * (i / runs / p.heads) + 1];
-        const int64_t h = i / runs % p.heads, keys = p.end_key(b, j);
-        const int64_t begin = p.first_key(b, j) + i % runs * kKeysInRun;
+    const int64_t widened = widens ? 2 * kKeysInRun * p.head : 0;
+    float* scratch = ctx.arena.tensor(Dtype::f32, {ctx.threads, widened}).as<float>();
+    parallel_for(ctx.threads, count * tasks * runs, [&](int64_t i) {
+        const int64_t row = i / runs / tasks, h = i / runs % tasks * heads;
+        const int32_t b = rows[2 * row], j = rows[2 * row + 1];
+        const int64_t keys = p.end_key(b, j), begin = p.first_key(b, j) + i % runs * kKeysInRun;
         if (begin >= keys) return;
-        const AttentionRun run = {.query = p.query(b, j, h),
-                                  .keys = p.keys + p.head_offset(h),
-                                  .values = p.values + p.head_offset(h),
-                                  .dtype = p.dtype,
-                                  .blocks = p.table.of_sequence(b),
-                                  .block_size = p.table.size,
-                                  .block_stride = p.kv_heads * p.table.size * p.head,
-                                  .first = begin,
-                                  .count = std::min(kKeysInRun, keys - begin),
-                                  .head = p.head,
-                                  .scale = p.options.scale,
-                                  .soft_cap = p.options.soft_cap};
+        AttentionRun run = run_of(p, b, h, begin, std::min(kKeysInRun, keys - begin),
+                                  scratch + omp_get_thread_num() * widened);
         float scores[kKeysInRun];
-        AttentionSum sum = {.out = partial + i * stride};
-        cpu.attend(sum, run, scores);
-        sum.out[p.head] = sum.top;
-        sum.out[p.head + 1] = sum.total;
+        for (int64_t of = h; of < h + heads; ++of) {
+            run.query = p.query(b, j, of);
+            AttentionSum sum = {.out = partial + ((row * p.heads + of) * runs + i % runs) * stride};
+            cpu.attend(sum, run, scores);
+            sum.out[p.head] = sum.top;
+            sum.out[p.head + 1] = sum.total;
+        }
     });
     for (int64_t i = 0; i < count * p.heads; ++i) {
         const int32_t b = rows[2 * (i / p.heads)], j = rows[2 * (i / p.heads) + 1];
@@ -142,7 +177,7 @@ struct Task {
 // Scratch of one thread.
 struct Scratch {
     float *keys, *values, *scores, *out;
-    std::byte* rows;  // of a cache in several blocks
+    std::byte* rows;  // copied from a cache
 };
 
 // One head: keys and values are packed once, then blocks of queries are multiplied with all of
@@ -158,8 +193,8 @@ void many_queries(const Problem& p, const Task& task, const Scratch& scratch, in
     const auto rows_of = [&](const std::byte* cache) {
         return p.rows_of(cache, b, h, first_key, seen, end_key, scratch.rows);
     };
-    cpu.pack_transposed(scratch.keys, rows_of(p.keys), p.dtype, p.head, all_keys);
-    cpu.pack(scratch.values, rows_of(p.values), p.dtype, all_keys, p.head);
+    cpu.pack_transposed(scratch.keys, rows_of(p.keys), p.type_of_rows(), p.head, all_keys);
+    cpu.pack(scratch.values, rows_of(p.values), p.type_of_rows(), all_keys, p.head);
     for (int64_t j = task.begin; j < task.end; j += block) {
         const int64_t rows = std::min<int64_t>(block, task.end - j);
         const int64_t keys = p.end_key(b, j + rows - 1) - first_key;  // of the block's last row
@@ -216,7 +251,7 @@ void long_queries(Context& ctx, const Problem& p, const std::vector<int32_t>& se
     const int threads = static_cast<int>(std::min<int64_t>(ctx.threads, std::ssize(tasks)));
     const int64_t each = keys * p.head + keys * head + block * keys + block * head;
     float* memory = ctx.arena.tensor(Dtype::f32, {threads, each}).as<float>();
-    const int64_t copied = p.table.per_sequence > 1 ? most_keys * p.row_bytes() : 0;
+    const int64_t copied = p.copies_rows() ? most_keys * p.bytes_of_rows() : 0;
     auto* rows = static_cast<std::byte*>(ctx.arena.tensor(Dtype::u8, {threads, copied}).data);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (size_t i = 0; i < tasks.size(); ++i) {

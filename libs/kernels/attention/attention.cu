@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cache/cache_rows.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -9,9 +10,18 @@ namespace {
 constexpr int64_t kMostGridZ = 65535;
 
 bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
-    return keys.dim(3) % 8 == 0 && q.dtype == keys.dtype && is_16_bit(q.dtype) &&
-           q.dim(-1) % 8 == 0 && reinterpret_cast<uintptr_t>(q.data) % 16 == 0 &&
+    return keys.dim(3) % 8 == 0 && is_16_bit(q.dtype) &&
+           (q.dtype == keys.dtype || keys.dtype == Dtype::q8_0) && q.dim(-1) % 8 == 0 &&
+           reinterpret_cast<uintptr_t>(q.data) % 16 == 0 &&
            reinterpret_cast<uintptr_t>(out.data) % 8 == 0;
+}
+
+// The first positions of a cache of q8_0, as many as args has, in the type of args.
+const void* dequantized(Context& ctx, const Tensor& cache, const AttentionArgs& args) {
+    const Tensor numbers = ctx.arena.tensor(
+        args.cache_type, {cache.dim(0), cache.dim(1), args.capacity, cache.dim(3)});
+    dequantize_cache(ctx, numbers, cache);
+    return numbers.data;
 }
 
 }  // namespace
@@ -60,6 +70,14 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
         args.sequences * rows.max_queries <= kMostGridZ) {
         attention_decode_split_k(ctx, args);
     } else if (fits_tiles(out, q, keys)) {
+        const Arena::Scope scope(ctx.arena);
+        if (keys.dtype == Dtype::q8_0) {
+            // The tiles read 16-bit numbers.
+            args.capacity = args.max_length;
+            args.cache_type = q.dtype;
+            args.keys = dequantized(ctx, keys, args);
+            args.values = dequantized(ctx, values, args);
+        }
         if (!attention_flash_wgmma(ctx, args)) attention_flash_mma(ctx, args);
     } else {
         attention_simt(ctx, args);

@@ -1,4 +1,5 @@
 #include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cache/cache_rows.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -39,21 +40,22 @@ __device__ float over_block(float x, float* shared, Combine combine) {
 // The keys or values of a block's range: key i belongs to group i % groups.
 template <class T>
 struct KeyLoader {
-    const T* first;  // of the thread's channels
+    const void* cache;
+    int64_t first;  // of the thread's channels
     int d, group, count;
     bool has_channels;
 
     __device__ bool has(int key) const { return key < count && has_channels; }
-    __device__ Pack<T, kChannels> at(int key) const {
-        return load_pack<kChannels>(first + int64_t{key} * d);
+    __device__ void load(CachePack<T>& to, int key) const {
+        to.load(cache, first + int64_t{key} * d);
     }
     // N of them, those in [begin, end) of the range; the rest of `to` is unchanged.
     template <int N>
-    __device__ void load_some(Pack<T, kChannels> (&to)[N], int begin, int end, int groups) const {
+    __device__ void load_some(CachePack<T> (&to)[N], int begin, int end, int groups) const {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             const int key = i * groups + group;
-            if (has(key) && begin <= key && key < end) to[i] = at(key);
+            if (has(key) && begin <= key && key < end) load(to[i], key);
         }
     }
 };
@@ -88,18 +90,16 @@ __global__ void __launch_bounds__(16 * G)
     const int group = threadIdx.x / G, channel = threadIdx.x % G * kChannels;
     const bool has_channels = channel < args.d;
     const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
-    const T* all_keys = static_cast<const T*>(args.keys) + base;
-    const T* all_values = static_cast<const T*>(args.values) + base;
     if (Few && !args.kv_ready)
-        for (int at = threadIdx.x * (128 / sizeof(T)); at < count * args.d;
-             at += kThreads * (128 / sizeof(T))) {
-            prefetch(all_keys + at);
-            prefetch(all_values + at);
+        for (int at = threadIdx.x * kCacheLine<T>; at < count * args.d;
+             at += kThreads * kCacheLine<T>) {
+            prefetch_cache<T>(args.keys, base + at);
+            prefetch_cache<T>(args.values, base + at);
         }
-    const KeyLoader<T> keys{all_keys + channel, args.d, group, count, has_channels};
-    const KeyLoader<T> values{all_values + channel, args.d, group, count, has_channels};
+    const KeyLoader<T> keys{args.keys, base + channel, args.d, group, count, has_channels};
+    const KeyLoader<T> values{args.values, base + channel, args.d, group, count, has_channels};
     // Few blocks: the first keys and values; those that are ready are read before the wait.
-    [[maybe_unused]] Pack<T, kChannels> loaded[kKeys] = {}, weighed[kKeys] = {};
+    [[maybe_unused]] CachePack<T> loaded[kKeys], weighed[kKeys];
     const int ready = min(args.ready_keys(b, n) - first, count);
     if constexpr (Few) {
         keys.load_some(loaded, 0, ready, kGroups);
@@ -126,9 +126,10 @@ __global__ void __launch_bounds__(16 * G)
         // No branches: missing keys were loaded as zeros, so no key waits for another key's sum.
         float own[kKeys] = {};
 #pragma unroll
-        for (int i = 0; i < kKeys; ++i)
-            for (int c = 0; c < kChannels; ++c)
-                own[i] = fmaf(q[c], to_f32(loaded[i].values[c]), own[i]);
+        for (int i = 0; i < kKeys; ++i) {
+            const Pack<float, kChannels> k = loaded[i].values();
+            for (int c = 0; c < kChannels; ++c) own[i] = fmaf(q[c], k.values[c], own[i]);
+        }
 #pragma unroll
         for (int step = G / 2; step > 0; step /= 2)
 #pragma unroll
@@ -145,8 +146,10 @@ __global__ void __launch_bounds__(16 * G)
             const int key = i * kGroups + group;
             float score = 0;
             if (keys.has(key)) {
-                const Pack<T, kChannels> k = keys.at(key);
-                for (int c = 0; c < kChannels; ++c) score = fmaf(q[c], to_f32(k.values[c]), score);
+                CachePack<T> pack;
+                keys.load(pack, key);
+                const Pack<float, kChannels> k = pack.values();
+                for (int c = 0; c < kChannels; ++c) score = fmaf(q[c], k.values[c], score);
             }
             for (int step = G / 2; step > 0; step /= 2)
                 score += __shfl_xor_sync(0xffffffff, score, step);
@@ -172,17 +175,18 @@ __global__ void __launch_bounds__(16 * G)
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
             const float p = scores[i * kGroups + group];
-            for (int c = 0; c < kChannels; ++c)
-                acc[c] = fmaf(p, to_f32(weighed[i].values[c]), acc[c]);
+            const Pack<float, kChannels> v = weighed[i].values();
+            for (int c = 0; c < kChannels; ++c) acc[c] = fmaf(p, v.values[c], acc[c]);
         }
     } else {
 #pragma unroll 4
         for (int i = 0; i < kKeys; ++i) {
             const int key = i * kGroups + group;
             if (!values.has(key)) continue;
-            const Pack<T, kChannels> v = values.at(key);
-            for (int c = 0; c < kChannels; ++c)
-                acc[c] = fmaf(scores[key], to_f32(v.values[c]), acc[c]);
+            CachePack<T> pack;
+            values.load(pack, key);
+            const Pack<float, kChannels> v = pack.values();
+            for (int c = 0; c < kChannels; ++c) acc[c] = fmaf(scores[key], v.values[c], acc[c]);
         }
     }
     for (int c = 0; c < kChannels; ++c)
@@ -252,7 +256,7 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     float* parts = ctx.arena.tensor(Dtype::f32, {rows, args.heads, splits, args.d + 2}).as<float>();
     const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(args.heads), rows);
     const bool few = int64_t{grid.x} * grid.y * grid.z <= kFewBlocks;
-    with_float_type(args.cache_type, [&](auto type) {
+    with_cache_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
         const auto launch = [&](auto kernel, int lanes_per_key) {
             launch_early(ctx, kernel, grid, 16 * lanes_per_key, 0, args, parts, splits);

@@ -1,4 +1,5 @@
 #include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cache/cache_rows.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -36,13 +37,14 @@ __device__ float over_row(float x, Combine combine) {
 
 // to (kKeys, d + 1) = rows [first, end) of a cache, of head h of sequence b; zeros after the end.
 template <int kKeys, class T>
-__device__ void load_rows(float* to, const AttentionArgs& args, const T* cache, int b, int h,
+__device__ void load_rows(float* to, const AttentionArgs& args, const void* cache, int b, int h,
                           int first, int end) {
     const int d = args.d;
     for (int i = threadIdx.x; i < kKeys * d; i += kSimtThreads) {
         const int row = i / d, c = i % d;
-        to[row * (d + 1) + c] =
-            first + row < end ? to_f32(cache[args.key_offset(b, h, first + row) + c]) : 0.0f;
+        to[row * (d + 1) + c] = first + row < end
+                                    ? cache_value<T>(cache, args.key_offset(b, h, first + row) + c)
+                                    : 0.0f;
     }
 }
 
@@ -77,8 +79,8 @@ __global__ void __launch_bounds__(kSimtThreads) f32_kernel(AttentionArgs args) {
     // Tiles begin at multiples of kKeys, whatever the block's first query is.
     for (int tile = args.first_key(b, n, first) / kKeys * kKeys; tile < end; tile += kKeys) {
         __syncthreads();
-        load_rows<kKeys>(keys, args, static_cast<const T*>(args.keys), b, h, tile, end);
-        load_rows<kKeys>(values, args, static_cast<const T*>(args.values), b, h, tile, end);
+        load_rows<kKeys, T>(keys, args, args.keys, b, h, tile, end);
+        load_rows<kKeys, T>(values, args, args.values, b, h, tile, end);
         __syncthreads();
         float scores[kRows][kColumns] = {};
         for (int c = 0; c < d; ++c)
@@ -134,7 +136,7 @@ void attention_simt(Context& ctx, const AttentionArgs& args) {
     const bool wide = args.d > kMostTiledHead;
     const int bytes =
         shared_bytes(args.d, wide ? kKeysOf<kMostHeadChannels> : kKeysOf<kMostTiledHead>);
-    with_float_type(args.cache_type, [&](auto type) {
+    with_cache_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
         const auto kernel = wide ? f32_kernel<T, kMostHeadChannels> : f32_kernel<T, kMostTiledHead>;
         CUDA_CHECK(

@@ -1,6 +1,8 @@
 #include <cstring>
 
+#include "core/half.h"
 #include "kernels/cache/block_table.h"
+#include "kernels/cache/cache_rows.h"
 #include "kernels/cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
@@ -9,6 +11,28 @@
 #include "kernels/runtime/parallel.h"
 
 namespace hark {
+namespace {
+
+// The scale of a block with a value that is not finite is NaN; one beyond f16 is infinite.
+void store_q8_0(std::byte* to, const float* from, int64_t n) {
+    const BlockSize block = block_size(Dtype::q8_0);
+    for (int64_t i = 0; i < n; i += block.values, to += block.bytes) {
+        const float scale = cpu_kernels().quantize(reinterpret_cast<int8_t*>(to + sizeof(f16_t)),
+                                                   from + i, block.values);
+        const f16_t stored = to_f16(scale);
+        std::memcpy(to, &stored, sizeof stored);
+    }
+}
+
+}  // namespace
+
+void store_cache_row(const Tensor& cache, int64_t row, const float* from) {
+    const int64_t channels = cache.dim(3);
+    std::byte* to =
+        static_cast<std::byte*>(cache.data) + row * cache_row_bytes(cache.dtype, channels);
+    if (cache.dtype == Dtype::q8_0) return store_q8_0(to, from, channels);
+    cpu_kernels().narrow(to, cache.dtype, from, channels);
+}
 
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
                   const BatchLayout& rows) {
@@ -19,16 +43,12 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
     check_batch_layout_values("append_cache", rows, x.rows(), keys.dim(0), capacity, 1);
     const BlockTable table(rows, keys);
     const float* from = x.as<float>() + first;
-    const int64_t bytes = size * static_cast<int64_t>(size_of(keys.dtype));
     const int64_t work = 2 * heads * size;
     each_new_token(ctx, "append_cache", rows, work, [&](int64_t t, int64_t b, int64_t p) {
         const float* row = from + t * width;
         for (const Tensor& cache : {keys, values}) {
-            for (int64_t h = 0; h < heads; ++h, row += size) {
-                const int64_t place = table.row(b, p, heads, h);
-                cpu_kernels().narrow(static_cast<std::byte*>(cache.data) + place * bytes,
-                                     cache.dtype, row, size);
-            }
+            for (int64_t h = 0; h < heads; ++h, row += size)
+                store_cache_row(cache, table.row(b, p, heads, h), row);
         }
     });
 }
@@ -52,7 +72,7 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
     }
     if (moved == 0 || length == 0) return;
     const Arena::Scope scope(ctx.arena);
-    const int64_t size = static_cast<int64_t>(size_of(cache.dtype)) * cache.dim(3);
+    const int64_t size = cache_row_bytes(cache.dtype, cache.dim(3));
     const int64_t kept = length * size, head = cache.dim(2) * size;  // bytes
     auto* bytes = static_cast<std::byte*>(cache.data);
     auto* old = static_cast<std::byte*>(ctx.arena.tensor(Dtype::u8, {count, heads, kept}).data);

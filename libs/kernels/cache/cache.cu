@@ -1,4 +1,5 @@
 // append_cache and copy_cache on the GPU.
+#include "kernels/cache/cache_rows.cuh"
 #include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(kCacheThreads)
 template <class Word>
 void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan) {
     const Arena::Scope scope(ctx.arena);
-    const int64_t size = static_cast<int64_t>(size_of(cache.dtype)), word = sizeof(Word);
+    const auto size = static_cast<int64_t>(size_of(cache.dtype)), word = int64_t{sizeof(Word)};
     args.kept = args.kept * size / word;
     args.head = args.head * size / word;
     const int64_t pieces = copies * args.heads;
@@ -99,6 +100,8 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
     const int64_t heads = keys.dim(1), d = keys.dim(3), width = x.dim(-1);
     enter(ctx, {&keys, &values, &x, &rows.query_start, &rows.block_table, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0 || heads * d == 0) return;
+    if (keys.dtype == Dtype::q8_0)
+        return append_q8_0(ctx, keys, values, {x, first}, {x, first + heads * d}, rows);
     const bool packs =
         in_packs(d, {keys.data, values.data, x.data}) && first % kPack == 0 && width % kPack == 0;
     RowGrid grid(rows.max_queries, heads * d / (packs ? kPack : 1));

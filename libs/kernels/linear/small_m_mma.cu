@@ -249,8 +249,8 @@ bool gates_rows(const Tensor& x, const Matrix& w) {
 
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append) {
     return has_small_m_product(x, w) && x.rows() <= 32 && w.values.dim(0) < kVocabulary &&
-           append.rows.blocks() == 1 && append.rows.max_queries == 1 &&
-           append.rows.sequences() == x.rows();
+           !is_quantized(append.keys.dtype) && append.rows.blocks() == 1 &&
+           append.rows.max_queries == 1 && append.rows.sequences() == x.rows();
 }
 
 // Measured on an H200 (docs/kernels/linear.md). The choices do not change a row's bits.

@@ -1,4 +1,5 @@
 #include "kernels/cache/block_table.h"
+#include "kernels/cache/cache_rows.h"
 #include "kernels/cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
@@ -54,17 +55,14 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
     float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
     fill_turns(turns, position.as<int32_t>(), count, rope);
     const BlockTable table(rows, keys);
-    const int64_t bytes = d * static_cast<int64_t>(size_of(keys.dtype));
     for (const Columns* columns : {&q, &k, &v})
         columns->rows.as<float>();  // throws here, not below
     const auto at = [](const Columns& columns, int64_t t) {
         return static_cast<float*>(columns.rows.data) + t * columns.rows.dim(1) + columns.first;
     };
     const auto store = [&](const Tensor& cache, const float* from, int64_t b, int64_t place) {
-        auto* to = static_cast<std::byte*>(cache.data);
         for (int64_t h = 0; h < kv_heads; ++h)
-            cpu_kernels().narrow(to + table.row(b, place, kv_heads, h) * bytes, cache.dtype,
-                                 from + h * d, d);
+            store_cache_row(cache, table.row(b, place, kv_heads, h), from + h * d);
     };
     const int64_t work = (heads + kv_heads) * d;
     each_new_token(ctx, kRopeAppend, rows, work, [&](int64_t t, int64_t b, int64_t p) {

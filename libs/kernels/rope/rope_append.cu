@@ -1,4 +1,5 @@
 // rope_append on the GPU: one block per row and head, of queries, then of keys and values.
+#include "kernels/cache/cache_rows.cuh"
 #include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
@@ -118,7 +119,7 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
                         rope.scale,
                         q_norm.eps,
                         k_norm.eps,
-                        keys.dim(0),
+                        keys.dtype == Dtype::q8_0 ? 0 : keys.dim(0),  // written after the rope
                         keys.dim(2),
                         q.rows.dim(1),
                         k.rows.dim(1),
@@ -131,7 +132,8 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
     const dim3 grid(static_cast<unsigned>(rows.max_queries),
                     static_cast<unsigned>(heads + kv_heads),
                     static_cast<unsigned>(rows.sequences()));
-    with_float_type(keys.dtype, [&](auto to_value) {
+    const Dtype written = keys.dtype == Dtype::q8_0 ? q.rows.dtype : keys.dtype;
+    with_float_type(written, [&](auto to_value) {
         with_float_type(q.rows.dtype, [&](auto from_value) {
             using X = decltype(from_value);
             const auto at = [](const Columns& columns) {
@@ -142,6 +144,7 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
                          static_cast<const X*>(at(v)));
         });
     });
+    if (keys.dtype == Dtype::q8_0) append_q8_0(ctx, keys, values, k, v, rows);
 }
 
 }  // namespace hark::cuda
