@@ -252,6 +252,14 @@ std::vector<std::string_view> GgufFile::texts(const std::string& key) const {
     return texts;
 }
 
+std::vector<bool> GgufFile::booleans(const std::string& key) const {
+    const Value& found = value(key, true, is_boolean, "an array of true and false");
+    std::vector<bool> booleans;
+    for (uint64_t i = 0; i < found.count; ++i)
+        booleans.push_back(at<uint8_t>(found.offset + static_cast<size_t>(i)) != 0);
+    return booleans;
+}
+
 std::vector<int64_t> GgufFile::integers(const std::string& key) const {
     const Value& found = value(key, true, is_integer, "an array of whole numbers");
     std::vector<int64_t> numbers;

@@ -33,11 +33,13 @@ class GgufFile {
     // Values of keys; they throw if there is none, or of another kind, or out of range. Views
     // live as long as this does.
     bool has(const std::string& key) const { return values_.contains(key); }
+    bool has_array(const std::string& key) const { return has(key) && values_.at(key).array; }
     std::string_view text(const std::string& key) const;
     int64_t integer(const std::string& key, int64_t min, int64_t max) const;  // of any width
     double number(const std::string& key) const;                              // f32 or f64
     bool boolean(const std::string& key) const;
     std::vector<std::string_view> texts(const std::string& key) const;
+    std::vector<bool> booleans(const std::string& key) const;
     std::vector<int64_t> integers(const std::string& key) const;
     std::vector<double> numbers(const std::string& key) const;  // f32 or f64
 

@@ -32,6 +32,7 @@ GgufWriter small_file() {
     file.text("text", "Ġthe");
     file.texts("texts", {"a", "", "bc"});
     file.i32s("i32s", {7, -1});
+    file.booleans("booleans", {true, false, true});
     file.key("u64", 10, GgufWriter::number<uint64_t>(1ull << 40));
     file.key("i64", 11, GgufWriter::number<int64_t>(-(1ll << 40)));
     file.key("f64", 12, GgufWriter::number<double>(0.25));
@@ -87,6 +88,10 @@ TEST_F(Gguf, KeysHaveTheirValues) {
         EXPECT_EQ(file.text("text"), "Ġthe");
         EXPECT_EQ(file.texts("texts"), (std::vector<std::string_view>{"a", "", "bc"}));
         EXPECT_EQ(file.integers("i32s"), (std::vector<int64_t>{7, -1}));
+        EXPECT_EQ(file.booleans("booleans"), (std::vector<bool>{true, false, true}));
+        EXPECT_TRUE(file.has_array("booleans"));
+        EXPECT_FALSE(file.has_array("yes"));
+        EXPECT_FALSE(file.has_array("none"));
         EXPECT_FALSE(file.has("none"));
     }
 }
@@ -102,6 +107,8 @@ TEST_F(Gguf, KeysOfAnotherKindAreNamed) {
     expect_error([&] { file.integer("u8", 0, 254); }, "from 0 to 254, found 255");
     expect_error([&] { file.number("u8"); }, "expected a number, found u8");
     expect_error([&] { file.boolean("u8"); }, "expected true or false, found u8");
+    expect_error([&] { file.booleans("i32s"); },
+                 "expected an array of true and false, found an array of i32");
 }
 
 TEST_F(Gguf, TensorsAreRowMajorViews) {

@@ -66,6 +66,13 @@ CASES = {
     "phi3, window": ("Phi3", dict(sliding_window=9, rope_theta=250000.0)),
     "smollm3": ("SmolLM3", dict(no_rope_layer_interval=2)),
     "olmo2": ("Olmo2", {}),
+    "olmo3, yarn, other layers": (
+        "Olmo3", dict(head_dim=20, sliding_window=8, rope_scaling=YARN,
+                      layer_types=["full_attention", "sliding_attention", "sliding_attention",
+                                   "full_attention"])),
+    "olmo3, biases, tied": (
+        "Olmo3", dict(attention_bias=True, tie_word_embeddings=True, num_key_value_heads=4,
+                      num_hidden_layers=6, sliding_window=5)),
     "granite": ("Granite", dict(embedding_multiplier=12.0, attention_multiplier=0.1,
                                 residual_multiplier=0.22, logits_scaling=8.0)),
     "mixtral": ("Mixtral", dict(num_local_experts=4, num_experts_per_tok=2)),

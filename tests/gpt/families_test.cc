@@ -156,6 +156,8 @@ std::vector<float> interleave(const std::vector<float>& rows, int64_t heads, int
     return turned;
 }
 
+bool has_yarn(std::string_view family) { return family == "gpt_oss" || family == "olmo3"; }
+
 void add_keys(test::GgufWriter& out, const GgufCase& of, const DecoderConfig& c) {
     const auto key = [&](const char* name) { return concat(of.architecture, ".", name); };
     const auto number = [&](const char* name, int64_t value) {
@@ -181,7 +183,12 @@ void add_keys(test::GgufWriter& out, const GgufCase& of, const DecoderConfig& c)
         number("expert_used_count", c.experts.per_token);
         if (c.family != "mixtral") number("expert_feed_forward_length", c.experts.n_inner);
     }
-    if (c.family != "gpt_oss") return;
+    if (c.family == "olmo3") {
+        std::vector<bool> slides;
+        for (const LayerConfig& layer : c.layers) slides.push_back(layer.window > 0);
+        out.booleans(key("attention.sliding_window_pattern"), slides);
+    }
+    if (!has_yarn(c.family)) return;
     number("attention.sliding_window", 8);
     out.text(key("rope.scaling.type"), "yarn");
     out.f32(key("rope.scaling.factor"), 4.0f);
@@ -231,8 +238,7 @@ TEST_P(FamiliesInGguf, HaveTheSameLogits) {
     const GgufCase& of = GetParam();
     json settings = cases()[of.name]["config"];
     settings["rope_theta"] = 10000.0;
-    const bool is_gpt_oss = settings["model_type"] == "gpt_oss";
-    if (!is_gpt_oss) settings.erase("rope_scaling");
+    if (!has_yarn(settings["model_type"].get<std::string>())) settings.erase("rope_scaling");
     if (of.is_gemma) settings["query_pre_attn_scalar"] = 32;  // what GGUF has no key for
     const DecoderConfig config = parse_config(settings.dump(), of.name);
     test::FamilyWeights weights(of.is_gemma, std::string(of.name).ends_with("mxfp4"));
@@ -263,6 +269,8 @@ INSTANTIATE_TEST_SUITE_P(All, FamiliesInGguf,
                                          GgufCase{"qwen3", "qwen3", false, false},
                                          GgufCase{"gemma2", "gemma2", false, true},
                                          GgufCase{"olmo2", "olmo2", false, false},
+                                         GgufCase{"olmo3, yarn, other layers", "olmo2", false,
+                                                  false},
                                          GgufCase{"mixtral", "llama", true, false},
                                          GgufCase{"qwen3_moe", "qwen3moe", false, false},
                                          GgufCase{"gpt_oss", "gpt-oss", false, false},
@@ -293,6 +301,25 @@ TEST(FamilyConfig, SomeLayersOfQwen3HaveNoExperts) {
     std::vector<bool> found;
     for (const LayerConfig& layer : config.layers) found.push_back(layer.has_experts);
     EXPECT_EQ(found, (std::vector<bool>{false, true, false, false, false, true}));
+}
+
+// Three layers of four have a window, and the rope without scaling.
+TEST(FamilyConfig, Olmo3WithoutTheKeysIsAsInTransformers) {
+    json settings = cases()["olmo3, yarn, other layers"]["config"];
+    settings["num_hidden_layers"] = 5;
+    for (const char* key : {"layer_types", "sliding_window", "rms_norm_eps"}) settings.erase(key);
+    const DecoderConfig config = parse_config(settings.dump(), "C");
+    std::vector<int64_t> windows;
+    for (const LayerConfig& layer : config.layers) {
+        windows.push_back(layer.window);
+        EXPECT_EQ(layer.rope, layer.window > 0 ? 1 : 0);
+    }
+    EXPECT_EQ(windows, (std::vector<int64_t>{4096, 4096, 4096, 0, 4096}));
+    EXPECT_EQ(config.norm_eps, 1e-5f);
+    settings.erase("rope_scaling");
+    const DecoderConfig plain = parse_config(settings.dump(), "C");
+    EXPECT_EQ(config.ropes[1], plain.ropes[0]);
+    EXPECT_NE(config.ropes[0], plain.ropes[0]);
 }
 
 // Older files of Phi-3 name longrope otherwise; its original length is at the top.

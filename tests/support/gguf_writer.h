@@ -42,6 +42,11 @@ class GgufWriter {
         for (const int32_t value : values) all += number(value);
         key(name, 9, all);
     }
+    void booleans(std::string_view name, const std::vector<bool>& values) {
+        std::string all = number<uint32_t>(7) + number<uint64_t>(values.size());
+        for (const bool value : values) all += value ? '\x01' : '\x00';
+        key(name, 9, all);
+    }
     // Says that this is part `no`, from 0 on, of a model of `count` files with `tensors` in all.
     void split(uint16_t no, uint16_t count, int32_t tensors) {
         key("split.no", 2, number(no));

@@ -44,7 +44,8 @@ class ConfigReader {
     // The rope of layers of `type` ("full_attention" or "sliding_attention"; transformers 5 may
     // have one for each); theta is `otherwise` if it is not given.
     virtual RopeSettings rope(double otherwise, const char* type = "full_attention") const = 0;
-    // layer_types of config.json; empty if there are none.
+    // layer_types of config.json, or what GGUF's attention.sliding_window_pattern says of each
+    // layer; empty if there are none.
     virtual std::vector<std::string> layer_types() const = 0;
     // A list of 0 and 1 (no_rope_layers); empty if there is none.
     virtual std::vector<int64_t> integers(const Key& key) const = 0;

@@ -12,13 +12,14 @@
 namespace hark::gpt {
 
 extern const Family kDeepseekV2, kDeepseekV3, kGemma2, kGemma3, kGpt2, kGptOss, kGranite, kLlama,
-    kMistral, kMixtral, kOlmo2, kPhi3, kQwen2, kQwen3, kQwen3Moe, kSmolLm3;
+    kMistral, kMixtral, kOlmo2, kOlmo3, kPhi3, kQwen2, kQwen3, kQwen3Moe, kSmolLm3;
 
 namespace {
 
-constexpr const Family* kFamilies[] = {
-    &kGpt2,    &kLlama, &kMistral, &kQwen2,   &kQwen3,    &kGemma2, &kGemma3,     &kPhi3,
-    &kSmolLm3, &kOlmo2, &kGranite, &kMixtral, &kQwen3Moe, &kGptOss, &kDeepseekV2, &kDeepseekV3};
+constexpr const Family* kFamilies[] = {&kGpt2,       &kLlama,     &kMistral, &kQwen2,    &kQwen3,
+                                       &kGemma2,     &kGemma3,    &kPhi3,    &kSmolLm3,  &kOlmo2,
+                                       &kOlmo3,      &kGranite,   &kMixtral, &kQwen3Moe, &kGptOss,
+                                       &kDeepseekV2, &kDeepseekV3};
 
 // Those of most families since Llama.
 constexpr PartName kLlamaNames[] = {
@@ -126,7 +127,8 @@ DecoderConfig read_llama_like(const ConfigReader& in, const char* family,
             c.n_head, " heads, found ", c.n_kv_head);
     c.n_inner = in.size({"intermediate_size", "feed_forward_length"}, 1 << 20);
     c.norm = NormKind::rms;
-    const double eps = in.number_or({"rms_norm_eps", "attention.layer_norm_rms_epsilon"}, 1e-6);
+    const double eps =
+        in.number_or({"rms_norm_eps", "attention.layer_norm_rms_epsilon"}, defaults.norm_eps);
     require(eps > 0 && eps < 1, in.where(), ": expected an epsilon between 0 and 1, found ", eps);
     c.norm_eps = static_cast<float>(eps);
     c.activation = read_activation(in, {"hidden_act", nullptr}, Activation::silu);

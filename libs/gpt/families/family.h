@@ -50,6 +50,7 @@ struct FamilyDefaults {
     int64_t n_kv_head = 0;  // 0: as many as heads
     double rope_theta = 10000;
     int64_t head_dim = 0;  // 0: channels / heads
+    double norm_eps = 1e-6;
 };
 
 // SmolLM3's: layers i with (i + 1) % interval != 0 turn, and the rope's base of a config.json
@@ -69,7 +70,7 @@ void set_layers(DecoderConfig& config, int64_t window, const Slides& slides) {
     for (int64_t i = 0; i < config.n_layer; ++i)
         config.layers.push_back({.rope = 0, .window = slides(i) ? window : 0});
 }
-// Takes the windows from layer_types where config.json has them. Returns false if it has none.
+// Takes the windows from the layers' types where the file has them. Returns false if it has none.
 bool set_layer_types(DecoderConfig& config, const ConfigReader& in, int64_t window);
 
 // Reads how many experts there are, how many of them compute a token, and their width, under the
@@ -80,10 +81,15 @@ void set_experts(DecoderConfig& config, const ConfigReader& in, const char* coun
 // Mixtral's settings: GGUF files have them as Llama's.
 DecoderConfig read_mixtral(const ConfigReader& in);
 
+// The settings that OLMo 2 and 3 share.
+DecoderConfig read_olmo(const ConfigReader& in, const char* family);
+// OLMo 3's settings: GGUF files have them as OLMo 2's.
+DecoderConfig read_olmo3(const ConfigReader& in);
+
 // What Qwen's config says of windows: use_sliding_window, layer_types, max_window_layers.
 void set_qwen_windows(DecoderConfig& config, const ConfigReader& in);
 
-// The names of Gemma 2 and 3 and OLMo 2, which have norms after attention and MLP.
+// The names of Gemma 2 and 3 and OLMo 2 and 3, which have norms after attention and MLP.
 extern const std::span<const PartName> kPostNormNames;
 // The settings that Gemma 2 and 3 share.
 DecoderConfig read_gemma(const ConfigReader& in, const char* family, double rope_theta);

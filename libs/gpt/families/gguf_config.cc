@@ -61,6 +61,16 @@ RopeSettings GgufConfig::rope(double otherwise, const char*) const {
     return rope;
 }
 
+// A single number there is a period, not the layers' types.
+std::vector<std::string> GgufConfig::layer_types() const {
+    std::vector<std::string> types;
+    const std::string key = full({nullptr, "attention.sliding_window_pattern"});
+    if (!file_.has_array(key)) return types;
+    for (const bool slides : file_.booleans(key))
+        types.emplace_back(slides ? "sliding_attention" : "full_attention");
+    return types;
+}
+
 std::vector<int64_t> GgufConfig::integers(const Key& key) const {
     return has(key) ? file_.integers(full(key)) : std::vector<int64_t>{};
 }

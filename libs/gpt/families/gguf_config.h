@@ -21,7 +21,7 @@ class GgufConfig : public ConfigReader {
     bool boolean(const Key& key) const override;
     std::string text(const Key& key) const override;
     RopeSettings rope(double otherwise, const char* type) const override;
-    std::vector<std::string> layer_types() const override { return {}; }
+    std::vector<std::string> layer_types() const override;
     std::vector<int64_t> integers(const Key& key) const override;
     std::vector<int32_t> eos_token_ids(int64_t n_vocab) const override;
     int64_t n_vocab() const override;
