@@ -31,7 +31,6 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
             prompts, [&](gpt::Prompt prompt) { answers.show(prompt, encoder.text(prompt)); });
 
     gpt::GenerateOptions defaults = options.generate.options(file->sampling_defaults());
-    defaults.reuse_prefix = options.is_conversation();
     if (encoder.markers()) defaults.shown = gpt::marker_tokens(*encoder.markers(), *tokenizer);
     const Precision precision = defaults.with_cache(
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file)));

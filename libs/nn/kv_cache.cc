@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "kernels/runtime/cuda_library.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark {
@@ -90,6 +91,10 @@ void KvCache::make_room(Group& group, int64_t sequence, int64_t begin, int64_t e
     }
     const int64_t missing = ceil_div(end, shape_.block) - std::ssize(table);
     if (missing > 0) group.pool.take(missing, table);
+    grow_to_touched(group);
+}
+
+void KvCache::grow_to_touched(Group& group) {
     // Also after a call that found no memory for blocks that it had taken.
     if (group.pool.touched() <= group.blocks) return;
     // Half as much again, so that a token is moved about twice, whatever the length.
@@ -133,6 +138,65 @@ bool KvCache::holds(int64_t sequence, int64_t length) const {
         return end <= std::ssize(table) &&
                std::find(table.begin() + std::min(first / shape_.block, end), table.begin() + end,
                          kNoBlock) == table.begin() + end;
+    });
+}
+
+int64_t KvCache::first_held(size_t group, int64_t sequence, int64_t length) const {
+    const std::vector<int32_t>& table = groups_[group].tables[static_cast<size_t>(sequence)];
+    int64_t block = std::min(std::ssize(table), ceil_div(length, shape_.block));
+    while (block > 0 && table[static_cast<size_t>(block - 1)] != kNoBlock) --block;
+    return block * shape_.block;
+}
+
+void KvCache::start_with(int64_t sequence, std::span<const int64_t> first, int64_t length) {
+    require(first.size() == groups_.size() && length <= shape_.capacity,
+            "the key/value cache has room for ", shape_.capacity, " tokens of a sequence, found ",
+            length);
+    clear(sequence);
+    for (size_t g = 0; g < groups_.size(); ++g) {
+        std::vector<int32_t>& table = groups_[g].tables[static_cast<size_t>(sequence)];
+        table.assign(static_cast<size_t>(first[g] / shape_.block), kNoBlock);
+        groups_[g].pool.take(ceil_div(length, shape_.block) - std::ssize(table), table);
+        grow_to_touched(groups_[g]);
+    }
+}
+
+int64_t KvCache::rows_bytes(int64_t n) const {
+    return shape_.heads * n * static_cast<int64_t>(row_bytes(shape_.dtype, shape_.head_dim));
+}
+
+template <class Use>
+void KvCache::for_runs(size_t layer, int64_t sequence, int64_t first, int64_t n,
+                       const Use& use) const {
+    const auto row = static_cast<int64_t>(row_bytes(shape_.dtype, shape_.head_dim));
+    const std::vector<int32_t>& table =
+        groups_[group_[layer]].tables[static_cast<size_t>(sequence)];
+    for (int64_t h = 0; h < shape_.heads; ++h)
+        for (int64_t i = 0; i < n;) {
+            const int64_t p = first + i, place = p % shape_.block;
+            const int64_t count = std::min(shape_.block - place, n - i);
+            const int64_t block = table[static_cast<size_t>(p / shape_.block)];
+            use(((block * shape_.heads + h) * shape_.block + place) * row, (h * n + i) * row,
+                static_cast<size_t>(count * row));
+            i += count;
+        }
+}
+
+void KvCache::read_rows(Context& ctx, std::byte* to, const Tensor& cache, size_t layer,
+                        int64_t sequence, int64_t first, int64_t n) const {
+    const auto* data = static_cast<const std::byte*>(cache.data);
+    for_runs(layer, sequence, first, n, [&](int64_t from, int64_t at, size_t bytes) {
+        if (ctx.on_cuda()) return cuda_runtime().download(ctx, to + at, data + from, bytes);
+        std::memcpy(to + at, data + from, bytes);
+    });
+}
+
+void KvCache::write_rows(Context& ctx, const Tensor& cache, const std::byte* from, size_t layer,
+                         int64_t sequence, int64_t first, int64_t n) {
+    auto* data = static_cast<std::byte*>(cache.data);
+    for_runs(layer, sequence, first, n, [&](int64_t to, int64_t at, size_t bytes) {
+        if (ctx.on_cuda()) return cuda_runtime().upload(ctx, data + to, from + at, bytes);
+        std::memcpy(data + to, from + at, bytes);
     });
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/arena.h"
@@ -80,8 +81,24 @@ class KvCache {
     // Whether the keys that follow the sequence's first `length` tokens would read are in memory:
     // those of all these tokens, or of the window before the next one.
     bool holds(int64_t sequence, int64_t length) const;
+    // The first token of a sequence of `length` tokens from which on its keys are in memory, in the
+    // layers of a group.
+    int64_t first_held(size_t group, int64_t sequence, int64_t length) const;
     // Gives back all blocks of a sequence.
     void clear(int64_t sequence);
+
+    // Replaces a sequence by one of `length` tokens, of which group g has memory for [first[g],
+    // length). Its keys and values are undefined until write_rows() has set them.
+    void start_with(int64_t sequence, std::span<const int64_t> first, int64_t length);
+    // The bytes of n tokens' keys, or values, of a layer.
+    int64_t rows_bytes(int64_t n) const;
+    // Copies the rows of tokens [first, first + n) of a sequence, (heads, n, head_dim), between the
+    // host and `cache`, the layer's keys or values; their blocks must be in memory. On a GPU
+    // read_rows() waits for the stream.
+    void read_rows(Context& ctx, std::byte* to, const Tensor& cache, size_t layer, int64_t sequence,
+                   int64_t first, int64_t n) const;
+    void write_rows(Context& ctx, const Tensor& cache, const std::byte* from, size_t layer,
+                    int64_t sequence, int64_t first, int64_t n);
 
     size_t group_of(size_t layer) const { return group_[layer]; }
     size_t groups() const { return groups_.size(); }
@@ -98,6 +115,10 @@ class KvCache {
         int64_t blocks = 0;                        // in memory
     };
     void make_room(Group& group, int64_t sequence, int64_t begin, int64_t end);
+    void grow_to_touched(Group& group);
+    // Calls use(offset in the cache, offset in the rows, bytes) for each run of neighbours.
+    template <class Use>
+    void for_runs(size_t layer, int64_t sequence, int64_t first, int64_t n, const Use& use) const;
     void grow(Group& group, int64_t blocks);
 
     KvCacheShape shape_;

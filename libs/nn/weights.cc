@@ -206,6 +206,7 @@ Matrix Weights::in_place(const Part& part, int64_t size) {
                      (end - begin) * size);
     });
     bytes_ += stored.bytes();
+    tensors_.push_back(stored);
     return {stored, {}, false};
 }
 
@@ -372,6 +373,7 @@ Tensor Weights::take(const MemorySource& memory, Tensor view) {
     view.data = memory.allocate(std::max<size_t>(view.bytes(), 1));
     view.device = memory.device;
     blocks_.emplace_back(view.data, memory.release);
+    tensors_.push_back(view);
     bytes_ += view.bytes();
     return view;
 }
@@ -381,6 +383,7 @@ Tensor Weights::to_device(Tensor host) {
     const Tensor device = take(memory_, host);
     memory_.write(device.data, host.data, host.bytes());
     std::erase_if(blocks_, [&](const Block& block) { return block.get() == host.data; });
+    std::erase_if(tensors_, [&](const Tensor& tensor) { return tensor.data == host.data; });
     bytes_ -= host.bytes();
     return device;
 }

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fingerprint.h"
 #include "core/tensor.h"
 #include "kernels/ops.h"
 #include "kernels/runtime/backend.h"
@@ -89,6 +90,9 @@ class Weights {
 
     size_t bytes() const { return bytes_; }  // total of all weights
 
+    // Adds types, shapes and some values of all weights, which are on the context's device.
+    void add_to(Fingerprint& fingerprint, Context& ctx) const;
+
   private:
     struct Part;
     void for_rows(const std::vector<Part>& parts, int64_t size,
@@ -106,6 +110,7 @@ class Weights {
     using Block = std::unique_ptr<void, void (*)(void*)>;
     MemorySource memory_;
     std::vector<Block> blocks_;
+    std::vector<Tensor> tensors_;  // all, in the order in which they were made
     size_t bytes_ = 0;
     Precision::Weights precision_;
     int threads_ = 1;

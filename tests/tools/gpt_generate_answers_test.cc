@@ -246,6 +246,46 @@ TEST(GptGenerate, AModelHasSamplingDefaults) {
     expect_contains(range.err, "top_p: expected a number from 1e-09 to 1, found 3");
 }
 
+// Written by the first run, read by those that follow, and never changed.
+TEST(GptGenerate, APromptCache) {
+    const TemporaryDirectory folder;
+    const std::string file = folder.path() / "prompt.cache";
+    const auto answer = [&](const std::string& prompt, std::vector<std::string> more) {
+        more.insert(more.end(), {"--format", "jsonl", "--prompt-cache", file});
+        return generate(greedy_and(more), prompt);
+    };
+    const json first = json::parse(answer("The king said to the queen", {}).out);
+    const std::string bytes = read_text(file);
+    EXPECT_EQ(first["cached_tokens"], 0);
+    const json again = json::parse(answer("The king said to the queen", {}).out);
+    EXPECT_EQ(again["text"], first["text"]);
+    EXPECT_EQ(again["cached_tokens"], first["prompt_tokens"].get<int>() - 1);
+    const ProcessResult other = answer("A dog", {});
+    EXPECT_EQ(other.exit_code, 0);
+    expect_contains(other.err, "no part of it was used");
+    EXPECT_EQ(read_text(file), bytes);
+    const ProcessResult wrong = answer("The king", {"--kv-dtype", "f16"});
+    EXPECT_EQ(wrong.exit_code, 1);
+    expect_contains(wrong.err, "has keys and values in f32, this run in f16");
+    EXPECT_EQ(wrong.out, "");
+}
+
+// What prompts have in common is computed once.
+TEST(GptGenerate, PromptsShareTheirBeginning) {
+    const ProcessResult result =
+        generate(greedy_and({"--input-format", "lines", "--format", "jsonl"}),
+                 "The king said to the queen\nThe king said to the dog\nA dog\n");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::vector<std::string> lines = lines_of(result.out);
+    ASSERT_EQ(lines.size(), 3u);
+    const int shared = json::parse(lines[1])["cached_tokens"];
+    EXPECT_GT(shared, 3);
+    EXPECT_LT(shared, json::parse(lines[1])["prompt_tokens"].get<int>());
+    EXPECT_EQ(json::parse(lines[2])["cached_tokens"], 0);
+    const std::string alone = generate(greedy_and({}), "The king said to the dog").out;
+    EXPECT_EQ(json::parse(lines[1])["text"].get<std::string>() + "\n", alone);
+}
+
 TEST(GptGenerate, LogprobsAreNotDroppedSilently) {
     const ProcessResult result =
         generate(greedy_and({"--input-format", "jsonl", "--format", "text"}),

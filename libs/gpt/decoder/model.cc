@@ -19,6 +19,29 @@ KvCacheShape cache_shape(const DecoderConfig& config, Dtype dtype, int64_t capac
     return shape;
 }
 
+std::string fingerprint_of(Context& ctx, const Model& model) {
+    const DecoderConfig& c = model.config;
+    Fingerprint fingerprint;
+    fingerprint.add(c.family.data(), c.family.size());
+    for (const int64_t size : {c.n_layer, c.n_head, c.n_kv_head, c.head_dim}) fingerprint.add(size);
+    for (const float factor : {c.norm_eps, c.norm_offset, c.attention_scale, c.attention_soft_cap,
+                               c.embedding_scale, c.residual_scale})
+        fingerprint.add(factor);
+    for (const RopeTable& rope : c.ropes) {
+        for (const std::vector<float>* table : {&rope.frequencies, &rope.long_frequencies})
+            fingerprint.add(table->data(), table->size() * sizeof(float));
+        fingerprint.add(rope.scale);
+        fingerprint.add(rope.original_length);
+    }
+    for (const LayerConfig& layer : c.layers) {
+        fingerprint.add(layer.rope);
+        fingerprint.add(layer.window);
+    }
+    fingerprint.add(model.precision.activations);
+    model.weights.add_to(fingerprint, ctx);
+    return fingerprint.text();
+}
+
 void ResidualLinear::add_to(Context& ctx, Tensor x, Tensor y) const {
     if (!post_norm.weight && scale == 1) return linear.add_to(ctx, x, y);
     Tensor z = linear(ctx, y);  // (T, C)

@@ -107,6 +107,10 @@ struct Model {
     void head(Context& ctx, Tensor logits, Tensor states) const;
 };
 
+// Differs between models, and between types of one model's weights: 16 hexadecimal digits. It takes
+// the settings that keys and values depend on, and a sample of each weight's values.
+std::string fingerprint_of(Context& ctx, const Model& model);
+
 // Loads the model that open_model() finds at `path`; `threads` of the CPU convert its weights.
 // Throws Error with file and tensor if one is missing or its shape differs from the config's.
 Model load_model(const std::filesystem::path& path, Precision precision,

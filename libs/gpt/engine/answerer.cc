@@ -37,6 +37,12 @@ void Answerer::answer(Prompt& prompt, const std::vector<int32_t>& ids,
     if (!ids.empty())
         answer = generator_(ids, options, [&](std::string_view text) { answers_.text(text); });
     if (!answer.error.empty()) return prompt.fail("model_error", answer.error);
+    if (generator_.has_prompt_cache() && answer.cached_tokens == 0 && !is_told_) {
+        is_told_ = true;
+        console_.warning(concat(options.prompt_cache,
+                                ": no part of it was used: the prompt begins ",
+                                "otherwise, or its window needs keys that are not there"));
+    }
     const AnswerParts parts =
         prompt.empty() ? AnswerParts{} : answer_parts(prompt, answer, answers_.options().parts);
     if (!prompt.error.empty()) return;

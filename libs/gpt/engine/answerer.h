@@ -26,6 +26,7 @@ class Answerer {
     AnswerWriter& answers_;
     Console& console_;
     uint64_t index_ = 0;  // prompts so far that were not empty
+    bool is_told_ = false;  // that the prompt cache is of no use
 };
 
 }  // namespace hark::gpt

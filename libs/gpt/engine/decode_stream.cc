@@ -19,12 +19,8 @@ class HostDecodeStream : public DecodeStream {
           sampler_(options) {}
 
     int64_t begin(std::span<const int32_t> prompt, uint64_t seed, int64_t, bool reuse) override {
-        const std::vector<int32_t>& tokens = sampler_.tokens();
-        const std::span known = std::span(tokens).first(tokens.size() - fresh_);
-        const auto shared = std::mismatch(known.begin(), known.end(), prompt.begin(), prompt.end());
-        // The prompt's last token is read again: its logits choose the first one of the answer.
-        const int64_t most = std::min(shared.second - prompt.begin(), std::ssize(prompt) - 1);
-        const int64_t kept = sequence_.keep(reuse ? most : 0);
+        if (!reuse) sequence_.clear();
+        const int64_t kept = sequence_.keep_beginning_of(prompt);
         sampler_.begin(prompt, seed);
         fresh_ = prompt.size() - static_cast<size_t>(kept);
         return kept;
@@ -40,6 +36,7 @@ class HostDecodeStream : public DecodeStream {
         if (likeliest_ > 0) sampled.likeliest = likeliest_tokens(logits, likeliest_);
         return sampled;
     }
+    Sequence& sequence() override { return sequence_; }
 
   private:
     Context& ctx_;

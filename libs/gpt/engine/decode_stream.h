@@ -20,12 +20,14 @@ class DecodeStream {
     virtual ~DecodeStream() = default;
     // Starts a new sequence with the prompt. max_tokens is at least 1, at most the free positions +
     // 1. The token at place p of the sequence is drawn with uniform_at(seed, p). With `reuse` the
-    // tokens that the last sequence began with too need not be computed again, on the CPU; logits
-    // may then differ in their last bits. Returns how many were not.
+    // tokens that sequence() begins with too need not be computed again; logits may then differ in
+    // their last bits. Returns how many were not.
     virtual int64_t begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
                           bool reuse = false) = 0;
     // The next token; at most max_tokens calls. The tokens do not depend on when it is called.
     virtual SampledToken next() = 0;
+    // The last prompt, and on the CPU its answer, with their keys and values.
+    virtual Sequence& sequence() = 0;
 };
 
 // The GPU samples its tokens itself. The host samples in next() on the CPU, for a model with

@@ -7,6 +7,7 @@
 #include "core/ending_signal.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "gpt/engine/prompt_cache.h"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {
@@ -91,7 +92,32 @@ Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenize
     const std::vector<int32_t>& ends = tokenizer.special_ids().ends;
     eos_.insert(eos_.end(), ends.begin(), ends.end());
     if (const auto end = tokenizer.end_of_text(); end && eos_.empty()) eos_.push_back(*end);
+    if (const std::string& cache = options_.prompt_cache; !cache.empty()) {
+        cache_is_read_ = std::filesystem::exists(cache);
+        if (!cache_is_read_) new_cache_ = std::make_unique<AtomicFile>(cache);
+    }
     prepare(options_);
+    if (!cache_is_read_) return;
+    read_prompt_cache(ctx_, stream_->sequence(), options_.prompt_cache);
+    cached_ = stream_->sequence().tokens();
+}
+
+void Generator::take_from_cache(std::span<const int32_t> prompt) {
+    Sequence& sequence = stream_->sequence();
+    const auto shared = [&](const std::vector<int32_t>& tokens) {
+        return std::mismatch(tokens.begin(), tokens.end(), prompt.begin(), prompt.end()).first -
+               tokens.begin();
+    };
+    if (shared(cached_) > shared(sequence.tokens()))
+        read_prompt_cache(ctx_, sequence, options_.prompt_cache);
+}
+
+void Generator::save_prompt() {
+    if (!new_cache_) return;
+    ByteWriter out(new_cache_->fd(), new_cache_->name());
+    write_prompt_cache(ctx_, stream_->sequence(), out);
+    new_cache_->commit();
+    new_cache_.reset();
 }
 
 void Generator::prepare(const GenerateOptions& options) {
@@ -185,6 +211,7 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
     SampledToken sampled;
     bool goes_on = runs([&] {
         prepare(options);
+        take_from_cache(ids);
         result.cached_tokens =
             stream_->begin(ids, static_cast<uint64_t>(options.seed), most, options.reuse_prefix);
     });
@@ -192,6 +219,7 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
         goes_on = runs([&] { sampled = stream_->next(); });
         if (!goes_on) break;
         times.add_token();
+        if (result.tokens.empty()) save_prompt();
         if (!options.ignore_eos && ends_text(sampled.token)) {
             result.finish = Finish::end_of_text;
             break;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/files.h"
 #include "gpt/engine/decode_stream.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
@@ -24,7 +25,8 @@ struct GenerateOptions {
     std::optional<int64_t> logprobs;  // tokens whose log probabilities are wanted at each place
     int64_t context = 0;              // tokens of prompt and answer; 0: the model's own
     std::string kv_dtype = "auto";    // of keys and values; auto: by --dtype
-    bool reuse_prefix = false;        // DecodeStream::begin's `reuse`
+    bool reuse_prefix = true;         // DecodeStream::begin's `reuse`
+    std::string prompt_cache;         // file of a prompt's keys and values; empty: none
     std::vector<int32_t> shown;       // special tokens that are in the text; the others are not
 
     // The same with the cache's type.
@@ -77,7 +79,7 @@ struct Completion {
 class Generator {
   public:
     // Throws Error if the tokenizer has more tokens than the model, or the context more than the
-    // model's. Holds references.
+    // model's, and if the prompt cache is of another model or cannot be written. Holds references.
     Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
               GenerateOptions options);
 
@@ -91,6 +93,8 @@ class Generator {
     // the model throws is the answer's error.
     Completion operator()(const std::vector<int32_t>& prompt, const GenerateOptions& options,
                           const OnText& on_text = {});
+    // Whether the options' prompt cache was there before, so that prompts may begin as it does.
+    bool has_prompt_cache() const { return cache_is_read_; }
     // Why a prompt of `tokens` tokens does not fit with max_tokens of an answer; empty: it does.
     std::string why_too_long(size_t tokens, int64_t max_tokens) const;
 
@@ -101,6 +105,10 @@ class Generator {
     // Makes the stream for these options, unless it is there.
     void prepare(const GenerateOptions& options);
     const std::vector<int32_t>& loop_breakers();
+    // Reads the prompt cache if the prompt has more in common with it than with the last sequence.
+    void take_from_cache(std::span<const int32_t> prompt);
+    // Writes the prompt whose first token has been chosen to the prompt cache, unless it is there.
+    void save_prompt();
 
     Context& ctx_;
     const Model& model_;
@@ -110,6 +118,9 @@ class Generator {
     SamplerOptions stream_sampler_;  // the options that stream_ was made with
     int64_t stream_likeliest_ = 0;
     std::optional<std::vector<int32_t>> breakers_;
+    std::unique_ptr<AtomicFile> new_cache_;  // a prompt cache that is to be written
+    bool cache_is_read_ = false;
+    std::vector<int32_t> cached_;  // the prompt cache's tokens
     int64_t context_;
     std::vector<int32_t> eos_;
 };

@@ -95,7 +95,7 @@ SampleCall GpuDecodeStream::call(const Tensor& logits) const {
 }
 
 int64_t GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
-                               bool) {
+                               bool reuse) {
     // After the tokens that were launched but never taken.
     serial_ = advance_serial(serial_, launched_ - taken_);
     prompt_ = std::ssize(prompt);
@@ -124,10 +124,12 @@ int64_t GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, i
         cuda_runtime().upload(ctx_, call_.seen, seen.data(), seen.size());
     }
     const Scratch scratch(ctx_);
-    sequence_.clear();
-    cuda_sampler().sample(ctx_, call(sequence_.forward(ctx_, prompt)));
+    if (!reuse) sequence_.clear();
+    const int64_t kept = sequence_.keep_beginning_of(prompt);
+    const std::span fresh = prompt.subspan(static_cast<size_t>(kept));
+    cuda_sampler().sample(ctx_, call(sequence_.forward(ctx_, fresh)));
     launched_ = 1;
-    return 0;
+    return kept;
 }
 
 // Kernels, not uploads, write a step's inputs. Its first kernel, the embedding, waits for all

@@ -19,6 +19,7 @@ class GpuDecodeStream : public DecodeStream {
     int64_t begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
                   bool reuse) override;
     SampledToken next() override;
+    Sequence& sequence() override { return sequence_; }
 
   private:
     void launch();

@@ -92,6 +92,14 @@ void GenerateSettings::flags(Flags& flags) {
             "Prompt and answer, without the answer's last token. On a GPU their memory is taken at "
             "once, on the CPU as the text grows.");
     flags
+        .add("prompt-cache", options_.prompt_cache,
+             "FILE keep the first prompt's keys and values, or begin with them")
+        .own_variable()
+        .details(
+            "If FILE is not there, it is written when the first prompt has been read. Later runs "
+            "of the model do not compute again what their prompts have in common with FILE's. It "
+            "is never changed.");
+    flags
         .add("kv-dtype", options_.kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
              "TYPE type of keys and values")
         .own_variable()

@@ -40,61 +40,78 @@ Sequence::Sequence(const Context& ctx, const Model& model, const SequenceOptions
 
 void Sequence::clear() {
     cache_.clear(0);
-    length_ = 0;
     tokens_.clear();
 }
 
-int64_t Sequence::keep(int64_t n) {
-    if (n == 0 || n > length_ || model_.config.has_longrope() || !cache_.holds(0, n)) {
+int64_t Sequence::keep_beginning_of(std::span<const int32_t> prompt) {
+    const auto shared =
+        std::mismatch(tokens_.begin(), tokens_.end(), prompt.begin(), prompt.end()).second;
+    const int64_t n = std::min(shared - prompt.begin(), std::ssize(prompt) - 1);
+    if (n <= 0 || !cache_.holds(0, n) || !has_rope_of(n)) {
         clear();
         return 0;
     }
-    return length_ = n;
+    tokens_.resize(static_cast<size_t>(n));
+    return n;
+}
+
+bool Sequence::has_rope_of(int64_t n) const {
+    const std::vector<RopeTable>& ropes = model_.config.ropes;
+    return std::all_of(ropes.begin(), ropes.end(), [&](const RopeTable& rope) {
+        const bool has_two = !rope.long_frequencies.empty();
+        return !has_two || length() <= rope.original_length || n > rope.original_length;
+    });
+}
+
+void Sequence::start_with(std::span<const int32_t> tokens, std::span<const int64_t> first) {
+    cache_.start_with(0, first, std::ssize(tokens));
+    tokens_.assign(tokens.begin(), tokens.end());
 }
 
 Tensor Sequence::forward(Context& ctx, std::span<const int32_t> tokens) {
     const auto n = static_cast<int64_t>(tokens.size());
     require(n > 0 && n <= room(), "the context has room for ", room(), " tokens, found ", n);
-    if (!model_.config.has_longrope()) return run(ctx, tokens);
+    const bool crosses = crosses_rope(n);
+    const int64_t first = crosses ? 0 : length();
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-    if (!crosses_rope(n)) return run(ctx, tokens);
     // The keys in the cache were turned by the table of short sequences.
-    cache_.clear(0);
-    length_ = 0;
-    return run(ctx, tokens_);
+    if (crosses) cache_.clear(0);
+    try {
+        return run(ctx, first);
+    } catch (...) {
+        clear();  // not all tokens have keys
+        throw;
+    }
 }
 
 bool Sequence::crosses_rope(int64_t n) const {
     const std::vector<RopeTable>& ropes = model_.config.ropes;
     return std::any_of(ropes.begin(), ropes.end(), [&](const RopeTable& rope) {
-        return !rope.long_frequencies.empty() && length_ > 0 && length_ <= rope.original_length &&
-               length_ + n > rope.original_length;
+        return !rope.long_frequencies.empty() && length() > 0 && length() <= rope.original_length &&
+               length() + n > rope.original_length;
     });
 }
 
-Tensor Sequence::run(Context& ctx, std::span<const int32_t> tokens) {
-    const int64_t text_length = length_ + std::ssize(tokens);
-    for (const auto rows = static_cast<size_t>(prefill_rows_); tokens.size() > rows;
-         tokens = tokens.subspan(rows)) {
+Tensor Sequence::run(Context& ctx, int64_t first) {
+    for (; length() - first > prefill_rows_; first += prefill_rows_) {
         const Scratch scratch(ctx);
-        run_piece(ctx, tokens.first(rows), text_length);
+        run_piece(ctx, first, first + prefill_rows_);
     }
-    return run_piece(ctx, tokens, text_length);
+    return run_piece(ctx, first, length());
 }
 
-Tensor Sequence::run_piece(Context& ctx, std::span<const int32_t> tokens, int64_t text_length) {
-    const auto n = static_cast<int64_t>(tokens.size());
-    std::vector<int32_t> position(tokens.size());
-    std::iota(position.begin(), position.end(), static_cast<int32_t>(length_));
+Tensor Sequence::run_piece(Context& ctx, int64_t first, int64_t end) {
+    const int64_t n = end - first;
+    std::vector<int32_t> position(static_cast<size_t>(n));
+    std::iota(position.begin(), position.end(), static_cast<int32_t>(first));
     int32_t last = static_cast<int32_t>(n - 1);
-    length_ += n;
     HostBatchLayout rows;
-    rows.add(0, n, length_);
+    rows.add(0, n, end);
     const auto ids = [&](const int32_t* data, int64_t count) {
         return to_device(ctx, Tensor(const_cast<int32_t*>(data), Dtype::i32, {count}));
     };
-    return model_(ctx, ids(tokens.data(), n), ids(position.data(), n), cache_.layouts(ctx, rows),
-                  ids(&last, 1), cache_, text_length);
+    return model_(ctx, ids(tokens_.data() + first, n), ids(position.data(), n),
+                  cache_.layouts(ctx, rows), ids(&last, 1), cache_, length());
 }
 
 std::span<float> Sequence::forward_to_host(Context& ctx, std::span<const int32_t> tokens) {

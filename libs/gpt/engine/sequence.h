@@ -26,25 +26,36 @@ class Sequence {
     std::span<float> forward_to_host(Context& ctx, std::span<const int32_t> tokens);
     // Removes all tokens.
     void clear();
-    // Removes the tokens after the first n. Returns n, or 0 if all had to be removed: the cache has
-    // given back keys that the next token would read, or longrope's keys depend on the length.
-    int64_t keep(int64_t n);
+    // Removes all tokens but those that `prompt` begins with, without its last one. Returns how
+    // many are left: none if the cache has given back keys that the next token would read, or if
+    // its keys have longrope's table of a longer text.
+    int64_t keep_beginning_of(std::span<const int32_t> prompt);
+    // The tokens that forward() has appended. On a GPU the cache has keys of later ones too.
+    const std::vector<int32_t>& tokens() const { return tokens_; }
+    // Replaces all tokens; the caller sets their keys and values, from first[g] on in group g.
+    void start_with(std::span<const int32_t> tokens, std::span<const int64_t> first);
     int64_t context() const { return cache_.capacity(); }
-    int64_t room() const { return context() - length_; }
+    int64_t length() const { return std::ssize(tokens_); }
+    int64_t room() const { return context() - length(); }
+    const Model& model() const { return model_; }
     const KvCache& cache() const { return cache_; }
+    KvCache& cache() { return cache_; }
 
   private:
     // Whether n more tokens make the sequence a long one for longrope.
     bool crosses_rope(int64_t n) const;
-    Tensor run(Context& ctx, std::span<const int32_t> tokens);
-    // A piece of a text that will have text_length tokens.
-    Tensor run_piece(Context& ctx, std::span<const int32_t> tokens, int64_t text_length);
+    // Whether the keys of the first n tokens are those of a text that has few more: longrope's
+    // table depends on the text's length.
+    bool has_rope_of(int64_t n) const;
+    // Computes the tokens from number `first` on.
+    Tensor run(Context& ctx, int64_t first);
+    // The tokens [first, end).
+    Tensor run_piece(Context& ctx, int64_t first, int64_t end);
 
     const Model& model_;
     int64_t prefill_rows_;
     KvCache cache_;
-    int64_t length_ = 0;
-    std::vector<int32_t> tokens_;  // all, if the model has longrope: they may be computed again
+    std::vector<int32_t> tokens_;
     std::vector<float> logits_;
 };
 
