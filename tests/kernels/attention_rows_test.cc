@@ -106,6 +106,9 @@ void expect_same_alone(const AttentionCase& c) {
 // A step of decoding: a query's keys are split in the same places whatever else is in the batch.
 TEST(AttentionOnCuda, DecodedRowsAreTheSameBitsWhateverIsBesideThem) {
     expect_same_alone({4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, Dtype::f16});
+    // Together they are so many blocks that reads are not requested at once.
+    expect_same_alone({28, 4, 64, 1700, {1, 1, 1}, {1700, 300, 1500}, true, Dtype::f16});
+    expect_same_alone({16, 4, 128, 1400, {1, 1, 1, 1}, {1400, 300, 1, 5}, true, Dtype::f16});
 }
 
 // Enough tiles for each multiprocessor to work on several, of one sequence then and of many.

@@ -211,39 +211,46 @@ __global__ void __launch_bounds__(16 * G)
     }
 }
 
-// Block (h, row): adds the parts of a query's result, scaled to their common maximum.
-__global__ void combine_kernel(AttentionArgs args, float* parts, int splits) {
+// Block (h, row): adds the parts of a query's result in their order, scaled to their common
+// maximum. Missing parts have weight zero. Shared memory: two floats per part.
+__global__ void __launch_bounds__(kMostTiledHead)
+    combine_kernel(AttentionArgs args, float* parts, int splits) {
     let_next_start();
+    extern __shared__ float weights[];
+    __shared__ float shared[kMostTiledHead / 32];
+    float* sums = weights + splits;
     const int h = blockIdx.x, b = blockIdx.y / args.max_queries, j = blockIdx.y % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
-    const int c = threadIdx.x;
+    const int c = threadIdx.x, stride = args.d + 2;
     wait_for_previous();
-    if (j >= n || c >= args.d) return;
+    if (j >= n) return;
     const float* part = part_of(parts, args, splits, blockIdx.y, h, 0);
-    const int stride = args.d + 2;
-    // The first parts are requested at once; missing ones have weight zero.
-    constexpr int kFirst = 12;  // 1500 keys are 12 parts
-    float maxima[kFirst], sums[kFirst], values[kFirst];
+    constexpr int kFirst = 12;  // requested at once: 1500 keys are 12 parts
+    float values[kFirst];
 #pragma unroll
-    for (int s = 0; s < kFirst; ++s) {
-        const bool there = s < splits;
-        values[s] = there ? part[s * stride + c] : 0.0f;
-        maxima[s] = there ? part[s * stride + args.d] : -INFINITY;
-        sums[s] = there ? part[s * stride + args.d + 1] : 0.0f;
-    }
+    for (int s = 0; s < kFirst; ++s)
+        values[s] = s < splits && c < args.d ? part[s * stride + c] : 0;
     float largest = -INFINITY, numerator = 0, denominator = 0;
-#pragma unroll
-    for (int s = 0; s < kFirst; ++s) largest = fmaxf(largest, maxima[s]);
-    for (int s = kFirst; s < splits; ++s) largest = fmaxf(largest, part[s * stride + args.d]);
-    const auto add = [&](float maximum, float sum, float value) {
-        const float weight = exp2_from(maximum, largest);
-        numerator += weight * value;
-        denominator += weight * sum;
+    for (int s = threadIdx.x; s < splits; s += kMostTiledHead) {
+        weights[s] = part[s * stride + args.d];
+        sums[s] = part[s * stride + args.d + 1];
+        largest = fmaxf(largest, weights[s]);
+    }
+    largest = over_block<kMostTiledHead / 32>(largest, shared,
+                                              [](float x, float y) { return fmaxf(x, y); });
+    for (int s = threadIdx.x; s < splits; s += kMostTiledHead)
+        weights[s] = exp2_from(weights[s], largest);
+    __syncthreads();
+    if (c >= args.d) return;
+    const auto add = [&](int s, float value) {
+        numerator += weights[s] * value;
+        denominator += weights[s] * sums[s];
     };
 #pragma unroll
-    for (int s = 0; s < kFirst; ++s) add(maxima[s], sums[s], values[s]);
-    for (int s = kFirst; s < splits; ++s)
-        add(part[s * stride + args.d], part[s * stride + args.d + 1], part[s * stride + c]);
+    for (int s = 0; s < kFirst; ++s)
+        if (s < splits) add(s, values[s]);
+#pragma unroll 8
+    for (int s = kFirst; s < splits; ++s) add(s, part[s * stride + c]);
     write(args, start + j, h, c, numerator, denominator);
 }
 
@@ -266,7 +273,8 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
         launch(few ? split_kernel<T, 16, true> : split_kernel<T, 16, false>, 16);
     });
     if (splits == 1) return;
-    launch_early(ctx, combine_kernel, dim3(grid.y, rows), kMostTiledHead, 0, args, parts, splits);
+    launch_early(ctx, combine_kernel, dim3(grid.y, rows), kMostTiledHead,
+                 2 * static_cast<size_t>(splits) * sizeof(float), args, parts, splits);
 }
 
 }  // namespace hark::cuda
