@@ -6,7 +6,6 @@
 #include "commands.h"
 #include "core/cli.h"
 #include "core/error.h"
-#include "gpt/families/gguf_types.h"
 #include "gpt_work.h"
 #include "harness.h"
 
@@ -24,7 +23,7 @@ struct Options {
     void flags(Flags& flags) {
         flags.add("model", work.model,
                   "SHAPE|PATH gpt2-124m, llama-3.2-1b ... or files of a model");
-        flags.add("type", work.type, gguf_types(), "TYPE of a shape's matrices");
+        flags.add("type", work.type, bench_types(), "TYPE of a shape's matrices");
         flags.add("dtype", work.dtype, {"auto", "f32", "f16", "bf16", "int8"},
                   "TYPE that they are converted to");
         flags.add("kv-dtype", work.kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
@@ -87,6 +86,11 @@ double gpt_token_bytes(const Model& model, const GptWork& work) {
         static_cast<double>(work.prompt) + static_cast<double>(work.left_out + work.tokens + 1) / 2;
     double unread = static_cast<double>(model.position_table.bytes());
     if (!c.tie_word_embeddings) unread += static_cast<double>(model.token_table.values.bytes());
+    for (const DecoderLayer& layer : model.layers)
+        if (const auto* experts = std::get_if<Experts>(&layer.mlp))
+            for (const ExpertMatrices* of : {&experts->gate, &experts->up, &experts->down})
+                for (size_t i = static_cast<size_t>(experts->per_row); i < of->each.size(); ++i)
+                    unread += static_cast<double>(of->each[i].values.bytes());
     return static_cast<double>(model.weights.bytes()) - unread +
            keys *
                static_cast<double>(row_bytes(model.precision.cache, c.n_layer * c.cache_width()));

@@ -53,14 +53,32 @@ constexpr Shape kShapes[] = {
         "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
         "rms_norm_eps": 1e-5, "hidden_act": "silu", "rope_theta": 500000.0,
         "tie_word_embeddings": false})"},
+    {"gpt-oss-20b", R"({"model_type": "gpt_oss", "vocab_size": 201088,
+        "max_position_embeddings": 131072, "hidden_size": 2880, "num_hidden_layers": 24,
+        "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+        "intermediate_size": 2880, "num_local_experts": 32, "num_experts_per_tok": 4,
+        "sliding_window": 128, "rms_norm_eps": 1e-5, "rope_theta": 150000.0,
+        "tie_word_embeddings": false})"},
+    {"qwen3-30b-a3b", R"({"model_type": "qwen3_moe", "vocab_size": 151936,
+        "max_position_embeddings": 40960, "hidden_size": 2048, "num_hidden_layers": 48,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+        "moe_intermediate_size": 768, "intermediate_size": 6144, "num_experts": 128,
+        "num_experts_per_tok": 8, "norm_topk_prob": true, "rms_norm_eps": 1e-6,
+        "hidden_act": "silu", "rope_theta": 1000000.0, "tie_word_embeddings": false})"},
 };
+
+// gpt-oss's own types: experts in blocks, all other matrices in bf16.
+constexpr const char* kExpertBlocks = "mxfp4";
 
 // Normal values of deviation 0.02, norms near 1. Tensors of one shape and type are drawn once.
 class RandomModel : public TensorSource {
   public:
     RandomModel(const DecoderConfig& config, const std::string& type) {
+        const bool blocks = type == kExpertBlocks;
         for (const TensorSpec& spec : tensor_specs(config))
-            types_[spec.name] = gguf_type_of(spec, config, type);
+            types_[spec.name] = blocks && spec.is_matrix() && spec.expert >= 0
+                                    ? Dtype::mxfp4
+                                    : gguf_type_of(spec, config, blocks ? "bf16" : type);
     }
 
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override {
@@ -121,6 +139,12 @@ Precision precision_of_work(const GptWork& work, const Context& ctx, Dtype store
 
 }  // namespace
 
+std::vector<std::string> bench_types() {
+    std::vector<std::string> types = gguf_types();
+    types.emplace_back(kExpertBlocks);
+    return types;
+}
+
 std::string type_label(const GptWork& work) {
     return find_shape(work.model) ? work.type : "as stored";
 }
@@ -137,7 +161,8 @@ Model bench_model(const GptWork& work, Context& ctx) {
     }
     const DecoderConfig config = parse_config(shape->config, shape->name);
     RandomModel random(config, work.type);
-    const Dtype stored = work.type == "bf16" ? Dtype::bf16 : Dtype::f16;
+    const bool has_bf16 = work.type == "bf16" || work.type == kExpertBlocks;
+    const Dtype stored = has_bf16 ? Dtype::bf16 : Dtype::f16;
     return read_model(random, config, precision_of_work(work, ctx, stored), ctx.arena.source(),
                       ctx.threads);
 }

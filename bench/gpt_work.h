@@ -27,6 +27,8 @@ std::vector<NamedSampler> gpt_samplers();
 
 // A published shape with random weights in work.type, or the model in a file or folder.
 gpt::Model bench_model(const GptWork& work, Context& ctx);
+// --type: a file's types, and mxfp4.
+std::vector<std::string> bench_types();
 // What its rows say of the type: work.type is that of a shape.
 std::string type_label(const GptWork& work);
 
