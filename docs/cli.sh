@@ -36,6 +36,8 @@ configuration says.
 
 ## All tools have
 
+`hark search` has no `-q`, `-v` and `--config`.
+
 END
 mel --help-as table | awk -F '\t' '$1 ~ /^(quiet|verbose|config|help|help-all|version)$/ {
     print "- `" ($2 == "-" ? "" : "-" $2 ", ") "--" $1 ($3 == "-" ? "" : " " $3) "`: " $7 }'

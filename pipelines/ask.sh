@@ -70,4 +70,5 @@ end_on_signals
 answer() { one_line "$work/text" && "${generator[@]}" < "$work/line"; }
 # A recording that fails is not asked about.
 run_pipe > "$work/text" || exit
+grep -q '[^[:space:]]' "$work/text" || die "${words_given[0]}: nothing is said"
 run_group answer

@@ -62,7 +62,7 @@ parse() {
     question="${question//[$'\n\r\t']/ }"
     [[ "$folder" != -* ]] || folder="./$folder" # no expression of find
     [ -d "$folder" ] || die "$folder: expected a folder of transcripts"
-    [[ "$question" == *[![:space:]]* ]] || wrong "expected words to search for"
+    [[ "$question" == *[[:alnum:]]* ]] || wrong "expected words to search for"
 }
 
 # list_transcripts: their paths within the folder, a line each, sorted; one of each name.

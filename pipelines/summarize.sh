@@ -125,7 +125,7 @@ generate() {
 # too_long: the last prompt, or one of its lines, did not fit. Sets `needed` and `room`, in tokens.
 too_long() {
     read -r needed room < <(sed -n \
-        's/.* do not fit the context (got \([0-9]*\), expected at most \([0-9]*\)).*/\1 \2/p' \
+        's/.* do not fit the context (got \([0-9]*\)[^,]*, expected at most \([0-9]*\)).*/\1 \2/p' \
         "$work/errors" | sort -rn)
     [ -n "${room:-}" ]
 }
@@ -159,7 +159,7 @@ shorten() {
     before="$(wc -c < "$work/text")"
     parts=$((needed * 5 / (room * 4) + 1))
     while cut_text "$parts" > "$work/parts"; do
-        say "$1: $needed tokens do not fit the context of $room: $(wc -l < "$work/parts") parts"
+        say "$1: text and summary, $needed tokens, do not fit the context of $room: $(wc -l < "$work/parts") parts"
         generate "$part" --input-format lines < "$work/parts" > "$work/answers" && break
         too_long || return
         [ "$parts" -lt "$lines" ] || return
@@ -181,7 +181,10 @@ summarize() {
     text_of "$1" || return
     until minutes_of_text; do
         too_long && shorten "$1" && continue
-        while IFS= read -r line; do say "$1: ${line#*: }"; done < "$work/errors"
+        # One line stands for those of all parts.
+        IFS= read -r line < "$work/errors"
+        line="${line#*: }"
+        say "$1: ${line#stdin: line [0-9]*: }"
         return 1
     done
     cat "$work/errors" >&2

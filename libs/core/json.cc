@@ -23,13 +23,22 @@ bool is_too_deep(std::string_view text) {
     return false;
 }
 
-}  // namespace
-
 // The parser's own callback could count the depth, but with one it looks through all elements of an
 // array after each object in it.
-nlohmann::json parse_json(std::string_view text, const std::string& where) {
+void check_depth(std::string_view text, const std::string& where) {
     if (is_too_deep(text)) fail(where, ": JSON is nested deeper than ", kDeepest, " levels");
+}
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& where) {
+    check_depth(text, where);
     return nlohmann::json::parse(text, nullptr, false);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& where) {
+    check_depth(text, where);
+    return nlohmann::ordered_json::parse(text, nullptr, false);
 }
 
 }  // namespace hark

@@ -14,6 +14,8 @@ namespace hark {
 // begins with `where` for arrays and objects nested deeper than any file of ours needs: copying
 // and printing such a value would use up the stack.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
+// The same; objects keep the order of their keys.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& where);
 
 }  // namespace hark
 

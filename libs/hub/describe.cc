@@ -107,6 +107,8 @@ ordered_json context_memory(const gpt::DecoderConfig& c) {
         if (tokens > c.n_positions || (!out.empty() && tokens == kUsual)) continue;
         const int64_t values = c.n_layer * c.cache_width() * tokens;
         out.push_back({{"tokens", tokens}, {"f32", 4 * values}, {"f16", 2 * values}});
+        if (c.head_dim % block_size(Dtype::q8_0).values == 0)
+            out.back()["q8_0"] = row_bytes(Dtype::q8_0, values);
     }
     return out;
 }
@@ -228,8 +230,12 @@ std::string types_text(const ordered_json& types) {
 
 std::string context_text(const ordered_json& contexts) {
     return joined_items(contexts, "; ", [](const std::string&, const ordered_json& at) {
-        return concat(at["tokens"].dump(), " tokens: f32 ", megabytes(at["f32"].get<uint64_t>()),
-                      ", f16 ", megabytes(at["f16"].get<uint64_t>()));
+        std::string text = at["tokens"].dump() + " tokens:";
+        for (const char* type : {"f32", "f16", "q8_0"})
+            if (at.contains(type))
+                text += concat(text.ends_with(':') ? " " : ", ", type, " ",
+                               megabytes(at[type].get<uint64_t>()));
+        return text;
     });
 }
 

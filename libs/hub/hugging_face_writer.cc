@@ -80,8 +80,9 @@ void write_whisper(const whisper::ModelFile& file, const std::string& tokenizer_
 
 void write_gpt(const gpt::ModelFile& file, const std::string& tokenizer_path, Dtype dtype,
                const fs::path& directory) {
-    require(file.config().family == "gpt2", "convert: expected a Whisper or GPT-2 model, found ",
-            file.config().family, "; models of other families are not converted");
+    require(file.config().family == "gpt2", "expected a Whisper or GPT-2 model, found ",
+            file.config().family,
+            "; of other families a folder becomes a folder, a GGUF file does not");
     write_file(directory / gpt::kConfigFile, gpt::format_config(file.config(), dtype));
     const Bpe bpe = tokenizer_path.empty() ? file.bpe() : Bpe::load(tokenizer_path);
     require(bpe.vocab_size() <= file.config().n_vocab, tokenizer_path,

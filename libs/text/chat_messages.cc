@@ -74,7 +74,7 @@ bool parse_call_arguments(nlohmann::ordered_json& messages) {
             if (!function.is_object() || !function.contains("arguments")) continue;
             Json& arguments = function["arguments"];
             if (!arguments.is_string()) continue;
-            Json parsed = Json::parse(arguments.get<std::string>(), nullptr, false);
+            Json parsed = parse_ordered_json(arguments.get<std::string>(), "tool call");
             if (!parsed.is_object()) continue;
             arguments = std::move(parsed);
             any = true;

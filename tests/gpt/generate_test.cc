@@ -227,8 +227,8 @@ TEST(Generate, APromptThatDoesNotFitIsAnError) {
     // The last token of the answer needs no place.
     EXPECT_EQ(generate.why_too_long(29, 12), "");
     EXPECT_EQ(generate.why_too_long(30, 12),
-              "the prompt's 30 tokens and --max-tokens 12 do not fit the context (got 41, expected "
-              "at most 40); shorten the prompt or the answer");
+              "the prompt's 30 tokens and an answer of 12 do not fit the context (got 41 without "
+              "the last one, expected at most 40); shorten the prompt or --max-tokens");
     EXPECT_EQ(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 29), options).tokens.size(),
               12u);
     EXPECT_THROW(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 30), options), Error);
@@ -243,6 +243,9 @@ TEST(Generate, APromptThatDoesNotFitIsAnError) {
         "the prompt's 41 tokens do not fit the context (got 41, expected at most 40); shorten "
         "the prompt");
     options.context = 513;
+    EXPECT_THROW(gpt::Generator(demo().ctx, demo().model, *demo().tokenizer, options), Error);
+    options.context = 40;
+    options.max_tokens = 41;  // no prompt fits
     EXPECT_THROW(gpt::Generator(demo().ctx, demo().model, *demo().tokenizer, options), Error);
 }
 

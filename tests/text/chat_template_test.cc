@@ -131,6 +131,8 @@ TEST(ChatTemplate, TimeOfSourceDateEpoch) {
     const auto made = ChatTemplate::parse("{{ strftime_now('%Y-%m-%d %H:%M') }}", "t");
     ::setenv("SOURCE_DATE_EPOCH", "86400", 1);
     EXPECT_EQ(text_of(made, request(kUser)), "1970-01-02 00:00");
+    const auto other = ChatTemplate::parse("{{ strftime_now('%f|%z|%Z|%%z %y') }}", "t");
+    EXPECT_EQ(text_of(other, request(kUser)), "000000|||%z 70");
     ::setenv("SOURCE_DATE_EPOCH", "tomorrow", 1);
     EXPECT_THROW(made.render(request(kUser)), Error);
     ::unsetenv("SOURCE_DATE_EPOCH");

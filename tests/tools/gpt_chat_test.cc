@@ -44,6 +44,16 @@ TEST_F(GptChat, TheTemplateMakesThePrompt) {
     EXPECT_EQ(shown({"--chat-template", (folder().path() / "own.jinja").string()}, "go"), "GO!\n");
 }
 
+TEST_F(GptChat, KeysOfALineKeepTheirOrder) {
+    const std::string file = (folder().path() / "keys.jinja").string();
+    write_text(file, "{{ messages[0] | tojson }}{{ tools | tojson }}");
+    const std::string message = R"({"role": "user", "content": "hi"})",
+                      tools = R"([{"type": "function", "function": {"name": "f", "args": 1}}])";
+    EXPECT_EQ(shown({"--chat-template", file, "--input-format", "jsonl"},
+                    concat(R"({"tools": )", tools, R"(, "messages": [)", message, "]}\n")),
+              message + tools + "\n");
+}
+
 TEST_F(GptChat, LinesHaveMessages) {
     const std::string lines =
         R"({"id": 7, "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]})"

@@ -103,8 +103,8 @@ TEST(GptGenerate, APromptThatDoesNotFitIsAnErrorWithBothFigures) {
     EXPECT_EQ(lines_of(lines.out)[1], "");
     EXPECT_EQ(lines_of(lines.err).size(), 1u) << lines.err;
     expect_contains(lines.err,
-                    "the prompt's 30 tokens and --max-tokens 20 do not fit the context "
-                    "(got 49, expected at most 40)");
+                    "the prompt's 30 tokens and an answer of 20 do not fit the context "
+                    "(got 49 without the last one, expected at most 40)");
     const ProcessResult object =
         generate({"--input-format", "jsonl"}, json{{"text", prompt}, {"id", 3}}.dump() + "\n");
     EXPECT_EQ(object.exit_code, 1);

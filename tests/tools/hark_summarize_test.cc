@@ -60,7 +60,7 @@ TEST_F(HarkSummarize, ATextThatDoesNotFitGoesInParts) {
     const ProcessResult result = summarize("talk.txt");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     expect_contains(result.err, "talk.txt: ");
-    expect_contains(result.err, "tokens do not fit the context of 512: ");
+    expect_contains(result.err, "tokens, do not fit the context of 512: ");
     EXPECT_EQ(folder_.text("talk.minutes.md"), " text file\n");
     std::string line;
     for (int i = 0; i < 600; ++i) line += "model ";

@@ -33,6 +33,7 @@ void EmbedToolOptions::flags(Flags& flags) {
             "score is the product of two vectors. The model's prompt `query` is put before each "
             "text if it has one and no other is asked for.");
     flags.add("matches", matches, "N matches to write, at most", 1, 1 << 20)
+        .shows_default("10")
         .details("Rows per text, with --nearest.");
     flags.add_switch("truncate", truncate, "cut the end of a text that is too long")
         .details("Without it such a text is an error.");
@@ -53,6 +54,7 @@ void EmbedToolOptions::check() const {
     require_usage(instruction.empty() || prompt_name.empty(),
                   "--instruction and --prompt-name exclude each other");
     require_usage(format != "f32" || nearest.empty(), "--nearest needs --format jsonl or tsv");
+    require_usage(!matches || !nearest.empty(), "--matches needs --nearest");
     require_usage(format != "tsv" || !nearest.empty(), "--format tsv needs --nearest");
     if (format == "f32") require_not_terminal("float32 values");
     require_piped_stdin("texts", "gpt-embed -m MODEL < texts.txt");
@@ -68,7 +70,7 @@ VectorOutput EmbedToolOptions::output() const {
     const VectorForm form = format == "f32"   ? VectorForm::f32
                             : format == "tsv" ? VectorForm::tsv
                                               : VectorForm::jsonl;
-    return {.form = form, .nearest = nearest, .matches = matches};
+    return {.form = form, .nearest = nearest, .matches = matches.value_or(10)};
 }
 
 EmbedOptions EmbedToolOptions::embed(const EmbeddingSettings& settings) const {

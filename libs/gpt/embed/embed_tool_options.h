@@ -1,6 +1,7 @@
 // The command line of gpt-embed.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "gpt/embed/embedder.h"
@@ -15,7 +16,8 @@ struct EmbedToolOptions {
     ModelChoice choice;
     std::string instruction, prompt_name, nearest;
     std::string input_format = "lines", format = "jsonl", pooling = "auto";
-    int64_t dimensions = 0, matches = 10;
+    int64_t dimensions = 0;
+    std::optional<int64_t> matches;  // 10, if there are none
     bool normalize = true, truncate = false;
     ComputeOptions compute;
 

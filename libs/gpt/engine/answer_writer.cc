@@ -74,7 +74,7 @@ void AnswerWriter::end(const Prompt& prompt, int64_t sample, const Completion& a
     }
     out_.flush();
     if (answer.finish == Finish::context_full)
-        console_.warning("the model's context is full: the text ends here");
+        console_.warning("the context is full: the text ends here");
     if (!options_.stats) return;
     const std::string id = nlohmann::json::parse(prompt.metadata)["id"].dump();
     stats_.row({options.samples > 1 ? concat(id, ".", sample) : id, concat(answer.prompt_tokens),

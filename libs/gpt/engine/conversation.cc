@@ -25,9 +25,9 @@ std::string bytes_of(const std::string& path) {
 
 // Throws Error, which begins with `where`, if the line is no message.
 ordered_json read_message(const std::string& line, const std::string& where) {
-    require(!parse_json(line, where).is_discarded(), where,
+    ordered_json read = parse_ordered_json(line, where);
+    require(!read.is_discarded(), where,
             ": expected a message, an object in JSON, found text that is not JSON");
-    ordered_json read = ordered_json::parse(line);
     require(read.is_object(), where, ": expected a message, an object, found ", read.type_name());
     for (const char* key : {"role", "content"})
         require(read.contains(key) && read[key].is_string(), where, ": expected a text named ",

@@ -89,6 +89,8 @@ Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenize
     check_head(ctx, model.config.head_dim, kMostHeadChannels);
     require(tokenizer.vocab_size() <= model.config.n_vocab, "the tokenizer has ",
             tokenizer.vocab_size(), " tokens, the model only ", model.config.n_vocab);
+    require(options_.max_tokens <= context_, "--max-tokens ", options_.max_tokens,
+            " leaves no room for a prompt in the context of ", context_);
     const std::vector<int32_t>& ends = tokenizer.special_ids().ends;
     eos_.insert(eos_.end(), ends.begin(), ends.end());
     if (const auto end = tokenizer.end_of_text(); end && eos_.empty()) eos_.push_back(*end);
@@ -156,10 +158,11 @@ std::string Generator::why_too_long(size_t tokens, int64_t max_tokens) const {
     // The last token needs no place: the model does not read it.
     const int64_t needed = n + std::max<int64_t>(max_tokens, 1) - 1;
     if (needed <= context_) return "";
-    const std::string answer = max_tokens > 0 ? concat(" and --max-tokens ", max_tokens) : "";
+    const bool asked = max_tokens > 0;
+    const std::string answer = asked ? concat(" and an answer of ", max_tokens) : "";
     return concat("the prompt's ", n, " tokens", answer, " do not fit the context (got ", needed,
-                  ", expected at most ", context_, "); shorten the prompt",
-                  answer.empty() ? "" : " or the answer");
+                  asked ? " without the last one" : "", ", expected at most ", context_,
+                  "); shorten the prompt", asked ? " or --max-tokens" : "");
 }
 
 Completion Generator::operator()(std::string_view prompt, uint64_t index, const OnText& on_text) {

@@ -79,7 +79,8 @@ struct Completion {
 class Generator {
   public:
     // Throws Error if the tokenizer has more tokens than the model, or the context more than the
-    // model's, and if the prompt cache is of another model or cannot be written. Holds references.
+    // model's, if max_tokens alone do not fit the context, and if the prompt cache is of another
+    // model or cannot be written. Holds references.
     Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
               GenerateOptions options);
 

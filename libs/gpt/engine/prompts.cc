@@ -52,7 +52,7 @@ PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prom
 void PromptReader::parse(const std::string& line, Prompt& prompt) const {
     ordered_json root;
     try {
-        root = parse_json(line, "the line");
+        root = parse_ordered_json(line, "the line");
     } catch (const Error& why) {
         return prompt.fail("invalid_json", why.what());
     }

@@ -14,12 +14,10 @@ constexpr std::string_view kBegin = "<tool_call>", kEnd = "</tool_call>";
 // A discarded value if it is not JSON, or nested too deeply. Objects keep their order.
 ordered_json parsed(std::string_view text) {
     try {
-        if (parse_json(text, "").is_discarded())
-            return ordered_json(ordered_json::value_t::discarded);
+        return parse_ordered_json(text, "");
     } catch (const Error&) {
         return ordered_json(ordered_json::value_t::discarded);
     }
-    return ordered_json::parse(text, nullptr, false);
 }
 
 // Appends the call, or the calls of a list; false, and nothing is appended, if it is none.

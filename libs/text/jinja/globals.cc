@@ -71,12 +71,24 @@ Value raise_exception(Interpreter& in, Args& args) {
     fail(str_of(in, *bound[0]).bytes());
 }
 
+// What Python's strftime of a time without a zone writes, where C's does not: %f, %z and %Z.
+std::string with_pythons_fields(const std::string& format) {
+    std::string out;
+    for (size_t i = 0; i < format.size(); ++i) {
+        const char field = format[i] == '%' && i + 1 < format.size() ? format[++i] : '\0';
+        if (field == 'f') out += "000000";
+        if (field == '\0') out += format[i];
+        if (field != 'f' && field != 'z' && field != 'Z' && field != '\0') out += {'%', field};
+    }
+    return out;
+}
+
 Value strftime_now(Interpreter& in, Args& args) {
     const Bound bound("strftime_now", args, {"format"}, 1);
     const Text& format = bound.text(0);
     require(format.size() <= 1000, "strftime_now: the format has more than 1000 bytes");
     // A byte before it tells an empty result from one that does not fit.
-    const std::string marked = "x" + format.bytes();
+    const std::string marked = "x" + with_pythons_fields(format.bytes());
     std::string result(64 * marked.size() + 64, '\0');
     const size_t size = std::strftime(result.data(), result.size(), marked.c_str(), &in.now());
     require(size > 0, "strftime_now: the format '", format.bytes(), "' gives too long a text");
