@@ -26,6 +26,12 @@ const gpt::ReasoningMarkers* channels() { return markers_of("<|channel|>"); }
 
 using Parts = std::pair<std::string, std::string>;  // reasoning, answer
 
+std::string texts_of(const std::vector<gpt::ToolText>& texts) {
+    std::string all;
+    for (const gpt::ToolText& one : texts) all += one.name + ":" + one.arguments + ";";
+    return all;
+}
+
 // The same whether the text comes at once or byte for byte.
 Parts split(const gpt::ReasoningMarkers* markers, const std::string& text, bool opened = false) {
     const auto whole = gpt::split_reasoning(markers, opened, text);
@@ -38,6 +44,7 @@ Parts split(const gpt::ReasoningMarkers* markers, const std::string& text, bool 
     for (const char byte : text) add(splitter.push(std::string(1, byte)));
     add(splitter.finish());
     EXPECT_EQ(pieces, Parts(whole.reasoning, whole.answer)) << text;
+    EXPECT_EQ(texts_of(splitter.tool_texts()), texts_of(whole.tool_texts)) << text;
     return pieces;
 }
 
@@ -49,6 +56,16 @@ TEST(Reasoning, MarkersAreThoseOfTheTemplateOrTheTokenizer) {
     EXPECT_EQ(markers_of("{{ '[/THINK]' }}")->begin, "[THINK]");
     EXPECT_EQ(markers_of("{{ messages }}", "gpt_oss"), channels());
     EXPECT_EQ(channels()->form, gpt::ReasoningMarkers::Form::channels);
+}
+
+TEST(Reasoning, TextsForToolsAreApart) {
+    const std::string text =
+        "<|channel|>analysis<|message|>Look.<|end|><|start|>assistant<|channel|>commentary "
+        "to=functions.f <|constrain|>json<|message|>{\"a\":\n 1}<|call|><|start|>assistant "
+        "to=browser.open<|channel|>commentary<|message|>{}<|call|>";
+    EXPECT_EQ(split(channels(), text), Parts("Look.", ""));
+    EXPECT_EQ(texts_of(gpt::split_reasoning(channels(), false, text).tool_texts),
+              "f:{\"a\":\n 1};browser.open:{};");
 }
 
 TEST(Reasoning, SpecialTokensOfTheMarkersAreShown) {

@@ -6,13 +6,15 @@ namespace hark::gpt {
 
 AnswerParts answer_parts(Prompt& prompt, const Completion& answer,
                          const AnswerPartsOptions& options) {
-    auto [reasoning, said] = split_reasoning(options.markers, prompt.opens_reasoning, answer.text);
+    SplitAnswer split = split_reasoning(options.markers, prompt.opens_reasoning, answer.text);
     AnswerParts parts;
-    parts.said = said;
+    parts.said = split.answer;
     const bool shows = options.reasoning == Reasoning::show && options.markers;
-    parts.text = shows ? answer.text : std::move(said);
-    if (options.reasoning == Reasoning::separate) parts.reasoning = std::move(reasoning);
-    if (!prompt.tools.empty()) parts.tool_calls = take_tool_calls(parts.text);
+    parts.text = shows ? answer.text : std::move(split.answer);
+    if (options.reasoning == Reasoning::separate) parts.reasoning = std::move(split.reasoning);
+    if (!prompt.tools.empty())
+        parts.tool_calls =
+            split.tool_texts.empty() ? take_tool_calls(parts.text) : openai_calls(split.tool_texts);
     if (options.extract == Extract::nothing) return parts;
     const bool is_code = options.extract == Extract::code;
     const auto found = is_code ? first_code_block(parts.said) : first_json(parts.said);

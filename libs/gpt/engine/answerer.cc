@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "gpt/engine/tool_calls.h"
+
 namespace hark::gpt {
 
 Answerer::Answerer(PromptEncoder& encoder, Generator& generator, GenerateOptions defaults,
@@ -20,6 +22,9 @@ void Answerer::operator()(Prompt prompt) {
     if (prompt.error.empty() && own.logprobs && !answers_.options().jsonl)
         prompt.fail("invalid_value", "logprobs: true needs --format jsonl");
     if (prompt.error.empty() && !too_long.empty()) prompt.fail("context_length_exceeded", too_long);
+    if (!prompt.tools.empty())
+        for (const int32_t token : tool_call_tokens(encoder_.tokenizer()))
+            own.shown.push_back(token);
     const auto seed = static_cast<uint64_t>(own.seed);
     for (int64_t sample = 0; sample < own.samples && prompt.error.empty(); ++sample) {
         own.seed = static_cast<int64_t>(sample_seed(seed, sample));

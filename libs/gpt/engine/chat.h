@@ -62,6 +62,7 @@ class PromptEncoder {
     void append(const Prompt& prompt, const std::string& answer);
     // Those of a chat's model; nullptr if there are none.
     const ReasoningMarkers* markers() const { return markers_; }
+    const Tokenizer& tokenizer() const { return tokenizer_; }
 
   private:
     std::vector<PromptPiece> pieces(Prompt& prompt) const;

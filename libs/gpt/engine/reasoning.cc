@@ -18,7 +18,7 @@ constexpr ReasoningMarkers kMarkers[] = {
     {Form::tags, "<seed:think>", "</seed:think>"},
 };
 
-constexpr std::string_view kMessage = "<|message|>", kChannel = "<|channel|>";
+constexpr std::string_view kMessage = "<|message|>", kChannel = "<|channel|>", kRecipient = " to=";
 // What ends a text of a channel.
 constexpr std::array<std::string_view, 5> kTextEnds = {"<|end|>", "<|return|>", "<|call|>",
                                                        "<|start|>", kChannel};
@@ -32,6 +32,15 @@ size_t certain_end(std::string_view text, Texts markers) {
         for (size_t at = text.size() - std::min(text.size(), marker.size() - 1); at < certain; ++at)
             if (marker.starts_with(text.substr(at))) certain = at;
     return certain;
+}
+
+// ` to=functions.NAME` up to a space or the next token: NAME.
+std::string recipient_of(std::string_view header) {
+    std::string_view name = header.substr(header.find(kRecipient) + kRecipient.size());
+    name = name.substr(0, std::min(name.find(' '), name.find("<|")));
+    constexpr std::string_view kFunctions = "functions.";
+    if (name.starts_with(kFunctions)) name.remove_prefix(kFunctions.size());
+    return std::string(name);
 }
 
 }  // namespace
@@ -111,7 +120,8 @@ bool ReasoningSplitter::read_header(bool ended) {
     }
     const std::string_view header = std::string_view(held_).substr(0, end);
     const bool is_analysis = header.find("<|channel|>analysis") != header.npos;
-    const bool is_call = header.find(" to=") != header.npos;
+    const bool is_call = header.find(kRecipient) != header.npos;
+    if (is_call) tool_texts_.push_back({recipient_of(header), ""});
     state_ = is_call ? State::call : is_analysis ? State::reasoning : State::answer;
     held_.erase(0, end + kMessage.size());
     has_texts_ = at_start_ = true;
@@ -148,7 +158,12 @@ bool ReasoningSplitter::read_text(bool ended, Parts& parts) {
 }
 
 void ReasoningSplitter::add(std::string_view text, Parts& parts) {
-    if (text.empty() || state_ == State::call) return;
+    if (text.empty()) return;
+    if (state_ == State::call) {
+        tool_texts_.back().arguments += text;
+        at_start_ = false;
+        return;
+    }
     const bool is_answer = state_ == State::answer;
     std::string& to = is_answer ? parts.answer : parts.reasoning;
     bool& has_text = is_answer ? has_answer_ : has_reasoning_;
@@ -158,13 +173,13 @@ void ReasoningSplitter::add(std::string_view text, Parts& parts) {
     at_start_ = false;
 }
 
-ReasoningSplitter::Parts split_reasoning(const ReasoningMarkers* markers, bool opened,
-                                         std::string_view text) {
+SplitAnswer split_reasoning(const ReasoningMarkers* markers, bool opened, std::string_view text) {
     ReasoningSplitter splitter(markers, opened);
-    ReasoningSplitter::Parts parts = splitter.push(text);
+    SplitAnswer parts{splitter.push(text), {}};
     const ReasoningSplitter::Parts rest = splitter.finish();
     parts.reasoning += rest.reasoning;
     parts.answer += rest.answer;
+    parts.tool_texts = splitter.tool_texts();
     return parts;
 }
 

@@ -26,6 +26,12 @@ const ReasoningMarkers* reasoning_markers(const ChatTemplate& chat, const Tokeni
 // The special tokens that are part of the markers. They must be in a text that is to be split.
 std::vector<int32_t> marker_tokens(const ReasoningMarkers& markers, const Tokenizer& tokenizer);
 
+// A text for a tool, in channels alone.
+struct ToolText {
+    std::string name;  // functions.NAME without `functions.`, or another recipient
+    std::string arguments;
+};
+
 // Splits an answer while it is generated. The result does not depend on how the text is cut into
 // pieces. Line ends next to a marker belong to it.
 class ReasoningSplitter {
@@ -42,6 +48,8 @@ class ReasoningSplitter {
     Parts push(std::string_view text);
     // The rest; the text has ended.
     Parts finish();
+    // The texts for tools so far.
+    const std::vector<ToolText>& tool_texts() const { return tool_texts_; }
 
   private:
     // header: between two texts of channels; call: a text for a tool.
@@ -60,10 +68,13 @@ class ReasoningSplitter {
     bool at_start_ = true;    // of a text
     bool has_texts_ = false;  // a header has been read
     bool has_reasoning_ = false, has_answer_ = false;
+    std::vector<ToolText> tool_texts_;
 };
 
 // The whole text at once.
-ReasoningSplitter::Parts split_reasoning(const ReasoningMarkers* markers, bool opened,
-                                         std::string_view text);
+struct SplitAnswer : ReasoningSplitter::Parts {
+    std::vector<ToolText> tool_texts;
+};
+SplitAnswer split_reasoning(const ReasoningMarkers* markers, bool opened, std::string_view text);
 
 }  // namespace hark::gpt
