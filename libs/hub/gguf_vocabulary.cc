@@ -9,6 +9,7 @@
 #include "text/tokenizer/gguf_splits.h"
 #include "text/tokenizer/pattern.h"
 #include "text/tokenizer/piece_type.h"
+#include "text/tokenizer/token_model.h"
 
 namespace hark::models {
 namespace {
@@ -102,6 +103,10 @@ void add_pieces(GgufOutput& out, const json& root, std::vector<Token>& tokens) {
     for (Token& token : tokens) {
         if (token.type == kNormal && token.text.size() == 6 && token.text.starts_with("<0x"))
             token.type = kByte;
+        // llama.cpp finds these in the text itself, before spaces are marked.
+        for (size_t at;
+             token.type == kUserDefined && (at = token.text.find(kMetaspace)) != token.text.npos;)
+            token.text.replace(at, kMetaspace.size(), " ");
         const auto found = scores.find(token.text);
         const bool merged = token.type == kNormal && found != scores.end();
         const float last = -static_cast<float>(merges.size());

@@ -32,21 +32,47 @@ using gpt::TensorSpec;
 
 constexpr const char* kRopeDivisors = "rope_freqs.weight";
 constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
+constexpr int64_t kGemma3Period = 6;         // of layers, the last without a window
 
 // GGUF has no architecture for Mistral: its files are those of Llama.
 const gpt::Family& family_in_gguf(const DecoderConfig& config, const std::string& where) {
     return gpt::family_of(config.family == "mistral" ? "llama" : config.family, where);
 }
 
+// The layers' window; 0: none has one.
+int64_t window_of(const DecoderConfig& config) {
+    int64_t window = 0;
+    for (const gpt::LayerConfig& layer : config.layers)
+        if (layer.window < config.n_positions) window = std::max(window, layer.window);
+    return window;
+}
+
+// The layers that have a window in a GGUF file of the family, if it has one.
+bool slides_in_gguf(const DecoderConfig& config, int64_t layer) {
+    if (config.family == "gemma2") return layer % 2 == 0;
+    if (config.family == "gemma3_text") return (layer + 1) % kGemma3Period != 0;
+    return config.family == "phi3";
+}
+
+bool is_gemma(const DecoderConfig& config) { return config.norm_offset != 0; }
+
 void check_family(const DecoderConfig& config, const std::string& where) {
-    constexpr const char* kFamilies[] = {"llama", "mistral", "qwen2",  "qwen3",
-                                         "olmo2", "granite", "smollm3"};
+    constexpr const char* kFamilies[] = {"llama",   "mistral", "qwen2",  "qwen3",       "olmo2",
+                                         "granite", "smollm3", "gemma2", "gemma3_text", "phi3"};
     require(contains(kFamilies, config.family), where, ": expected a model of the family ",
             joined(kFamilies), " to write as GGUF, found ", config.family,
             "; give --to safetensors and a new folder");
-    for (const gpt::LayerConfig& layer : config.layers)
-        require(layer.window == 0 || layer.window >= config.n_positions, where,
-                ": layers with a window are not written as GGUF");
+    const int64_t window = window_of(config);
+    for (int64_t i = 0; i < config.n_layer; ++i) {
+        const int64_t own = config.layers[static_cast<size_t>(i)].window;
+        const bool slides = 0 < own && own < config.n_positions;
+        const bool expected = window > 0 && slides_in_gguf(config, i);
+        require(slides == expected && (!slides || own == window), where,
+                ": GGUF cannot say that layer ", i, slides ? " has a window" : " has no window",
+                " in this family");
+    }
+    require(!is_gemma(config) || config.attention_scale == gpt::gemma_gguf_scale(config), where,
+            ": GGUF has no place for this query_pre_attn_scalar");
     for (int64_t i = 0; i < config.n_layer; ++i) {
         const bool turns = config.family != "smollm3" || (i + 1) % gpt::kSmolLm3Interval != 0;
         require((config.layers[static_cast<size_t>(i)].rope >= 0) == turns, where,
@@ -54,17 +80,26 @@ void check_family(const DecoderConfig& config, const std::string& where) {
     }
 }
 
-gpt::RopeSettings rope_of(const fs::path& folder, const DecoderConfig& of) {
+struct Ropes {
+    gpt::RopeSettings all;    // of layers without a window, or of all
+    double window_theta = 0;  // the base of layers with a window; 0: the same
+};
+
+Ropes ropes_of(const fs::path& folder, const DecoderConfig& of) {
     const fs::path path = folder / gpt::kConfigFile;
     const std::string where = path.string();
     const gpt::JsonConfig config(parse_json(read_file(path, size_t{1} << 20), where), where);
-    const double theta =
-        of.family == "smollm3" ? gpt::kSmolLm3Theta : 10000;  // where config.json has none
-    const gpt::RopeSettings rope = config.rope(theta, "full_attention");
-    require(rope.type == "default" || rope.type == "linear" || rope.type == "llama3", where,
-            ": the rope's scaling ", rope.type,
+    const bool is_gemma3 = of.family == "gemma3_text";
+    const double theta = of.family == "smollm3" ? gpt::kSmolLm3Theta
+                         : is_gemma3            ? gpt::kGemma3Theta
+                                                : 10000;  // where config.json has none
+    Ropes ropes{config.rope(theta, "full_attention")};
+    const std::string& type = ropes.all.type;
+    require(type == "default" || type == "linear" || type == "llama3", where,
+            ": the rope's scaling ", type,
             " is not written as GGUF, only default, linear and llama3");
-    return rope;
+    if (is_gemma3) ropes.window_theta = gpt::gemma3_window_rope(config).theta;
+    return ropes;
 }
 
 // By what llama3's scaling divides the frequencies; empty for the others.
@@ -80,8 +115,9 @@ std::vector<float> rope_divisors(const DecoderConfig& config, const gpt::RopeSet
     return divisors;
 }
 
-void add_settings(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettings& rope,
+void add_settings(GgufOutput& out, const DecoderConfig& c, const Ropes& ropes,
                   const std::string& name, const std::string& type) {
+    const gpt::RopeSettings& rope = ropes.all;
     const std::string family = family_in_gguf(c, name).gguf, prefix = family + ".";
     out.text("general.architecture", family);
     out.text("general.type", "model");
@@ -107,6 +143,10 @@ void add_settings(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettin
         out.real(prefix + "residual_scale", c.residual_scale);
         out.real(prefix + "logit_scale", 1 / c.logit_scale);  // they divide by it
     }
+    if (window_of(c) > 0) out.count(prefix + "attention.sliding_window", window_of(c));
+    if (c.attention_soft_cap > 0) out.real(prefix + "attn_logit_softcapping", c.attention_soft_cap);
+    if (c.logit_soft_cap > 0) out.real(prefix + "final_logit_softcapping", c.logit_soft_cap);
+    if (ropes.window_theta > 0) out.real(prefix + "rope.freq_base_swa", ropes.window_theta);
     if (rope.type != "linear") return;
     out.text(prefix + "rope.scaling.type", "linear");
     out.real(prefix + "rope.scaling.factor", rope.factor);
@@ -122,6 +162,13 @@ std::vector<float> interleaved(const std::vector<float>& values, int64_t heads, 
         std::copy_n(values.begin() + from * columns, columns, turned.begin() + row * columns);
     }
     return turned;
+}
+
+bool is_norm(Part part) {
+    constexpr Part kNorms[] = {Part::final_norm,   Part::attn_norm, Part::attn_post_norm,
+                               Part::mlp_norm,     Part::q_norm,    Part::k_norm,
+                               Part::mlp_post_norm};
+    return contains(kNorms, part);
 }
 
 Tensor described(const TensorSpec& spec, Dtype dtype) {
@@ -140,6 +187,8 @@ class TensorWriter {
         TensorSource& source = model_.tensors();
         std::vector<float> values =
             values_of(source, {spec.name, shape_of(spec), spec.is_matrix(), spec.in_out});
+        if (is_norm(spec.part))
+            for (float& value : values) value += c.norm_offset;
         if (family_in_gguf(c, source.where()).gguf_interleaves) {
             const int64_t columns = std::max<int64_t>(spec.columns, 1);
             if (spec.part == Part::q || spec.part == Part::q_bias)
@@ -197,11 +246,11 @@ void write_gguf(gpt::ModelFile& model, const fs::path& from, const std::string& 
             ": GGUF files are written from Hugging Face's folders, found one of ", model.format());
     const DecoderConfig& config = model.config();
     check_family(config, from.string());
-    const gpt::RopeSettings rope = rope_of(from, config);
-    const std::vector<float> divisors = rope_divisors(config, rope);
+    const Ropes ropes = ropes_of(from, config);
+    const std::vector<float> divisors = rope_divisors(config, ropes.all);
     const std::vector<TensorSpec> specs = gpt::tensor_specs(config);
     GgufOutput header;
-    add_settings(header, config, rope, fs::absolute(from).lexically_normal().filename().string(),
+    add_settings(header, config, ropes, fs::absolute(from).lexically_normal().filename().string(),
                  type);
     add_vocabulary(header, from, config.n_vocab, config.eos_token_ids);
     const Tensor divisors_as(nullptr, Dtype::f32, {std::ssize(divisors)});

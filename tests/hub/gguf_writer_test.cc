@@ -63,6 +63,26 @@ constexpr const char* kYarn =
         "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
                          "original_max_position_embeddings": 32}})";
 constexpr const char* kGemma2 =
+    R"({"model_type": "gemma2", "vocab_size": 600, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 32, "max_position_embeddings": 128, "query_pre_attn_scalar": 32,
+        "sliding_window": 16, "eos_token_id": 1})";
+constexpr const char* kGemma3 =
+    R"({"model_type": "gemma3_text", "vocab_size": 600, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 7, "num_attention_heads": 4, "num_key_value_heads": 1,
+        "head_dim": 32, "max_position_embeddings": 128, "query_pre_attn_scalar": 32,
+        "sliding_window": 16, "rope_local_base_freq": 20000.0, "eos_token_id": 1,
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0}})";
+constexpr const char* kPhi3 =
+    R"({"model_type": "phi3", "vocab_size": 640, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 128, "sliding_window": 16, "partial_rotary_factor": 0.5,
+        "rms_norm_eps": 1e-5, "eos_token_id": 1, "pad_token_id": 0})";
+constexpr const char* kMixtral =
+    R"({"model_type": "mixtral", "vocab_size": 600, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "num_local_experts": 4, "num_experts_per_tok": 2, "max_position_embeddings": 128})";
+constexpr const char* kOtherScalar =
     R"({"model_type": "gemma2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
         "head_dim": 32, "max_position_embeddings": 128, "query_pre_attn_scalar": 24})";
@@ -88,9 +108,12 @@ class GgufWriting : public testing::Test {
 double difference(gpt::ModelFile& a, gpt::ModelFile& b) {
     double largest = 0;
     for (const ModelTensor& tensor : tensor_list(a.config())) {
-        const std::vector<float> x = values_of(a.tensors(), tensor);
+        std::vector<float> x = values_of(a.tensors(), tensor);
         const std::vector<float> y = values_of(b.tensors(), tensor);
         double squares = 0, errors = 0;
+        // Gemma's norms are stored as 1 + w there.
+        const bool is_norm = tensor.shape.size() == 1 && a.config().norm_offset != 0;
+        for (size_t i = 0; is_norm && i < x.size(); ++i) x[i] += a.config().norm_offset;
         for (size_t i = 0; i < x.size(); ++i) {
             squares += double{x[i]} * x[i];
             errors += (double{x[i]} - y[i]) * (double{x[i]} - y[i]);
@@ -108,7 +131,10 @@ TEST_F(GgufWriting, FilesInF32AreTheModel) {
                                             {kMistral, "llama3"},
                                             {kOlmo2, "qwen2"},
                                             {kGranite, "llama3"},
-                                            {kSmolLm3, "llama3"}}) {
+                                            {kSmolLm3, "llama3"},
+                                            {kGemma2, "gemma"},
+                                            {kGemma3, "gemma"},
+                                            {kPhi3, "phi3"}}) {
         SCOPED_TRACE(config);
         const fs::path from = folder(config, tokenizer);
         const auto original = gpt::open_model(from);
@@ -124,11 +150,19 @@ TEST_F(GgufWriting, FilesInF32AreTheModel) {
         EXPECT_EQ(a.attention_scale, b.attention_scale);
         EXPECT_EQ(a.residual_scale, b.residual_scale);
         EXPECT_EQ(a.logit_scale, b.logit_scale);
-        for (size_t i = 0; i < a.layers.size(); ++i)
+        EXPECT_EQ(a.attention_soft_cap, b.attention_soft_cap);
+        EXPECT_EQ(a.logit_soft_cap, b.logit_soft_cap);
+        for (size_t i = 0; i < a.layers.size(); ++i) {
             EXPECT_EQ(a.layers[i].rope, b.layers[i].rope) << "layer " << i;
-        ASSERT_EQ(a.ropes.front().frequencies.size(), b.ropes.front().frequencies.size());
-        for (size_t i = 0; i < a.ropes.front().frequencies.size(); ++i)
-            EXPECT_NEAR(b.ropes.front().frequencies[i] / a.ropes.front().frequencies[i], 1, 1e-6);
+            const bool slides = a.layers[i].window < a.n_positions;
+            EXPECT_EQ(slides ? a.layers[i].window : 0, b.layers[i].window) << "layer " << i;
+        }
+        ASSERT_EQ(a.ropes.size(), b.ropes.size());
+        for (size_t rope = 0; rope < a.ropes.size(); ++rope) {
+            const std::vector<float>&x = a.ropes[rope].frequencies, &y = b.ropes[rope].frequencies;
+            ASSERT_EQ(x.size(), y.size());
+            for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i] / x[i], 1, 1e-6);
+        }
         const auto x = original->tokenizer(), y = found->tokenizer();
         for (const std::string text :
              {"Hello, world! 1984 caf\xC3\xA9  \n\n\xE4\xB8\x80 don't", "<|im_end|>", " x "}) {
@@ -169,8 +203,11 @@ TEST_F(GgufWriting, WhatIsNotWrittenIsNamed) {
         const fs::path from = folder(config, tokenizer);
         return test::error_of([&] { written(from, "q8_0"); });
     };
-    EXPECT_NE(why(kGemma2, "gemma").find("found gemma2"), std::string::npos);
-    EXPECT_NE(why(kWindows, "qwen2").find("layers with a window"), std::string::npos);
+    EXPECT_NE(why(kMixtral, "llama2").find("found mixtral"), std::string::npos);
+    EXPECT_NE(why(kOtherScalar, "gemma").find("no place for this query_pre_attn_scalar"),
+              std::string::npos);
+    EXPECT_NE(why(kWindows, "qwen2").find("GGUF cannot say that layer 1 has a window"),
+              std::string::npos);
     EXPECT_NE(why(kOtherRopes, "llama3").find("layer 1 has no positions"), std::string::npos);
     EXPECT_NE(why(kYarn, "qwen2").find("the rope's scaling yarn"), std::string::npos);
     EXPECT_NE(why(kLlama2, "unigram").find("expected a tokenizer of the type BPE, found Unigram"),

@@ -93,6 +93,11 @@ void set_qwen_windows(DecoderConfig& config, const ConfigReader& in);
 extern const std::span<const PartName> kPostNormNames;
 // The settings that Gemma 2 and 3 share.
 DecoderConfig read_gemma(const ConfigReader& in, const char* family, double rope_theta);
+// The scale of a Gemma's scores as GGUF files imply it.
+float gemma_gguf_scale(const DecoderConfig& config);
+// Gemma 3's rope: the base of a config.json without one, and the settings of layers with a window.
+inline constexpr double kGemma3Theta = 1e6;
+RopeSettings gemma3_window_rope(const ConfigReader& in);
 
 // hidden_act or hidden_activation. Throws Error for others than silu and gelu's forms.
 Activation read_activation(const ConfigReader& in, const Key& key, Activation otherwise);

@@ -29,6 +29,10 @@ double default_scalar(const DecoderConfig& c) {
 
 }  // namespace
 
+float gemma_gguf_scale(const DecoderConfig& config) {
+    return static_cast<float>(1 / std::sqrt(default_scalar(config)));
+}
+
 DecoderConfig read_gemma(const ConfigReader& in, const char* family, double rope_theta) {
     DecoderConfig c = read_llama_like(in, family, {.tied = true, .rope_theta = rope_theta});
     const Key both_ways{"use_bidirectional_attention", nullptr};

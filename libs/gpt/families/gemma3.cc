@@ -5,10 +5,20 @@
 #include "gpt/families/rope_table.h"
 
 namespace hark::gpt {
+
+// They turn by another base, without scaling.
+RopeSettings gemma3_window_rope(const ConfigReader& in) {
+    RopeSettings rope;
+    rope.theta = in.number_or({"rope_local_base_freq", "rope.freq_base_swa"}, 10000);
+    if (!in.is_gguf() && in.has({"rope_parameters", nullptr}))
+        rope = in.rope(10000, "sliding_attention");
+    return rope;
+}
+
 namespace {
 
 DecoderConfig read_gemma3(const ConfigReader& in) {
-    DecoderConfig c = read_gemma(in, "gemma3_text", 1e6);
+    DecoderConfig c = read_gemma(in, "gemma3_text", kGemma3Theta);
     c.qk_norm = QkNorm::head;
     const auto cap = [&](const Key& key) { return static_cast<float>(in.number_or(key, 0)); };
     c.attention_soft_cap = cap({"attn_logit_softcapping", "attn_logit_softcapping"});
@@ -20,12 +30,7 @@ DecoderConfig read_gemma3(const ConfigReader& in) {
             in.size_or({"sliding_window_pattern", "attention.sliding_window_pattern"}, 1024, 6);
         set_layers(c, window, [&](int64_t i) { return (i + 1) % pattern != 0; });
     }
-    // The layers with a window turn by another base, without scaling.
-    RopeSettings local;
-    local.theta = in.number_or({"rope_local_base_freq", "rope.freq_base_swa"}, 10000);
-    if (!in.is_gguf() && in.has({"rope_parameters", nullptr}))
-        local = in.rope(10000, "sliding_attention");
-    c.ropes.push_back(rope_table(local, c.head_dim, c.n_positions, in.where()));
+    c.ropes.push_back(rope_table(gemma3_window_rope(in), c.head_dim, c.n_positions, in.where()));
     for (LayerConfig& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
     return c;
 }
