@@ -1,4 +1,5 @@
-// GGUF files: keys and tensors, and what a GPT-2 model makes of them.
+// GGUF files: keys and tensors, and what a model makes of them: whole ones of GPT-2, settings of
+// other families.
 #include "core/error.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
@@ -58,6 +59,39 @@ std::string model_file(uint32_t type, const std::string& one) {
     return file.bytes();
 }
 
+// Settings alone; a rope of type `scaling`.
+std::string settings_of(const std::string& family, const std::string& scaling) {
+    test::GgufWriter file;
+    const auto key = [&](const char* name) { return family + "." + name; };
+    file.text("general.architecture", family);
+    for (const auto& [name, size] : {std::pair("context_length", 64),
+                                     {"embedding_length", 8},
+                                     {"block_count", 2},
+                                     {"feed_forward_length", 8},
+                                     {"attention.head_count", 2},
+                                     {"attention.head_count_kv", 1},
+                                     {"attention.key_length", 4},
+                                     {"attention.value_length", 4},
+                                     {"attention.sliding_window", 4},
+                                     {"expert_count", 4},
+                                     {"expert_used_count", 2},
+                                     {"expert_feed_forward_length", 8},
+                                     {"vocab_size", 4},
+                                     {"rope.dimension_count", 4},
+                                     {"rope.scaling.original_context_length", 16}})
+        file.u32(key(name), static_cast<uint32_t>(size));
+    for (const char* name : {"attention.layer_norm_rms_epsilon", "rope.freq_base"})
+        file.f32(key(name), name[0] == 'a' ? 1e-5f : 1e4f);
+    file.text(key("rope.scaling.type"), scaling);
+    file.f32(key("rope.scaling.factor"), 4);
+    file.booleans(key("attention.sliding_window_pattern"), {true, false});
+    file.texts("tokenizer.ggml.tokens", {"a", "b", "c", "d"});
+    file.u32("tokenizer.ggml.eos_token_id", 1);
+    file.tensor("token_embd.weight", {8, 4}, 0, std::string(128, '\x01'));
+    file.tensor("rope_freqs.weight", {2}, 0, file.number(1.0f) + file.number(2.0f));
+    return file.bytes();
+}
+
 }  // namespace
 
 std::vector<std::string> fuzz::fuzz_seeds() {
@@ -70,8 +104,13 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     test::GgufWriter part;
     part.split(0, 2, 2);
     part.tensor("a", {1}, 0, part.number(0.5f));
-    return {model_file(0, other.number(0.5f)), model_file(1, "\x01\x3c"), other.bytes(),
-            part.bytes()};
+    std::vector<std::string> seeds = {model_file(0, other.number(0.5f)), model_file(1, "\x01\x3c"),
+                                      other.bytes(), part.bytes()};
+    for (const char* family : {"llama", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "smollm3",
+                               "olmo2", "granite", "qwen3moe", "gpt-oss", "deepseek2"})
+        for (const char* scaling : {"none", "linear", "yarn"})
+            seeds.push_back(settings_of(family, scaling));
+    return seeds;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

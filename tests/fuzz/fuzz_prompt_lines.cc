@@ -18,6 +18,9 @@ std::vector<std::string> fuzz::fuzz_seeds() {
         "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], \"tools\": [], "
         "\"max_completion_tokens\": 3, \"frequency_penalty\": -1, \"stop\": \"END\"}\n\n"
         "{\"text\": \" two\", \"source\": \"a.wav\", \"start\": 1.5, \"end\": 2}\n",
+        "{\"prompt\": \"x\", \"min_p\": 0.1, \"typical_p\": 0.9, \"presence_penalty\": 1, "
+        "\"repetition_penalty\": 1.1, \"dry_multiplier\": 0.8, \"xtc_probability\": 0.1, "
+        "\"max_tokens\": \"4\", \"stop\": [3], \"logprobs\": 2}\n",
         "{\"id\": 3, \"error\": {\"message\": \"broken\", \"code\": \"x\"}}\r\n[1]\nnot json\n"};
 }
 
