@@ -45,6 +45,24 @@ TEST(GptConfig, Demo) {
     EXPECT_EQ(config.eos_token_ids, std::vector<int32_t>{4095});
 }
 
+// Without rms_norm_eps the norms have that of the family's class in transformers 4.57.
+TEST(GptConfig, TheFamilysEpsilon) {
+    for (const auto& [family, eps] : {std::pair{"llama", 1e-6f},
+                                      {"mistral", 1e-6f},
+                                      {"qwen3", 1e-6f},
+                                      {"gemma2", 1e-6f},
+                                      {"granite", 1e-6f},
+                                      {"smollm3", 1e-6f},
+                                      {"phi3", 1e-5f},
+                                      {"olmo2", 1e-5f}}) {
+        const json root = {
+            {"model_type", family},   {"vocab_size", 64},         {"hidden_size", 16},
+            {"num_hidden_layers", 1}, {"num_attention_heads", 2}, {"num_key_value_heads", 1},
+            {"head_dim", 8},          {"intermediate_size", 16},  {"max_position_embeddings", 32}};
+        EXPECT_FLOAT_EQ(gpt::parse_config(root.dump(), family).norm_eps, eps) << family;
+    }
+}
+
 TEST(GptConfig, TakesTheRestAsTransformersDoes) {
     json root = small();
     gpt::DecoderConfig config = gpt::parse_config(root.dump(), "C");

@@ -21,7 +21,8 @@ constexpr PartName kGptOssGgufNames[] = {{Part::mlp_norm, "post_attention_norm.w
 constexpr double kRopeTheta = 150000;
 
 DecoderConfig read_gpt_oss(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "gpt_oss", {.n_kv_head = 8, .rope_theta = kRopeTheta});
+    DecoderConfig c = read_llama_like(in, "gpt_oss",
+                                      {.n_kv_head = 8, .rope_theta = kRopeTheta, .norm_eps = 1e-5});
     c.qkv_bias = c.attn_out_bias = c.attention_sinks = true;
     // GGUF has no key for it. The model was trained with borders that are not whole numbers.
     RopeSettings rope = in.rope(kRopeTheta);

@@ -12,7 +12,7 @@ constexpr PartName kPhi3Names[] = {
 };
 
 DecoderConfig read_phi3(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "phi3");
+    DecoderConfig c = read_llama_like(in, "phi3", {.norm_eps = 1e-5});
     require(!c.qkv_bias, in.where(),
             ": 'attention_bias': expected false, the only supported value");
     c.fused_qkv = c.fused_gate_up = true;
