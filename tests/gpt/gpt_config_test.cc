@@ -45,6 +45,20 @@ TEST(GptConfig, Demo) {
     EXPECT_EQ(config.eos_token_ids, std::vector<int32_t>{4095});
 }
 
+TEST(GptConfig, APartOfAHeadTurns) {
+    for (const double partial : {0.0, -1.0, 1.5, 4294967296.5}) {
+        const json root = {{"model_type", "phi3"},
+                           {"vocab_size", 64},
+                           {"hidden_size", 16},
+                           {"num_hidden_layers", 1},
+                           {"num_attention_heads", 2},
+                           {"intermediate_size", 16},
+                           {"partial_rotary_factor", partial},
+                           {"max_position_embeddings", 32}};
+        EXPECT_THROW(gpt::parse_config(root.dump(), "C"), Error) << partial;
+    }
+}
+
 // Without rms_norm_eps the norms have that of the family's class in transformers 4.57.
 TEST(GptConfig, TheFamilysEpsilon) {
     for (const auto& [family, eps] : {std::pair{"llama", 1e-6f},

@@ -139,6 +139,8 @@ DecoderConfig read_llama_like(const ConfigReader& in, const char* family,
     c.fused_qkv = c.learned_positions = false;
     c.attention_scale = 1 / std::sqrt(static_cast<float>(c.head_dim));
     const double partial = in.number_or({"partial_rotary_factor", nullptr}, 1);
+    require(partial > 0 && partial <= 1, in.where(),
+            ": 'partial_rotary_factor': expected a number above 0 and at most 1, found ", partial);
     const auto rotary = in.size_or({nullptr, "rope.dimension_count"}, c.head_dim,
                                    static_cast<int64_t>(static_cast<double>(c.head_dim) * partial));
     c.ropes = {rope_table(in.rope(defaults.rope_theta), rotary, c.n_positions, in.where())};
