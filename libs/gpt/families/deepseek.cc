@@ -50,6 +50,9 @@ void set_latent(DecoderConfig& c, const ConfigReader& in) {
         // Files since 2025 have the sizes of the absorbed form under the keys of older files.
         const Key key{nullptr, "attention.key_length_mla"};
         of.by_head = in.has(key);
+        // Every head has tensors of its own: DeepSeek-V3 has 7,808 heads.
+        require(!of.by_head || c.n_layer * c.n_head <= 1 << 16, in.where(), ": expected at most ",
+                1 << 16, " heads in all layers, found ", c.n_layer, " layers of ", c.n_head);
         const int64_t query =
             in.size(of.by_head ? key : Key{nullptr, "attention.key_length"}, kMost);
         require(query > of.rotary, in.where(), ": expected heads of more than ", of.rotary,
