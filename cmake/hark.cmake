@@ -10,7 +10,10 @@ add_library(hark_options INTERFACE)
 target_compile_options(hark_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-Wno-restrict;-ffp-contract=off;${OpenMP_CXX_FLAGS}>)
 target_include_directories(hark_options INTERFACE ${CMAKE_SOURCE_DIR}/libs ${CMAKE_BINARY_DIR}/libs)
-if(HARK_SANITIZE)
+if(HARK_COVERAGE)
+    target_compile_options(hark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--coverage>)
+    target_link_options(hark_options INTERFACE --coverage)
+elseif(HARK_SANITIZE)
     # g++ 12's instrumented std::regex is wrongly said to use uninitialised members.
     target_compile_options(hark_options INTERFACE
         $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer;-g1;-Wno-maybe-uninitialized>)

@@ -1,5 +1,6 @@
 // whisper.cpp's model files: header, vocabulary, and every tensor of the smallest model.
 #include "core/error.h"
+#include "formats/ggml.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "support/ggml_writer.h"
@@ -28,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const int64_t c = file.config().n_text_state;
         TensorSource& source = file.tensors();
         if (source.has("decoder.layer_norm.weight")) source.take("decoder.layer_norm.weight", {c});
-        if (source.has("encoder.conv1.bias")) source.take("encoder.conv1.bias", {c});
+        if (source.has("encoder.conv1.bias"))
+            ggml_type(source.take("encoder.conv1.bias", {c}).dtype);
         if (source.has("decoder.embed_tokens.weight"))
             source.take("decoder.embed_tokens.weight", {2, c});
         source.forget_taken();

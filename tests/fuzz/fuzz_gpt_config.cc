@@ -1,17 +1,34 @@
-// A language model's config.json, of every family.
+// config.json of language models: their shape, and how their matrices are packed.
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "fuzz/golden.h"
 #include "fuzz/seeds.h"
 #include "gpt/families/config.h"
+#include "gpt/families/quantization.h"
 #include "gpt/families/tensor_spec.h"
 
 using namespace hark;
+
+namespace {
+
+void check(const gpt::DecoderConfig& config) {
+    for (int64_t n : {config.n_vocab, config.n_positions, config.n_embd, config.n_layer,
+                      config.n_head, config.n_inner})
+        if (n < 1) std::abort();
+    for (int32_t id : config.eos_token_ids)
+        if (id < 0 || id >= config.n_vocab) std::abort();
+    if (config.family == "gpt2" && config.n_embd % config.n_head != 0) std::abort();
+    if (config.n_head % config.n_kv_head != 0) std::abort();
+    // Each expert has tensors of its own: a list of few.
+    if (config.n_layer * (config.experts.count + config.n_head) > 1000) return;
+    for (const gpt::TensorSpec& spec : gpt::tensor_specs(config))
+        if (spec.rows < 1 || spec.columns < 0) std::abort();
+}
+
+}  // namespace
 
 std::vector<std::string> fuzz::fuzz_seeds() {
     std::vector<std::string> seeds = {
@@ -21,41 +38,33 @@ std::vector<std::string> fuzz::fuzz_seeds() {
         R"({"model_type":"gpt2","vocab_size":1,"n_positions":1,"n_embd":1,"n_layer":1,)"
         R"("n_head":1,"n_inner":7,"eos_token_id":[0,0],"activation_function":"gelu",)"
         R"("scale_attn_weights":true,"scale_attn_by_inverse_layer_idx":false})"};
-    std::ifstream file(std::filesystem::path(HARK_SOURCE_DIR) / "tests/golden/families.json");
-    const auto families = nlohmann::json::parse(file);
-    for (const auto& [name, of] : families.items()) seeds.push_back(of["config"].dump());
-    // transformers 5's form of ropes, and a text model inside another.
-    seeds.push_back(
-        R"({"model_type":"gemma3","text_config":{"model_type":"gemma3_text","vocab_size":64,)"
-        R"("hidden_size":8,"num_hidden_layers":2,"num_attention_heads":2,"head_dim":4,)"
-        R"("num_key_value_heads":1,"intermediate_size":8,"max_position_embeddings":64,)"
-        R"("sliding_window":4,"rope_parameters":{"full_attention":{"rope_type":"linear",)"
-        R"("factor":8.0,"rope_theta":1e6},"sliding_attention":{"rope_theta":1e4}},)"
-        R"("layer_types":["sliding_attention","full_attention"]}})");
-    for (const char* rope :
-         {R"("type":"yarn","factor":4,"beta_fast":32,"beta_slow":1,"attention_factor":1.1)",
-          R"("rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4)",
-          R"("rope_type":"dynamic","factor":2)", R"("rope_type":"linear","factor":2)"})
-        seeds.push_back(
-            R"({"model_type":"llama","vocab_size":64,"hidden_size":8,"num_hidden_layers":1,)"
-            R"("num_attention_heads":2,"intermediate_size":8,"max_position_embeddings":64,)"
-            R"("eos_token_id":[1,2],"rope_scaling":{"original_max_position_embeddings":16,)" +
-            std::string(rope) + "}}");
+    for (const char* name : {"families.json", "packed.json"})
+        for (const auto& reference : golden(name)) {
+            nlohmann::json config = reference["config"];
+            seeds.push_back(config.dump());
+            // What is not there has a default.
+            for (const char* key : {"layer_types", "sliding_window", "rope_scaling"})
+                config.erase(key);
+            config["use_sliding_window"] = true;
+            seeds.push_back(nlohmann::json{{"text_config", config}}.dump());
+            config["sliding_window"] = -1;
+            seeds.push_back(config.dump());
+        }
     return seeds;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
     try {
-        const gpt::DecoderConfig config =
-            gpt::parse_config({reinterpret_cast<const char*>(data), size}, "C");
-        for (int64_t n : {config.n_vocab, config.n_positions, config.n_embd, config.n_layer,
-                          config.n_head, config.n_kv_head, config.head_dim})
-            if (n < 1) std::abort();
-        for (int32_t id : config.eos_token_ids)
-            if (id < 0 || id >= config.n_vocab) std::abort();
-        if (config.n_head % config.n_kv_head != 0) std::abort();
-        if (std::ssize(config.layers) != config.n_layer) std::abort();
-        if (config.n_layer < 100 && config.experts.count < 100) gpt::tensor_specs(config);
+        const gpt::DecoderConfig config = gpt::parse_config(text, "C");
+        check(config);
+        if (config.family == "gpt2")
+            check(gpt::parse_config(format_config(config, Dtype::f32), "C"));
+    } catch (const Error&) {
+    }
+    try {
+        const nlohmann::json config = parse_json(text, "C");
+        if (config.is_object()) gpt::parse_quantization(config, "C");
     } catch (const Error&) {
     }
     return 0;

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "gpt/eval/hellaswag.h"
 
@@ -34,10 +35,15 @@ std::vector<std::string> fuzz::fuzz_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
-        const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-        const gpt::HellaSwag tasks(bytes, "fuzz", 300, 64);
+        const fuzz::MemoryFile file(data, size);
+        gpt::HellaSwag tasks(file.path(), 300, 64);
         for (const gpt::ChoiceQuestion& example : tasks.examples())
             if (example.longest() > 64 || example.choices.size() != 4) std::abort();
+        const auto losses = tasks.losses(256, [](gpt::PackedRows& rows) {
+            return std::vector<float>(rows.tokens.size(), 1.0f);
+        });
+        if (!losses.empty() && tasks.accuracy(losses) > 1) std::abort();
+        tasks.keep_share(1, 2);
     } catch (const Error&) {
     }
     return 0;

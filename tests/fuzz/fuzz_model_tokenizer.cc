@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "formats/gguf.h"
+#include "fuzz/golden.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "support/gguf_writer.h"
@@ -27,6 +28,17 @@ Tokenizer parse(uint8_t reader, const uint8_t* data, size_t size) {
                                  half == text.npos ? "" : text.substr(half + 1), "T");
 }
 
+// More words than a cache of words begins with.
+const std::string& many_words() {
+    static const std::string words = [] {
+        std::string text;
+        for (int i = 0; i < 300; ++i)
+            text += " he" + std::string(1, static_cast<char>('a' + i % 26)) + std::to_string(i);
+        return text;
+    }();
+    return words;
+}
+
 void encode_and_decode(const Tokenizer& tokenizer, std::string_view sample) {
     auto ids = tokenizer.encode(sample, {.parse_specials = true, .add_specials = true});
     const std::vector<PromptPiece> pieces = {
@@ -40,7 +52,7 @@ void encode_and_decode(const Tokenizer& tokenizer, std::string_view sample) {
         if (!is_valid_utf8(tokenizer.decode(ids, with_specials))) std::abort();
 }
 
-std::string gguf_seed(const std::string& kind) {
+std::string gguf_seed(const std::string& kind, const std::string& pre = "qwen2") {
     test::GgufWriter file;
     file.text("tokenizer.ggml.model", kind);
     file.texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "<0x41>", "\xE2\x96\x81", "a",
@@ -49,7 +61,7 @@ std::string gguf_seed(const std::string& kind) {
                                          "  "});
     file.i32s("tokenizer.ggml.token_type", {2, 3, 6, 1, 1, 1, 4});
     if (kind == "gpt2") {
-        file.text("tokenizer.ggml.pre", "qwen2");
+        file.text("tokenizer.ggml.pre", pre);
         file.texts("tokenizer.ggml.merges", {"\xE2\x96\x81 a"});
     }
     std::string scores = file.number<uint32_t>(6) + file.number<uint64_t>(7);
@@ -74,7 +86,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     const std::string bpe =
         R"("model":{"type":"BPE","unk_token":"<unk>","fuse_unk":true,)"
         R"("byte_fallback":true,"ignore_merges":true,"vocab":{"<unk>":0,"h":1,"e":2,"h e":3,"<0xE2>":4},"merges":[]})";
-    return {
+    std::vector<std::string> seeds = {
         json_seed(
             R"("normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Prepend","prepend":"_"},)"
             R"({"type":"Replace","pattern":{"String":" "},"content":"_"},{"type":"Strip"}]},)"
@@ -90,7 +102,17 @@ std::vector<std::string> fuzz::fuzz_seeds() {
         json_seed(R"("pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"},)" + bpe),
         json_seed(R"("decoder":{"type":"Metaspace"},"model":{"type":"Unigram","unk_id":0,"vocab":)"
                   R"([["<unk>",0],["h",-1.5],["e",-2],["he",-2.5],["a",-3]]})"),
-        gguf_seed("llama"), gguf_seed("gpt2")};
+        gguf_seed("llama"),
+        gguf_seed("gpt2"),
+        gguf_seed("gpt2", "none")};
+    for (const auto& file : golden_files("model_tokenizers", ".json")) {
+        const nlohmann::ordered_json model = nlohmann::ordered_json::parse(content(file));
+        seeds.push_back(std::string(1, '\0') + model["tokenizer"].dump() + '\0' +
+                        model["config"].dump());
+    }
+    for (const auto& file : golden_files("model_tokenizers", ".gguf"))
+        seeds.push_back("\x01" + content(file));
+    return seeds;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -99,7 +121,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const Tokenizer tokenizer = parse(data[0], data + 1, size - 1);
         const std::string_view text(reinterpret_cast<const char*>(data),
                                     std::min<size_t>(size, 300));
-        encode_and_decode(tokenizer, " hello\xC3\xA9 <s> \xE2\x82\xAC 12he e" + std::string(text));
+        encode_and_decode(
+            tokenizer, " hello\xC3\xA9 <s> \xE2\x82\xAC 12he e" + std::string(text) + many_words());
     } catch (const Error&) {
     }
     return 0;

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "fuzz/seeds.h"
+#include "text/regex.h"
 #include "text/tokenizer/pattern.h"
 #include "text/utf8.h"
 
@@ -15,15 +16,29 @@ std::vector<std::string> fuzz::fuzz_seeds() {
             "\\s+(?!\\S)|\\S",
             "[!\\[\\]\\\\^]+|\\u0041",
             "(?:a|b)*c?",
+            "(?:(?=a)(a|b))*",
             "^|$"};
 }
+
+namespace {
+
+void attempt_match(const std::string& text) {
+    try {
+        Regex(text).matches("it's 12");
+    } catch (const Error&) {
+    }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string text(reinterpret_cast<const char*>(data), std::min<size_t>(size, 200));
     if (!is_valid_utf8(text)) return 0;
+    attempt_match(text);
     try {
         const Pattern pattern = Pattern::regex(text, "P");
-        const std::string sample = "it's  12345 \xE2\x82\xAC\n\n aaaaab " + text;
+        const std::string sample =
+            "it's  12345 \xE2\x82\xAC\n\n aaaaab " + text + std::string(3000, 'a');
         size_t done = 0;
         Pattern::Search search(pattern, sample);
         for (size_t matches = 0;; ++matches) {

@@ -4,6 +4,9 @@
 #include "core/error.h"
 #include "fuzz/seeds.h"
 #include "gpt/eval/questions.h"
+#include "support/byte_vocabulary.h"
+#include "text/bpe.h"
+#include "text/tokenizer.h"
 
 using namespace hark;
 
@@ -15,8 +18,26 @@ std::vector<std::string> fuzz::fuzz_seeds() {
             R"({"question": "q", "choices": {"text": ["a", "b"], "label": ["1", "2"]},
                 "answerKey": "2"})",
             R"({"question": " Q ", "choices": ["a", "b"], "answer": 1, "subject": "old_ships"})",
+            R"({"context": "", "choices": ["a", "b"], "answer": 0})",
             R"({"context": "c ", "choices": ["a", "b", "c"], "answer": 2})"};
 }
+
+namespace {
+
+void attempt_encoding(const gpt::TextQuestion& question) {
+    static const Tokenizer tokenizer = [] {
+        Bpe bpe = Bpe::parse_tiktoken(test::byte_vocabulary(), "ranks");
+        bpe.add_special("<|endoftext|>", 256);
+        return Tokenizer::from_bpe(bpe, "ranks");
+    }();
+    try {
+        const gpt::ChoiceQuestion encoded = gpt::encode_question(tokenizer, question, 100);
+        if (encoded.choices.size() != question.choices.size()) std::abort();
+    } catch (const Error&) {
+    }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const std::string& task : gpt::question_tasks()) {
@@ -25,6 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             if (!line.is_object()) continue;
             const gpt::TextQuestion question = gpt::read_question(task, line);
             const auto count = static_cast<int64_t>(question.choices.size());
+            attempt_encoding(question);
             if (count < 2 || question.label < 0 || question.label >= count) std::abort();
         } catch (const Error&) {
         }

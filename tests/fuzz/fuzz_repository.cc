@@ -74,6 +74,10 @@ std::vector<std::string> fuzz::fuzz_seeds() {
             begin + file("a/m-00001-of-00002.gguf") + "," + file("a/m-00002-of-00002.gguf") + "]}",
             begin + file("../x.gguf") + "]}",
             R"({"sha":")" + sha1 + R"(","siblings":[],"cardData":{"license":["mit"]}})",
+            "http://127.0.0.1:8080/a",
+            "https://user@[::1]/a",
+            "ftp://x/",
+            "hf_token",
             "o/r@refs/pr/1:a/m.gguf",
             "modularai/Llama-3.1-8B-Instruct-GGUF:Q4_K_M"};
 }
@@ -83,6 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try_list(text);
     try_name(text);
     seconds_of(text);
-    address_of(text);
+    is_private(text);
+    is_token(text);
     return 0;
 }

@@ -11,9 +11,11 @@ std::vector<std::string> hark::fuzz::fuzz_seeds() {
     SafetensorsHeader many;
     for (uint64_t i = 0; i < 20; ++i)
         many.tensors.push_back({"t" + std::to_string(i), "I8", {1, 1, 1, 1}, i, i + 1});
+    SafetensorsHeader other;
+    other.tensors = {{"mask", "BOOL", {1}, 0, 1}};
     return {format_safetensors_header(header) + std::string(16, '\x3c'),
             format_safetensors_header(many) + std::string(20, '\x01'),
-            format_safetensors_header({})};
+            format_safetensors_header(other) + "\x01", format_safetensors_header({})};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "fuzz/golden.h"
 #include "fuzz/seeds.h"
 #include "text/tokenizer.h"
 #include "text/tokens/sentencepiece.h"
@@ -18,6 +19,24 @@ std::vector<std::string> fuzz::fuzz_seeds() {
             return "a line of text, number " + std::to_string(line * line * 7919);
         }));
     }
+    // With a normaliser's table: a is the text at 0. A later message of the field adds to the
+    // first.
+    const auto little = [](uint32_t value) {
+        return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    std::string units(1024, '\0');
+    units.replace(4 * 'a', 4, little('a' | 1 << 8 | 1 << 10));
+    units.replace(4 * ('a' ^ 1), 4, little(1u << 31));
+    const std::string map = little(1024) + units + std::string("b\0", 2);
+    const auto field = [](char tag, const std::string& bytes) {
+        return tag +
+               std::string{static_cast<char>(bytes.size() & 127 | 128),
+                           static_cast<char>(bytes.size() >> 7)} +
+               bytes;
+    };
+    seeds.push_back(seeds[0] + field('\x1a', field('\x12', map)));
+    for (const auto& file : golden_files("model_tokenizers", ".model"))
+        seeds.push_back(content(file));
     return seeds;
 }
 

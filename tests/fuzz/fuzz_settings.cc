@@ -18,11 +18,17 @@ std::vector<std::string> fuzz::fuzz_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile file(data, size);
+    const std::string home = size % 2 == 0 ? "/" : "";  // what environment variables may hold
+    ::setenv("XDG_CONFIG_HOME", (home + std::string(data, data + size / 2)).c_str(), 1);
+    user_config();
+    data_home();
     try {
         for (const Setting& setting : read_settings(file.path())) {
             const std::string shown = printable(setting.value);
             for (const char c : shown)
                 if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) std::abort();
+            is_any_flag(setting.key);
+            is_any_tool(setting.section);
             if (setting.key.size() < 256)
                 did_you_mean(setting.key, {"model", "threads", "beam-size"});
         }

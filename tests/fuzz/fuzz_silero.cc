@@ -29,6 +29,35 @@ std::string tensor(const std::string& name, std::initializer_list<uint32_t> shap
     return bytes + name + std::string(count, '\x2c');
 }
 
+// All tensors, in f16.
+std::string whole_model() {
+    const std::vector<std::pair<std::string, std::vector<int64_t>>> shapes = {
+        {"stft_conv.weight", {258, 1, 256}},
+        {"conv1.weight", {128, 129, 3}},
+        {"conv1.bias", {128}},
+        {"conv2.weight", {64, 128, 3}},
+        {"conv2.bias", {64}},
+        {"conv3.weight", {64, 64, 3}},
+        {"conv3.bias", {64}},
+        {"conv4.weight", {128, 64, 3}},
+        {"conv4.bias", {128}},
+        {"lstm_cell.weight_ih", {512, 128}},
+        {"lstm_cell.weight_hh", {512, 128}},
+        {"lstm_cell.bias_ih", {512}},
+        {"lstm_cell.bias_hh", {512}},
+        {"final_conv.weight", {1, 128, 1}},
+        {"final_conv.bias", {1}}};
+    hark::SafetensorsHeader header;
+    uint64_t at = 0;
+    for (const auto& [name, shape] : shapes) {
+        uint64_t bytes = 2;
+        for (const int64_t n : shape) bytes *= static_cast<uint64_t>(n);
+        header.tensors.push_back({name, "F16", shape, at, at + bytes});
+        at += bytes;
+    }
+    return format_safetensors_header(header) + std::string(at, '\x1c');
+}
+
 }  // namespace
 
 std::vector<std::string> hark::fuzz::fuzz_seeds() {
@@ -38,7 +67,7 @@ std::vector<std::string> hark::fuzz::fuzz_seeds() {
                 tensor("_model.decoder.decoder.2.bias", {}, 0) +
                 tensor("_model.decoder.decoder.2.weight", {128}, 1),
             ggml_header() + tensor("_model.encoder.2.reparam_conv.weight", {3, 64, 64}, 1),
-            format_safetensors_header(header) + std::string(640, '\x3c')};
+            format_safetensors_header(header) + std::string(640, '\x3c'), whole_model()};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

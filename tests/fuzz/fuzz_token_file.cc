@@ -1,5 +1,6 @@
 // Token files, mapped and as a stream: both accept the same, and give the same ids.
 #include "core/error.h"
+#include "core/files.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "text/token_file.h"
@@ -31,6 +32,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     std::vector<int32_t> mapped, streamed;
     const bool whole = accepts([&] {
         const TokenFile file(input.path());
@@ -44,6 +46,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         for (auto ids = reader.next(100); !ids.empty(); ids = reader.next(100))
             streamed.insert(streamed.end(), ids.begin(), ids.end());
     });
+    if (whole && read) {  // written again, it is the same file
+        const fuzz::MemoryFile again(nullptr, 0);
+        TokenWriter writer(again.fd(), "again", TokenHeader::parse(bytes, "again").id_bytes);
+        writer.write(mapped);
+        writer.finish();
+        const std::string written = read_file(again.path());
+        if (written.substr(kTokenHeaderBytes) != bytes.substr(kTokenHeaderBytes)) std::abort();
+    }
     if (whole != read || (whole && mapped != streamed)) std::abort();
     return 0;
 }

@@ -1,6 +1,7 @@
 // Files of torch.save: the zip archive, the pickle in it, and every tensor that they promise.
 #include "core/error.h"
 #include "formats/torch_file.h"
+#include "fuzz/golden.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "support/torch_writer.h"
@@ -16,7 +17,8 @@ std::vector<std::string> fuzz::fuzz_seeds() {
                                       {"x/byteorder", "little"},
                                       {"x/data/0", std::string(24, '\x3c')},
                                       {"x/data/1", std::string(4, '\x3c')}};
-    return {test::zip_of(members), test::zip_of(members, 0, true)};
+    return {test::zip_of(members), test::zip_of(members, 0, true),
+            content(golden_folder() / "model_files/small.pt")};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -4,9 +4,11 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/io.h"
 #include "eval/error_report.h"
 #include "eval/normalizer.h"
 #include "eval/transcripts.h"
+#include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 #include "text/utf8.h"
 
@@ -24,7 +26,14 @@ std::vector<std::string> fuzz::fuzz_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
+    const fuzz::MemoryFile file(data, size);
     std::vector<std::string> problems;
+    try {
+        ByteReader in(file.fd(), "stdin");
+        pair_transcripts(read_references(file.path()), read_hypotheses(in, problems));
+    } catch (const Error&) {
+    }
+    problems.clear();
     const std::vector<Transcript> transcripts = parse_transcripts(text, "T", problems);
     const TranscriptPairs pairs = pair_transcripts(transcripts, transcripts);
     for (size_t i = 0; i < transcripts.size(); ++i) {

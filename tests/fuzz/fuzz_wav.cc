@@ -2,6 +2,7 @@
 #include "audio/wav.h"
 #include "core/error.h"
 #include "fuzz/fuzz_input.h"
+#include "fuzz/memory_file.h"
 #include "fuzz/seeds.h"
 
 namespace {
@@ -38,6 +39,11 @@ std::vector<std::string> hark::fuzz::fuzz_seeds() {
         riff(format(3, 2, 48000, 8) + chunk("data", samples, 0xffffffff)),
         riff(format(1, 1, 22050, 1) + chunk("data", samples, 0)),
         riff(format(0xfffe, 2, 32000, 2, extensible) + chunk("data", samples)),
+        riff(format(0x11, 1, 8000, 1, little_endian(2, 2) + little_endian(505, 2)) +
+             chunk("data", samples)),
+        riff(format(6, 1, 8000, 1) + chunk("fact", little_endian(240, 4)) + chunk("data", samples)),
+        riff(format(0x55, 1, 8000, 1) + chunk("fact", little_endian(240, 4)) +
+             chunk("data", samples)),
         "RF64" + little_endian(0xffffffff, 4) + "WAVE" +
             chunk("ds64", little_endian(0, 8) + little_endian(240, 8) + little_endian(0, 12)) +
             format(1, 6, 48000, 4) + chunk("data", samples, 0xffffffff),
@@ -50,5 +56,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         hark::require(decoder != nullptr, "not a WAV file with PCM");
         return decoder;
     });
+    const hark::fuzz::MemoryFile file(data, size);
+    try {
+        hark::Input input(file.fd(), "input");
+        hark::wav_seconds(input);
+    } catch (const hark::Error&) {
+    }
     return 0;
 }

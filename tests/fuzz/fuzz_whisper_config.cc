@@ -30,6 +30,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     } catch (const Error&) {
     }
     try {
+        const whisper::Tokenizer tokenizer(bpe, text, 300, "generation_config.json");
+        tokenizer.sot_sequence("en", whisper::Task::transcribe);
+        tokenizer.non_speech_tokens();
+        tokenizer.matching_tokens("[a-z]");
+        tokenizer.decode(std::vector<int32_t>{tokenizer.single("a"), 299});
+        tokenizer.language_token("xx");
+    } catch (const Error&) {
+    }
+    try {
         whisper::parse_alignment_heads(text, whisper::official_config("tiny"), "generation_config");
     } catch (const Error&) {
     }
