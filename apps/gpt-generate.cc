@@ -54,7 +54,8 @@ them; next to `prompt` it may have sampling fields under OpenAI's names.
 With --chat the model's own template makes the prompt: a message of the user, or
 the `messages` of a JSON line. Special tokens in messages are text.
 An empty prompt, or an empty input in place of {}, has an empty answer. A prompt
-that does not fit the context with its answer is an error. A prompt, or a line, has 64 MiB at most.)",
+that does not fit the context with its answer is an error. A prompt, or a line,
+has 64 MiB at most.)",
     .examples = R"(# Continue a sentence with the demonstration model
 gpt-generate -m demo -p 'Once upon a time'
 # Ask a model that was trained for chats about a text

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "kernels/runtime/cuda_library.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark {
@@ -186,8 +185,7 @@ void KvCache::read_rows(Context& ctx, std::byte* to, const Tensor& cache, size_t
                         int64_t sequence, int64_t first, int64_t n) const {
     const auto* data = static_cast<const std::byte*>(cache.data);
     for_runs(layer, sequence, first, n, [&](int64_t from, int64_t at, size_t bytes) {
-        if (ctx.on_cuda()) return cuda_runtime().download(ctx, to + at, data + from, bytes);
-        std::memcpy(to + at, data + from, bytes);
+        read_bytes(ctx, to + at, data + from, bytes);
     });
 }
 
@@ -195,8 +193,7 @@ void KvCache::write_rows(Context& ctx, const Tensor& cache, const std::byte* fro
                          int64_t sequence, int64_t first, int64_t n) {
     auto* data = static_cast<std::byte*>(cache.data);
     for_runs(layer, sequence, first, n, [&](int64_t to, int64_t at, size_t bytes) {
-        if (ctx.on_cuda()) return cuda_runtime().upload(ctx, data + to, from + at, bytes);
-        std::memcpy(data + to, from + at, bytes);
+        write_bytes(ctx, data + to, from + at, bytes);
     });
 }
 

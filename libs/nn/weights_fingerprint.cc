@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
-#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/transfer.h"
 #include "nn/weights.h"
 
 namespace hark {
@@ -14,10 +13,7 @@ void Weights::add_to(Fingerprint& fingerprint, Context& ctx) const {
         fingerprint.add(tensor.dtype);
         for (int i = 0; i < tensor.rank; ++i) fingerprint.add(tensor.dim(i));
         const size_t bytes = std::min(tensor.bytes(), kSampled);
-        if (tensor.device == Device::cuda)
-            cuda_runtime().download(ctx, values.data(), tensor.data, bytes);
-        else
-            std::memcpy(values.data(), tensor.data, bytes);
+        read_bytes(ctx, values.data(), tensor.data, bytes);
         fingerprint.add(values.data(), bytes);
     }
 }

@@ -295,7 +295,6 @@ TEST(Generate, AnInterruptEndsTheText) {
 // A prompt that continues the last one and its answer has the answer that it has alone.
 TEST(Generate, AnEarlierTextIsNotComputedAgain) {
     gpt::GenerateOptions options = greedy(10);
-    options.reuse_prefix = true;
     gpt::Generator generator(demo().ctx, demo().model, *demo().tokenizer, options);
     const std::vector<int32_t> first = demo().tokenizer->encode("Once upon a time");
     const gpt::Completion before = generator(first, options);

@@ -215,8 +215,7 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
     bool goes_on = runs([&] {
         prepare(options);
         take_from_cache(ids);
-        result.cached_tokens =
-            stream_->begin(ids, static_cast<uint64_t>(options.seed), most, options.reuse_prefix);
+        result.cached_tokens = stream_->begin(ids, static_cast<uint64_t>(options.seed), most, true);
     });
     while (goes_on && std::ssize(result.tokens) < most) {
         goes_on = runs([&] { sampled = stream_->next(); });

@@ -25,7 +25,6 @@ struct GenerateOptions {
     std::optional<int64_t> logprobs;  // tokens whose log probabilities are wanted at each place
     int64_t context = 0;              // tokens of prompt and answer; 0: the model's own
     std::string kv_dtype = "auto";    // of keys and values; auto: by --dtype
-    bool reuse_prefix = true;         // DecodeStream::begin's `reuse`
     std::string prompt_cache;         // file of a prompt's keys and values; empty: none
     std::vector<int32_t> shown;       // special tokens that are in the text; the others are not
 

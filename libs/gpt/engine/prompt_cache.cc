@@ -1,6 +1,6 @@
 #include "gpt/engine/prompt_cache.h"
 
-#include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "core/error.h"

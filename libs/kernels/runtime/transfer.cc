@@ -35,8 +35,7 @@ BatchLayout to_device(Context& ctx, const BatchLayout& host) {
 void copy_to_device(Context& ctx, const Tensor& to, const Tensor& host) {
     require(to.dtype == host.dtype && to.size() == host.size() && host.device == Device::cpu,
             "copy_to_device: expected ", to, " on the host, found ", host);
-    if (ctx.on_cuda()) return cuda_runtime().upload(ctx, to.data, host.data, host.bytes());
-    std::memcpy(to.data, host.data, host.bytes());
+    write_bytes(ctx, to.data, host.data, host.bytes());
 }
 
 void fill_from_host(Context& ctx, const Tensor& to, const std::function<void(Tensor)>& write) {
@@ -54,6 +53,16 @@ Tensor to_host(Context& ctx, const Tensor& result) {
     const Tensor copy = like(ctx.host_arena, result);
     cuda_runtime().download(ctx, copy.data, result.data, result.bytes());
     return copy;
+}
+
+void read_bytes(Context& ctx, void* to_host, const void* from, size_t bytes) {
+    if (ctx.on_cuda()) return cuda_runtime().download(ctx, to_host, from, bytes);
+    std::memcpy(to_host, from, bytes);
+}
+
+void write_bytes(Context& ctx, void* to, const void* from_host, size_t bytes) {
+    if (ctx.on_cuda()) return cuda_runtime().upload(ctx, to, from_host, bytes);
+    std::memcpy(to, from_host, bytes);
 }
 
 void wait_for(Context& ctx) noexcept {

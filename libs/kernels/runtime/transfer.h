@@ -25,6 +25,12 @@ void fill_from_host(Context& ctx, const Tensor& to, const std::function<void(Ten
 // A result on the host, complete: itself on the CPU, a copy in ctx.host_arena on a GPU.
 Tensor to_host(Context& ctx, const Tensor& result);
 
+// Copies bytes between the host and the context's memory. On a GPU in the order of its stream; what
+// is read is there when the call returns, and what was written from can be reused as in
+// to_device().
+void read_bytes(Context& ctx, void* to_host, const void* from, size_t bytes);
+void write_bytes(Context& ctx, void* to, const void* from_host, size_t bytes);
+
 // Waits for the launches on a GPU. Errors of kernels are reported by the next call.
 void wait_for(Context& ctx) noexcept;
 

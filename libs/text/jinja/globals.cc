@@ -75,10 +75,15 @@ Value raise_exception(Interpreter& in, Args& args) {
 std::string with_pythons_fields(const std::string& format) {
     std::string out;
     for (size_t i = 0; i < format.size(); ++i) {
-        const char field = format[i] == '%' && i + 1 < format.size() ? format[++i] : '\0';
-        if (field == 'f') out += "000000";
-        if (field == '\0') out += format[i];
-        if (field != 'f' && field != 'z' && field != 'Z' && field != '\0') out += {'%', field};
+        if (format[i] != '%' || i + 1 == format.size()) {
+            out += format[i];
+            continue;
+        }
+        const char field = format[++i];
+        if (field == 'f')
+            out += "000000";
+        else if (field != 'z' && field != 'Z')
+            out += {'%', field};
     }
     return out;
 }
