@@ -145,8 +145,9 @@ TEST_P(Attention, HeadSizesOfWholeVectors) {
 
 const DeviceCase kAttentionCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case,
                                       kCudaBf16Case};
-// A cache in blocks of few positions, in any order, has the same bits as one of whole sequences.
-TEST_P(Attention, BlocksHaveTheBitsOfOneSlot) {
+// A cache in blocks of few positions, in any order; on the CPU with the bits of one of whole
+// sequences. A GPU reads block tables by a kernel of its own.
+TEST_P(Attention, CachesInBlocks) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
@@ -159,9 +160,8 @@ TEST_P(Attention, BlocksHaveTheBitsOfOneSlot) {
                              .lengths = {300, 45},
                              .causal = true,
                              .cache = dtype,
-                             .window = 290};  // on a GPU the kernel that reads block tables
+                             .window = 290};
     const Inputs in(c, dtype, 9);
-    const std::vector<float> expected = run(device, c, in, dtype);
     // The table counts blocks from the last to the first.
     std::vector<int32_t> table;
     for (int32_t b = 0; b < 2; ++b)
@@ -188,7 +188,8 @@ TEST_P(Attention, BlocksHaveTheBitsOfOneSlot) {
               device.up(in_blocks(in.keys), dtype, shape),
               device.up(in_blocks(in.values), dtype, shape), rows,
               {.scale = 1 / std::sqrt(32.0f), .causal = true, .window = c.window});
-    EXPECT_EQ(device.down(out), expected);
+    expect_near(device.down(out), expected_of(c, in), GetParam().tolerance);
+    if (!device.ctx().on_cuda()) EXPECT_EQ(device.down(out), run(device, c, in, dtype));
 }
 
 // Windows, soft caps, sinks and wide heads, with few queries and with many.
@@ -253,6 +254,79 @@ TEST_P(Attention, TakesTheOptionsOfModernDecoders) {
          .largest = 3,
          .window = 128,
          .soft_cap = 30,
+         .sinks = true},
+        // Single rows whose windows begin anywhere in a run of 128 keys, as few blocks of a GPU and
+        // as many.
+        {.heads = 2,
+         .kv_heads = 1,
+         .size = 64,
+         .capacity = 700,
+         .queries = {1, 1, 2, 1},
+         .lengths = {700, 129, 257, 3},
+         .causal = true,
+         .cache = dtype,
+         .window = 128,
+         .sinks = true},
+        {.heads = 32,
+         .kv_heads = 4,
+         .size = 128,
+         .capacity = 1400,
+         .queries = {1, 2, 1, 1},
+         .lengths = {1400, 640, 1, 513},
+         .causal = true,
+         .cache = dtype,
+         .window = 300,
+         .soft_cap = 20,
+         .sinks = true},
+        {.heads = 16,
+         .kv_heads = 8,
+         .size = 256,
+         .capacity = 1100,
+         .queries = {1, 3},
+         .lengths = {1100, 140},
+         .causal = true,
+         .cache = dtype,
+         .window = 1000,
+         .soft_cap = 50},
+        // DeepSeek's latent rows.
+        {.heads = 16,
+         .kv_heads = 1,
+         .size = 576,
+         .capacity = 600,
+         .queries = {1, 3, 1},
+         .lengths = {600, 140, 1},
+         .causal = true,
+         .cache = dtype},
+        {.heads = 4,
+         .kv_heads = 1,
+         .size = 576,
+         .capacity = 90,
+         .queries = {1, 70},
+         .lengths = {80, 90},
+         .causal = true,
+         .cache = dtype},
+        // Tiles whose first keys are before some queries' windows.
+        {.heads = 4,
+         .kv_heads = 2,
+         .size = 128,
+         .capacity = 500,
+         .queries = {300, 9, 150},
+         .lengths = {500, 9, 400},
+         .causal = true,
+         .cache = dtype,
+         .largest = 2,
+         .window = 100,
+         .soft_cap = 10,
+         .sinks = true},
+        {.heads = 2,
+         .kv_heads = 2,
+         .size = 40,
+         .capacity = 300,
+         .queries = {200, 1},
+         .lengths = {300, 77},
+         .causal = true,
+         .cache = dtype,
+         .window = 64,
          .sinks = true},
     };
     for (const AttentionCase& c : cases) {

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kMostGridZ = 65535;
 
 bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
-    return keys.dim(3) % 8 == 0 && is_16_bit(q.dtype) &&
+    return keys.dim(3) % 8 == 0 && keys.dim(3) <= kMostTiledHead && is_16_bit(q.dtype) &&
            (q.dtype == keys.dtype || keys.dtype == Dtype::q8_0) && q.dim(-1) % 8 == 0 &&
            reinterpret_cast<uintptr_t>(q.data) % 16 == 0 &&
            reinterpret_cast<uintptr_t>(out.data) % 8 == 0;
@@ -63,9 +63,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     args.soft_cap = options.soft_cap;
     args.sinks = options.sinks ? options.sinks.as<float>() : nullptr;
     args.blocks = static_cast<int>(rows.blocks());
-    const bool only_simt = args.blocks > 1 || args.window > 0 || args.soft_cap > 0 || args.sinks ||
-                           args.d > kMostTiledHead;
-    if (only_simt) return attention_simt(ctx, args);
+    if (args.blocks > 1) return attention_simt(ctx, args);
     if (args.d % 8 == 0 && rows.max_queries <= kFewQueries &&
         args.sequences * rows.max_queries <= kMostGridZ) {
         attention_decode_split_k(ctx, args);
@@ -78,7 +76,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
             args.keys = dequantized(ctx, keys, args);
             args.values = dequantized(ctx, values, args);
         }
-        if (!attention_flash_wgmma(ctx, args)) attention_flash_mma(ctx, args);
+        if (args.has_options() || !attention_flash_wgmma(ctx, args)) attention_flash_mma(ctx, args);
     } else {
         attention_simt(ctx, args);
     }

@@ -6,7 +6,8 @@
 
 namespace hark::cuda {
 
-constexpr int kMostTiledHead = 128;  // channels per head of all kernels but attention_simt
+constexpr int kMostTiledHead = 128;  // channels per head of the tiles on the matrix units
+constexpr float kLog2E = 1.44269504088896341f;
 
 struct AttentionArgs {
     void* out;  // (T, H, D)
@@ -20,12 +21,12 @@ struct AttentionArgs {
     bool causal, kv_ready;
     int sequences;
     int64_t max_queries, max_length;
-    // Only attention_simt reads these.
-    int window;  // 0: all keys
-    float soft_cap;
+    int window;          // 0: all keys
+    float soft_cap;      // 0: none
     const float* sinks;  // (H) or null
-    int blocks;          // of the table, per sequence
+    int blocks;          // of the table, per sequence; more than one: attention_simt alone
 
+    bool has_options() const { return window > 0 || soft_cap > 0 || sinks; }
     // First element of head h's keys (and values) of sequence b.
     __device__ int64_t cache_offset(int b, int h) const {
         const int kv_head = h / (heads / kv_heads);
@@ -48,6 +49,17 @@ struct AttentionArgs {
     }
     __device__ int visible(int b, int n, int j) const {
         return causal ? min(length[b], length[b] - n + j + 1) : length[b];
+    }
+    // A score times log2(e), of the product of a query and a key.
+    __device__ float score(float product) const {
+        const float score = product * scale_log2;
+        if (soft_cap <= 0) return score;
+        const float cap = soft_cap * kLog2E;
+        return cap * tanhf(score / cap);
+    }
+    // What head h's sink adds to a sum of 2^(score - largest).
+    __device__ float sink(int h, float largest) const {
+        return sinks ? exp2f(sinks[h] * kLog2E - largest) : 0.0f;
     }
 };
 
@@ -93,8 +105,8 @@ __device__ void store_pair(const AttentionArgs& args, int64_t at, float x, float
 bool attention_flash_wgmma(Context& ctx, const AttentionArgs& args);
 
 // Tiles of 64 or 128 queries by 64 keys on the matrix units. Needs D a multiple of 8, q and cache
-// of one 16-bit type, rows of q aligned to 16 bytes and scale > 0. Source: Dao 2023,
-// FlashAttention-2, algorithm 1.
+// of one 16-bit type, rows of q aligned to 16 bytes and scale > 0. Takes all options. Source: Dao
+// 2023, FlashAttention-2, algorithm 1.
 void attention_flash_mma(Context& ctx, const AttentionArgs& args);
 
 // Tiles of 32 queries by 64 keys in f32 arithmetic, for all types, every D and all options.
@@ -102,7 +114,7 @@ void attention_simt(Context& ctx, const AttentionArgs& args);
 
 // Few queries: the keys of one query are split over blocks; a second kernel adds the parts. The
 // parts do not depend on the rest of the batch, so a query's bits do not either. D is a multiple of
-// 8, up to kMostTiledHead.
+// 8. Takes all options.
 void attention_decode_split_k(Context& ctx, const AttentionArgs& args);
 
 }  // namespace hark::cuda

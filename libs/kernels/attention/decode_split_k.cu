@@ -4,7 +4,7 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kChannels = 8;  // per head, read by one thread
+constexpr int kChannels = 8;  // that a thread reads at once
 constexpr int kSplit = 128;   // keys per block
 
 // Grids of up to this many blocks are bound by latency: a thread requests all its reads at once.
@@ -37,28 +37,34 @@ __device__ float over_block(float x, float* shared, Combine combine) {
     return x;
 }
 
-// The keys or values of a block's range: key i belongs to group i % groups.
+// The keys or values of a block's range, which the query sees from `begin` to `end`: key i belongs
+// to group i % groups.
 template <class T>
 struct KeyLoader {
     const void* cache;
-    int64_t first;  // of the thread's channels
-    int d, group, count;
+    int64_t at;  // of the thread's channels
+    int d, group, begin, end;
     bool has_channels;
 
-    __device__ bool has(int key) const { return key < count && has_channels; }
-    __device__ void load(CachePack<T>& to, int key) const {
-        to.load(cache, first + int64_t{key} * d);
+    __device__ bool has(int key) const { return begin <= key && key < end && has_channels; }
+    // The channels `further` than the thread's first ones.
+    __device__ void load(CachePack<T>& to, int key, int further = 0) const {
+        to.load(cache, at + int64_t{key} * d + further);
     }
-    // N of them, those in [begin, end) of the range; the rest of `to` is unchanged.
+    // N of them, those in [first, last) of the range; the rest of `to` is unchanged.
     template <int N>
-    __device__ void load_some(CachePack<T> (&to)[N], int begin, int end, int groups) const {
+    __device__ void load_some(CachePack<T> (&to)[N], int first, int last, int groups) const {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             const int key = i * groups + group;
-            if (has(key) && begin <= key && key < end) load(to[i], key);
+            if (has(key) && first <= key && key < last) load(to[i], key);
         }
     }
 };
+
+// Groups of a block whose threads read P packs of each key.
+template <int P>
+constexpr int kGroupsOf = P == 1 ? 16 : 8;
 
 template <class Q>
 __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
@@ -66,22 +72,27 @@ __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
     for (int c = 0; c < kChannels; ++c) q[c] = to_f32(from[c]);
 }
 
-// Block (split, h, row) with row = b * max_queries + j: 16 groups of G neighbouring threads, of
-// which one group reads a key. Both ways add the same values in the same order.
-template <class T, int G, bool Few>
-__global__ void __launch_bounds__(16 * G)
+// Block (split, h, row) with row = b * max_queries + j: groups of G neighbouring threads, of which
+// one group reads a key, each thread P packs of channels. Splits begin at multiples of kSplit, the
+// first one where the query's window begins. Both ways add the same values in the same order.
+template <class T, int G, int P, bool Few>
+__global__ void __launch_bounds__(kGroupsOf<P>* G)
     split_kernel(AttentionArgs args, float* parts, int splits) {
     let_next_start();
-    constexpr int kThreads = 16 * G, kWarps = kThreads / 32;
-    constexpr int kGroups = kThreads / G, kKeys = kSplit / kGroups;  // keys of a group
-    __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kMostTiledHead];
+    static_assert(P == 1 || !Few);
+    constexpr int kGroups = kGroupsOf<P>, kThreads = kGroups * G, kWarps = kThreads / 32;
+    constexpr int kKeys = kSplit / kGroups;  // keys of a group
+    constexpr int kPass = kChannels * G;     // channels of a group's threads at once
+    __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kPass * P];
     const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (j >= n) return wait_for_previous();
-    const int first = blockIdx.x * kSplit;
-    const int count = max(0, min(args.visible(b, n, j) - first, kSplit));
+    const int first_key = args.first_key(b, n, j);
+    const int first = (first_key / kSplit + blockIdx.x) * kSplit;
+    const int begin = max(first_key - first, 0);
+    const int end = max(0, min(args.visible(b, n, j) - first, kSplit));
     float* part = part_of(parts, args, splits, blockIdx.z, h, blockIdx.x);
-    if (count == 0 && splits > 1) {  // same values as an empty part gets below
+    if (end == 0 && splits > 1) {  // same values as an empty part gets below
         wait_for_previous();
         for (int i = threadIdx.x; i < args.d + 2; i += kThreads)
             part[i] = i == args.d ? -INFINITY : 0.0f;
@@ -91,16 +102,16 @@ __global__ void __launch_bounds__(16 * G)
     const bool has_channels = channel < args.d;
     const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
     if (Few && !args.kv_ready)
-        for (int at = threadIdx.x * kCacheLine<T>; at < count * args.d;
+        for (int at = begin * args.d + threadIdx.x * kCacheLine<T>; at < end * args.d;
              at += kThreads * kCacheLine<T>) {
             prefetch_cache<T>(args.keys, base + at);
             prefetch_cache<T>(args.values, base + at);
         }
-    const KeyLoader<T> keys{args.keys, base + channel, args.d, group, count, has_channels};
-    const KeyLoader<T> values{args.values, base + channel, args.d, group, count, has_channels};
+    const KeyLoader<T> keys{args.keys, base + channel, args.d, group, begin, end, has_channels};
+    const KeyLoader<T> values{args.values, base + channel, args.d, group, begin, end, has_channels};
     // Few blocks: the first keys and values; those that are ready are read before the wait.
     [[maybe_unused]] CachePack<T> loaded[kKeys], weighed[kKeys];
-    const int ready = min(args.ready_keys(b, n) - first, count);
+    const int ready = min(args.ready_keys(b, n) - first, end);
     if constexpr (Few) {
         keys.load_some(loaded, 0, ready, kGroups);
         values.load_some(weighed, 0, ready, kGroups);
@@ -111,15 +122,18 @@ __global__ void __launch_bounds__(16 * G)
         values.load_some(weighed, max(ready, 0), kSplit, kGroups);
     }
 
-    float q[kChannels] = {};
+    float q[P][kChannels] = {};
     const int64_t query = int64_t{start + j} * args.q_stride + h * args.d + channel;
-    if (has_channels) {
+    const auto has_pass = [&](int pass) { return channel + pass * kPass < args.d; };
+#pragma unroll
+    for (int pass = 0; pass < P; ++pass) {
+        if (!has_pass(pass)) break;
         if (args.q_type == Dtype::f16) {
-            load_query<__half>(q, args.q, query);
+            load_query<__half>(q[pass], args.q, query + pass * kPass);
         } else if (args.q_type == Dtype::bf16) {
-            load_query<__nv_bfloat16>(q, args.q, query);
+            load_query<__nv_bfloat16>(q[pass], args.q, query + pass * kPass);
         } else {
-            load_query<float>(q, args.q, query);
+            load_query<float>(q[pass], args.q, query + pass * kPass);
         }
     }
     if constexpr (Few) {
@@ -128,7 +142,7 @@ __global__ void __launch_bounds__(16 * G)
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
             const Pack<float, kChannels> k = loaded[i].values();
-            for (int c = 0; c < kChannels; ++c) own[i] = fmaf(q[c], k.values[c], own[i]);
+            for (int c = 0; c < kChannels; ++c) own[i] = fmaf(q[0][c], k.values[c], own[i]);
         }
 #pragma unroll
         for (int step = G / 2; step > 0; step /= 2)
@@ -138,23 +152,25 @@ __global__ void __launch_bounds__(16 * G)
         for (int i = 0; i < kKeys; ++i) {
             const int key = i * kGroups + group;
             if (threadIdx.x % G == 0)
-                scores[key] = key < count ? own[i] * args.scale_log2 : -INFINITY;
+                scores[key] = begin <= key && key < end ? args.score(own[i]) : -INFINITY;
         }
     } else {
 #pragma unroll 4
         for (int i = 0; i < kKeys; ++i) {
             const int key = i * kGroups + group;
             float score = 0;
-            if (keys.has(key)) {
+#pragma unroll
+            for (int pass = 0; pass < P; ++pass) {
+                if (!keys.has(key) || !has_pass(pass)) break;
                 CachePack<T> pack;
-                keys.load(pack, key);
+                keys.load(pack, key, pass * kPass);
                 const Pack<float, kChannels> k = pack.values();
-                for (int c = 0; c < kChannels; ++c) score = fmaf(q[c], k.values[c], score);
+                for (int c = 0; c < kChannels; ++c) score = fmaf(q[pass][c], k.values[c], score);
             }
             for (int step = G / 2; step > 0; step /= 2)
                 score += __shfl_xor_sync(0xffffffff, score, step);
             if (threadIdx.x % G == 0)
-                scores[key] = key < count ? score * args.scale_log2 : -INFINITY;
+                scores[key] = begin <= key && key < end ? args.score(score) : -INFINITY;
         }
     }
     __syncthreads();
@@ -170,30 +186,39 @@ __global__ void __launch_bounds__(16 * G)
     }
     sum = over_block<kWarps>(sum, shared, [](float x, float y) { return x + y; });
 
-    float acc[kChannels] = {};
+    float acc[P][kChannels] = {};
     if constexpr (Few) {
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
             const float p = scores[i * kGroups + group];
             const Pack<float, kChannels> v = weighed[i].values();
-            for (int c = 0; c < kChannels; ++c) acc[c] = fmaf(p, v.values[c], acc[c]);
+            for (int c = 0; c < kChannels; ++c) acc[0][c] = fmaf(p, v.values[c], acc[0][c]);
         }
     } else {
 #pragma unroll 4
         for (int i = 0; i < kKeys; ++i) {
             const int key = i * kGroups + group;
             if (!values.has(key)) continue;
-            CachePack<T> pack;
-            values.load(pack, key);
-            const Pack<float, kChannels> v = pack.values();
-            for (int c = 0; c < kChannels; ++c) acc[c] = fmaf(scores[key], v.values[c], acc[c]);
+#pragma unroll
+            for (int pass = 0; pass < P; ++pass) {
+                if (!has_pass(pass)) break;
+                CachePack<T> pack;
+                values.load(pack, key, pass * kPass);
+                const Pack<float, kChannels> v = pack.values();
+                for (int c = 0; c < kChannels; ++c)
+                    acc[pass][c] = fmaf(scores[key], v.values[c], acc[pass][c]);
+            }
         }
     }
-    for (int c = 0; c < kChannels; ++c)
-        for (int step = 16; step >= G; step /= 2)
-            acc[c] += __shfl_xor_sync(0xffffffff, acc[c], step);
-    if (threadIdx.x % 32 < G)
-        for (int c = 0; c < kChannels; ++c) sums[threadIdx.x / 32][channel + c] = acc[c];
+#pragma unroll
+    for (int pass = 0; pass < P; ++pass) {
+        for (int c = 0; c < kChannels; ++c)
+            for (int step = 16; step >= G; step /= 2)
+                acc[pass][c] += __shfl_xor_sync(0xffffffff, acc[pass][c], step);
+        if (threadIdx.x % 32 < G)
+            for (int c = 0; c < kChannels; ++c)
+                sums[threadIdx.x / 32][pass * kPass + channel + c] = acc[pass][c];
+    }
     __syncthreads();
 
     for (int c = threadIdx.x; c < args.d; c += kThreads) {
@@ -202,7 +227,7 @@ __global__ void __launch_bounds__(16 * G)
         if (splits > 1) {
             part[c] = total;
         } else {  // same as combine_kernel
-            write(args, start + j, h, c, total, sum);
+            write(args, start + j, h, c, total, sum + args.sink(h, largest));
         }
     }
     if (splits > 1 && threadIdx.x == 0) {
@@ -212,12 +237,13 @@ __global__ void __launch_bounds__(16 * G)
 }
 
 // Block (h, row): adds the parts of a query's result in their order, scaled to their common
-// maximum. Missing parts have weight zero. Shared memory: two floats per part.
-__global__ void __launch_bounds__(kMostTiledHead)
+// maximum. Missing parts have weight zero. Shared memory: two floats per part. D <= Threads.
+template <int Threads>
+__global__ void __launch_bounds__(Threads)
     combine_kernel(AttentionArgs args, float* parts, int splits) {
     let_next_start();
     extern __shared__ float weights[];
-    __shared__ float shared[kMostTiledHead / 32];
+    __shared__ float shared[Threads / 32];
     float* sums = weights + splits;
     const int h = blockIdx.x, b = blockIdx.y / args.max_queries, j = blockIdx.y % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
@@ -231,15 +257,14 @@ __global__ void __launch_bounds__(kMostTiledHead)
     for (int s = 0; s < kFirst; ++s)
         values[s] = s < splits && c < args.d ? part[s * stride + c] : 0;
     float largest = -INFINITY, numerator = 0, denominator = 0;
-    for (int s = threadIdx.x; s < splits; s += kMostTiledHead) {
+    for (int s = threadIdx.x; s < splits; s += Threads) {
         weights[s] = part[s * stride + args.d];
         sums[s] = part[s * stride + args.d + 1];
         largest = fmaxf(largest, weights[s]);
     }
-    largest = over_block<kMostTiledHead / 32>(largest, shared,
-                                              [](float x, float y) { return fmaxf(x, y); });
-    for (int s = threadIdx.x; s < splits; s += kMostTiledHead)
-        weights[s] = exp2_from(weights[s], largest);
+    largest =
+        over_block<Threads / 32>(largest, shared, [](float x, float y) { return fmaxf(x, y); });
+    for (int s = threadIdx.x; s < splits; s += Threads) weights[s] = exp2_from(weights[s], largest);
     __syncthreads();
     if (c >= args.d) return;
     const auto add = [&](int s, float value) {
@@ -251,30 +276,42 @@ __global__ void __launch_bounds__(kMostTiledHead)
         if (s < splits) add(s, values[s]);
 #pragma unroll 8
     for (int s = kFirst; s < splits; ++s) add(s, part[s * stride + c]);
-    write(args, start + j, h, c, numerator, denominator);
+    write(args, start + j, h, c, numerator, denominator + args.sink(h, largest));
 }
 
 }  // namespace
 
 void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     const Arena::Scope scope(ctx.arena);
-    const int splits = static_cast<int>(std::max<int64_t>(1, ceil_div(args.max_length, kSplit)));
+    int64_t most = ceil_div(args.max_length, kSplit);
+    // A window may begin at the last key of a split.
+    if (args.window > 0) most = std::min<int64_t>(most, (args.window - 2 + kSplit) / kSplit + 1);
+    const int splits = static_cast<int>(std::max<int64_t>(1, most));
     const auto rows = static_cast<unsigned>(args.sequences * args.max_queries);
     float* parts = ctx.arena.tensor(Dtype::f32, {rows, args.heads, splits, args.d + 2}).as<float>();
     const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(args.heads), rows);
     const bool few = int64_t{grid.x} * grid.y * grid.z <= kFewBlocks;
     with_cache_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
-        const auto launch = [&](auto kernel, int lanes_per_key) {
-            launch_early(ctx, kernel, grid, 16 * lanes_per_key, 0, args, parts, splits);
+        const auto launch = [&](auto kernel, int threads) {
+            launch_early(ctx, kernel, grid, threads, 0, args, parts, splits);
         };
         if (args.d <= 64)
-            return launch(few ? split_kernel<T, 8, true> : split_kernel<T, 8, false>, 8);
-        launch(few ? split_kernel<T, 16, true> : split_kernel<T, 16, false>, 16);
+            return launch(few ? split_kernel<T, 8, 1, true> : split_kernel<T, 8, 1, false>, 128);
+        if (args.d <= 128)
+            return launch(few ? split_kernel<T, 16, 1, true> : split_kernel<T, 16, 1, false>, 256);
+        if (args.d <= 256)
+            return launch(few ? split_kernel<T, 32, 1, true> : split_kernel<T, 32, 1, false>, 512);
+        launch(split_kernel<T, 32, 3, false>, 256);
     });
     if (splits == 1) return;
-    launch_early(ctx, combine_kernel, dim3(grid.y, rows), kMostTiledHead,
-                 2 * static_cast<size_t>(splits) * sizeof(float), args, parts, splits);
+    const auto combine = [&](auto kernel, int threads) {
+        launch_early(ctx, kernel, dim3(grid.y, rows), threads,
+                     2 * static_cast<size_t>(splits) * sizeof(float), args, parts, splits);
+    };
+    if (args.d <= 128) return combine(combine_kernel<128>, 128);
+    if (args.d <= 256) return combine(combine_kernel<256>, 256);
+    combine(combine_kernel<kMostHeadChannels>, kMostHeadChannels);
 }
 
 }  // namespace hark::cuda

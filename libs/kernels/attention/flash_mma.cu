@@ -27,7 +27,7 @@ template <int D>
 struct MmaRows {
     float acc[D / 8][4] = {};  // sums of p * v
     OnlineSoftmax softmax;
-    int limits[2];  // keys that the lane's two queries see
+    int firsts[2], limits[2];  // the keys that the lane's two queries see
 };
 
 using MmaScores = float[kTile / 8][4];  // of 16 queries, then their probabilities
@@ -56,12 +56,24 @@ __device__ void multiply_keys(MmaScores (&scores)[F], const uint32_t (&q)[F][D /
 template <int D>
 __device__ void mask_mma(MmaScores& scores, const MmaRows<D>& rows, int tile) {
     const int lane = threadIdx.x % 32;
-    if (tile + kTile <= min(rows.limits[0], rows.limits[1])) return;
+    if (max(rows.firsts[0], rows.firsts[1]) <= tile &&
+        tile + kTile <= min(rows.limits[0], rows.limits[1]))
+        return;
 #pragma unroll
     for (int k = 0; k < kTile / 8; ++k)
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            if (tile + k * 8 + lane % 4 * 2 + i % 2 >= rows.limits[i / 2]) scores[k][i] = -INFINITY;
+        for (int i = 0; i < 4; ++i) {
+            const int key = tile + k * 8 + lane % 4 * 2 + i % 2;
+            if (key < rows.firsts[i / 2] || key >= rows.limits[i / 2]) scores[k][i] = -INFINITY;
+        }
+}
+
+// MmaScores of products become those of attention: times the scale, with a soft cap.
+__device__ inline void scale_mma(MmaScores& scores, const AttentionArgs& args) {
+#pragma unroll
+    for (int k = 0; k < kTile / 8; ++k)
+#pragma unroll
+        for (float& score : scores[k]) score = args.score(score);
 }
 
 // acc (16, D) += p values
@@ -100,6 +112,7 @@ __device__ void write_mma_rows(const AttentionArgs& args, MmaRows<D>& rows, int 
     for (int half = 0; half < 2; ++half) {
         float sum = rows.softmax.sums[half];
         for (int step = 1; step <= 2; step *= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
+        sum += args.sink(h, rows.softmax.largest[half]);
         const float factor = sum > 0 ? 1.0f / sum : 0.0f;
         if (query + half * 8 >= n) continue;
         const int64_t row = (int64_t{start + query + half * 8} * args.heads + h) * args.d;
@@ -113,8 +126,9 @@ __device__ void write_mma_rows(const AttentionArgs& args, MmaRows<D>& rows, int 
     }
 }
 
-// Block (tile of queries, h, b). D is the head's channels rounded up to 64 or 128.
-template <class T, int D>
+// Block (tile of queries, h, b). D is the head's channels rounded up to 64 or 128. With `Options`
+// the largest score is kept times the scale, else before it.
+template <class T, int D, bool Options>
 __global__ void __launch_bounds__(kMmaThreads) tile_kernel(AttentionArgs args) {
     constexpr int F = kFragments<D>;
     extern __shared__ __align__(16) unsigned char memory[];
@@ -137,7 +151,8 @@ __global__ void __launch_bounds__(kMmaThreads) tile_kernel(AttentionArgs args) {
         shared.q, static_cast<const T*>(args.q) + int64_t{start} * args.q_stride + h * args.d,
         args.q_stride, first, n, args.d);
     __pipeline_commit();
-    start_keys(0, 0);
+    const int first_tile = Options ? args.first_key(b, n, first) / kTile * kTile : 0;
+    start_keys(first_tile, 0);
 
     __pipeline_wait_prior(1);
     __syncthreads();
@@ -152,11 +167,12 @@ __global__ void __launch_bounds__(kMmaThreads) tile_kernel(AttentionArgs args) {
                 q[f][c], &shared.q.values[own + f * 16 + lane % 16][c * 16 + lane / 16 * 8]);
         for (int half = 0; half < 2; ++half) {
             const int j = query + f * 16 + half * 8;
+            rows[f].firsts[half] = Options && j < n ? args.first_key(b, n, j) : 0;
             rows[f].limits[half] = j < n ? args.visible(b, n, j) : 0;
         }
     }
 
-    for (int tile = 0, buffer = 0; tile < end; tile += kTile, buffer ^= 1) {
+    for (int tile = first_tile, buffer = 0; tile < end; tile += kTile, buffer ^= 1) {
         start_keys(tile + kTile, buffer ^ 1);  // past the end: zeros that are not read
         __pipeline_wait_prior(1);
         __syncthreads();
@@ -164,8 +180,9 @@ __global__ void __launch_bounds__(kMmaThreads) tile_kernel(AttentionArgs args) {
         multiply_keys<T, D>(scores, q, shared.keys[buffer]);
 #pragma unroll
         for (int f = 0; f < F; ++f) {
+            if (Options) scale_mma(scores[f], args);
             mask_mma(scores[f], rows[f], tile);
-            soften(scores[f], rows[f].acc, rows[f].softmax, args.scale_log2);
+            soften(scores[f], rows[f].acc, rows[f].softmax, Options ? 1.0f : args.scale_log2);
         }
         multiply_values<T, D>(rows, scores, shared.values[buffer]);
         __syncthreads();  // all have read this buffer before the next step's copy overwrites it
@@ -180,9 +197,9 @@ void launch_mma(Context& ctx, const AttentionArgs& args) {
     const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kMmaQueries<D>)),
                     static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
     constexpr int kBytes = sizeof(Shared<T, D>);
-    CUDA_CHECK(cudaFuncSetAttribute(tile_kernel<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    kBytes));
-    tile_kernel<T, D><<<grid, kMmaThreads, kBytes, stream_of(ctx)>>>(args);
+    const auto kernel = args.has_options() ? tile_kernel<T, D, true> : tile_kernel<T, D, false>;
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+    kernel<<<grid, kMmaThreads, kBytes, stream_of(ctx)>>>(args);
     CUDA_CHECK(cudaGetLastError());
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/cache/cache_rows.cuh"
+#include "kernels/cuda/hopper.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -9,22 +10,16 @@ constexpr int kAcross = 16;  // threads side by side: over the keys, then over t
 constexpr int kSimtThreads = kAcross * kSimtQueries / 2;
 constexpr int kRows = 2;  // queries per thread
 
-// Keys per tile for heads of up to kHead channels; both fit the simt_memory memory of every GPU.
+// Keys per tile for heads of up to kHead channels. Those of up to kWideHead channels fit the shared
+// memory of every GPU.
 template <int kHead>
 constexpr int kKeysOf = kHead > kMostTiledHead ? 16 : 64;
+constexpr int kWideHead = 256;
 
 // Rows have an odd length: threads at the same column of neighbouring rows hit different banks.
 int shared_bytes(int d, int keys) {
     return static_cast<int>(sizeof(float)) *
            (kSimtQueries * (d + 1) + 2 * keys * (d + 1) + kSimtQueries * (keys + 1));
-}
-
-constexpr float kLog2E = 1.44269504088896341f;
-
-// soft_cap * tanh(score / soft_cap); the score is times log2(e) before and after.
-__device__ float capped(float score, float soft_cap) {
-    const float cap = soft_cap * kLog2E;
-    return cap * tanhf(score / cap);
 }
 
 // Reduces over the 16 threads that have a query's columns.
@@ -92,9 +87,8 @@ __global__ void __launch_bounds__(kSimtThreads) f32_kernel(AttentionArgs args) {
             float highest = largest[r];
             for (int k = 0; k < kColumns; ++k) {
                 const int key = tile + across + k * kAcross;
-                float score = scores[r][k] * args.scale_log2;
-                if (args.soft_cap > 0) score = capped(score, args.soft_cap);
-                scores[r][k] = firsts[r] <= key && key < limits[r] ? score : -INFINITY;
+                scores[r][k] =
+                    firsts[r] <= key && key < limits[r] ? args.score(scores[r][k]) : -INFINITY;
                 highest = fmaxf(highest, scores[r][k]);
             }
             highest = over_row(highest, [](float x, float y) { return fmaxf(x, y); });
@@ -118,8 +112,8 @@ __global__ void __launch_bounds__(kSimtThreads) f32_kernel(AttentionArgs args) {
             }
     }
     for (int r = 0; r < kRows; ++r) {
-        float sum = over_row(sums[r], [](float x, float y) { return x + y; });
-        if (args.sinks) sum += exp2f(args.sinks[h] * kLog2E - largest[r]);
+        const float sum =
+            over_row(sums[r], [](float x, float y) { return x + y; }) + args.sink(h, largest[r]);
         const int64_t row = int64_t{start + first + down + r} * args.heads + h;
         for (int c = 0; c < kChannels; ++c)
             if (first + down + r < n && across + c * kAcross < d)
@@ -134,11 +128,14 @@ void attention_simt(Context& ctx, const AttentionArgs& args) {
     const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kSimtQueries)),
                     static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
     const bool wide = args.d > kMostTiledHead;
-    const int bytes =
-        shared_bytes(args.d, wide ? kKeysOf<kMostHeadChannels> : kKeysOf<kMostTiledHead>);
+    const int bytes = shared_bytes(args.d, wide ? kKeysOf<kWideHead> : kKeysOf<kMostTiledHead>);
+    require(bytes <= shared_limit(), "attention: a block of this GPU has ", shared_limit(),
+            " bytes of shared memory; many queries of heads of ", args.d, " channels need ", bytes);
     with_cache_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
-        const auto kernel = wide ? f32_kernel<T, kMostHeadChannels> : f32_kernel<T, kMostTiledHead>;
+        const auto kernel = args.d > kWideHead ? f32_kernel<T, kMostHeadChannels>
+                            : wide             ? f32_kernel<T, kWideHead>
+                                               : f32_kernel<T, kMostTiledHead>;
         CUDA_CHECK(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
         kernel<<<grid, kSimtThreads, bytes, stream_of(ctx)>>>(args);

@@ -6,7 +6,7 @@
 
 namespace hark {
 
-inline constexpr int kMostHeadChannels = 256;  // per head in attention()
+inline constexpr int kMostHeadChannels = 576;  // per head in attention(): DeepSeek's latent rows
 inline constexpr int kMostTrainedHead = 256;   // per head in self_attention()
 
 // Throws Error if the context is a GPU's and a head has more than `most` channels.
