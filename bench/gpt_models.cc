@@ -65,6 +65,15 @@ constexpr Shape kShapes[] = {
         "moe_intermediate_size": 768, "intermediate_size": 6144, "num_experts": 128,
         "num_experts_per_tok": 8, "norm_topk_prob": true, "rms_norm_eps": 1e-6,
         "hidden_act": "silu", "rope_theta": 1000000.0, "tie_word_embeddings": false})"},
+    {"deepseek-v2-lite", R"({"model_type": "deepseek_v2", "vocab_size": 102400,
+        "max_position_embeddings": 163840, "hidden_size": 2048, "num_hidden_layers": 27,
+        "num_attention_heads": 16, "num_key_value_heads": 16, "q_lora_rank": null,
+        "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+        "intermediate_size": 10944, "moe_intermediate_size": 1408, "n_routed_experts": 64,
+        "n_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 1,
+        "n_group": 1, "topk_group": 1, "topk_method": "greedy", "norm_topk_prob": false,
+        "routed_scaling_factor": 1.0, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+        "rope_theta": 10000.0, "tie_word_embeddings": false})"},
 };
 
 // gpt-oss's own types: experts in blocks, all other matrices in bf16.

@@ -183,15 +183,26 @@ void clamped_swiglu(Context& ctx, Tensor y, const Columns& gate, const Columns& 
 
 // Chooses each row's k experts with the largest scores, in descending order; of equal ones the
 // lowest expert first. logits (T, E) f32, chosen (T, k) i32, weights (T, k) f32. The scores are the
-// softmax of the logits, or as `routing` says. E is at most 1024. A GPU has softmax alone: neither
-// sigmoid nor bias, one group, scale 1.
+// softmax of the logits, or as `routing` says. E is at most 1024.
 void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits,
                    const Routing& routing);
 
 // y (P, N): y[p] = W x[p / (P / T)] + bias, of expert chosen[p]
 // x (T, K), where T divides P; chosen: P i32, which kernels may have written
-// CPU: as linear() of each expert's rows. GPU: no row's bits depend on another row.
+// CPU: as linear() of each expert's rows. GPU: a row's bits depend on other rows only if the
+// context is not batch-invariant and there are many pairs of quantised weights.
 void expert_linear(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Tensor chosen);
+
+// What a mixture's experts do with their two first products.
+struct Gating {
+    Activation activation = Activation::silu;
+    float slope = 0, limit = 0;  // a limit above 0: clamped_swiglu's arguments, for the activation
+};
+
+// y (P, N) = activation(expert_linear of gate) * expert_linear of up, or clamped_swiglu of both.
+// The same bits as separate calls.
+void gated_experts(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& gate,
+                   const ExpertMatrices& up, Tensor chosen, const Gating& by);
 
 // x (T, C) += sum over j of weights[t][j] * y[t * k + j]      y (T * k, C)   weights (T, k) f32
 // The sum is f32, in the order of j.
@@ -268,7 +279,7 @@ void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, 
 // Latent attention. Keys and values of all H heads are products of one latent row per token: L
 // channels, and R with rotary positions, which are part of every key. The cache keeps that row. The
 // products are absorbed into query and result (head_linear), so that attention() sees one key head
-// of L + R channels, whose values are its first L. Source: DeepSeek-V2 2024, section 2.1. CPU only.
+// of L + R channels, whose values are its first L. Source: DeepSeek-V2 2024, section 2.1.
 
 // Per head h of a row: y_h = W_h x_h. w: H matrices (N, K) of one shape. x's rows (T, H * X): head
 // h's K channels begin at column h * X + x.first; y's rows (T, H * Y): its N channels begin at

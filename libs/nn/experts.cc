@@ -17,13 +17,8 @@ void Experts::add_to(Context& ctx, Tensor x) const {
     linear(ctx, logits, y, router.weight, {.bias = router.bias});
     route_experts(ctx, chosen, weights, logits, routing);
 
-    Tensor gates = tensor(pairs, hidden), ups = tensor(pairs, hidden), h = tensor(pairs, hidden);
-    expert_linear(ctx, gates, y, gate, chosen);
-    expert_linear(ctx, ups, y, up, chosen);
-    if (swiglu_limit > 0)
-        clamped_swiglu(ctx, h, {gates}, {ups}, swiglu_slope, swiglu_limit);
-    else
-        gated_activation(ctx, h, {gates}, {ups}, activation);
+    Tensor h = tensor(pairs, hidden);
+    gated_experts(ctx, h, y, gate, up, chosen, gating);
     Tensor out = tensor(pairs, x.dim(-1));
     expert_linear(ctx, out, h, down, chosen);
     add_experts(ctx, x, out, weights);
@@ -31,7 +26,7 @@ void Experts::add_to(Context& ctx, Tensor x) const {
 }
 
 void Experts::add_shared(Context& ctx, Tensor x, Tensor y) const {
-    shared_down.add_to(ctx, x, shared_in.gated(ctx, y, {}, activation));  // of (T, S)
+    shared_down.add_to(ctx, x, shared_in.gated(ctx, y, {}, gating.activation));  // of (T, S)
 }
 
 }  // namespace hark

@@ -19,9 +19,7 @@ struct Experts {
     Routing routing;
     ExpertMatrices gate, up;  // (I, C) each
     ExpertMatrices down;      // (C, I) each
-    Activation activation = Activation::silu;
-    // The arguments of clamped_swiglu, which replaces the activation; limit 0: it does not.
-    float swiglu_slope = 0, swiglu_limit = 0;
+    Gating gating;
     LinearGroup shared_in;      // gate and up of the experts that compute every row, as one MLP
     Linear shared_down;         // (C, S)
     int64_t shared_hidden = 0;  // S; 0: there are none

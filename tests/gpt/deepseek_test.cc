@@ -161,15 +161,5 @@ TEST(Deepseek, TrainingIsRefused) {
               "training: latent attention of family 'deepseek_v3' cannot be trained yet");
 }
 
-TEST(Deepseek, AGpuIsRefused) {
-    test::FamilyWeights weights(false);
-    const DecoderConfig config = parse_config(family_config("deepseek_v2, lite").dump(), "C");
-    MemorySource gpu = cpu_memory();
-    gpu.device = Device::cuda;
-    EXPECT_EQ(test::error_of([&] { read_model(weights, config, precision_of("f16"), gpu); }),
-              "formula weights: models of the family deepseek_v2 are not computed on a GPU (latent "
-              "attention); give --device cpu");
-}
-
 }  // namespace
 }  // namespace hark::gpt

@@ -1,5 +1,5 @@
-// Tiny models with mixtures of experts on a GPU against transformers in float32
-// (tests/golden/families.py). Skipped without a GPU.
+// Tiny models with mixtures of experts, and with latent attention, on a GPU against transformers in
+// float32 (tests/golden/families.py). Skipped without a GPU.
 #include <algorithm>
 #include <cmath>
 
@@ -18,8 +18,9 @@ namespace {
 using namespace hark::gpt;
 using nlohmann::json;
 
-constexpr const char* kCases[] = {"mixtral", "qwen3_moe", "qwen3_moe, dense layers", "gpt_oss",
-                                  "gpt_oss, mxfp4"};
+constexpr const char* kCases[] = {
+    "mixtral",        "qwen3_moe",         "qwen3_moe, dense layers", "gpt_oss",
+    "gpt_oss, mxfp4", "deepseek_v2, lite", "deepseek_v2, groups",     "deepseek_v3"};
 
 class ExpertsOnGpu : public OnGpu {
   protected:

@@ -53,7 +53,6 @@ TEST_P(PromptCaches, GoOnToTheBit) {
         for (const Dtype type : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::q8_0}) {
             SCOPED_TRACE(concat(name, " in ", name_of(type)));
             const DecoderConfig config = parse_config(family_config(name).dump(), name);
-            if (config.is_latent() && device.ctx().on_cuda()) continue;
             if (type == Dtype::q8_0 && config.head_dim % 32 != 0) continue;
             const Model model = cached_model(config, type, device.ctx());
             Sequence first(device.ctx(), model, {.prefill_rows = 16}), second(device.ctx(), model);

@@ -12,7 +12,14 @@ using LatentKind = Precision::Weights;
 
 class LatentOps : public testing::TestWithParam<DeviceCase> {
   protected:
+    void SetUp() override {
+        if (!device_) GTEST_SKIP() << device_.why_not();
+    }
     Context& ctx() { return device_.ctx(); }
+    Dtype dtype() const { return GetParam().activations; }
+    std::vector<float> values(int64_t n, uint64_t seed) const {
+        return TestDevice::rounded(random_values(n, seed), dtype());
+    }
     TestDevice device_{GetParam()};
 };
 
@@ -51,15 +58,15 @@ TEST_P(LatentOps, HeadLinear) {
             const Arena::Scope scope(ctx().arena);
             Weights weights(kind, ctx().arena.source());
             std::vector<float> w = random_values(c.heads * c.n * c.k, 1, 1 / std::sqrt(c.k));
-            const std::vector<float> x = random_values(c.rows * c.heads * c.x_head, 2);
-            const std::vector<float> old = random_values(c.rows * c.heads * c.y_head, 3);
+            const std::vector<float> x = values(c.rows * c.heads * c.x_head, 2);
+            const std::vector<float> old = values(c.rows * c.heads * c.y_head, 3);
             const Tensor all = TestDevice::host(w, {c.heads * c.n, c.k});
             std::vector<Tensor> parts;
             for (int64_t h = 0; h < c.heads; ++h)
                 parts.push_back(all.slice(h * c.n, (h + 1) * c.n));
-            Tensor y = device_.up(old, Dtype::f32, {c.rows, c.heads * c.y_head});
+            Tensor y = device_.up(old, dtype(), {c.rows, c.heads * c.y_head});
             head_linear(ctx(), {y, c.y_first},
-                        {device_.up(x, Dtype::f32, {c.rows, c.heads * c.x_head}), c.x_first},
+                        {device_.up(x, dtype(), {c.rows, c.heads * c.x_head}), c.x_first},
                         weights.matrices(parts));
             const double tolerance = kind == LatentKind::int8  ? 0.03
                                      : kind == LatentKind::f32 ? 0
@@ -90,16 +97,15 @@ TEST_P(LatentOps, LatentAppend) {
     const std::vector<int32_t> starts = {0, 3, 4}, lengths = {6, 1}, positions = {3, 4, 5, 0};
     std::vector<int32_t> blocks = {2, 0, 1, -1};
     const std::vector<int32_t> place = {2 * 4 + 3, 0, 1, 4};  // of each row
-    const std::vector<float> q = random_values(kRows * kHeads * head, 1),
-                             latent = random_values(kRows * width, 2),
-                             weight = random_values(kLatent, 3),
-                             old = random_values(kRows * kHeads * width, 4),
+    const std::vector<float> q = values(kRows * kHeads * head, 1),
+                             latent = values(kRows * width, 2), weight = random_values(kLatent, 3),
+                             old = values(kRows * kHeads * width, 4),
                              none(size_t(3 * kCapacity * width), 0.5f);
     Tensor cache = device_.up(none, Dtype::f32, {3, 1, kCapacity, width});
-    Tensor absorbed = device_.up(old, Dtype::f32, {kRows, kHeads * width});
+    Tensor absorbed = device_.up(old, dtype(), {kRows, kHeads * width});
     latent_append(
-        ctx(), cache, absorbed, device_.up(q, Dtype::f32, {kRows, kHeads * head}),
-        device_.up(latent, Dtype::f32, {kRows, width}), kHeads, device_.up(positions),
+        ctx(), cache, absorbed, device_.up(q, dtype(), {kRows, kHeads * head}),
+        device_.up(latent, dtype(), {kRows, width}), kHeads, device_.up(positions),
         {device_.up(frequencies, Dtype::f32, {3}), 1.25f},
         {device_.up(weight, Dtype::f32, {kLatent}), {}, 1e-2f, NormKind::rms},
         {device_.up(starts), device_.up(blocks).reshaped({2, 2}), device_.up(lengths), 3, 6});
@@ -126,7 +132,9 @@ TEST_P(LatentOps, LatentAppend) {
     expect_near(device_.down(absorbed), queries, GetParam().tolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, LatentOps, testing::Values(kCpuCase, kOneThreadCase),
+INSTANTIATE_TEST_SUITE_P(Devices, LatentOps,
+                         testing::Values(kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case,
+                                         kCudaBf16Case),
                          name_of_case);
 
 TEST(LatentOpsErrors, ArgumentsThatDoNotFit) {

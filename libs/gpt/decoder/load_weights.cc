@@ -212,9 +212,7 @@ Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weight
                   .gate = read.experts(Part::expert_gate, Part::expert_gate_bias),
                   .up = read.experts(Part::expert_up, Part::expert_up_bias),
                   .down = read.experts(Part::expert_down, Part::expert_down_bias),
-                  .activation = c.activation,
-                  .swiglu_slope = e.swiglu_slope,
-                  .swiglu_limit = e.swiglu_limit,
+                  .gating = {c.activation, e.swiglu_slope, e.swiglu_limit},
                   .shared_hidden = e.n_shared_inner};
     if (e.n_shared_inner == 0) return block;
     block.shared_in =
@@ -246,8 +244,6 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
     Model model{.config = config,
                 .precision = precision,
                 .weights = Weights(precision.weights, memory, threads, std::move(files))};
-    require(!config.is_latent() || memory.device == Device::cpu, "models of the family ",
-            config.family, " are not computed on a GPU (latent attention); give --device cpu");
     source.use_threads(threads);
     PartReader read(source, model.weights, config);
     model.token_table = read.matrix(Part::token_table);

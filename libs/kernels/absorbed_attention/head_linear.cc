@@ -1,6 +1,6 @@
 #include "kernels/checks.h"
 #include "kernels/linear/product.h"
-#include "kernels/ops.h"
+#include "kernels/ops_table.h"
 
 namespace hark {
 namespace {
@@ -10,10 +10,10 @@ constexpr const char* kHeadLinear = "head_linear";
 // Checks that each of the heads' parts of a row, equally wide, has the n columns.
 void check_head_parts(const char* name, const Columns& columns, int64_t heads, int64_t n) {
     const Tensor& rows = columns.rows;
-    require(rows.rank == 2 && rows.dtype == Dtype::f32 && rows && rows.dim(1) % heads == 0 &&
+    require(rows.rank == 2 && is_float(rows.dtype) && rows && rows.dim(1) % heads == 0 &&
                 columns.first >= 0 && columns.first + n <= rows.dim(1) / heads,
-            kHeadLinear, ": expected ", name, " f32 (T, ", heads, " heads of ", columns.first + n,
-            " channels or more), found ", rows);
+            kHeadLinear, ": expected ", name, " f32, f16 or bf16 (T, ", heads, " heads of ",
+            columns.first + n, " channels or more), found ", rows);
 }
 
 void check_head_linear(const Columns& y, const Columns& x, const std::vector<Matrix>& w) {
@@ -21,15 +21,15 @@ void check_head_linear(const Columns& y, const Columns& x, const std::vector<Mat
     const Tensor& first = w.front().values;
     check_head_parts("y", y, std::ssize(w), first.dim(0));
     check_head_parts("x", x, std::ssize(w), first.dim(1));
-    require(y.rows.dim(0) == x.rows.dim(0), kHeadLinear, ": expected y with the rows of x, found ",
-            y.rows, " and ", x.rows);
+    require(y.rows.dim(0) == x.rows.dim(0) && y.rows.dtype == x.rows.dtype, kHeadLinear,
+            ": expected y with the rows of x in its type, found ", y.rows, " and ", x.rows);
 }
 
 }  // namespace
 
 void head_linear(Context& ctx, const Columns& y, const Columns& x, const std::vector<Matrix>& w) {
-    require(!ctx.on_cuda(), kHeadLinear, ": latent attention is not computed on a GPU");
     check_head_linear(y, x, w);
+    if (ctx.on_cuda()) return cuda_ops().head_linear(ctx, y, x, w);
     const Arena::Scope scope(ctx.arena);
     const int64_t rows = x.rows.dim(0), heads = std::ssize(w);
     const int64_t n = w.front().values.dim(0), k = w.front().values.dim(1);

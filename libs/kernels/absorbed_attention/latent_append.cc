@@ -3,7 +3,7 @@
 #include "kernels/cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/ops.h"
+#include "kernels/ops_table.h"
 #include "kernels/rope/turns.h"
 
 namespace hark {
@@ -20,9 +20,10 @@ void check_latent_append(const Tensor& cache, const Tensor& absorbed, const Tens
     check_rope(kLatentAppend, rope, width);
     const int64_t rotary = 2 * rope.frequencies.dim(0);
     check_rms_norm(kLatentAppend, "norm", norm, width - rotary);
-    check_tensor(kLatentAppend, "latent", latent, Dtype::f32, {count, width});
-    check_tensor(kLatentAppend, "absorbed", absorbed, Dtype::f32, {count, heads * width});
-    check_tensor(kLatentAppend, "q", q, Dtype::f32, {count, -1});
+    require(is_float(q.dtype), kLatentAppend, ": expected q in f32, f16 or bf16, found ", q);
+    check_tensor(kLatentAppend, "latent", latent, q.dtype, {count, width});
+    check_tensor(kLatentAppend, "absorbed", absorbed, q.dtype, {count, heads * width});
+    check_tensor(kLatentAppend, "q", q, q.dtype, {count, -1});
     require(heads > 0 && q.dim(1) % heads == 0 && q.dim(1) / heads >= rotary, kLatentAppend,
             ": expected q (T, ", heads, " heads of ", rotary, " channels or more), found ", q);
     check_tensor(kLatentAppend, "position", position, Dtype::i32, {count});
@@ -43,8 +44,10 @@ void turn_pairs(float* to, const float* from, const float* turns, int64_t half) 
 void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor latent,
                    int64_t heads, Tensor position, const Rope& rope, const Norm& norm,
                    const BatchLayout& rows) {
-    require(!ctx.on_cuda(), kLatentAppend, ": latent attention is not computed on a GPU");
     check_latent_append(cache, absorbed, q, latent, heads, position, rope, norm, rows);
+    if (ctx.on_cuda())
+        return cuda_ops().latent_append(ctx, cache, absorbed, q, latent, heads, position, rope,
+                                        norm, rows);
     const int64_t count = q.dim(0), width = cache.dim(3), head = q.dim(1) / heads;
     const int64_t half = rope.frequencies.dim(0), channels = width - 2 * half;
     check_batch_layout_values(kLatentAppend, rows, count, cache.dim(0), cache.dim(2), 1);

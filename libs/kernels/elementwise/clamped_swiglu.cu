@@ -1,4 +1,5 @@
 // clamped_swiglu on the GPU.
+#include "kernels/elementwise/clamped_swiglu.cuh"
 #include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
@@ -16,12 +17,10 @@ __global__ void clamped_kernel(Clamped args, T* y, const T* gate, const T* up) {
     const int64_t t = row_of_thread();
     if (t >= args.rows) return;
     for (int64_t c = threadIdx.x; c < args.n; c += blockDim.x) {
-        const float from = to_f32(gate[t * args.gate_width + c]);
-        const float by = to_f32(up[t * args.up_width + c]);
-        // fminf and fmaxf would replace NaN by the limit.
-        const float g = from > args.limit ? args.limit : from;
-        const float u = by > args.limit ? args.limit : by < -args.limit ? -args.limit : by;
-        y[t * args.n + c] = from_f32<T>((u + 1) * g / (1 + __expf(-args.slope * g)));
+        const float value =
+            clamped_swiglu(to_f32(gate[t * args.gate_width + c]), to_f32(up[t * args.up_width + c]),
+                           args.slope, args.limit);
+        y[t * args.n + c] = from_f32<T>(value);
     }
 }
 

@@ -78,4 +78,20 @@ void expert_linear(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Te
     }
 }
 
+void gated_experts(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& gate,
+                   const ExpertMatrices& up, Tensor chosen, const Gating& by) {
+    check_expert_linear(y, x, gate, chosen);
+    check_expert_linear(y, x, up, chosen);
+    require(up.each.size() == gate.each.size(), "gated_experts: expected as many experts in up as ",
+            gate.each.size(), ", found ", up.each.size());
+    if (ctx.on_cuda()) return cuda_ops().gated_experts(ctx, y, x, gate, up, chosen, by);
+    const Arena::Scope scope(ctx.arena);
+    Tensor gates = ctx.arena.tensor(y.dtype, {y.dim(0), y.dim(1)}),
+           ups = ctx.arena.tensor(y.dtype, {y.dim(0), y.dim(1)});
+    expert_linear(ctx, gates, x, gate, chosen);
+    expert_linear(ctx, ups, x, up, chosen);
+    if (by.limit > 0) return clamped_swiglu(ctx, y, {gates}, {ups}, by.slope, by.limit);
+    gated_activation(ctx, y, {gates}, {ups}, by.activation);
+}
+
 }  // namespace hark

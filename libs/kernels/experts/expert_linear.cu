@@ -1,13 +1,16 @@
-// expert_linear on the GPU: a warp computes a few outputs of one pair, from the weights of the
-// expert that the device's memory names. Pairs are the fast dimension of the grid, so that blocks
-// that run at a time read the same outputs of all experts, which the L2 cache has room for.
+// expert_linear on the GPU: the choice between the matrix units (expert_tiles.cuh) and, for types
+// and sizes that they do not take, a kernel in which a warp computes a few outputs of one pair.
+// There pairs are the fast dimension of the grid, so that blocks that run at a time read the same
+// outputs of all experts, which the L2 cache has room for.
 #include "kernels/elementwise/rows.cuh"
+#include "kernels/experts/expert_tiles.cuh"
 #include "kernels/linear/simt.cuh"
 #include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
 namespace {
 
+constexpr const char* kOp = "expert_linear";
 constexpr int kOutputs = 2;  // per warp
 
 struct ExpertArgs {
@@ -56,74 +59,54 @@ __global__ void __launch_bounds__(32 * kSimtWarps)
     }
 }
 
-template <class Rows, class X>
-void launch(Context& ctx, const ExpertArgs& args, Tensor y, const X* x,
-            const typename Rows::Stored* w, const int* chosen) {
-    const dim3 grid(static_cast<unsigned>(y.dim(0)),
-                    static_cast<unsigned>(ceil_div(args.n, kSimtWarps * kOutputs)));
-    launch_early(ctx, expert_kernel<X, Rows>, grid, 32 * kSimtWarps, 0, args,
-                 static_cast<X*>(y.data), x, w, chosen);
-}
-
-template <class W, class X>
-void launch_values(Context& ctx, const ExpertArgs& args, Tensor y, const X* x, const W* w,
-                   const int* chosen) {
-    constexpr int kVector = 16 / sizeof(W);
-    if (in_packs(0, {x, w}) && args.k % kVector == 0 && args.k * sizeof(X) % 16 == 0)
-        return launch<SimtRows<W, kVector>>(ctx, args, y, x, w, chosen);
-    launch<SimtRows<W, 1>>(ctx, args, y, x, w, chosen);
-}
-
-// Checks that the matrices are stored one after another, as one (E * N, K) with scales (E * N).
-void check_stacked(const ExpertMatrices& w) {
-    const Matrix& first = w.each.front();
-    const auto at = [](const Tensor& tensor) { return static_cast<const std::byte*>(tensor.data); };
-    for (size_t e = 0; e < w.each.size(); ++e) {
-        const Matrix& one = w.each[e];
-        require(
-            one.values.dtype == first.values.dtype &&
-                at(one.values) == at(first.values) + e * first.values.bytes() &&
-                (!first.scales || at(one.scales) == at(first.scales) + e * first.scales.bytes()),
-            "expert_linear: expected experts of one type, one after another, found ", one.values,
-            " after ", first.values);
-    }
-}
-
 }  // namespace
 
 void expert_linear(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Tensor chosen) {
     const Matrix& first = w.each.front();
-    const Dtype stored = first.values.dtype;
     enter(ctx, {&y, &x, &chosen, &first.values, &first.scales, &w.bias});
-    check_stacked(w);
+    check_stacked(kOp, w.each);
+    if (converted_experts(ctx, y, x, w, chosen) ||
+        quantized_experts(ctx, y, x, w, nullptr, chosen, {}) ||
+        expert_products(ctx, y, x, w, chosen))
+        return;
     const int64_t n = y.dim(1), k = x.dim(1);
-    require(ceil_div(n, kSimtWarps * kOutputs) <= kMostGridY, "expert_linear: expected at most ",
+    require(ceil_div(n, kSimtWarps * kOutputs) <= kMostGridY, kOp, ": expected at most ",
             kMostGridY * kSimtWarps * kOutputs, " outputs on the GPU, found ", n);
-    const bool blocks = is_quantized(stored);
-    const ExpertArgs args{n,
-                          k,
-                          blocks ? static_cast<int64_t>(row_bytes(stored, k)) : k,
-                          y.dim(0) / x.dim(0),
-                          static_cast<int>(w.each.size()),
-                          first.scales ? first.scales.as<float>() : nullptr,
-                          w.bias ? w.bias.as<float>() : nullptr};
-    const int* experts = chosen.as<int32_t>();
+    const dim3 grid(static_cast<unsigned>(y.dim(0)),
+                    static_cast<unsigned>(ceil_div(n, kSimtWarps * kOutputs)));
     with_float_type(x.dtype, [&](auto x_type) {
-        const auto* from = static_cast<const decltype(x_type)*>(x.data);
-        if (blocks) {
-            require(in_packs(0, {x.data}), "expert_linear: expected x aligned to 16 bytes");
-            return with_block_type(stored, [&](auto block) {
-                launch<BlockRows<decltype(block)>>(
-                    ctx, args, y, from, static_cast<const uint8_t*>(first.values.data), experts);
-            });
-        }
-        if (stored == Dtype::i8)
-            return launch_values(ctx, args, y, from, first.values.as<int8_t>(), experts);
-        with_float_type(stored, [&](auto w_type) {
-            launch_values(ctx, args, y, from,
-                          static_cast<const decltype(w_type)*>(first.values.data), experts);
+        using X = decltype(x_type);
+        const bool packs = in_packs(0, {x.data}) && k * sizeof(X) % 16 == 0;
+        with_rows(kOp, first, packs, [&](auto rows, const auto* ws, int64_t stride) {
+            const ExpertArgs args{n,
+                                  k,
+                                  stride,
+                                  y.dim(0) / x.dim(0),
+                                  static_cast<int>(w.each.size()),
+                                  first.scales ? first.scales.as<float>() : nullptr,
+                                  w.bias ? w.bias.as<float>() : nullptr};
+            launch_early(ctx, expert_kernel<X, decltype(rows)>, grid, 32 * kSimtWarps, 0, args,
+                         static_cast<X*>(y.data), static_cast<const X*>(x.data), ws,
+                         static_cast<const int*>(chosen.as<int32_t>()));
         });
     });
+}
+
+void gated_experts(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& gate,
+                   const ExpertMatrices& up, Tensor chosen, const Gating& by) {
+    for (const ExpertMatrices* w : {&gate, &up}) {
+        enter(ctx, {&y, &x, &chosen, &w->each.front().values, &w->bias});
+        check_stacked("gated_experts", w->each);
+    }
+    if (!converts_experts(ctx, y, x, gate) && quantized_experts(ctx, y, x, gate, &up, chosen, by))
+        return;
+    const Arena::Scope scope(ctx.arena);
+    const Tensor gates = ctx.arena.tensor(y.dtype, {y.dim(0), y.dim(1)}),
+                 ups = ctx.arena.tensor(y.dtype, {y.dim(0), y.dim(1)});
+    cuda::expert_linear(ctx, gates, x, gate, chosen);
+    cuda::expert_linear(ctx, ups, x, up, chosen);
+    if (by.limit > 0) return cuda::clamped_swiglu(ctx, y, {gates}, {ups}, by.slope, by.limit);
+    cuda::gated_activation(ctx, y, {gates}, {ups}, by.activation);
 }
 
 }  // namespace hark::cuda

@@ -5,68 +5,120 @@ namespace hark::cuda {
 namespace {
 
 constexpr int kRouteWarps = 4;  // per block
+constexpr int kMostExperts = 1024;
 
 struct Routes {
     int64_t rows;
-    int experts, k;
-    bool normalized;
+    int experts, k, groups, kept_groups;
+    bool normalized, sigmoid;
+    float scale;
+    const float* bias;  // or null
 };
 
-// The expert with the largest logit among the warp's; NaN is the least, of equal ones the lowest.
-__device__ int largest(float value, int expert) {
-    for (int step = 16; step > 0; step /= 2) {
-        const float other = __shfl_xor_sync(0xffffffff, value, step);
-        const int other_expert = __shfl_xor_sync(0xffffffff, expert, step);
-        if (other > value || (other == value && other_expert < expert))
-            value = other, expert = other_expert;
+// The place of the warp's largest of n scores that `is_left` has; NaN is the least, of equal ones
+// the lowest place. Each lane looks at every 32nd.
+template <class IsLeft>
+__device__ int largest(const float* scores, int n, const IsLeft& is_left) {
+    float best = -INFINITY;
+    int place = INT_MAX;
+    for (int e = threadIdx.x % 32; e < n; e += 32) {
+        const float score = isnan(scores[e]) ? -INFINITY : scores[e];
+        if (is_left(e) && (score > best || place == INT_MAX)) best = score, place = e;
     }
-    return expert;
+    for (int step = 16; step > 0; step /= 2) {
+        const float other = __shfl_xor_sync(0xffffffff, best, step);
+        const int other_place = __shfl_xor_sync(0xffffffff, place, step);
+        if (other > best || (other == best && other_place < place))
+            best = other, place = other_place;
+    }
+    return place;
+}
+
+// Places that a warp has taken: lane l has those of every 32nd, as bits.
+struct Taken {
+    uint32_t bits = 0;
+
+    __device__ void add(int place) {
+        if (place % 32 == static_cast<int>(threadIdx.x % 32)) bits |= 1u << place / 32;
+    }
+    __device__ bool has(int place) const { return bits >> place / 32 & 1; }  // of the lane's own
+};
+
+__device__ float sigmoid_of(float x) { return 1 / (1 + expf(-x)); }
+
+// Scores of experts in groups that are not kept become `left_out`. A group's score is its largest
+// one, with sigmoid the sum of its two largest.
+__device__ void keep_groups(const Routes& args, float* scores, float* of_group, float left_out) {
+    const int size = args.experts / args.groups, lane = threadIdx.x % 32;
+    for (int g = 0; g < args.groups; ++g) {
+        const float* group = scores + g * size;
+        const int first = largest(group, size, [](int) { return true; });
+        float score = group[first];
+        if (args.sigmoid) score += group[largest(group, size, [&](int e) { return e != first; })];
+        if (lane == 0) of_group[g] = score;
+    }
+    __syncwarp();
+    Taken kept;
+    for (int i = 0; i < args.kept_groups; ++i)
+        kept.add(largest(of_group, args.groups, [&](int g) { return !kept.has(g); }));
+    for (int g = 0; g < args.groups; ++g) {
+        if (__shfl_sync(0xffffffff, kept.bits, g % 32) >> g / 32 & 1) continue;
+        for (int e = lane; e < size; e += 32) scores[g * size + e] = left_out;
+    }
+    __syncwarp();
 }
 
 __global__ void __launch_bounds__(32 * kRouteWarps)
     route_kernel(Routes args, int* chosen, float* weights, const float* logits) {
+    __shared__ float all_scores[kRouteWarps][kMostExperts], all_groups[kRouteWarps][kMostExperts];
     let_next_start();
     wait_for_previous();
-    const int lane = threadIdx.x % 32;
-    const int64_t t = int64_t{blockIdx.x} * kRouteWarps + threadIdx.x / 32;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int64_t t = int64_t{blockIdx.x} * kRouteWarps + warp;
     if (t >= args.rows) return;
     logits += t * args.experts;
     chosen += t * args.k;
     weights += t * args.k;
-    uint32_t taken = 0;  // bit i: expert lane + 32 * i
-    float top = 0, total = 0;
+    float* scores = all_scores[warp];
+    for (int e = lane; e < args.experts; e += 32)
+        scores[e] =
+            args.sigmoid ? sigmoid_of(logits[e]) + (args.bias ? args.bias[e] : 0) : logits[e];
+    __syncwarp();
+    // Softmax keeps the order of the logits, and the best group has the largest one.
+    if (args.groups > 1)
+        keep_groups(args, scores, all_groups[warp], args.sigmoid ? 0.0f : -INFINITY);
+    Taken taken;
+    float top = 0, total = args.sigmoid ? 1e-20f : 0.0f;
     for (int j = 0; j < args.k; ++j) {
-        float best = -INFINITY;
-        int expert = INT_MAX;
-        for (int i = 0, e = lane; e < args.experts; ++i, e += 32) {
-            const float value = isnan(logits[e]) ? -INFINITY : logits[e];
-            if (taken >> i & 1 || value < best || (value == best && expert != INT_MAX)) continue;
-            best = value, expert = e;
-        }
-        expert = largest(best, expert);
-        if (expert % 32 == lane) taken |= 1u << expert / 32;
+        const int expert = largest(scores, args.experts, [&](int e) { return !taken.has(e); });
+        taken.add(expert);
         if (j == 0) top = logits[expert];
-        const float weight = expf(logits[expert] - top);
+        const float weight = args.sigmoid ? sigmoid_of(logits[expert]) : expf(logits[expert] - top);
         total += weight;
         if (lane == 0) chosen[j] = expert, weights[j] = weight;
     }
     if (!args.normalized) {
         total = 0;
         for (int e = lane; e < args.experts; e += 32) total += expf(logits[e] - top);
-        total = warp_sum(total);
+        total = args.sigmoid ? 1.0f : warp_sum(total);
     }
     if (lane == 0)
-        for (int j = 0; j < args.k; ++j) weights[j] /= total;
+        for (int j = 0; j < args.k; ++j) weights[j] = weights[j] / total * args.scale;
 }
 
 }  // namespace
 
 void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, const Routing& by) {
-    require(!by.sigmoid && by.groups == 1 && by.scale == 1,
-            "route_experts: sigmoid, groups of experts and a scale are not computed on a GPU");
-    enter(ctx, {&chosen, &weights, &logits});
-    const Routes args{logits.dim(0), static_cast<int>(logits.dim(1)),
-                      static_cast<int>(chosen.dim(1)), by.normalized};
+    enter(ctx, {&chosen, &weights, &logits, &by.bias});
+    const Routes args{logits.dim(0),
+                      static_cast<int>(logits.dim(1)),
+                      static_cast<int>(chosen.dim(1)),
+                      static_cast<int>(by.groups),
+                      static_cast<int>(by.kept_groups),
+                      by.normalized,
+                      by.sigmoid,
+                      by.scale,
+                      by.bias ? by.bias.as<float>() : nullptr};
     if (args.rows == 0) return;
     launch_early(ctx, route_kernel, static_cast<unsigned>(ceil_div(args.rows, kRouteWarps)),
                  32 * kRouteWarps, 0, args, chosen.as<int32_t>(), weights.as<float>(),

@@ -18,10 +18,6 @@ constexpr int kGemmThreads = 256;
 // window is nearly so for 8, but not vice versa (docs/kernels/linear.md).
 constexpr int64_t kNominalRows = 1500;
 
-// Weights that are converted at a time. Fewer would stay in the L2 cache, but their products fill
-// the GPU less well (docs/kernels/linear.md).
-constexpr int64_t kConvertedElements = int64_t{64} << 20;
-
 unsigned blocks_for(int64_t items) {
     return static_cast<unsigned>(std::min<int64_t>(ceil_div(items, kGemmThreads), 132 * 16));
 }
@@ -44,7 +40,10 @@ __global__ void convert_kernel(To* to, const From* from, const float* scales, in
 }  // namespace
 
 void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
-    if (is_quantized(from.dtype)) return dequantize(ctx, to, from);
+    if (is_quantized(from.dtype)) {
+        check_half("linear", to);
+        return dequantize(ctx, to, from);
+    }
     const int64_t rows = from.dim(0), k = from.dim(1);
     const bool wide = in_packs(k, {to.data, from.data});
     const auto launch = [&](auto to_value, auto from_value) {

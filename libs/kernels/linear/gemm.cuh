@@ -5,6 +5,10 @@
 
 namespace hark::cuda {
 
+// Weights that are converted at a time. Fewer would stay in the L2 cache, but their products fill
+// the GPU less well (docs/kernels/linear.md).
+inline constexpr int64_t kConvertedElements = int64_t{64} << 20;
+
 // y = epilogue(x W^T); linear has checked the arguments. cuBLASLt fuses a bias, a residual without
 // an activation, or GELU by tanh without a residual. wgmma_product, if available, fuses the exact
 // GELU without a residual. Any other epilogue is a second pass over the product. Weights of another

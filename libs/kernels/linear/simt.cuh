@@ -16,6 +16,46 @@ struct SimtRows {
     static __device__ Pack<W, V> load(const W* row, int64_t k) { return load_pack<V>(row + k); }
 };
 
+// Checks that the matrices are stored one after another, as one (E * N, K) with scales (E * N).
+inline void check_stacked(const char* op, const std::vector<Matrix>& each) {
+    const Matrix& first = each.front();
+    const auto at = [](const Tensor& tensor) { return static_cast<const std::byte*>(tensor.data); };
+    for (size_t e = 0; e < each.size(); ++e) {
+        const Matrix& one = each[e];
+        require(
+            one.values.dtype == first.values.dtype &&
+                at(one.values) == at(first.values) + e * first.values.bytes() &&
+                (!first.scales || at(one.scales) == at(first.scales) + e * first.scales.bytes()),
+            op, ": expected matrices of one type, one after another, found ", one.values, " after ",
+            first.values);
+    }
+}
+
+// Calls use(rows, w, stride): the reader of w's rows, the first one and their distance. in_packs:
+// rows of x begin at multiples of 16 bytes.
+template <class Use>
+void with_rows(const char* op, const Matrix& w, bool in_packs, const Use& use) {
+    const Dtype stored = w.values.dtype;
+    const int64_t k = w.values.dim(1);
+    if (is_quantized(stored)) {
+        require(in_packs, op, ": expected rows of x aligned to 16 bytes");
+        return with_block_type(stored, [&](auto block) {
+            use(BlockRows<decltype(block)>(), static_cast<const uint8_t*>(w.values.data),
+                static_cast<int64_t>(row_bytes(stored, k)));
+        });
+    }
+    const auto of_values = [&](auto value) {
+        using W = decltype(value);
+        constexpr int kVector = 16 / sizeof(W);
+        const auto* ws = static_cast<const W*>(w.values.data);
+        const bool aligned = reinterpret_cast<uintptr_t>(ws) % 16 == 0 && k % kVector == 0;
+        if (in_packs && aligned) return use(SimtRows<W, kVector>(), ws, k);
+        use(SimtRows<W, 1>(), ws, k);
+    };
+    if (stored == Dtype::i8) return of_values(int8_t());
+    with_float_type(stored, of_values);
+}
+
 // y (T, N) for R rows of x and O outputs per warp, for types and sizes that the matrix units do not
 // take. Each lane sums the products of its columns in order; a tree adds the lanes' sums. A row's
 // bits depend neither on R and O nor on the number of rows.

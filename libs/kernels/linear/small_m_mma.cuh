@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "kernels/cuda/mma.cuh"
+#include "kernels/elementwise/clamped_swiglu.cuh"
 #include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
@@ -65,6 +66,7 @@ struct SmallMArgs {
     // Of a gated product, whose n is y's columns: output n is gate(row n of W) * row `up` + n.
     int64_t up = 0;
     Activation gate = Activation::none;
+    float swiglu_slope = 0, swiglu_limit = 0;  // a limit above 0: clamped_swiglu's, for the gate
     AppendArgs append;
 
     SmallMArgs(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then,
@@ -124,7 +126,46 @@ __device__ inline float gated_value(const SmallMArgs& args, float gate, float up
         if (args.y_type == Dtype::bf16) return to_f32(from_f32<__nv_bfloat16>(x));
         return x;
     };
-    return activate(rounded(gate), args.gate) * rounded(up);
+    gate = rounded(gate);
+    up = rounded(up);
+    if (args.swiglu_limit > 0)
+        return clamped_swiglu(gate, up, args.swiglu_slope, args.swiglu_limit);
+    return activate(gate, args.gate) * up;
+}
+
+// Tiles of rows in their order. Another kind of tiles has the same members.
+struct RowTiles {
+    static constexpr bool kChosen = false;  // by a previous kernel
+
+    struct Tile {
+        int first, rows;
+        static constexpr int64_t weights =
+            0;  // where they begin, in bytes; below 0: there are none
+
+        // Row i is this row of x, and of y.
+        __device__ int from(int i) const { return first + i; }
+        __device__ int to(int i) const { return first + i; }
+        __device__ EpilogueParams params(const SmallMArgs& args, int n) const {
+            return epilogue_params(args, n);
+        }
+        __device__ EpilogueParams up_params(const SmallMArgs& args, int n) const {
+            return epilogue_params(args, args.up + n);
+        }
+    };
+    __device__ Tile tile(const SmallMArgs& args, int i, int most) const {
+        return {i * most, min(most, static_cast<int>(args.rows) - i * most)};
+    }
+    // From the first factors' rows of w to the second ones', in bytes; 0: not gated.
+    __device__ int64_t up(const SmallMArgs& args, int64_t stride) const { return args.up * stride; }
+};
+
+// The rows of a tile without weights.
+template <class Tile>
+__device__ void write_nan(const SmallMArgs& args, const Tile& tile) {
+    const int64_t threads = int64_t{gridDim.y} * blockDim.x;
+    for (int row = 0; row < tile.rows; ++row)
+        for (int64_t n = int64_t{blockIdx.y} * blockDim.x + threadIdx.x; n < args.n; n += threads)
+            store_any(args.y, args.y_type, tile.to(row) * args.n + n, NAN);
 }
 
 // Half of a lane's values in one row of one unit: 8 values, for two steps.

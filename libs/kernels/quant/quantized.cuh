@@ -135,7 +135,7 @@ inline void check_half(const char* op, const Tensor& tensor) {
 void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
                        const LinearFusion& with);
 
-// to (rows, K) f16 = the values of quantised rows.
+// to (rows, K) f16 or bf16 = the values of quantised rows.
 void dequantize(Context& ctx, Tensor to, Tensor from);
 
 }  // namespace hark::cuda

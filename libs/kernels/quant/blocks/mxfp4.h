@@ -14,6 +14,7 @@ namespace hark {
 struct BlockMXFP4 {
     static constexpr int kValues = 32, kGroup = 16, kShared = 32, kBytes = 17;
     static constexpr bool kHasMin = false;
+    static constexpr bool kHalvesOfE2m1 = true;  // levels are twice the floats e2m1
     using Levels = SixteenLevels<kEightBytes<0, 1, 2, 3, 4, 6, 8, 12>,
                                  kEightBytes<0, -1, -2, -3, -4, -6, -8, -12>>;
 
