@@ -306,6 +306,8 @@ EDGES = [
     "{{ ['b', 'A', 'c']|sort }}{{ ['b', 'A', 'c']|sort(case_sensitive=true) }}{{ [3, 1]|sort(reverse=true) }}{{ messages|sort(attribute='role')|map(attribute='role')|list }}{{ ['a', 'A', 'b']|unique|list }}{{ [3, 1, 2]|min }}{{ []|max }}{{ ['b', 'a']|max }}{{ messages|map(attribute='content.0')|list }}",
     "{{ [1, 'a']|sort }}",
     "{{ {'b': 1, 'A': 2}|dictsort }}{{ {'b': 1, 'A': 2}|dictsort(true) }}{{ {'b': 1, 'A': 2}|dictsort(by='value', reverse=true) }}",
+    "{% for g in messages|groupby('role') %}{{ g.grouper }}{{ g.list|length }}{{ g['list'] == g[1] }}{{ g[0] }}{% endfor %}{% for role, all in messages|groupby('role') %}{{ role }}{{ all|length }}{% endfor %}",
+    "{% set g = (messages|groupby('role'))[0] %}{{ g == (g.grouper, g.list) }}{{ g.other is defined }}{{ (1, 2).grouper is defined }}{{ g[:1].list is defined }}{{ g|length }}{{ g }}{{ g|tojson }}{{ messages|groupby('role')|map(attribute='grouper')|join('/') }}{{ messages|groupby('role')|map(attribute='list')|map('length')|list }}",
     "{{ range(3) }}{{ range(3)|list }}{{ range(5, 1, -2)|list }}{{ 2 in range(3) }}{{ range(0) }}{{ range(10**6) }}",
     "{{ range(3, 0) is iterable }}{{ range(3) is sequence }}{{ d is sequence }}{{ d.items() is sequence }}{{ 'a' is sequence }}{{ missing is iterable }}",
     "{{ cycler('a', 'b') is defined }}{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}{{ c.current }}{% set j = joiner(',') %}{{ j() }}{{ j() }}{{ dict(a=1) }}{{ dict([('a', 1)], b=2) }}{{ dict({'x': 1}) }}",

@@ -80,6 +80,10 @@ bool is_internal(std::string_view name) {
 // What Python's getattr finds.
 std::optional<Value> python_attribute(Interpreter& in, const Value& value, std::string_view name) {
     if (Object* object = value.object()) return object->attribute(in, name);
+    if (const Tuple* tuple = value.tuple(); tuple && tuple->is_group) {
+        if (name == "grouper") return tuple->items[0];
+        if (name == "list") return tuple->items[1];
+    }
     return find_method(in, value, name);
 }
 

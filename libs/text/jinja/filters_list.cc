@@ -223,7 +223,7 @@ Value group_by(Interpreter& in, const Value& value, Args& args) {
         const auto key = [&](size_t at) { return without_case(in, found(all[at]), bound.flag(2)); };
         if (i + 1 < all.size() && equal(in, key(i), key(i + 1))) continue;
         const Value name = found(group.front());
-        groups.push_back(in.tuple({name, in.list(std::move(group))}));
+        groups.push_back(in.group(name, in.list(std::move(group))));
         group.clear();
     }
     return in.list(std::move(groups));

@@ -108,6 +108,12 @@ Value Interpreter::tuple(Items items) {
     return std::make_shared<const Tuple>(Tuple{std::move(items), height});
 }
 
+Value Interpreter::group(Value grouper, Value list) {
+    Tuple group = *tuple({std::move(grouper), std::move(list)}).tuple();
+    group.is_group = true;
+    return std::make_shared<const Tuple>(std::move(group));
+}
+
 Value Interpreter::dict(std::vector<std::pair<Value, Value>> items) {
     charge(1 + 2 * items.size());
     int height = 0;

@@ -49,6 +49,8 @@ class Interpreter {
     Value text(std::string_view text) { return this->text(Text(text)); }
     Value list(Items items);
     Value tuple(Items items);
+    // A tuple (grouper, list) whose items have these names too.
+    Value group(Value grouper, Value list);
     Value dict(std::vector<std::pair<Value, Value>> items);
     Value object(std::shared_ptr<Object> object, int height_inside = 0);
     // An object that may come to hold itself: it lives as long as the interpreter.

@@ -91,6 +91,7 @@ struct List {
 struct Tuple {
     Items items;
     int height = 1;
+    bool is_group = false;  // of groupby: `grouper` and `list` are names of its items
 };
 
 struct Dict {
