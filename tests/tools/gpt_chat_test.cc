@@ -54,6 +54,19 @@ TEST_F(GptChat, KeysOfALineKeepTheirOrder) {
               message + tools + "\n");
 }
 
+// As apply_chat_template(messages, documents=...) has them: without them the variable is None.
+TEST_F(GptChat, LinesHaveDocuments) {
+    const std::string file = (folder().path() / "documents.jinja").string();
+    write_text(file, "{{ documents | tojson }}");
+    const std::string messages = R"({"messages": [{"role": "user", "content": "hi"}])",
+                      documents = R"([{"title": "a hill", "text": "Grass."}])";
+    const std::vector<std::string> arguments = {"--chat-template", file, "--input-format", "jsonl"};
+    EXPECT_EQ(shown(arguments, concat(messages, R"(, "documents": )", documents, "}\n")),
+              documents + "\n");
+    EXPECT_EQ(shown(arguments, messages + R"(, "documents": null})"), "null\n");
+    EXPECT_EQ(shown(arguments, messages + "}"), "null\n");
+}
+
 TEST_F(GptChat, LinesHaveMessages) {
     const std::string lines =
         R"({"id": 7, "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]})"
@@ -88,6 +101,11 @@ TEST_F(GptChat, WrongMessagesAreNamedByTheirLine) {
     expect(error(R"({"messages": [{"content": "hi"}]})"), "messages: expected objects, each with");
     expect(error(R"({"messages": [{"role": "user", "content": "a"}], "tools": 3})"),
            "tools: expected a list");
+    const std::string messages = R"({"messages": [{"role": "user", "content": "a"}])";
+    expect(error(messages + R"(, "documents": {"title": "b"}})"),
+           "documents: expected a list of objects, found object");
+    expect(error(messages + R"(, "documents": ["b"]})"),
+           "documents: expected objects, found string");
     expect(error(R"({"messages": [{"role": "user", "content": "a"}]})", false),
            "messages need --chat");
 }

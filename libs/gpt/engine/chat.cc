@@ -32,7 +32,7 @@ void ChatOptions::flags(Flags& flags) {
         .own_variable()
         .details(
             "Each prompt is a message of the user. jsonl lines may have `messages` and `tools` "
-            "instead, as OpenAI's API has them.");
+            "instead, as OpenAI's API has them, and `documents`.");
     flags.add("system", system, "TEXT message of the system, before the first one of the user")
         .essential()
         .own_variable();
@@ -99,6 +99,7 @@ std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
     ChatRequest request;
     request.arguments = arguments_;
     request.tools = prompt.tools;
+    request.documents = prompt.documents;
     request.messages = prompt.messages;
     if (request.messages.is_null()) {
         request.messages = conversation_ ? conversation_->messages() : ordered_json::array();

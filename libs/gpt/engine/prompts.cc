@@ -19,7 +19,7 @@ std::string filled(const std::string& prompt_template, const std::string& input)
     return text + prompt_template.substr(at);
 }
 
-// What is wrong with the messages and tools of a line; empty: nothing.
+// What is wrong with the messages, tools and documents of a line; empty: nothing.
 std::string wrong_messages(const ordered_json& root, bool takes_messages) {
     if (!takes_messages) return "messages need --chat";
     const ordered_json& messages = root["messages"];
@@ -29,6 +29,13 @@ std::string wrong_messages(const ordered_json& root, bool takes_messages) {
             return "messages: expected objects, each with a text named role";
     if (root.contains("tools") && !root["tools"].is_array() && !root["tools"].is_null())
         return concat("tools: expected a list, found ", root["tools"].type_name());
+    if (!root.contains("documents") || root["documents"].is_null()) return "";
+    const ordered_json& documents = root["documents"];
+    if (!documents.is_array())
+        return concat("documents: expected a list of objects, found ", documents.type_name());
+    for (const ordered_json& document : documents)
+        if (!document.is_object())
+            return concat("documents: expected objects, found ", document.type_name());
     return "";
 }
 
@@ -76,6 +83,7 @@ void PromptReader::parse(const std::string& line, Prompt& prompt) const {
         if (!wrong.empty()) return prompt.fail("invalid_value", std::move(wrong));
         prompt.messages = root["messages"];
         if (root.contains("tools")) prompt.tools = root["tools"];
+        if (root.contains("documents")) prompt.documents = root["documents"];
     } else if (!has(key)) {
         return prompt.fail("missing_prompt",
                            "expected a string named prompt or text, found neither");

@@ -24,7 +24,7 @@ struct Prompt {
     std::string error, error_code;    // why there is no answer (docs/formats.md has the codes)
     std::string metadata;             // JSON: its id, and a line's source, start and end
     nlohmann::ordered_json messages;  // of a chat, instead of the text; or null
-    nlohmann::ordered_json tools;     // that a chat may call; or null
+    nlohmann::ordered_json tools, documents;  // of a chat: for its template; or null
     bool opens_reasoning = false;     // what the model reads ends where its reasoning begins
     LineSettings settings;
 
@@ -38,8 +38,8 @@ struct Prompt {
 // Reads prompts one at a time, each as soon as its line is complete.
 class PromptReader {
   public:
-    // A non-empty template has "{}"; the input replaces each of them. takes_messages: "messages"
-    // and "tools" of a JSON line are read.
+    // A non-empty template has "{}"; the input replaces each of them. takes_messages: "messages",
+    // "tools" and "documents" of a JSON line are read.
     PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template,
                  bool takes_messages = false);
 
