@@ -73,6 +73,19 @@ TEST(Backend, MalformedDevicesAreUsageErrors) {
             << device;
 }
 
+TEST(Backend, AWrongDeviceHasTheNearestRightOne) {
+    const auto meant = [](const std::string& device) {
+        const std::string error = error_of([&] { context_of(on(device)); });
+        const size_t at = error.find("; did you mean");
+        return at == error.npos ? "" : error.substr(at);
+    };
+    EXPECT_EQ(meant("gpu"), "; did you mean 'cuda'?");
+    EXPECT_EQ(meant("GPU"), "; did you mean 'cuda'?");
+    EXPECT_EQ(meant("gpu:1"), "; did you mean 'cuda:1'?");
+    EXPECT_EQ(meant("cup"), "; did you mean 'cpu'?");
+    EXPECT_EQ(meant("mps"), "");
+}
+
 // An Error thrown inside libhark-cuda.so is caught here as what it is.
 TEST(Backend, AGpuThatCannotBeHadIsAnErrorThatSaysWhy) {
     const std::string none = error_of([] { make_cuda_context(4096); });

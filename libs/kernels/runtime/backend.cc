@@ -19,6 +19,14 @@ int thread_count(int64_t threads) {
     return threads == 0 ? available_cores() : static_cast<int>(threads);
 }
 
+// The nearest right word. `gpu` and `gpu:N` stand for `cuda`, though `cpu` has more of the letters.
+std::string device_meant(const std::string& device) {
+    const std::string kind = device.substr(0, device.find(':'));
+    if (edit_distance(kind, "gpu") == 0)
+        return concat("; did you mean 'cuda", device.substr(kind.size()), "'?");
+    return did_you_mean(device, {"auto", "cpu", "cuda"});
+}
+
 // The N of `cuda:N`; 0 for `cuda`, nothing for `auto` and `cpu`. Throws UsageError for others.
 std::optional<int> gpu_index(const std::string& device) {
     if (device == "auto" || device == "cpu") return std::nullopt;
@@ -30,7 +38,7 @@ std::optional<int> gpu_index(const std::string& device) {
         if (error != std::errc() || stop != end) index = -1;
     }
     require_usage(index >= 0, "--device: expected auto, cpu, cuda or cuda:N, got '", device, "'",
-                  did_you_mean(device, {"auto", "cpu", "cuda"}));
+                  device_meant(device));
     return index;
 }
 
