@@ -97,7 +97,7 @@ TEST(Embed, TheNearestRows) {
     EXPECT_EQ(numbers(found[1]), (std::vector<int64_t>{1, 4, 0}));
     EXPECT_EQ(found[0][0].score, 2);
     EXPECT_EQ(numbers(nearest(rows, {{1, 0}}, 100)[0]), (std::vector<int64_t>{3, 0, 4, 5, 1}));
-    EXPECT_TRUE(nearest({}, {{1, 0}}, 3)[0].empty());
+    EXPECT_THROW(nearest({}, {{1, 0}}, 3), Error);
     EXPECT_THROW(nearest({1, 2, 3}, {{1, 0}}, 3), Error);
 }
 

@@ -164,6 +164,12 @@ TEST(GptEmbed, VectorsThatCannotBeSearched) {
     EXPECT_EQ(cut.exit_code, 1);
     EXPECT_EQ(cut.err, "gpt-embed: " + file +
                            ": expected rows of 64 float32 values, found 3 bytes at the end\n");
+    write_text(file, "");
+    const ProcessResult empty = embed(model, {"--nearest", file, "--format", "tsv"}, "a\n");
+    EXPECT_EQ(empty.exit_code, 1);
+    EXPECT_EQ(empty.out, "");
+    EXPECT_EQ(empty.err,
+              "gpt-embed: " + file + ": expected rows of 64 float32 values, found none\n");
     const ProcessResult none = embed(model, {"--nearest", file + "2"}, "a\n");
     EXPECT_EQ(none.exit_code, 1);
     expect_contains(none.err, "vectors.f322: cannot open: No such file");

@@ -35,7 +35,8 @@ std::vector<std::vector<Match>> nearest_rows(ByteReader& rows,
     if (vectors.empty()) return best;
     const size_t width = vectors[0].size(), row_bytes = width * sizeof(float);
     std::vector<float> part(kVectorsAtOnce * width);
-    for (int64_t first = 0;;) {
+    int64_t first = 0;
+    for (;;) {
         const size_t bytes = rows.read(part.data(), part.size() * sizeof(float));
         require(bytes % row_bytes == 0, rows.name(), ": expected rows of ", width,
                 " float32 values, found ", bytes % row_bytes, " bytes at the end");
@@ -50,6 +51,7 @@ std::vector<std::vector<Match>> nearest_rows(ByteReader& rows,
         first += static_cast<int64_t>(count);
         if (count < kVectorsAtOnce) break;
     }
+    require(first > 0, rows.name(), ": expected rows of ", width, " float32 values, found none");
     for (std::vector<Match>& of_one : best) std::sort(of_one.begin(), of_one.end(), is_better);
     return best;
 }

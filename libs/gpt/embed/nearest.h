@@ -16,7 +16,7 @@ struct Match {
 
 // Reads rows of little-endian float32, as long as each of `vectors`, to the end of `rows`. Returns
 // for each vector its `matches` best rows, the best first, the earlier of equals first. Rows with a
-// NaN are skipped. Throws Error for a file that ends within a row.
+// NaN are skipped. Throws Error for a file that has no rows or ends within one.
 std::vector<std::vector<Match>> nearest_rows(ByteReader& rows,
                                              std::span<const std::vector<float>> vectors,
                                              int64_t matches);
