@@ -154,8 +154,19 @@ TEST_F(HarkModel, TheSizesAreKnownBeforeADownload) {
 TEST_F(HarkModel, InfoOfSeveralModelsAndOfAll) {
     const ProcessResult both = hark_model("info demo");
     EXPECT_EQ(both.exit_code, 0) << both.err;
-    EXPECT_NE(both.out.find("kind             whisper\n"), std::string::npos) << both.out;
+    const std::string whisper = "name             whisper-demo\npath             ",
+                      gpt = "\n\nname            gpt-demo\npath            ";
+    EXPECT_EQ(both.out.rfind(whisper, 0), 0u) << both.out;
+    EXPECT_NE(both.out.find("whisper-demo\nkind             whisper\n"), std::string::npos)
+        << both.out;
+    EXPECT_NE(both.out.find(gpt), std::string::npos) << both.out;
     EXPECT_NE(both.out.find("gpt-demo\nkind            gpt\n"), std::string::npos) << both.out;
+    const std::string mine = (home_.path() / "mine").string();
+    fs::copy(kDemo, mine, fs::copy_options::recursive);
+    const ProcessResult path = hark_model("info --format json '" + mine + "' gpt-demo");
+    const size_t second = path.out.find("}\n{") + 2;
+    EXPECT_EQ(nlohmann::json::parse(path.out.substr(0, second))["name"], mine);
+    EXPECT_EQ(nlohmann::json::parse(path.out.substr(second))["name"], "gpt-demo");
     const ProcessResult all = hark_model("info");
     EXPECT_EQ(all.exit_code, 0) << all.err;
     EXPECT_EQ(all.out.size(), both.out.size()) << all.out;  // in another order

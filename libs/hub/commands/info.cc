@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 
 #include "core/models.h"
 #include "hub/any_model.h"
@@ -22,29 +24,42 @@ struct InfoOptions {
     }
 };
 
-// Of all installed models those that are certainly one.
-std::vector<fs::path> all_models() {
-    std::vector<fs::path> paths;
-    for (const InstalledModel& model : installed_and_defaults())
-        if (model.certain) paths.push_back(model.path);
-    return paths;
+// The models that `given` names, each under its own name; a path is its own.
+std::vector<InstalledModel> models_named(const std::string& given,
+                                         const std::vector<InstalledModel>& installed) {
+    require_usage(!given.empty(), "a model's name is empty");
+    std::vector<InstalledModel> models;
+    for (const fs::path& path : find_models(given)) {
+        const auto known = std::find_if(installed.begin(), installed.end(),
+                                        [&](auto& model) { return model.path == path; });
+        models.push_back({known == installed.end() ? path.string() : known->name, path});
+    }
+    return models;
+}
+
+nlohmann::ordered_json described(const InstalledModel& installed) {
+    const AnyModel model = open_any_model(installed.path);
+    nlohmann::ordered_json description = {{"name", installed.name},
+                                          {"path", installed.path.lexically_normal().string()}};
+    description.update(describe_model(model));
+    describe_origin(model, installed.path, description);
+    return description;
 }
 
 void run_info(const InfoOptions& options, Console& console) {
-    std::vector<fs::path> paths;
-    for (const std::string& name : options.names) {
-        require_usage(!name.empty(), "a model's name is empty");
-        const std::vector<fs::path> found = find_models(name);
-        paths.insert(paths.end(), found.begin(), found.end());
-    }
-    if (options.names.empty()) paths = all_models();
+    const std::vector<InstalledModel> installed = installed_and_defaults();
+    std::vector<InstalledModel> models;
+    for (const std::string& given : options.names)
+        for (InstalledModel& model : models_named(given, installed))
+            models.push_back(std::move(model));
+    if (options.names.empty())
+        std::copy_if(installed.begin(), installed.end(), std::back_inserter(models),
+                     [](const InstalledModel& model) { return model.certain; });
     bool first = true;
-    for (const fs::path& path : paths) {
+    for (const InstalledModel& model : models) {
         nlohmann::ordered_json description;
         try {
-            const AnyModel model = open_any_model(path);
-            description = describe_model(model);
-            describe_origin(model, path, description);
+            description = described(model);
         } catch (const Error& why) {
             console.error(why.what());
             continue;
@@ -53,9 +68,7 @@ void run_info(const InfoOptions& options, Console& console) {
             std::cout << description.dump(2, ' ', false, kReplace) << "\n";
             continue;
         }
-        if (!first) std::cout << "\n";
-        if (paths.size() > 1) std::cout << path.string() << "\n";
-        std::cout << as_text(description);
+        std::cout << (first ? "" : "\n") << as_text(description);
         first = false;
     }
 }
