@@ -175,11 +175,13 @@ RemovedModel remove_model(const std::string& name) {
     require(is_plain(name), name, ": not a name in ", folder.string(),
             "; only models there are removed");
     const std::vector<fs::path> found = own_entries(name);
-    if (found.empty()) {
-        const std::vector<fs::path> elsewhere = find_models(name);
-        fail(elsewhere.front().string(), ": not in ", folder.string(),
-             "; only models there are removed");
+    for (const char* kind : kKinds) {
+        if (!found.empty()) break;
+        const fs::path elsewhere = find_installed_model(name, kind);
+        require(elsewhere.empty(), elsewhere.string(), ": not in ", folder.string(),
+                "; only models there are removed");
     }
+    require(!found.empty(), "no model '", name, "' in ", folder.string(), "; run: hark model list");
     std::string names;
     for (const fs::path& path : found)
         names += (names.empty() ? "" : " or ") + path.filename().string();

@@ -118,7 +118,9 @@ TEST_F(HarkModel, AModelIsRemoved) {
     for (const std::string path : {"../../../../elsewhere", "./elsewhere", "/", "..", "~", "a/b/c"})
         expect_fails_without_output(shell("cd \"$HOME\"; hark-model rm '" + path + "'"), 1,
                                     "only models there are removed");
-    expect_fails_without_output(hark_model("rm absent"), 1, "no model 'absent'");
+    expect_fails_without_output(
+        hark_model("rm absent"), 1,
+        "no model 'absent' in " + models().string() + "; run: hark model list\n");
     expect_fails_without_output(hark_model("rm"), 2, "a model is required");
     EXPECT_TRUE(fs::exists(home_.path() / "elsewhere/config.json"));
     // Of a link the link alone.
