@@ -29,16 +29,33 @@ void check_depth(std::string_view text, const std::string& where) {
     if (is_too_deep(text)) fail(where, ": JSON is nested deeper than ", kDeepest, " levels");
 }
 
+// Says why text that Python's json reads is refused: half of a surrogate pair has no UTF-8.
+void check_surrogates(std::string_view text, const std::string& where) {
+    try {
+        const auto unused = nlohmann::json::parse(text);
+    } catch (const nlohmann::json::exception& wrong) {
+        const std::string_view why = wrong.what();
+        require(why.find("invalid string: surrogate U+") == why.npos, where,
+                ": a string has half of a surrogate pair (\\ud800 to \\udfff)");
+    }
+}
+
+template <class Json>
+Json parsed(std::string_view text, const std::string& where) {
+    check_depth(text, where);
+    Json root = Json::parse(text, nullptr, false);
+    if (root.is_discarded()) check_surrogates(text, where);
+    return root;
+}
+
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& where) {
-    check_depth(text, where);
-    return nlohmann::json::parse(text, nullptr, false);
+    return parsed<nlohmann::json>(text, where);
 }
 
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& where) {
-    check_depth(text, where);
-    return nlohmann::ordered_json::parse(text, nullptr, false);
+    return parsed<nlohmann::ordered_json>(text, where);
 }
 
 }  // namespace hark

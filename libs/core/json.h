@@ -11,8 +11,8 @@
 namespace hark {
 
 // The parsed text, or a discarded value (is_discarded()) where it is not JSON. Throws Error that
-// begins with `where` for arrays and objects nested deeper than any file of ours needs: copying
-// and printing such a value would use up the stack.
+// begins with `where` for arrays and objects nested deeper than any file of ours needs (copying
+// and printing such a value would use up the stack), and for half of a surrogate pair.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 // The same; objects keep the order of their keys.
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& where);
