@@ -220,7 +220,12 @@ int commands_main(const ToolHelp& help, std::span<const Command> commands, int a
     if (word == "--help" || word == "-h" || word == "--help-all") {
         std::cout << help_text(tool, word == "--help-all");
     } else if (word == "--help-as" && argc == 3) {
-        std::cout << help_as(tool, argv[2]);
+        try {
+            std::cout << help_as(tool, argv[2]);
+        } catch (const UsageError& wrong) {
+            console.error(concat(wrong.what(), "; try ", help.name, " --help"));
+            return 2;
+        }
     } else if (word == "--version") {
         std::cout << help.name << " (hark) " << kVersion << "\n";
     } else {

@@ -137,6 +137,80 @@ TEST(Options, AWrongDefaultIsNamedByItsSource) {
     EXPECT_EQ(run_shell("HARK_DEVICE=cpu gpt-generate -m demo -p x --device cudaa").exit_code, 2);
 }
 
+ProcessResult with_nothing_on_stdin(const std::string& command) {
+    return run_shell(command + " < /dev/null");
+}
+
+TEST(Options, UnknownNamesOnTheCommandLineAreExitStatus2) {
+    std::vector<std::string> all = all_tools();
+    for (const std::string& tool : all) {
+        const ProcessResult result = with_nothing_on_stdin(tool + " --xyzzy");
+        EXPECT_EQ(result.exit_code, 2) << tool;
+        expect_contains(result.err, "; try " + tool + " --help\n");
+    }
+    for (const std::string tool : {"hark", "hark-model", "hark plot"})
+        EXPECT_EQ(with_nothing_on_stdin(tool + " xyzzy").exit_code, 2) << tool;
+    all.insert(all.end(), {"hark", "hark-model", "hark plot"});
+    for (const std::string& tool : all)
+        expect_fails_without_output(with_nothing_on_stdin(tool + " --help-as xyzzy"), 2,
+                                    "--help-as: unknown form 'xyzzy'; try ");
+}
+
+// Each option that takes one of a few words. A shell proposes languages and data, but others are
+// taken too.
+TEST(Options, UnknownWordsAreExitStatus2) {
+    const std::set<std::string> open = {"language", "train", "val"};
+    size_t tried = 0;
+    for (const std::string& tool : all_tools()) {
+        if (tool.starts_with("hark ")) continue;
+        for (const std::string& line : lines_of(run_shell(tool + " --help-as table").out)) {
+            const std::vector<std::string> field = fields_of(line);
+            if (field[3] != "-" || field[5] == "-" || open.contains(field[0])) continue;
+            const ProcessResult result = with_nothing_on_stdin(tool + " --" + field[0] + " xyzzy");
+            EXPECT_EQ(result.exit_code, 2) << tool << " --" << field[0];
+            expect_contains(result.err, "--" + field[0] + ": ");
+            ++tried;
+        }
+    }
+    EXPECT_GT(tried, 30u);
+    const std::string key = "'" + (samples_dir() / "key.wav").string() + "'";
+    for (const std::string& command : std::vector<std::string>{
+             "mel --device gpu", "whisper-transcribe -m demo --device gpu",
+             "gpt-generate -m demo -p x --device gpu", "gpt-eval -m demo --device gpu",
+             "gpt-embed -m demo --device gpu",
+             "gpt-train --train x --output-dir x --steps 1 --size 124M --device gpu",
+             "hark transcribe " + key + " -m demo --device gpu",
+             "hark ask " + key + " Who -m demo --device gpu",
+             "hark live " + key + " -m demo --device gpu"}) {
+        const ProcessResult result = with_nothing_on_stdin(command);
+        EXPECT_EQ(result.exit_code, 2) << command << result.err;
+        expect_contains(result.err,
+                        "expected auto, cpu, cuda or cuda:N, got 'gpu'; did you mean "
+                        "'cuda'?");
+    }
+}
+
+// Whether a model is there depends on the machine.
+TEST(Options, UnknownModelsAreExitStatus1) {
+    const TemporaryDirectory home;
+    const std::string key = "'" + (samples_dir() / "key.wav").string() + "'";
+    for (const std::string& command : std::vector<std::string>{
+             "whisper-transcribe -m xyzzy", "whisper-transcribe -m demo --draft-model xyzzy",
+             "gpt-generate -p x -m xyzzy", "gpt-eval -m xyzzy", "gpt-eval -m demo --against xyzzy",
+             "gpt-embed -m xyzzy", "gpt-tokenize -m xyzzy",
+             "gpt-train --train x --output-dir x --steps 1 -m xyzzy", "hark-model use xyzzy",
+             "hark-model rm xyzzy", "hark-model info xyzzy", "hark-model verify xyzzy",
+             "hark-model convert xyzzy x", "hark transcribe " + key + " -m xyzzy",
+             "hark ask " + key + " Who -m xyzzy", "hark live " + key + " -m xyzzy"}) {
+        const ProcessResult result = with_nothing_on_stdin(
+            "unset XDG_DATA_HOME; export HOME='" + home.path().string() + "'; cd; " + command);
+        EXPECT_EQ(result.exit_code, 1) << command << result.err;
+        expect_contains(result.err, "no model 'xyzzy'");
+    }
+    expect_fails_without_output(with_nothing_on_stdin("hark-model get xyzzy"), 2,
+                                "no published model 'xyzzy'");
+}
+
 TEST(Options, TheAnswerToAFileHasWhatWasGiven) {
     const ProcessResult result =
         run_tool("whisper-transcribe", {"--model", "demo", "a b.mp3", "c.mp3", "--beam-size", "5"});
