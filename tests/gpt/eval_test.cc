@@ -123,6 +123,37 @@ TEST(Eval, DivergenceFromAnotherModel) {
     EXPECT_DOUBLE_EQ(same.at("perplexity").value, same.at("reference_perplexity").value);
 }
 
+// More rows than are compared at once.
+TEST(Eval, DivergenceOfALongTextIsOfAllItsWindows) {
+    const Demo demo;
+    Context ctx(2);
+    ModelRows rows(ctx, demo.model);
+    const auto task =
+        make_eval_task("perplexity", eval_models(ctx, *demo.tokenizer, rows, &rows, 16));
+    std::string text;
+    while (text.size() < 5600) text += "0 1 2 3 4 5 6 7 8 9\n";
+    task->add({{"text", text}});
+    task->finish();
+    std::map<std::string, double> all;
+    for (const Measure& measure : task->measures()) all[measure.name] = measure.value;
+    EXPECT_GT(all.at("tokens"), 4096);
+    EXPECT_EQ(all.at("tokens"), static_cast<double>(demo.tokenizer->encode(text).size()));
+    EXPECT_NEAR(all.at("kl_divergence"), 0, 1e-9);
+}
+
+TEST(Eval, APartOfRowsHasWholeSequences) {
+    std::vector<int32_t> ids(11);
+    std::iota(ids.begin(), ids.end(), 0);
+    PackedRows rows;
+    add_windows(rows, ids, 99, 4);
+    const PackedRows part = rows.part(4, 12);
+    EXPECT_EQ(part.tokens, (std::vector<int32_t>{3, 4, 5, 6, 6, 7, 8, 9}));
+    EXPECT_EQ(part.targets, (std::vector<int32_t>{4, 5, 6, 7, -1, 8, 9, 10}));
+    EXPECT_EQ(part.position, (std::vector<int32_t>{0, 1, 2, 3, 0, 1, 2, 3}));
+    EXPECT_EQ(part.first, (std::vector<int32_t>{0, 0, 0, 0, 4, 4, 4, 4}));
+    EXPECT_EQ(part.end, (std::vector<int32_t>{4, 4, 4, 4, 8, 8, 8, 8}));
+}
+
 TEST(Eval, WindowsScoreEachTokenOnce) {
     std::vector<int32_t> ids(11);
     std::iota(ids.begin(), ids.end(), 0);

@@ -21,6 +21,15 @@ struct PackedRows {
         end.resize(tokens.size(), static_cast<int32_t>(tokens.size()));
     }
     int64_t size() const { return std::ssize(tokens); }
+    // The sequences whose rows are from `from` to `to`.
+    PackedRows part(int64_t from, int64_t to) const {
+        PackedRows rows;
+        for (auto row = static_cast<size_t>(from); row < static_cast<size_t>(to); ++row) {
+            rows.push(tokens[row], targets[row]);
+            if (end[row] == std::ssize(rows.tokens) + from) rows.end_sequence();
+        }
+        return rows;
+    }
 };
 
 }  // namespace hark::gpt

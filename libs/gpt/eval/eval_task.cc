@@ -79,13 +79,22 @@ class PerplexityTask : public EvalTask {
     void compute() {
         if (rows_.size() == 0) return;
         if (models_.reference) {
-            add_divergence(models_.ctx, models_.model, *models_.reference, rows_, sum_);
+            add_divergences();
         } else {
             const std::vector<float> losses = models_.model.losses(rows_);
             for (size_t row = 0; row < losses.size(); ++row)
                 if (rows_.targets[row] >= 0) sum_.loss.add(losses[row]);
         }
         rows_ = {};
+    }
+    // The states of all windows of a long text would take more memory than the models.
+    void add_divergences() {
+        for (int64_t begin = 0, end = 0; begin < rows_.size(); begin = end) {
+            while (end < rows_.size() && end - begin < kRowsAtOnce)
+                end = rows_.end[static_cast<size_t>(end)];
+            add_divergence(models_.ctx, models_.model, *models_.reference, rows_.part(begin, end),
+                           sum_);
+        }
     }
 
     EvalModels models_;
