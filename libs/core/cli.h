@@ -28,6 +28,8 @@ class Flag {
     Flag& own_variable() { return info_.own_variable = true, *this; }
     // The default that help shows, where the value has none yet.
     Flag& shows_default(std::string text) { return info_.shown_default = std::move(text), *this; }
+    // The bounds that help shows; Flags::add() sets those of numbers.
+    Flag& shows_range(std::string text) { return info_.range = std::move(text), *this; }
     Flag& completes(Completes what) { return info_.completes = what, *this; }
     // Values that a shell offers; others are taken too.
     Flag& suggests(std::vector<std::string> v) { return info_.suggests = std::move(v), *this; }

@@ -55,6 +55,16 @@ int64_t parse_whole_number(const std::string& text, int64_t min, int64_t max) {
     return value;
 }
 
+// "1 to 64", "2 or more"; "" for any count. Nobody meets a bound of a million or more: help leaves
+// it out.
+template <class Number>
+std::string range_text(Number min, Number max) {
+    constexpr Number kFar = 1'000'000;
+    if (min <= -kFar) return concat(max, " or less");
+    if (max < kFar) return concat(min, " to ", max);
+    return min == 0 ? "" : concat(min, " or more");
+}
+
 bool parse_switch(const std::string& text) {
     for (const char* yes : {"true", "yes", "on", "1"})
         if (text == yes) return true;
@@ -103,49 +113,52 @@ Flag Flags::add_name(const char* name, std::string& value, const char* help) {
 }
 
 Flag Flags::add(const char* name, int64_t& value, const char* help, int64_t min, int64_t max) {
-    return impl_->add(name, std::to_string(value), help, [=, &value](const std::string& text) {
+    const auto set = [=, &value](const std::string& text) {
         value = parse_whole_number(text, min, max);
-    });
+    };
+    return impl_->add(name, std::to_string(value), help, set).shows_range(range_text(min, max));
 }
 
 Flag Flags::add(const char* name, double& value, const char* help, double min, double max) {
-    return impl_->add(name, concat(value), help, [=, &value](const std::string& text) {
-        value = parse_number(text, min, max);
-    });
+    const auto set = [=, &value](const std::string& text) { value = parse_number(text, min, max); };
+    return impl_->add(name, concat(value), help, set).shows_range(range_text(min, max));
 }
 
 Flag Flags::add(const char* name, std::optional<int64_t>& value, const char* help, int64_t min,
                 int64_t max) {
-    return impl_->add(name, "", help, [=, &value](const std::string& text) {
+    const auto set = [=, &value](const std::string& text) {
         value = parse_whole_number(text, min, max);
-    });
+    };
+    return impl_->add(name, "", help, set).shows_range(range_text(min, max));
 }
 
 Flag Flags::add(const char* name, std::optional<double>& value, const char* help, double min,
                 double max) {
     const bool has_default = value.has_value();
-    return impl_->add(name, value ? concat(*value) : "", help,
-                      [=, &value](const std::string& text) {
-                          if (has_default && text == "none")
-                              value.reset();
-                          else
-                              value = parse_number(text, min, max);
-                      });
+    const auto set = [=, &value](const std::string& text) {
+        if (has_default && text == "none")
+            value.reset();
+        else
+            value = parse_number(text, min, max);
+    };
+    return impl_->add(name, value ? concat(*value) : "", help, set)
+        .shows_range(range_text(min, max));
 }
 
 Flag Flags::add(const char* name, std::vector<double>& value, const char* help, double min,
                 double max) {
     const bool has_default = !value.empty();
-    return impl_->add(name, joined(value, ",", concat<double>), help,
-                      [=, &value](const std::string& text) {
-                          std::vector<double> numbers;
-                          const bool none = has_default && text == "none";
-                          if (!none)
-                              for (const std::string& part : split_commas(text))
-                                  numbers.push_back(parse_number(part, min, max));
-                          require(none || !numbers.empty(), "expected at least one number");
-                          value = numbers;
-                      });
+    const auto set = [=, &value](const std::string& text) {
+        std::vector<double> numbers;
+        const bool none = has_default && text == "none";
+        if (!none)
+            for (const std::string& part : split_commas(text))
+                numbers.push_back(parse_number(part, min, max));
+        require(none || !numbers.empty(), "expected at least one number");
+        value = numbers;
+    };
+    return impl_->add(name, joined(value, ",", concat<double>), help, set)
+        .shows_range(range_text(min, max));
 }
 
 Flag Flags::add(const char* name, std::vector<std::string>& value, const char* help) {

@@ -72,6 +72,7 @@ void write_commands(std::ostream& out, const ToolDescription& tool) {
 
 std::string flag_help(const FlagInfo& flag, bool all) {
     std::string text = flag.help;
+    if (!flag.range.empty()) text += concat(" (", flag.range, ")");
     if (!flag.choices.empty()) {
         text += ":";
         for (const std::string& choice : flag.choices)

@@ -16,6 +16,7 @@ struct FlagInfo {
     std::string metavar;        // of its value: "FILE"; empty for a switch
     std::string shown_default;  // empty: not shown
     std::string help;           // one line
+    std::string range;          // of a number: "0 to 1"
     std::string details;        // further sentences, for --help-all and the man page
     std::string variable;       // environment variable; empty: it has none
     std::string section;

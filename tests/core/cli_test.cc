@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 #include "core/suggest.h"
 #include "support/process.h"
@@ -138,6 +139,33 @@ TEST_F(Flags, AShortHIsHelp) {
     }
     EXPECT_THROW(parse({"--h"}), UsageError);
     EXPECT_THROW(parse({"-hx"}), UsageError);
+}
+
+TEST_F(Flags, HelpSaysTheRangesOfNumbers) {
+    int64_t count = 3, seed = 0;
+    double ratio = 0.5, limit = 2, loss = -1;
+    std::optional<int64_t> some;
+    std::optional<double> maybe = 0.5;
+    std::vector<double> list = {1, 2};
+    hark::Flags flags;
+    flags.add("count", count, "N of them", 1, 9);
+    flags.add("seed", seed, "N seed", 0, INT64_MAX);
+    flags.add("ratio", ratio, "R of them", 0.01, 1);
+    flags.add("limit", limit, "S most", 0, std::numeric_limits<double>::infinity());
+    flags.add("loss", loss, "L least", -1e9, 0);
+    flags.add("some", some, "N some", 2, 1 << 20);
+    flags.add("maybe", maybe, "R or none", 0, 1);
+    flags.add("list", list, "T,T,... of them", 0, 5);
+    std::string name = "tool", help = "--help";
+    char* argv[] = {name.data(), help.data()};
+    testing::internal::CaptureStdout();
+    EXPECT_FALSE(flags.parse(2, argv, kHelp));
+    const std::string shown = testing::internal::GetCapturedStdout();
+    for (const char* line :
+         {" of them (1 to 9) [3]\n", " seed [0]\n", " of them (0.01 to 1) [0.5]\n", " most [2]\n",
+          " least (0 or less) [-1]\n", " some (2 or more)\n", " or none (0 to 1) [0.5]\n",
+          " of them (0 to 5) [1,2]\n"})
+        EXPECT_NE(shown.find(line), std::string::npos) << line << shown;
 }
 
 TEST_F(Flags, AConfigurationFileHoldsTheSameNamesAndTheCommandLineWins) {

@@ -112,7 +112,7 @@ void TranscribeOptions::search_flags(Flags& flags) {
     flags.add("patience", patience, "F times --beam-size finished sequences end the search", 0.01,
               100);
     flags.add("length-penalty", length_penalty, "ALPHA length penalty that ranks candidates", 0, 1)
-        .details("From 0 to 1 (Wu et al.). Without it, their mean log probability ranks them");
+        .details("That of Wu et al. Without it, their mean log probability ranks them");
     flags.add("best-of", best_of, "N candidates sampled above temperature 0", 1, 64);
     flags.add("seed", seed, "N seed of the random numbers above temperature 0", 0, INT64_MAX);
     flags.add_name("draft-model", draft_model, "MODEL smaller model that proposes tokens")
