@@ -9,6 +9,7 @@ extern const CpuKernels kPlainKernels;
 extern const CpuKernels kAvx2Kernels;
 extern const CpuKernels kAvx512Kernels;
 extern const ByteKernels kVnniKernels;
+extern const PanelKernels kVnniPanels;
 #endif
 
 namespace {
@@ -32,6 +33,7 @@ const std::vector<CpuKernels>& supported() {
             found.push_back(found.back());
             found.back().name = "avx512_vnni";
             found.back().bytes = &kVnniKernels;
+            found.back().panels = &kVnniPanels;
         }
 #endif
         return found;

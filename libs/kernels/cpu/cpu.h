@@ -8,6 +8,7 @@
 #include "core/tensor.h"
 #include "kernels/ops.h"
 #include "kernels/quant/cpu/byte_products.h"
+#include "kernels/quant/cpu/panel_products.h"
 
 namespace hark {
 
@@ -70,7 +71,8 @@ struct CpuKernels {
     const char* name;
     // The processor has products of bf16 or s8: oneDNN's are fast, and those of s8 do not saturate.
     bool has_bf16, has_int8;
-    const ByteKernels* bytes;  // or none
+    const ByteKernels* bytes;    // or none
+    const PanelKernels* panels;  // or none
 
     // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
     // t in [0, t_size). The order of a sum depends neither on t_size nor on the range.

@@ -20,6 +20,7 @@ static constexpr CpuKernels kTable = {
     .has_bf16 = false,
     .has_int8 = false,
     .bytes = nullptr,
+    .panels = nullptr,
     .products = products,
     .products_int8 = products_int8,
     .block_products = block_products,

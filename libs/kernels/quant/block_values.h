@@ -46,4 +46,9 @@ inline int64_t values_that_share(Dtype dtype) {
     return with_block_type(dtype, [](auto type) { return int64_t{decltype(type)::kShared}; });
 }
 
+// Whether a type has kHasMin.
+inline bool has_minima(Dtype dtype) {
+    return with_block_type(dtype, [](auto type) { return decltype(type)::kHasMin; });
+}
+
 }  // namespace hark

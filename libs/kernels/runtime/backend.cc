@@ -67,7 +67,7 @@ Context make_cpu_context(int64_t threads) {
 void ComputeOptions::flags(Flags& flags) {
     this->flags(flags, {"auto", "f32", "f16", "bf16", "int8"}, "TYPE type of the weights in memory",
                 "auto: as they are stored, quantised ones too. The CPU then computes in float32, "
-                "with few rows of quantised weights in 16-bit integers, and a GPU in f16, or in "
+                "with products of quantised weights in 16-bit integers, and a GPU in f16, or in "
                 "bf16 if the file has bf16. int8 and bf16 are faster and less exact.");
 }
 
