@@ -38,21 +38,29 @@ F two_scales(const uint8_t* a, const uint8_t* b) {
 // A type's bytes: a span is kSpan weights, part i of it 64 of them. Span::scale(i) has the scale of
 // each of the 16 lanes, to which four neighbouring products are added; Span::mins the minima of
 // eight groups in the upper lanes.
-struct BytesQ4_0 {
-    static constexpr int kSpan = 64, kBytes = 36, kOffset = 8;
+template <bool fifth_bit>
+struct BytesQ45_0 {
+    static constexpr int kBlock = fifth_bit ? 22 : 18, kLow = kBlock - 16;
+    static constexpr int kSpan = 64, kBytes = 2 * kBlock, kOffset = fifth_bit ? 16 : 8;
     static constexpr bool kHasMin = false;
     const uint8_t* block;
 
-    explicit BytesQ4_0(const uint8_t* from) : block(from) {}
+    explicit BytesQ45_0(const uint8_t* from) : block(from) {}
     I quants(int) const {
-        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 2));
-        const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 20));
+        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + kLow));
+        const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + kBlock + kLow));
         const I twice = join(_mm256_broadcastsi128_si256(a), _mm256_broadcastsi128_si256(b));
         const I by = _mm512_set_epi64(0x0004000400040004, 0x0004000400040004, 0, 0,
                                       0x0004000400040004, 0x0004000400040004, 0, 0);
-        return _mm512_and_si512(_mm512_srlv_epi16(twice, by), _mm512_set1_epi8(15));
+        const I four = _mm512_and_si512(_mm512_srlv_epi16(twice, by), _mm512_set1_epi8(15));
+        if constexpr (!fifth_bit) return four;
+        uint32_t low, high;
+        std::memcpy(&low, block + 2, sizeof low);
+        std::memcpy(&high, block + kBlock + 2, sizeof high);
+        const uint64_t fifth = uint64_t{high} << 32 | low;
+        return _mm512_mask_add_epi8(four, fifth, four, _mm512_set1_epi8(16));
     }
-    F scale(int) const { return two_scales(block, block + 18); }
+    F scale(int) const { return two_scales(block, block + kBlock); }
 };
 
 struct BytesQ8_0 {
@@ -68,13 +76,15 @@ struct BytesQ8_0 {
     F scale(int) const { return two_scales(block, block + 34); }
 };
 
-struct BytesQ4K {
-    static constexpr int kSpan = 256, kBytes = 144, kOffset = 0;
+template <bool fifth_bit>
+struct BytesQ45K {
+    static constexpr int kLow = fifth_bit ? 48 : 16;
+    static constexpr int kSpan = 256, kBytes = kLow + 128, kOffset = 0;
     static constexpr bool kHasMin = true;
     const uint8_t* block;
     F factors;  // eight scales, then eight minima
 
-    explicit BytesQ4K(const uint8_t* from) : block(from) {
+    explicit BytesQ45K(const uint8_t* from) : block(from) {
         uint32_t a, b, c;  // kernels/quant/blocks/q4_k_q5_k.h
         std::memcpy(&a, block + 4, 4);
         std::memcpy(&b, block + 8, 4);
@@ -89,8 +99,17 @@ struct BytesQ4K {
         factors = _mm512_mask_sub_ps(positive, 0xff00, _mm512_setzero_ps(), positive);
     }
     I quants(int i) const {
-        const __m256i bytes = load_half(block + 16 + i * 32);
-        return _mm512_and_si512(join(bytes, _mm256_srli_epi16(bytes, 4)), _mm512_set1_epi8(15));
+        const __m256i bytes = load_half(block + kLow + i * 32);
+        const I four =
+            _mm512_and_si512(join(bytes, _mm256_srli_epi16(bytes, 4)), _mm512_set1_epi8(15));
+        if constexpr (!fifth_bit) return four;
+        const __m256i bits = load_half(block + 16);
+        const auto to_fifth = [&](int bit) {
+            return bit < 4 ? _mm256_slli_epi16(bits, 4 - bit) : _mm256_srli_epi16(bits, bit - 4);
+        };
+        const I fifth =
+            _mm512_and_si512(join(to_fifth(2 * i), to_fifth(2 * i + 1)), _mm512_set1_epi8(16));
+        return _mm512_or_si512(four, fifth);
     }
     F scale(int i) const {
         const I lanes = _mm512_mask_set1_epi32(_mm512_set1_epi32(2 * i), 0xff00, 2 * i + 1);
@@ -137,11 +156,15 @@ template <class Use>
 bool with_bytes(Dtype dtype, const Use& use) {
     switch (dtype) {
         case Dtype::q4_0:
-            return use(std::type_identity<BytesQ4_0>()), true;
+            return use(std::type_identity<BytesQ45_0<false>>()), true;
+        case Dtype::q5_0:
+            return use(std::type_identity<BytesQ45_0<true>>()), true;
         case Dtype::q8_0:
             return use(std::type_identity<BytesQ8_0>()), true;
         case Dtype::q4_k:
-            return use(std::type_identity<BytesQ4K>()), true;
+            return use(std::type_identity<BytesQ45K<false>>()), true;
+        case Dtype::q5_k:
+            return use(std::type_identity<BytesQ45K<true>>()), true;
         case Dtype::q6_k:
             return use(std::type_identity<BytesQ6K>()), true;
         default:
