@@ -80,6 +80,16 @@ class Bench {
                 decoder_products(Kind::keep, dtype, name_of(dtype));
     }
 
+    // A prompt's products with quantised weights.
+    void prompt_products() {
+        const int64_t c = model_.width;
+        for (const Dtype dtype : kQuantizedDtypes)
+            for (const int64_t rows : {32, 256})
+                if (c % block_size(dtype).values == 0)
+                    many_rows("linear", rows, 4 * c, c, Kind::keep, name_of(dtype), {}, false,
+                              dtype);
+    }
+
     void encoder_attention() {
         for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
             attend(concat("attention ", kFrames, " x ", kFrames), 1, kFrames, kFrames, dtype,
@@ -176,10 +186,12 @@ class Bench {
     }
 
     void many_rows(const char* what, int64_t rows, int64_t n, int64_t k, Kind kind,
-                   const char* name, Epilogue then, bool residual = false) {
+                   const char* name, Epilogue then, bool residual = false,
+                   Dtype stored = Dtype::f32) {
         const Arena::Scope scope(ctx_.arena);
         Weights weights(kind);
-        const Matrix w = weights.matrix({values(n, k)});
+        const Matrix w =
+            weights.matrix({is_quantized(stored) ? blocks(stored, n, k) : values(n, k)});
         Tensor x = filled({rows, k}), y = filled({rows, n});
         then.bias = filled({n});
         if (residual) then.residual = y;
@@ -240,6 +252,7 @@ void run(const Options& options, Console&) {
     bench.convolutions();
     bench.encoder_attention();
     bench.decoder_products();
+    bench.prompt_products();
     bench.decoder_attention();
     bench.norms();
 }
