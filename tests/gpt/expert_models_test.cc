@@ -91,7 +91,7 @@ TEST(ExpertModels, FoldersOfGptOss) {
         const Model kept = load_model(folder.path(), precision_of("auto"));
         const auto& experts = std::get<Experts>(kept.layers[0].mlp);
         const std::vector<float> found = logits_of(kept, kIds);
-        test::expect_near(found, logits_of(load_model(folder.path(), precision), kIds), 2e-4);
+        test::expect_near(found, logits_of(load_model(folder.path(), precision), kIds), 5e-4);
         EXPECT_EQ(experts.gate.each[1].values.dtype, has_blocks ? Dtype::mxfp4 : Dtype::f32);
     }
 }
