@@ -143,8 +143,8 @@ struct LinearFusion {
 // other rows. They are f32 sums, except for int8 weights (integers, x rounded to over 13 bits at
 // K = 1536) and quantised weights (integers, x rounded to 16 bits). With more rows x is rounded to
 // bf16 for bf16 weights without exact_x and to int8 for int8 weights if the processor multiplies
-// those, and to 16 bits for quantised weights if it has AVX-512 and VNNI. No bit depends on the
-// number of threads.
+// those, and to 16 bits for quantised weights if it has AVX-512 and VNNI. Up to 16 rows, and with
+// quantised weights there, no bit depends on the number of threads.
 // GPU: with ctx.batch_invariant a row's bits depend neither on the other rows nor on their number,
 // below 1500 rows and from 1500 on; without it the faster products begin at 96 rows (quantised
 // weights) or 192.

@@ -189,7 +189,9 @@ TEST_P(Attention, CachesInBlocks) {
               device.up(in_blocks(in.values), dtype, shape), rows,
               {.scale = 1 / std::sqrt(32.0f), .causal = true, .window = c.window});
     expect_near(device.down(out), expected_of(c, in), GetParam().tolerance);
-    if (!device.ctx().on_cuda()) EXPECT_EQ(device.down(out), run(device, c, in, dtype));
+    if (!device.ctx().on_cuda()) {
+        EXPECT_EQ(device.down(out), run(device, c, in, dtype));
+    }
 }
 
 // Windows, soft caps, sinks and wide heads, with few queries and with many.

@@ -35,10 +35,10 @@ std::string error_of(const std::function<void()>& call) {
 
 TEST(Backend, AGpusHeadsHaveALimit) {
     Context ctx;
-    EXPECT_NO_THROW(check_head(ctx, 512, kMostHeadChannels));
+    EXPECT_NO_THROW(check_head(ctx, 1024, kMostHeadChannels));
     ctx.device = Device::cuda;  // what it checks; no GPU is asked for anything
-    EXPECT_NO_THROW(check_head(ctx, 256, kMostHeadChannels));
-    EXPECT_THROW(check_head(ctx, 257, kMostHeadChannels), Error);
+    EXPECT_NO_THROW(check_head(ctx, kMostHeadChannels, kMostHeadChannels));
+    EXPECT_THROW(check_head(ctx, kMostHeadChannels + 1, kMostHeadChannels), Error);
 }
 
 TEST(Backend, CpuTakesTheThreadsAskedFor) {

@@ -55,15 +55,16 @@ void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor
     float* turns = ctx.arena.tensor(Dtype::f32, {count, 2 * half}).as<float>();
     fill_turns(turns, position.as<int32_t>(), count, rope);
     const BlockTable table(rows, cache);
+    float *to = absorbed.as<float>(), *queries = q.as<float>(), *rows_of = latent.as<float>();
     each_new_token(ctx, kLatentAppend, rows, heads * head, [&](int64_t t, int64_t b, int64_t p) {
         const float* by = turns + t * 2 * half;
-        float* row = latent.as<float>() + t * width;
+        float* row = rows_of + t * width;
         cpu_kernels().rms_norm(row, row, norm.weight.as<float>(), channels, norm.eps);
         turn_pairs(row + channels, row + channels, by, half);
         store_cache_row(cache, table.row(b, p, 1, 0), row);
         for (int64_t h = 0; h < heads; ++h)
-            turn_pairs(absorbed.as<float>() + (t * heads + h + 1) * width - 2 * half,
-                       q.as<float>() + (t * heads + h + 1) * head - 2 * half, by, half);
+            turn_pairs(to + (t * heads + h + 1) * width - 2 * half,
+                       queries + (t * heads + h + 1) * head - 2 * half, by, half);
     });
 }
 

@@ -59,7 +59,10 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     args.sequences = static_cast<int>(rows.sequences());
     args.max_queries = rows.max_queries;
     args.max_length = rows.max_length;
-    args.window = static_cast<int>(options.window < rows.max_length ? options.window : 0);
+    // A window that no sequence exceeds needs no options; which sequences there are may decide that
+    // unless bits must not depend on them.
+    const int64_t longest = ctx.batch_invariant ? args.capacity : rows.max_length;
+    args.window = static_cast<int>(options.window < longest ? options.window : 0);
     args.soft_cap = options.soft_cap;
     args.sinks = options.sinks ? options.sinks.as<float>() : nullptr;
     args.blocks = static_cast<int>(rows.blocks());

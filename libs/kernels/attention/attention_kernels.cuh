@@ -109,12 +109,12 @@ bool attention_flash_wgmma(Context& ctx, const AttentionArgs& args);
 // 2023, FlashAttention-2, algorithm 1.
 void attention_flash_mma(Context& ctx, const AttentionArgs& args);
 
-// Tiles of 32 queries by 64 keys in f32 arithmetic, for all types, every D and all options.
+// Tiles of queries and keys in f32 arithmetic, for all types, every D and all options.
 void attention_simt(Context& ctx, const AttentionArgs& args);
 
 // Few queries: the keys of one query are split over blocks; a second kernel adds the parts. The
 // parts do not depend on the rest of the batch, so a query's bits do not either. D is a multiple of
-// 8. Takes all options.
+// 8, up to kMostHeadChannels. Takes all options.
 void attention_decode_split_k(Context& ctx, const AttentionArgs& args);
 
 }  // namespace hark::cuda

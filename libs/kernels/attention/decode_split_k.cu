@@ -300,8 +300,12 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
             return launch(few ? split_kernel<T, 8, 1, true> : split_kernel<T, 8, 1, false>, 128);
         if (args.d <= 128)
             return launch(few ? split_kernel<T, 16, 1, true> : split_kernel<T, 16, 1, false>, 256);
-        if (args.d <= 256)
-            return launch(few ? split_kernel<T, 32, 1, true> : split_kernel<T, 32, 1, false>, 512);
+        if (args.d <= 256) {
+            // 512 threads have no registers for that many keys of four bytes.
+            constexpr bool kFew = !std::is_same_v<T, float>;
+            return launch(few ? split_kernel<T, 32, 1, kFew> : split_kernel<T, 32, 1, false>, 512);
+        }
+        static_assert(kMostHeadChannels <= 3 * 256 && kMostHeadChannels % 32 == 0);
         launch(split_kernel<T, 32, 3, false>, 256);
     });
     if (splits == 1) return;

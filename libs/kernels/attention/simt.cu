@@ -5,22 +5,25 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kSimtQueries = 32;
 constexpr int kAcross = 16;  // threads side by side: over the keys, then over the channels
-constexpr int kSimtThreads = kAcross * kSimtQueries / 2;
-constexpr int kRows = 2;  // queries per thread
-
-// Keys per tile for heads of up to kHead channels. Those of up to kWideHead channels fit the shared
-// memory of every GPU.
-template <int kHead>
-constexpr int kKeysOf = kHead > kMostTiledHead ? 16 : 64;
+constexpr int kRows = 2;     // queries per thread
 constexpr int kWideHead = 256;
 
-// Rows have an odd length: threads at the same column of neighbouring rows hit different banks.
-int shared_bytes(int d, int keys) {
-    return static_cast<int>(sizeof(float)) *
-           (kSimtQueries * (d + 1) + 2 * keys * (d + 1) + kSimtQueries * (keys + 1));
-}
+// A tile for heads of up to kHead channels. The shared memory of every GPU has room for it; for
+// wider heads than kWideHead if keys and values are one cache.
+template <int kHead>
+struct SimtTile {
+    static constexpr int kQueries = kHead > kWideHead ? 16 : 32;
+    static constexpr int kKeys = kHead > kMostTiledHead ? 16 : 64;
+    static constexpr int kThreads = kAcross * kQueries / kRows;
+
+    // Rows have an odd length: threads at the same column of neighbouring rows hit different banks.
+    static int shared_bytes(int d, bool one_cache) {
+        const int caches = one_cache ? 1 : 2;
+        return static_cast<int>(sizeof(float)) *
+               ((kQueries + caches * kKeys) * (d + 1) + kQueries * (kKeys + 1));
+    }
+};
 
 // Reduces over the 16 threads that have a query's columns.
 template <class Combine>
@@ -31,11 +34,11 @@ __device__ float over_row(float x, Combine combine) {
 }
 
 // to (kKeys, d + 1) = rows [first, end) of a cache, of head h of sequence b; zeros after the end.
-template <int kKeys, class T>
+template <class Tile, class T>
 __device__ void load_rows(float* to, const AttentionArgs& args, const void* cache, int b, int h,
                           int first, int end) {
     const int d = args.d;
-    for (int i = threadIdx.x; i < kKeys * d; i += kSimtThreads) {
+    for (int i = threadIdx.x; i < Tile::kKeys * d; i += Tile::kThreads) {
         const int row = i / d, c = i % d;
         to[row * (d + 1) + c] = first + row < end
                                     ? cache_value<T>(cache, args.key_offset(b, h, first + row) + c)
@@ -45,20 +48,22 @@ __device__ void load_rows(float* to, const AttentionArgs& args, const void* cach
 
 // Block (tile of queries, h, b).
 template <class T, int kHead>
-__global__ void __launch_bounds__(kSimtThreads) f32_kernel(AttentionArgs args) {
-    constexpr int kKeys = kKeysOf<kHead>, kColumns = kKeys / kAcross, kChannels = kHead / kAcross;
+__global__ void __launch_bounds__(SimtTile<kHead>::kThreads) f32_kernel(AttentionArgs args) {
+    using Tile = SimtTile<kHead>;
+    constexpr int kKeys = Tile::kKeys, kColumns = kKeys / kAcross, kChannels = kHead / kAcross;
     extern __shared__ float simt_memory[];
     const int d = args.d, width = d + 1, h = blockIdx.y, b = blockIdx.z;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
-    const int first = blockIdx.x * kSimtQueries;
+    const int first = blockIdx.x * Tile::kQueries;
     if (first >= n) return;
-    float* q = simt_memory;                  // (kSimtQueries, width)
-    float* keys = q + kSimtQueries * width;  // (kKeys, width)
-    float* values = keys + kKeys * width;  // (kKeys, width)
-    float* ps = values + kKeys * width;    // (kSimtQueries, kKeys + 1)
+    const bool one_cache = args.keys == args.values;
+    float* q = simt_memory;                    // (kQueries, width)
+    float* keys = q + Tile::kQueries * width;  // (kKeys, width)
+    float* values = one_cache ? keys : keys + kKeys * width;
+    float* ps = values + kKeys * width;  // (kQueries, kKeys + 1)
     const int across = threadIdx.x % kAcross, down = threadIdx.x / kAcross * kRows;
 
-    for (int i = threadIdx.x; i < kSimtQueries * d; i += kSimtThreads) {
+    for (int i = threadIdx.x; i < Tile::kQueries * d; i += Tile::kThreads) {
         const int row = i / d, c = i % d;
         const int64_t at = int64_t{start + first + row} * args.q_stride + h * d + c;
         q[row * width + c] = first + row < n ? load_any(args.q, args.q_type, at) : 0.0f;
@@ -70,12 +75,12 @@ __global__ void __launch_bounds__(kSimtThreads) f32_kernel(AttentionArgs args) {
         firsts[r] = first + down + r < n ? args.first_key(b, n, first + down + r) : 0;
         largest[r] = -INFINITY;
     }
-    const int end = args.visible(b, n, min(first + kSimtQueries, n) - 1);
+    const int end = args.visible(b, n, min(first + Tile::kQueries, n) - 1);
     // Tiles begin at multiples of kKeys, whatever the block's first query is.
     for (int tile = args.first_key(b, n, first) / kKeys * kKeys; tile < end; tile += kKeys) {
         __syncthreads();
-        load_rows<kKeys, T>(keys, args, args.keys, b, h, tile, end);
-        load_rows<kKeys, T>(values, args, args.values, b, h, tile, end);
+        load_rows<Tile, T>(keys, args, args.keys, b, h, tile, end);
+        if (!one_cache) load_rows<Tile, T>(values, args, args.values, b, h, tile, end);
         __syncthreads();
         float scores[kRows][kColumns] = {};
         for (int c = 0; c < d; ++c)
@@ -122,25 +127,29 @@ __global__ void __launch_bounds__(kSimtThreads) f32_kernel(AttentionArgs args) {
     }
 }
 
+template <class T, int kHead>
+void launch_simt(Context& ctx, const AttentionArgs& args) {
+    using Tile = SimtTile<kHead>;
+    const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, Tile::kQueries)),
+                    static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
+    const int bytes = Tile::shared_bytes(args.d, args.keys == args.values);
+    require(bytes <= shared_limit(), "attention: a block of this GPU has ", shared_limit(),
+            " bytes of shared memory; many queries of heads of ", args.d, " channels need ", bytes);
+    const auto kernel = f32_kernel<T, kHead>;
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    kernel<<<grid, Tile::kThreads, bytes, stream_of(ctx)>>>(args);
+    CUDA_CHECK(cudaGetLastError());
+}
+
 }  // namespace
 
 void attention_simt(Context& ctx, const AttentionArgs& args) {
-    const dim3 grid(static_cast<unsigned>(ceil_div(args.max_queries, kSimtQueries)),
-                    static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
-    const bool wide = args.d > kMostTiledHead;
-    const int bytes = shared_bytes(args.d, wide ? kKeysOf<kWideHead> : kKeysOf<kMostTiledHead>);
-    require(bytes <= shared_limit(), "attention: a block of this GPU has ", shared_limit(),
-            " bytes of shared memory; many queries of heads of ", args.d, " channels need ", bytes);
     with_cache_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
-        const auto kernel = args.d > kWideHead ? f32_kernel<T, kMostHeadChannels>
-                            : wide             ? f32_kernel<T, kWideHead>
-                                               : f32_kernel<T, kMostTiledHead>;
-        CUDA_CHECK(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-        kernel<<<grid, kSimtThreads, bytes, stream_of(ctx)>>>(args);
+        if (args.d <= kMostTiledHead) return launch_simt<T, kMostTiledHead>(ctx, args);
+        if (args.d <= kWideHead) return launch_simt<T, kWideHead>(ctx, args);
+        launch_simt<T, kMostHeadChannels>(ctx, args);
     });
-    CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace hark::cuda

@@ -1,7 +1,6 @@
-// expert_linear on the GPU: the choice between the matrix units (expert_tiles.cuh) and, for types
-// and sizes that they do not take, a kernel in which a warp computes a few outputs of one pair.
-// There pairs are the fast dimension of the grid, so that blocks that run at a time read the same
-// outputs of all experts, which the L2 cache has room for.
+// expert_linear on the GPU: the choice between the matrix units (expert_tiles.cuh) and a kernel for
+// all else, whose warps compute a few outputs of one pair. Pairs are its grid's fast dimension:
+// blocks that run at a time read the same outputs of all experts.
 #include "kernels/elementwise/rows.cuh"
 #include "kernels/experts/expert_tiles.cuh"
 #include "kernels/linear/simt.cuh"

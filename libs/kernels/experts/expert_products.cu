@@ -6,11 +6,11 @@
 namespace hark::cuda {
 namespace {
 
-// With quantised weights: from so many pairs per expert on, conversion takes less time than reading
-// the blocks for each tile.
+// With quantised weights: from this number of pairs per expert on, conversion takes less time than
+// reading the blocks for each tile.
 constexpr int64_t kManyPairs = 48;
 
-// Calls use(x's type, the weights' type, the tiling for so many pairs per expert).
+// Calls use(x's type, the weights' type, the tiling for that many pairs per expert).
 template <class Use>
 void with_tiling(Dtype x, Dtype w, int64_t pairs_per_expert, const Use& use) {
     with_small_m_types(x, w, [&](auto x_value, auto w_value) {

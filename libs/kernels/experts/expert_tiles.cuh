@@ -20,7 +20,8 @@ struct ExpertTiles {
     const PairTile* tiles;
     int experts, pairs_per_row;
     int begin, end;               // the experts whose weights are there; other tiles are empty
-    int64_t bytes, up_bytes;      // from one expert to the next; from gate to up, or 0
+    bool is_gated;
+    int64_t bytes, up_bytes;      // from one expert to the next; if gated, from gate to up
     const float *bias, *up_bias;  // of all experts, or null
     const float* scales;          // of all experts' rows, or null
 
@@ -45,6 +46,7 @@ struct ExpertTiles {
         return {*this, own.expert, own.first, there ? own.rows : 0,
                 is_expert ? (own.expert - begin) * bytes : -1};
     }
+    __host__ __device__ bool gated(const SmallMArgs&) const { return is_gated; }
     __device__ int64_t up(const SmallMArgs&, int64_t) const { return up_bytes; }
     __device__ EpilogueParams at(const SmallMArgs& args, const float* biases, int expert,
                                  int n) const {
@@ -63,7 +65,7 @@ ExpertTiles tiles_of(const Tensor& y, const Tensor& x, const ExpertMatrices& w,
 int64_t sort_pairs(Context& ctx, ExpertTiles& tiles, int64_t pairs, int most);
 
 // expert_linear or gated_experts on the matrix units. Each returns false, and does nothing, for
-// types that it does not take. But for converted_experts a row's bits do not depend on other rows.
+// types that it does not take. Except for converted_experts a row's bits do not depend on others.
 
 // Quantised weights (quantized_experts.cu): x is f16, or bf16 with mxfp4, with rows aligned to 16
 // bytes. up: the second factors' experts, or none; then `by` is not read.

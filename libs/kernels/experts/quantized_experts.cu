@@ -4,20 +4,20 @@
 namespace hark::cuda {
 namespace {
 
-// y for tiles of up to 8 NT pairs. Returns false where the shared memory is too small.
+// y for tiles of up to 8 NT pairs.
 template <class Block, int NT, class X>
-bool launch_tiles(Context& ctx, const SmallMArgs& args, ExpertTiles tiles, const X* x,
+void launch_tiles(Context& ctx, const SmallMArgs& args, ExpertTiles tiles, const X* x,
                   const uint8_t* w, int64_t stride) {
     const Arena::Scope scope(ctx.arena);
     const int64_t count = sort_pairs(ctx, tiles, args.rows, 8 * NT);
-    return launch_quantized<Block, NT>(ctx, args, tiles, count, x, w, stride);
+    launch_quantized<Block, NT>(ctx, args, tiles, count, x, w, stride);
 }
 
 template <class Block, class X>
 void launch_experts(Context& ctx, const SmallMArgs& args, const ExpertTiles& tiles, const X* x,
                     const uint8_t* w, int64_t stride) {
-    const bool many = args.rows > 8 * int64_t{tiles.experts};
-    if (many && launch_tiles<Block, 4>(ctx, args, tiles, x, w, stride)) return;
+    if (args.rows > 8 * int64_t{tiles.experts} && has_room_for_many<Block>(args))
+        return launch_tiles<Block, 4>(ctx, args, tiles, x, w, stride);
     launch_tiles<Block, 1>(ctx, args, tiles, x, w, stride);
 }
 
@@ -40,6 +40,7 @@ bool quantized_experts(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w
     const auto stride = static_cast<int64_t>(row_bytes(stored, args.k));
     ExpertTiles tiles = tiles_of(y, x, w, chosen);
     if (up) {
+        tiles.is_gated = true;
         tiles.up_bytes = static_cast<const uint8_t*>(up->each.front().values.data) - weights;
         tiles.up_bias = up->bias ? up->bias.as<float>() : nullptr;
     }

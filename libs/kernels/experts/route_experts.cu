@@ -97,10 +97,11 @@ __global__ void __launch_bounds__(32 * kRouteWarps)
         total += weight;
         if (lane == 0) chosen[j] = expert, weights[j] = weight;
     }
-    if (!args.normalized) {
+    if (!args.normalized && args.sigmoid) total = 1;
+    if (!args.normalized && !args.sigmoid) {
         total = 0;
         for (int e = lane; e < args.experts; e += 32) total += expf(logits[e] - top);
-        total = args.sigmoid ? 1.0f : warp_sum(total);
+        total = warp_sum(total);
     }
     if (lane == 0)
         for (int j = 0; j < args.k; ++j) weights[j] = weights[j] / total * args.scale;

@@ -31,14 +31,14 @@ inline void check_stacked(const char* op, const std::vector<Matrix>& each) {
     }
 }
 
-// Calls use(rows, w, stride): the reader of w's rows, the first one and their distance. in_packs:
+// Calls use(rows, w, stride): the reader of w's rows, the first one and their distance. aligned_x:
 // rows of x begin at multiples of 16 bytes.
 template <class Use>
-void with_rows(const char* op, const Matrix& w, bool in_packs, const Use& use) {
+void with_rows(const char* op, const Matrix& w, bool aligned_x, const Use& use) {
     const Dtype stored = w.values.dtype;
     const int64_t k = w.values.dim(1);
     if (is_quantized(stored)) {
-        require(in_packs, op, ": expected rows of x aligned to 16 bytes");
+        require(aligned_x, op, ": expected rows of x aligned to 16 bytes");
         return with_block_type(stored, [&](auto block) {
             use(BlockRows<decltype(block)>(), static_cast<const uint8_t*>(w.values.data),
                 static_cast<int64_t>(row_bytes(stored, k)));
@@ -49,7 +49,7 @@ void with_rows(const char* op, const Matrix& w, bool in_packs, const Use& use) {
         constexpr int kVector = 16 / sizeof(W);
         const auto* ws = static_cast<const W*>(w.values.data);
         const bool aligned = reinterpret_cast<uintptr_t>(ws) % 16 == 0 && k % kVector == 0;
-        if (in_packs && aligned) return use(SimtRows<W, kVector>(), ws, k);
+        if (aligned_x && aligned) return use(SimtRows<W, kVector>(), ws, k);
         use(SimtRows<W, 1>(), ws, k);
     };
     if (stored == Dtype::i8) return of_values(int8_t());

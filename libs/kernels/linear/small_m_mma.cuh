@@ -155,7 +155,8 @@ struct RowTiles {
     __device__ Tile tile(const SmallMArgs& args, int i, int most) const {
         return {i * most, min(most, static_cast<int>(args.rows) - i * most)};
     }
-    // From the first factors' rows of w to the second ones', in bytes; 0: not gated.
+    __host__ __device__ bool gated(const SmallMArgs& args) const { return args.up > 0; }
+    // From the first factors' rows of w to the second ones', in bytes.
     __device__ int64_t up(const SmallMArgs& args, int64_t stride) const { return args.up * stride; }
 };
 

@@ -71,7 +71,7 @@ struct UnitCopy {
 // y for a tile of outputs and one of `tiles`, of T's sizes.
 template <class X, class W, class T, class Tiles>
 __global__ void __launch_bounds__(T::kThreads, 2)
-    tiled_kernel(SmallMArgs args, Tiles tiles, const X* x, const W* __restrict__ w) {
+    tiled_kernel(SmallMArgs args, Tiles tiles, const X* x, const W* w) {
     let_next_start();
     if (Tiles::kChosen) wait_for_previous();
     const auto tile = tiles.tile(args, blockIdx.x, T::kRows);

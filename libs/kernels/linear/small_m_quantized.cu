@@ -25,14 +25,16 @@ void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const 
         const auto* xs = static_cast<const __half*>(x.data);
         const auto* ws = static_cast<const uint8_t*>(w.values.data);
         const auto launch = [&]<int NT>() {
-            return launch_quantized<Block, NT>(ctx, args, RowTiles(), ceil_div(args.rows, 8 * NT),
-                                               xs, ws, stride);
+            launch_quantized<Block, NT>(ctx, args, RowTiles(), ceil_div(args.rows, 8 * NT), xs, ws,
+                                        stride);
         };
-        if (args.rows <= 8 || !launch.template operator()<4>()) launch.template operator()<1>();
+        if (args.rows > 8 && has_room_for_many<Block>(args)) return launch.template operator()<4>();
+        launch.template operator()<1>();
     });
 }
 
 void dequantize(Context& ctx, Tensor to, Tensor from) {
+    require(is_16_bit(to.dtype), "dequantize: expected f16 or bf16, found ", to);
     const int64_t packs = from.size() / kBlockPack;
     const auto blocks =
         static_cast<unsigned>(std::min<int64_t>(ceil_div(packs, kQuantizedThreads), 132 * 16));

@@ -20,8 +20,8 @@ inline constexpr int64_t kPanelBytes = kPanelDepth / 16 * kPanelOutputs * (16 * 
 struct PanelKernels {
     // y[t * ldy + n] = sum over k of x[t][k] * w[n][k], for n in [0, count) and t in [0, t_size); w
     // (count, size) in blocks, count up to kPanelOutputs. Every row of y has room for
-    // kPanelOutputs. The order of a sum depends neither on t_size nor on count. scratch: aligned
-    // kPanelBytes.
+    // kPanelOutputs. The order of a sum depends neither on t_size nor on count. scratch:
+    // kPanelBytes from a multiple of 64 on.
     void (*products)(float* y, int64_t ldy, const IntegerInputs& x, int64_t t_size,
                      const uint8_t* blocks, Dtype dtype, int64_t size, int64_t count,
                      uint8_t* scratch);
