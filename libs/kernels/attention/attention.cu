@@ -61,7 +61,7 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     args.max_length = rows.max_length;
     // A window that no sequence exceeds needs no options; which sequences there are may decide that
     // unless bits must not depend on them.
-    const int64_t longest = ctx.batch_invariant ? args.capacity : rows.max_length;
+    const int64_t longest = ctx.batch_invariant ? args.capacity * rows.blocks() : rows.max_length;
     args.window = static_cast<int>(options.window < longest ? options.window : 0);
     args.soft_cap = options.soft_cap;
     args.sinks = options.sinks ? options.sinks.as<float>() : nullptr;
