@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "support/blocks.h"
+#include "support/expect_products.h"
 
 namespace hark::test {
 namespace {
@@ -49,18 +50,8 @@ TEST(ByteProducts, AgreeWithTheSumInDouble) {
                 std::vector<float> y(static_cast<size_t>(t * n)), alone(n);
                 bytes->products(y.data(), n, rows.inputs(), t, blocks.bytes().data(), dtype, k, n);
                 const std::vector<float> w = blocks.values();
-                for (int64_t i = 0; i < t; ++i)
-                    for (int64_t j = 0; j < n; ++j) {
-                        double sum = 0, size = 0;
-                        for (int64_t m = 0; m < k; ++m) {
-                            const double product =
-                                double{w[j * k + m]} * rows.x[i * k + m] * rows.scales[i];
-                            sum += product;
-                            size += std::abs(product);
-                        }
-                        EXPECT_NEAR(y[i * n + j], sum, 1e-6 * size)
-                            << name_of(dtype) << " K " << k << " T " << t;
-                    }
+                SCOPED_TRACE(concat(name_of(dtype), " K ", k, " T ", t));
+                expect_products(y, w, rows.x, rows.scales);
                 // A row's bits do not depend on the rows beside it.
                 ByteInputs last = rows.inputs();
                 last.high += (t - 1) * k;

@@ -8,6 +8,7 @@
 #include "kernels/ops.h"
 #include "kernels/quant/block_values.h"
 #include "support/blocks.h"
+#include "support/expect_products.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -72,17 +73,7 @@ TEST_F(Panels, AgreeWithTheSumInDouble) {
                 const ShortRows rows(t, k, values_that_share(dtype));
                 const std::vector<float> y = products(rows.inputs(), t, blocks, dtype, k, n);
                 const std::vector<float> w = blocks.values();
-                for (int64_t i = 0; i < t; ++i)
-                    for (int64_t j = 0; j < n; ++j) {
-                        double sum = 0, size = 0;
-                        for (int64_t m = 0; m < k; ++m) {
-                            const double product =
-                                double{w[j * k + m]} * rows.x[i * k + m] * rows.scales[i];
-                            sum += product;
-                            size += std::abs(product);
-                        }
-                        ASSERT_NEAR(y[i * n + j], sum, 1e-6 * size);
-                    }
+                expect_products(y, w, rows.x, rows.scales);
                 // The bits of a row depend neither on the rows of its tile nor on their number.
                 for (int64_t i = 0; i < t; ++i)
                     ASSERT_EQ(products(rows.inputs(i), 1, blocks, dtype, k, n),
