@@ -1,10 +1,13 @@
 // gpt-generate: prompts on stdin -> the text that a language model continues or answers them with.
 //
-//   stdin -> PromptReader -> Answerer (PromptEncoder -> Generator -> AnswerWriter) -> stdout
+//   stdin -> PromptReader -> PromptAnswers -> Generator, or Engine for many -> AnswerWriter ->
+//   stdout
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "gpt/batch/batch_answerer.h"
 #include "gpt/engine/answerer.h"
 #include "gpt/engine/generate_options.h"
 
@@ -12,16 +15,22 @@ using namespace hark;
 
 namespace {
 
+bool is_regular_file(int fd) {
+    struct stat info {};
+    return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 void run(const gpt::GenerateToolOptions& options, Console& console) {
     options.check();
     Context ctx = options.compute.context(console);
-    ctx.batch_invariant = false;
+    options.batch.apply_to(ctx);
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
     const std::shared_ptr<gpt::ModelFile> file = options.choice.open(console);
     const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     gpt::PromptEncoder encoder(*file, *tokenizer, options.chat_options());
-    ByteReader in(STDIN_FILENO, "stdin");
+    Interrupt interrupt;
+    ByteReader in(STDIN_FILENO, "stdin", &interrupt);
     ByteWriter out(STDOUT_FILENO, "stdout");
     gpt::PromptReader prompts(in, options.prompt_format(), options.prompt_template(),
                               options.chat.chat);
@@ -35,8 +44,18 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     const Precision precision = defaults.with_cache(
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file)));
     const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
+    const bool is_file = is_regular_file(STDIN_FILENO);
+    if (options.answers_at_once(options.batch.sequences(ctx, is_file), model.config)) {
+        gpt::Engine engine(ctx, model, tokenizer->vocab_size(),
+                           options.batch.engine(ctx, is_file, defaults.context));
+        gpt::AnswerPlanner planner(model.config, *tokenizer, defaults.context);
+        gpt::PromptAnswers at_once(encoder, planner, defaults, answers, console);
+        gpt::PromptQueue queue(prompts, 64, interrupt);
+        return gpt::BatchAnswerer(at_once, planner, engine, options.batch.answerer(ctx)).run(queue);
+    }
     gpt::Generator generate(ctx, model, *tokenizer, defaults);
-    gpt::Answerer answer(encoder, generate, defaults, answers, console);
+    gpt::PromptAnswers one_by_one(encoder, generate.planner(), defaults, answers, console);
+    gpt::Answerer answer(one_by_one, generate, console);
     options.for_each_prompt(prompts, [&](gpt::Prompt prompt) { answer(std::move(prompt)); });
 }
 

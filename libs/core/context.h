@@ -17,6 +17,9 @@ struct Context {
     // On a GPU a row's bits do not depend on the other rows of a call (linear() in kernels/ops.h).
     // Whisper's do not; language models' may, and long prompts take less time.
     bool batch_invariant = true;
+    // On the CPU products of any number of rows are computed by the kernels of few rows: then a
+    // row's bits do not depend on how many there are. Prompts take longer.
+    bool few_row_products = false;
     Arena arena;                    // activations and scratch
     Arena host_arena;               // results that have come from a GPU (kernels/transfer.h)
     void* stream = nullptr;         // cudaStream_t on a GPU
@@ -36,6 +39,8 @@ struct Context {
           handles(std::move(handles)) {}
 
     bool on_cuda() const { return device == Device::cuda; }
+    // Whether products give a row the same bits whatever the other rows are.
+    bool has_independent_rows() const { return on_cuda() ? batch_invariant : few_row_products; }
 };
 
 }  // namespace hark

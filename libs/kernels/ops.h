@@ -144,10 +144,10 @@ struct LinearFusion {
 // K = 1536) and quantised weights (integers, x rounded to 16 bits). With more rows x is rounded to
 // bf16 for bf16 weights without exact_x and to int8 for int8 weights if the processor multiplies
 // those, and to 16 bits for quantised weights if it has AVX-512 and VNNI. Up to 16 rows, and with
-// quantised weights there, no bit depends on the number of threads.
-// GPU: with ctx.batch_invariant a row's bits depend neither on the other rows nor on their number,
-// below 1500 rows and from 1500 on; without it the faster products begin at 96 rows (quantised
-// weights) or 192.
+// quantised weights there, no bit depends on the number of threads. With ctx.few_row_products all
+// rows are computed in this way. GPU: with ctx.batch_invariant a row's bits depend neither on the
+// other rows nor on their number, below 1500 rows and from 1500 on; without it the faster products
+// begin at 96 rows (quantised weights) or 192.
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then = {},
             const LinearFusion& with = {});
 

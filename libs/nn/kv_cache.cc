@@ -9,12 +9,12 @@
 namespace hark {
 namespace {
 
-constexpr int32_t kNoBlock = -1;
+constexpr int32_t kNoBlock = PrefixIndex::kNone;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Blocks of a sequence that are in use at once, at most.
-int64_t most_blocks(const LayerKeeps& keeps, const KvCacheShape& shape) {
+int64_t most_of_sequence(const LayerKeeps& keeps, const KvCacheShape& shape) {
     const int64_t all = ceil_div(shape.capacity, shape.block);
     if (keeps.kind == LayerKeeps::Kind::all_keys) return all;
     // The window of a pass's first row and the rows after it; they may begin within a block.
@@ -22,21 +22,31 @@ int64_t most_blocks(const LayerKeeps& keeps, const KvCacheShape& shape) {
     return std::min(all, ceil_div(tokens - 1, shape.block) + 1);
 }
 
-}  // namespace
-
-void BlockPool::take(int64_t n, std::vector<int32_t>& table) {
-    require(n <= free(), "the key/value cache is full: ", n, " more blocks needed, ", free(),
-            " of ", most_, " free");
-    for (; n > 0 && !free_.empty(); --n) {
-        table.push_back(free_.back());
-        free_.pop_back();
-    }
-    for (; n > 0; --n) table.push_back(static_cast<int32_t>(touched_++));
+// Blocks of all sequences.
+int64_t most_blocks(const LayerKeeps& keeps, const KvCacheShape& shape) {
+    const int64_t all = shape.sequences * most_of_sequence(keeps, shape);
+    return shape.pool_tokens > 0 ? std::min(all, ceil_div(shape.pool_tokens, shape.block)) : all;
 }
 
+KvCacheShape with_block(KvCacheShape shape) {
+    if (shape.block == 0) shape.block = shape.capacity;
+    return shape;
+}
+
+size_t count_of_groups(const std::vector<LayerKeeps>& layers) {
+    std::vector<LayerKeeps> kinds;
+    for (const LayerKeeps& keeps : layers)
+        if (std::find(kinds.begin(), kinds.end(), keeps) == kinds.end()) kinds.push_back(keeps);
+    return kinds.size();
+}
+
+}  // namespace
+
 KvCache::KvCache(const KvCacheShape& shape, const MemorySource& memory)
-    : shape_(shape), source_(memory) {
-    if (shape_.block == 0) shape_.block = shape_.capacity;
+    : shape_(with_block(shape)),
+      source_(memory),
+      prefixes_(count_of_groups(shape.layers), shape_.block),
+      indexed_(static_cast<size_t>(shape.sequences)) {
     const size_t layers = shape.layers.size();
     for (std::vector<Tensor>* tensors : {&keys, &values}) tensors->resize(layers);
     for (auto* memories : {&key_memory_, &value_memory_}) memories->resize(layers);
@@ -46,13 +56,16 @@ KvCache::KvCache(const KvCacheShape& shape, const MemorySource& memory)
         group_.push_back(static_cast<size_t>(found - groups_.begin()));
         if (found != groups_.end()) continue;
         groups_.push_back({keeps,
-                           BlockPool(shape.sequences * most_blocks(keeps, shape_)),
+                           BlockPool(most_blocks(keeps, shape_)),
                            std::vector<std::vector<int32_t>>(static_cast<size_t>(shape.sequences)),
                            {}});
     }
-    for (Group& group : groups_) {
-        if (shape_.block == shape_.capacity || memory.device != Device::cpu)
-            group.blocks = group.pool.most();
+    const bool at_once =
+        shape_.block == shape_.capacity || shape_.pool_tokens > 0 || memory.device != Device::cpu;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+        Group& group = groups_[g];
+        group.pool.on_loss([this, g](int32_t block) { prefixes_.lose(g, block); });
+        if (at_once) group.blocks = group.pool.most();
         grow(group, group.blocks);
     }
 }
@@ -77,20 +90,94 @@ void KvCache::grow(Group& group, int64_t blocks) {
     group.blocks = blocks;
 }
 
-void KvCache::make_room(Group& group, int64_t sequence, int64_t begin, int64_t end) {
+int64_t KvCache::first_needed(const Group& group, int64_t length) const {
+    const bool all = group.keeps.kind == LayerKeeps::Kind::all_keys;
+    return all ? 0 : std::max<int64_t>(0, length + 1 - group.keeps.window) / shape_.block;
+}
+
+void KvCache::give_back_before(Group& group, int64_t sequence, int64_t begin) {
     std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence)];
-    if (group.keeps.kind == LayerKeeps::Kind::window) {
-        const int64_t first = std::max<int64_t>(0, begin + 1 - group.keeps.window) / shape_.block;
-        for (int64_t i = std::min(first, std::ssize(table)) - 1; i >= 0; --i) {
-            int32_t& block = table[static_cast<size_t>(i)];
-            if (block == kNoBlock) break;  // and all before it
-            group.pool.give_back(block);
-            block = kNoBlock;
+    for (int64_t i = std::min(first_needed(group, begin), std::ssize(table)) - 1; i >= 0; --i) {
+        int32_t& block = table[static_cast<size_t>(i)];
+        if (block == kNoBlock) break;  // and all before it
+        group.pool.give_back(block);
+        block = kNoBlock;
+    }
+}
+
+int64_t KvCache::missing(const Group& group, int64_t sequence, int64_t end) const {
+    const auto& table = group.tables[static_cast<size_t>(sequence)];
+    return std::max<int64_t>(0, ceil_div(end, shape_.block) - std::ssize(table));
+}
+
+void KvCache::take_until(Group& group, int64_t sequence, int64_t end) {
+    if (const int64_t n = missing(group, sequence, end); n > 0)
+        group.pool.take(n, group.tables[static_cast<size_t>(sequence)]);
+    grow_to_touched(group);
+}
+
+bool KvCache::make_room(int64_t sequence, int64_t begin, int64_t end) {
+    for (Group& group : groups_) give_back_before(group, sequence, begin);
+    const auto fits = [&](const Group& group) {
+        return missing(group, sequence, end) <= group.pool.free();
+    };
+    if (!std::all_of(groups_.begin(), groups_.end(), fits)) return false;
+    for (Group& group : groups_) take_until(group, sequence, end);
+    return true;
+}
+
+bool KvCache::can_hold(int64_t length) const {
+    KvCacheShape shape = shape_;
+    shape.capacity = length;
+    return length <= shape_.capacity &&
+           std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+               return most_of_sequence(group.keeps, shape) <= group.pool.most();
+           });
+}
+
+int64_t KvCache::start_with_prefix(int64_t sequence, std::span<const int32_t> tokens) {
+    const std::vector<int64_t> nodes = prefixes_.find(tokens);
+    // The longest beginning of which every group has what the next token needs.
+    int64_t blocks = std::ssize(nodes);
+    const auto first_missing_from = [&](size_t g, int64_t n) {
+        for (int64_t i = n - 1; i >= first_needed(groups_[g], n * shape_.block); --i)
+            if (prefixes_.block(nodes[static_cast<size_t>(i)], g) == kNoBlock) return i;
+        return n;
+    };
+    for (size_t g = 0; g < groups_.size();) {
+        const int64_t found = first_missing_from(g, blocks);
+        g = found == blocks ? g + 1 : 0;  // shorter: look at all groups again
+        blocks = found;
+    }
+    for (size_t g = 0; g < groups_.size(); ++g) {
+        std::vector<int32_t>& table = groups_[g].tables[static_cast<size_t>(sequence)];
+        table.assign(static_cast<size_t>(blocks), kNoBlock);
+        for (int64_t i = first_needed(groups_[g], blocks * shape_.block); i < blocks; ++i) {
+            const auto at = static_cast<size_t>(i);
+            table[at] = prefixes_.block(nodes[at], g);
+            groups_[g].pool.share(table[at]);
         }
     }
-    const int64_t missing = ceil_div(end, shape_.block) - std::ssize(table);
-    if (missing > 0) group.pool.take(missing, table);
-    grow_to_touched(group);
+    Indexed& indexed = indexed_[static_cast<size_t>(sequence)];
+    indexed.blocks = blocks;
+    indexed.node = blocks > 0 ? nodes[static_cast<size_t>(blocks - 1)] : PrefixIndex::kRoot;
+    return blocks * shape_.block;
+}
+
+void KvCache::add_prefix(int64_t sequence, std::span<const int32_t> tokens) {
+    Indexed& indexed = indexed_[static_cast<size_t>(sequence)];
+    for (; (indexed.blocks + 1) * shape_.block <= std::ssize(tokens); ++indexed.blocks) {
+        std::vector<int32_t> blocks;
+        for (const Group& group : groups_)
+            blocks.push_back(
+                group.tables[static_cast<size_t>(sequence)][static_cast<size_t>(indexed.blocks)]);
+        const auto of_block = tokens.subspan(static_cast<size_t>(indexed.blocks * shape_.block),
+                                             static_cast<size_t>(shape_.block));
+        indexed.node = prefixes_.add(indexed.node, of_block, blocks);
+        for (size_t g = 0; g < groups_.size(); ++g)
+            if (blocks[g] != kNoBlock && prefixes_.block(indexed.node, g) == blocks[g])
+                groups_[g].pool.keep(blocks[g]);
+    }
 }
 
 void KvCache::grow_to_touched(Group& group) {
@@ -117,7 +204,8 @@ std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& r
         for (int64_t b = 0; b < sequences; ++b) {
             require(0 <= sequence[b] && sequence[b] < shape_.sequences, "the key/value cache has ",
                     shape_.sequences, " sequences, found number ", sequence[b]);
-            make_room(group, sequence[b], length[b] - (start[b + 1] - start[b]), length[b]);
+            give_back_before(group, sequence[b], length[b] - (start[b + 1] - start[b]));
+            take_until(group, sequence[b], length[b]);
             const std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence[b])];
             std::copy_n(table.begin(), std::min(most, std::ssize(table)),
                         group.pass.begin() + b * most);
@@ -131,12 +219,10 @@ std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& r
 bool KvCache::holds(int64_t sequence, int64_t length) const {
     return std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
         const std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence)];
-        const bool all = group.keeps.kind == LayerKeeps::Kind::all_keys;
-        const int64_t first = all ? 0 : std::max<int64_t>(0, length + 1 - group.keeps.window);
         const int64_t end = ceil_div(length, shape_.block);
         return end <= std::ssize(table) &&
-               std::find(table.begin() + std::min(first / shape_.block, end), table.begin() + end,
-                         kNoBlock) == table.begin() + end;
+               std::find(table.begin() + std::min(first_needed(group, length), end),
+                         table.begin() + end, kNoBlock) == table.begin() + end;
     });
 }
 
@@ -203,6 +289,7 @@ void KvCache::clear(int64_t sequence) {
         for (; !table.empty(); table.pop_back())
             if (table.back() != kNoBlock) group.pool.give_back(table.back());
     }
+    indexed_[static_cast<size_t>(sequence)] = {};
 }
 
 int64_t KvCache::bytes() const {

@@ -10,31 +10,13 @@
 
 #include "core/arena.h"
 #include "kernels/batch_layout.h"
+#include "nn/block_pool.h"
+#include "nn/prefix_index.h"
 
 namespace hark {
 
 // Tokens of a block where sequences grow by blocks.
 inline constexpr int64_t kBlockTokens = 32;
-
-// The blocks 0, 1, ... of a memory, and which of them are free.
-class BlockPool {
-  public:
-    explicit BlockPool(int64_t most) : most_(most) {}
-
-    // Appends n blocks to `table`, those that were in use before first. Throws Error with both
-    // figures if fewer are free; then none is taken.
-    void take(int64_t n, std::vector<int32_t>& table);
-    void give_back(int32_t block) { free_.push_back(block); }
-
-    int64_t most() const { return most_; }
-    int64_t free() const { return most_ - touched_ + std::ssize(free_); }
-    // How many have ever been taken: they are the blocks [0, touched()).
-    int64_t touched() const { return touched_; }
-
-  private:
-    int64_t most_, touched_ = 0;
-    std::vector<int32_t> free_;  // of the touched ones
-};
 
 // What a layer keeps of a sequence. Layers that keep the same are a group: they share block tables.
 struct LayerKeeps {
@@ -58,10 +40,13 @@ struct KvCacheShape {
     int64_t capacity = 0;     // tokens of a sequence, at most
     int64_t block = 0;        // tokens of a block; 0: capacity, one block per sequence (a slot)
     int64_t most_rows = 512;  // rows of a sequence in one pass, at most: they follow a full window
+    // Tokens of all sequences together, at most; 0: sequences * capacity. Their memory is taken at
+    // once; a CPU commits it on first write.
+    int64_t pool_tokens = 0;
 };
 
 // Keys and values of all layers for several sequences. A slot's memory is taken at once; a CPU
-// commits it on first write. Smaller blocks are for the CPU: their memory follows the text.
+// commits it on first write. On a CPU the memory of smaller blocks follows the text.
 class KvCache {
   public:
     KvCache(const KvCacheShape& shape, const MemorySource& memory);
@@ -78,6 +63,22 @@ class KvCache {
     // on the context's device; it is valid until the next call and while `rows` lives. Throws Error
     // if the cache is full.
     std::vector<BatchLayout> layouts(Context& ctx, const HostBatchLayout& rows);
+    // Whether the pass's rows [begin, end) of a sequence have room. If so, their blocks are taken.
+    bool make_room(int64_t sequence, int64_t begin, int64_t end);
+    // Whether a sequence alone in the cache can have `length` tokens.
+    bool can_hold(int64_t length) const;
+    // The blocks of a sequence in the layers of a group; PrefixIndex::kNone: given back.
+    std::span<const int32_t> table(size_t group, int64_t sequence) const {
+        return groups_[group].tables[static_cast<size_t>(sequence)];
+    }
+
+    // Starts an empty sequence with the longest beginning of `tokens` that add_prefix() has been
+    // told of and that is still in memory, in whole blocks. Returns its tokens.
+    int64_t start_with_prefix(int64_t sequence, std::span<const int32_t> tokens);
+    // Tells that the sequence has the keys and values of `tokens`, its first ones. Its whole blocks
+    // of them are for other sequences too.
+    void add_prefix(int64_t sequence, std::span<const int32_t> tokens);
+
     // Whether the keys that follow the sequence's first `length` tokens would read are in memory:
     // those of all these tokens, or of the window before the next one.
     bool holds(int64_t sequence, int64_t length) const;
@@ -104,6 +105,7 @@ class KvCache {
     size_t groups() const { return groups_.size(); }
     const BlockPool& pool(size_t group) const { return groups_[group].pool; }
     int64_t capacity() const { return shape_.capacity; }
+    int64_t block_tokens() const { return shape_.block; }
     int64_t bytes() const;  // of keys and values in memory
 
   private:
@@ -114,7 +116,11 @@ class KvCache {
         std::vector<int32_t> pass;                 // the tables of the last pass (B, M)
         int64_t blocks = 0;                        // in memory
     };
-    void make_room(Group& group, int64_t sequence, int64_t begin, int64_t end);
+    void give_back_before(Group& group, int64_t sequence, int64_t begin);
+    int64_t missing(const Group& group, int64_t sequence, int64_t end) const;
+    void take_until(Group& group, int64_t sequence, int64_t end);
+    // The first of a group's blocks that a sequence of `length` tokens needs for its next token.
+    int64_t first_needed(const Group& group, int64_t length) const;
     void grow_to_touched(Group& group);
     // Calls use(offset in the cache, offset in the rows, bytes) for each run of neighbours.
     template <class Use>
@@ -126,6 +132,11 @@ class KvCache {
     std::vector<Group> groups_;
     std::vector<size_t> group_;  // per layer
     std::vector<std::shared_ptr<void>> key_memory_, value_memory_;
+    PrefixIndex prefixes_;
+    struct Indexed {
+        int64_t blocks = 0, node = PrefixIndex::kRoot;
+    };
+    std::vector<Indexed> indexed_;  // per sequence: its beginning in prefixes_
 };
 
 }  // namespace hark

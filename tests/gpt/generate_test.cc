@@ -225,8 +225,8 @@ TEST(Generate, APromptThatDoesNotFitIsAnError) {
     gpt::Generator generate(demo().ctx, demo().model, *demo().tokenizer, options);
     const std::vector<int32_t> ids(41, 7);
     // The last token of the answer needs no place.
-    EXPECT_EQ(generate.why_too_long(29, 12), "");
-    EXPECT_EQ(generate.why_too_long(30, 12),
+    EXPECT_EQ(generate.planner().why_too_long(29, 12), "");
+    EXPECT_EQ(generate.planner().why_too_long(30, 12),
               "the prompt's 30 tokens and an answer of 12 do not fit the context (got 41 without "
               "the last one, expected at most 40); shorten the prompt or --max-tokens");
     EXPECT_EQ(generate(std::vector<int32_t>(ids.begin(), ids.begin() + 29), options).tokens.size(),
@@ -239,7 +239,7 @@ TEST(Generate, APromptThatDoesNotFitIsAnError) {
     EXPECT_EQ(last.tokens.size(), 1u);
     EXPECT_EQ(last.finish, gpt::Finish::context_full);
     EXPECT_EQ(
-        any.why_too_long(41, 0),
+        any.planner().why_too_long(41, 0),
         "the prompt's 41 tokens do not fit the context (got 41, expected at most 40); shorten "
         "the prompt");
     options.context = 513;

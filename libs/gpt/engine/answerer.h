@@ -1,17 +1,15 @@
 // Answers prompts, one after another: from a prompt to what is written for it.
 #pragma once
 
-#include "gpt/engine/answer_writer.h"
-#include "gpt/engine/chat.h"
 #include "gpt/engine/generate.h"
+#include "gpt/engine/prompt_answers.h"
 
 namespace hark::gpt {
 
 class Answerer {
   public:
-    // The references must outlive it. `defaults` hold where a prompt has no settings of its own.
-    Answerer(PromptEncoder& encoder, Generator& generator, GenerateOptions defaults,
-             AnswerWriter& answers, Console& console);
+    // The references must outlive it.
+    Answerer(PromptAnswers& answers, Generator& generator, Console& console);
 
     // Writes the prompt's answers, or its error.
     void operator()(Prompt prompt);
@@ -20,12 +18,9 @@ class Answerer {
     void answer(Prompt& prompt, const std::vector<int32_t>& ids, const GenerateOptions& options,
                 int64_t sample);
 
-    PromptEncoder& encoder_;
+    PromptAnswers& answers_;
     Generator& generator_;
-    GenerateOptions defaults_;
-    AnswerWriter& answers_;
     Console& console_;
-    uint64_t index_ = 0;  // prompts so far that were not empty
     bool is_told_ = false;  // that the prompt cache is of no use
 };
 

@@ -41,6 +41,7 @@ void GenerateToolOptions::flags(Flags& flags) {
                      "write what the model would read, and run nothing");
     flags.add_switch("stats", stats, "write a table of counts and times to stderr");
     generate.flags(flags);
+    batch.flags(flags);
     compute.flags(flags);
 }
 
@@ -78,6 +79,11 @@ Prompt GenerateToolOptions::given_prompt(const std::string& text, int64_t id) co
 bool GenerateToolOptions::is_interactive() const {
     return chat.chat && prompt.empty() && input_format == "text" && !show_prompt &&
            ::isatty(STDIN_FILENO);
+}
+
+bool GenerateToolOptions::answers_at_once(int64_t sequences, const DecoderConfig& config) const {
+    return sequences > 1 && input_format != "text" && !is_conversation() &&
+           generate.prompt_cache().empty() && !config.has_longrope();
 }
 
 ChatOptions GenerateToolOptions::chat_options() const {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "gpt/batch/batch_options.h"
 #include "gpt/engine/answer_writer.h"
 #include "gpt/engine/chat.h"
 #include "gpt/engine/model_choice.h"
@@ -22,6 +23,7 @@ struct GenerateToolOptions {
     bool echo = false, show_prompt = false, stats = false;
     ChatOptions chat;
     GenerateSettings generate;
+    BatchOptions batch;
     ComputeOptions compute;
 
     void flags(Flags& flags);
@@ -37,6 +39,8 @@ struct GenerateToolOptions {
     void for_each_prompt(PromptReader& prompts, const UsePrompt& use) const;
     // Whether a person talks to the model on a terminal.
     bool is_interactive() const;
+    // Whether answers may be computed at once: `sequences` of them.
+    bool answers_at_once(int64_t sequences, const DecoderConfig& config) const;
     // Whether each prompt follows the earlier ones and their answers.
     bool is_conversation() const { return is_interactive() || !chat.conversation.empty(); }
     ChatOptions chat_options() const;

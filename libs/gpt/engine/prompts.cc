@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "text/utf8.h"
 
 namespace hark::gpt {
 namespace {

@@ -1,7 +1,7 @@
 // What is asked of a text's generation: the flags for all texts, and a line's own fields.
 #pragma once
 
-#include "gpt/engine/generate.h"
+#include "gpt/engine/generate_request.h"
 #include "gpt/engine/sampler_settings.h"
 
 namespace hark::gpt {
@@ -20,6 +20,7 @@ class GenerateSettings {
     GenerateOptions options(const SamplingDefaults& model) const;
     bool wants_logprobs() const { return options_.logprobs.has_value(); }
     int64_t samples() const { return options_.samples; }
+    const std::string& prompt_cache() const { return options_.prompt_cache; }
 
   private:
     GenerateOptions options_;  // without the sampler's

@@ -4,17 +4,15 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "gpt/engine/prompt_pieces.h"
 #include "kernels/batch_layout.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
 namespace {
 
-constexpr int64_t kPrefillRows = 512, kPrefillRowsOnGpu = 2048;
-
 int64_t prefill_rows(const Context& ctx, const SequenceOptions& options) {
-    if (options.prefill_rows > 0) return options.prefill_rows;
-    return ctx.on_cuda() ? kPrefillRowsOnGpu : kPrefillRows;
+    return options.prefill_rows > 0 ? options.prefill_rows : prompt_rows(ctx);
 }
 
 // A GPU's recorded steps and its fast kernels need one block at a fixed address.
@@ -93,9 +91,10 @@ bool Sequence::crosses_rope(int64_t n) const {
 }
 
 Tensor Sequence::run(Context& ctx, int64_t first) {
-    for (; length() - first > prefill_rows_; first += prefill_rows_) {
+    for (int64_t rows = 0; length() - first > prefill_rows_; first += rows) {
         const Scratch scratch(ctx);
-        run_piece(ctx, first, first + prefill_rows_);
+        rows = prompt_piece(length() - first, prefill_rows_, fewest_prompt_rows(ctx));
+        run_piece(ctx, first, first + rows);
     }
     return run_piece(ctx, first, length());
 }

@@ -10,7 +10,7 @@ namespace hark::gpt {
 
 struct SequenceOptions {
     int64_t context = 0;       // tokens, at most; 0: as many as the model has positions
-    int64_t prefill_rows = 0;  // of a prompt at once, at most; 0: 512, on a GPU 2048
+    int64_t prefill_rows = 0;  // of a prompt at once, at most; 0: prompt_rows()
 };
 
 class Sequence {

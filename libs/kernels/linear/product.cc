@@ -172,6 +172,14 @@ void small_m_int8(Context& ctx, float* y, const float* x, int64_t t_size, const 
     });
 }
 
+// Up to kFewRowsOnCpu rows.
+void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+              const Pointers& then) {
+    if (w.values.dtype == Dtype::i8) return small_m_int8(ctx, y, x, t_size, w, then);
+    if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, t_size, w, then);
+    small_m(ctx, y, x, t_size, w, then);
+}
+
 // Rows [begin, end) of the weights as f32: the weights themselves, or converted into `scratch`.
 const float* rows_as_f32(Context& ctx, const Matrix& w, int64_t begin, int64_t end,
                          float* scratch) {
@@ -337,10 +345,12 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
                  const Epilogue& epilogue) {
     if (t_size == 0) return;
     const Pointers then = pointers_of(epilogue);
-    if (t_size <= kFewRowsOnCpu) {
-        if (w.values.dtype == Dtype::i8) return small_m_int8(ctx, y, x, t_size, w, then);
-        if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, t_size, w, then);
-        return small_m(ctx, y, x, t_size, w, then);
+    if (t_size <= kFewRowsOnCpu || ctx.few_row_products) {
+        const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
+        for (int64_t t = 0; t < t_size; t += kFewRowsOnCpu)
+            few_rows(ctx, y + t * n_size, x + t * k_size, std::min(kFewRowsOnCpu, t_size - t), w,
+                     {then.bias, at(then.residual, t * n_size), then.activation});
+        return;
     }
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();

@@ -1,0 +1,57 @@
+#include "gpt/batch/batch_options.h"
+
+namespace hark::gpt {
+namespace {
+
+constexpr int64_t kOnCpu = 16, kOnGpu = 256, kMost = 4096;
+
+}  // namespace
+
+void BatchOptions::flags(Flags& flags) {
+    flags.section("Many prompts");
+    flags
+        .add("max-sequences", max_sequences_,
+             "N answers computed at once, for --input-format lines and jsonl; 0: see below", 0,
+             kMost)
+        .own_variable()
+        .details(
+            "0: 16 on the CPU; on a GPU 256 if stdin is a file, else 1. 1: one answer after "
+            "another. On a GPU with more than 1, prompts are begun when as many have come or the "
+            "input has ended, so that the same input gives the same bytes; a program that waits "
+            "for each answer needs --max-sequences 1 or --batch-invariant there.");
+    flags.add_switch("unordered", unordered_, "write answers as they end, not in their order");
+    flags
+        .add_switch("batch-invariant", batch_invariant_,
+                    "an answer's bytes do not depend on other prompts; slower")
+        .details(
+            "Without it the last bits of a GPU's sums, and with them now and then a token, depend "
+            "on what is computed together.");
+    flags
+        .add("memory-fraction", memory_fraction_,
+             "F of the memory that is free after the weights, for keys and values", 0.01, 1.0)
+        .own_variable();
+}
+
+void BatchOptions::apply_to(Context& ctx) const {
+    ctx.batch_invariant = ctx.few_row_products = batch_invariant_;
+}
+
+int64_t BatchOptions::sequences(const Context& ctx, bool is_file) const {
+    if (max_sequences_ > 0) return max_sequences_;
+    if (!ctx.on_cuda()) return kOnCpu;
+    return is_file || batch_invariant_ ? kOnGpu : 1;
+}
+
+EngineOptions BatchOptions::engine(const Context& ctx, bool is_file, int64_t context) const {
+    return {.max_sequences = sequences(ctx, is_file),
+            .context = context,
+            .memory_fraction = memory_fraction_};
+}
+
+// On the CPU a text's bits do not depend on the others.
+BatchAnswererOptions BatchOptions::answerer(const Context& ctx) const {
+    return {.unordered = unordered_,
+            .takes_what_has_come = !ctx.on_cuda() || ctx.has_independent_rows()};
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,59 @@
+// One of the engine's sequences: its tokens, and how far they have been computed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpt/engine/sampler.h"
+
+namespace hark::gpt {
+
+// A text that is asked of the engine.
+struct TextRequest {
+    std::vector<int32_t> prompt;  // not empty
+    SamplerOptions sampler;
+    uint64_t seed = 0;       // the token at place p is drawn with uniform_at(seed, p)
+    int64_t max_tokens = 1;  // of the answer, at most; at least 1
+    int64_t likeliest = 0;   // tokens whose log probabilities are wanted at each place
+};
+
+struct BatchSequence {
+    BatchSequence(uint64_t id, TextRequest request)
+        : id(id), request(std::move(request)), sampler(this->request.sampler) {
+        sampler.begin(this->request.prompt, this->request.seed);
+    }
+
+    uint64_t id;
+    TextRequest request;
+    Sampler sampler;         // has the prompt and the tokens that the host knows
+    int64_t computed = 0;    // tokens whose keys are in the cache, or are being computed
+    int64_t in_flight = 0;   // sampled tokens that the host does not know yet
+    int64_t slot = kNoSlot;  // number in the cache
+    uint64_t last_pass = 0;  // number of the last pass that it was part of
+    int64_t cached = 0;      // tokens of the prompt that were in the cache at the first admission
+    bool has_begun = false;  // it has been admitted before
+    bool has_ended = false;  // its samples in flight are not wanted
+
+    static constexpr int64_t kNoSlot = -1;
+
+    const std::vector<int32_t>& tokens() const { return sampler.tokens(); }
+    int64_t prompt() const { return std::ssize(request.prompt); }
+    int64_t length() const { return std::ssize(tokens()) + in_flight; }
+    int64_t left() const { return length() - computed; }
+    // Whether the last token of the answer has been sampled.
+    bool is_complete() const { return length() - prompt() >= request.max_tokens; }
+    // Whether tokens are left whose logits or keys are needed: not those of the answer's last one.
+    bool has_rows() const { return left() > 0 && !is_complete(); }
+};
+
+// The tokens [begin, end) of a sequence, as rows of a pass. If `samples`, the last row's logits
+// give the next token.
+struct PassPiece {
+    BatchSequence* sequence = nullptr;
+    int64_t begin = 0, end = 0;
+    bool samples = false;
+
+    int64_t rows() const { return end - begin; }
+};
+
+}  // namespace hark::gpt

@@ -1,0 +1,47 @@
+// From what is asked of a prompt's answer to what an engine computes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpt/engine/answer_text.h"
+#include "gpt/engine/generate_request.h"
+#include "gpt/families/config.h"
+#include "text/tokenizer.h"
+
+namespace hark::gpt {
+
+struct AnswerPlan {
+    AnswerRules rules;
+    int64_t max_tokens = 1;          // at least 1
+    Finish finish = Finish::length;  // why an answer of that many tokens ends
+};
+
+class AnswerPlanner {
+  public:
+    // `context`: tokens of prompt and answer; 0: as many as the model has positions. Throws Error
+    // if the tokenizer has more tokens than the model. Keeps the reference to the tokenizer.
+    AnswerPlanner(const DecoderConfig& config, const Tokenizer& tokenizer, int64_t context);
+
+    // Of an answer to `prompt` tokens. Throws Error if they do not fit the context with max_tokens.
+    AnswerPlan plan(size_t prompt, const GenerateOptions& options) const;
+    // The options' sampler, with what it needs of the tokenizer. Throws Error if it names a token
+    // that is not there.
+    SamplerOptions sampler(const GenerateOptions& options);
+    // Why `prompt` tokens do not fit the context with max_tokens of an answer; empty: they do.
+    std::string why_too_long(size_t prompt, int64_t max_tokens) const;
+
+    int64_t context() const { return context_; }
+    const Tokenizer& tokenizer() const { return tokenizer_; }
+
+  private:
+    const std::vector<int32_t>& loop_breakers();
+
+    const Tokenizer& tokenizer_;
+    int64_t context_;
+    std::vector<int32_t> ends_;
+    std::optional<std::vector<int32_t>> breakers_;
+};
+
+}  // namespace hark::gpt
