@@ -18,6 +18,7 @@ constexpr Command kCommands[] = {
     {"whisper", "a Whisper model of an official size with random weights",
      hark::bench::bench_whisper},
     {"gpt", "a language model of a published shape, or of files", hark::bench::bench_gpt},
+    {"gpt-batch", "many texts of a language model at once", hark::bench::bench_gpt_batch},
 };
 
 }  // namespace

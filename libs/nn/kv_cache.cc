@@ -9,7 +9,7 @@
 namespace hark {
 namespace {
 
-constexpr int32_t kNoBlock = PrefixIndex::kNone;
+constexpr int32_t kNoBlock = PrefixCache::kNone;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -160,7 +160,7 @@ int64_t KvCache::start_with_prefix(int64_t sequence, std::span<const int32_t> to
     }
     Indexed& indexed = indexed_[static_cast<size_t>(sequence)];
     indexed.blocks = blocks;
-    indexed.node = blocks > 0 ? nodes[static_cast<size_t>(blocks - 1)] : PrefixIndex::kRoot;
+    indexed.node = blocks > 0 ? nodes[static_cast<size_t>(blocks - 1)] : PrefixCache::kRoot;
     return blocks * shape_.block;
 }
 

@@ -11,7 +11,7 @@
 #include "core/arena.h"
 #include "kernels/batch_layout.h"
 #include "nn/block_pool.h"
-#include "nn/prefix_index.h"
+#include "nn/prefix_cache.h"
 
 namespace hark {
 
@@ -67,7 +67,7 @@ class KvCache {
     bool make_room(int64_t sequence, int64_t begin, int64_t end);
     // Whether a sequence alone in the cache can have `length` tokens.
     bool can_hold(int64_t length) const;
-    // The blocks of a sequence in the layers of a group; PrefixIndex::kNone: given back.
+    // The blocks of a sequence in the layers of a group; PrefixCache::kNone: given back.
     std::span<const int32_t> table(size_t group, int64_t sequence) const {
         return groups_[group].tables[static_cast<size_t>(sequence)];
     }
@@ -132,9 +132,9 @@ class KvCache {
     std::vector<Group> groups_;
     std::vector<size_t> group_;  // per layer
     std::vector<std::shared_ptr<void>> key_memory_, value_memory_;
-    PrefixIndex prefixes_;
+    PrefixCache prefixes_;
     struct Indexed {
-        int64_t blocks = 0, node = PrefixIndex::kRoot;
+        int64_t blocks = 0, node = PrefixCache::kRoot;
     };
     std::vector<Indexed> indexed_;  // per sequence: its beginning in prefixes_
 };

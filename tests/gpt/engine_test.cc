@@ -103,9 +103,10 @@ class Engines : public testing::TestWithParam<test::DeviceCase> {
         options.context = context_;
         if (options.pool_tokens == 0) options.pool_tokens = 4096;
         Engine engine(ctx(), *model_, vocabulary_, options);
+        const int64_t blocks = engine.counts().free_blocks;
         auto texts = texts_of(engine, order, vocabulary_, shared);
         counts_ = engine.counts();
-        EXPECT_EQ(counts_.blocks, counts_.free_blocks);
+        EXPECT_EQ(counts_.free_blocks, blocks);
         return texts;
     }
 
@@ -138,7 +139,7 @@ TEST_P(Engines, GiveEachTextWhatItHasAlone) {
 // What the tool does without --batch-invariant: a text's tokens depend on no neighbours either,
 // as long as no beginnings are shared.
 TEST_P(Engines, DependOnNoNeighboursOnTheCpu) {
-    if (ctx().on_cuda()) GTEST_SKIP() << "passes of a GPU are mixed";
+    if (ctx().on_cuda()) GTEST_SKIP() << "a GPU packs prompts";
     ctx().few_row_products = false;
     model("llama");
     std::map<int64_t, Text> alone;
@@ -146,8 +147,8 @@ TEST_P(Engines, DependOnNoNeighboursOnTheCpu) {
     EXPECT_TRUE(run({.max_sequences = 20, .prefix_cache = false}, shuffled(20, 3)) == alone);
 }
 
-// Mixed passes on a GPU: all tokens come, whatever they are.
-TEST_P(Engines, MixPasses) {
+// Prompts that share passes on a GPU: all tokens come, whatever they are.
+TEST_P(Engines, PackPrompts) {
     ctx().batch_invariant = false;
     model("llama");
     const auto texts = run({.max_sequences = 9, .prompt_rows = 50}, shuffled(40, 1), 33);
@@ -168,6 +169,7 @@ TEST_P(Engines, ShareBeginnings) {
 TEST_P(Engines, EndTexts) {
     model("llama");
     Engine engine(ctx(), *model_, vocabulary_, {.max_sequences = 2, .context = context_});
+    const int64_t blocks = engine.counts().free_blocks;
     std::vector<uint64_t> ids;
     for (int64_t number = 0; number < 4; ++number) {
         TextRequest request = request_of(number, vocabulary_);
@@ -182,7 +184,7 @@ TEST_P(Engines, EndTexts) {
     while (!engine.is_idle())
         for (const EngineToken& token : engine.step()) ++counts[token.id];
     EXPECT_EQ(counts, (std::map<uint64_t, int64_t>{{ids[1], 20}, {ids[2], 20}}));
-    EXPECT_EQ(engine.counts().free_blocks, engine.counts().blocks);
+    EXPECT_EQ(engine.counts().free_blocks, blocks);
 }
 
 TEST_P(Engines, RefuseWhatNeverFits) {

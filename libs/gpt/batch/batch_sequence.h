@@ -19,13 +19,17 @@ struct TextRequest {
 
 struct BatchSequence {
     BatchSequence(uint64_t id, TextRequest request)
-        : id(id), request(std::move(request)), sampler(this->request.sampler) {
+        : id(id),
+          request(std::move(request)),
+          sampler(this->request.sampler),
+          on_host(this->request.likeliest > 0 || !this->request.sampler.fits_gpu()) {
         sampler.begin(this->request.prompt, this->request.seed);
     }
 
     uint64_t id;
     TextRequest request;
     Sampler sampler;         // has the prompt and the tokens that the host knows
+    bool on_host;            // its tokens are chosen by the host, whatever the device
     int64_t computed = 0;    // tokens whose keys are in the cache, or are being computed
     int64_t in_flight = 0;   // sampled tokens that the host does not know yet
     int64_t slot = kNoSlot;  // number in the cache
@@ -43,7 +47,8 @@ struct BatchSequence {
     // Whether the last token of the answer has been sampled.
     bool is_complete() const { return length() - prompt() >= request.max_tokens; }
     // Whether tokens are left whose logits or keys are needed: not those of the answer's last one.
-    bool has_rows() const { return left() > 0 && !is_complete(); }
+    // A token that the host chooses is an input only when it is there.
+    bool has_rows() const { return left() > 0 && !is_complete() && !(on_host && in_flight > 0); }
 };
 
 // The tokens [begin, end) of a sequence, as rows of a pass. If `samples`, the last row's logits

@@ -33,7 +33,7 @@ SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx) {
     scheduling.max_sequences = options.max_sequences;
     scheduling.prompt_rows = options.prompt_rows;
     scheduling.step_rows = ctx.on_cuda() ? options.max_sequences : kFewRowsOnCpu;
-    scheduling.mixes = ctx.on_cuda() && !ctx.batch_invariant;
+    scheduling.packs_prompts = ctx.on_cuda() && !ctx.batch_invariant;
     scheduling.fewest_prompt_rows = fewest_prompt_rows(ctx);
     scheduling.prefix_cache = options.prefix_cache;
     return scheduling;
@@ -48,7 +48,7 @@ std::unique_ptr<KvCache> make_cache(Context& ctx, const Model& model,
                                     const EngineOptions& options) {
     KvCacheShape shape = cache_shape(model.config, model.precision.cache, options.context);
     shape.block = kBlockTokens;
-    shape.sequences = options.max_sequences;
+    shape.sequences = options.max_sequences + (ctx.on_cuda() ? 1 : 0);  // one that pads passes
     shape.most_rows = options.prompt_rows;
     const auto row = static_cast<int64_t>(row_bytes(shape.dtype, shape.head_dim));
     const int64_t token = std::ssize(shape.layers) * shape.heads * row * (shape.has_values ? 2 : 1);
@@ -68,7 +68,9 @@ Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const Engin
       options_(complete(options, ctx, model)),
       cache_(make_cache(ctx, model, options_)),
       scheduler_(std::make_unique<Scheduler>(*cache_, scheduling(options_, ctx))),
-      runner_(make_host_runner(ctx, model, *cache_, vocabulary)) {}
+      runner_(ctx.on_cuda() ? make_gpu_runner(ctx, model, *cache_, vocabulary,
+                                              {options_.max_sequences, options_.prompt_rows})
+                            : make_host_runner(ctx, model, *cache_, vocabulary)) {}
 
 Engine::~Engine() = default;
 

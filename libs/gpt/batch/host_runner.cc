@@ -21,8 +21,6 @@ class HostRunner : public ModelRunner {
     int64_t most_passes() const override { return 1; }
 
   private:
-    void sample(PassResult& result, std::span<const float> logits) const;
-
     Context& ctx_;
     const Model& model_;
     KvCache& cache_;
@@ -58,7 +56,9 @@ void HostRunner::launch(std::span<const PassPiece> pass) {
     });
 }
 
-void HostRunner::sample(PassResult& result, std::span<const float> logits) const {
+}  // namespace
+
+void sample(PassResult& result, std::span<const float> logits) {
     try {
         std::vector<float> filtered(logits.begin(), logits.end());
         const int32_t token = result.sequence->sampler(filtered);
@@ -69,8 +69,6 @@ void HostRunner::sample(PassResult& result, std::span<const float> logits) const
         result.error = why.what();
     }
 }
-
-}  // namespace
 
 std::unique_ptr<ModelRunner> make_host_runner(Context& ctx, const Model& model, KvCache& cache,
                                               int64_t vocabulary) {

@@ -30,6 +30,18 @@ class ModelRunner {
     virtual int64_t most_passes() const = 0;
 };
 
+struct RunnerLimits {
+    int64_t sequences = 0;  // of a pass, at most; the cache has one more
+    int64_t rows = 0;       // of a pass, at most
+};
+
+// Samples a row's token on the host, or says why there is none.
+void sample(PassResult& result, std::span<const float> logits);
+
+// Sampled by the GPU where it can. Tokens are below `vocabulary`. Holds references.
+std::unique_ptr<ModelRunner> make_gpu_runner(Context& ctx, const Model& model, KvCache& cache,
+                                             int64_t vocabulary, const RunnerLimits& limits);
+
 // Sampled by the host, on any device. Tokens are below `vocabulary`. Holds references.
 std::unique_ptr<ModelRunner> make_host_runner(Context& ctx, const Model& model, KvCache& cache,
                                               int64_t vocabulary);

@@ -43,14 +43,14 @@ void Scheduler::preempt(BatchSequence& sequence) {
     ++preemptions_;
 }
 
-// Where passes are mixed, all that a preempted sequence had is computed like a prompt.
+// Where prompts are packed, all that a preempted sequence had is computed like a prompt.
 bool Scheduler::in_prompt(const BatchSequence& sequence) const {
-    if (options_.mixes) return sequence.left() > 1;
+    if (options_.packs_prompts) return sequence.left() > 1;
     return sequence.computed < sequence.prompt();
 }
 
 int64_t Scheduler::prompt_rows(const BatchSequence& sequence, int64_t budget) const {
-    const int64_t end = options_.mixes ? sequence.length() : sequence.prompt();
+    const int64_t end = options_.packs_prompts ? sequence.length() : sequence.prompt();
     return prompt_piece(end - sequence.computed, budget, options_.fewest_prompt_rows);
 }
 
@@ -127,7 +127,7 @@ void Scheduler::take_prompts(int64_t budget, std::vector<PassPiece>& pass) {
         const int64_t n = prompt_rows(sequence, budget);
         if (!take(sequence, n, pass)) return;
         budget -= n;
-        if (!options_.mixes && pass.size() > before) return;
+        if (!options_.packs_prompts && pass.size() > before) return;
     }
 }
 
@@ -135,13 +135,6 @@ std::vector<PassPiece> Scheduler::next() {
     std::vector<PassPiece> pass;
     ++passes_;
     was_full_ = false;
-    if (options_.mixes) {
-        take_steps(options_.step_rows, pass);
-        const int64_t rows = std::ssize(pass);
-        if (rows < options_.prompt_rows) take_prompts(options_.prompt_rows - rows, pass);
-        return pass;
-    }
-    // Prompts and steps take turns.
     if (!had_prompt_) take_prompts(options_.prompt_rows, pass);
     had_prompt_ = !pass.empty();
     if (pass.empty()) take_steps(options_.step_rows, pass);

@@ -14,18 +14,19 @@ struct SchedulerOptions {
     int64_t max_sequences = 16;  // in the cache at once
     int64_t prompt_rows = 512;   // rows of a pass that has prompts, at most
     int64_t step_rows = 16;      // rows of a pass that has none, at most
-    // Prompts of several sequences share a pass, with steps of others. Else a pass has one prompt's
-    // rows, or steps alone, so that no sequence's bits depend on another's.
-    bool mixes = false;
+    // Prompts of several sequences share a pass. Else a pass has one prompt's rows, so that no
+    // sequence's bits depend on another's.
+    bool packs_prompts = false;
     // A prompt's passes have this many rows at least, if it is that long, so that all its rows are
     // computed by the kernels of many rows. 1: no such need.
     int64_t fewest_prompt_rows = 1;
     bool prefix_cache = true;
 };
 
-// Sequences are admitted in the order of add(). Each pass takes the steps of admitted ones first,
-// then parts of prompts. If the cache is full, the sequence that was admitted last gives its blocks
-// back and is computed again later: its prompt as before, its answer in passes of few rows.
+// Sequences are admitted in the order of add(). A pass has parts of prompts, or the next tokens of
+// texts; the two take turns, so that a long prompt does not halt all texts. If the cache is full,
+// the sequence that was admitted last gives its blocks back and is computed again later: its prompt
+// as before, its answer in passes of few rows.
 // Source: Yu et al. 2022 (Orca), section 4; Agrawal et al. 2024 (Sarathi-Serve), section 4.
 class Scheduler {
   public:

@@ -9,7 +9,7 @@
 namespace hark::gpt {
 namespace {
 
-constexpr const char *kVersion = "1", *kKind = "kv_cache";
+constexpr const char *kCacheVersion = "1", *kKind = "kv_cache";
 
 // The keys or the values of a layer.
 struct Part {
@@ -94,7 +94,7 @@ void write_prompt_cache(Context& ctx, const Sequence& sequence, ByteWriter& out)
     const int64_t n = std::ssize(tokens);
     const std::vector<Part> parts = parts_of(cache);
     SafetensorsHeader header;
-    header.metadata = {{"hark", kVersion},
+    header.metadata = {{"hark", kCacheVersion},
                        {"kind", kKind},
                        {"model", fingerprint_of(ctx, sequence.model())},
                        {"dtype", name_of(sequence.model().precision.cache)}};
@@ -117,8 +117,8 @@ void write_prompt_cache(Context& ctx, const Sequence& sequence, ByteWriter& out)
 
 void read_prompt_cache(Context& ctx, Sequence& sequence, const std::filesystem::path& path) {
     const SafetensorsFile file(path);
-    require(text_of(file, "kind") == kKind && text_of(file, "hark") == kVersion, file.name(),
-            ": expected a prompt cache of version ", kVersion, ", found the kind `",
+    require(text_of(file, "kind") == kKind && text_of(file, "hark") == kCacheVersion, file.name(),
+            ": expected a prompt cache of version ", kCacheVersion, ", found the kind `",
             text_of(file, "kind"), "` of version ", text_of(file, "hark"));
     const char* type = name_of(sequence.model().precision.cache);
     require(text_of(file, "dtype") == type, file.name(), ": has keys and values in ",

@@ -59,6 +59,8 @@ class Sampler {
     void begin(std::span<const int32_t> prompt, uint64_t seed);
     // Chooses and appends the next token. Filters the logits in place. Throws Error if one is NaN.
     int32_t operator()(std::span<float> logits);
+    // Appends a token that was chosen elsewhere.
+    void append(int32_t token) { tokens_.push_back(token); }
     // The prompt, and what was chosen.
     const std::vector<int32_t>& tokens() const { return tokens_; }
 

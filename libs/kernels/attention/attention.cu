@@ -1,4 +1,5 @@
 // attention on the GPU: its limits, and the choice of a kernel.
+#include <bit>
 #include <cmath>
 
 #include "kernels/attention/attention_kernels.cuh"
@@ -66,11 +67,14 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     args.soft_cap = options.soft_cap;
     args.sinks = options.sinks ? options.sinks.as<float>() : nullptr;
     args.blocks = static_cast<int>(rows.blocks());
-    if (args.blocks > 1) return attention_simt(ctx, args);
+    const auto block = static_cast<uint64_t>(args.capacity);
+    if (args.blocks > 1 && !std::has_single_bit(block)) return attention_simt(ctx, args);
+    args.shift = args.blocks > 1 ? std::countr_zero(block) : 0;
+    const bool can_dequantize = args.blocks == 1;  // all of a sequence's keys, into one block
     if (args.d % 8 == 0 && rows.max_queries <= kFewQueries &&
         args.sequences * rows.max_queries <= kMostGridZ) {
         attention_decode_split_k(ctx, args);
-    } else if (fits_tiles(out, q, keys)) {
+    } else if (fits_tiles(out, q, keys) && (keys.dtype != Dtype::q8_0 || can_dequantize)) {
         const Arena::Scope scope(ctx.arena);
         if (keys.dtype == Dtype::q8_0) {
             // The tiles read 16-bit numbers.
@@ -79,7 +83,8 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
             args.keys = dequantized(ctx, keys, args);
             args.values = dequantized(ctx, values, args);
         }
-        if (args.has_options() || !attention_flash_wgmma(ctx, args)) attention_flash_mma(ctx, args);
+        const bool is_plain = !args.has_options() && args.blocks == 1;
+        if (!is_plain || !attention_flash_wgmma(ctx, args)) attention_flash_mma(ctx, args);
     } else {
         attention_simt(ctx, args);
     }

@@ -9,6 +9,22 @@ namespace hark::cuda {
 constexpr int kMostTiledHead = 128;  // channels per head of the tiles on the matrix units
 constexpr float kLog2E = 1.44269504088896341f;
 
+// The rows of a sequence's keys (and values) of one head: in one block, or in those of a table.
+struct KeyRows {
+    const int* table;  // null: one block
+    int64_t head;      // first element of the head; with a table, within a block
+    int d, shift = 0;
+    int64_t block_stride = 0;
+
+    // First element of key p; below 0 if its block is not in the cache.
+    __device__ int64_t operator()(int p) const {
+        if (!table) return head + int64_t{p} * d;
+        const int block = table[p >> shift];
+        const int64_t place = head + int64_t{p & ((1 << shift) - 1)} * d;
+        return block < 0 ? -1 : block * block_stride + place;
+    }
+};
+
 struct AttentionArgs {
     void* out;  // (T, H, D)
     const void *q, *keys, *values;
@@ -24,7 +40,8 @@ struct AttentionArgs {
     int window;          // 0: all keys
     float soft_cap;      // 0: none
     const float* sinks;  // (H) or null
-    int blocks;          // of the table, per sequence; more than one: attention_simt alone
+    int blocks;          // of the table, per sequence
+    int shift;           // log2(capacity), if that is a power of two and there are several blocks
 
     bool has_options() const { return window > 0 || soft_cap > 0 || sinks; }
     // First element of head h's keys (and values) of sequence b.
@@ -37,6 +54,12 @@ struct AttentionArgs {
         const int block = slot[b * blocks + p / static_cast<int>(capacity)];
         const int kv_head = h / (heads / kv_heads);
         return ((int64_t{block} * kv_heads + kv_head) * capacity + p % capacity) * d;
+    }
+    // Where the keys of head h in sequence b are, for kernels that look up a block at each key.
+    __device__ KeyRows key_rows(int b, int h) const {
+        const int64_t head = int64_t{h / (heads / kv_heads)} * capacity * d;
+        if (blocks == 1) return {nullptr, int64_t{slot[b]} * kv_heads * capacity * d + head, d};
+        return {slot + b * blocks, head, d, shift, kv_heads * capacity * d};
     }
     // Number of a sequence's first keys that can be read before the previous kernels end. In a
     // causal call they may still be writing the keys of its own rows.

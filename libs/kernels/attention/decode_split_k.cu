@@ -42,14 +42,14 @@ __device__ float over_block(float x, float* shared, Combine combine) {
 template <class T>
 struct KeyLoader {
     const void* cache;
-    int64_t at;  // of the thread's channels
-    int d, group, begin, end;
+    KeyRows rows;
+    int first, channel, group, begin, end;  // first: key of the range; channel: the thread's first
     bool has_channels;
 
     __device__ bool has(int key) const { return begin <= key && key < end && has_channels; }
     // The channels `further` than the thread's first ones.
     __device__ void load(CachePack<T>& to, int key, int further = 0) const {
-        to.load(cache, at + int64_t{key} * d + further);
+        to.load(cache, rows(first + key) + channel + further);
     }
     // N of them, those in [first, last) of the range; the rest of `to` is unchanged.
     template <int N>
@@ -100,15 +100,16 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     }
     const int group = threadIdx.x / G, channel = threadIdx.x % G * kChannels;
     const bool has_channels = channel < args.d;
-    const int64_t base = args.cache_offset(b, h) + int64_t{first} * args.d;
-    if (Few && !args.kv_ready)
+    const KeyRows rows = args.key_rows(b, h);
+    const int64_t base = rows.head + int64_t{first} * args.d;
+    if (Few && !args.kv_ready && args.blocks == 1)
         for (int at = begin * args.d + threadIdx.x * kCacheLine<T>; at < end * args.d;
              at += kThreads * kCacheLine<T>) {
             prefetch_cache<T>(args.keys, base + at);
             prefetch_cache<T>(args.values, base + at);
         }
-    const KeyLoader<T> keys{args.keys, base + channel, args.d, group, begin, end, has_channels};
-    const KeyLoader<T> values{args.values, base + channel, args.d, group, begin, end, has_channels};
+    const KeyLoader<T> keys{args.keys, rows, first, channel, group, begin, end, has_channels};
+    const KeyLoader<T> values{args.values, rows, first, channel, group, begin, end, has_channels};
     // Few blocks: the first keys and values; those that are ready are read before the wait.
     [[maybe_unused]] CachePack<T> loaded[kKeys], weighed[kKeys];
     const int ready = min(args.ready_keys(b, n) - first, end);

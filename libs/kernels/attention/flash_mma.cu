@@ -139,12 +139,13 @@ __global__ void __launch_bounds__(kMmaThreads) tile_kernel(AttentionArgs args) {
     const int own = threadIdx.x / 32 * 16 * F,
               lane = threadIdx.x % 32;  // own: the warp's first query
     const int end = max(0, args.visible(b, n, min(first + kMmaQueries<D>, n) - 1));
-    const int64_t base = args.cache_offset(b, h);
-    const T* keys = static_cast<const T*>(args.keys) + base;
-    const T* values = static_cast<const T*>(args.values) + base;
+    const KeyRows rows_of_keys = args.key_rows(b, h);
+    const T* keys = static_cast<const T*>(args.keys);
+    const T* values = static_cast<const T*>(args.values);
     const auto start_keys = [&](int tile, int buffer) {
-        start_copy<kMmaThreads>(shared.keys[buffer], keys, args.d, tile, end, args.d);
-        start_copy<kMmaThreads>(shared.values[buffer], values, args.d, tile, end, args.d);
+        start_copy_rows<kMmaThreads>(shared.keys[buffer], keys, rows_of_keys, tile, end, args.d);
+        start_copy_rows<kMmaThreads>(shared.values[buffer], values, rows_of_keys, tile, end,
+                                     args.d);
         __pipeline_commit();
     };
     start_copy<kMmaThreads>(

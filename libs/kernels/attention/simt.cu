@@ -40,9 +40,9 @@ __device__ void load_rows(float* to, const AttentionArgs& args, const void* cach
     const int d = args.d;
     for (int i = threadIdx.x; i < Tile::kKeys * d; i += Tile::kThreads) {
         const int row = i / d, c = i % d;
-        to[row * (d + 1) + c] = first + row < end
-                                    ? cache_value<T>(cache, args.key_offset(b, h, first + row) + c)
-                                    : 0.0f;
+        // Below 0: a block before the window, which the cache has given back.
+        const int64_t begin = first + row < end ? args.key_offset(b, h, first + row) : -1;
+        to[row * (d + 1) + c] = begin >= 0 ? cache_value<T>(cache, begin + c) : 0.0f;
     }
 }
 

@@ -18,19 +18,28 @@ struct MmaTile {
     T values[Rows][Channels + kPad];
 };
 
-// A block of `Threads` starts to copy rows [first, first + Rows) of `from`, `stride` values apart.
-// Rows from `end` and channels from d become zeros.
-template <int Threads, class T, int Channels, int Rows>
-__device__ void start_copy(MmaTile<T, Channels, Rows>& to, const T* from, int64_t stride, int first,
-                           int end, int d) {
+// A block of `Threads` starts to copy rows [first, first + Rows) of `from`: row r begins at its
+// element offset(r). Rows from `end`, those with an offset below 0 and channels from d become
+// zeros.
+template <int Threads, class T, int Channels, int Rows, class Offset>
+__device__ void start_copy_rows(MmaTile<T, Channels, Rows>& to, const T* from, const Offset& offset,
+                                int first, int end, int d) {
     constexpr int kChunk = 8, kChunks = Channels / kChunk;  // of 16 bytes
     for (int i = threadIdx.x; i < Rows * kChunks; i += Threads) {
         const int row = i / kChunks, c = i % kChunks * kChunk;
-        const bool inside = first + row < end && c < d;
+        const int64_t begin = first + row < end && c < d ? offset(first + row) : -1;
         // The address must be valid even if nothing is copied.
-        const T* source = inside ? from + (first + row) * stride + c : from;
-        __pipeline_memcpy_async(&to.values[row][c], source, 16, inside ? 0 : 16);
+        const T* source = begin >= 0 ? from + begin + c : from;
+        __pipeline_memcpy_async(&to.values[row][c], source, 16, begin >= 0 ? 0 : 16);
     }
+}
+
+// The same of rows that are `stride` values apart.
+template <int Threads, class T, int Channels, int Rows>
+__device__ void start_copy(MmaTile<T, Channels, Rows>& to, const T* from, int64_t stride, int first,
+                           int end, int d) {
+    start_copy_rows<Threads>(
+        to, from, [=](int row) { return row * stride; }, first, end, d);
 }
 
 // ldmatrix: four 8 x 8 matrices of 16-bit values; each lane gives the address of one row.

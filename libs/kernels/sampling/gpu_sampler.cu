@@ -89,9 +89,24 @@ __device__ Part over_block(const Part& own, Shared& s) {
     return over_warp(s.parts[lane()]);
 }
 
-__global__ void __launch_bounds__(kPartThreads) parts_kernel(SampleCall call) {
-    cuda::let_next_start();
-    cuda::wait_for_previous();
+__device__ SampleCall call_of(const SampleRows& all, int row) {
+    SampleRow& own = all.rows[row];
+    SampleCall call;
+    call.logits = all.logits + row * all.stride;
+    call.uniform = &own.u;
+    call.state = &own.state;
+    call.ring = all.ring + own.entry;
+    call.ring_size = 1;
+    call.scratch = static_cast<char*>(all.scratch) + row * all.scratch_bytes;
+    call.n = all.n;
+    call.group_size = all.group_size;
+    call.filters = own.filters;
+    call.latest = all.latest + own.slot;
+    if (own.filters.penalty != 1) call.seen = all.seen + int64_t{own.slot} * all.n;
+    return call;
+}
+
+__device__ void find_part(const SampleCall& call) {
     const int group = static_cast<int>(blockIdx.x) * (kPartThreads / 32) + warp();
     if (group * call.group_size >= call.n) return;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
@@ -104,6 +119,19 @@ __global__ void __launch_bounds__(kPartThreads) parts_kernel(SampleCall call) {
     }
     part = over_warp(part);
     if (lane() == 0) parts_of(call)[group] = part;
+}
+
+__global__ void __launch_bounds__(kPartThreads) parts_kernel(SampleCall call) {
+    cuda::let_next_start();
+    cuda::wait_for_previous();
+    find_part(call);
+}
+
+// Block (groups, row).
+__global__ void __launch_bounds__(kPartThreads) row_parts_kernel(SampleRows all) {
+    cuda::let_next_start();
+    cuda::wait_for_previous();
+    if (all.rows[blockIdx.y].slot >= 0) find_part(call_of(all, blockIdx.y));
 }
 
 // Tokens by number: those that may be kept, in no order, or the whole vocabulary.
@@ -304,6 +332,7 @@ __device__ void give(const SampleCall& call, const Part& whole, const Drawn& cho
     entry->logprob = serial | __float_as_uint(logprob);
     entry->kept = serial | static_cast<uint32_t>(chosen.kept);
     if (call.seen && chosen.token >= 0) call.seen[chosen.token] = 1;
+    if (call.latest) *call.latest = chosen.token;
     state.token = chosen.token;
     ++state.position;
     ++state.length;
@@ -312,10 +341,7 @@ __device__ void give(const SampleCall& call, const Part& whole, const Drawn& cho
     *call.state = state;
 }
 
-__global__ void __launch_bounds__(kThreads) sample_kernel(SampleCall call) {
-    cuda::let_next_start();
-    cuda::wait_for_previous();
-    __shared__ Shared s;
+__device__ void choose(const SampleCall& call, Shared& s) {
     const int groups = (call.n + call.group_size - 1) / call.group_size;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
     if (static_cast<int>(threadIdx.x) < groups) part = parts_of(call)[threadIdx.x];
@@ -326,16 +352,66 @@ __global__ void __launch_bounds__(kThreads) sample_kernel(SampleCall call) {
     if (threadIdx.x == 0) give(call, whole, chosen);
 }
 
+__global__ void __launch_bounds__(kThreads) sample_kernel(SampleCall call) {
+    cuda::let_next_start();
+    cuda::wait_for_previous();
+    __shared__ Shared s;
+    choose(call, s);
+}
+
+// Block (row).
+__global__ void __launch_bounds__(kThreads) sample_rows_kernel(SampleRows all) {
+    cuda::let_next_start();
+    cuda::wait_for_previous();
+    __shared__ Shared s;
+    if (all.rows[blockIdx.x].slot >= 0) choose(call_of(all, blockIdx.x), s);
+}
+
+__global__ void take_kernel(int32_t* tokens, const int32_t* from, const int32_t* latest,
+                            int64_t n) {
+    cuda::let_next_start();
+    cuda::wait_for_previous();
+    const int64_t i = int64_t{blockIdx.x} * kPartThreads + threadIdx.x;
+    if (i < n) tokens[i] = from[i] >= 0 ? from[i] : latest[-1 - from[i]];
+}
+
+void check_count(int64_t n) {
+    require(n > 0 && n <= kMostGpuTokens, "expected 1 to ", kMostGpuTokens,
+            " logits on the GPU, found ", n);
+}
+
+// Blocks of parts for the groups of a row.
+unsigned part_blocks(int64_t n) {
+    const int64_t groups = cuda::ceil_div(n, sample_group(n));
+    return static_cast<unsigned>(cuda::ceil_div(groups, kPartThreads / 32));
+}
+
 void sample(Context& ctx, SampleCall call) {
     cuda::enter(ctx, {});
-    require(call.n > 0 && call.n <= kMostGpuTokens, "expected 1 to ", kMostGpuTokens,
-            " logits on the GPU, found ", call.n);
+    check_count(call.n);
     call.group_size = static_cast<int32_t>(sample_group(call.n));
-    const auto groups = static_cast<unsigned>(cuda::ceil_div(call.n, call.group_size));
-    cuda::launch_early(ctx, parts_kernel,
-                       static_cast<unsigned>(cuda::ceil_div(groups, kPartThreads / 32)),
-                       kPartThreads, 0, call);
+    cuda::launch_early(ctx, parts_kernel, part_blocks(call.n), kPartThreads, 0, call);
     cuda::launch_early(ctx, sample_kernel, 1, kThreads, 0, call);
+}
+
+void sample_rows(Context& ctx, SampleRows rows, int64_t count) {
+    cuda::enter(ctx, {});
+    check_count(rows.n);
+    if (count == 0) return;
+    rows.group_size = static_cast<int32_t>(sample_group(rows.n));
+    rows.scratch_bytes = sample_scratch(rows.n);
+    const auto blocks = static_cast<unsigned>(count);
+    cuda::launch_early(ctx, row_parts_kernel, dim3(part_blocks(rows.n), blocks), kPartThreads, 0,
+                       rows);
+    cuda::launch_early(ctx, sample_rows_kernel, blocks, kThreads, 0, rows);
+}
+
+void take_tokens(Context& ctx, int32_t* tokens, const int32_t* from, const int32_t* latest,
+                 int64_t n) {
+    cuda::enter(ctx, {});
+    if (n == 0) return;
+    const auto blocks = static_cast<unsigned>(cuda::ceil_div(n, kPartThreads));
+    cuda::launch_early(ctx, take_kernel, blocks, kPartThreads, 0, tokens, from, latest, n);
 }
 
 }  // namespace
@@ -343,6 +419,7 @@ void sample(Context& ctx, SampleCall call) {
 
 extern "C" __attribute__((visibility("default"))) const hark::gpt::CudaSampler*
 hark_cuda_gpt_sampler() {
-    static const hark::gpt::CudaSampler table = {hark::gpt::sample};
+    static const hark::gpt::CudaSampler table = {hark::gpt::sample, hark::gpt::sample_rows,
+                                                 hark::gpt::take_tokens};
     return &table;
 }

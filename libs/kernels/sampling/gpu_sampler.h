@@ -39,6 +39,30 @@ struct SampleCall {
     int32_t ring_size = 0;
     int32_t group_size = 0;  // set by sample(): sample_group(n)
     Filters filters;
+    int32_t* latest = nullptr;  // gets the token too; or none
+};
+
+// What a row of a batch adds to its choice.
+struct SampleRow {
+    Filters filters;
+    double u = 0;       // in [0, 1)
+    StepState state;    // its serial counts; draw is 0
+    int32_t slot = -1;  // its sequence's; below 0: nothing is chosen
+    int32_t entry = 0;  // of the ring
+};
+
+// Arguments of a choice per row. A row whose penalty is 1 has no history.
+struct SampleRows {
+    const float* logits = nullptr;  // (rows, stride)
+    int64_t stride = 0;
+    SampleRow* rows = nullptr;  // on the GPU
+    int32_t* latest = nullptr;  // (slots): each sequence's last token
+    uint8_t* seen = nullptr;    // (slots, n)
+    RingEntry* ring = nullptr;  // pinned memory of the host, by SampleRow::entry
+    void* scratch = nullptr;    // sample_scratch(n) bytes per row
+    int32_t n = 0;
+    int32_t group_size = 0;     // set by sample_rows(): sample_group(n),
+    int64_t scratch_bytes = 0;  // and sample_scratch(n)
 };
 
 // Tokens are searched in at most 1024 groups of a multiple of 64. Each group has a part in the
@@ -56,6 +80,11 @@ constexpr int64_t sample_scratch(int64_t n) { return kSampleParts + 4 * n; }
 // always give the same token. -1 if all logits are NaN.
 struct CudaSampler {
     void (*sample)(Context& ctx, SampleCall call);
+    // The same for each of `count` rows.
+    void (*sample_rows)(Context& ctx, SampleRows rows, int64_t count);
+    // tokens (n) = from, or where that is below 0 the last token of sequence -1 - from.
+    void (*take_tokens)(Context& ctx, int32_t* tokens, const int32_t* from, const int32_t* latest,
+                        int64_t n);
 };
 
 const CudaSampler& cuda_sampler();

@@ -1,4 +1,4 @@
-#include "nn/prefix_index.h"
+#include "nn/prefix_cache.h"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ uint64_t hash_of(int64_t parent, std::span<const int32_t> tokens) {
 
 }  // namespace
 
-int64_t PrefixIndex::child(int64_t parent, std::span<const int32_t> tokens) const {
+int64_t PrefixCache::child(int64_t parent, std::span<const int32_t> tokens) const {
     const auto [begin, end] = children_.equal_range(hash_of(parent, tokens));
     for (auto found = begin; found != end; ++found) {
         const Node& node = nodes_.at(found->second);
@@ -25,7 +25,7 @@ int64_t PrefixIndex::child(int64_t parent, std::span<const int32_t> tokens) cons
     return kRoot;
 }
 
-std::vector<int64_t> PrefixIndex::find(std::span<const int32_t> tokens) const {
+std::vector<int64_t> PrefixCache::find(std::span<const int32_t> tokens) const {
     std::vector<int64_t> found;
     const auto size = static_cast<size_t>(block_);
     for (int64_t at = kRoot; tokens.size() >= size; tokens = tokens.subspan(size)) {
@@ -36,12 +36,12 @@ std::vector<int64_t> PrefixIndex::find(std::span<const int32_t> tokens) const {
     return found;
 }
 
-int32_t PrefixIndex::block(int64_t node, size_t group) const {
+int32_t PrefixCache::block(int64_t node, size_t group) const {
     const auto found = nodes_.find(node);
     return found == nodes_.end() ? kNone : found->second.blocks[group];
 }
 
-int64_t PrefixIndex::add(int64_t parent, std::span<const int32_t> tokens,
+int64_t PrefixCache::add(int64_t parent, std::span<const int32_t> tokens,
                          std::span<const int32_t> blocks) {
     int64_t id = child(parent, tokens);
     if (id == kRoot) {
@@ -59,7 +59,7 @@ int64_t PrefixIndex::add(int64_t parent, std::span<const int32_t> tokens,
     return id;
 }
 
-void PrefixIndex::lose(size_t group, int32_t block) {
+void PrefixCache::lose(size_t group, int32_t block) {
     const auto owner = owner_[group].find(block);
     if (owner == owner_[group].end()) return;
     const int64_t id = owner->second;

@@ -10,12 +10,12 @@ namespace hark {
 
 // A tree of beginnings, one block of tokens per node. A node's tokens are compared, not their hash
 // alone. Per group of layers it names the block of the cache, or kNone where that is lost.
-class PrefixIndex {
+class PrefixCache {
   public:
     static constexpr int32_t kNone = -1;
     static constexpr int64_t kRoot = 0;  // the empty beginning
 
-    PrefixIndex(size_t groups, int64_t block) : block_(block), owner_(groups) {}
+    PrefixCache(size_t groups, int64_t block) : block_(block), owner_(groups) {}
 
     // Finds the longest known beginning of `tokens`: its nodes' ids, the shortest first.
     std::vector<int64_t> find(std::span<const int32_t> tokens) const;

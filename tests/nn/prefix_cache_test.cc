@@ -1,5 +1,5 @@
 // Beginnings of texts, and blocks that several sequences refer to.
-#include "nn/prefix_index.h"
+#include "nn/prefix_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 namespace hark {
 namespace {
 
-constexpr int32_t kNone = PrefixIndex::kNone;
+constexpr int32_t kNone = PrefixCache::kNone;
 
-TEST(PrefixIndex, FindsTheLongestBeginning) {
-    PrefixIndex index(1, 2);
-    const int64_t a = index.add(PrefixIndex::kRoot, std::vector{1, 2}, std::vector{7});
+TEST(PrefixCache, FindsTheLongestBeginning) {
+    PrefixCache index(1, 2);
+    const int64_t a = index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{7});
     const int64_t b = index.add(a, std::vector{3, 4}, std::vector{8});
-    index.add(PrefixIndex::kRoot, std::vector{3, 4}, std::vector{9});
+    index.add(PrefixCache::kRoot, std::vector{3, 4}, std::vector{9});
     EXPECT_EQ(index.find(std::vector{1, 2, 3, 4, 5, 6}), (std::vector{a, b}));
     EXPECT_EQ(index.find(std::vector{1, 2, 3}), std::vector{a});
     EXPECT_EQ(index.find(std::vector{2, 1, 3, 4}), std::vector<int64_t>{});
@@ -22,17 +22,17 @@ TEST(PrefixIndex, FindsTheLongestBeginning) {
     EXPECT_EQ(index.block(b, 0), 8);
 }
 
-TEST(PrefixIndex, KeepsTheFirstBlockOfANode) {
-    PrefixIndex index(2, 2);
-    const int64_t a = index.add(PrefixIndex::kRoot, std::vector{1, 2}, std::vector{7, kNone});
-    EXPECT_EQ(index.add(PrefixIndex::kRoot, std::vector{1, 2}, std::vector{5, 6}), a);
+TEST(PrefixCache, KeepsTheFirstBlockOfANode) {
+    PrefixCache index(2, 2);
+    const int64_t a = index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{7, kNone});
+    EXPECT_EQ(index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{5, 6}), a);
     EXPECT_EQ(index.block(a, 0), 7);
     EXPECT_EQ(index.block(a, 1), 6);
 }
 
-TEST(PrefixIndex, RemovesNodesWithoutBlocks) {
-    PrefixIndex index(2, 2);
-    const int64_t a = index.add(PrefixIndex::kRoot, std::vector{1, 2}, std::vector{7, 7});
+TEST(PrefixCache, RemovesNodesWithoutBlocks) {
+    PrefixCache index(2, 2);
+    const int64_t a = index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{7, 7});
     const int64_t b = index.add(a, std::vector{3, 4}, std::vector{8, 8});
     index.lose(0, 7);
     EXPECT_EQ(index.block(a, 0), kNone);
@@ -43,7 +43,7 @@ TEST(PrefixIndex, RemovesNodesWithoutBlocks) {
     EXPECT_EQ(index.find(std::vector{1, 2, 3, 4}), std::vector<int64_t>{});
     EXPECT_EQ(index.block(b, 1), 8);
     // The same beginning again is another node.
-    EXPECT_NE(index.add(PrefixIndex::kRoot, std::vector{1, 2}, std::vector{1, 1}), a);
+    EXPECT_NE(index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{1, 1}), a);
 }
 
 TEST(BlockPool, TakesKeptBlocksLastTheOldestFirst) {
