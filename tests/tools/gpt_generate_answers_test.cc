@@ -1,4 +1,7 @@
 // What gpt-generate draws, and its lines of JSON, on the real binary.
+#include <algorithm>
+#include <map>
+
 #include "support/family_folder.h"
 #include "tools/gpt_generate.h"
 
@@ -270,20 +273,63 @@ TEST(GptGenerate, APromptCache) {
     EXPECT_EQ(wrong.out, "");
 }
 
-// What prompts have in common is computed once.
+// What prompts have in common is computed once: in whole blocks of 32 tokens where many are
+// computed at once.
 TEST(GptGenerate, PromptsShareTheirBeginning) {
-    const ProcessResult result =
-        generate(greedy_and({"--input-format", "lines", "--format", "jsonl"}),
-                 "The king said to the queen\nThe king said to the dog\nA dog\n");
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    const std::vector<std::string> lines = lines_of(result.out);
-    ASSERT_EQ(lines.size(), 3u);
-    const int shared = json::parse(lines[1])["cached_tokens"];
-    EXPECT_GT(shared, 3);
-    EXPECT_LT(shared, json::parse(lines[1])["prompt_tokens"].get<int>());
-    EXPECT_EQ(json::parse(lines[2])["cached_tokens"], 0);
-    const std::string alone = generate(greedy_and({}), "The king said to the dog").out;
-    EXPECT_EQ(json::parse(lines[1])["text"].get<std::string>() + "\n", alone);
+    std::string shared;
+    for (int i = 0; i < 5; ++i) shared += "The king said to the queen that ";
+    const std::string prompts = shared + "she\n" + shared + "the dog\nA dog\n";
+    for (const char* sequences : {"0", "1"}) {
+        const ProcessResult result = generate(greedy_and({"--input-format", "lines", "--format",
+                                                          "jsonl", "--max-sequences", sequences}),
+                                              prompts);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        const std::vector<std::string> lines = lines_of(result.out);
+        ASSERT_EQ(lines.size(), 3u);
+        const int cached = json::parse(lines[1])["cached_tokens"];
+        EXPECT_GE(cached, 32);
+        EXPECT_EQ(cached % 32 == 0, sequences[0] == '0');
+        EXPECT_LT(cached, json::parse(lines[1])["prompt_tokens"].get<int>());
+        EXPECT_EQ(json::parse(lines[2])["cached_tokens"], 0);
+        const std::string alone = generate(greedy_and({}), shared + "the dog").out;
+        EXPECT_EQ(json::parse(lines[1])["text"].get<std::string>() + "\n", alone);
+    }
+}
+
+// Answers are in the order of their prompts, or as they end; errors keep their place.
+TEST(GptGenerate, ManyAnswersAtOnce) {
+    std::string prompts;
+    for (int i = 0; i < 20; ++i)
+        prompts +=
+            i == 7
+                ? "{\"id\": 7, \"prompt\": 3}\n"
+                : json{{"id", i}, {"prompt", "The king"}, {"max_tokens", 1 + i * 7 % 10}}.dump() +
+                      "\n";
+    const auto answers = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = {"--input-format", "jsonl"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const ProcessResult result = generate(greedy_and(arguments), prompts);
+        EXPECT_EQ(result.exit_code, 1);
+        std::map<int, json> by_id;
+        std::vector<int> order;
+        for (const std::string& line : lines_of(result.out)) {
+            const json answer = json::parse(line);
+            order.push_back(answer["id"]);
+            by_id[order.back()] = answer.value("tokens", json());
+        }
+        EXPECT_EQ(by_id.size(), 20u);
+        return std::pair(order, by_id);
+    };
+    const auto [order, texts] = answers({});
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+    for (const auto& [id, tokens] : texts)
+        if (id != 7) {
+            EXPECT_EQ(tokens.size(), static_cast<size_t>(1 + id * 7 % 10));
+        }
+    EXPECT_EQ(answers({"--max-sequences", "1"}).second, texts);
+    const auto [unordered, same] = answers({"--unordered", "--batch-invariant"});
+    EXPECT_FALSE(std::is_sorted(unordered.begin(), unordered.end()));
+    EXPECT_EQ(same, texts);
 }
 
 TEST(GptGenerate, LogprobsAreNotDroppedSilently) {

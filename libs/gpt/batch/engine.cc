@@ -117,7 +117,9 @@ std::vector<EngineToken> Engine::take() {
             .id = id, .sampled = std::move(result.sampled), .error = std::move(result.error)};
         token.is_first = std::ssize(sequence.tokens()) == sequence.prompt() + 1;
         token.cached_tokens = sequence.cached;
-        token.is_last = sequence.is_complete();
+        // The host knows all its tokens; further ones may be in flight.
+        token.is_last =
+            std::ssize(sequence.tokens()) >= sequence.prompt() + sequence.request.max_tokens;
         if (token.is_last || !token.error.empty()) end(id);
         tokens.push_back(std::move(token));
     }

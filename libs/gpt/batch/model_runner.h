@@ -35,7 +35,7 @@ struct RunnerLimits {
     int64_t rows = 0;       // of a pass, at most
 };
 
-// Samples a row's token on the host, or says why there is none.
+// Samples the token of these logits (V) on the host, or says why there is none.
 void sample(PassResult& result, std::span<const float> logits);
 
 // Sampled by the GPU where it can. Tokens are below `vocabulary`. Holds references.

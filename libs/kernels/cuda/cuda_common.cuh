@@ -42,7 +42,7 @@ struct ProductPlan {
     ~ProductPlan();
 };
 
-using PlanKey = std::array<int64_t, 11>;
+using PlanKey = std::array<int64_t, 12>;
 
 // State of a context on its GPU, in Context::handles.
 struct Handles {

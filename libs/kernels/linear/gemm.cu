@@ -1,6 +1,7 @@
 #include "kernels/linear/gemm.cuh"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/elementwise/rows.cuh"
 #include "kernels/linear/cublaslt.cuh"
@@ -17,6 +18,12 @@ constexpr int kGemmThreads = 256;
 // computed in one way. 1500 rows are one window of Whisper's encoder. The fastest algorithm for one
 // window is nearly so for 8, but not vice versa (docs/kernels/linear.md).
 constexpr int64_t kNominalRows = 1500;
+
+// The same without batch invariance: the fastest for about that many rows.
+int64_t nominal_rows(const Context& ctx, int64_t rows) {
+    if (ctx.batch_invariant || rows >= kNominalRows) return kNominalRows;
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+}
 
 unsigned blocks_for(int64_t items) {
     return static_cast<unsigned>(std::min<int64_t>(ceil_div(items, kGemmThreads), 132 * 16));
@@ -116,7 +123,7 @@ struct Product {
     }
 };
 
-ProductPlan& gemm_plan_for(Handles& handles, const Product& product) {
+ProductPlan& gemm_plan_for(Handles& handles, const Product& product, int64_t rows) {
     const Tensor &d = product.d, &x = product.x, &w = product.w;
     const PlanKey key = {w.dim(0),
                          w.dim(1),
@@ -128,7 +135,8 @@ ProductPlan& gemm_plan_for(Handles& handles, const Product& product) {
                          alignment_of(w.data),
                          alignment_of(x.data),
                          alignment_of(d.data),
-                         alignment_of(product.residual)};
+                         alignment_of(product.residual),
+                         rows};
     std::unique_ptr<ProductPlan>& cached = handles.plans[key];
     if (cached) return *cached;
     auto plan = std::make_unique<ProductPlan>();
@@ -138,20 +146,20 @@ ProductPlan& gemm_plan_for(Handles& handles, const Product& product) {
     if (product.bias) set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(d.dtype));
     // cuBLASLt sees W as (K, N), to be transposed, x as (K, T) and y as (N, T).
     plan->w = layout(w.dtype, w.dim(1), w.dim(0), w.dim(1));
-    plan->x = layout(x.dtype, w.dim(1), kNominalRows, w.dim(1));
-    plan->y = layout(d.dtype, w.dim(0), kNominalRows, product.stride);
-    // No split sums: the number of parts would depend on the number of rows.
+    plan->x = layout(x.dtype, w.dim(1), rows, w.dim(1));
+    plan->y = layout(d.dtype, w.dim(0), rows, product.stride);
+    // No split sums for any number of rows: the number of parts would depend on it.
+    const auto reduction =
+        rows == kNominalRows ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_MASK;
     const lt::Operands operands = {w.data, x.data, d.data, product.residual};
-    plan->algorithm =
-        lt::algorithms(handles, *plan, operands, CUBLASLT_REDUCTION_SCHEME_NONE, 1, "linear")
-            .all[0];
+    plan->algorithm = lt::algorithms(handles, *plan, operands, reduction, 1, "linear").all[0];
     cached = std::move(plan);
     return *cached;
 }
 
 void multiply(Context& ctx, const Product& product) {
     Handles& handles = handles_of(ctx);
-    ProductPlan& plan = gemm_plan_for(handles, product);
+    ProductPlan& plan = gemm_plan_for(handles, product, nominal_rows(ctx, product.x.rows()));
     if (product.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     for (cublasLtMatrixLayout_t of_rows : {plan.x, plan.y})
         set(of_rows, CUBLASLT_MATRIX_LAYOUT_COLS, static_cast<uint64_t>(product.x.rows()));

@@ -7,11 +7,12 @@
 namespace hark::cuda {
 namespace {
 
-// Products of at least this many rows are gemm()'s if rows need not be batch-invariant: 96 with
-// quantised weights, which the kernels of few rows dequantise once per 32 rows.
+// Products of at least this many rows are gemm()'s if rows need not be batch-invariant: fewer with
+// 16-bit weights than with those that it has to convert.
 int64_t many_rows(const Context& ctx, const Matrix& w) {
     if (ctx.batch_invariant) return kManyRowsOnGpu;
-    return is_quantized(w.values.dtype) ? 96 : 192;
+    if (is_quantized(w.values.dtype)) return 96;
+    return is_16_bit(w.values.dtype) ? 33 : 192;
 }
 
 template <class X, class W>

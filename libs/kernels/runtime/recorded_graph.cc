@@ -7,7 +7,9 @@ namespace hark {
 // No stage is timed while recording: on_stage stays empty.
 GraphScratch::GraphScratch(const Context& ctx)
     : ctx_(Device::cuda, ctx.device_index, ctx.arena.source(), ctx.host_arena.source(), ctx.threads,
-           ctx.stream, ctx.handles) {}
+           ctx.stream, ctx.handles) {
+    ctx_.batch_invariant = ctx.batch_invariant;
+}
 
 // The first allocation from an empty arena joins its blocks.
 const void* GraphScratch::begin() {
