@@ -1,9 +1,13 @@
 #include "gpt/engine/logit_filters.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "core/error.h"
 #include "kernels/sampling/distribution.h"
 #include "kernels/sampling/filters.h"
 
@@ -24,6 +28,24 @@ std::vector<int32_t> possible_tokens(std::span<const float> logits) {
     return ids;
 }
 
+// For each byte of a mask, all bits of a number per bit.
+using Lanes = std::array<uint32_t, 8>;
+constexpr std::array<Lanes, 256> kLanes = [] {
+    std::array<Lanes, 256> table{};
+    for (size_t byte = 0; byte < 256; ++byte)
+        for (size_t bit = 0; bit < 8; ++bit) table[byte][bit] = (byte >> bit & 1) ? ~0u : 0u;
+    return table;
+}();
+
+// Without branches: the bits of a mask follow no pattern.
+void keep_lanes(float* logits, const Lanes& lanes) {
+    Lanes bits;
+    std::memcpy(bits.data(), logits, sizeof(bits));
+    for (size_t i = 0; i < 8; ++i)
+        bits[i] = (bits[i] & lanes[i]) | (std::bit_cast<uint32_t>(kNever) & ~lanes[i]);
+    std::memcpy(logits, bits.data(), sizeof(bits));
+}
+
 // For each place k from 1 on: how many tokens from the end of `tokens` equal those k places before
 // them. The Z function of the reversed tokens. Source: Gusfield 1997, section 1.4.
 std::vector<size_t> match_lengths(std::span<const int32_t> tokens) {
@@ -41,6 +63,28 @@ std::vector<size_t> match_lengths(std::span<const int32_t> tokens) {
 }
 
 }  // namespace
+
+void keep_allowed(std::span<float> logits, const TokenMask& allowed) {
+    bool any = false;
+    for (size_t word = 0; word * 64 < logits.size(); ++word) {
+        const size_t n = std::min<size_t>(64, logits.size() - word * 64);
+        float* const part = logits.data() + word * 64;
+        const uint64_t in_row = n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
+        const uint64_t bits = word < allowed.size() ? allowed[word] & in_row : 0;
+        any = any || bits != 0;
+        if (bits == 0)
+            std::fill_n(part, n, kNever);
+        else if (bits == in_row)
+            continue;
+        else if (n == 64)
+            for (size_t byte = 0; byte < 8; ++byte)
+                keep_lanes(part + byte * 8, kLanes[bits >> (byte * 8) & 255]);
+        else
+            for (size_t i = 0; i < n; ++i)
+                if ((bits >> i & 1) == 0) part[i] = kNever;
+    }
+    require(any, "no token of the model continues the text within its constraint");
+}
 
 void add_logit_bias(std::span<float> logits, const LogitBias& bias) {
     for (const auto& [id, value] : bias)

@@ -7,12 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "text/constrain/token_masks.h"
+
 namespace hark::gpt {
 
 // Source, if no other is named: transformers generation/logits_process.py.
 
 using LogitBias = std::vector<std::pair<int32_t, double>>;  // token, what is added to its logit
 
+// Keeps the tokens of the mask. Throws Error if it has none of the row.
+void keep_allowed(std::span<float> logits, const TokenMask& allowed);
 // Tokens outside the row are skipped.
 void add_logit_bias(std::span<float> logits, const LogitBias& bias);
 // Subtracts presence + frequency * count from tokens that `text` has count times. Source: OpenAI's

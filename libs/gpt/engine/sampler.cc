@@ -12,7 +12,8 @@ namespace hark::gpt {
 
 bool SamplerOptions::fits_gpu() const {
     return presence_penalty == 0 && frequency_penalty == 0 && typical_p == 1 &&
-           xtc_probability == 0 && mirostat == 0 && dry.multiplier == 0 && logit_bias.empty();
+           xtc_probability == 0 && mirostat == 0 && dry.multiplier == 0 && logit_bias.empty() &&
+           !constraint;
 }
 
 void process_logits(std::span<float> logits, const TextSoFar& text, const SamplerOptions& options) {
@@ -54,14 +55,31 @@ void Sampler::begin(std::span<const int32_t> prompt, uint64_t seed) {
     prompt_ = prompt.size();
     seed_ = seed;
     surprise_ = 2 * options_.mirostat_tau;
+    if (options_.constraint) constrained_ = options_.constraint->start();
 }
 
 int32_t Sampler::operator()(std::span<float> logits) {
     require(std::none_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }),
             "the model's logits are NaN");
+    TokenMasks* const constraint = options_.constraint.get();
+    std::shared_ptr<const TokenMask> allowed;
+    if (constraint) {
+        allowed = constraint->mask(constrained_, tokens_.size() == prompt_);
+        keep_allowed(logits, *allowed);
+    }
     process_logits(logits, {tokens_, prompt_}, options_);
-    tokens_.push_back(options_.temperature == 0 ? argmax(logits) : choose(logits));
-    return tokens_.back();
+    const int32_t token = options_.temperature == 0 ? argmax(logits) : choose(logits);
+    if (constraint) {
+        // Not so if the model excludes all of them.
+        require(allows(*allowed, token),
+                "the model gives no token of the constraint a probability");
+        constrained_ = constraint->next(constrained_, token);
+        require(constrained_ != GrammarStates::kDead, "the answer is nested deeper than ",
+                GrammarStates::kMostOpenCalls, " levels");
+        constraint->prepare(constrained_);
+    }
+    tokens_.push_back(token);
+    return token;
 }
 
 int32_t Sampler::choose(std::span<float> logits) {

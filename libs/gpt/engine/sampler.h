@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct SamplerOptions {
     double mirostat_tau = 5, mirostat_eta = 0.1;
     DryOptions dry;
     LogitBias logit_bias;
+    std::shared_ptr<TokenMasks> constraint;  // what the answer must be; nullptr: anything
 
     bool operator==(const SamplerOptions&) const = default;
     // Whether the filters are those that a GPU has.
@@ -34,9 +36,10 @@ struct TextSoFar {
     size_t prompt = 0;
 };
 
-// Applies the options' filters in this order: bias, penalties of repetition, presence and
-// frequency, DRY, temperature, top-k, typical, top-p, min-p. Filters without effect are skipped;
-// temperature 0 skips those after DRY, mirostat those after the temperature.
+// Applies the options' filters, except the constraint, in this order: bias, penalties of
+// repetition, presence and frequency, DRY, temperature, top-k, typical, top-p, min-p. Filters
+// without effect are skipped; temperature 0 skips those after DRY, mirostat those after the
+// temperature.
 void process_logits(std::span<float> logits, const TextSoFar& text, const SamplerOptions& options);
 
 // The natural logarithm of the token's probability under softmax(logits).
@@ -57,7 +60,8 @@ class Sampler {
     // The token at place p of the sequence is drawn with uniform_at(seed, p), inverted over the ids
     // in ascending order.
     void begin(std::span<const int32_t> prompt, uint64_t seed);
-    // Chooses and appends the next token. Filters the logits in place. Throws Error if one is NaN.
+    // Chooses and appends the next token: of those that the constraint allows, if there is one.
+    // Filters the logits in place. Throws Error if one is NaN, or if no token is allowed.
     int32_t operator()(std::span<float> logits);
     // Appends a token that was chosen elsewhere.
     void append(int32_t token) { tokens_.push_back(token); }
@@ -71,7 +75,8 @@ class Sampler {
     std::vector<int32_t> tokens_;
     size_t prompt_ = 0;
     uint64_t seed_ = 0;
-    double surprise_ = 0;  // mirostat's mu: the most that a token may have
+    TokenMasks::State constrained_ = 0;  // the constraint's state
+    double surprise_ = 0;                // mirostat's mu: the most that a token may have
 };
 
 }  // namespace hark::gpt
