@@ -70,6 +70,8 @@ TEST(JsonSchema, PropertiesAreCounted) {
              "additionalProperties": {"const": 0}})",
          {R"({"x":0})", R"({"x":0,"y":0,"z":0})"},
          {"{}", R"({"x":0,"y":0,"z":0,"w":0})"}},
+        // A minimum that the declared ones cannot reach needs free ones.
+        {R"({"type": "object", "properties": {}, "minProperties": 1})", {R"({"a":1})"}, {"{}"}},
         // Free names may be the same, so only one of them counts.
         {R"({"type": "object", "minProperties": 2, "properties": {"a": {"const": 1}},
              "additionalProperties": {"const": 0}})",

@@ -45,7 +45,9 @@ class SchemaCompiler {
     Expr array(const Conjunction& all, const JoinedSchema& joined);
     Expr object(const Conjunction& all, const JoinedSchema& joined);
     std::vector<Declared> declared(const Conjunction& all, const JoinedSchema& joined);
-    std::vector<FreeNames> free_names(const Conjunction& all, const std::vector<Declared>& names);
+    // `least`: properties that an object has, at least.
+    std::vector<FreeNames> free_names(const Conjunction& all, const std::vector<Declared>& names,
+                                      int64_t least);
     std::string place_of(const Conjunction& all);
 
     SchemaReader reader_;

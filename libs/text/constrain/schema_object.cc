@@ -42,7 +42,8 @@ std::vector<SchemaCompiler::Declared> SchemaCompiler::declared(const Conjunction
 
 // Names that match one pattern of patternProperties and no other, and names that match none.
 std::vector<SchemaCompiler::FreeNames> SchemaCompiler::free_names(
-    const Conjunction& all, const std::vector<Declared>& properties) {
+    const Conjunction& all, const std::vector<Declared>& properties, int64_t least) {
+    const bool needs_more = least > std::ssize(properties);
     std::vector<std::string> patterns, names;
     bool is_open = true, is_closed = false, is_explicit = false;
     for (const SchemaItem& item : all) {
@@ -50,7 +51,7 @@ std::vector<SchemaCompiler::FreeNames> SchemaCompiler::free_names(
         for (const auto& [pattern, unused] : schema.pattern_properties)
             if (std::find(patterns.begin(), patterns.end(), pattern) == patterns.end())
                 patterns.push_back(pattern);
-        if (schema.has_properties) is_open = false;
+        if (schema.has_properties && !needs_more) is_open = false;
         if (!schema.additional) continue;
         (reader_[*schema.additional].never ? is_closed : is_explicit) = true;
     }
@@ -94,7 +95,7 @@ std::vector<SchemaCompiler::FreeNames> SchemaCompiler::free_names(
 
 SchemaCompiler::Expr SchemaCompiler::object(const Conjunction& all, const JoinedSchema& joined) {
     const std::vector<Declared> properties = declared(all, joined);
-    const std::vector<FreeNames> kinds = free_names(all, properties);
+    const std::vector<FreeNames> kinds = free_names(all, properties, joined.min_properties);
     const auto n = std::ssize(properties);
     // What free names add to the least number is one: two of them may be the same name.
     int64_t least = joined.min_properties;
