@@ -79,6 +79,8 @@ has 64 MiB at most.)",
 gpt-generate -m demo -p 'Once upon a time'
 # Ask a model that was trained for chats about a text
 gpt-generate -m ./Qwen2.5-0.5B-Instruct --chat -p 'Summarise:' < talk.txt
+# Answer with a value that fits a JSON schema
+gpt-generate -m demo --json-schema schema.json -p 'A person:'
 # Answer each line, the same way each time
 gpt-generate -m demo --input-format lines --temperature 0 < prompts.txt)",
     .traces = true,

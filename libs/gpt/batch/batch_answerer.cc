@@ -100,8 +100,9 @@ bool BatchAnswerer::write(Job& job) {
             sample.written = text.size();
         }
         if (!sample.has_ended) return false;
+        Completion empty;
         answers_.end(job.prompt, static_cast<int64_t>(job.current),
-                     sample.text ? sample.text->completion() : Completion{}, sample.options);
+                     sample.text ? sample.text->completion() : empty, sample.options);
         job.is_open = false;
     }
     if (job.prompt.error.empty()) return true;

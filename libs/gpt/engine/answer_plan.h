@@ -33,6 +33,8 @@ class AnswerPlanner {
     std::string why_too_long(size_t prompt, int64_t max_tokens) const;
 
     int64_t context() const { return context_; }
+    // The tokens that end a text.
+    const std::vector<int32_t>& ends() const { return ends_; }
     const Tokenizer& tokenizer() const { return tokenizer_; }
 
   private:

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpt/engine/constraint.h"
 #include "gpt/engine/sampler.h"
 #include "kernels/runtime/backend.h"
 
@@ -22,6 +23,7 @@ struct GenerateOptions {
     int64_t context = 0;              // tokens of prompt and answer; 0: the model's own
     std::string kv_dtype = "auto";    // of keys and values; auto: by --dtype
     std::string prompt_cache;         // file of a prompt's keys and values; empty: none
+    ConstraintRequest constraint;     // what the answers must be
     std::vector<int32_t> shown;       // special tokens that are in the text; the others are not
 
     // The same with the cache's type.

@@ -11,6 +11,7 @@ PromptAnswers::PromptAnswers(PromptEncoder& encoder, AnswerPlanner& planner,
     : encoder_(encoder),
       planner_(planner),
       defaults_(std::move(defaults)),
+      constraints_(encoder.tokenizer(), planner.ends(), encoder.markers()),
       writer_(writer),
       console_(console) {}
 
@@ -24,8 +25,34 @@ PromptAnswers::Asked PromptAnswers::ask(Prompt& prompt) {
     if (!prompt.tools.empty())
         for (const int32_t token : tool_call_tokens(encoder_.tokenizer()))
             own.shown.push_back(token);
+    if (prompt.error.empty()) constrain(prompt, own);
     if (!asked.ids.empty()) ++index_;
     return asked;
+}
+
+void PromptAnswers::constrain(Prompt& prompt, GenerateOptions& options) {
+    if (options.constraint.kind == ConstraintRequest::Kind::none) return;
+    if (options.ignore_eos)
+        return prompt.fail("invalid_value", "a constrained answer is not for --ignore-eos");
+    try {
+        options.sampler.constraint = constraints_.masks(options.constraint, prompt.opens_reasoning);
+    } catch (const Error& why) {
+        prompt.fail("invalid_value", why.what());
+    }
+}
+
+void PromptAnswers::check_end(const Prompt& prompt, const GenerateOptions& options,
+                              Completion& answer) {
+    if (!options.sampler.constraint || prompt.empty()) return;
+    const ConstraintEnd end = end_of(*options.sampler.constraint, answer.tokens);
+    // The token that ends a text would only say so.
+    if (end.final) answer.finish = Finish::end_of_text;
+    if (end.complete) return;
+    const char* const what = "the answer ends before its constraint does";
+    const char* const advice =
+        name_of(answer.finish) == std::string("length") ? "; give more --max-tokens" : "";
+    console_.error(prompt.where.empty() ? concat(what, advice)
+                                        : concat(prompt.where, ": ", what, advice));
 }
 
 GenerateOptions PromptAnswers::of_sample(const GenerateOptions& options, int64_t sample) {
@@ -34,9 +61,10 @@ GenerateOptions PromptAnswers::of_sample(const GenerateOptions& options, int64_t
     return own;
 }
 
-void PromptAnswers::end(Prompt& prompt, int64_t sample, const Completion& answer,
+void PromptAnswers::end(Prompt& prompt, int64_t sample, Completion& answer,
                         const GenerateOptions& options) {
     if (!answer.error.empty()) return prompt.fail("model_error", answer.error);
+    check_end(prompt, options, answer);
     const AnswerParts parts =
         prompt.empty() ? AnswerParts{} : answer_parts(prompt, answer, writer_.options().parts);
     if (!prompt.error.empty()) return;

@@ -24,14 +24,19 @@ class PromptAnswers {
     // The options of one of its samples.
     static GenerateOptions of_sample(const GenerateOptions& options, int64_t sample);
     // Writes the end of an answer whose text has been written, or gives the prompt its error.
-    void end(Prompt& prompt, int64_t sample, const Completion& answer,
-             const GenerateOptions& options);
+    void end(Prompt& prompt, int64_t sample, Completion& answer, const GenerateOptions& options);
     AnswerWriter& writer() { return writer_; }
 
   private:
+    // Sets the options' constraint, or the prompt's error.
+    void constrain(Prompt& prompt, GenerateOptions& options);
+    // Says so if the answer is not a whole text of its constraint.
+    void check_end(const Prompt& prompt, const GenerateOptions& options, Completion& answer);
+
     PromptEncoder& encoder_;
     AnswerPlanner& planner_;
     GenerateOptions defaults_;
+    Constraints constraints_;
     AnswerWriter& writer_;
     Console& console_;
     uint64_t index_ = 0;  // prompts so far that were not empty

@@ -83,6 +83,7 @@ void GenerateSettings::flags(Flags& flags) {
         .details(
             "Each token's, and those of the N likeliest at its place; 0: its own alone. Under the "
             "model itself, before any filter of the sampler.");
+    constraint_.flags(flags);
     flags.section("Context");
     flags
         .add("context", options_.context, "N tokens that the cache holds; 0: the model's own", 0,
@@ -111,6 +112,9 @@ void GenerateSettings::flags(Flags& flags) {
 
 void GenerateSettings::check() const {
     sampler_.check();
+    constraint_.check();
+    require_usage(!options_.ignore_eos || !constraint_.is_set(),
+                  "--ignore-eos: a constrained answer ends where its constraint does");
     for (const std::string& text : options_.stop)
         require_usage(!text.empty(), "--stop: expected a string, got an empty text");
 }
@@ -121,6 +125,7 @@ GenerateOptions GenerateSettings::options(const SamplingDefaults& model) const {
     of_model.read(model, "the model's sampling defaults");
     of_model.apply_to(options.sampler);
     sampler_.apply_to(options.sampler);
+    options.constraint = constraint_.request();
     return options;
 }
 
@@ -138,6 +143,7 @@ std::string LineSettings::read(const ordered_json& line) {
     if (completion_tokens) max_tokens_ = completion_tokens;
     if (wrong.empty()) wrong = read_stop(line, stop_);
     if (wrong.empty()) wrong = read_logprobs(line, wants_logprobs_, logprobs_);
+    if (wrong.empty()) wrong = read_constraint(line, constraint_);
     return wrong;
 }
 
@@ -148,6 +154,7 @@ GenerateOptions LineSettings::over(GenerateOptions options, uint64_t index) cons
     options.max_tokens = max_tokens_.value_or(options.max_tokens);
     options.samples = samples_.value_or(options.samples);
     if (stop_) options.stop = *stop_;
+    if (constraint_) options.constraint = *constraint_;
     if (wants_logprobs_ && !*wants_logprobs_) options.logprobs.reset();
     if (wants_logprobs_.value_or(false)) options.logprobs = logprobs_.value_or(0);
     return options;

@@ -1,6 +1,7 @@
 // What is asked of a text's generation: the flags for all texts, and a line's own fields.
 #pragma once
 
+#include "gpt/engine/constraint_settings.h"
 #include "gpt/engine/generate_request.h"
 #include "gpt/engine/sampler_settings.h"
 
@@ -25,6 +26,7 @@ class GenerateSettings {
   private:
     GenerateOptions options_;  // without the sampler's
     SamplerSettings sampler_;
+    ConstraintSettings constraint_;
 };
 
 // The fields of a JSON line, under OpenAI's names; the same type and range as the flags'.
@@ -41,6 +43,7 @@ class LineSettings {
     std::optional<int64_t> max_tokens_, seed_, samples_, logprobs_;
     std::optional<bool> wants_logprobs_;
     std::optional<std::vector<std::string>> stop_;
+    std::optional<ConstraintRequest> constraint_;
 };
 
 }  // namespace hark::gpt
