@@ -9,5 +9,6 @@ int bench_mel(int argc, char** argv);
 int bench_whisper(int argc, char** argv);
 int bench_gpt(int argc, char** argv);
 int bench_gpt_batch(int argc, char** argv);
+int bench_constrain(int argc, char** argv);
 
 }  // namespace hark::bench

@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
      hark::bench::bench_whisper},
     {"gpt", "a language model of a published shape, or of files", hark::bench::bench_gpt},
     {"gpt-batch", "many texts of a language model at once", hark::bench::bench_gpt_batch},
+    {"constrain", "masks of tokens of constrained answers", hark::bench::bench_constrain},
 };
 
 }  // namespace

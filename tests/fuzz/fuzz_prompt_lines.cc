@@ -21,6 +21,9 @@ std::vector<std::string> fuzz::fuzz_seeds() {
         "{\"prompt\": \"x\", \"min_p\": 0.1, \"typical_p\": 0.9, \"presence_penalty\": 1, "
         "\"repetition_penalty\": 1.1, \"dry_multiplier\": 0.8, \"xtc_probability\": 0.1, "
         "\"max_tokens\": \"4\", \"stop\": [3], \"logprobs\": 2}\n",
+        "{\"prompt\": \"x\", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {"
+        "\"schema\": {\"type\": \"null\"}}}}\n{\"prompt\": \"x\", \"regex\": \"a+\"}\n"
+        "{\"prompt\": \"x\", \"grammar\": 1}\n",
         "{\"id\": 3, \"error\": {\"message\": \"broken\", \"code\": \"x\"}}\r\n[1]\nnot json\n"};
     // Each is wrong in one place.
     for (const char* line :
