@@ -12,10 +12,10 @@ seconds="${1:-600}"
 shift || true
 [ $# -gt 0 ] || set -- $(basename -s .cc -a tests/fuzz/fuzz_*.cc | sed 's/^fuzz_//')
 cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_SANITIZE_QUICK=OFF > /dev/null
-cmake --build --preset cpu-asan -j "$(nproc)" --target $(printf 'fuzz_%s ' "$@")
+cmake --build --preset cpu-asan -j "$(nproc)" --target fuzz_readers
 printf '%s\n' "$@" | SECONDS_EACH="$seconds" xargs -P "$(nproc)" -I NAME sh -c '
     corpus=tests/fuzz/corpus/NAME
     [ -d "$corpus" ] || corpus=
-    build-asan/tests/fuzz_NAME --seconds "$SECONDS_EACH" --crash build-asan/fuzz/NAME/crash $corpus 2>&1 |
+    build-asan/tests/fuzz_readers NAME --seconds "$SECONDS_EACH" --crash build-asan/fuzz/NAME/crash $corpus 2>&1 |
         sed "s/^/NAME: /"
     ! [ -e build-asan/fuzz/NAME/crash ]'

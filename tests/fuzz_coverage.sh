@@ -13,12 +13,12 @@ build="${2:-build-coverage}"
 names="$(basename -s .cc -a tests/fuzz/fuzz_*.cc | sed 's/^fuzz_//')"
 cmake --preset cpu-asan -B "$build" -DHARK_COVERAGE=ON -DHARK_BUILD_TESTS=ON \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -DNDEBUG" > /dev/null
-cmake --build "$build" -j "$(nproc)" --target $(printf 'fuzz_%s ' $names)
+cmake --build "$build" -j "$(nproc)" --target fuzz_readers
 find "$build" -name '*.gcda' -delete
 printf '%s\n' $names | BUILD="$build" SECONDS_EACH="$seconds" xargs -P "$(nproc)" -I NAME sh -c '
     corpus=tests/fuzz/corpus/NAME
     [ -d "$corpus" ] || corpus=
-    "$BUILD"/tests/fuzz_NAME --seconds "$SECONDS_EACH" --crash "$BUILD"/fuzz/NAME/crash $corpus 2>&1 |
+    "$BUILD"/tests/fuzz_readers NAME --seconds "$SECONDS_EACH" --crash "$BUILD"/fuzz/NAME/crash $corpus 2>&1 |
         sed "s/^/NAME: /" >&2
     ! [ -e "$BUILD"/fuzz/NAME/crash ]'
 

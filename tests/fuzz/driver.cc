@@ -1,9 +1,9 @@
 // Runs a fuzz target without libFuzzer: mutates its seeds for a while under the sanitizers.
 //
-//   fuzz_NAME [--seconds N] [--seed N] [--crash FILE] [CORPUS_DIR | INPUT]...
+//   fuzz_readers NAME [--seconds N] [--seed N] [--crash FILE] [CORPUS_DIR | INPUT]...
 //
 // The input under test stands in FILE while it runs long enough to be noticed, and after a crash:
-// `fuzz_NAME --seconds 0 FILE` runs it again. The same seed gives the same inputs.
+// `fuzz_readers NAME --seconds 0 FILE` runs it again. The same seed gives the same inputs.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -22,9 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 extern "C" void __asan_set_death_callback(void (*callback)()) __attribute__((weak));
 // Freed memory is kept from use only a while, so that a peak is that of the target.
 extern "C" const char* __asan_default_options() { return "quarantine_size_mb=16"; }
@@ -32,6 +31,7 @@ extern "C" const char* __asan_default_options() { return "quarantine_size_mb=16"
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using hark::fuzz::Target;
 
 constexpr size_t kMaxInput = 1 << 16;
 constexpr unsigned kMaxSeconds = 10;     // for one input
@@ -152,12 +152,12 @@ class Mutator {
     std::mt19937_64 random_;
 };
 
-void run(const std::string& input, long base_kib) {
+void run(const Target& target, const std::string& input, long base_kib) {
     current = input;
     ::alarm(kMaxSeconds);
     // A copy of exactly its size, so that the sanitizer sees a read behind its end.
     std::vector<uint8_t> exact(input.begin(), input.end());
-    LLVMFuzzerTestOneInput(exact.data(), exact.size());
+    target.input(exact.data(), exact.size());
     ::alarm(0);
     if (peak_kib() - base_kib > kMaxGrowth) {
         save_current();
@@ -167,7 +167,7 @@ void run(const std::string& input, long base_kib) {
     }
 }
 
-std::string content(const std::filesystem::path& path) {
+std::string content_of(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -177,8 +177,14 @@ std::string content(const std::filesystem::path& path) {
 int main(int argc, char** argv) {
     double seconds = 10;
     uint64_t seed = 1;
-    std::vector<std::string> pool = hark::fuzz::fuzz_seeds();
-    for (int i = 1; i < argc; ++i) {
+    const std::string name = argc > 1 ? argv[1] : "";
+    const auto target = std::ranges::find(Target::all(), name, &Target::name);
+    if (target == Target::all().end()) {
+        std::fprintf(stderr, "fuzz: expected the name of a target, found '%s'\n", name.c_str());
+        return 2;
+    }
+    std::vector<std::string> pool = target->seeds();
+    for (int i = 2; i < argc; ++i) {
         const std::string word = argv[i];
         const bool flag = word.rfind("--", 0) == 0;
         if (flag && i + 1 == argc) {
@@ -196,9 +202,9 @@ int main(int argc, char** argv) {
             for (const auto& entry : std::filesystem::directory_iterator(word))
                 files.push_back(entry.path());
             std::sort(files.begin(), files.end());
-            for (const auto& file : files) pool.push_back(content(file));
+            for (const auto& file : files) pool.push_back(content_of(file));
         } else {
-            pool.push_back(content(word));
+            pool.push_back(content_of(word));
         }
     }
     pool.emplace_back();
@@ -206,11 +212,11 @@ int main(int argc, char** argv) {
     for (int signal : {SIGALRM, SIGABRT, SIGFPE, SIGILL}) ::signal(signal, on_signal);
 
     const long base_kib = peak_kib();
-    for (const std::string& input : pool) run(input, base_kib);
+    for (const std::string& input : pool) run(*target, input, base_kib);
     Mutator mutator(pool, seed);
     int64_t count = 0;
     const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-    for (; Clock::now() < end; ++count) run(mutator.next(), base_kib);
+    for (; Clock::now() < end; ++count) run(*target, mutator.next(), base_kib);
     std::printf("%zu seeds and %lld mutated inputs ran, peak %ld KiB above the start\n",
                 pool.size(), static_cast<long long>(count), peak_kib() - base_kib);
     return 0;

@@ -4,12 +4,13 @@
 
 #include "core/error.h"
 #include "fuzz/golden.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "text/chat_request.h"
 #include "text/chat_template.h"
 #include "text/utf8.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -28,7 +29,7 @@ const char* const kOtherMessages =
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> chat_template_seeds() {
     const Json references = golden("jinja.json");
     std::vector<std::string> seeds;
     for (const char* kind : {"edges", "random"})
@@ -51,7 +52,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int chat_template_input(const uint8_t* data, size_t size) {
     const std::string_view input(reinterpret_cast<const char*>(data), size);
     const size_t end = std::min(input.find('\0'), size);
     ::setenv("SOURCE_DATE_EPOCH", "1700000000", 1);  // the same input gives the same text
@@ -72,3 +73,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kChatTemplate{"chat_template", chat_template_seeds,
+                                              chat_template_input};

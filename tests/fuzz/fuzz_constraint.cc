@@ -4,13 +4,13 @@
 
 #include "fuzz/attempt.h"
 #include "fuzz/golden.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "gpt/engine/constraint.h"
 
 using namespace hark;
 using Kind = gpt::ConstraintRequest::Kind;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> constraint_seeds() {
     std::vector<std::string> seeds;
     for (const char* schema :
          {R"({"type": "object", "properties": {"a": {"type": "integer", "minimum": -5}, "b/c": {}},
@@ -58,7 +58,7 @@ void follow(TokenMasks& masks, std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int constraint_input(const uint8_t* data, size_t size) {
     if (size == 0) return 0;
     const std::string text(reinterpret_cast<const char*>(data) + 1,
                            std::min<size_t>(size, 400) - 1);
@@ -73,3 +73,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     });
     return 0;
 }
+
+static const fuzz::Target kConstraint{"constraint", constraint_seeds, constraint_input};

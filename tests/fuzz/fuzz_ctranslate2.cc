@@ -1,11 +1,12 @@
 // CTranslate2's model.bin: its variables, and tensors taken out of them.
 #include "core/error.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "support/torch_writer.h"
 #include "whisper/model/ctranslate2_tensors.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 using test::little;
 
 namespace {
@@ -21,7 +22,7 @@ std::string variable(const std::string& name, const std::vector<uint64_t>& shape
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> ctranslate2_seeds() {
     const std::string scale = little(0x3f800000, 4);
     const std::string int16 =
         little(6, 4) + named("WhisperSpec") + little(3, 4) + little(5, 4) +
@@ -43,7 +44,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
                 named("decoder/embeddings/weight")};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int ctranslate2_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
     double sum = 0;
     try {
@@ -71,3 +72,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // Used, so that the reads stay.
     return sum == 1e300 ? -1 : 0;
 }
+
+static const hark::fuzz::Target kCtranslate2{"ctranslate2", ctranslate2_seeds, ctranslate2_input};

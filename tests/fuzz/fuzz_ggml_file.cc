@@ -2,14 +2,15 @@
 #include "core/error.h"
 #include "formats/ggml.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "support/ggml_writer.h"
 #include "whisper/model/ggml_file.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 using test::GgmlParts;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> ggml_file_seeds() {
     GgmlParts parts;
     parts.sizes[10] = 2007;
     parts.mels = parts.sizes[9] = 1;
@@ -22,7 +23,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return {plain, parts.text()};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int ggml_file_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
     try {
         whisper::GgmlFile file(input.path());
@@ -39,3 +40,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kGgmlFile{"ggml_file", ggml_file_seeds, ggml_file_input};

@@ -2,14 +2,15 @@
 #include "core/error.h"
 #include "fuzz/attempt.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
 #include "fuzz/small_families.h"
+#include "fuzz/target.h"
 #include "gpt/families/gguf_model.h"
 #include "gpt/train/parameters.h"
 #include "support/family_gguf.h"
 #include "text/byte_alphabet.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -122,7 +123,7 @@ std::vector<std::string> family_files() {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> gguf_seeds() {
     test::GgufWriter other;
     other.version = 2;
     other.u32("general.alignment", 64);
@@ -138,7 +139,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int gguf_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
     try {
         const GgufFile file(input.path());
@@ -168,3 +169,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kGguf{"gguf", gguf_seeds, gguf_input};

@@ -5,12 +5,13 @@
 
 #include "core/error.h"
 #include "fuzz/golden.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "gpt/families/config.h"
 #include "gpt/families/quantization.h"
 #include "gpt/families/tensor_spec.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -30,7 +31,7 @@ void check(const gpt::DecoderConfig& config) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> gpt_config_seeds() {
     std::vector<std::string> seeds = {
         R"({"model_type":"gpt2","vocab_size":4096,"n_positions":512,"n_embd":256,"n_layer":8,)"
         R"("n_head":4,"n_inner":null,"layer_norm_epsilon":1e-05,"eos_token_id":4095,)"
@@ -53,7 +54,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int gpt_config_input(const uint8_t* data, size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     try {
         const gpt::DecoderConfig config = gpt::parse_config(text, "C");
@@ -69,3 +70,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kGptConfig{"gpt_config", gpt_config_seeds, gpt_config_input};

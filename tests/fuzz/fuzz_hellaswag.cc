@@ -3,10 +3,11 @@
 
 #include "core/error.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "gpt/eval/hellaswag.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -16,7 +17,7 @@ std::string number16(int value) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> hellaswag_seeds() {
     std::string bytes(1024, '\0');
     const int magic = 20240522;
     const std::string fields =
@@ -33,7 +34,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int hellaswag_input(const uint8_t* data, size_t size) {
     try {
         const fuzz::MemoryFile file(data, size);
         gpt::HellaSwag tasks(file.path(), 300, 64);
@@ -48,3 +49,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kHellaswag{"hellaswag", hellaswag_seeds, hellaswag_input};

@@ -4,13 +4,14 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "hub/http_headers.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 using namespace hark::models;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> http_headers_seeds() {
     const std::string sha256(64, 'a'), blob(40, '0');
     return {"HTTP/1.1 302 Found\r\nLocation: https://x/y\r\nX-Linked-ETag: \"" + sha256 +
                 "\"\r\nX-Linked-Size: 151061672\r\n\r\n",
@@ -19,7 +20,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
             "bytes 100-199/200", "bytes */200"};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int http_headers_input(const uint8_t* data, size_t size) {
     std::string_view text(reinterpret_cast<const char*>(data), size);
     begin_of_part(text);
     HttpHeaders headers;
@@ -37,3 +38,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kHttpHeaders{"http_headers", http_headers_seeds,
+                                             http_headers_input};

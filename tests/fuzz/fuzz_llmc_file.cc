@@ -1,11 +1,12 @@
 // llm.c model files: the header, and every tensor that it promises.
 #include "core/error.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/train/parameters.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -22,11 +23,11 @@ std::string model_file(Dtype dtype) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> llmc_file_seeds() {
     return {model_file(Dtype::f32), model_file(Dtype::bf16)};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int llmc_file_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
     try {
         gpt::LlmcFile file(input.path());
@@ -41,3 +42,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kLlmcFile{"llmc_file", llmc_file_seeds, llmc_file_input};

@@ -6,8 +6,8 @@
 #include "formats/gguf.h"
 #include "fuzz/attempt.h"
 #include "fuzz/input_folder.h"
-#include "fuzz/seeds.h"
 #include "fuzz/small_families.h"
+#include "fuzz/target.h"
 #include "gpt/engine/request.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/families/model_file.h"
@@ -17,6 +17,7 @@
 #include "text/byte_alphabet.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -93,7 +94,7 @@ nlohmann::json byte_tokens() {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> model_folder_seeds() {
     std::vector<std::string> seeds;
     const nlohmann::json cases = golden("families.json");
     for (const auto& [name, reference] : cases.items()) {
@@ -150,7 +151,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int model_folder_input(const uint8_t* data, size_t size) {
     static fuzz::InputFolder folder(kFiles);
     const std::filesystem::path& path = folder.holding(data, size);
     fuzz::attempt([&] { ChatTemplate::from_directory(path); });
@@ -178,3 +179,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     });
     return 0;
 }
+
+static const hark::fuzz::Target kModelFolder{"model_folder", model_folder_seeds,
+                                             model_folder_input};

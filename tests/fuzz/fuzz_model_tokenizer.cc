@@ -7,13 +7,14 @@
 #include "formats/gguf.h"
 #include "fuzz/golden.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "support/gguf_writer.h"
 #include "text/byte_alphabet.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -82,7 +83,7 @@ std::string json_seed(const std::string& parts) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> model_tokenizer_seeds() {
     const std::string bpe =
         R"("model":{"type":"BPE","unk_token":"<unk>","fuse_unk":true,)"
         R"("byte_fallback":true,"ignore_merges":true,"vocab":{"<unk>":0,"h":1,"e":2,"h e":3,"<0xE2>":4},"merges":[]})";
@@ -115,7 +116,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int model_tokenizer_input(const uint8_t* data, size_t size) {
     if (size == 0) return 0;
     try {
         const Tokenizer tokenizer = parse(data[0], data + 1, size - 1);
@@ -127,3 +128,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kModelTokenizer{"model_tokenizer", model_tokenizer_seeds,
+                                                model_tokenizer_input};

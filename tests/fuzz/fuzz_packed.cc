@@ -6,24 +6,25 @@
 
 #include "core/error.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "gpt/families/quantization.h"
 #include "gpt/families/widened_tensors.h"
 #include "support/packed_folder.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
 // A folder whose model.safetensors is the input.
-class InputFolder {
+class PackedFolder {
   public:
-    InputFolder() {
+    PackedFolder() {
         char name[] = "/tmp/hark-fuzz.XXXXXX";
         if (!::mkdtemp(name)) std::abort();
         path_ = name;
     }
-    ~InputFolder() { std::filesystem::remove_all(path_); }
+    ~PackedFolder() { std::filesystem::remove_all(path_); }
     const std::filesystem::path& holding(const fuzz::MemoryFile& file) {
         std::filesystem::remove(path_ / "model.safetensors");
         std::filesystem::create_symlink(file.path(), path_ / "model.safetensors");
@@ -64,7 +65,7 @@ std::string compressed(const char* format, const char* weights) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> packed_seeds() {
     const nlohmann::json shape = {{"dtype", "I64"}, {"shape", {2}}, {"values", {32, 32}}};
     nlohmann::json order = part("I32", {32});
     for (int i = 0; i < 32; ++i) order["values"].push_back(i % 2);
@@ -129,8 +130,8 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     };
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    static InputFolder folder;
+static int packed_input(const uint8_t* data, size_t size) {
+    static PackedFolder folder;
     const std::string_view input(reinterpret_cast<const char*>(data), size);
     const size_t line = input.find('\n');
     if (line == input.npos) return 0;
@@ -156,3 +157,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kPacked{"packed", packed_seeds, packed_input};

@@ -3,14 +3,15 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "text/regex.h"
 #include "text/tokenizer/pattern.h"
 #include "text/utf8.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> pattern_seeds() {
     return {std::string(kGpt2Pattern),
             "(?i:'s|'t)|[^\\r\\n\\p{L}]?\\p{L}+|\\p{N}{1,3}",
             "\\s+(?!\\S)|\\S",
@@ -31,7 +32,7 @@ void attempt_match(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int pattern_input(const uint8_t* data, size_t size) {
     const std::string text(reinterpret_cast<const char*>(data), std::min<size_t>(size, 200));
     if (!is_valid_utf8(text)) return 0;
     attempt_match(text);
@@ -52,3 +53,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kPattern{"pattern", pattern_seeds, pattern_input};

@@ -2,11 +2,12 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "gpt/engine/prompt_cache.h"
 #include "support/family_weights.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -27,7 +28,7 @@ const gpt::Model& tiny_model() {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> prompt_cache_seeds() {
     std::vector<std::string> seeds;
     for (const int64_t n : {1, 5, 100}) {
         Context ctx = make_cpu_context(1);
@@ -41,7 +42,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int prompt_cache_input(const uint8_t* data, size_t size) {
     static Context ctx = make_cpu_context(1);
     static gpt::Sequence sequence(ctx, tiny_model(), {.prefill_rows = 8});
     const fuzz::MemoryFile input(data, size);
@@ -54,3 +55,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kPromptCache{"prompt_cache", prompt_cache_seeds,
+                                             prompt_cache_input};

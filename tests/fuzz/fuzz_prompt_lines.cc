@@ -5,12 +5,13 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "gpt/engine/answer_line.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> prompt_lines_seeds() {
     std::vector<std::string> seeds = {
         "{\"prompt\": \"one\", \"id\": \"a\", \"temperature\": 0.5, \"top_p\": 0.9, \"top_k\": 3, "
         "\"n\": 2, \"seed\": 7, \"stop\": [\"x\", \"y\"], \"logit_bias\": {\"5\": -100}, "
@@ -77,7 +78,7 @@ void read_prompts(int file, gpt::PromptFormat format) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int prompt_lines_input(const uint8_t* data, size_t size) {
     std::FILE* const file = std::tmpfile();
     const bool is_written = file && (size == 0 || std::fwrite(data, 1, size, file) == size);
     if (!is_written || std::fflush(file) != 0) std::abort();
@@ -87,3 +88,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::fclose(file);
     return 0;
 }
+
+static const hark::fuzz::Target kPromptLines{"prompt_lines", prompt_lines_seeds,
+                                             prompt_lines_input};

@@ -2,15 +2,16 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "gpt/eval/questions.h"
 #include "support/byte_vocabulary.h"
 #include "text/bpe.h"
 #include "text/tokenizer.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> questions_seeds() {
     return {R"({"activity_label": "A", "ctx_a": "b [header] c [title] d", "ctx_b": "e [open",
                 "endings": ["[x] y  z", "[a\nb]"], "label": "1"})",
             R"({"question": {"stem": "Which?", "choices": [{"text": "one", "label": "A"},
@@ -39,7 +40,7 @@ void attempt_encoding(const gpt::TextQuestion& question) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int questions_input(const uint8_t* data, size_t size) {
     for (const std::string& task : gpt::question_tasks()) {
         try {
             const auto line = parse_json({reinterpret_cast<const char*>(data), size}, "fuzz");
@@ -53,3 +54,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kQuestions{"questions", questions_seeds, questions_input};

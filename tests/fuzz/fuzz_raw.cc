@@ -1,16 +1,16 @@
 // Raw PCM. The first three bytes choose format, rate and channels, as flags would.
 #include "audio/raw.h"
 #include "fuzz/fuzz_input.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 
-std::vector<std::string> hark::fuzz::fuzz_seeds() {
+static std::vector<std::string> raw_seeds() {
     std::vector<std::string> seeds;
     for (char format = 0; format < 6; ++format)
         seeds.push_back(std::string{format, '\x10', '\x02'} + std::string(480, '\x3e'));
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int raw_input(const uint8_t* data, size_t size) {
     if (size < 3) return 0;
     hark::RawFormat format;
     format.format = static_cast<hark::PcmFormat>(data[0] % 6);
@@ -21,3 +21,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     });
     return 0;
 }
+
+static const hark::fuzz::Target kRaw{"raw", raw_seeds, raw_input};

@@ -5,11 +5,12 @@
 
 #include "core/error.h"
 #include "core/models.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "hub/http_address.h"
 #include "hub/repository.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 using namespace hark::models;
 
 namespace {
@@ -59,7 +60,7 @@ void try_name(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> repository_seeds() {
     const std::string sha1(40, 'a'), sha256(64, 'b');
     const auto file = [&](const std::string& name) {
         return R"({"rfilename":")" + name + R"(","size":12,"blobId":")" + sha1 + "\"}";
@@ -82,7 +83,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
             "modularai/Llama-3.1-8B-Instruct-GGUF:Q4_K_M"};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int repository_input(const uint8_t* data, size_t size) {
     const std::string text(reinterpret_cast<const char*>(data), size);
     try_list(text);
     try_name(text);
@@ -91,3 +92,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     is_token(text);
     return 0;
 }
+
+static const hark::fuzz::Target kRepository{"repository", repository_seeds, repository_input};

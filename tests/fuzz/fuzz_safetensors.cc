@@ -2,9 +2,12 @@
 #include "core/error.h"
 #include "formats/safetensors.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 
-std::vector<std::string> hark::fuzz::fuzz_seeds() {
+using namespace hark;
+using namespace hark::fuzz;
+
+static std::vector<std::string> safetensors_seeds() {
     SafetensorsHeader header;
     header.metadata = {{"format", "pt"}};
     header.tensors = {{"model.a.weight", "F16", {2, 3}, 0, 12}, {"model.b", "F32", {1}, 12, 16}};
@@ -18,7 +21,7 @@ std::vector<std::string> hark::fuzz::fuzz_seeds() {
             format_safetensors_header(other) + "\x01", format_safetensors_header({})};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int safetensors_input(const uint8_t* data, size_t size) {
     const hark::fuzz::MemoryFile input(data, size);
     try {
         const hark::SafetensorsFile file(input.path());
@@ -35,3 +38,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kSafetensors{"safetensors", safetensors_seeds, safetensors_input};

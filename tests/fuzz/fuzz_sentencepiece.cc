@@ -3,14 +3,15 @@
 
 #include "core/error.h"
 #include "fuzz/golden.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "text/tokenizer.h"
 #include "text/tokens/sentencepiece.h"
 #include "text/utf8.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> sentencepiece_seeds() {
     std::vector<std::string> seeds;
     for (const char* kind : {"unigram", "bpe"}) {
         int line = 0;
@@ -30,7 +31,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     const std::string map = little(1024) + units + std::string("b\0", 2);
     const auto field = [](char tag, const std::string& bytes) {
         return tag +
-               std::string{static_cast<char>(bytes.size() & 127 | 128),
+               std::string{static_cast<char>((bytes.size() & 127) | 128),
                            static_cast<char>(bytes.size() >> 7)} +
                bytes;
     };
@@ -40,7 +41,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int sentencepiece_input(const uint8_t* data, size_t size) {
     const std::string_view model(reinterpret_cast<const char*>(data), size);
     try {
         const Tokenizer tokenizer = Tokenizer::parse_sentencepiece(model, "M");
@@ -52,3 +53,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kSentencepiece{"sentencepiece", sentencepiece_seeds,
+                                               sentencepiece_input};

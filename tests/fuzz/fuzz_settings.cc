@@ -6,17 +6,18 @@
 #include "core/cli.h"
 #include "core/suggest.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> settings_seeds() {
     return {"# a comment\nmodel = small\nquiet = true\n",
             "threads = 4\n[whisper-transcribe]\nbeam-size = 5 # wide\n\n[gpt-train]\nseed=1\n",
             "[mel]\r\nmels = 128\r\n", "language = \xc3\xa9\xc2\x9b\x1b[2J\n"};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int settings_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile file(data, size);
     const std::string home = size % 2 == 0 ? "/" : "";  // what environment variables may hold
     ::setenv("XDG_CONFIG_HOME", (home + std::string(data, data + size / 2)).c_str(), 1);
@@ -36,3 +37,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kSettings{"settings", settings_seeds, settings_input};

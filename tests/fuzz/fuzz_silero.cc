@@ -2,8 +2,11 @@
 #include "core/error.h"
 #include "formats/safetensors.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "speech/silero.h"
+
+using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -60,7 +63,7 @@ std::string whole_model() {
 
 }  // namespace
 
-std::vector<std::string> hark::fuzz::fuzz_seeds() {
+static std::vector<std::string> silero_seeds() {
     SafetensorsHeader header;
     header.tensors = {{"conv1.bias", "F32", {128}, 0, 512}, {"conv2.bias", "F16", {64}, 512, 640}};
     return {ggml_header() + tensor("_model.encoder.0.reparam_conv.bias", {128}, 0) +
@@ -70,7 +73,7 @@ std::vector<std::string> hark::fuzz::fuzz_seeds() {
             format_safetensors_header(header) + std::string(640, '\x3c'), whole_model()};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int silero_input(const uint8_t* data, size_t size) {
     const hark::fuzz::MemoryFile input(data, size);
     try {
         hark::Silero silero(hark::load_silero(input.path()));
@@ -80,3 +83,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kSilero{"silero", silero_seeds, silero_input};

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "formats/recordings.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "whisper/model/config.h"
 #include "whisper/transcribe/mel_recording.h"
 
@@ -63,15 +63,17 @@ void read_all(const std::string& kind, const uint8_t* data, size_t size) {
 
 }  // namespace
 
-std::vector<std::string> hark::fuzz::fuzz_seeds() {
+static std::vector<std::string> stream_seeds() {
     return {document("mel", "0", 0, false, 3) + document("mel", "0", 3, true, 2),
             document("mel", "0", 0, true, 0), document("audio", "0", 0, true, 5, 3),
             document("audio", "0", 0, false, 5) + document("audio", "1", 0, true, 5) +
                 document("audio", "0", 5, true, 0)};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int stream_input(const uint8_t* data, size_t size) {
     read_all("mel", data, size);
     read_all("audio", data, size);
     return 0;
 }
+
+static const hark::fuzz::Target kStream{"stream", stream_seeds, stream_input};

@@ -2,10 +2,11 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "text/token_file.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -26,11 +27,11 @@ bool accepts(const F& read) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> token_file_seeds() {
     return {token_file({3, 2}, 6), token_file({2, 4}, 8), token_file({0, 2}, 0)};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int token_file_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     std::vector<int32_t> mapped, streamed;
@@ -57,3 +58,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (whole != read || (whole && mapped != streamed)) std::abort();
     return 0;
 }
+
+static const hark::fuzz::Target kTokenFile{"token_file", token_file_seeds, token_file_input};

@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "text/bpe.h"
 #include "text/byte_alphabet.h"
 #include "text/lines.h"
 #include "text/utf8.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -54,7 +55,7 @@ Bpe parse(uint8_t reader, std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> tokenizer_seeds() {
     const std::string vocabulary = byte_vocabulary();
     std::string ranks;
     static const char kDigits[] =
@@ -79,7 +80,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
             "\x02" + ranks + "aGU= 256\naGVs 257\n= 258\n", "\x03" + llmc};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int tokenizer_input(const uint8_t* data, size_t size) {
     if (size == 0) return 0;
     const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
     try {
@@ -91,3 +92,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kTokenizer{"tokenizer", tokenizer_seeds, tokenizer_input};

@@ -3,12 +3,13 @@
 #include "formats/torch_file.h"
 #include "fuzz/golden.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "support/torch_writer.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> torch_file_seeds() {
     const std::string pickle = test::pickled({{"n_mels", 80}, {"n_vocab", 64}},
                                              {{"a", "HalfStorage", "0", 12, {2, 3}, {3, 1}, 6},
                                               {"b", "HalfStorage", "0", 12, {6}, {1}, 0},
@@ -21,7 +22,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
             content(golden_folder() / "model_files/small.pt")};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int torch_file_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
     try {
         const TorchFile file(input.path());
@@ -38,3 +39,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kTorchFile{"torch_file", torch_file_seeds, torch_file_input};

@@ -9,12 +9,13 @@
 #include "eval/normalizer.h"
 #include "eval/transcripts.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "text/utf8.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> transcripts_seeds() {
     return {
         "{\"source\":\"a.wav\",\"start\":0.0,\"text\":\" Mr. O'Neill's 21st, isn't it?\"}\n"
         "{\"source\":\"a.wav\",\"text\":\"two and a half million dollars and five cents\"}\n"
@@ -24,7 +25,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
         "\xCE\xA3\"}\r\n"};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int transcripts_input(const uint8_t* data, size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     const fuzz::MemoryFile file(data, size);
     std::vector<std::string> problems;
@@ -50,3 +51,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kTranscripts{"transcripts", transcripts_seeds, transcripts_input};

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "fuzz/fuzz_input.h"
 #include "fuzz/memory_file.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 
 namespace {
 
@@ -26,7 +26,7 @@ std::string format(int tag, int channels, int rate, int bytes, const std::string
 
 }  // namespace
 
-std::vector<std::string> hark::fuzz::fuzz_seeds() {
+static std::vector<std::string> wav_seeds() {
     const std::string samples(240, '\x11');
     const std::string extensible = little_endian(22, 2) + little_endian(16, 2) +
                                    little_endian(3, 4) + little_endian(1, 2) +
@@ -50,7 +50,7 @@ std::vector<std::string> hark::fuzz::fuzz_seeds() {
     };
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int wav_input(const uint8_t* data, size_t size) {
     hark::fuzz::decode_bytes(data, size, [](hark::Input& input) {
         std::unique_ptr<hark::Decoder> decoder = hark::open_wav(input);
         hark::require(decoder != nullptr, "not a WAV file with PCM");
@@ -64,3 +64,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kWav{"wav", wav_seeds, wav_input};

@@ -1,11 +1,11 @@
 // config.json and generation_config.json of a Whisper model.
 #include "core/error.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "support/byte_vocabulary.h"
 #include "whisper/model/alignment_heads.h"
 #include "whisper/model/tokenizer.h"
 
-std::vector<std::string> hark::fuzz::fuzz_seeds() {
+static std::vector<std::string> whisper_config_seeds() {
     return {R"({"model_type":"whisper","d_model":256,"encoder_layers":4,"decoder_layers":4,)"
             R"("encoder_attention_heads":4,"decoder_attention_heads":4,"encoder_ffn_dim":1024,)"
             R"("decoder_ffn_dim":1024,"num_mel_bins":80,"max_source_positions":1500,)"
@@ -17,7 +17,7 @@ std::vector<std::string> hark::fuzz::fuzz_seeds() {
             R"({"lang_to_id":[1],"task_to_id":7,"is_multilingual":1})"};
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int whisper_config_input(const uint8_t* data, size_t size) {
     using namespace hark;
     static const Bpe bpe = Bpe::parse_tiktoken(test::byte_vocabulary(), "ranks");
     const std::string text(reinterpret_cast<const char*>(data), size);
@@ -44,3 +44,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
 }
+
+static const hark::fuzz::Target kWhisperConfig{"whisper_config", whisper_config_seeds,
+                                               whisper_config_input};

@@ -3,12 +3,13 @@
 #include "fuzz/attempt.h"
 #include "fuzz/golden.h"
 #include "fuzz/input_folder.h"
-#include "fuzz/seeds.h"
+#include "fuzz/target.h"
 #include "support/byte_vocabulary.h"
 #include "support/ggml_writer.h"
 #include "whisper/model/model_file.h"
 
 using namespace hark;
+using namespace hark::fuzz;
 
 namespace {
 
@@ -28,7 +29,7 @@ std::string part(char letter, const std::filesystem::path& file) {
 
 }  // namespace
 
-std::vector<std::string> fuzz::fuzz_seeds() {
+static std::vector<std::string> whisper_folder_seeds() {
     const std::filesystem::path files = golden_folder() / "model_files";
     const std::filesystem::path ours = files / "hugging-face";
     const std::string ranks = InputFolder::part('r', test::byte_vocabulary());
@@ -51,7 +52,7 @@ std::vector<std::string> fuzz::fuzz_seeds() {
     return seeds;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+static int whisper_folder_input(const uint8_t* data, size_t size) {
     static fuzz::InputFolder folder(kFiles);
     const std::filesystem::path& path = folder.holding(data, size);
     for (const std::filesystem::path& model : {path, path / "model.pt"})
@@ -73,3 +74,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         });
     return 0;
 }
+
+static const hark::fuzz::Target kWhisperFolder{"whisper_folder", whisper_folder_seeds,
+                                               whisper_folder_input};
