@@ -11,7 +11,7 @@ void BatchOptions::flags(Flags& flags) {
     flags.section("Many prompts");
     flags
         .add("max-sequences", max_sequences_,
-             "N answers computed at once, for --input-format lines and jsonl; 0: see below", 0,
+             "N answers at once, for --input-format lines and jsonl; 0: see below", 0,
              kMost)
         .own_variable()
         .details(
