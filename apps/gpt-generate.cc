@@ -46,9 +46,9 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
     const bool is_file = is_regular_file(STDIN_FILENO);
     if (options.answers_at_once(options.batch.sequences(ctx, is_file), model.config)) {
+        gpt::AnswerPlanner planner(model.config, *tokenizer, defaults);
         gpt::Engine engine(ctx, model, tokenizer->vocab_size(),
                            options.batch.engine(ctx, is_file, defaults.context));
-        gpt::AnswerPlanner planner(model.config, *tokenizer, defaults.context);
         gpt::PromptAnswers at_once(encoder, planner, defaults, answers, console);
         gpt::PromptQueue queue(prompts, 64, interrupt);
         return gpt::BatchAnswerer(at_once, planner, engine, options.batch.answerer(ctx)).run(queue);

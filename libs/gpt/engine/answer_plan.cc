@@ -12,12 +12,15 @@ constexpr int64_t kMaxTokens = 200;  // if the options do not say
 }  // namespace
 
 AnswerPlanner::AnswerPlanner(const DecoderConfig& config, const Tokenizer& tokenizer,
-                             int64_t context)
+                             const GenerateOptions& defaults)
     : tokenizer_(tokenizer),
-      context_(context > 0 ? context : config.n_positions),
+      context_(defaults.context > 0 ? defaults.context : config.n_positions),
       ends_(config.eos_token_ids) {
     require(tokenizer.vocab_size() <= config.n_vocab, "the tokenizer has ", tokenizer.vocab_size(),
             " tokens, the model only ", config.n_vocab);
+    require(defaults.max_tokens <= context_, "--max-tokens ", defaults.max_tokens,
+            " leaves no room for a prompt in the context of ", context_);
+    sampler(defaults);
     const std::vector<int32_t>& ends = tokenizer.special_ids().ends;
     ends_.insert(ends_.end(), ends.begin(), ends.end());
     if (const auto end = tokenizer.end_of_text(); end && ends_.empty()) ends_.push_back(*end);

@@ -20,9 +20,11 @@ struct AnswerPlan {
 
 class AnswerPlanner {
   public:
-    // `context`: tokens of prompt and answer; 0: as many as the model has positions. Throws Error
-    // if the tokenizer has more tokens than the model. Keeps the reference to the tokenizer.
-    AnswerPlanner(const DecoderConfig& config, const Tokenizer& tokenizer, int64_t context);
+    // `defaults`: of prompts without options of their own; the context holds for all. Throws Error
+    // if the tokenizer has more tokens than the model, if max_tokens alone do not fit the context,
+    // and as sampler() does. Keeps the reference to the tokenizer.
+    AnswerPlanner(const DecoderConfig& config, const Tokenizer& tokenizer,
+                  const GenerateOptions& defaults);
 
     // Of an answer to `prompt` tokens. Throws Error if they do not fit the context with max_tokens.
     AnswerPlan plan(size_t prompt, const GenerateOptions& options) const;

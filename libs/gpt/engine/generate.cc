@@ -5,30 +5,18 @@
 
 #include "core/ending_signal.h"
 #include "core/error.h"
-#include "core/random.h"
 #include "gpt/engine/prompt_cache.h"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {
 
-Precision GenerateOptions::with_cache(Precision precision) const {
-    if (kv_dtype != "auto") precision.cache = dtype_named(kv_dtype);
-    return precision;
-}
-
-uint64_t sample_seed(uint64_t seed, int64_t sample) {
-    return sample == 0 ? seed : split_mix(~seed, static_cast<uint64_t>(sample));
-}
-
 Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                      GenerateOptions options)
     : ctx_(ctx),
       model_(model),
-      planner_(model.config, tokenizer, options.context),
+      planner_(model.config, tokenizer, options),
       options_(std::move(options)) {
     check_head(ctx, model.config.head_dim, kMostHeadChannels);
-    require(options_.max_tokens <= planner_.context(), "--max-tokens ", options_.max_tokens,
-            " leaves no room for a prompt in the context of ", planner_.context());
     if (const std::string& cache = options_.prompt_cache; !cache.empty()) {
         cache_is_read_ = std::filesystem::exists(cache);
         if (!cache_is_read_) new_cache_ = std::make_unique<AtomicFile>(cache);
