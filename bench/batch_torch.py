@@ -3,8 +3,8 @@
     python3 bench/batch_torch.py [--shape llama-3.1-8b] [--batch 64,256] [--cache 256]
 
 A step is compiled, then a CUDA graph. Attention has no mask and reads the whole static cache, for
-which PyTorch has its fastest kernel. Run it beside `bench gpt-batch --device cuda` on one machine. Prints TSV: what, dtype,
-ms a step, tokens/s.
+which PyTorch has its fastest kernel. Run it next to `bench gpt-batch --device cuda`, on one machine.
+Prints TSV: what, dtype, ms per step, tokens/s.
 """
 import argparse
 import statistics

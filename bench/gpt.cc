@@ -21,15 +21,7 @@ struct Options {
     int64_t threads = 0;
 
     void flags(Flags& flags) {
-        flags.add("model", work.model,
-                  "SHAPE|PATH gpt2-124m, llama-3.2-1b ... or files of a model");
-        flags.add("type", work.type, bench_types(), "TYPE of a shape's matrices");
-        flags.add("dtype", work.dtype, {"auto", "f32", "f16", "bf16", "int8"},
-                  "TYPE that they are converted to");
-        flags.add("kv-dtype", work.kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
-                  "TYPE of keys and values");
-        flags.add_switch("batch-invariant", work.batch_invariant,
-                         "GPU: a row's bits do not depend on the number of rows");
+        work.model_flags(flags);
         flags.add("device", device, {"cpu", "cuda"}, "DEVICE to compute on");
         flags.add("prompt", work.prompt, "N tokens of the prompt", 1, 1 << 20);
         flags.add("tokens", work.tokens, "N tokens generated", 2, 1 << 20);

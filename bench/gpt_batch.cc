@@ -27,14 +27,7 @@ struct Options {
     int64_t threads = 0;
 
     void flags(Flags& flags) {
-        flags.add("model", work.model, "SHAPE|PATH llama-3.1-8b ... or files of a model");
-        flags.add("type", work.type, bench_types(), "TYPE of a shape's matrices");
-        flags.add("dtype", work.dtype, {"auto", "f32", "f16", "bf16", "int8"},
-                  "TYPE that they are converted to");
-        flags.add("kv-dtype", work.kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
-                  "TYPE of keys and values");
-        flags.add_switch("batch-invariant", work.batch_invariant,
-                         "a text's bits depend on no others");
+        work.model_flags(flags);
         flags.add("device", device, {"cpu", "cuda"}, "DEVICE to compute on");
         flags.add("requests", requests, "N texts", 1, 1 << 20);
         flags.add("prompt", work.prompt, "N tokens of each prompt", 1, 1 << 20);

@@ -154,6 +154,16 @@ std::vector<std::string> bench_types() {
     return types;
 }
 
+void GptWork::model_flags(Flags& flags) {
+    flags.add("model", model, "SHAPE|PATH llama-3.1-8b, gpt2-124m ... or files of a model");
+    flags.add("type", type, bench_types(), "TYPE of a shape's matrices");
+    flags.add("dtype", dtype, {"auto", "f32", "f16", "bf16", "int8"},
+              "TYPE that they are converted to");
+    flags.add("kv-dtype", kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
+              "TYPE of keys and values");
+    flags.add_switch("batch-invariant", batch_invariant, "a text's bits depend on no others");
+}
+
 std::string type_label(const GptWork& work) {
     return find_shape(work.model) ? work.type : "as stored";
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cli.h"
 #include "gpt/engine/decode_stream.h"
 
 namespace hark::bench {
@@ -16,6 +17,9 @@ struct GptWork {
     int64_t runs = 0;
     std::string kv_dtype = "auto";
     bool batch_invariant = false;
+
+    // --model --type --dtype --kv-dtype --batch-invariant
+    void model_flags(Flags& flags);
 };
 
 // Greedy, and the draws of gpt-generate without flags.
