@@ -33,19 +33,12 @@ KvCacheShape with_block(KvCacheShape shape) {
     return shape;
 }
 
-size_t count_of_groups(const std::vector<LayerKeeps>& layers) {
-    std::vector<LayerKeeps> kinds;
-    for (const LayerKeeps& keeps : layers)
-        if (std::find(kinds.begin(), kinds.end(), keeps) == kinds.end()) kinds.push_back(keeps);
-    return kinds.size();
-}
-
 }  // namespace
 
 KvCache::KvCache(const KvCacheShape& shape, const MemorySource& memory)
     : shape_(with_block(shape)),
       source_(memory),
-      prefixes_(count_of_groups(shape.layers), shape_.block),
+      prefixes_(shape_.block),
       indexed_(static_cast<size_t>(shape.sequences)) {
     const size_t layers = shape.layers.size();
     for (std::vector<Tensor>* tensors : {&keys, &values}) tensors->resize(layers);
@@ -90,6 +83,8 @@ void KvCache::grow(Group& group, int64_t blocks) {
     group.blocks = blocks;
 }
 
+int64_t KvCache::blocks_for(int64_t tokens) const { return ceil_div(tokens, shape_.block); }
+
 int64_t KvCache::first_needed(const Group& group, int64_t length) const {
     const bool all = group.keeps.kind == LayerKeeps::Kind::all_keys;
     return all ? 0 : std::max<int64_t>(0, length + 1 - group.keeps.window) / shape_.block;
@@ -107,7 +102,7 @@ void KvCache::give_back_before(Group& group, int64_t sequence, int64_t begin) {
 
 int64_t KvCache::missing(const Group& group, int64_t sequence, int64_t end) const {
     const auto& table = group.tables[static_cast<size_t>(sequence)];
-    return std::max<int64_t>(0, ceil_div(end, shape_.block) - std::ssize(table));
+    return std::max<int64_t>(0, blocks_for(end) - std::ssize(table));
 }
 
 void KvCache::take_until(Group& group, int64_t sequence, int64_t end) {
@@ -197,7 +192,7 @@ std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& r
             shape_.capacity, " tokens of a sequence, found ", host.max_length);
     const BatchLayout shared = to_device(ctx, host);
     std::vector<BatchLayout> layouts(groups_.size(), shared);
-    const int64_t most = std::max<int64_t>(1, ceil_div(host.max_length, shape_.block));
+    const int64_t most = std::max<int64_t>(1, blocks_for(host.max_length));
     for (size_t g = 0; g < groups_.size(); ++g) {
         Group& group = groups_[g];
         group.pass.assign(static_cast<size_t>(sequences * most), kNoBlock);
@@ -219,7 +214,7 @@ std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& r
 bool KvCache::holds(int64_t sequence, int64_t length) const {
     return std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
         const std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence)];
-        const int64_t end = ceil_div(length, shape_.block);
+        const int64_t end = blocks_for(length);
         return end <= std::ssize(table) &&
                std::find(table.begin() + std::min(first_needed(group, length), end),
                          table.begin() + end, kNoBlock) == table.begin() + end;
@@ -228,7 +223,7 @@ bool KvCache::holds(int64_t sequence, int64_t length) const {
 
 int64_t KvCache::first_held(size_t group, int64_t sequence, int64_t length) const {
     const std::vector<int32_t>& table = groups_[group].tables[static_cast<size_t>(sequence)];
-    int64_t block = std::min(std::ssize(table), ceil_div(length, shape_.block));
+    int64_t block = std::min(std::ssize(table), blocks_for(length));
     while (block > 0 && table[static_cast<size_t>(block - 1)] != kNoBlock) --block;
     return block * shape_.block;
 }
@@ -241,7 +236,7 @@ void KvCache::start_with(int64_t sequence, std::span<const int64_t> first, int64
     for (size_t g = 0; g < groups_.size(); ++g) {
         std::vector<int32_t>& table = groups_[g].tables[static_cast<size_t>(sequence)];
         table.assign(static_cast<size_t>(first[g] / shape_.block), kNoBlock);
-        groups_[g].pool.take(ceil_div(length, shape_.block) - std::ssize(table), table);
+        groups_[g].pool.take(blocks_for(length) - std::ssize(table), table);
         grow_to_touched(groups_[g]);
     }
 }

@@ -106,6 +106,8 @@ class KvCache {
     const BlockPool& pool(size_t group) const { return groups_[group].pool; }
     int64_t capacity() const { return shape_.capacity; }
     int64_t block_tokens() const { return shape_.block; }
+    // The number of blocks of a sequence of that many tokens.
+    int64_t blocks_for(int64_t tokens) const;
     int64_t bytes() const;  // of keys and values in memory
 
   private:

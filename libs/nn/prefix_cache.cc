@@ -51,6 +51,7 @@ int64_t PrefixCache::add(int64_t parent, std::span<const int32_t> tokens,
         children_.emplace(hash_of(parent, tokens), id);
     }
     Node& node = nodes_.at(id);
+    owner_.resize(std::max(owner_.size(), blocks.size()));
     for (size_t group = 0; group < blocks.size(); ++group) {
         if (blocks[group] == kNone || node.blocks[group] != kNone) continue;
         node.blocks[group] = blocks[group];
@@ -60,6 +61,7 @@ int64_t PrefixCache::add(int64_t parent, std::span<const int32_t> tokens,
 }
 
 void PrefixCache::lose(size_t group, int32_t block) {
+    if (group >= owner_.size()) return;
     const auto owner = owner_[group].find(block);
     if (owner == owner_[group].end()) return;
     const int64_t id = owner->second;

@@ -15,7 +15,8 @@ class PrefixCache {
     static constexpr int32_t kNone = -1;
     static constexpr int64_t kRoot = 0;  // the empty beginning
 
-    PrefixCache(size_t groups, int64_t block) : block_(block), owner_(groups) {}
+    // `block`: tokens of a block.
+    explicit PrefixCache(int64_t block) : block_(block) {}
 
     // Finds the longest known beginning of `tokens`: its nodes' ids, the shortest first.
     std::vector<int64_t> find(std::span<const int32_t> tokens) const;
@@ -38,7 +39,8 @@ class PrefixCache {
     int64_t block_, next_ = kRoot + 1;
     std::unordered_map<int64_t, Node> nodes_;
     std::unordered_multimap<uint64_t, int64_t> children_;      // by hash of parent and tokens
-    std::vector<std::unordered_map<int32_t, int64_t>> owner_;  // per group: block -> node
+    // Per group that has had a block: block -> node.
+    std::vector<std::unordered_map<int32_t, int64_t>> owner_;
 };
 
 }  // namespace hark

@@ -11,7 +11,7 @@ namespace {
 constexpr int32_t kNone = PrefixCache::kNone;
 
 TEST(PrefixCache, FindsTheLongestBeginning) {
-    PrefixCache index(1, 2);
+    PrefixCache index(2);
     const int64_t a = index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{7});
     const int64_t b = index.add(a, std::vector{3, 4}, std::vector{8});
     index.add(PrefixCache::kRoot, std::vector{3, 4}, std::vector{9});
@@ -23,7 +23,7 @@ TEST(PrefixCache, FindsTheLongestBeginning) {
 }
 
 TEST(PrefixCache, KeepsTheFirstBlockOfANode) {
-    PrefixCache index(2, 2);
+    PrefixCache index(2);
     const int64_t a = index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{7, kNone});
     EXPECT_EQ(index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{5, 6}), a);
     EXPECT_EQ(index.block(a, 0), 7);
@@ -31,7 +31,7 @@ TEST(PrefixCache, KeepsTheFirstBlockOfANode) {
 }
 
 TEST(PrefixCache, RemovesNodesWithoutBlocks) {
-    PrefixCache index(2, 2);
+    PrefixCache index(2);
     const int64_t a = index.add(PrefixCache::kRoot, std::vector{1, 2}, std::vector{7, 7});
     const int64_t b = index.add(a, std::vector{3, 4}, std::vector{8, 8});
     index.lose(0, 7);

@@ -3,7 +3,7 @@
 namespace hark::gpt {
 namespace {
 
-constexpr int64_t kOnCpu = 16, kOnGpu = 256, kMost = 4096;
+constexpr int64_t kMost = 4096;
 
 }  // namespace
 
@@ -38,8 +38,8 @@ void BatchOptions::apply_to(Context& ctx) const {
 
 int64_t BatchOptions::sequences(const Context& ctx, bool is_file) const {
     if (max_sequences_ > 0) return max_sequences_;
-    if (!ctx.on_cuda()) return kOnCpu;
-    return is_file || batch_invariant_ ? kOnGpu : 1;
+    const bool waits = ctx.on_cuda() && !is_file && !batch_invariant_;
+    return waits ? 1 : default_sequences(ctx);
 }
 
 EngineOptions BatchOptions::engine(const Context& ctx, bool is_file, int64_t context) const {

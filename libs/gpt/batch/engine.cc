@@ -21,9 +21,8 @@ EngineOptions complete(EngineOptions options, const Context& ctx, const Model& m
     require(options.context <= positions, "context: the model has ", positions, " positions (got ",
             options.context, "); give fewer tokens");
     require(!model.config.has_longrope(), "a model with longrope computes one text at a time");
-    const bool gpu = ctx.on_cuda();
     options.context = or_else(options.context, positions);
-    options.max_sequences = or_else(options.max_sequences, gpu ? kSequencesOnGpu : kSequences);
+    options.max_sequences = or_else(options.max_sequences, default_sequences(ctx));
     options.prompt_rows = or_else(options.prompt_rows, prompt_rows(ctx));
     return options;
 }
@@ -62,6 +61,10 @@ std::unique_ptr<KvCache> make_cache(Context& ctx, const Model& model,
 }
 
 }  // namespace
+
+int64_t default_sequences(const Context& ctx) {
+    return ctx.on_cuda() ? kSequencesOnGpu : kSequences;
+}
 
 Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const EngineOptions& options)
     : ctx_(ctx),

@@ -14,8 +14,11 @@
 
 namespace hark::gpt {
 
+// Sequences that are computed at once, if nobody asks for another number: 16, on a GPU 256.
+int64_t default_sequences(const Context& ctx);
+
 struct EngineOptions {
-    int64_t max_sequences = 0;     // computed at once; 0: 16, on a GPU 256
+    int64_t max_sequences = 0;     // computed at once; 0: default_sequences()
     int64_t context = 0;           // tokens of a sequence, at most; 0: as many as the model has
     int64_t prompt_rows = 0;       // of a pass, at most; 0: 512, on a GPU 2048
     int64_t pool_tokens = 0;       // of all sequences together, at most; 0: from memory_fraction

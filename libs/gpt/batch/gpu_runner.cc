@@ -1,13 +1,9 @@
 // Passes on a GPU that samples its tokens itself. A pass of single rows is a CUDA graph; its tokens
 // stay where the next pass reads them, so that no pass waits for the host.
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <chrono>
-#include <cstring>
 #include <deque>
 #include <numeric>
-#include <thread>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -24,11 +20,6 @@ namespace {
 
 constexpr int64_t kMostPasses = 2;
 constexpr int64_t kRings = kMostPasses + 1;  // of results and of inputs on the host
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// After this time without a result the host waits for the GPU and looks once more.
-constexpr std::chrono::seconds kResultTimeout{1};
 
 // Rows of a recorded step: 1, 2, 4, 8, 12, 16, 24, 32, ...
 int64_t row_bucket(int64_t rows, int64_t most) {
@@ -107,8 +98,6 @@ class GpuRunner : public ModelRunner {
     Tensor run(Context& ctx, const PassInputs& inputs, int64_t max_queries,
                int64_t most_keys) const;
     void sample_on_host(const Tensor& logits, Launched& launched);
-    bool arrived(uint32_t serial, size_t row, SampledToken& sampled) const;
-    RingEntry* ring(uint32_t serial) const { return ring_ + serial % kRings * limits_.sequences; }
 
     Context& ctx_;
     const Model& model_;
@@ -148,7 +137,7 @@ GpuRunner::GpuRunner(Context& ctx, const Model& model, KvCache& cache, int64_t v
     const int64_t entries = kRings * limits.sequences;
     ring_ = reinterpret_cast<RingEntry*>(bytes(host_memory_, entries * int64_t{sizeof(RingEntry)}));
     std::fill_n(ring_, entries, RingEntry{});
-    const int64_t blocks = ceil_div(cache.capacity(), cache.block_tokens());
+    const int64_t blocks = cache.blocks_for(cache.capacity());
     const int64_t most =
         PassInputs::bytes({std::max(limits.rows, limits.sequences), limits.sequences, blocks,
                            static_cast<int64_t>(cache.groups()), limits.sequences});
@@ -157,7 +146,7 @@ GpuRunner::GpuRunner(Context& ctx, const Model& model, KvCache& cache, int64_t v
 }
 
 PassInputs::Sizes GpuRunner::sizes_of(std::span<const PassPiece> pass, int64_t most_keys) const {
-    PassInputs::Sizes sizes{0, std::ssize(pass), ceil_div(most_keys, cache_.block_tokens()),
+    PassInputs::Sizes sizes{0, std::ssize(pass), cache_.blocks_for(most_keys),
                             static_cast<int64_t>(cache_.groups()), 0};
     for (const PassPiece& piece : pass) {
         sizes.rows += piece.rows();
@@ -263,7 +252,7 @@ Tensor GpuRunner::run(Context& ctx, const PassInputs& in, int64_t max_queries,
 }
 
 void GpuRunner::launch(std::span<const PassPiece> pass) {
-    serial_ = serial_ == UINT32_MAX ? 1 : serial_ + 1;
+    serial_ = advance_serial(serial_);
     Launched launched{.serial = serial_};
     int64_t max_queries = 0, longest = 0;
     bool recorded = true;
@@ -319,31 +308,15 @@ void GpuRunner::sample_on_host(const Tensor& logits, Launched& launched) {
     }
 }
 
-bool GpuRunner::arrived(uint32_t serial, size_t row, SampledToken& sampled) const {
-    RingEntry& entry = ring(serial)[row];
-    const uint64_t token = std::atomic_ref(entry.token).load(std::memory_order_acquire);
-    const uint64_t logprob = std::atomic_ref(entry.logprob).load(std::memory_order_acquire);
-    if (token >> 32 != serial || logprob >> 32 != serial) return false;
-    sampled.token = static_cast<int32_t>(static_cast<uint32_t>(token));
-    sampled.logprob = std::bit_cast<float>(static_cast<uint32_t>(logprob));
-    return true;
-}
-
 std::vector<PassResult> GpuRunner::take_results() {
     Launched launched = std::move(launched_.front());
     launched_.pop_front();
     if (launched.results.empty()) cuda_runtime().synchronize(ctx_);
-    auto begin = std::chrono::steady_clock::now();
+    RingEntry* const ring = ring_ + launched.serial % kRings * limits_.sequences;
     for (size_t i = 0; i < launched.results.size(); ++i) {
         if (launched.on_host[i]) continue;
         PassResult& result = launched.results[i];
-        while (!arrived(launched.serial, i, result.sampled)) {
-            std::this_thread::yield();
-            if (std::chrono::steady_clock::now() - begin < kResultTimeout) continue;
-            cuda_runtime().synchronize(ctx_);  // throws the GPU's error
-            require(arrived(launched.serial, i, result.sampled),
-                    "internal error: the sampling kernel returned no token");
-        }
+        result.sampled = wait_for_choice(ctx_, ring[i], launched.serial);
         if (result.sampled.token < 0)
             result.error = "all logits of the model are NaN";
         else

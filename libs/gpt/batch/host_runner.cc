@@ -60,11 +60,10 @@ void HostRunner::launch(std::span<const PassPiece> pass) {
 
 void sample(PassResult& result, std::span<const float> logits) {
     try {
-        std::vector<float> filtered(logits.begin(), logits.end());
-        const int32_t token = result.sequence->sampler(filtered);
-        result.sampled = {token, log_probability(logits, token), {}};
-        if (const int64_t n = result.sequence->request.likeliest; n > 0)
-            result.sampled.likeliest = likeliest_tokens(logits, n);
+        std::vector<float> filtered;
+        BatchSequence& sequence = *result.sequence;
+        result.sampled =
+            sample_token(sequence.sampler, logits, sequence.request.likeliest, filtered);
     } catch (const Error& why) {
         result.error = why.what();
     }

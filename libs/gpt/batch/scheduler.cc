@@ -95,8 +95,7 @@ bool Scheduler::admit() {
     BatchSequence& sequence = *waiting_.front();
     const int64_t slot = free_slots_.back();
     // At least the last token is computed: its logits are needed.
-    const int64_t fewest = std::max<int64_t>(options_.fewest_prompt_rows, 1);
-    const int64_t most = std::max<int64_t>(sequence.prompt() - fewest, 0);
+    const int64_t most = std::max<int64_t>(sequence.prompt() - options_.fewest_prompt_rows, 0);
     sequence.computed = 0;
     if (options_.prefix_cache)
         sequence.computed = cache_.start_with_prefix(

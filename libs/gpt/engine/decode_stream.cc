@@ -29,11 +29,8 @@ class HostDecodeStream : public DecodeStream {
         const std::span<const float> logits =
             sequence_.forward_to_host(ctx_, std::span(sampler_.tokens()).last(fresh_))
                 .first(static_cast<size_t>(vocabulary_));
-        filtered_.assign(logits.begin(), logits.end());
-        const int32_t token = sampler_(filtered_);
+        SampledToken sampled = sample_token(sampler_, logits, likeliest_, filtered_);
         fresh_ = 1;
-        SampledToken sampled{token, log_probability(logits, token), {}};
-        if (likeliest_ > 0) sampled.likeliest = likeliest_tokens(logits, likeliest_);
         return sampled;
     }
     Sequence& sequence() override { return sequence_; }
@@ -48,6 +45,15 @@ class HostDecodeStream : public DecodeStream {
 };
 
 }  // namespace
+
+SampledToken sample_token(Sampler& sampler, std::span<const float> logits, int64_t likeliest,
+                          std::vector<float>& filtered) {
+    filtered.assign(logits.begin(), logits.end());
+    const int32_t token = sampler(filtered);
+    SampledToken sampled{token, log_probability(logits, token), {}};
+    if (likeliest > 0) sampled.likeliest = likeliest_tokens(logits, likeliest);
+    return sampled;
+}
 
 std::unique_ptr<DecodeStream> make_host_decode_stream(Context& ctx, const Model& model,
                                                       int64_t vocabulary,

@@ -15,6 +15,11 @@ struct SampledToken {
     std::vector<TokenLogprob> likeliest;  // as many as make_decode_stream() was told
 };
 
+// Samples the next token of a text from its logits (V), on the host; `filtered` is scratch. Throws
+// Error if one is NaN.
+SampledToken sample_token(Sampler& sampler, std::span<const float> logits, int64_t likeliest,
+                          std::vector<float>& filtered);
+
 class DecodeStream {
   public:
     virtual ~DecodeStream() = default;

@@ -27,9 +27,13 @@ constexpr int64_t kRingSize = 2 * kMaxStepsInFlight;
 // After this time without a token the host waits for the GPU and looks once more.
 constexpr std::chrono::seconds kTokenTimeout{1};
 
-uint32_t advance_serial(uint32_t serial, int64_t by) {
-    for (; by > 0; --by) serial = serial == UINT32_MAX ? 1 : serial + 1;
-    return serial;
+bool has_arrived(RingEntry& entry, uint32_t serial, SampledToken& sampled) {
+    const uint64_t token = std::atomic_ref(entry.token).load(std::memory_order_acquire);
+    const uint64_t logprob = std::atomic_ref(entry.logprob).load(std::memory_order_acquire);
+    if (token >> 32 != serial || logprob >> 32 != serial) return false;
+    sampled.token = static_cast<int32_t>(static_cast<uint32_t>(token));
+    sampled.logprob = std::bit_cast<float>(static_cast<uint32_t>(logprob));
+    return true;
 }
 
 // A field of StepState as a tensor (1) of the GPU.
@@ -38,6 +42,24 @@ Tensor as_tensor(const int32_t& field) {
 }
 
 }  // namespace
+
+uint32_t advance_serial(uint32_t serial, int64_t by) {
+    for (; by > 0; --by) serial = serial == UINT32_MAX ? 1 : serial + 1;
+    return serial;
+}
+
+SampledToken wait_for_choice(Context& ctx, RingEntry& entry, uint32_t serial) {
+    SampledToken sampled;
+    const auto begin = std::chrono::steady_clock::now();
+    while (!has_arrived(entry, serial, sampled)) {
+        std::this_thread::yield();
+        if (std::chrono::steady_clock::now() - begin < kTokenTimeout) continue;
+        cuda_runtime().synchronize(ctx);  // throws the GPU's error
+        require(has_arrived(entry, serial, sampled),
+                "internal error: the sampling kernel returned no token");
+    }
+    return sampled;
+}
 
 Filters filters_of(const SamplerOptions& options) {
     Filters filters;
@@ -152,30 +174,14 @@ void GpuDecodeStream::launch() {
     ++launched_;
 }
 
-bool GpuDecodeStream::arrived(uint32_t serial, SampledToken& sampled) const {
-    RingEntry& entry = call_.ring[serial % static_cast<uint32_t>(call_.ring_size)];
-    const uint64_t token = std::atomic_ref(entry.token).load(std::memory_order_acquire);
-    const uint64_t logprob = std::atomic_ref(entry.logprob).load(std::memory_order_acquire);
-    if (token >> 32 != serial || logprob >> 32 != serial) return false;
-    sampled.token = static_cast<int32_t>(static_cast<uint32_t>(token));
-    sampled.logprob = std::bit_cast<float>(static_cast<uint32_t>(logprob));
-    return true;
-}
-
 SampledToken GpuDecodeStream::next() {
     require(taken_ < max_tokens_, "expected to choose ", max_tokens_, " tokens at most");
     const Stage stage(ctx_, "gpt", slot_);
     while (launched_ < max_tokens_ && launched_ - taken_ < kMaxStepsInFlight) launch();
-    SampledToken sampled;
-    const auto begin = std::chrono::steady_clock::now();
-    while (!arrived(serial_, sampled)) {
-        std::this_thread::yield();
-        if (std::chrono::steady_clock::now() - begin < kTokenTimeout) continue;
-        cuda_runtime().synchronize(ctx_);  // throws the GPU's error
-        require(arrived(serial_, sampled), "internal error: the sampling kernel returned no token");
-    }
+    const SampledToken sampled = wait_for_choice(
+        ctx_, call_.ring[serial_ % static_cast<uint32_t>(call_.ring_size)], serial_);
     require(sampled.token >= 0, "all logits of the model are NaN");
-    serial_ = advance_serial(serial_, 1);
+    serial_ = advance_serial(serial_);
     ++taken_;
     return sampled;
 }

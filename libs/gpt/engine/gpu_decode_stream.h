@@ -10,6 +10,12 @@ namespace hark::gpt {
 
 Filters filters_of(const SamplerOptions& options);
 
+// The serial number of the choice that is `by` after this one's.
+uint32_t advance_serial(uint32_t serial, int64_t by = 1);
+// Waits for the choice with this serial number. Its token is below 0 if all logits were NaN. Throws
+// the GPU's error.
+SampledToken wait_for_choice(Context& ctx, RingEntry& entry, uint32_t serial);
+
 class GpuDecodeStream : public DecodeStream {
   public:
     GpuDecodeStream(Context& ctx, const Model& model, int64_t vocabulary,
@@ -25,7 +31,6 @@ class GpuDecodeStream : public DecodeStream {
     void launch();
     void step(Context& ctx, int64_t max_keys);
     SampleCall call(const Tensor& logits) const;
-    bool arrived(uint32_t serial, SampledToken& sampled) const;
 
     Context& ctx_;
     const Model& model_;
