@@ -55,6 +55,18 @@ function(hark_library name)
     target_link_libraries(hark_${name} PUBLIC hark_options ${ARG_LIBS} PRIVATE ${ARG_PRIVATE_LIBS})
 endfunction()
 
+# hark_texts(FILES...): each of these files of this folder as a string literal, FILE.inc, which a
+# source includes by its path below libs/.
+function(hark_texts)
+    cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE folder)
+    foreach(file ${ARGN})
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+        file(READ ${file} text)
+        file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${folder}/${file}.inc
+            CONTENT "R\"hark(@text@)hark\"\n" @ONLY)
+    endforeach()
+endfunction()
+
 # hark_loops(SOURCES...): loops of numbers, which are optimised under the sanitizers too.
 function(hark_loops)
     if(HARK_SANITIZE)

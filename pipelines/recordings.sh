@@ -49,21 +49,23 @@ longest_ending=0     # in characters
 recordings=()        # all that were asked for, each once
 declare -A target=() # of a recording: the path of its transcripts without their ending
 
-# set_endings FORMAT,...: sets `endings` to what the files of these formats end in.
+# set_endings FORMAT,...: sets `endings` to what the files of these formats end in, each once. `all`
+# stands for all but html.
 set_endings() {
-    local format known="${flag_choices[--format]}"
-    local formats="${1//,/ }"
-    [ "$1" != all ] || formats="${known//,/ }"
+    local format ending known="${flag_choices[--format]}"
+    local formats="${1//,/ }" all="${known//,/ }"
+    [[ ",$1," != *,all,* ]] || formats="${all/ html/} $formats"
     endings=()
     for format in $formats; do
         [[ ",$known," == *",$format,"* ]] ||
             wrong "--format: unknown format '$format' (expected one of ${known//,/, })"
         case "$format" in
-            all) ;;
-            text) endings+=(txt) ;;
-            audacity) endings+=(audacity.txt) ;;
-            *) endings+=("$format") ;;
+            all) continue ;;
+            text) ending=txt ;;
+            audacity) ending=audacity.txt ;;
+            *) ending="$format" ;;
         esac
+        [[ " ${endings[*]} " == *" $ending "* ]] || endings+=("$ending")
     done
     [ ${#endings[@]} -gt 0 ] || wrong "--format: expected at least one format"
     for format in "${endings[@]}"; do

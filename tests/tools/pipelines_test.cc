@@ -244,6 +244,11 @@ TEST(TranscribeScript, WritesEveryFormat) {
                                      "sea.lrc", "sea.tsv", "sea.csv", "sea.audacity.txt", "sea.md",
                                      "sea.json", "sea.jsonl"}));
     expect_contains(transcribe(folder.path(), "--model demo --format all").err, "1 already there");
+    // A page is written if it is named.
+    const ProcessResult page = transcribe(folder.path(), "--model demo --format html,html");
+    EXPECT_EQ(page.exit_code, 0) << page.err;
+    expect_contains(page.err, "-> sea.html (");
+    expect_contains(folder.text("sea.html"), "id=\"transcript\"");
 }
 
 // A name of 255 bytes leaves no room for another ending.

@@ -215,6 +215,31 @@ TEST(TranscriptFormats, AllOfThemAreWritten) {
     EXPECT_EQ(listed.out, expected) << listed.err;
 }
 
+// The object that the page of a recording holds.
+json object_in(const std::string& page) {
+    const std::string begin = "<script type=\"application/json\" id=\"transcript\">";
+    const size_t from = page.find(begin) + begin.size();
+    return json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+TEST(TranscriptFormats, HtmlAloneHasWordsWithTimes) {
+    const std::string mel = mel_of("sea.wav");
+    const std::vector<std::string> demo = {"--model", "demo", "--threads", "1", "--format"};
+    const auto written = [&](std::vector<std::string> options) {
+        options.insert(options.begin(), demo.begin(), demo.end());
+        const ProcessResult result = run_tool("whisper-transcribe", options, mel);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return result.out;
+    };
+    EXPECT_EQ(object_in(written({"html"})), json::parse(written({"json", "--word-timestamps"})));
+
+    const TemporaryDirectory directory;
+    transcribe_into(directory.path(), mel, "html,json,srt", {});
+    EXPECT_EQ(read_text(directory.path() / "sea.json"), written({"json"}));
+    EXPECT_EQ(read_text(directory.path() / "sea.srt"), written({"srt"}));
+    EXPECT_EQ(object_in(read_text(directory.path() / "sea.html")), json::parse(written({"json"})));
+}
+
 TEST(TranscriptFormats, ObjectsHaveTheKeysThatAreDocumented) {
     const std::vector<Keys> lines = documented("### jsonl"), whole = documented("### json");
     ASSERT_EQ(lines.size(), 3u);

@@ -125,7 +125,10 @@ TEST(Output, ChecksItsFormats) {
     EXPECT_EQ(complaint({{"srt", "vtt"}, "d"}, false), "");
     OutputOptions all{{"srt", "all"}, "d"};
     all.resolve_formats("text");
-    EXPECT_EQ(all.formats, transcript_formats());
+    EXPECT_EQ(all.formats, all_formats());
+    OutputOptions more{{"html", "all"}, "d"};
+    more.resolve_formats("text");
+    EXPECT_EQ(more.formats, transcript_formats());
 }
 
 TEST(Output, ChecksTheLayoutOfSubtitles) {

@@ -42,6 +42,7 @@ WriterPointer make_markdown_writer(TranscriptWriter::Write write);
 WriterPointer make_lyrics_writer(TranscriptWriter::Write write);
 WriterPointer make_subtitle_writer(TranscriptWriter::Write write, const SubtitleLayout& layout,
                                    bool vtt);
+WriterPointer make_html_writer(TranscriptWriter::Write write);
 WriterPointer make_ass_writer(TranscriptWriter::Write write, const SubtitleLayout& layout);
 
 }  // namespace hark::whisper

@@ -13,21 +13,6 @@ namespace {
 
 int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
-Json to_json(const Segment& segment) {
-    Json json;
-    json["seek"] = segment.seek;
-    json["start"] = rounded(segment.start);
-    json["end"] = rounded(segment.end);
-    json["text"] = segment.text;
-    json["tokens"] = segment.tokens;
-    json["avg_logprob"] = segment.avg_logprob;
-    json["no_speech_prob"] = segment.no_speech_prob;
-    json["compression_ratio"] = segment.compression_ratio;
-    json["temperature"] = segment.temperature;
-    if (segment.words) json["words"] = to_json(*segment.words);
-    return json;
-}
-
 // A row per segment: its times and its text.
 class TableWriter : public OneRecordingWriter {
   public:
@@ -69,27 +54,14 @@ std::string audacity_row(const Segment& segment, const std::string& text) {
 class JsonWriter : public WriterBase {
   public:
     using WriterBase::WriterBase;
-    void begin(const RecordingInfo& info) override {
-        info_ = info;
-        segments_ = Json::array();
-    }
-    void segment(const Segment& segment) override {
-        Json json;
-        json["id"] = segments_.size();
-        json.update(to_json(segment));
-        segments_.push_back(json);
-    }
+    void begin(const RecordingInfo& info) override { transcript_.begin(info); }
+    void segment(const Segment& segment) override { transcript_.add(segment); }
     void end(const std::string& text, const std::string& error) override {
-        Json json = to_json(info_);
-        json["language"] = info_.language;
-        json["text"] = text;
-        json["segments"] = segments_;
-        if (!error.empty()) json["error"] = error;
-        write_(dump(json, 2));
+        write_(dump(transcript_.end(text, error), 2));
     }
 
   private:
-    Json segments_;
+    TranscriptJson transcript_;
 };
 
 // One line per segment, one for an error.
@@ -114,9 +86,16 @@ class JsonLinesWriter : public WriterBase {
 }  // namespace
 
 const std::vector<std::string>& transcript_formats() {
-    static const std::vector<std::string> kFormats = {
-        "text", "srt", "vtt", "ass", "lrc", "tsv", "csv", "audacity", "md", "json", "jsonl"};
+    static const std::vector<std::string> kFormats = {"text", "srt",  "vtt",   "ass",
+                                                      "lrc",  "tsv",  "csv",   "audacity",
+                                                      "md",   "json", "jsonl", "html"};
     return kFormats;
+}
+
+std::vector<std::string> all_formats() {
+    std::vector<std::string> formats = transcript_formats();
+    std::erase(formats, "html");
+    return formats;
 }
 
 std::string transcript_extension(const std::string& format) {
@@ -133,6 +112,7 @@ std::unique_ptr<TranscriptWriter> make_transcript_writer(const std::string& form
     if (format == "vtt") return make_subtitle_writer(std::move(write), subtitles, true);
     if (format == "ass") return make_ass_writer(std::move(write), subtitles);
     if (format == "lrc") return make_lyrics_writer(std::move(write));
+    if (format == "html") return make_html_writer(std::move(write));
     if (format == "md") return make_markdown_writer(std::move(write));
     if (format == "tsv")
         return std::make_unique<TableWriter>(std::move(write), "start\tend\ttext\n", tsv_row);

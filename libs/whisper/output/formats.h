@@ -1,5 +1,5 @@
-// Transcripts as text, subtitles, lyrics, tables, Audacity's labels, Markdown, json and jsonl.
-// Sources: openai/whisper utils.py, ResultWriter; csv columns: whisper.cpp examples/cli
+// Transcripts as text, subtitles, lyrics, tables, Audacity's labels, Markdown, json, jsonl and
+// html. Sources: openai/whisper utils.py, ResultWriter; csv columns: whisper.cpp examples/cli
 // (--output-csv); ass: libass, version 4.00+; lrc: "enhanced" (A2); labels: Audacity's export.
 #pragma once
 
@@ -51,6 +51,8 @@ std::string text_line(double start, double end, const std::string& text,
 
 // The names of all formats, as --format takes them.
 const std::vector<std::string>& transcript_formats();
+// Those that --format all stands for: all but html.
+std::vector<std::string> all_formats();
 // The file name's ending: ".txt", ".srt", ...; of audacity ".audacity.txt".
 std::string transcript_extension(const std::string& format);
 // `subtitles` is the layout of srt, vtt and ass.

@@ -40,14 +40,16 @@ std::string joined(const std::vector<std::string>& names) {
 
 void OutputOptions::flags(Flags& flags) {
     flags.section("Output");
-    flags
-        .add("format,f", formats,
-             concat("FORMAT,... ", joined(transcript_formats()), ", all").c_str())
+    std::vector<std::string> offered = transcript_formats();
+    offered.push_back("all");
+    flags.add("format,f", formats, concat("FORMAT,... ", joined(transcript_formats())).c_str())
+        .suggests(offered)
         .own_variable()
         .essential()
         .details(
-            "The default is text, with --live jsonl. Several formats need --output-dir. The "
-            "manual describes each under `Transcripts`");
+            "`all` stands for all but html. The default is text, with --live jsonl. Several "
+            "formats need --output-dir. html alone implies --word-timestamps. The manual "
+            "describes each under `Transcripts`");
     flags.add_name("output-dir,o", directory, "DIR to write a file per recording and format to")
         .essential()
         .completes(Completes::directory)
@@ -89,8 +91,12 @@ void OutputOptions::flags(Flags& flags) {
 
 void OutputOptions::resolve_formats(const std::string& format) {
     if (formats.empty()) formats = {format};
-    const std::vector<std::string> given =
-        any_of(formats, {"all"}) ? transcript_formats() : std::move(formats);
+    std::vector<std::string> given = std::move(formats);
+    if (any_of(given, {"all"})) {
+        std::erase(given, "all");
+        const std::vector<std::string> all = all_formats();
+        given.insert(given.begin(), all.begin(), all.end());
+    }
     formats.clear();
     for (const std::string& one : given)
         if (!any_of(formats, {one})) formats.push_back(one);

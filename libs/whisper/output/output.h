@@ -27,8 +27,10 @@ struct OutputOptions {
     bool overwrite = false;                // files that exist
 
     void flags(Flags& flags);
-    // Sets `format` if none is given; replaces `all`.
+    // Sets `format` if none is given; replaces `all` by all_formats().
     void resolve_formats(const std::string& format);
+    // Whether html, which is made for words with times, is the only format.
+    bool is_html() const { return formats.size() == 1 && formats.front() == "html"; }
     // Throws UsageError; `words`: whether the segments will have them.
     void check(bool words) const;
 

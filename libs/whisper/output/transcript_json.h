@@ -1,4 +1,4 @@
-// Shared by json, jsonl and the events of --live.
+// Shared by json, jsonl, html and the events of --live.
 #pragma once
 
 #include <string>
@@ -17,7 +17,21 @@ double rounded(double seconds);
 Json to_json(const RecordingInfo& info);
 // A list of "word", "start", "end", "probability".
 Json to_json(const std::vector<Word>& words);
+Json to_json(const Segment& segment);
 // A line, or with `indent` several; always UTF-8.
 std::string dump(const Json& json, int indent = -1);
+
+// Gathers a recording's transcript as one object.
+class TranscriptJson {
+  public:
+    void begin(const RecordingInfo& info);
+    void add(const Segment& segment);
+    // The object, with the recording's whole text and its error if any.
+    Json end(const std::string& text, const std::string& error) const;
+
+  private:
+    RecordingInfo info_;
+    Json segments_;
+};
 
 }  // namespace hark::whisper

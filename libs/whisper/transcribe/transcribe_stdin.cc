@@ -240,7 +240,9 @@ void RunOptions::check() {
         check_live(transcribe, output);
         transcribe.words.timestamps = true;  // live words have times
     }
-    if (output.text.confidence) transcribe.words.timestamps = true;
+    // In a run of several formats, html leaves the others as they are without it.
+    const bool only_html = output.is_html() && transcribe.task != "detect";
+    if (output.text.confidence || only_html) transcribe.words.timestamps = true;
     transcribe.check();
     if (transcribe.task == "detect") check_detect(output);
     output.check(transcribe.words.timestamps);
