@@ -4,7 +4,8 @@
 # kernels and slow ones in a release build. CUDA code is compiled for one architecture. Needs neither
 # a GPU nor the network once packages are there. Run again, it only does what is missing.
 # Arguments go to ctest: tests/run.sh -R whisper; tests/run.sh -L quick
-# More: tests/fuzz.sh (minutes of fuzzing), tests/cuda_build.sh (all architectures), tests/gpu_check.sh.
+# More: tests/fuzz.sh (minutes of fuzzing), tests/cuda_build.sh (all architectures), tests/gpu_check.sh,
+# tests/page.sh (a browser).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . pipelines/packages.sh

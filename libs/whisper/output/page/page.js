@@ -38,7 +38,8 @@ const player = new hark.Player(part('audio'), {
         }
         const address = part('audio').src, file = chosenFile;
         const read = async () => file ? file.arrayBuffer() : (await fetch(address)).arrayBuffer();
-        part('no-waveform').textContent = await waveform.show(part('audio').duration, read);
+        const reason = await waveform.show(part('audio').duration, read);
+        if (file === chosenFile) part('no-waveform').textContent = reason;
     },
 });
 
@@ -51,11 +52,12 @@ function takeFile(file) {
 
 part('choose').addEventListener('click', () => part('file').click());
 part('file').addEventListener('change', (event) => takeFile(event.target.files[0]));
-document.addEventListener('dragover', (event) => event.preventDefault());
-document.addEventListener('drop', (event) => {
-    event.preventDefault();
-    takeFile(event.dataTransfer.files[0]);
-});
+for (const name of ['dragover', 'drop'])
+    document.addEventListener(name, (event) => {
+        if (!event.dataTransfer.types.includes('Files')) return;
+        event.preventDefault();
+        takeFile(event.dataTransfer.files[0]);  // none while it is dragged
+    });
 part('speed').addEventListener('change', (event) => {
     part('audio').defaultPlaybackRate = part('audio').playbackRate = Number(event.target.value);
 });

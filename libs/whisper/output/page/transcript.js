@@ -102,23 +102,14 @@ class Transcript {
     // `data` is an object as `--format json` writes it.
     constructor(data) {
         this.data = data;
-        this.segments = data.segments.map((segment) => this.#made(segment));
+        // Of each segment: `data` as it is now, `original` as it was decoded, and its `words`.
+        this.segments = data.segments.map((segment) =>
+            ({data: segment, original: segment, words: this.#wordsOf(segment)}));
         this.#index();
     }
 
-    // Adds a segment as `--format json` writes it, at the end; returns it.
-    append(data) {
-        this.segments.push(this.#made(data));
-        this.#index();
-        return this.segments.at(-1);
-    }
-
-    // A segment: `data` as it is now, `original` as it was decoded, and `words`: what can be
-    // clicked, each with `word`, `start`, `end`, `probability`. Without times of words it is one.
-    #made(data) {
-        return {data, original: data, words: this.#wordsOf(data)};
-    }
-
+    // What can be clicked, each with `word`, `start`, `end` and `probability`: the words, or if
+    // they have no times the whole segment.
     #wordsOf(data) {
         if (data.words?.length > 0) return data.words.map((word) => ({...word}));
         if (data.text.trim() === '') return [];

@@ -34,12 +34,6 @@ class TranscriptView {
         this.#tabStop();
     }
 
-    // Shows a segment that was added to the transcript.
-    append(segment) {
-        this.list.append(this.#row(segment));
-        this.#tabStop();
-    }
-
     // A word can always be reached by Tab.
     #tabStop() {
         if (!this.chosen && this.transcript.words.length > 0)
@@ -50,8 +44,7 @@ class TranscriptView {
         const time = hark.shortTime(segment.data.start);
         const play = element('button', {type: 'button', className: 'time', textContent: time,
                                         ariaLabel: `Play from ${time}`});
-        const edit = element('button', {type: 'button', className: 'edit', textContent: 'Edit',
-                                        ariaLabel: `Correct the text at ${time}`});
+        const edit = element('button', {type: 'button', className: 'edit'});
         segment.textElement = element('p', {className: 'text', dir: 'auto'});
         segment.row = element('li', {className: 'segment'}, play, segment.textElement, edit);
         this.segmentOf.set(segment.row, segment);
@@ -73,7 +66,9 @@ class TranscriptView {
             parts.push(word.element);
         }
         segment.textElement.replaceChildren(...parts);
-        segment.row.classList.toggle('corrected', segment.data !== segment.original);
+        const edit = segment.row.querySelector('.edit');
+        edit.textContent = segment.data.corrected ? 'corrected \u00b7 Edit' : 'Edit';
+        edit.ariaLabel = `${edit.textContent} the text at ${hark.shortTime(segment.data.start)}`;
         segment.row.classList.toggle('empty', segment.words.length === 0);
     }
 
@@ -147,9 +142,12 @@ class TranscriptView {
         this.events.chosen(null);
     }
 
+    // Scrolls to an element: far away at once, as the rows between have no heights yet.
     #show(shown) {
+        const {top} = shown.getBoundingClientRect();
+        const isNear = top > -innerHeight && top < 2 * innerHeight;
         const quiet = matchMedia('(prefers-reduced-motion: reduce)').matches;
-        shown.scrollIntoView({block: 'nearest', behavior: quiet ? 'instant' : 'smooth'});
+        shown.scrollIntoView({block: 'nearest', behavior: isNear && !quiet ? 'smooth' : 'instant'});
     }
 
     // Marks the word that is spoken at that time. The page follows a reader who sees it.

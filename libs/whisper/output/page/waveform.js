@@ -7,7 +7,8 @@ const kRate = 8000;         // samples per second: enough for a picture
 const kMostSeconds = 7200;  // decoded, an hour at 48 kHz takes 1.4 GB for a moment
 const kColumns = 2000;
 
-// The largest sample of each column, 0 to 1; null if the browser cannot decode the recording.
+// The largest sample of each column, of which the loudest is 1; null if the browser cannot decode
+// the recording.
 async function peaksOf(bytes) {
     const context = new OfflineAudioContext(1, 1, kRate);
     const sound = await context.decodeAudioData(bytes).catch(() => null);
@@ -20,7 +21,8 @@ async function peaksOf(bytes) {
             peaks[column] = Math.max(peaks[column], Math.abs(samples[i]));
         }
     }
-    return peaks;
+    const loudest = Math.max(...peaks, 0.01);
+    return peaks.map((peak) => peak / loudest);
 }
 
 class Waveform {
@@ -30,6 +32,7 @@ class Waveform {
         this.audio = audio;
         this.peaks = null;
         this.played = -1;  // pixels
+        this.shown = 0;    // recordings so far
         canvas.addEventListener('click', (event) => {
             const {left, width} = canvas.getBoundingClientRect();
             if (audio.duration > 0) seek(audio.duration * (event.clientX - left) / width);
@@ -41,45 +44,45 @@ class Waveform {
     // Shows a recording of `seconds`, whose file `read` gives as an ArrayBuffer. Returns why it is
     // not shown, or ''.
     async show(seconds, read) {
+        const number = ++this.shown;
         this.peaks = null;
         this.canvas.hidden = true;
         if (seconds > kMostSeconds)
             return 'The waveform is left out: the recording is longer than 2 hours.';
         const bytes = await read().catch(() => null);
-        this.peaks = bytes && await peaksOf(bytes);
-        if (!this.peaks)
+        const peaks = bytes && await peaksOf(bytes);
+        if (!peaks)
             return 'The waveform is left out: the browser cannot read the recording\'s samples.';
+        if (number !== this.shown) return '';  // another recording came meanwhile
+        this.peaks = peaks;
         this.canvas.hidden = false;
         this.draw();
         return '';
     }
 
-    // Draws what has changed: the part that was played has another colour.
+    // Draws the part that was played in another colour, if it has changed.
     follow() {
-        if (!this.peaks) return;
-        const played = Math.round(this.#fraction() * this.canvas.width);
-        if (played !== this.played) this.draw();
+        if (this.peaks && this.#playedPixels() !== this.played) this.draw();
     }
 
-    #fraction() {
-        return this.audio.duration > 0 ? this.audio.currentTime / this.audio.duration : 0;
+    #playedPixels() {
+        const {currentTime, duration} = this.audio;
+        return duration > 0 ? Math.round(currentTime / duration * this.canvas.width) : 0;
     }
 
     draw() {
-        if (!this.peaks || this.canvas.clientWidth === 0) return;
         const {canvas, peaks} = this;
+        if (!peaks || canvas.clientWidth === 0) return;
         canvas.width = Math.round(canvas.clientWidth * devicePixelRatio);
         canvas.height = Math.round(canvas.clientHeight * devicePixelRatio);
-        this.played = Math.round(this.#fraction() * canvas.width);
-        const style = getComputedStyle(canvas), context = canvas.getContext('2d');
-        const loudest = Math.max(...peaks, 0.01);
+        this.played = this.#playedPixels();
+        const context = canvas.getContext('2d'), style = getComputedStyle(canvas);
+        const past = style.getPropertyValue('--accent'), future = style.getPropertyValue('--muted');
         for (let x = 0; x < canvas.width; ++x) {
             const begin = Math.floor(x * kColumns / canvas.width);
             const end = Math.max(begin + 1, Math.floor((x + 1) * kColumns / canvas.width));
-            const peak = Math.max(...peaks.subarray(begin, end)) / loudest;
-            const height = Math.max(1, peak * canvas.height);
-            context.fillStyle =
-                style.getPropertyValue(x < this.played ? '--accent' : '--muted');
+            const height = Math.max(1, Math.max(...peaks.subarray(begin, end)) * canvas.height);
+            context.fillStyle = x < this.played ? past : future;
             context.fillRect(x, (canvas.height - height) / 2, 1, height);
         }
     }
