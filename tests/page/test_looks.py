@@ -59,15 +59,16 @@ class Looks(PageCase):
             """const [address, done] = arguments, refused = [];
             document.addEventListener('securitypolicyviolation', (event) => {
                 refused.push(event.effectiveDirective);
-                if (refused.length === 4) done(refused.sort());
+                if (refused.length === 5) done(refused.sort());
             });
             new Image().src = address;
             fetch(address).catch(() => {});
+            document.body.append(Object.assign(document.createElement('iframe'), {src: address}));
             document.head.append(Object.assign(document.createElement('script'), {src: address}));
             document.head.append(Object.assign(document.createElement('link'),
                                                {rel: 'stylesheet', href: address}));""",
             "http://127.0.0.1:9/")
-        equal(refused, ["connect-src", "img-src", "script-src-elem", "style-src-elem"],
+        equal(refused, ["connect-src", "frame-src", "img-src", "script-src-elem", "style-src-elem"],
               "what the content security policy refuses")
         self.browser.log("browser")  # these refusals
 

@@ -56,7 +56,8 @@ void check_type(const json& root, const std::string& file) {
     if (type.is_null() && classes.is_array())
         for (const json& name : classes)
             if (name.is_string() && name.get<std::string>().starts_with("Whisper")) return;
-    require(type == "whisper", file, ": expected model_type \"whisper\", found ",
+    const bool is_whisper = type.is_string() && type.get<std::string>() == "whisper";
+    require(is_whisper, file, ": expected model_type \"whisper\", found ",
             type.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
