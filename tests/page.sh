@@ -32,6 +32,7 @@ demo=(whisper-transcribe --model demo --threads 1)
 # Without times of words, and without its recording.
 "${demo[@]}" --format html,srt,json --output-dir "$work/segments" --output-name page \
     < "$work/story.mel"
+audio-decode samples/silence.wav | mel | "${demo[@]}" --format html > "$work/words/silence.html"
 audio-decode - < samples/sea.wav | mel | "${demo[@]}" --format html > "$work/words/pipe.html"
 
 export HARK_PAGE_FOLDER="$work" HARK_PAGE_SCREENSHOTS="$screenshots" PYTHONDONTWRITEBYTECODE=1

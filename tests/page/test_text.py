@@ -2,7 +2,7 @@
 import json
 
 from page_case import FOUND, SHOWN_LINES, WORDS, PageCase, data_of, equal, read, true
-from webdriver import ENTER, SHIFT
+from webdriver import ENTER, RIGHT, SHIFT
 
 
 class Text(PageCase):
@@ -31,6 +31,25 @@ class Text(PageCase):
         equal(self.browser.run(style), levels, "underlines")
         self.browser.click("#show-confidence")
         equal(set(self.browser.run(style)), {"solid none"}, "underlines when they are off")
+
+    def test_without_javascript_it_is_a_text(self):
+        self.browser.command("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            self.open()
+            shown = self.browser.run("return document.body.innerText")
+            equal(shown.split("Transcript\n")[1].strip(),
+                  read(f"{self.words}/expected.txt").strip(), "text")
+            true("Download" not in shown, "buttons that do nothing are shown")
+            self.picture("without-javascript")
+        finally:
+            self.browser.command("Emulation.setScriptExecutionDisabled", value=False)
+
+    def test_silence(self):
+        self.open("silence.html")
+        true(self.text("#summary").endswith("0 lines"), "the summary of silence")
+        self.browser.keys(RIGHT, "n", "e", "/", "a", ENTER)
+        equal(self.text("#found"), "not found", "search")
+        equal(self.download("vtt"), "WEBVTT\n\n", "vtt")
 
     def test_texts_of_any_kind_are_texts(self):
         hostile = " </script><img src=x onerror=alert(1)> &lt;b&gt; \"'\u2028\u2029<!--"

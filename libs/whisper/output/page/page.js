@@ -171,7 +171,8 @@ function savedPage() {
             `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
     const text = document.createElement('pre');
     text.textContent = hark.formats.txt.write(transcript);
-    page.querySelector('noscript').textContent = text.outerHTML;
+    const plain = page.querySelector('noscript');
+    plain.textContent = plain.textContent.replace(/<pre>.*<\/pre>/su, () => text.outerHTML);
     return `<!DOCTYPE html>\n${page.outerHTML}\n`;
 }
 

@@ -104,12 +104,10 @@ class TranscriptView {
         if (before) {
             before.tabIndex = -1;
             before.removeAttribute('role');
-            before.removeAttribute('aria-description');
         }
         this.chosen = word;
         word.element.tabIndex = 0;
         word.element.setAttribute('role', 'button');
-        word.element.setAttribute('aria-description', this.describe(word));
         this.events.chosen(word);
     }
 
