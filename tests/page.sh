@@ -32,6 +32,10 @@ demo=(whisper-transcribe --model demo --threads 1)
 # Without times of words, and without its recording.
 "${demo[@]}" --format html,srt,json --output-dir "$work/segments" --output-name page \
     < "$work/story.mel"
+# Three languages, two channels, noise, silence.
+audio-decode --split-channels samples/*.{wav,mp3,flac,ogg,m4a,webm,mkv,mp4} | mel |
+    "${demo[@]}" --format html,srt,vtt,text,json --word-timestamps --fallback-temperatures none \
+        --output-name '{name}' --output-dir "$work/samples"
 audio-decode samples/silence.wav | mel | "${demo[@]}" --format html > "$work/words/silence.html"
 audio-decode - < samples/sea.wav | mel | "${demo[@]}" --format html > "$work/words/pipe.html"
 

@@ -23,6 +23,46 @@ class Correcting(PageCase):
         equal(self.download("html"), saved, "html")
         equal(self.download("srt"), read(f"{self.words}/expected.srt"), "srt of the saved page")
 
+    def test_every_sample_is_what_the_tool_writes(self):
+        folder = os.path.join(self.folder, "samples")
+        pages = sorted(name for name in os.listdir(folder) if name.endswith(".html"))
+        true(len(pages) >= 30, f"{len(pages)} pages of samples")
+        for page in pages:
+            stem = os.path.join(folder, page.removesuffix(".html"))
+            self.open(page, folder)
+            for kind in ("srt", "vtt", "txt"):
+                equal(self.written(kind), read(f"{stem}.{kind}"), f"{page}: {kind}")
+            equal(json.loads(self.written("json")), json.loads(read(f"{stem}.json")), page)
+
+    def test_odd_texts_are_written_as_the_tool_does(self):
+        """The texts and results of Formats.OddTexts, and of Subtitles' marks that are text."""
+        marks = [" {\\an8}", " a<b", " &amp;", " --", ">"]
+        words = [{"word": word, "start": i / 10, "end": (i + 1) / 10, "probability": 1}
+                 for i, word in enumerate(marks)]
+        texts = [(0, 1.5, " One --> two & <b>."), (2, 2.5, " \x01\n"),
+                 (3, 3, "\x85\u3000a\x1fb\x7f "), (3661.02, 3662.3, " Tab\there.")]
+        segments = [{"start": start, "end": end, "text": text, "avg_logprob": -0.25}
+                    for start, end, text in texts]
+        segments.append({"start": 9, "end": 9, "text": "".join(marks), "words": words})
+        self.write("odd.html", dict(self.expected, segments=segments))
+        self.open("odd.html")
+        equal(self.written("txt"),
+              "One --> two & <b>.\na b\nTab\there.\n{\\an8} a<b &amp; -->\n", "txt")
+        equal(self.written("srt"),
+              "1\n00:00:00,000 --> 00:00:01,500\nOne -> two & <b>.\n\n"
+              "2\n00:00:03,000 --> 00:00:03,000\na b\n\n"
+              "3\n01:01:01,020 --> 01:01:02,300\nTab\there.\n\n"
+              "4\n00:00:00,000 --> 00:00:00,500\n{\\an8} a<b &amp; ->\n\n", "srt")
+        equal(self.written("vtt"), "WEBVTT\n\n"
+              "00:00.000 --> 00:01.500\nOne -> two &amp; &lt;b>.\n\n"
+              "00:03.000 --> 00:03.000\na b\n\n"
+              "01:01:01.020 --> 01:01:02.300\nTab\there.\n\n"
+              "00:00.000 --> 00:00.500\n{\\an8} a&lt;b &amp;amp; ->\n\n", "vtt")
+
+    def written(self, kind):
+        """What a download of that kind holds."""
+        return self.browser.run("return hark.formats[arguments[0]].write(hark.transcript)", kind)
+
     def test_correcting_a_line(self):
         self.open_ready()
         text = "She was so cold and very weary, and she asked him for bread."

@@ -146,6 +146,32 @@ TEST(Formats, ALineStaysALine) {
     }
 }
 
+// tests/page/test_correcting.py expects the same of the page of --format html.
+TEST(Formats, OddTexts) {
+    const std::pair<const char*, const char*> expected[] = {
+        {"text", "One --> two & <b>.\na b\nTab\there.\n"},
+        {"srt",
+         "1\n00:00:00,000 --> 00:00:01,500\nOne -> two & <b>.\n\n"
+         "2\n00:00:03,000 --> 00:00:03,000\na b\n\n"
+         "3\n01:01:01,020 --> 01:01:02,300\nTab\there.\n\n"},
+        {"vtt",
+         "WEBVTT\n\n00:00.000 --> 00:01.500\nOne -> two &amp; &lt;b>.\n\n"
+         "00:03.000 --> 00:03.000\na b\n\n01:01:01.020 --> 01:01:02.300\nTab\there.\n\n"}};
+    for (const auto& [format, text] : expected) {
+        std::string out;
+        auto writer = make_transcript_writer(format, [&](const std::string& part) { out += part; });
+        writer->begin({"a.wav", "0", "en"});
+        writer->segment(segment(0, 1.5, " One --> two & <b>."));
+        writer->segment(segment(2, 2.5, " \x01\n"));
+        writer->segment(segment(3, 3,
+                                "\u0085\u3000a\x1f"
+                                "b\x7f "));
+        writer->segment(segment(3661.02, 3662.3, " Tab\there."));
+        writer->end("", "");
+        EXPECT_EQ(out, text) << format;
+    }
+}
+
 TEST(Formats, Json) {
     const auto json = nlohmann::json::parse(written("json", "broke"));
     EXPECT_EQ(json["source"], "a.wav");
