@@ -1,5 +1,5 @@
-// whisper-transcribe: log-mel stream -> text, subtitles, tables, json or jsonl, with Whisper
-// models.
+// whisper-transcribe: log-mel stream -> text, subtitles, tables, json, jsonl or a page, with
+// Whisper models.
 #include "core/cli.h"
 #include "whisper/transcribe/transcribe_stdin.h"
 
