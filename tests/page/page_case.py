@@ -68,6 +68,13 @@ class PageCase(unittest.TestCase):
         cls.browser = Browser(cls.downloads)
         cls.addClassCleanup(cls.browser.close)
 
+    def run(self, result=None):
+        """Runs the test; a picture shows where a failed one stood."""
+        failed = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > failed:
+            self.picture(f"failed-{self._testMethodName}")
+
     def setUp(self):
         self.browser.size(1280, 800)
 

@@ -126,7 +126,7 @@ class Looks(PageCase):
             document.getElementById('search').value = value;
             document.getElementById('search').dispatchEvent(new Event('input'))"""),
             ["e", "ev", "very", "old man", ""])
-        moved = self.browser.run(timed.replace("CALL", "hark.view.follow(value)"),
+        moved = self.browser.run(timed.replace("CALL", "hark.view.follow(value, true)"),
                                  [i * 0.25 for i in range(40000)])
         spoken = [word for segment in segments for word in segment["words"]
                   if word["start"] <= 9999.75]

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import threading
+import time
 
 from page_case import PAUSED, READY, TIME, WORDS, PageCase, equal, read, true
 
@@ -60,14 +61,22 @@ class Playing(PageCase):
         self.browser.size(360, 500)
         self.open_ready()
         self.browser.run("document.querySelector('.segment').scrollIntoView();"
-                         "hark.player.seek(0.5)")
+                         "hark.view.follow(0.5, true)")
         seen = """const row = document.querySelector('[aria-current]').closest('li');
             const {top, bottom} = row.getBoundingClientRect();
             return top >= document.getElementById('player').getBoundingClientRect().bottom - 1 &&
                 bottom <= innerHeight + 1"""
         for segment in self.expected["segments"]:
-            self.browser.run("hark.player.seek(arguments[0])", segment["words"][0]["start"] + 0.01)
+            self.browser.run("hark.view.follow(arguments[0], true)",
+                             segment["words"][0]["start"] + 0.01)
             self.browser.wait(seen, f"the line at {segment['start']} s is seen")
+        # Not while it is paused, nor after a reader has gone elsewhere.
+        self.browser.run("hark.view.follow(0.5, false)")
+        time.sleep(0.5)
+        equal(self.browser.run(seen), False, "a jump of the paused recording moves the page")
+        self.browser.run("hark.view.follow(4, true)")
+        time.sleep(0.5)
+        equal(self.browser.run(seen), False, "the page moves a reader who is elsewhere")
 
     def test_asks_for_a_recording_that_is_missing(self):
         self.open(folder=os.path.join(self.folder, "segments"))

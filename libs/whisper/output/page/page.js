@@ -18,8 +18,8 @@ const waveform = new hark.Waveform(part('waveform'), part('audio'),
 let chosenFile = null;
 
 const player = new hark.Player(part('audio'), {
-    time(seconds) {
-        view.follow(seconds);
+    time(seconds, plays) {
+        view.follow(seconds, plays);
         waveform.follow();
     },
     missing() {

@@ -4,8 +4,8 @@
 const hark = globalThis.hark ??= {};
 
 class Player {
-    // `events` has functions: time(seconds), while it plays and after each jump; missing(), if the
-    // recording cannot be played; loaded(), once it can.
+    // `events` has functions: time(seconds, plays), while it plays and after each jump; missing(), if
+    // the recording cannot be played; loaded(), once it can.
     constructor(audio, events) {
         this.audio = audio;
         this.events = events;
@@ -13,7 +13,7 @@ class Player {
         audio.addEventListener('loadedmetadata', () => events.loaded());
         audio.addEventListener('play', () => this.#tick());
         for (const name of ['seeking', 'seeked', 'timeupdate'])
-            audio.addEventListener(name, () => events.time(audio.currentTime));
+            audio.addEventListener(name, () => this.#report(audio.currentTime));
     }
 
     // Takes a file of the folder of the page.
@@ -39,7 +39,11 @@ class Player {
 
     seek(seconds) {
         this.audio.currentTime = seconds;
-        this.events.time(seconds);
+        this.#report(seconds);
+    }
+
+    #report(seconds) {
+        this.events.time(seconds, !this.audio.paused);
     }
 
     #start() {
@@ -51,7 +55,7 @@ class Player {
     // A word lasts a fifth of a second: timeupdate alone, four times per second, is too slow.
     #tick() {
         if (this.audio.paused) return;
-        this.events.time(this.audio.currentTime);
+        this.#report(this.audio.currentTime);
         requestAnimationFrame(() => this.#tick());
     }
 }

@@ -148,15 +148,16 @@ class TranscriptView {
         shown.scrollIntoView({block: 'nearest', behavior: isNear && !quiet ? 'smooth' : 'instant'});
     }
 
-    // Marks the word that is spoken at that time. The page follows a reader who sees it.
-    follow(seconds) {
+    // Marks the word that is spoken at that time. While the recording plays, its line stays in sight
+    // of those who see the line before.
+    follow(seconds, plays) {
         const word = this.transcript.wordAt(seconds);
         if (word === this.current) return;
         const before = this.current;
         before?.element.removeAttribute('aria-current');
         word?.element.setAttribute('aria-current', 'true');
         this.current = word;
-        if (!word || !before || word.segment === before.segment) return;
+        if (!plays || !word || !before || word.segment === before.segment) return;
         const {top, bottom} = before.segment.row.getBoundingClientRect();
         if (bottom > 0 && top < innerHeight) this.#show(word.segment.row);
     }
