@@ -4,8 +4,8 @@
 const hark = globalThis.hark ??= {};
 
 class Player {
-    // `events` has functions: time(seconds, plays), while it plays and after each jump; missing(), if
-    // the recording cannot be played; loaded(), once it can.
+    // `events` has functions: time(seconds, plays), while it plays and after each jump; missing(),
+    // if the recording cannot be played; loaded(), once it can.
     constructor(audio, events) {
         this.audio = audio;
         this.events = events;

@@ -148,8 +148,8 @@ class TranscriptView {
         shown.scrollIntoView({block: 'nearest', behavior: isNear && !quiet ? 'smooth' : 'instant'});
     }
 
-    // Marks the word that is spoken at that time. While the recording plays, its line stays in sight
-    // of those who see the line before.
+    // Marks the word that is spoken at that time. While the recording plays, its line stays in
+    // sight of those who see the line before.
     follow(seconds, plays) {
         const word = this.transcript.wordAt(seconds);
         if (word === this.current) return;
