@@ -109,6 +109,9 @@ TEST_P(Attention, KeysBehindTheLengthDoNotMatter) {
         {3, 3, 128, 520, {300, 128, 33}, {300, 513, 65}, true},
         {1, 1, 64, 1536, {20, 0, 70}, {1500, 0, 385}, false},
         {2, 2, 64, 260, {9, 250}, {1, 259}, false, Dtype::f32, 4},
+        // Single rows whose heads share keys.
+        {8, 2, 64, 300, {1, 3, 8}, {300, 64, 9}, true},
+        {16, 2, 128, 200, {1, 1}, {130, 31}, true},
     };
     for (AttentionCase c : kCases) {
         c.cache = GetParam().activations;
@@ -145,52 +148,71 @@ TEST_P(Attention, HeadSizesOfWholeVectors) {
 
 const DeviceCase kAttentionCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case,
                                       kCudaBf16Case};
+// The values of a cache (slots, H, capacity, size) in blocks (blocks, H, block, size) of a table.
+std::vector<float> in_blocks(const std::vector<float>& cache, const AttentionCase& c, int64_t block,
+                             const std::vector<int32_t>& table) {
+    const int64_t sequences = std::ssize(c.queries), per_sequence = c.capacity / block;
+    std::vector<float> blocks(cache.size());
+    for (int64_t b = 0; b < sequences; ++b)
+        for (int64_t h = 0; h < c.kv_heads; ++h)
+            for (int64_t p = 0; p < c.capacity; ++p) {
+                const int64_t slot = slots_of(c)[size_t(b)];
+                const int64_t to = table[size_t(b * per_sequence + p / block)];
+                std::copy_n(cache.begin() + ((slot * c.kv_heads + h) * c.capacity + p) * c.size,
+                            c.size,
+                            blocks.begin() + ((to * c.kv_heads + h) * block + p % block) * c.size);
+            }
+    return blocks;
+}
+
+void expect_same_in_blocks(TestDevice& device, const DeviceCase& on, const AttentionCase& c,
+                           int64_t block) {
+    SCOPED_TRACE(concat("size ", c.size, " blocks of ", block));
+    const Inputs in(c, c.cache, 9);
+    const int64_t sequences = std::ssize(c.queries), per_sequence = c.capacity / block;
+    const auto blocks = static_cast<int32_t>(sequences * per_sequence);
+    // The table counts blocks from the last to the first.
+    std::vector<int32_t> table;
+    for (int32_t i = 0; i < blocks; ++i) table.push_back(blocks - 1 - i);
+    const std::initializer_list<int64_t> shape = {blocks, c.kv_heads, block, c.size};
+    const int64_t all = starts_of(c.queries).back();
+    BatchLayout rows = ragged_of(device, c);
+    rows.block_table = device.up(table).reshaped({sequences, per_sequence});
+    Tensor out = device.empty(c.cache, {all, c.heads * c.size});
+    attention(
+        device.ctx(), out, device.up(in.q, c.cache, {all, in.width}),
+        device.up(in_blocks(in.keys, c, block, table), c.cache, shape),
+        device.up(in_blocks(in.values, c, block, table), c.cache, shape), rows,
+        {.scale = 1 / std::sqrt(static_cast<float>(c.size)), .causal = true, .window = c.window});
+    expect_near(device.down(out), expected_of(c, in), on.tolerance);
+    if (!device.ctx().on_cuda()) {
+        EXPECT_EQ(device.down(out), run(device, c, in, c.cache));
+    }
+}
+
 // A cache in blocks of few positions, in any order; on the CPU with the bits of one of whole
 // sequences. A GPU reads block tables by a kernel of its own.
 TEST_P(Attention, CachesInBlocks) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
-    const Dtype dtype = GetParam().activations;
-    constexpr int64_t kSize = 16, kBlocks = 40;
-    const AttentionCase c = {.heads = 4,
-                             .kv_heads = 2,
-                             .size = 32,
-                             .capacity = kSize * kBlocks / 2,
-                             .queries = {1, 45},
-                             .lengths = {300, 45},
-                             .causal = true,
-                             .cache = dtype,
-                             .window = 290};
-    const Inputs in(c, dtype, 9);
-    // The table counts blocks from the last to the first.
-    std::vector<int32_t> table;
-    for (int32_t b = 0; b < 2; ++b)
-        for (int32_t m = 0; m < kBlocks / 2; ++m)
-            table.push_back(static_cast<int32_t>(kBlocks) - 1 - (b * kBlocks / 2 + m));
-    const auto in_blocks = [&](const std::vector<float>& cache) {
-        std::vector<float> blocks(cache.size());
-        for (int64_t b = 0; b < 2; ++b)
-            for (int64_t h = 0; h < c.kv_heads; ++h)
-                for (int64_t p = 0; p < c.capacity; ++p) {
-                    const int64_t slot = slots_of(c)[size_t(b)];
-                    const int64_t block = table[size_t(b * kBlocks / 2 + p / kSize)];
-                    std::copy_n(
-                        cache.begin() + ((slot * c.kv_heads + h) * c.capacity + p) * c.size, c.size,
-                        blocks.begin() + ((block * c.kv_heads + h) * kSize + p % kSize) * c.size);
-                }
-        return blocks;
-    };
-    const std::initializer_list<int64_t> shape = {kBlocks, c.kv_heads, kSize, c.size};
-    BatchLayout rows = ragged_of(device, c);
-    rows.block_table = device.up(table).reshaped({2, kBlocks / 2});
-    Tensor out = device.empty(dtype, {46, c.heads * c.size});
-    attention(device.ctx(), out, device.up(in.q, dtype, {46, in.width}),
-              device.up(in_blocks(in.keys), dtype, shape),
-              device.up(in_blocks(in.values), dtype, shape), rows,
-              {.scale = 1 / std::sqrt(32.0f), .causal = true, .window = c.window});
-    expect_near(device.down(out), expected_of(c, in), GetParam().tolerance);
-    if (!device.ctx().on_cuda()) {
-        EXPECT_EQ(device.down(out), run(device, c, in, dtype));
+    AttentionCase c = {.heads = 4,
+                       .kv_heads = 2,
+                       .size = 32,
+                       .capacity = 320,
+                       .queries = {1, 45},
+                       .lengths = {300, 45},
+                       .causal = true,
+                       .cache = GetParam().activations,
+                       .window = 290};
+    expect_same_in_blocks(device, GetParam(), c, 16);
+    // Single rows whose heads share keys.
+    c.heads = 10;
+    c.queries = {1, 2, 1};
+    c.lengths = {300, 97, 33};
+    for (const int64_t size : {64, 128}) {
+        c.size = size;
+        expect_same_in_blocks(device, GetParam(), c, 32);
+        expect_same_in_blocks(device, GetParam(), c, 16);
     }
 }
 

@@ -17,6 +17,15 @@ bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
            reinterpret_cast<uintptr_t>(out.data) % 8 == 0;
 }
 
+// Whether attention_decode_grouped takes the call.
+bool fits_groups(const AttentionArgs& args) {
+    const int group = args.heads / args.kv_heads;
+    return group > 1 && group <= kMostGroupedHeads && is_16_bit(args.q_type) &&
+           args.q_type == args.cache_type && (args.d == 64 || args.d == 128) &&
+           args.q_stride % 8 == 0 && reinterpret_cast<uintptr_t>(args.q) % 16 == 0 &&
+           (args.blocks == 1 || args.capacity % kGroupedBlock == 0);
+}
+
 // The first positions of a cache of q8_0, as many as args has, in the type of args.
 const void* dequantized(Context& ctx, const Tensor& cache, const AttentionArgs& args) {
     const Tensor numbers = ctx.arena.tensor(
@@ -73,7 +82,8 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     const bool can_dequantize = args.blocks == 1;  // all of a sequence's keys, into one block
     if (args.d % 8 == 0 && rows.max_queries <= kFewQueries &&
         args.sequences * rows.max_queries <= kMostGridZ) {
-        attention_decode_split_k(ctx, args);
+        fits_groups(args) ? attention_decode_grouped(ctx, args)
+                          : attention_decode_split_k(ctx, args);
     } else if (fits_tiles(out, q, keys) && (keys.dtype != Dtype::q8_0 || can_dequantize)) {
         const Arena::Scope scope(ctx.arena);
         if (keys.dtype == Dtype::q8_0) {

@@ -140,4 +140,12 @@ void attention_simt(Context& ctx, const AttentionArgs& args);
 // 8, up to kMostHeadChannels. Takes all options.
 void attention_decode_split_k(Context& ctx, const AttentionArgs& args);
 
+constexpr int kMostGroupedHeads = 8;  // query heads of a key head
+constexpr int kGroupedBlock = 32;     // keys whose rows must follow one another
+
+// The same where 2 to kMostGroupedHeads query heads share a key head, on the matrix units. Needs q
+// and cache of one 16-bit type, D 64 or 128, rows of q aligned to 16 bytes, and blocks of a
+// multiple of kGroupedBlock keys. Takes all options.
+void attention_decode_grouped(Context& ctx, const AttentionArgs& args);
+
 }  // namespace hark::cuda

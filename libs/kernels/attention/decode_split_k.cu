@@ -1,41 +1,10 @@
-#include "kernels/attention/attention_kernels.cuh"
+#include "kernels/attention/decode_parts.cuh"
 #include "kernels/cache/cache_rows.cuh"
 
 namespace hark::cuda {
 namespace {
 
 constexpr int kChannels = 8;  // that a thread reads at once
-constexpr int kSplit = 128;   // keys per block
-
-// Grids of up to this many blocks are bound by latency: a thread requests all its reads at once.
-// Before that, while the previous kernels run, it prefetches them to the L2 cache, or reads them if
-// kv_ready. Larger grids are bound by bandwidth and run fastest with as many blocks as the GPU
-// holds.
-constexpr unsigned kFewBlocks = 512;
-
-// A block's part of a query's result: D sums of p * v, then the maximum and the sum of p.
-__device__ float* part_of(float* parts, const AttentionArgs& args, int splits, int row, int h,
-                          int split) {
-    return parts + ((int64_t{row} * args.heads + h) * splits + split) * (args.d + 2);
-}
-
-__device__ void write(const AttentionArgs& args, int row, int h, int c, float numerator,
-                      float denominator) {
-    const int64_t at = (int64_t{row} * args.heads + h) * args.d + c;
-    store_any(args.out, args.out_type, at, denominator > 0 ? numerator / denominator : 0.0f);
-}
-
-// The maximum or the sum over the block; `shared` has one value per warp.
-template <int Warps, class Combine>
-__device__ float over_block(float x, float* shared, Combine combine) {
-    for (int step = 16; step > 0; step /= 2) x = combine(x, __shfl_xor_sync(0xffffffff, x, step));
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
-    __syncthreads();
-    x = shared[0];
-    for (int warp = 1; warp < Warps; ++warp) x = combine(x, shared[warp]);
-    __syncthreads();
-    return x;
-}
 
 // The keys or values of a block's range, which the query sees from `begin` to `end`: key i belongs
 // to group i % groups.
@@ -72,9 +41,14 @@ __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
     for (int c = 0; c < kChannels; ++c) q[c] = to_f32(from[c]);
 }
 
+constexpr int64_t kFewBlocks = 512;
+
 // Block (split, h, row) with row = b * max_queries + j: groups of G neighbouring threads, of which
 // one group reads a key, each thread P packs of channels. Splits begin at multiples of kSplit, the
-// first one where the query's window begins. Both ways add the same values in the same order.
+// first one where the query's window begins. Up to kFewBlocks are bound by latency: a thread
+// requests all its reads at once, and before that, while the previous kernels run, it prefetches
+// them to the L2 cache, or reads them if kv_ready. More are bound by bandwidth and run fastest with
+// as many blocks as the GPU holds. Both ways add the same values in the same order.
 template <class T, int G, int P, bool Few>
 __global__ void __launch_bounds__(kGroupsOf<P>* G)
     split_kernel(AttentionArgs args, float* parts, int splits) {
@@ -94,9 +68,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     float* part = part_of(parts, args, splits, blockIdx.z, h, blockIdx.x);
     if (end == 0 && splits > 1) {  // same values as an empty part gets below
         wait_for_previous();
-        for (int i = threadIdx.x; i < args.d + 2; i += kThreads)
-            part[i] = i == args.d ? -INFINITY : 0.0f;
-        return;
+        return write_no_keys<kThreads>(part, args.d);
     }
     const int group = threadIdx.x / G, channel = threadIdx.x % G * kChannels;
     const bool has_channels = channel < args.d;
@@ -228,7 +200,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
         if (splits > 1) {
             part[c] = total;
         } else {  // same as combine_kernel
-            write(args, start + j, h, c, total, sum + args.sink(h, largest));
+            write_result(args, start + j, h, c, total, sum + args.sink(h, largest));
         }
     }
     if (splits > 1 && threadIdx.x == 0) {
@@ -237,57 +209,11 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     }
 }
 
-// Block (h, row): adds the parts of a query's result in their order, scaled to their common
-// maximum. Missing parts have weight zero. Shared memory: two floats per part. D <= Threads.
-template <int Threads>
-__global__ void __launch_bounds__(Threads)
-    combine_kernel(AttentionArgs args, float* parts, int splits) {
-    let_next_start();
-    extern __shared__ float weights[];
-    __shared__ float shared[Threads / 32];
-    float* sums = weights + splits;
-    const int h = blockIdx.x, b = blockIdx.y / args.max_queries, j = blockIdx.y % args.max_queries;
-    const int start = args.query_start[b], n = args.query_start[b + 1] - start;
-    const int c = threadIdx.x, stride = args.d + 2;
-    wait_for_previous();
-    if (j >= n) return;
-    const float* part = part_of(parts, args, splits, blockIdx.y, h, 0);
-    constexpr int kFirst = 12;  // requested at once: 1500 keys are 12 parts
-    float values[kFirst];
-#pragma unroll
-    for (int s = 0; s < kFirst; ++s)
-        values[s] = s < splits && c < args.d ? part[s * stride + c] : 0;
-    float largest = -INFINITY, numerator = 0, denominator = 0;
-    for (int s = threadIdx.x; s < splits; s += Threads) {
-        weights[s] = part[s * stride + args.d];
-        sums[s] = part[s * stride + args.d + 1];
-        largest = fmaxf(largest, weights[s]);
-    }
-    largest =
-        over_block<Threads / 32>(largest, shared, [](float x, float y) { return fmaxf(x, y); });
-    for (int s = threadIdx.x; s < splits; s += Threads) weights[s] = exp2_from(weights[s], largest);
-    __syncthreads();
-    if (c >= args.d) return;
-    const auto add = [&](int s, float value) {
-        numerator += weights[s] * value;
-        denominator += weights[s] * sums[s];
-    };
-#pragma unroll
-    for (int s = 0; s < kFirst; ++s)
-        if (s < splits) add(s, values[s]);
-#pragma unroll 8
-    for (int s = kFirst; s < splits; ++s) add(s, part[s * stride + c]);
-    write(args, start + j, h, c, numerator, denominator + args.sink(h, largest));
-}
-
 }  // namespace
 
 void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     const Arena::Scope scope(ctx.arena);
-    int64_t most = ceil_div(args.max_length, kSplit);
-    // A window may begin at the last key of a split.
-    if (args.window > 0) most = std::min<int64_t>(most, (args.window - 2 + kSplit) / kSplit + 1);
-    const int splits = static_cast<int>(std::max<int64_t>(1, most));
+    const int splits = key_splits(args);
     const auto rows = static_cast<unsigned>(args.sequences * args.max_queries);
     float* parts = ctx.arena.tensor(Dtype::f32, {rows, args.heads, splits, args.d + 2}).as<float>();
     const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(args.heads), rows);
@@ -309,14 +235,7 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
         static_assert(kMostHeadChannels <= 3 * 256 && kMostHeadChannels % 32 == 0);
         launch(split_kernel<T, 32, 3, false>, 256);
     });
-    if (splits == 1) return;
-    const auto combine = [&](auto kernel, int threads) {
-        launch_early(ctx, kernel, dim3(grid.y, rows), threads,
-                     2 * static_cast<size_t>(splits) * sizeof(float), args, parts, splits);
-    };
-    if (args.d <= 128) return combine(combine_kernel<128>, 128);
-    if (args.d <= 256) return combine(combine_kernel<256>, 256);
-    combine(combine_kernel<kMostHeadChannels>, kMostHeadChannels);
+    combine_parts(ctx, args, parts, splits);
 }
 
 }  // namespace hark::cuda
