@@ -83,9 +83,8 @@ void gated_activation(Context& ctx, Tensor y, const Columns& gate, const Columns
                            args.up_width % kPack == 0;
         const int64_t across = args.n / (packs ? kPack : 1);
         RowGrid grid(args.rows, across);
-        if (args.rows < 64)  // few rows are spread over the GPU
-            grid.blocks.y =
-                static_cast<unsigned>(std::min(ceil_div(across, grid.threads.x), kMostGridY));
+        grid.blocks.y =
+            static_cast<unsigned>(std::min(ceil_div(across, grid.threads.x), kMostGridY));
         launch_early(ctx, packs ? gated_kernel<kPack, T> : gated_kernel<1, T>, grid.blocks,
                      grid.threads, 0, args, static_cast<T*>(y.data), gates, ups);
     });

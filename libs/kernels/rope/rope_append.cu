@@ -1,11 +1,16 @@
-// rope_append on the GPU: one block per row and head, of queries, then of keys and values.
+// rope_append on the GPU: a few neighbouring threads per row and head, of queries, then of keys and
+// values.
+#include <bit>
+
 #include "kernels/cache/cache_rows.cuh"
 #include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {
 namespace {
 
-constexpr int kAppendThreads = 64;
+constexpr int kAppendThreads = 128;
+// Channels of a thread: the angles of more of them would take longer than they save in one row.
+constexpr int kRopePack = 2;
 
 struct RopeArgs {
     void *keys, *values;
@@ -14,85 +19,112 @@ struct RopeArgs {
     float scale, q_eps, k_eps;
     int64_t slots, capacity, q_width, k_width, v_width;
     int heads, kv_heads, d, half, blocks;  // half: number of frequencies; blocks: per sequence
+    int lanes;                             // threads of a head: a power of two up to 32
 };
 
-// The sum over the block's two warps.
-__device__ float sum_of_block(float x) {
-    __shared__ float partial[kAppendThreads / 32];
-    x = warp_sum(x);
-    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = x;
-    __syncthreads();
-    return partial[0] + partial[1];
-}
+// The cosines and sines of V angles, from the one of channel c on.
+template <int V>
+struct Turns {
+    float cosine[V], sine[V];
 
-// The head's values in f32, normed if there are weights.
-template <class X>
-__device__ void load_head(float* to, const X* from, int d, const float* weights, float eps) {
-    float squares = 0;
-    for (int c = threadIdx.x; c < d; c += kAppendThreads) {
-        to[c] = to_f32(from[c]);
-        squares = fmaf(to[c], to[c], squares);
-    }
-    if (weights == nullptr) return;
-    const float factor = rsqrtf(sum_of_block(squares) / d + eps);
-    for (int c = threadIdx.x; c < d; c += kAppendThreads) to[c] *= factor * weights[c];
-}
-
-// Channel c's turn: the cosine and sine of its angle.
-struct Turn {
-    float cosine, sine;
-
-    __device__ Turn(const RopeArgs& args, int c, int position) {
-        if (c >= 2 * args.half) return;
-        const float angle =
-            static_cast<float>(position) * args.frequencies[c < args.half ? c : c - args.half];
-        sincosf(angle, &sine, &cosine);
-        cosine *= args.scale;
-        sine *= args.scale;
-    }
-    // Channel c of the head after the rope.
-    __device__ float of(const float* head, int c, int half) const {
-        if (c >= 2 * half) return head[c];
-        return c < half ? head[c] * cosine - head[c + half] * sine
-                        : head[c] * cosine + head[c - half] * sine;
+    __device__ Turns(const RopeArgs& args, int c, int position) {
+        if (c >= args.half) return;
+        for (int v = 0; v < V; ++v) {
+            sincosf(static_cast<float>(position) * args.frequencies[c + v], &sine[v], &cosine[v]);
+            cosine[v] *= args.scale;
+            sine[v] *= args.scale;
+        }
     }
 };
 
-// Block (row j of the sequence, query head or kv head after them, b). A place outside the cache is
-// not written.
-template <class X, class To>
+// A head's V channels from c on and, if they turn, those that turn with them: from c + half on.
+template <int V>
+struct Channels {
+    float low[V], high[V];
+    int c;
+    bool turn;
+
+    // Item i of a head: first the channels that turn, then the others.
+    template <class X>
+    __device__ Channels(const X* head, int i, int half)
+        : c(i * V < half ? i * V : half + i * V), turn(i * V < half) {
+        const Pack<X, V> first = load_pack<V>(head + c);
+        const Pack<X, V> second = turn ? load_pack<V>(head + c + half) : Pack<X, V>{};
+        for (int v = 0; v < V; ++v) low[v] = to_f32(first.values[v]);
+        for (int v = 0; v < V; ++v) high[v] = to_f32(second.values[v]);
+    }
+    __device__ float squares() const {
+        float sum = 0;
+        for (int v = 0; v < V; ++v) sum = fmaf(low[v], low[v], fmaf(high[v], high[v], sum));
+        return sum;
+    }
+    __device__ void norm(float factor, const float* weights, int half) {
+        for (int v = 0; v < V; ++v) {
+            low[v] *= factor * weights[c + v];
+            if (turn) high[v] *= factor * weights[c + half + v];
+        }
+    }
+    __device__ void rotate(const Turns<V>& by) {
+        if (!turn) return;
+        for (int v = 0; v < V; ++v) {
+            const float x = low[v], y = high[v];
+            low[v] = x * by.cosine[v] - y * by.sine[v];
+            high[v] = y * by.cosine[v] + x * by.sine[v];
+        }
+    }
+    template <class X>
+    __device__ void store(X* head, int half) const {
+        Pack<X, V> first, second;
+        for (int v = 0; v < V; ++v) first.values[v] = from_f32<X>(low[v]);
+        for (int v = 0; v < V; ++v) second.values[v] = from_f32<X>(high[v]);
+        store_pack(head + c, first);
+        if (turn) store_pack(head + c + half, second);
+    }
+};
+
+// Block (row j of the sequence, query heads and kv heads after them, b). A place outside the cache
+// is not written.
+template <int V, class X, class To>
 __global__ void __launch_bounds__(kAppendThreads)
     rope_kernel(RopeArgs args, X* q, X* k, const X* v) {
     let_next_start();
-    extern __shared__ float head[];
     const int b = blockIdx.z, start = args.query_start[b], n = args.query_start[b + 1] - start;
-    const int j = blockIdx.x, d = args.d;
+    const int j = blockIdx.x, d = args.d, half = args.half;
     const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
     const bool is_in_table = p >= 0 && block < args.blocks;
     const int64_t slot = is_in_table ? args.slot[b * args.blocks + block] : -1;
     const int64_t t = start + j;
     const int position = j < n ? args.position[t] : 0;
-    const Turn first(args, threadIdx.x, position);
-    const Turn second(args, threadIdx.x + kAppendThreads, position);
+    const int lane = threadIdx.x % args.lanes, items = (d - half) / V;
+    const Turns<V> first(args, lane * V, position);
     wait_for_previous();
     if (j >= n) return;
-    const bool is_query = static_cast<int>(blockIdx.y) < args.heads;
-    const int h = is_query ? blockIdx.y : blockIdx.y - args.heads;
+    const int number = blockIdx.y * (kAppendThreads / args.lanes) + threadIdx.x / args.lanes;
+    const bool is_head = number < args.heads + args.kv_heads, is_query = number < args.heads;
+    const int h = is_query ? number : number - args.heads;
     X* from = is_query ? q + t * args.q_width + h * d : k + t * args.k_width + h * d;
-    load_head(head, from, d, is_query ? args.q_norm : args.k_norm,
-              is_query ? args.q_eps : args.k_eps);
-    __syncthreads();
+    const float* weights = is_query ? args.q_norm : args.k_norm;
+    float factor = 1;
+    if (args.q_norm || args.k_norm) {
+        float squares = 0;
+        for (int i = lane; i < items && is_head; i += args.lanes)
+            squares += Channels<V>(from, i, half).squares();
+        for (int step = args.lanes / 2; step > 0; step /= 2)
+            squares += __shfl_xor_sync(0xffffffff, squares, step);
+        factor = rsqrtf(squares / d + (is_query ? args.q_eps : args.k_eps));
+    }
+    if (!is_head) return;
     const bool is_place = !is_query && 0 <= slot && slot < args.slots;
     const int64_t at = ((slot * args.kv_heads + h) * args.capacity + place) * d;
-    for (int c = threadIdx.x; c < d; c += kAppendThreads) {
-        const int pass = c / kAppendThreads;
-        const Turn turn = pass == 0 ? first : pass == 1 ? second : Turn(args, c, position);
-        const float x = turn.of(head, c, args.half);
-        from[c] = from_f32<X>(x);
+    for (int i = lane; i < items; i += args.lanes) {
+        Channels<V> channels(from, i, half);
+        if (weights) channels.norm(factor, weights, half);
+        channels.rotate(i == lane ? first : Turns<V>(args, i * V, position));
+        channels.store(from, half);
         if (!is_place) continue;
-        static_cast<To*>(args.keys)[at + c] = from_f32<To>(x);
-        static_cast<To*>(args.values)[at + c] =
-            from_f32<To>(to_f32(v[t * args.v_width + h * d + c]));
+        channels.store(static_cast<To*>(args.keys) + at, half);
+        Channels<V>(v + t * args.v_width + h * d, i, half)
+            .store(static_cast<To*>(args.values) + at, half);
     }
 }
 
@@ -107,31 +139,28 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
     const int64_t kv_heads = keys.dim(1), d = keys.dim(3);
     if (rows.sequences() == 0 || rows.max_queries <= 0 || d == 0) return;
     const auto floats = [](const Tensor& t) { return t ? t.as<float>() : nullptr; };
-    const RopeArgs args{keys.data,
-                        values.data,
-                        rows.query_start.as<int32_t>(),
-                        rows.block_table.as<int32_t>(),
-                        rows.length.as<int32_t>(),
-                        position.as<int32_t>(),
-                        floats(rope.frequencies),
-                        floats(q_norm.weight),
-                        floats(k_norm.weight),
-                        rope.scale,
-                        q_norm.eps,
-                        k_norm.eps,
-                        keys.dtype == Dtype::q8_0 ? 0 : keys.dim(0),  // written after the rope
-                        keys.dim(2),
-                        q.rows.dim(1),
-                        k.rows.dim(1),
-                        v.rows.dim(1),
-                        static_cast<int>(heads),
-                        static_cast<int>(kv_heads),
-                        static_cast<int>(d),
-                        rope.frequencies ? static_cast<int>(rope.frequencies.dim(0)) : 0,
-                        static_cast<int>(rows.blocks())};
-    const dim3 grid(static_cast<unsigned>(rows.max_queries),
-                    static_cast<unsigned>(heads + kv_heads),
-                    static_cast<unsigned>(rows.sequences()));
+    RopeArgs args{keys.data,
+                  values.data,
+                  rows.query_start.as<int32_t>(),
+                  rows.block_table.as<int32_t>(),
+                  rows.length.as<int32_t>(),
+                  position.as<int32_t>(),
+                  floats(rope.frequencies),
+                  floats(q_norm.weight),
+                  floats(k_norm.weight),
+                  rope.scale,
+                  q_norm.eps,
+                  k_norm.eps,
+                  keys.dtype == Dtype::q8_0 ? 0 : keys.dim(0),  // written after the rope
+                  keys.dim(2),
+                  q.rows.dim(1),
+                  k.rows.dim(1),
+                  v.rows.dim(1),
+                  static_cast<int>(heads),
+                  static_cast<int>(kv_heads),
+                  static_cast<int>(d),
+                  rope.frequencies ? static_cast<int>(rope.frequencies.dim(0)) : 0,
+                  static_cast<int>(rows.blocks())};
     const Dtype written = keys.dtype == Dtype::q8_0 ? q.rows.dtype : keys.dtype;
     with_float_type(written, [&](auto to_value) {
         with_float_type(q.rows.dtype, [&](auto from_value) {
@@ -139,9 +168,17 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
             const auto at = [](const Columns& columns) {
                 return static_cast<X*>(columns.rows.data) + columns.first;
             };
-            launch_early(ctx, rope_kernel<X, decltype(to_value)>, grid, kAppendThreads,
-                         static_cast<size_t>(d) * sizeof(float), args, at(q), at(k),
-                         static_cast<const X*>(at(v)));
+            using To = decltype(to_value);
+            const bool wide = in_packs(d, {at(q), at(k), at(v)}) && args.half % kRopePack == 0 &&
+                              (args.q_width | args.k_width | args.v_width) % kRopePack == 0;
+            const int64_t items = (d - args.half) / (wide ? kRopePack : 1);
+            args.lanes = static_cast<int>(
+                std::min(std::bit_ceil(static_cast<uint64_t>(items)), uint64_t{32}));
+            const int64_t blocks = ceil_div((heads + kv_heads) * args.lanes, kAppendThreads);
+            const dim3 grid(static_cast<unsigned>(rows.max_queries), static_cast<unsigned>(blocks),
+                            static_cast<unsigned>(rows.sequences()));
+            launch_early(ctx, wide ? rope_kernel<kRopePack, X, To> : rope_kernel<1, X, To>, grid,
+                         kAppendThreads, 0, args, at(q), at(k), static_cast<const X*>(at(v)));
         });
     });
     if (keys.dtype == Dtype::q8_0) append_q8_0(ctx, keys, values, k, v, rows);

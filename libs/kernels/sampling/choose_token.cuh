@@ -47,14 +47,13 @@ __device__ inline Part* parts_of(const SampleCall& call) {
     return static_cast<Part*>(call.scratch);
 }
 
-// The adjusted logits of all tokens.
+// The adjusted logits of all tokens; not there if the temperature is 0.
 __device__ inline float* logits_of(const SampleCall& call) {
     return reinterpret_cast<float*>(static_cast<char*>(call.scratch) + kSampleParts);
 }
 
 // A token's logit after the penalty and, if a token is drawn, the temperature.
-__device__ inline float adjusted(const SampleCall& call, int id) {
-    float logit = call.logits[id];
+__device__ inline float adjusted(const SampleCall& call, int id, float logit) {
     if (call.seen && call.seen[id]) logit = penalized(logit, call.filters.penalty);
     return call.filters.temperature > 0 ? tempered(logit, call.filters.temperature) : logit;
 }

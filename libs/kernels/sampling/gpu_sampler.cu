@@ -28,16 +28,32 @@ __device__ SampleCall call_of(const SampleRows& all, int row) {
     return call;
 }
 
+// One warp: its group's part, and the adjusted logits if a token is drawn from them.
 __device__ void find_part(const SampleCall& call) {
+    constexpr int kLoads = 4;  // of a lane, in flight at once
     const int group = static_cast<int>(blockIdx.x) * (kPartThreads / 32) + warp();
-    if (group * call.group_size >= call.n) return;
+    const int first = group * call.group_size, end = min(first + call.group_size, call.n);
+    if (first >= end) return;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
-    for (int i = 0; i < call.group_size; i += 32) {
-        const int id = group * call.group_size + i + lane();
-        if (id >= call.n) continue;
-        const float logit = call.logits[id], changed = adjusted(call, id);
-        logits_of(call)[id] = changed;
-        add(part, Part{logit, logit > -INFINITY ? 1.0f : 0.0f, changed, id});
+    for (int begin = first + lane(); begin < end; begin += 32 * kLoads) {
+        float logits[kLoads], largest = part.largest;
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i)
+            logits[i] = begin + 32 * i < end ? call.logits[begin + 32 * i] : -INFINITY;
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i) largest = fmaxf(largest, logits[i]);
+        if (largest > part.largest) part.sum *= expf(part.largest - largest);
+        part.largest = largest;
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i) {
+            const int id = begin + 32 * i;
+            if (id >= end) break;
+            if (logits[i] > -INFINITY) part.sum += expf(logits[i] - largest);
+            const float changed = adjusted(call, id, logits[i]);
+            if (call.filters.temperature > 0) logits_of(call)[id] = changed;
+            if (changed > part.best || (changed == part.best && id < part.id))
+                part.best = changed, part.id = id;
+        }
     }
     part = over_warp(part);
     if (lane() == 0) parts_of(call)[group] = part;
