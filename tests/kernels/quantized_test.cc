@@ -169,6 +169,40 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
             }
 }
 
+// Where a GPU's rows may depend on their number: in tiles, of all rows or a part, in parts of K.
+TEST_P(Quantized, ProductsOfRowsInTilesAreThoseOfTheValues) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const DeviceCase& on = GetParam();
+    if (on.device == Device::cpu) GTEST_SKIP() << "the CPU has one kind of products";
+    for (const Dtype dtype : kQuantizedDtypes)
+        for (const auto& [rows, n, k] : {std::array<int64_t, 3>{9, 37, 256},
+                                         {32, 130, 352},
+                                         {33, 200, 1280},
+                                         {64, 1000, 4096},
+                                         {100, 16, 512},
+                                         {128, 300, 2048}}) {
+            if (k % block_size(dtype).values != 0) continue;
+            SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));
+            const Arena::Scope scope(device.ctx().arena);
+            Weights weights(QuantizedKind::keep, device.ctx().arena.source());
+            RandomBlocks blocks(dtype, n, k, 7);
+            const Operands w = operands(weights, blocks, n, k);
+            const Tensor x = device.up(random_values(rows * k, 8), on.activations, {rows, k});
+            const Epilogue then = {
+                .bias = device.up(random_values(n, 10), Dtype::f32, {n}),
+                .activation = Activation::gelu,
+                .residual = device.up(random_values(rows * n, 9), on.activations, {rows, n})};
+            const Tensor y = device.empty(on.activations, {rows, n});
+            device.ctx().batch_invariant = false;
+            linear(device.ctx(), y, x, w.quantized, then);
+            const std::vector<float> found = device.down(y);
+            device.ctx().batch_invariant = true;
+            linear(device.ctx(), y, x, w.plain, then);
+            expect_near(found, device.down(y), 2 * on.tolerance);
+        }
+}
+
 // A norm in front and caches behind, as a decoder's block asks for them.
 TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
     TestDevice device(GetParam());

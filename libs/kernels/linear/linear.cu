@@ -7,11 +7,16 @@
 namespace hark::cuda {
 namespace {
 
+// Rows from which converted blocks are multiplied faster than as they are stored.
+constexpr int64_t kManyRowsOfBlocks = 129;
+// Rows from which several warps share x.
+constexpr int64_t kTiledRowsOfBlocks = 9;
+
 // Products of at least this many rows are gemm()'s if rows need not be batch-invariant: fewer with
 // 16-bit weights than with those that it has to convert.
 int64_t many_rows(const Context& ctx, const Matrix& w) {
     if (ctx.batch_invariant) return kManyRowsOnGpu;
-    if (is_quantized(w.values.dtype)) return 96;
+    if (is_quantized(w.values.dtype)) return kManyRowsOfBlocks;
     return is_16_bit(w.values.dtype) ? 33 : 192;
 }
 
@@ -75,7 +80,11 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
         enter(ctx,
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
     if (rows >= many_rows(ctx, w)) return gemm(ctx, y, x, w, then);
-    if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, w, then, with);
+    if (is_quantized(w.values.dtype)) {
+        if (rows < kTiledRowsOfBlocks || ctx.batch_invariant)
+            return small_m_quantized(ctx, y, x, w, then, with);
+        return tiled_quantized(ctx, y, x, w, then);
+    }
     if (has_small_m_product(x, w)) return small_m_product(ctx, y, x, w, then, with);
     simt_product(ctx, y, x, w, then);
 }

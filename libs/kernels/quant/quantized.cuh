@@ -135,6 +135,9 @@ inline void check_half(const char* op, const Tensor& tensor) {
 void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
                        const LinearFusion& with);
 
+// The same of more rows (tiled_quantized.cu). How a row is summed depends on the number of rows.
+void tiled_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
+
 // to (rows, K) f16 or bf16 = the values of quantised rows.
 void dequantize(Context& ctx, Tensor to, Tensor from);
 
