@@ -187,6 +187,21 @@ TEST_P(Engines, EndTexts) {
     EXPECT_EQ(engine.counts().free_blocks, blocks);
 }
 
+// A step is one pass: while a long prompt is read, texts can be ended, and it too.
+TEST_P(Engines, EndPromptsWhileTheyAreRead) {
+    model("llama");
+    Engine engine(ctx(), *model_, vocabulary_, {.context = context_, .prompt_rows = 24});
+    const int64_t blocks = engine.counts().free_blocks;
+    TextRequest request = request_of(0, vocabulary_);
+    request.prompt.resize(120, 1);
+    const uint64_t id = engine.add(request);
+    EXPECT_TRUE(engine.step().empty());
+    EXPECT_LT(engine.counts().free_blocks, blocks);
+    engine.end(id);
+    while (!engine.is_idle()) EXPECT_TRUE(engine.step().empty());
+    EXPECT_EQ(engine.counts().free_blocks, blocks);
+}
+
 TEST_P(Engines, RefuseWhatNeverFits) {
     model("llama");
     Engine engine(ctx(), *model_, vocabulary_, {.context = context_, .pool_tokens = 64});

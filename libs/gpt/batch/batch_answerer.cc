@@ -46,7 +46,7 @@ void BatchAnswerer::begin(Prompt prompt) {
     const auto [ids, options] = answers_.ask(job->prompt);
     for (int64_t i = 0; i < options.samples && job->prompt.error.empty(); ++i) {
         Sample& sample = job->samples.emplace_back();
-        sample.options = PromptAnswers::of_sample(options, i);
+        sample.options = PromptRequests::of_sample(options, i);
         sample.has_ended = ids.empty();
         if (ids.empty()) continue;
         const AnswerPlan plan = planner_.plan(ids.size(), sample.options);

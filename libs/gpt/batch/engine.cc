@@ -131,13 +131,10 @@ std::vector<EngineToken> Engine::take() {
 }
 
 std::vector<EngineToken> Engine::step() {
-    while (!sequences_.empty()) {
-        launch();
-        require(in_flight_ > 0, "internal error: none of ", sequences_.size(), " texts continues");
-        std::vector<EngineToken> tokens = take();
-        if (!tokens.empty()) return tokens;
-    }
-    return {};
+    if (sequences_.empty()) return {};
+    launch();
+    require(in_flight_ > 0, "internal error: none of ", sequences_.size(), " texts continues");
+    return take();
 }
 
 EngineCounts Engine::counts() const {

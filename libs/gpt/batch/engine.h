@@ -56,8 +56,9 @@ class Engine {
     uint64_t add(TextRequest request);
     // Ends a text, whatever it has: nothing more is said of it. No effect on one that has ended.
     void end(uint64_t id);
-    // Computes until there are tokens, or nothing is left to do. A text whose last token or error
-    // has been returned has ended.
+    // Computes one pass, and returns its tokens: none of a pass that has parts of prompts alone, so
+    // that texts can be added and ended while a long prompt is read. A text whose last token or
+    // error has been returned has ended.
     std::vector<EngineToken> step();
     bool is_idle() const { return sequences_.empty(); }
     EngineCounts counts() const;

@@ -11,7 +11,37 @@ namespace {
 // Rows that are gathered: a GPU's pass.
 constexpr int64_t kTokensAtOnce = 2048;
 
+// Of more tokens than `longest`, the text's last ones are removed, the tokenizer's own stay.
+void cut(const Tokenizer& tokenizer, const EmbedStreamOptions& options, const std::string& text,
+         std::vector<int32_t>& ids) {
+    const std::vector<int32_t> plain =
+        tokenizer.encode(options.before_text + text, {.parse_specials = true});
+    const int64_t around = std::ssize(ids) - std::ssize(plain);
+    int64_t before = 0;
+    while (before < around && !std::equal(plain.begin(), plain.end(), ids.begin() + before))
+        ++before;
+    const auto end = ids.begin() + before + std::ssize(plain);
+    ids.erase(end - std::min(std::ssize(ids) - options.longest, std::ssize(plain)), end);
+}
+
 }  // namespace
+
+std::vector<int32_t> embed_tokens(const Tokenizer& tokenizer, const EmbedStreamOptions& options,
+                                  Prompt& text) {
+    if (!text.error.empty()) return {};
+    std::vector<int32_t> ids = tokenizer.encode(options.before_text + text.text,
+                                                {.parse_specials = true, .add_specials = true});
+    if (ids.empty()) text.fail("invalid_value", "the text has no tokens");
+    if (std::ssize(ids) <= options.longest) return ids;
+    if (options.truncate) {
+        cut(tokenizer, options, text.text, ids);
+        return ids;
+    }
+    text.fail("context_length_exceeded",
+              concat("the text has ", ids.size(), " tokens, the model takes ", options.longest,
+                     "; cut it with --truncate"));
+    return {};
+}
 
 EmbedStream::EmbedStream(Embedder& embedder, const Tokenizer& tokenizer,
                          const EmbedStreamOptions& options, Console& console, UseVector use)
@@ -21,35 +51,8 @@ EmbedStream::EmbedStream(Embedder& embedder, const Tokenizer& tokenizer,
       console_(console),
       use_(std::move(use)) {}
 
-std::vector<int32_t> EmbedStream::encode(Prompt& text) const {
-    if (!text.error.empty()) return {};
-    std::vector<int32_t> ids = tokenizer_.encode(options_.before_text + text.text,
-                                                 {.parse_specials = true, .add_specials = true});
-    if (ids.empty()) text.fail("invalid_value", "the text has no tokens");
-    if (std::ssize(ids) <= options_.longest) return ids;
-    if (options_.truncate) {
-        cut(ids, text);
-        return ids;
-    }
-    text.fail("context_length_exceeded",
-              concat("the text has ", ids.size(), " tokens, the model takes ", options_.longest,
-                     "; cut it with --truncate"));
-    return {};
-}
-
-void EmbedStream::cut(std::vector<int32_t>& ids, const Prompt& text) const {
-    const std::vector<int32_t> plain =
-        tokenizer_.encode(options_.before_text + text.text, {.parse_specials = true});
-    const int64_t around = std::ssize(ids) - std::ssize(plain);
-    int64_t before = 0;
-    while (before < around && !std::equal(plain.begin(), plain.end(), ids.begin() + before))
-        ++before;
-    const auto end = ids.begin() + before + std::ssize(plain);
-    ids.erase(end - std::min(std::ssize(ids) - options_.longest, std::ssize(plain)), end);
-}
-
 void EmbedStream::add(Prompt text) {
-    std::vector<int32_t> ids = encode(text);
+    std::vector<int32_t> ids = embed_tokens(tokenizer_, options_, text);
     rows_ += std::ssize(ids);
     waiting_.push_back({std::move(text), std::move(ids)});
     if (rows_ >= kTokensAtOnce) finish();

@@ -17,6 +17,10 @@ struct EmbedStreamOptions {
     bool truncate = false;    // cut what is longer, else it is an error
 };
 
+// A text's tokens, with the tokenizer's own around them. Notes in `text` what is wrong.
+std::vector<int32_t> embed_tokens(const Tokenizer& tokenizer, const EmbedStreamOptions& options,
+                                  Prompt& text);
+
 class EmbedStream {
   public:
     using UseVector = std::function<void(EmbeddedText text)>;
@@ -30,11 +34,6 @@ class EmbedStream {
     void finish();
 
   private:
-    // The text's tokens, with the tokenizer's own around them. Notes in `text` what is wrong.
-    std::vector<int32_t> encode(Prompt& text) const;
-    // Of more tokens than `longest`, the text's last ones are removed, the tokenizer's own stay.
-    void cut(std::vector<int32_t>& ids, const Prompt& text) const;
-
     struct Waiting {
         Prompt text;
         std::vector<int32_t> ids;

@@ -16,13 +16,19 @@ ordered_json token_json(int32_t id, double logprob, const Tokenizer& tokenizer) 
     const std::string bytes = tokenizer.has(id) ? tokenizer.bytes_of(id) : std::string();
     ordered_json values = ordered_json::array();
     for (const char byte : bytes) values.push_back(static_cast<unsigned char>(byte));
-    // JSON has no infinity: the least number that OpenAI writes.
-    return {{"token", replace_invalid(bytes)},
-            {"logprob", std::max(logprob, -9999.0)},
-            {"bytes", values}};
+    return {
+        {"token", replace_invalid(bytes)}, {"logprob", finite_logprob(logprob)}, {"bytes", values}};
 }
 
-// OpenAI's form for chats.
+// A measured value, rounded; null for 0, which stands for an unknown one.
+ordered_json measured(double value, double per_unit) {
+    return value > 0 ? ordered_json(std::round(value * per_unit) / per_unit) : ordered_json();
+}
+
+}  // namespace
+
+double finite_logprob(double logprob) { return std::max(logprob, -9999.0); }
+
 ordered_json logprobs_json(const Completion& answer, const Tokenizer& tokenizer) {
     ordered_json content = ordered_json::array();
     for (size_t i = 0; i < answer.tokens.size(); ++i) {
@@ -35,13 +41,6 @@ ordered_json logprobs_json(const Completion& answer, const Tokenizer& tokenizer)
     }
     return {{"content", content}};
 }
-
-// A measured value, rounded; null for 0, which stands for an unknown one.
-ordered_json measured(double value, double per_unit) {
-    return value > 0 ? ordered_json(std::round(value * per_unit) / per_unit) : ordered_json();
-}
-
-}  // namespace
 
 std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& answer,
                         const AnswerParts& parts, const GenerateOptions& options,

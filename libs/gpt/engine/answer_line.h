@@ -12,6 +12,10 @@ namespace hark::gpt {
 std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& answer,
                         const AnswerParts& parts, const GenerateOptions& options,
                         const Tokenizer& tokenizer);
+// The log probabilities of an answer's tokens, or of a part of them, in OpenAI's form for chats.
+nlohmann::ordered_json logprobs_json(const Completion& answer, const Tokenizer& tokenizer);
+// A log probability as JSON has it, which has no infinity: at least the lowest that OpenAI writes.
+double finite_logprob(double logprob);
 // The prompt's metadata and its error.
 std::string error_line(const Prompt& prompt);
 

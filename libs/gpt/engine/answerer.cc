@@ -10,7 +10,7 @@ Answerer::Answerer(PromptAnswers& answers, Generator& generator, Console& consol
 void Answerer::operator()(Prompt prompt) {
     const auto [ids, options] = answers_.ask(prompt);
     for (int64_t sample = 0; sample < options.samples && prompt.error.empty(); ++sample)
-        answer(prompt, ids, PromptAnswers::of_sample(options, sample), sample);
+        answer(prompt, ids, PromptRequests::of_sample(options, sample), sample);
     if (!prompt.error.empty()) answers_.writer().fail(prompt);
 }
 

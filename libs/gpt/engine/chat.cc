@@ -98,6 +98,7 @@ Chat::Chat(const ModelFile& file, const ChatOptions& options)
 std::vector<PromptPiece> Chat::render(const Prompt& prompt) const {
     ChatRequest request;
     request.arguments = arguments_;
+    if (prompt.arguments.is_object()) request.arguments.update(prompt.arguments);
     request.tools = prompt.tools;
     request.documents = prompt.documents;
     request.messages = prompt.messages;

@@ -20,10 +20,18 @@ std::string filled(const std::string& prompt_template, const std::string& input)
     return text + prompt_template.substr(at);
 }
 
-// What is wrong with the messages, tools and documents of a line; empty: nothing.
-std::string wrong_messages(const ordered_json& root, bool takes_messages) {
-    if (!takes_messages) return "messages need --chat";
-    const ordered_json& messages = root["messages"];
+// The error of the stage before: a text, or an object with one.
+std::string message_of(const ordered_json& error) {
+    const bool has_message = error.is_object() && error.contains("message");
+    const ordered_json& text = has_message ? error["message"] : error;
+    const bool says = text.is_string() && !text.get_ref<const std::string&>().empty();
+    return says ? text.get<std::string>() : "the stage before failed";
+}
+
+}  // namespace
+
+std::string wrong_messages(const ordered_json& root) {
+    const ordered_json messages = root.value("messages", ordered_json());
     if (!messages.is_array() || messages.empty()) return "expected messages, a list of objects";
     for (const ordered_json& message : messages)
         if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
@@ -39,16 +47,6 @@ std::string wrong_messages(const ordered_json& root, bool takes_messages) {
             return concat("documents: expected objects, found ", document.type_name());
     return "";
 }
-
-// The error of the stage before: a text, or an object with one.
-std::string message_of(const ordered_json& error) {
-    const bool has_message = error.is_object() && error.contains("message");
-    const ordered_json& text = has_message ? error["message"] : error;
-    const bool says = text.is_string() && !text.get_ref<const std::string&>().empty();
-    return says ? text.get<std::string>() : "the stage before failed";
-}
-
-}  // namespace
 
 PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template,
                            bool takes_messages)
@@ -80,7 +78,8 @@ void PromptReader::parse(const std::string& line, Prompt& prompt) const {
     const bool has_messages = has("messages"), has_prompt = has("prompt");
     const char* key = has_prompt ? "prompt" : "text";
     if (has_messages) {
-        std::string wrong = wrong_messages(root, takes_messages_);
+        std::string wrong =
+            takes_messages_ ? wrong_messages(root) : std::string("messages need --chat");
         if (!wrong.empty()) return prompt.fail("invalid_value", std::move(wrong));
         prompt.messages = root["messages"];
         if (root.contains("tools")) prompt.tools = root["tools"];

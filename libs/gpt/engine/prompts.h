@@ -25,6 +25,7 @@ struct Prompt {
     std::string metadata;             // JSON: its id, and a line's source, start and end
     nlohmann::ordered_json messages;  // of a chat, instead of the text; or null
     nlohmann::ordered_json tools, documents;  // of a chat: for its template; or null
+    nlohmann::ordered_json arguments;         // of a chat: variables of its template; or null
     bool opens_reasoning = false;     // what the model reads ends where its reasoning begins
     LineSettings settings;
 
@@ -34,6 +35,9 @@ struct Prompt {
         error = std::move(message);
     }
 };
+
+// What is wrong with the messages, tools and documents of an object; empty: nothing.
+std::string wrong_messages(const nlohmann::ordered_json& root);
 
 // Reads prompts one at a time, each as soon as its line is complete.
 class PromptReader {
