@@ -1,0 +1,55 @@
+// hark-serve: OpenAI's HTTP endpoints, answered by language models and Whisper.
+//
+//   WebServer -> Api -> TextService -> gpt::Engine
+#include <csignal>
+
+#include "core/ending_signal.h"
+#include "serve/api.h"
+#include "serve/serve_options.h"
+#include "serve/served_models.h"
+#include "serve/web/web_server.h"
+
+using namespace hark;
+
+namespace {
+
+void run(const serve::ServeOptions& options, Console& console) {
+    options.check();
+    std::signal(SIGPIPE, SIG_IGN);
+    watch_ending_signals();  // before there are other threads
+    serve::ApiOptions api_options = options.api_options();
+    serve::WebServer server(options.web_options());
+    serve::ServedModels models(options, console);
+    models.start(
+        options, [&](std::function<void()> work) { server.post(std::move(work)); },
+        [&](const std::string& why) { server.fail_with(why); });
+    serve::Api api(std::move(api_options), models.texts());
+    const std::string address = server.listen();
+    on_ending_signal([&] { server.drain(); });
+    console.table_line("listening on " + address);
+    server.run(api);
+    on_ending_signal(nullptr);
+}
+
+constexpr ToolHelp kHelp = {
+    .name = "hark-serve",
+    .summary = "Serves language models and Whisper with OpenAI's HTTP endpoints.",
+    .description =
+        R"(Clients of OpenAI's API use it with the base URL http://127.0.0.1:8080/v1.
+Endpoints: /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models,
+/tokenize, /detokenize, /health and /metrics; docs/serve.md has their fields.
+Requests of many clients are computed together. A client that leaves ends its
+request. Nothing of a request is written to stderr or to a file.
+SIGTERM ends the server once the running requests have been answered, a second
+one at once.)",
+    .examples = R"(# A language model and a Whisper model, for programs of this machine
+hark-serve --model Qwen/Qwen2.5-1.5B-Instruct --model small
+# A question, in another shell
+curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
+    -d '{"model": "Qwen/Qwen2.5-1.5B-Instruct",
+         "messages": [{"role": "user", "content": "Why is the sky blue?"}]}')",
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return tool_main<serve::ServeOptions>(kHelp, argc, argv, run); }

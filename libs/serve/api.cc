@@ -1,0 +1,173 @@
+#include "serve/api.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "serve/openai/errors.h"
+#include "serve/openai/requests.h"
+#include "serve/openai/text_answer.h"
+
+namespace hark::serve {
+namespace {
+
+using nlohmann::ordered_json;
+
+WebResponse json_response(const ordered_json& root, int status = 200) {
+    return {.status = status, .body = dumped(root)};
+}
+
+bool fits(std::string_view path, std::string_view pattern) {
+    return path == pattern || (pattern.ends_with('/') && path.starts_with(pattern));
+}
+
+bool is_json(std::string_view content_type) { return content_type.starts_with("application/json"); }
+
+}  // namespace
+
+const Api::Route Api::kRoutes[] = {
+    {"POST", "/v1/chat/completions", Route::Body::json, false, &Api::chat},
+    {"POST", "/v1/completions", Route::Body::json, false, &Api::complete},
+    {"POST", "/v1/embeddings", Route::Body::json, false, &Api::embed},
+    {"POST", "/tokenize", Route::Body::json, false, &Api::tokenize},
+    {"POST", "/detokenize", Route::Body::json, false, &Api::detokenize},
+    {"GET", "/v1/models", Route::Body::none, false, &Api::list_models},
+    {"GET", "/v1/models/", Route::Body::none, false, &Api::show_model},
+    {"GET", "/metrics", Route::Body::none, false, &Api::metrics},
+    {"GET", "/health", Route::Body::none, true, &Api::health},
+};
+
+Api::Api(ApiOptions options, std::vector<TextService*> texts)
+    : options_(std::move(options)),
+      texts_(std::move(texts)),
+      started_(static_cast<int64_t>(std::time(nullptr))) {}
+
+const Api::Route& Api::route_of(const WebRequest& request) const {
+    std::string methods;
+    for (const Route& route : kRoutes) {
+        if (!fits(request.path, route.path)) continue;
+        if (request.method == route.method) return route;
+        methods += (methods.empty() ? "" : ", ") + std::string(route.method);
+    }
+    if (methods.empty()) throw WebError(404, "no such path; docs/serve.md has the list");
+    throw WebError(405, concat("this path takes ", methods));
+}
+
+BodyRule Api::receive(const WebRequest& head) {
+    const bool is_open = head.path == "/health";
+    if (!is_open && !options_.keys.accept(head.authorization))
+        throw WebError(401, "a valid key is required: Authorization: Bearer KEY", "",
+                       "invalid_api_key");
+    const Route& route = route_of(head);
+    if (is_draining_ && !route.is_open) throw WebError(503, "the server is about to end");
+    if (route.body == Route::Body::none) return {};
+    if (!is_json(head.content_type)) throw WebError(415, "Content-Type: expected application/json");
+    return {.most_bytes = options_.most_json_bytes};
+}
+
+void Api::answer(WebRequest request, Out out) {
+    try {
+        (this->*route_of(request).handler)(request, std::move(out));
+    } catch (const WebError&) {
+        throw;
+    } catch (const std::exception& failure) {
+        throw WebError(500, failure.what());
+    }
+}
+
+WebResponse Api::refusal(const WebError& why) const { return error_response(why); }
+
+TextService& Api::text_service(const std::string& model) const {
+    for (TextService* const service : texts_)
+        if (service->name() == model) return *service;
+    throw WebError(404,
+                   concat("no language model '", model, "' is served; /v1/models has the list"),
+                   "model", "model_not_found");
+}
+
+void Api::chat(const WebRequest& request, Out out) {
+    TextQuery query = read_chat(request.body);
+    TextService& service = text_service(query.model);
+    TextAnswer::start(service, std::move(query), std::move(out));
+}
+
+void Api::complete(const WebRequest& request, Out out) {
+    TextQuery query = read_completion(request.body);
+    TextService& service = text_service(query.model);
+    TextAnswer::start(service, std::move(query), std::move(out));
+}
+
+void Api::embed(const WebRequest& request, Out out) {
+    EmbeddingQuery query = read_embedding(request.body);
+    const auto use = [out, model = query.model,
+                      is_base64 = query.is_base64](const TextService::Embedded& embedded) {
+        ordered_json data = ordered_json::array();
+        for (const std::vector<float>& vector : embedded.vectors) {
+            const ordered_json value =
+                is_base64 ? ordered_json(base64_of(vector)) : ordered_json(vector);
+            data.push_back({{"object", "embedding"}, {"index", data.size()}, {"embedding", value}});
+        }
+        const ordered_json usage = {{"prompt_tokens", embedded.tokens},
+                                    {"total_tokens", embedded.tokens}};
+        out->send(json_response(
+            {{"object", "list"}, {"data", data}, {"model", model}, {"usage", usage}}));
+    };
+    text_service(query.model)
+        .embed(std::move(query.texts), query.dimensions, use,
+               [out](const WebError& why) { out->send(error_response(why)); });
+}
+
+void Api::tokenize(const WebRequest& request, Out out) {
+    const TokenizeQuery query = read_tokenize(request.body);
+    TextService& service = text_service(query.model);
+    service.prepare([&tokenizer = service.model().tokenizer(), query, out] {
+        const ordered_json ids = tokenizer.encode(query.text, {.add_specials = query.add_specials});
+        return [out, ids] { out->send(json_response({{"count", ids.size()}, {"tokens", ids}})); };
+    });
+}
+
+void Api::detokenize(const WebRequest& request, Out out) {
+    const DetokenizeQuery query = read_detokenize(request.body);
+    TextService& service = text_service(query.model);
+    const Tokenizer& tokenizer = service.model().tokenizer();
+    for (const int32_t id : query.ids)
+        if (!tokenizer.has(id)) throw WebError(400, concat("tokens: no token ", id), "tokens");
+    out->send(json_response({{"prompt", tokenizer.decode(query.ids, true)}}));
+}
+
+std::vector<std::string> Api::model_names() const {
+    std::vector<std::string> names;
+    for (const TextService* const service : texts_) names.push_back(service->name());
+    return names;
+}
+
+ordered_json Api::model_json(const std::string& id) const {
+    return {{"id", id}, {"object", "model"}, {"created", started_}, {"owned_by", "hark"}};
+}
+
+void Api::list_models(const WebRequest&, Out out) {
+    ordered_json data = ordered_json::array();
+    for (const std::string& name : model_names()) data.push_back(model_json(name));
+    out->send(json_response({{"object", "list"}, {"data", data}}));
+}
+
+void Api::show_model(const WebRequest& request, Out out) {
+    const std::string id = request.path.substr(std::string_view("/v1/models/").size());
+    const std::vector<std::string> names = model_names();
+    if (std::find(names.begin(), names.end(), id) == names.end())
+        throw WebError(404, concat("no model '", id, "' is served"), "model", "model_not_found");
+    out->send(json_response(model_json(id)));
+}
+
+void Api::health(const WebRequest&, Out out) {
+    if (is_draining_) throw WebError(503, "the server is about to end");
+    out->send(json_response({{"status", "ok"}}));
+}
+
+void Api::metrics(const WebRequest&, Out out) {
+    std::string text;
+    for (TextService* const service : texts_) service->metrics().write(service->name(), text);
+    out->send({.content_type = "text/plain; version=0.0.4", .body = text});
+}
+
+}  // namespace hark::serve

@@ -1,0 +1,63 @@
+// The endpoints: which path is answered by what.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/text/text_service.h"
+#include "serve/web/api_keys.h"
+#include "serve/web/message.h"
+
+namespace hark::serve {
+
+struct ApiOptions {
+    ApiKeys keys;
+    size_t most_json_bytes = size_t{16} << 20;
+};
+
+class Api : public WebSite {
+  public:
+    // The services must outlive it.
+    Api(ApiOptions options, std::vector<TextService*> texts);
+
+    BodyRule receive(const WebRequest& head) override;
+    void answer(WebRequest request, std::shared_ptr<WebAnswer> answer) override;
+    WebResponse refusal(const WebError& why) const override;
+    void drain() override { is_draining_ = true; }
+
+  private:
+    using Out = std::shared_ptr<WebAnswer>;
+    struct Route {
+        const char *method, *path;  // a path that ends with / has any continuation
+        enum class Body { none, json } body;
+        bool is_open;  // without a key, and while the server ends
+        void (Api::*handler)(const WebRequest& request, Out out);
+    };
+    static const Route kRoutes[];
+
+    // Throws WebError 404 and 405.
+    const Route& route_of(const WebRequest& request) const;
+    // The service of a model. Throws WebError 404.
+    TextService& text_service(const std::string& model) const;
+
+    void chat(const WebRequest& request, Out out);
+    void complete(const WebRequest& request, Out out);
+    void embed(const WebRequest& request, Out out);
+    void tokenize(const WebRequest& request, Out out);
+    void detokenize(const WebRequest& request, Out out);
+    void list_models(const WebRequest& request, Out out);
+    void show_model(const WebRequest& request, Out out);
+    void health(const WebRequest& request, Out out);
+    void metrics(const WebRequest& request, Out out);
+
+    nlohmann::ordered_json model_json(const std::string& id) const;
+    std::vector<std::string> model_names() const;
+
+    ApiOptions options_;
+    std::vector<TextService*> texts_;
+    int64_t started_;  // seconds since 1970
+    bool is_draining_ = false;
+};
+
+}  // namespace hark::serve

@@ -1,0 +1,52 @@
+// What /metrics tells, in Prometheus' text format. All for the server's thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpt/batch/engine.h"
+
+namespace hark::serve {
+
+// Counts of values up to bounds.
+class Histogram {
+  public:
+    explicit Histogram(std::vector<double> bounds)
+        : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
+
+    void add(double value);
+    // Appends its lines; `labels` as model_name="demo".
+    void write(std::string_view name, std::string_view labels, std::string& out) const;
+
+  private:
+    std::vector<double> bounds_;
+    std::vector<uint64_t> counts_;  // between the bounds, and above
+    double sum_ = 0;
+};
+
+// Of one language model, under hark_ and vLLM's names.
+struct TextMetrics {
+    gpt::EngineCounts engine;
+    int64_t preparing = 0;  // requests that the engine does not have yet
+    uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, cancelled = 0;
+    std::map<std::string, uint64_t> finished;  // answers by their reason
+    Histogram seconds_to_first_token{{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}};
+    Histogram seconds_between_tokens{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1}};
+    Histogram seconds_in_all{{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}};
+
+    void write(const std::string& model, std::string& out) const;
+};
+
+// Of one speech model.
+struct AudioMetrics {
+    int64_t running = 0, waiting = 0;  // recordings
+    uint64_t finished = 0, failed = 0;
+    double audio_seconds = 0, busy_seconds = 0;  // transcribed, and what that took
+
+    void write(const std::string& model, std::string& out) const;
+};
+
+}  // namespace hark::serve

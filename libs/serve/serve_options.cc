@@ -1,0 +1,101 @@
+#include "serve/serve_options.h"
+
+namespace hark::serve {
+namespace {
+
+constexpr double kMostSeconds = 1e6;
+
+}  // namespace
+
+void ServeOptions::flags(Flags& flags) {
+    flags.reject_arguments([](const std::string& arguments, const std::string&) {
+        return concat("takes no arguments (got ", arguments, "); name a model with --model ",
+                      arguments);
+    });
+    flags.section("Models");
+    flags.add_repeated("model,m", models, "MODEL name, folder or file of a model; several times")
+        .essential()
+        .own_variable()
+        .completes(Completes::model)
+        .details(
+            "A language model or a Whisper model. All are read before the first request is taken. "
+            "Requests name a model as it is given here; of a path its last part.");
+    flags.section("Address");
+    flags.add("port", port, "N port of TCP; 0: any that is free", 0, 65535)
+        .essential()
+        .own_variable();
+    flags.add("host", web.host, "ADDRESS address of this machine to listen on")
+        .essential()
+        .own_variable()
+        .details(
+            "127.0.0.1 takes connections of this machine alone. For another one use --api-keys, "
+            "and a proxy for HTTPS.");
+    flags.add_name("socket", web.socket, "PATH Unix socket instead of a port")
+        .own_variable()
+        .completes(Completes::file);
+    flags.add_name("api-keys", api_keys, "FILE keys, one per line, of which requests need one")
+        .essential()
+        .own_variable()
+        .completes(Completes::file)
+        .details("As the header Authorization: Bearer KEY. /health needs none.");
+    flags.section("Limits");
+    flags.add("max-queue", most_waiting, "N prompts that wait; others are answered 429", 0, 1 << 20)
+        .own_variable();
+    flags.add("max-request-mb", most_request_mb, "N size of a JSON request, in MB", 1, 1 << 12)
+        .own_variable();
+    flags
+        .add("client-timeout", web.client_seconds, "SECONDS for a client to send or read a part",
+             0.1, kMostSeconds)
+        .own_variable()
+        .details(
+            "For a request's head, for each 64 KiB of its body, and for each 16 KiB of an answer. "
+            "A slower client is cut off. An idle connection is closed after this time.");
+    flags
+        .add("answer-timeout", web.answer_seconds, "SECONDS for an answer, from its request on",
+             0.1, kMostSeconds)
+        .own_variable();
+    flags
+        .add("drain-timeout", web.drain_seconds, "SECONDS for running requests after SIGTERM", 0,
+             kMostSeconds)
+        .own_variable();
+    flags.section("Language models");
+    flags
+        .add("max-sequences", text.max_sequences, "N answers at once; 0: 16, on a GPU 256", 0, 4096)
+        .own_variable();
+    flags
+        .add("context", text.context, "N tokens that the cache holds; 0: the model's own", 0,
+             1 << 30)
+        .own_variable();
+    flags
+        .add_switch("batch-invariant", text.batch_invariant,
+                    "an answer's bytes do not depend on other prompts; slower")
+        .own_variable();
+    flags
+        .add("memory-fraction", text.memory_fraction,
+             "F of the memory that is free after the weights, for keys and values", 0.01, 1.0)
+        .own_variable();
+    compute.flags(flags);
+}
+
+void ServeOptions::check() const {
+    require_usage(!models.empty(), "--model is required: a language model or a Whisper model");
+}
+
+WebServerOptions ServeOptions::web_options() const {
+    WebServerOptions options = web;
+    options.port = static_cast<int>(port);
+    return options;
+}
+
+TextModelOptions ServeOptions::text_options() const {
+    TextModelOptions options = text;
+    options.compute = compute;
+    return options;
+}
+
+ApiOptions ServeOptions::api_options() const {
+    return {.keys = api_keys.empty() ? ApiKeys() : ApiKeys::read(api_keys),
+            .most_json_bytes = static_cast<size_t>(most_request_mb) << 20};
+}
+
+}  // namespace hark::serve

@@ -1,0 +1,29 @@
+// The command line of hark-serve.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/cli.h"
+#include "serve/api.h"
+#include "serve/text/text_model.h"
+#include "serve/web/web_server.h"
+
+namespace hark::serve {
+
+struct ServeOptions {
+    std::vector<std::string> models;
+    std::string api_keys;  // file; empty: no key is needed
+    int64_t port = 8080, most_waiting = 256, most_request_mb = 16;
+    WebServerOptions web;
+    TextModelOptions text;
+    ComputeOptions compute;
+
+    void flags(Flags& flags);
+    void check() const;  // throws UsageError
+    WebServerOptions web_options() const;
+    TextModelOptions text_options() const;
+    ApiOptions api_options() const;  // throws Error if the keys cannot be read
+};
+
+}  // namespace hark::serve

@@ -1,0 +1,53 @@
+#include "serve/served_models.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/models.h"
+#include "hub/any_model.h"
+
+namespace hark::serve {
+namespace {
+
+// What requests call the model: the name as it is given, or a path's last part.
+std::string served_name(const std::string& given) {
+    std::string path = given;
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    const bool is_path = path.starts_with('/') || path.starts_with('.') || path.starts_with('~');
+    return is_path ? path.substr(path.rfind('/') + 1) : path;
+}
+
+}  // namespace
+
+ServedModels::ServedModels(const ServeOptions& options, Console& console) {
+    for (const std::string& given : options.models) read(given, options, console);
+}
+
+void ServedModels::read(const std::string& given, const ServeOptions& options, Console& console) {
+    const std::string name = served_name(given);
+    for (const std::filesystem::path& path : find_models(given)) {
+        models::AnyModel model = models::open_any_model(path);
+        if (!model.gpt) continue;
+        const bool is_known = std::any_of(texts_.begin(), texts_.end(),
+                                          [&](const Text& text) { return text.name == name; });
+        require(!is_known, "--model ", given, ": a language model '", name, "' is served already");
+        texts_.push_back({name, std::make_unique<TextModel>(std::move(model.gpt),
+                                                            options.text_options(), console)});
+    }
+}
+
+void ServedModels::start(const ServeOptions& options, const TextService::Post& post,
+                         const std::function<void(const std::string&)>& broken) {
+    for (Text& text : texts_)
+        text.service = std::make_unique<TextService>(
+            *text.model, TextServiceOptions{text.name, options.most_waiting}, post,
+            [broken, name = text.name](const std::string& why) { broken(name + ": " + why); });
+}
+
+std::vector<TextService*> ServedModels::texts() const {
+    std::vector<TextService*> services;
+    for (const Text& text : texts_) services.push_back(text.service.get());
+    return services;
+}
+
+}  // namespace hark::serve

@@ -1,0 +1,153 @@
+#include "serve/text/engine_thread.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hark::serve {
+namespace {
+
+// Where the samples of a job have come to, for the server's thread.
+void tell_part(const std::shared_ptr<TextJob>& job, int64_t sample, const gpt::Completion& part) {
+    const auto listener = job->listener.lock();
+    if (listener && !job->is_cancelled) listener->part(*job, sample, part);
+}
+
+void tell_end(const std::shared_ptr<TextJob>& job, int64_t sample, const gpt::Completion& answer) {
+    const auto listener = job->listener.lock();
+    if (listener && !job->is_cancelled) listener->ended(*job, sample, answer);
+}
+
+// The answer from its token number `from` on, with the text that has been added.
+gpt::Completion part_of(const gpt::Completion& answer, size_t from, std::string text) {
+    gpt::Completion part{.text = std::move(text)};
+    for (size_t i = from; i < answer.tokens.size(); ++i) {
+        part.tokens.push_back(answer.tokens[i]);
+        part.logprobs.push_back(answer.logprobs[i]);
+        if (i < answer.likeliest.size()) part.likeliest.push_back(answer.likeliest[i]);
+    }
+    return part;
+}
+
+}  // namespace
+
+EngineThread::EngineThread(TextModel& model, EngineEvents events)
+    : model_(model), events_(std::move(events)), thread_([this] { run(); }) {}
+
+EngineThread::~EngineThread() {
+    queue_.close();
+    thread_.join();
+}
+
+void EngineThread::add(std::shared_ptr<TextJob> job) {
+    queue_.add([this, job = std::move(job)] {
+        if (!job->is_cancelled) begin(job);
+    });
+}
+
+void EngineThread::end(std::shared_ptr<TextJob> job) {
+    queue_.add([this, job = std::move(job)] { drop(*job); });
+}
+
+void EngineThread::embed(std::vector<std::vector<int32_t>> texts, int64_t dimensions,
+                         TellVectors tell_vectors) {
+    queue_.add([this, texts = std::move(texts), dimensions, tell_vectors] {
+        Vectors vectors;
+        std::string error;
+        try {
+            vectors = model_.embed(texts, dimensions);
+        } catch (const Error& why) {
+            error = why.what();
+        }
+        tell([tell_vectors, vectors, error] { tell_vectors(vectors, error); });
+    });
+}
+
+void EngineThread::run() try {
+    gpt::Engine& engine = model_.engine();
+    while (true) {
+        bool waits = engine.is_idle();
+        while (const auto work = queue_.take(std::exchange(waits, false))) (*work)();
+        if (queue_.is_closed()) return;
+        for (gpt::EngineToken& token : engine.step()) take(std::move(token));
+        tell([this, counts = engine.counts()] { events_.counts(counts); });
+        post_told();
+    }
+} catch (const std::exception& failure) {
+    events_.post([this, why = std::string(failure.what())] { events_.broken(why); });
+}
+
+void EngineThread::begin(const std::shared_ptr<TextJob>& job) {
+    try {
+        for (int64_t i = 0; i < job->options.samples; ++i) {
+            const uint64_t seed = gpt::sample_seed(static_cast<uint64_t>(job->options.seed), i);
+            const uint64_t id =
+                model_.engine().add({.prompt = job->tokens,
+                                     .sampler = job->sampler,
+                                     .seed = seed,
+                                     .max_tokens = job->plan.max_tokens,
+                                     .likeliest = job->options.logprobs.value_or(0)});
+            auto text = std::make_unique<gpt::AnswerText>(model_.tokenizer(), job->plan.rules);
+            text->completion().prompt_tokens = std::ssize(job->tokens);
+            text->completion().finish = job->plan.finish;
+            samples_[id] = {job, i, std::move(text)};
+        }
+    } catch (const Error& why) {
+        drop(*job);
+        fail_job(job, WebError(400, why.what()));
+    }
+}
+
+void EngineThread::take(gpt::EngineToken token) {
+    const auto found = samples_.find(token.id);
+    if (found == samples_.end()) return;
+    const auto& [job, number, text] = found->second;
+    gpt::Completion& answer = text->completion();
+    if (!token.error.empty()) {
+        const auto failed = job;
+        drop(*failed);
+        return fail_job(failed, WebError(500, token.error));
+    }
+    if (token.is_first) answer.cached_tokens = token.cached_tokens;
+    const size_t before = answer.tokens.size();
+    std::string added = text->push(std::move(token.sampled));
+    const bool ends = token.is_last || text->has_ended();
+    if (ends) added += text->finish();
+    tell([job = job, number = number, part = part_of(answer, before, std::move(added))] {
+        tell_part(job, number, part);
+    });
+    if (!ends) return;
+    model_.engine().end(token.id);
+    gpt::PromptRequests::is_whole(job->options, answer);
+    tell([job = job, number = number, answer = std::move(answer)] {
+        tell_end(job, number, answer);
+    });
+    const auto of = job;
+    samples_.erase(found);
+    const bool has_more = std::any_of(samples_.begin(), samples_.end(),
+                                      [&](const auto& one) { return one.second.job == of; });
+    if (!has_more) tell([this, of] { events_.over(of); });
+}
+
+void EngineThread::drop(const TextJob& job) {
+    std::erase_if(samples_, [&](const auto& one) {
+        if (one.second.job.get() != &job) return false;
+        model_.engine().end(one.first);
+        return true;
+    });
+}
+
+void EngineThread::fail_job(const std::shared_ptr<TextJob>& job, WebError why) {
+    tell([this, job, why] {
+        const auto listener = job->listener.lock();
+        if (listener && !job->is_cancelled) listener->failed(why);
+        events_.over(job);
+    });
+}
+
+void EngineThread::post_told() {
+    events_.post([told = std::exchange(told_, {})] {
+        for (const auto& event : told) event();
+    });
+}
+
+}  // namespace hark::serve

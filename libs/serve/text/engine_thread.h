@@ -1,0 +1,71 @@
+// The thread on which a language model computes all its answers.
+//
+//     add() -> gpt::Engine -> gpt::AnswerText -> the server's thread: TextListener
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "serve/text/text_job.h"
+#include "serve/text/text_model.h"
+#include "serve/text/worker.h"
+
+namespace hark::serve {
+
+// What the thread tells, on its own: of many events at once.
+struct EngineEvents {
+    // Runs the function on the server's thread.
+    std::function<void(std::function<void()>)> post;
+    // On the server's thread: the counts after a step; no engine any more, and why.
+    std::function<void(const gpt::EngineCounts&)> counts;
+    std::function<void(const std::string&)> broken;
+    // On the server's thread: the job has no samples any more.
+    std::function<void(const std::shared_ptr<TextJob>&)> over;
+};
+
+class EngineThread {
+  public:
+    // The model must outlive it.
+    EngineThread(TextModel& model, EngineEvents events);
+    ~EngineThread();
+    EngineThread(const EngineThread&) = delete;
+
+    // All from any thread; each takes effect before the engine's next step.
+
+    // Computes a prepared job's answers, unless it is cancelled.
+    void add(std::shared_ptr<TextJob> job);
+    // Ends its answers.
+    void end(std::shared_ptr<TextJob> job);
+    // Makes vectors, then tells them, or why there are none, on the server's thread.
+    using Vectors = std::vector<std::vector<float>>;
+    using TellVectors = std::function<void(Vectors vectors, const std::string& error)>;
+    void embed(std::vector<std::vector<int32_t>> texts, int64_t dimensions, TellVectors tell);
+
+  private:
+    struct Sample {
+        std::shared_ptr<TextJob> job;
+        int64_t number = 0;
+        std::unique_ptr<gpt::AnswerText> text;
+    };
+
+    void run();
+    void begin(const std::shared_ptr<TextJob>& job);
+    void take(gpt::EngineToken token);
+    void drop(const TextJob& job);
+    void fail_job(const std::shared_ptr<TextJob>& job, WebError why);
+    void tell(std::function<void()> event) { told_.push_back(std::move(event)); }
+    void post_told();
+
+    TextModel& model_;
+    EngineEvents events_;
+    WorkQueue queue_;
+    std::map<uint64_t, Sample> samples_;  // by the engine's number
+    std::vector<std::function<void()>> told_;
+    std::thread thread_;
+};
+
+}  // namespace hark::serve

@@ -1,0 +1,64 @@
+// A language model that is served, with all that its requests share.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gpt/batch/engine.h"
+#include "gpt/embed/embed_stream.h"
+#include "gpt/engine/prompt_requests.h"
+#include "kernels/runtime/backend.h"
+
+namespace hark::serve {
+
+struct TextModelOptions {
+    ComputeOptions compute;
+    int64_t max_sequences = 0;  // computed at once; 0: 16, on a GPU 256
+    int64_t context = 0;        // tokens of prompt and answer; 0: as many as the model has
+    double memory_fraction = 0.9;
+    bool batch_invariant = false;
+};
+
+class TextModel {
+  public:
+    // Reads the model of that file. Throws Error as its readers and the engine do.
+    TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOptions& options,
+              Console& console);
+
+    const Tokenizer& tokenizer() const { return *tokenizer_; }
+    gpt::AnswerPlanner& planner() { return *planner_; }
+    gpt::Engine& engine() { return *engine_; }
+    // Prompts as they are.
+    gpt::PromptRequests& texts() { return *texts_; }
+    // Prompts of messages; nullptr if the model has no chat template.
+    gpt::PromptRequests* chats() { return chats_.get(); }
+    // Of a chat's answers; nullptr if there are none.
+    const gpt::ReasoningMarkers* markers() const {
+        return chat_encoder_ ? chat_encoder_->markers() : nullptr;
+    }
+    // Whether the chat template reads a list of tools.
+    bool takes_tools() const { return takes_tools_; }
+    // What is put before a text that is embedded, and how long the two may be.
+    const gpt::EmbedStreamOptions& embed_options() const { return embed_options_; }
+    int64_t dimensions() const { return model_->config.n_embd; }
+    // A vector per text of 1 token or more, of the first `dimensions`. Not while the engine's step
+    // runs. Throws Error for a model whose outputs are not finite.
+    std::vector<std::vector<float>> embed(std::span<const std::vector<int32_t>> texts,
+                                          int64_t dimensions);
+
+  private:
+    std::shared_ptr<gpt::ModelFile> file_;
+    std::shared_ptr<const Tokenizer> tokenizer_;
+    Context ctx_, embed_ctx_;  // a pass of the engine may be in flight while texts are embedded
+    bool takes_tools_ = false;
+    gpt::Pooling pooling_ = gpt::Pooling::last_token;
+    gpt::EmbedStreamOptions embed_options_;
+    std::unique_ptr<const gpt::Model> model_;
+    std::unique_ptr<gpt::AnswerPlanner> planner_;
+    std::unique_ptr<gpt::PromptEncoder> text_encoder_, chat_encoder_;
+    std::unique_ptr<gpt::PromptRequests> texts_, chats_;
+    std::unique_ptr<gpt::Engine> engine_;
+};
+
+}  // namespace hark::serve

@@ -1,0 +1,158 @@
+#include "serve/text/text_service.h"
+
+#include <utility>
+
+namespace hark::serve {
+namespace {
+
+// The service's own words for what is too long: it has no flags to name.
+WebError too_long(int64_t prompt, int64_t answer, int64_t context) {
+    return WebError(400,
+                    concat("the model's context has ", context, " tokens; the prompt has ", prompt,
+                           answer > 0 ? concat(" and the answer may have ", answer) : std::string(),
+                           "; shorten the prompt", answer > 0 ? " or max_tokens" : ""),
+                    "messages", "context_length_exceeded");
+}
+
+// What becomes of the job: its tokens, options and plan. Throws WebError.
+void make_plan(TextModel& model, TextJob& job) {
+    gpt::PromptRequests* const requests = job.is_chat ? model.chats() : &model.texts();
+    if (!requests)
+        throw WebError(400, "the model has no chat template; use /v1/completions", "model");
+    if (!job.prompt.tools.empty() && !model.takes_tools())
+        throw WebError(400, "the model's chat template takes no tools", "tools");
+    gpt::AnswerPlanner& planner = model.planner();
+    for (const int32_t id : job.ids.value_or(std::vector<int32_t>()))
+        if (id < 0 || id >= model.tokenizer().vocab_size())
+            throw WebError(400, concat("prompt: no token ", id), "prompt");
+    auto [tokens, options] =
+        job.ids ? requests->ask(job.prompt, *job.ids) : requests->ask(job.prompt);
+    const auto n = std::ssize(tokens);
+    if (job.prompt.error_code == "context_length_exceeded")
+        throw too_long(n, options.max_tokens, planner.context());
+    if (!job.prompt.error.empty()) throw WebError(400, job.prompt.error, "", job.prompt.error_code);
+    if (tokens.empty()) throw WebError(400, "the prompt has no tokens", "prompt");
+    // The last token of an answer needs no place.
+    const int64_t room = planner.context() - n + 1;
+    if (options.max_tokens == 0)
+        options.max_tokens = job.max_tokens > 0 ? std::min(job.max_tokens, room) : room;
+    job.plan = planner.plan(tokens.size(), options);
+    try {
+        job.sampler = planner.sampler(options);
+    } catch (const Error& why) {
+        throw WebError(400, why.what(), "logit_bias");
+    }
+    job.tokens = std::move(tokens);
+    job.options = std::move(options);
+}
+
+}  // namespace
+
+TextService::TextService(TextModel& model, TextServiceOptions options, Post post,
+                         std::function<void(const std::string&)> broken)
+    : model_(model),
+      options_(std::move(options)),
+      post_(post),
+      engine_(model, {.post = post,
+                      .counts = [this](const auto& counts) { metrics_.engine = counts; },
+                      .broken = std::move(broken),
+                      .over = [this](const auto& job) { end(job); }}) {}
+
+void TextService::check_room() {
+    const int64_t most = model_.engine().max_sequences() + options_.most_waiting;
+    if (std::ssize(jobs_) + embedding_ >= most)
+        throw WebError(429, "too many requests wait; try again later", "", "rate_limit_exceeded");
+}
+
+void TextService::ask(std::shared_ptr<TextJob> job) {
+    check_room();
+    jobs_[job.get()] = job;
+    ++metrics_.preparing;
+    preparing_.add([this, job = std::move(job)] { prepare_job(job); });
+}
+
+void TextService::prepare_job(const std::shared_ptr<TextJob>& job) {
+    std::optional<WebError> why;
+    try {
+        if (!job->is_cancelled) make_plan(model_, *job);
+    } catch (const WebError& wrong) {
+        why = wrong;
+    } catch (const Error& wrong) {
+        why = WebError(400, wrong.what());
+    }
+    post_([this, job, why] {
+        --metrics_.preparing;
+        const auto listener = job->listener.lock();
+        if (job->is_cancelled || !listener) return end(job);
+        if (why) {
+            end(job);
+            return listener->failed(*why);
+        }
+        metrics_.prompt_tokens += job->tokens.size();
+        listener->prepared(*job);
+        engine_.add(job);
+    });
+}
+
+void TextService::cancel(const std::shared_ptr<TextJob>& job) {
+    if (!jobs_.contains(job.get())) return;
+    job->is_cancelled = true;
+    ++metrics_.cancelled;
+    engine_.end(job);
+    end(job);
+}
+
+void TextService::end(const std::shared_ptr<TextJob>& job) { jobs_.erase(job.get()); }
+
+void TextService::prepare(std::function<std::function<void()>()> work) {
+    preparing_.add([this, work = std::move(work)] { post_(work()); });
+}
+
+void TextService::embed(std::vector<TextOrIds> texts, int64_t dimensions,
+                        std::function<void(Embedded)> use, std::function<void(WebError)> refuse) {
+    check_room();
+    if (dimensions > model_.dimensions())
+        throw WebError(
+            400, concat("dimensions: the model has ", model_.dimensions(), ", found ", dimensions),
+            "dimensions");
+    ++embedding_;
+    const auto end_with = [this, refuse](const WebError& why) {
+        --embedding_;
+        refuse(why);
+    };
+    preparing_.add([this, texts = std::move(texts), dimensions, use, end_with] {
+        std::vector<std::vector<int32_t>> ids;
+        int64_t tokens = 0;
+        for (const TextOrIds& one : texts) {
+            gpt::Prompt text;
+            text.text = one.text;
+            ids.push_back(
+                one.ids ? *one.ids
+                        : gpt::embed_tokens(model_.tokenizer(), model_.embed_options(), text));
+            std::optional<WebError> why;
+            if (text.error_code == "context_length_exceeded" ||
+                std::ssize(ids.back()) > model_.embed_options().longest)
+                why = WebError(400,
+                               concat("input: a text is too long; the model takes ",
+                                      model_.embed_options().longest, " tokens"),
+                               "input", "context_length_exceeded");
+            else if (ids.back().empty())
+                why = WebError(400, "input: a text has no tokens", "input");
+            for (const int32_t id : ids.back())
+                if (id < 0 || id >= model_.tokenizer().vocab_size())
+                    why = WebError(400, concat("input: no token ", id), "input");
+            if (why) return post_([end_with, why = *why] { end_with(why); });
+            tokens += std::ssize(ids.back());
+        }
+        engine_.embed(
+            std::move(ids), dimensions,
+            [this, use, end_with, tokens](EngineThread::Vectors vectors, const std::string& error) {
+                if (!error.empty()) return end_with(WebError(500, error));
+                --embedding_;
+                metrics_.prompt_tokens += static_cast<uint64_t>(tokens);
+                use({std::move(vectors), tokens});
+            });
+    });
+}
+
+}  // namespace hark::serve

@@ -1,0 +1,70 @@
+// The requests of one language model: prepared on one thread, computed on another.
+//
+//     ask() -> Worker: tokens, constraint -> EngineThread -> TextListener
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "serve/metrics.h"
+#include "serve/openai/requests.h"
+#include "serve/text/engine_thread.h"
+#include "serve/text/worker.h"
+
+namespace hark::serve {
+
+struct TextServiceOptions {
+    std::string name;          // of the model, as requests give it
+    int64_t most_waiting = 0;  // prompts that wait for a place in the engine
+};
+
+class TextService {
+  public:
+    using Post = std::function<void(std::function<void()>)>;
+
+    // `post` runs a function on the server's thread; `broken` is told there that nothing can be
+    // computed any more. The model must outlive it.
+    TextService(TextModel& model, TextServiceOptions options, Post post,
+                std::function<void(const std::string&)> broken);
+
+    // The rest is for the server's thread.
+
+    // Answers a prompt; its listener is told of it until the job is cancelled. Throws WebError 429
+    // if too many wait.
+    void ask(std::shared_ptr<TextJob> job);
+    // Nothing more is told, and the engine is free of it before its next step.
+    void cancel(const std::shared_ptr<TextJob>& job);
+
+    struct Embedded {
+        EngineThread::Vectors vectors;
+        int64_t tokens = 0;
+    };
+    // Makes a vector per text. Throws WebError 429 as ask() does, and 400 for too many dimensions.
+    void embed(std::vector<TextOrIds> texts, int64_t dimensions, std::function<void(Embedded)> use,
+               std::function<void(WebError)> fail);
+    // Runs work that may take its time next to the tokenizer, off the server's thread, then what it
+    // returns on it.
+    void prepare(std::function<std::function<void()>()> work);
+
+    const std::string& name() const { return options_.name; }
+    const TextModel& model() const { return model_; }
+    TextMetrics& metrics() { return metrics_; }
+
+  private:
+    void check_room();
+    void prepare_job(const std::shared_ptr<TextJob>& job);
+    void end(const std::shared_ptr<TextJob>& job);
+
+    TextModel& model_;
+    TextServiceOptions options_;
+    Post post_;
+    TextMetrics metrics_;
+    int64_t embedding_ = 0;                                    // requests
+    std::map<const TextJob*, std::shared_ptr<TextJob>> jobs_;  // that have not ended
+    EngineThread engine_;
+    Worker preparing_;
+};
+
+}  // namespace hark::serve

@@ -1,0 +1,46 @@
+// A thread that does one piece of work after another.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace hark::serve {
+
+// Pieces of work, for the thread that takes them.
+class WorkQueue {
+  public:
+    using Work = std::function<void()>;
+
+    void add(Work work);
+    // The next piece. Without `wait` none, too, if none is there; with it none after close().
+    std::optional<Work> take(bool wait);
+    // Drops the pieces that are left; later ones are dropped too.
+    void close();
+    bool is_closed();
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Work> works_;
+    bool is_closed_ = false;
+};
+
+class Worker {
+  public:
+    Worker();
+    ~Worker();  // what has not begun is dropped
+    Worker(const Worker&) = delete;
+
+    // From any thread. The work throws nothing.
+    void add(WorkQueue::Work work) { queue_.add(std::move(work)); }
+
+  private:
+    WorkQueue queue_;
+    std::thread thread_;
+};
+
+}  // namespace hark::serve

@@ -1,0 +1,27 @@
+// Keys that requests must have.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hark::serve {
+
+class ApiKeys {
+  public:
+    // No key is needed.
+    ApiKeys() = default;
+    // The keys of a file, one per line; lines that are empty or begin with # are none. Throws Error
+    // naming the file if it has no key.
+    static ApiKeys read(const std::filesystem::path& file);
+
+    // Whether the value of a header Authorization is "Bearer KEY". The time does not depend on
+    // where a key differs.
+    bool accept(std::string_view authorization) const;
+
+  private:
+    std::vector<std::string> keys_;
+};
+
+}  // namespace hark::serve
