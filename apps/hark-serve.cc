@@ -1,6 +1,7 @@
 // hark-serve: OpenAI's HTTP endpoints, answered by language models and Whisper.
 //
 //   WebServer -> Api -> TextService -> gpt::Engine
+//                    -> AudioService -> audio-decode, whisper::Transcriber
 #include <csignal>
 
 #include "core/ending_signal.h"
@@ -23,7 +24,7 @@ void run(const serve::ServeOptions& options, Console& console) {
     models.start(
         options, [&](std::function<void()> work) { server.post(std::move(work)); },
         [&](const std::string& why) { server.fail_with(why); });
-    serve::Api api(std::move(api_options), models.texts());
+    serve::Api api(std::move(api_options), models.texts(), models.audios());
     const std::string address = server.listen();
     on_ending_signal([&] { server.drain(); });
     console.table_line("listening on " + address);
@@ -37,7 +38,8 @@ constexpr ToolHelp kHelp = {
     .description =
         R"(Clients of OpenAI's API use it with the base URL http://127.0.0.1:8080/v1.
 Endpoints: /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models,
-/tokenize, /detokenize, /health and /metrics; docs/serve.md has their fields.
+/v1/audio/transcriptions, /v1/audio/translations, /tokenize, /detokenize,
+/health and /metrics; docs/serve.md has their fields.
 Requests of many clients are computed together. A client that leaves ends its
 request. Nothing of a request is written to stderr or to a file.
 SIGTERM ends the server once the running requests have been answered, a second

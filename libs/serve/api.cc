@@ -1,12 +1,14 @@
 #include "serve/api.h"
 
-#include <algorithm>
 #include <ctime>
 #include <utility>
 
+#include "core/ranges.h"
 #include "serve/openai/errors.h"
+#include "serve/openai/events.h"
 #include "serve/openai/requests.h"
 #include "serve/openai/text_answer.h"
+#include "serve/openai/transcripts.h"
 
 namespace hark::serve {
 namespace {
@@ -29,6 +31,8 @@ const Api::Route Api::kRoutes[] = {
     {"POST", "/v1/chat/completions", Route::Body::json, false, &Api::chat},
     {"POST", "/v1/completions", Route::Body::json, false, &Api::complete},
     {"POST", "/v1/embeddings", Route::Body::json, false, &Api::embed},
+    {"POST", "/v1/audio/transcriptions", Route::Body::form, false, &Api::transcribe},
+    {"POST", "/v1/audio/translations", Route::Body::form, false, &Api::translate},
     {"POST", "/tokenize", Route::Body::json, false, &Api::tokenize},
     {"POST", "/detokenize", Route::Body::json, false, &Api::detokenize},
     {"GET", "/v1/models", Route::Body::none, false, &Api::list_models},
@@ -37,9 +41,10 @@ const Api::Route Api::kRoutes[] = {
     {"GET", "/health", Route::Body::none, true, &Api::health},
 };
 
-Api::Api(ApiOptions options, std::vector<TextService*> texts)
+Api::Api(ApiOptions options, std::vector<TextService*> texts, std::vector<AudioService*> audios)
     : options_(std::move(options)),
       texts_(std::move(texts)),
+      audios_(std::move(audios)),
       started_(static_cast<int64_t>(std::time(nullptr))) {}
 
 const Api::Route& Api::route_of(const WebRequest& request) const {
@@ -61,6 +66,8 @@ BodyRule Api::receive(const WebRequest& head) {
     const Route& route = route_of(head);
     if (is_draining_ && !route.is_open) throw WebError(503, "the server is about to end");
     if (route.body == Route::Body::none) return {};
+    if (route.body == Route::Body::form)
+        return {.most_bytes = options_.most_form_bytes, .is_form = true};
     if (!is_json(head.content_type)) throw WebError(415, "Content-Type: expected application/json");
     return {.most_bytes = options_.most_json_bytes};
 }
@@ -82,6 +89,13 @@ TextService& Api::text_service(const std::string& model) const {
         if (service->name() == model) return *service;
     throw WebError(404,
                    concat("no language model '", model, "' is served; /v1/models has the list"),
+                   "model", "model_not_found");
+}
+
+AudioService& Api::audio_service(const std::string& model) const {
+    for (AudioService* const service : audios_)
+        if (service->name() == model) return *service;
+    throw WebError(404, concat("no Whisper model '", model, "' is served; /v1/models has the list"),
                    "model", "model_not_found");
 }
 
@@ -135,9 +149,25 @@ void Api::detokenize(const WebRequest& request, Out out) {
     out->send(json_response({{"prompt", tokenizer.decode(query.ids, true)}}));
 }
 
+void Api::transcribe(const WebRequest& request, Out out) {
+    answer_audio(request, "transcribe", std::move(out));
+}
+
+void Api::translate(const WebRequest& request, Out out) {
+    answer_audio(request, "translate", std::move(out));
+}
+
+void Api::answer_audio(const WebRequest& request, const std::string& task, Out out) {
+    AudioQuery query = read_audio_query(request.form, task);
+    AudioService& service = audio_service(query.model);
+    TranscriptAnswer::start(service, std::move(query), request.form.file, std::move(out));
+}
+
 std::vector<std::string> Api::model_names() const {
     std::vector<std::string> names;
     for (const TextService* const service : texts_) names.push_back(service->name());
+    for (const AudioService* const service : audios_)
+        if (!contains(names, service->name())) names.push_back(service->name());
     return names;
 }
 
@@ -154,7 +184,7 @@ void Api::list_models(const WebRequest&, Out out) {
 void Api::show_model(const WebRequest& request, Out out) {
     const std::string id = request.path.substr(std::string_view("/v1/models/").size());
     const std::vector<std::string> names = model_names();
-    if (std::find(names.begin(), names.end(), id) == names.end())
+    if (!contains(names, id))
         throw WebError(404, concat("no model '", id, "' is served"), "model", "model_not_found");
     out->send(json_response(model_json(id)));
 }
@@ -167,6 +197,7 @@ void Api::health(const WebRequest&, Out out) {
 void Api::metrics(const WebRequest&, Out out) {
     std::string text;
     for (TextService* const service : texts_) service->metrics().write(service->name(), text);
+    for (AudioService* const service : audios_) service->metrics().write(service->name(), text);
     out->send({.content_type = "text/plain; version=0.0.4", .body = text});
 }
 

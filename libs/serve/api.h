@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/audio/audio_service.h"
 #include "serve/text/text_service.h"
 #include "serve/web/api_keys.h"
 #include "serve/web/message.h"
@@ -13,13 +14,13 @@ namespace hark::serve {
 
 struct ApiOptions {
     ApiKeys keys;
-    size_t most_json_bytes = size_t{16} << 20;
+    size_t most_json_bytes = size_t{16} << 20, most_form_bytes = size_t{512} << 20;
 };
 
 class Api : public WebSite {
   public:
     // The services must outlive it.
-    Api(ApiOptions options, std::vector<TextService*> texts);
+    Api(ApiOptions options, std::vector<TextService*> texts, std::vector<AudioService*> audios);
 
     BodyRule receive(const WebRequest& head) override;
     void answer(WebRequest request, std::shared_ptr<WebAnswer> answer) override;
@@ -30,7 +31,7 @@ class Api : public WebSite {
     using Out = std::shared_ptr<WebAnswer>;
     struct Route {
         const char *method, *path;  // a path that ends with / has any continuation
-        enum class Body { none, json } body;
+        enum class Body { none, json, form } body;
         bool is_open;  // without a key, and while the server ends
         void (Api::*handler)(const WebRequest& request, Out out);
     };
@@ -40,22 +41,28 @@ class Api : public WebSite {
     const Route& route_of(const WebRequest& request) const;
     // The service of a model. Throws WebError 404.
     TextService& text_service(const std::string& model) const;
+    AudioService& audio_service(const std::string& model) const;
 
     void chat(const WebRequest& request, Out out);
     void complete(const WebRequest& request, Out out);
     void embed(const WebRequest& request, Out out);
     void tokenize(const WebRequest& request, Out out);
     void detokenize(const WebRequest& request, Out out);
+    void transcribe(const WebRequest& request, Out out);
+    void translate(const WebRequest& request, Out out);
+    void answer_audio(const WebRequest& request, const std::string& task, Out out);
     void list_models(const WebRequest& request, Out out);
     void show_model(const WebRequest& request, Out out);
     void health(const WebRequest& request, Out out);
     void metrics(const WebRequest& request, Out out);
 
     nlohmann::ordered_json model_json(const std::string& id) const;
+    // Of one name there may be a model of each kind.
     std::vector<std::string> model_names() const;
 
     ApiOptions options_;
     std::vector<TextService*> texts_;
+    std::vector<AudioService*> audios_;
     int64_t started_;  // seconds since 1970
     bool is_draining_ = false;
 };

@@ -39,9 +39,16 @@ void ServeOptions::flags(Flags& flags) {
         .completes(Completes::file)
         .details("As the header Authorization: Bearer KEY. /health needs none.");
     flags.section("Limits");
-    flags.add("max-queue", most_waiting, "N prompts that wait; others are answered 429", 0, 1 << 20)
+    flags
+        .add("max-queue", most_waiting, "N prompts, or recordings, that wait; others: 429", 0,
+             1 << 20)
         .own_variable();
     flags.add("max-request-mb", most_request_mb, "N size of a JSON request, in MB", 1, 1 << 12)
+        .own_variable();
+    flags.add("max-upload-mb", most_upload_mb, "N size of a recording's request, in MB", 1, 1 << 20)
+        .own_variable()
+        .details("It is kept in a temporary file until its transcript has been written.");
+    flags.add("max-audio-seconds", audio.most_seconds, "SECONDS longest recording", 1, kMostSeconds)
         .own_variable();
     flags
         .add("client-timeout", web.client_seconds, "SECONDS for a client to send or read a part",
@@ -93,9 +100,16 @@ TextModelOptions ServeOptions::text_options() const {
     return options;
 }
 
+AudioModelOptions ServeOptions::audio_options() const {
+    AudioModelOptions options = audio;
+    options.compute = compute;
+    return options;
+}
+
 ApiOptions ServeOptions::api_options() const {
     return {.keys = api_keys.empty() ? ApiKeys() : ApiKeys::read(api_keys),
-            .most_json_bytes = static_cast<size_t>(most_request_mb) << 20};
+            .most_json_bytes = static_cast<size_t>(most_request_mb) << 20,
+            .most_form_bytes = static_cast<size_t>(most_upload_mb) << 20};
 }
 
 }  // namespace hark::serve

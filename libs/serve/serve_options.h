@@ -6,6 +6,7 @@
 
 #include "core/cli.h"
 #include "serve/api.h"
+#include "serve/audio/audio_model.h"
 #include "serve/text/text_model.h"
 #include "serve/web/web_server.h"
 
@@ -14,15 +15,17 @@ namespace hark::serve {
 struct ServeOptions {
     std::vector<std::string> models;
     std::string api_keys;  // file; empty: no key is needed
-    int64_t port = 8080, most_waiting = 256, most_request_mb = 16;
+    int64_t port = 8080, most_waiting = 256, most_request_mb = 16, most_upload_mb = 512;
     WebServerOptions web;
     TextModelOptions text;
+    AudioModelOptions audio;
     ComputeOptions compute;
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError
     WebServerOptions web_options() const;
     TextModelOptions text_options() const;
+    AudioModelOptions audio_options() const;
     ApiOptions api_options() const;  // throws Error if the keys cannot be read
 };
 

@@ -17,6 +17,12 @@ std::string served_name(const std::string& given) {
     return is_path ? path.substr(path.rfind('/') + 1) : path;
 }
 
+template <class Served>
+bool has_name(const std::vector<Served>& served, const std::string& name) {
+    return std::any_of(served.begin(), served.end(),
+                       [&](const Served& one) { return one.name == name; });
+}
+
 }  // namespace
 
 ServedModels::ServedModels(const ServeOptions& options, Console& console) {
@@ -27,12 +33,16 @@ void ServedModels::read(const std::string& given, const ServeOptions& options, C
     const std::string name = served_name(given);
     for (const std::filesystem::path& path : find_models(given)) {
         models::AnyModel model = models::open_any_model(path);
-        if (!model.gpt) continue;
-        const bool is_known = std::any_of(texts_.begin(), texts_.end(),
-                                          [&](const Text& text) { return text.name == name; });
-        require(!is_known, "--model ", given, ": a language model '", name, "' is served already");
-        texts_.push_back({name, std::make_unique<TextModel>(std::move(model.gpt),
-                                                            options.text_options(), console)});
+        const bool is_known = model.gpt ? has_name(texts_, name) : has_name(audios_, name);
+        require(!is_known, "--model ", given, ": a model '", name,
+                "' of this kind is served already");
+        if (model.gpt)
+            texts_.push_back({name, std::make_unique<TextModel>(std::move(model.gpt),
+                                                                options.text_options(), console)});
+        else
+            audios_.push_back(
+                {name, std::make_unique<AudioModel>(std::move(model.whisper),
+                                                    options.audio_options(), console)});
     }
 }
 
@@ -42,6 +52,15 @@ void ServedModels::start(const ServeOptions& options, const TextService::Post& p
         text.service = std::make_unique<TextService>(
             *text.model, TextServiceOptions{text.name, options.most_waiting}, post,
             [broken, name = text.name](const std::string& why) { broken(name + ": " + why); });
+    for (Audio& audio : audios_)
+        audio.service = std::make_unique<AudioService>(
+            *audio.model, AudioServiceOptions{audio.name, options.most_waiting}, post);
+}
+
+std::vector<AudioService*> ServedModels::audios() const {
+    std::vector<AudioService*> services;
+    for (const Audio& audio : audios_) services.push_back(audio.service.get());
+    return services;
 }
 
 std::vector<TextService*> ServedModels::texts() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/audio/audio_service.h"
 #include "serve/serve_options.h"
 #include "serve/text/text_service.h"
 
@@ -21,6 +22,7 @@ class ServedModels {
     void start(const ServeOptions& options, const TextService::Post& post,
                const std::function<void(const std::string&)>& broken);
     std::vector<TextService*> texts() const;
+    std::vector<AudioService*> audios() const;
 
   private:
     struct Text {
@@ -29,9 +31,16 @@ class ServedModels {
         std::unique_ptr<TextService> service;
     };
 
+    struct Audio {
+        std::string name;
+        std::unique_ptr<AudioModel> model;
+        std::unique_ptr<AudioService> service;
+    };
+
     void read(const std::string& given, const ServeOptions& options, Console& console);
 
     std::vector<Text> texts_;
+    std::vector<Audio> audios_;
 };
 
 }  // namespace hark::serve

@@ -72,7 +72,7 @@ TEST(ServeErrors, HaveOpenAisForm) {
     ASSERT_EQ(response.headers.size(), 1u);
     EXPECT_EQ(response.headers[0].first, "Retry-After");
     EXPECT_EQ(
-        error_json(WebError(400, "no", "n")),
+        error_json(WebError(400, "no", "n")).dump(),
         R"({"error":{"message":"no","type":"invalid_request_error","param":"n","code":null}})");
 }
 

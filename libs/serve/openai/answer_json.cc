@@ -5,6 +5,7 @@
 #include <random>
 
 #include "gpt/engine/answer_line.h"
+#include "serve/openai/events.h"
 #include "text/utf8.h"
 
 namespace hark::serve {
@@ -43,10 +44,6 @@ std::string text_of_token(int32_t id, const Tokenizer& tokenizer) {
 }
 
 }  // namespace
-
-std::string dumped(const ordered_json& root) {
-    return root.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 AnswerHead new_answer_head(const std::string& model, bool is_chat) {
     return {.id = (is_chat ? "chatcmpl-" : "cmpl-") + random_name(),
@@ -100,7 +97,7 @@ std::string event_text(const AnswerHead& head, const ordered_json& choices,
                        const ordered_json* usage) {
     ordered_json root = root_of(head, true, choices);
     if (usage) root["usage"] = *usage;
-    return "data: " + dumped(root) + "\n\n";
+    return event_of(root);
 }
 
 ordered_json completion_logprobs(const gpt::Completion& part, const Tokenizer& tokenizer,

@@ -47,6 +47,4 @@ nlohmann::ordered_json completion_logprobs(const gpt::Completion& part, const To
 // A vector as the base64 of little-endian float32.
 std::string base64_of(const std::vector<float>& vector);
 
-std::string dumped(const nlohmann::ordered_json& root);
-
 }  // namespace hark::serve

@@ -1,6 +1,6 @@
 #include "serve/openai/errors.h"
 
-#include "core/json.h"
+#include "serve/openai/events.h"
 
 namespace hark::serve {
 namespace {
@@ -28,17 +28,16 @@ ordered_json or_null(const std::string& text) {
 
 }  // namespace
 
-std::string error_json(const WebError& why) {
-    const ordered_json root = {{"error",
-                                {{"message", why.what()},
-                                 {"type", type_of(why.status)},
-                                 {"param", or_null(why.param)},
-                                 {"code", or_null(why.code)}}}};
-    return root.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+ordered_json error_json(const WebError& why) {
+    return {{"error",
+             {{"message", why.what()},
+              {"type", type_of(why.status)},
+              {"param", or_null(why.param)},
+              {"code", or_null(why.code)}}}};
 }
 
 WebResponse error_response(const WebError& why) {
-    WebResponse response{.status = why.status, .body = error_json(why)};
+    WebResponse response{.status = why.status, .body = dumped(error_json(why))};
     if (why.status == 429 || why.status == 503) response.headers.emplace_back("Retry-After", "1");
     if (why.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return response;

@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "core/json.h"
 #include "serve/web/message.h"
 
 namespace hark::serve {
 
 // {"error": {"message", "type", "param", "code"}}
-std::string error_json(const WebError& why);
+nlohmann::ordered_json error_json(const WebError& why);
 // The whole answer, with Retry-After where another attempt may succeed.
 WebResponse error_response(const WebError& why);
 

@@ -5,6 +5,7 @@
 
 #include "gpt/engine/answer_line.h"
 #include "serve/openai/errors.h"
+#include "serve/openai/events.h"
 #include "text/utf8.h"
 
 namespace hark::serve {
@@ -21,11 +22,6 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 std::string reason_of(const gpt::Completion& answer, const gpt::AnswerParts& parts) {
     const bool calls = !parts.tool_calls.is_null() && answer.finish == gpt::Finish::end_of_text;
     return calls ? "tool_calls" : name_of(answer.finish);
-}
-
-WebResponse event_stream() {
-    return {.content_type = "text/event-stream",
-            .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}};
 }
 
 }  // namespace
@@ -202,14 +198,14 @@ void TextAnswer::finish() {
         const ordered_json usage = usage_json(usage_);
         out_->add(event_text(head_, ordered_json::array(), &usage));
     }
-    out_->add("data: [DONE]\n\n");
+    out_->add(kLastEvent);
     out_->end();
 }
 
 void TextAnswer::failed(const WebError& why) {
     cancel();
     if (prepared_ == jobs_.size() && query_.streams) {
-        out_->add("data: " + error_json(why) + "\n\n");
+        out_->add(event_of(error_json(why)));
         return out_->end();
     }
     out_->send(error_response(why));

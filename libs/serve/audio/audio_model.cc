@@ -1,0 +1,90 @@
+#include "serve/audio/audio_model.h"
+
+#include <optional>
+#include <utility>
+
+#include "audio/mel_stream.h"
+#include "serve/audio/decoder_process.h"
+#include "whisper/transcribe/transcribe.h"
+
+namespace hark::serve {
+
+AudioModel::AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioModelOptions& options,
+                       Console& console)
+    : options_(options),
+      decoder_(decoder_program()),
+      ctx_(options.compute.context(console)),
+      file_(std::move(file)),
+      tokenizer_(file_->tokenizer()) {
+    const Precision precision =
+        precision_of(options.compute.dtype, ctx_.device, file_->stored_type());
+    model_ = std::make_unique<const whisper::Model>(
+        whisper::read_model(*file_, precision, ctx_.arena.source(), ctx_.threads));
+}
+
+whisper::MelRecording AudioModel::decode(AudioJob& job) {
+    const auto refuse = [](std::string why) {
+        constexpr std::string_view kName = "stdin: ";  // the decoder's for it
+        if (why.starts_with(kName)) why.erase(0, kName.size());
+        return WebError(400, concat("file: cannot be decoded: ", why), "file");
+    };
+    const int64_t n_mels = model_->config.n_mels;
+    const auto most = static_cast<int64_t>(options_.most_seconds * kSampleRate);
+    whisper::MelRecording recording;
+    std::string error;
+    const auto add = [&](const Chunk& chunk) {
+        recording.add(chunk, n_mels);
+        error = chunk.error;
+    };
+    const DecoderProcess decoder(decoder_, job.file->fd());
+    try {
+        ByteReader in(decoder.out(), "the recording", &job.stop);
+        RecordingReader audio(in, "audio", "");
+        MelOptions options;
+        options.mels = std::to_string(n_mels);
+        MelStream mel(options);
+        int64_t samples = 0;
+        while (const std::optional<Chunk> chunk = audio.next()) {
+            samples += chunk->length();
+            if (samples > most)
+                throw WebError(400, concat("file: longer than ", options_.most_seconds, " seconds"),
+                               "file");
+            mel.push(*chunk, add);
+        }
+    } catch (const WebError&) {
+        throw;
+    } catch (const Error& why) {
+        throw refuse(why.what());
+    }
+    if (!error.empty()) throw refuse(error);
+    return recording;
+}
+
+Transcript AudioModel::transcribe(AudioJob& job,
+                                  const std::function<void(const whisper::Segment&)>& use) {
+    whisper::MelRecording mel = decode(job);
+    Transcript transcript;
+    transcript.seconds = static_cast<double>(mel.content_frames()) / 100;
+    whisper::Transcriber::Listener listener;
+    listener.segment = [&](const whisper::Segment& segment) {
+        transcript.segments.push_back(segment);
+        use(segment);
+    };
+    listener.end = [&](const whisper::Transcription& recording) {
+        transcript.text = recording.text();
+        transcript.language = recording.info.language;
+    };
+    std::optional<whisper::Transcriber> transcriber;
+    try {
+        transcriber.emplace(ctx_, *model_, tokenizer_, job.options, std::move(listener));
+    } catch (const OutOfMemory&) {
+        throw;
+    } catch (const Error& why) {
+        throw WebError(400, why.what());
+    }
+    transcriber->add({.source = "recording"}, "", std::move(mel));
+    while (!transcriber->idle() && !job.is_cancelled) transcriber->advance();
+    return transcript;
+}
+
+}  // namespace hark::serve

@@ -1,0 +1,144 @@
+// hark-serve's audio endpoints on the real binary: what they answer is what the pipe writes.
+#include <csignal>
+
+#include "support/audio.h"
+#include "tools/hark_serve.h"
+
+using namespace hark::test;
+
+namespace {
+
+const std::string kTranscriptions = "/v1/audio/transcriptions";
+
+Served& audio_server() {
+    static Served server(
+        {"--model", (source_dir() / "models/whisper-demo").string(), "--max-audio-seconds", "20"});
+    return server;
+}
+
+// A form with a file and fields, as curl sends it.
+std::string form_request(const std::string& path, const std::string& file,
+                         std::map<std::string, std::string> fields) {
+    fields.insert({"model", "whisper-demo"});
+    std::string body;
+    for (const auto& [name, value] : fields)
+        body +=
+            "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n";
+    body += "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n" + file +
+            "\r\n--b--\r\n";
+    return request_text("POST", path, body, {"Content-Type: multipart/form-data; boundary=b"});
+}
+
+TestReply transcribe_file(const std::string& file, std::map<std::string, std::string> fields = {},
+                          const std::string& path = kTranscriptions) {
+    TestClient client(audio_server().address());
+    client.send(form_request(path, file, std::move(fields)));
+    return client.receive();
+}
+
+std::string sample(const std::string& name) { return read_text(samples_dir() / name); }
+
+std::string pipe_text(const std::string& name, const std::string& more) {
+    const ProcessResult run =
+        run_shell("audio-decode " + (samples_dir() / name).string() +
+                  " | mel | whisper-transcribe --model demo --threads 1 " + more);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.out;
+}
+
+}  // namespace
+
+TEST(HarkServeAudio, TranscriptsAreThoseOfThePipe) {
+    for (const std::string format : {"text", "srt", "vtt"})
+        EXPECT_EQ(transcribe_file(sample("room.m4a"), {{"response_format", format}}).body,
+                  pipe_text("room.m4a", "--format " + format));
+    const json expected = json::parse(pipe_text("train.wav", "--format json --word-timestamps"));
+    const TestReply reply = transcribe_file(
+        sample("train.wav"),
+        {{"response_format", "verbose_json"}, {"timestamp_granularities[]", "word"}});
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    const json verbose = json::parse(reply.body);
+    EXPECT_EQ(" " + verbose["text"].get<std::string>(), expected["text"]);
+    EXPECT_EQ(verbose["language"], "english");
+    const json& words = expected["segments"][0]["words"];
+    ASSERT_GE(verbose["words"].size(), words.size());
+    for (size_t i = 0; i < words.size(); ++i) {
+        EXPECT_EQ(" " + verbose["words"][i]["word"].get<std::string>(), words[i]["word"]);
+        EXPECT_EQ(verbose["words"][i]["start"], words[i]["start"]);
+        EXPECT_EQ(verbose["words"][i]["end"], words[i]["end"]);
+    }
+}
+
+TEST(HarkServeAudio, SegmentsAreStreamed) {
+    const std::string text = json::parse(transcribe_file(sample("news.mp4")).body)["text"];
+    const TestReply reply = transcribe_file(sample("news.mp4"), {{"stream", "true"}});
+    EXPECT_EQ(reply.headers.at("content-type"), "text/event-stream");
+    std::string joined;
+    json last;
+    for (const std::string& event : events_of(reply.body)) {
+        last = json::parse(event);
+        if (last["type"] == "transcript.text.delta") joined += last["delta"].get<std::string>();
+    }
+    EXPECT_EQ(last["type"], "transcript.text.done");
+    EXPECT_EQ(last["text"], text);
+    EXPECT_EQ(joined, " " + text);
+}
+
+TEST(HarkServeAudio, LanguagesAndTranslations) {
+    const TestReply german = transcribe_file(
+        sample("vater.wav"), {{"language", "de"}, {"response_format", "verbose_json"}});
+    EXPECT_EQ(json::parse(german.body)["language"], "german");
+    EXPECT_EQ(json::parse(german.body)["text"].get<std::string>() + "\n",
+              pipe_text("vater.wav", "--language de"));
+    const TestReply english = transcribe_file(sample("vater.wav"), {{"response_format", "text"}},
+                                              "/v1/audio/translations");
+    EXPECT_EQ(english.body, pipe_text("vater.wav", "--task translate"));
+}
+
+TEST(HarkServeAudio, WhatIsNoRecordingIsRefused) {
+    expect_refused(transcribe_file("no audio at all"), 400, "cannot be decoded");
+    expect_refused(transcribe_file(""), 400, "the file is empty");
+    expect_refused(transcribe_file(sample("story.mp3")), 400, "longer than 20 seconds");
+    expect_refused(transcribe_file(sample("hat.wav"), {{"model", "other"}}), 404, "'other'");
+    expect_refused(transcribe_file(sample("hat.wav"), {{"frobnicate", "1"}}), 400, "frobnicate");
+    expect_refused(audio_server().post(kTranscriptions, {{"model", "whisper-demo"}}), 415,
+                   "multipart/form-data");
+    TestClient client(audio_server().address());
+    client.send(request_text("POST", kTranscriptions, "--b\r\nnonsense",
+                             {"Content-Type: multipart/form-data; boundary=b"}));
+    EXPECT_EQ(client.receive().status, 400);
+    // Of one that was cut, what is there is transcribed.
+    const std::string whole = sample("hat.wav");
+    EXPECT_EQ(transcribe_file(whole.substr(0, whole.size() / 2)).status, 200);
+    EXPECT_EQ(audio_server().get("/health").status, 200);
+}
+
+TEST(HarkServeAudio, AClientThatLeavesEndsItsTranscript) {
+    const Served server({"--model", (source_dir() / "models/whisper-demo").string()});
+    const std::string metric = "hark_audio_requests_running{model_name=\"whisper-demo\"}";
+    // What takes long.
+    const std::string noise = noise_wav(1, 1200 * 16000);
+    {
+        TestClient client(server.address());
+        client.send(form_request(kTranscriptions, noise, {}));
+        while (server.metric(metric) == 0) continue;
+    }
+    while (server.metric(metric) == 1) continue;
+    EXPECT_EQ(server.metric(metric), 0);
+    TestClient next(server.address());
+    next.send(form_request(kTranscriptions, sample("hat.wav"), {}));
+    EXPECT_EQ(next.receive().status, 200);
+}
+
+TEST(HarkServeAudio, OneNameMayBeModelsOfBothKinds) {
+    Served server({"--model", "demo"});
+    EXPECT_EQ(json::parse(server.get("/v1/models").body)["data"].size(), 1u);
+    json request = completion("Once");
+    request["model"] = "demo";
+    EXPECT_EQ(server.post("/v1/completions", request).status, 200);
+    TestClient client(server.address());
+    client.send(form_request(kTranscriptions, sample("hat.wav"), {{"model", "demo"}}));
+    EXPECT_EQ(client.receive().status, 200);
+    server.tool().signal(SIGTERM);
+    EXPECT_EQ(server.tool().wait(), 0);
+}
