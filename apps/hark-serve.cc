@@ -47,7 +47,8 @@ one at once.)",
     .examples = R"(# A language model and a Whisper model, for programs of this machine
 hark-serve --model Qwen/Qwen2.5-1.5B-Instruct --model small
 # A question, in another shell
-curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
+curl http://127.0.0.1:8080/v1/chat/completions \
+    -H 'Content-Type: application/json' \
     -d '{"model": "Qwen/Qwen2.5-1.5B-Instruct",
          "messages": [{"role": "user", "content": "Why is the sky blue?"}]}')",
 };

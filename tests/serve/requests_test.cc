@@ -145,6 +145,7 @@ TEST(ServeRequests, WhatCompletionsDoNotHaveIsRefused) {
         EXPECT_EQ(refusal_of(read_completion, request.dump()).second, field) << more;
     };
     expect({{"best_of", 2}}, "best_of");
+    expect({{"prompt", json(std::vector<std::string>(17, "a"))}, {"n", 128}}, "n");
     expect({{"suffix", "b"}}, "suffix");
     expect({{"echo", true}, {"logprobs", 1}}, "echo");
     expect({{"logprobs", true}}, "logprobs");

@@ -1,8 +1,9 @@
 // hark-serve's text endpoints on the real binary: what they answer is what the tools write.
 #include "tools/hark_serve.h"
 
-#include <cstring>
 #include <thread>
+
+#include "support/scripted_model.h"
 
 using namespace hark::test;
 
@@ -161,6 +162,62 @@ TEST(HarkServe, AnswersFitTheirSchema) {
     expect_refused(
         demo_server().post("/v1/completions", completion("A:", {{"response_format", wrong}})), 400,
         "odd");
+}
+
+TEST(HarkServe, ReasoningAndCallsAreApart) {
+    const TemporaryDirectory directory;
+    const auto thinks = directory.path() / "thinks", calls = directory.path() / "calls";
+    write_scripted_model(thinks, "\n", "<think> model is</think> text file");
+    json config = json::parse(kTinyConfig);
+    config["eos_token_id"] = 2;  // 1 is a quotation mark, which JSON needs
+    write_tiny_model(calls, config.dump(), "qwen2");
+    write_text(calls / "chat_template.jinja", "{% if tools %}{{ tools | length }}{% endif %}\n");
+    const Served server({"--model", thinks.string(), "--model", calls.string()});
+    const auto answer = [&](json request) {
+        const TestReply whole = server.post("/v1/chat/completions", request);
+        EXPECT_EQ(whole.status, 200) << whole.body;
+        request["stream"] = true;
+        json message = json::object(), reason;
+        const TestReply parts = server.post("/v1/chat/completions", request);
+        for (const std::string& event : events_of(parts.body)) {
+            if (event == "[DONE]") continue;
+            const json choice = json::parse(event)["choices"][0];
+            for (const auto& [name, value] : choice["delta"].items())
+                if (value.is_string())
+                    message[name] = message.value(name, "") + value.get<std::string>();
+                else
+                    message[name] = value;
+            reason = choice["finish_reason"];
+        }
+        const json choice = json::parse(whole.body)["choices"][0];
+        EXPECT_EQ(reason, choice["finish_reason"]);
+        return std::pair{choice, message};
+    };
+    const auto [reasoned, streamed] = answer(chat("Why?", {{"model", "thinks"}}));
+    EXPECT_EQ(reasoned["message"]["content"], " text file");
+    EXPECT_EQ(reasoned["message"]["reasoning_content"], " model is");
+    EXPECT_EQ(reasoned["finish_reason"], "stop");
+    EXPECT_EQ(streamed["content"], " text file");
+    EXPECT_EQ(streamed["reasoning_content"], " model is");
+
+    // A model that can only call the tool.
+    const json call = {{"name", "f"}, {"parameters", {{"a", "b"}}}};
+    const json format = {{"type", "json_schema"}, {"json_schema", {{"schema", {{"const", call}}}}}};
+    const json tools = {{{"type", "function"}, {"function", {{"name", "f"}}}}};
+    const auto [called, parts] = answer(chat(
+        "Call",
+        {{"model", "calls"}, {"tools", tools}, {"response_format", format}, {"max_tokens", 60}}));
+    EXPECT_EQ(called["finish_reason"], "tool_calls");
+    EXPECT_EQ(called["message"]["content"], json());
+    const json function = called["message"]["tool_calls"][0]["function"];
+    EXPECT_EQ(function["name"], "f");
+    EXPECT_EQ(json::parse(function["arguments"].get<std::string>()), call["parameters"]);
+    EXPECT_EQ(parts["tool_calls"][0]["function"], function);
+    EXPECT_EQ(parts["tool_calls"][0]["index"], 0);
+    EXPECT_EQ(parts["content"], "");
+    // A template that knows no tools.
+    expect_refused(tiny().server().post("/v1/chat/completions", chat("Hi", {{"tools", tools}})),
+                   400, "takes no tools");
 }
 
 TEST(HarkServe, ManyAtOnceAreNotMixed) {

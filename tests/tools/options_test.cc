@@ -26,9 +26,10 @@ std::vector<std::string> commands_of(const std::string& tool) {
 
 // Each tool and each command, as it is typed.
 std::vector<std::string> all_tools() {
-    std::vector<std::string> all = {
-        "audio-decode", "vad",      "mel",       "whisper-transcribe", "whisper-eval",
-        "gpt-generate", "gpt-eval", "gpt-embed", "gpt-tokenize",       "gpt-train"};
+    std::vector<std::string> all = {"audio-decode",       "vad",          "mel",
+                                    "whisper-transcribe", "whisper-eval", "gpt-generate",
+                                    "gpt-eval",           "gpt-embed",    "gpt-tokenize",
+                                    "gpt-train",          "hark-serve"};
     for (const std::string& command : commands_of("hark-model"))
         all.push_back("hark-model " + command);
     for (const std::string& command : commands_of("hark")) {
@@ -68,9 +69,9 @@ TEST(Options, HelpFitsOneScreen) {
 // report or of a transcript, --model of a tokenizer or of speech detection, --seed of samples or of
 // a new model.
 const std::set<std::string> kOwnWords = {
-    "batch-size", "context",    "dtype",     "format",    "input-format",
-    "model",      "output-dir", "prompt",    "reference", "repetition-penalty",
-    "seed",       "tokenizer",  "vocab-size"};
+    "batch-size",         "context", "dtype",      "format",    "input-format",
+    "max-sequences",      "model",   "output-dir", "prompt",    "reference",
+    "repetition-penalty", "seed",    "tokenizer",  "vocab-size"};
 // Options that take other values in other tools: lists of formats, and one format; Whisper's tasks.
 const std::set<std::string> kOwnValues = {"format", "task"};
 
@@ -177,7 +178,7 @@ TEST(Options, UnknownWordsAreExitStatus2) {
     for (const std::string& command : std::vector<std::string>{
              "mel --device gpu", "whisper-transcribe -m demo --device gpu",
              "gpt-generate -m demo -p x --device gpu", "gpt-eval -m demo --device gpu",
-             "gpt-embed -m demo --device gpu",
+             "gpt-embed -m demo --device gpu", "hark-serve -m demo --device gpu",
              "gpt-train --train x --output-dir x --steps 1 --size 124M --device gpu",
              "hark transcribe " + key + " -m demo --device gpu",
              "hark ask " + key + " Who -m demo --device gpu",
@@ -197,7 +198,7 @@ TEST(Options, UnknownModelsAreExitStatus1) {
     for (const std::string& command : std::vector<std::string>{
              "whisper-transcribe -m xyzzy", "whisper-transcribe -m demo --draft-model xyzzy",
              "gpt-generate -p x -m xyzzy", "gpt-eval -m xyzzy", "gpt-eval -m demo --against xyzzy",
-             "gpt-embed -m xyzzy", "gpt-tokenize -m xyzzy",
+             "gpt-embed -m xyzzy", "hark-serve -m xyzzy", "gpt-tokenize -m xyzzy",
              "gpt-train --train x --output-dir x --steps 1 -m xyzzy", "hark-model use xyzzy",
              "hark-model rm xyzzy", "hark-model info xyzzy", "hark-model verify xyzzy",
              "hark-model convert xyzzy x", "hark transcribe " + key + " -m xyzzy",

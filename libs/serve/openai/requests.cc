@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int64_t kMostChoices = 128, kMostTexts = 2048;
+constexpr int64_t kMostChoices = 128, kMostTexts = 2048;  // of a prompt; of a request
 constexpr int64_t kCompletionTokens = 16;  // OpenAI's default
 
 // They change nothing of an answer.
@@ -55,7 +55,7 @@ void read_settings(const ordered_json& object, gpt::Prompt& prompt) {
 void read_common(Fields& fields, TextQuery& query) {
     query.model = fields.text("model");
     query.streams = fields.flag("stream", false);
-    fields.whole("n", 1, kMostChoices);
+    query.samples = fields.whole("n", 1, kMostChoices).value_or(1);
     fields.know(kSettings);
     fields.know(kIgnored);
     const ordered_json* const options = fields.find("stream_options");
@@ -183,6 +183,8 @@ TextQuery read_completion(const std::string& body) {
     read_common(fields, query);
     query.max_tokens = kCompletionTokens;
     query.texts = read_texts(fields, "prompt");
+    if (std::ssize(query.texts) * query.samples > kMostTexts)
+        refuse_field("n", concat("more than ", kMostTexts, " answers are asked for"));
     query.echoes = fields.flag("echo", false);
     if (fields.whole("best_of", 1, 1 << 20).value_or(1) > 1)
         refuse_field("best_of", "is not supported; use n");

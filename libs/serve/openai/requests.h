@@ -24,6 +24,7 @@ struct TextQuery {
     bool streams = false, streams_usage = false;
     bool echoes = false;           // the prompt before its answer
     bool one_call = false;         // of a tool per answer, at most
+    int64_t samples = 1;           // answers per prompt
     int64_t max_tokens = 0;        // of an answer, if the settings have none; 0: what fits
     std::vector<TextOrIds> texts;  // of a completion
     gpt::Prompt prompt;            // the chat, or a completion's settings

@@ -27,15 +27,10 @@ std::string reason_of(const gpt::Completion& answer, const gpt::AnswerParts& par
 }  // namespace
 
 void TextAnswer::start(TextService& service, TextQuery query, std::shared_ptr<WebAnswer> out) {
+    service.check_room();
     const auto answer = std::make_shared<TextAnswer>(service, std::move(query), out);
-    out->when_left([answer] { answer->cancel(); });
-    try {
-        answer->ask();
-    } catch (const WebError&) {
-        answer->cancel();
-        out->when_left(nullptr);
-        throw;
-    }
+    out->when_left([answer] { answer->cancel(); });  // keeps it until then, or until its end
+    answer->ask();
 }
 
 TextAnswer::TextAnswer(TextService& service, TextQuery query, std::shared_ptr<WebAnswer> out)
@@ -67,14 +62,13 @@ void TextAnswer::cancel() {
 }
 
 int64_t TextAnswer::number_of(const TextJob& job, int64_t sample) const {
-    return job.index * samples_ + sample;
+    return job.index * query_.samples + sample;
 }
 
 void TextAnswer::prepared(const TextJob& job) {
     usage_.prompt += std::ssize(job.tokens);
     if (++prepared_ < jobs_.size()) return;
-    samples_ = job.options.samples;
-    left_ = samples_ * std::ssize(jobs_);
+    left_ = query_.samples * std::ssize(jobs_);
     choices_.resize(static_cast<size_t>(left_));
     if (query_.is_chat)
         for (Choice& choice : choices_)

@@ -59,7 +59,7 @@ class TextAnswer : public TextListener, public std::enable_shared_from_this<Text
     Clock::time_point begin_ = Clock::now();
     std::vector<std::shared_ptr<TextJob>> jobs_;  // a prompt each
     size_t prepared_ = 0;
-    int64_t samples_ = 1, left_ = 0;  // of each prompt; answers that have not ended
+    int64_t left_ = 0;  // answers that have not ended
     std::vector<Choice> choices_;
     TokenUsage usage_;
 };

@@ -58,14 +58,13 @@ TextService::TextService(TextModel& model, TextServiceOptions options, Post post
                       .broken = std::move(broken),
                       .over = [this](const auto& job) { end(job); }}) {}
 
-void TextService::check_room() {
+void TextService::check_room() const {
     const int64_t most = model_.engine().max_sequences() + options_.most_waiting;
     if (std::ssize(jobs_) + embedding_ >= most)
         throw WebError(429, "too many requests wait; try again later", "", "rate_limit_exceeded");
 }
 
 void TextService::ask(std::shared_ptr<TextJob> job) {
-    check_room();
     jobs_[job.get()] = job;
     ++metrics_.preparing;
     preparing_.add([this, job = std::move(job)] { prepare_job(job); });

@@ -31,8 +31,9 @@ class TextService {
 
     // The rest is for the server's thread.
 
-    // Answers a prompt; its listener is told of it until the job is cancelled. Throws WebError 429
-    // if too many wait.
+    // For each request: throws WebError 429 if too many prompts wait.
+    void check_room() const;
+    // Answers a prompt; its listener is told of it until the job is cancelled.
     void ask(std::shared_ptr<TextJob> job);
     // Nothing more is told, and the engine is free of it before its next step.
     void cancel(const std::shared_ptr<TextJob>& job);
@@ -41,7 +42,8 @@ class TextService {
         EngineThread::Vectors vectors;
         int64_t tokens = 0;
     };
-    // Makes a vector per text. Throws WebError 429 as ask() does, and 400 for too many dimensions.
+    // Makes a vector per text. Throws WebError 429 as check_room() does, and 400 for
+    // too many dimensions.
     void embed(std::vector<TextOrIds> texts, int64_t dimensions, std::function<void(Embedded)> use,
                std::function<void(WebError)> fail);
     // Runs work that may take its time next to the tokenizer, off the server's thread, then what it
@@ -53,7 +55,6 @@ class TextService {
     TextMetrics& metrics() { return metrics_; }
 
   private:
-    void check_room();
     void prepare_job(const std::shared_ptr<TextJob>& job);
     void end(const std::shared_ptr<TextJob>& job);
 

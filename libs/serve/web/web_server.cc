@@ -116,6 +116,7 @@ WebServer::WebServer(WebServerOptions options) : inside_(std::make_unique<Inside
 }
 
 WebServer::~WebServer() {
+    inside_->shared->on_idle = [] {};  // connections that are cut off end after it
     if (inside_->local) ::unlink(inside_->shared->options.socket.c_str());
 }
 
