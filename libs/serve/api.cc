@@ -195,10 +195,16 @@ void Api::health(const WebRequest&, Out out) {
 }
 
 void Api::metrics(const WebRequest&, Out out) {
-    std::string text;
-    for (TextService* const service : texts_) service->metrics().write(service->name(), text);
-    for (AudioService* const service : audios_) service->metrics().write(service->name(), text);
-    out->send({.content_type = "text/plain; version=0.0.4", .body = text});
+    MetricsText text;
+    for (TextService* const service : texts_) {
+        text.begin_model(service->name());
+        service->metrics().write(text);
+    }
+    for (AudioService* const service : audios_) {
+        text.begin_model(service->name());
+        service->metrics().write(text);
+    }
+    out->send({.content_type = "text/plain; version=0.0.4", .body = text.text()});
 }
 
 }  // namespace hark::serve

@@ -1,29 +1,45 @@
 #include "serve/metrics.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/error.h"
 
 namespace hark::serve {
 namespace {
 
-// A label's value with the escapes of the format.
-std::string label_of(const std::string& model) {
-    std::string value;
-    for (const char c : model) {
-        if (c == '\\' || c == '"') value += '\\';
-        value += c == '\n' ? ' ' : c;
-    }
-    return concat("model_name=\"", value, "\"");
-}
-
-template <class Number>
-void write_value(const char* name, const char* type, const std::string& labels, Number value,
-                 std::string& out) {
-    out += concat("# TYPE hark_", name, " ", type, "\nhark_", name, "{", labels, "} ", value, "\n");
+// The shortest text that is this number.
+std::string number_text(double value) {
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
 }  // namespace
+
+void MetricsText::begin_model(const std::string& name) {
+    model_ = "model_name=\"";
+    for (const char c : name) {
+        if (c == '\\' || c == '"') model_ += '\\';
+        model_ += c == '\n' ? ' ' : c;
+    }
+    model_ += '"';
+}
+
+void MetricsText::add(const std::string& metric, const char* type, double value,
+                      const std::string& labels, const char* suffix) {
+    auto found = std::find_if(metrics_.begin(), metrics_.end(),
+                              [&](const Metric& one) { return one.name == metric; });
+    if (found == metrics_.end()) found = metrics_.insert(found, {metric, type, ""});
+    found->lines +=
+        concat("hark_", metric, suffix, "{", model_, labels, "} ", number_text(value), "\n");
+}
+
+std::string MetricsText::text() const {
+    std::string text;
+    for (const Metric& metric : metrics_)
+        text += concat("# TYPE hark_", metric.name, " ", metric.type, "\n", metric.lines);
+    return text;
+}
 
 void Histogram::add(double value) {
     const auto place = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
@@ -31,48 +47,50 @@ void Histogram::add(double value) {
     sum_ += value;
 }
 
-void Histogram::write(std::string_view name, std::string_view labels, std::string& out) const {
-    out += concat("# TYPE hark_", name, " histogram\n");
+void Histogram::write(const std::string& name, MetricsText& out) const {
     uint64_t total = 0;
     for (size_t i = 0; i < counts_.size(); ++i) {
         total += counts_[i];
         const std::string bound = i < bounds_.size() ? concat(bounds_[i]) : "+Inf";
-        out += concat("hark_", name, "_bucket{", labels, ",le=\"", bound, "\"} ", total, "\n");
+        out.add(name, "histogram", static_cast<double>(total), concat(",le=\"", bound, "\""),
+                "_bucket");
     }
-    out += concat("hark_", name, "_sum{", labels, "} ", sum_, "\n");
-    out += concat("hark_", name, "_count{", labels, "} ", total, "\n");
+    out.add(name, "histogram", sum_, "", "_sum");
+    out.add(name, "histogram", static_cast<double>(total), "", "_count");
 }
 
-void TextMetrics::write(const std::string& model, std::string& out) const {
-    const std::string labels = label_of(model);
+void TextMetrics::write(MetricsText& out) const {
     const auto used = static_cast<double>(engine.blocks - engine.free_blocks);
-    const double share = engine.blocks > 0 ? used / static_cast<double>(engine.blocks) : 0;
-    write_value("num_requests_running", "gauge", labels, engine.running, out);
-    write_value("num_requests_waiting", "gauge", labels, engine.waiting + preparing, out);
-    write_value("kv_cache_usage_perc", "gauge", labels, share, out);
-    write_value("num_preemptions_total", "counter", labels, engine.preemptions, out);
-    write_value("prefix_cache_queries_total", "counter", labels, prompt_tokens, out);
-    write_value("prefix_cache_hits_total", "counter", labels, cached_tokens, out);
-    write_value("prompt_tokens_total", "counter", labels, prompt_tokens, out);
-    write_value("generation_tokens_total", "counter", labels, generated_tokens, out);
-    write_value("request_cancelled_total", "counter", labels, cancelled, out);
-    out += "# TYPE hark_request_success_total counter\n";
+    const auto gauge = [&](const char* name, auto value) {
+        out.add(name, "gauge", static_cast<double>(value));
+    };
+    const auto counter = [&](const char* name, auto value) {
+        out.add(name, "counter", static_cast<double>(value));
+    };
+    gauge("num_requests_running", engine.running);
+    gauge("num_requests_waiting", engine.waiting + preparing);
+    gauge("kv_cache_usage_perc", engine.blocks > 0 ? used / static_cast<double>(engine.blocks) : 0);
+    counter("num_preemptions_total", engine.preemptions);
+    counter("prefix_cache_queries_total", prompt_tokens);
+    counter("prefix_cache_hits_total", cached_tokens);
+    counter("prompt_tokens_total", prompt_tokens);
+    counter("generation_tokens_total", generated_tokens);
+    counter("request_cancelled_total", cancelled);
     for (const auto& [reason, count] : finished)
-        out += concat("hark_request_success_total{", labels, ",finished_reason=\"", reason, "\"} ",
-                      count, "\n");
-    seconds_to_first_token.write("time_to_first_token_seconds", labels, out);
-    seconds_between_tokens.write("inter_token_latency_seconds", labels, out);
-    seconds_in_all.write("e2e_request_latency_seconds", labels, out);
+        out.add("request_success_total", "counter", static_cast<double>(count),
+                concat(",finished_reason=\"", reason, "\""));
+    seconds_to_first_token.write("time_to_first_token_seconds", out);
+    seconds_between_tokens.write("inter_token_latency_seconds", out);
+    seconds_in_all.write("e2e_request_latency_seconds", out);
 }
 
-void AudioMetrics::write(const std::string& model, std::string& out) const {
-    const std::string labels = label_of(model);
-    write_value("audio_requests_running", "gauge", labels, running, out);
-    write_value("audio_requests_waiting", "gauge", labels, waiting, out);
-    write_value("audio_success_total", "counter", labels, finished, out);
-    write_value("audio_failure_total", "counter", labels, failed, out);
-    write_value("audio_seconds_total", "counter", labels, audio_seconds, out);
-    write_value("audio_busy_seconds_total", "counter", labels, busy_seconds, out);
+void AudioMetrics::write(MetricsText& out) const {
+    out.add("audio_requests_running", "gauge", static_cast<double>(running));
+    out.add("audio_requests_waiting", "gauge", static_cast<double>(waiting));
+    out.add("audio_success_total", "counter", static_cast<double>(finished));
+    out.add("audio_failure_total", "counter", static_cast<double>(failed));
+    out.add("audio_seconds_total", "counter", audio_seconds);
+    out.add("audio_busy_seconds_total", "counter", busy_seconds);
 }
 
 }  // namespace hark::serve

@@ -4,12 +4,30 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gpt/batch/engine.h"
 
 namespace hark::serve {
+
+// Prometheus' text, in which all lines of a metric follow one another.
+class MetricsText {
+  public:
+    // The samples of one model come from here on.
+    void begin_model(const std::string& name);
+    // `labels` are those after the model's: ",le=\"1\"".
+    void add(const std::string& metric, const char* type, double value,
+             const std::string& labels = "", const char* suffix = "");
+    std::string text() const;
+
+  private:
+    struct Metric {
+        std::string name, type, lines;
+    };
+
+    std::string model_;  // its label
+    std::vector<Metric> metrics_;
+};
 
 // Counts of values up to bounds.
 class Histogram {
@@ -18,8 +36,7 @@ class Histogram {
         : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
 
     void add(double value);
-    // Appends its lines; `labels` as model_name="demo".
-    void write(std::string_view name, std::string_view labels, std::string& out) const;
+    void write(const std::string& name, MetricsText& out) const;
 
   private:
     std::vector<double> bounds_;
@@ -37,7 +54,7 @@ struct TextMetrics {
     Histogram seconds_between_tokens{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1}};
     Histogram seconds_in_all{{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}};
 
-    void write(const std::string& model, std::string& out) const;
+    void write(MetricsText& out) const;
 };
 
 // Of one speech model.
@@ -46,7 +63,7 @@ struct AudioMetrics {
     uint64_t finished = 0, failed = 0;
     double audio_seconds = 0, busy_seconds = 0;  // transcribed, and what that took
 
-    void write(const std::string& model, std::string& out) const;
+    void write(MetricsText& out) const;
 };
 
 }  // namespace hark::serve

@@ -99,18 +99,25 @@ TEST(ServePaths, AreDecodedWithoutTheirQuery) {
     EXPECT_EQ(path_of(""), "");
 }
 
-TEST(ServeMetrics, HistogramsAreCumulative) {
+TEST(ServeMetrics, AreGroupedAndHistogramsAreCumulative) {
     Histogram histogram({1, 2});
     for (const double value : {0.5, 1.0, 1.5, 7.0}) histogram.add(value);
-    std::string out;
-    histogram.write("seconds", "model_name=\"m\"", out);
-    EXPECT_EQ(out,
+    MetricsText text;
+    text.begin_model("m");
+    histogram.write("seconds", text);
+    text.add("tokens", "counter", 123456789);
+    text.begin_model("\"n\"");
+    text.add("tokens", "counter", 2, ",a=\"b\"");
+    EXPECT_EQ(text.text(),
               "# TYPE hark_seconds histogram\n"
               "hark_seconds_bucket{model_name=\"m\",le=\"1\"} 2\n"
               "hark_seconds_bucket{model_name=\"m\",le=\"2\"} 3\n"
               "hark_seconds_bucket{model_name=\"m\",le=\"+Inf\"} 4\n"
               "hark_seconds_sum{model_name=\"m\"} 10\n"
-              "hark_seconds_count{model_name=\"m\"} 4\n");
+              "hark_seconds_count{model_name=\"m\"} 4\n"
+              "# TYPE hark_tokens counter\n"
+              "hark_tokens{model_name=\"m\"} 123456789\n"
+              "hark_tokens{model_name=\"\\\"n\\\"\",a=\"b\"} 2\n");
 }
 
 }  // namespace
