@@ -28,6 +28,8 @@ void run(const serve::ServeOptions& options, Console& console) {
     const std::string address = server.listen();
     on_ending_signal([&] { server.drain(); });
     console.table_line("listening on " + address);
+    if (options.is_open())
+        console.warning("whoever reaches this address may use it; give --api-keys FILE");
     server.run(api);
     on_ending_signal(nullptr);
 }

@@ -9,6 +9,7 @@
 #include "serve/openai/requests.h"
 #include "serve/openai/text_answer.h"
 #include "serve/openai/transcripts.h"
+#include "serve/web/paths.h"
 
 namespace hark::serve {
 namespace {
@@ -63,6 +64,9 @@ BodyRule Api::receive(const WebRequest& head) {
     if (!is_open && !options_.keys.accept(head.authorization))
         throw WebError(401, "a valid key is required: Authorization: Bearer KEY", "",
                        "invalid_api_key");
+    if (options_.checks_host && !is_local_host(head.host))
+        throw WebError(403, concat("Host: expected an address or localhost, found '", head.host,
+                                   "'; names need a server with --api-keys"));
     const Route& route = route_of(head);
     if (is_draining_ && !route.is_open) throw WebError(503, "the server is about to end");
     if (route.body == Route::Body::none) return {};
@@ -146,7 +150,10 @@ void Api::detokenize(const WebRequest& request, Out out) {
     const Tokenizer& tokenizer = service.model().tokenizer();
     for (const int32_t id : query.ids)
         if (!tokenizer.has(id)) throw WebError(400, concat("tokens: no token ", id), "tokens");
-    out->send(json_response({{"prompt", tokenizer.decode(query.ids, true)}}));
+    service.prepare([&tokenizer, query, out] {
+        const std::string text = tokenizer.decode(query.ids, true);
+        return [out, text] { out->send(json_response({{"prompt", text}})); };
+    });
 }
 
 void Api::transcribe(const WebRequest& request, Out out) {

@@ -1,5 +1,7 @@
 #include "serve/serve_options.h"
 
+#include "serve/web/paths.h"
+
 namespace hark::serve {
 namespace {
 
@@ -88,6 +90,12 @@ void ServeOptions::check() const {
     require_usage(!models.empty(), "--model is required: a language model or a Whisper model");
 }
 
+bool ServeOptions::is_open() const {
+    const bool is_loopback =
+        web.host.starts_with("127.") || web.host == "localhost" || web.host == "::1";
+    return api_keys.empty() && web.socket.empty() && !is_loopback;
+}
+
 WebServerOptions ServeOptions::web_options() const {
     WebServerOptions options = web;
     options.port = static_cast<int>(port);
@@ -108,6 +116,7 @@ AudioModelOptions ServeOptions::audio_options() const {
 
 ApiOptions ServeOptions::api_options() const {
     return {.keys = api_keys.empty() ? ApiKeys() : ApiKeys::read(api_keys),
+            .checks_host = api_keys.empty() && web.socket.empty() && is_local_host(web.host),
             .most_json_bytes = static_cast<size_t>(most_request_mb) << 20,
             .most_form_bytes = static_cast<size_t>(most_upload_mb) << 20};
 }

@@ -23,6 +23,8 @@ struct ServeOptions {
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError
+    // Whether other machines may use the server without a key.
+    bool is_open() const;
     WebServerOptions web_options() const;
     TextModelOptions text_options() const;
     AudioModelOptions audio_options() const;

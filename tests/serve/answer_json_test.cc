@@ -99,6 +99,15 @@ TEST(ServePaths, AreDecodedWithoutTheirQuery) {
     EXPECT_EQ(path_of(""), "");
 }
 
+TEST(ServePaths, HostsAreAddressesOrLocalhost) {
+    for (const char* local : {"", "127.0.0.1", "127.0.0.1:8080", "10.0.0.7:1", "localhost",
+                              "localhost:8080", "a.localhost:1", "[::1]:8080", "[::1]"})
+        EXPECT_TRUE(is_local_host(local)) << local;
+    for (const char* other : {"example.org", "example.org:8080", "localhost.example.org",
+                              "127.0.0.1.example.org", "notlocalhost:1"})
+        EXPECT_FALSE(is_local_host(other)) << other;
+}
+
 TEST(ServeMetrics, AreGroupedAndHistogramsAreCumulative) {
     Histogram histogram({1, 2});
     for (const double value : {0.5, 1.0, 1.5, 7.0}) histogram.add(value);

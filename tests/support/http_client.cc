@@ -49,7 +49,7 @@ std::string lower_case(std::string text) {
 
 std::string request_text(const std::string& method, const std::string& path,
                          const std::string& body, const TestClient::Headers& headers) {
-    std::string text = method + " " + path + " HTTP/1.1\r\nHost: test\r\n";
+    std::string text = method + " " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
     for (const std::string& header : headers) text += header + "\r\n";
     if (method == "POST") text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
     return text + "\r\n" + body;

@@ -59,6 +59,10 @@ TEST(HarkServeWrong, RequestsAreRefusedWithOpenAisErrors) {
         server.post("/v1/chat/completions",
                     {{"model", "gpt-demo"}, {"messages", {{{"role", "user"}, {"content", "a"}}}}}),
         400, "no chat template");
+    // A page whose name leads to this machine.
+    TestClient page(server.address());
+    page.send("GET /v1/models HTTP/1.1\r\nHost: example.org\r\n\r\n");
+    expect_refused(page.receive(), 403, "found 'example.org'");
     TestClient client(server.address());
     client.send("nonsense\r\n\r\n");
     EXPECT_EQ(client.receive().status, 400);
@@ -75,7 +79,7 @@ TEST(HarkServeWrong, BodiesHaveALimit) {
     // In chunks the size is not known before.
     TestClient client(server.address());
     client.send(
-        "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         "Transfer-Encoding: chunked\r\n\r\n200000\r\n");
     client.send(std::string(0x200000, ' ') + "\r\n");
     EXPECT_EQ(client.receive().status, 413);
@@ -133,7 +137,7 @@ TEST(HarkServeWrong, SlowClientsAreCutOff) {
     TestClient silent(server.address()), head(server.address()), body(server.address());
     head.send("GET /health HTTP/1.1\r\nA: ");
     body.send(
-        "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         "Content-Length: 100\r\n\r\n{");
     EXPECT_EQ(silent.read_some(), "");
     EXPECT_EQ(head.receive().status, 0);

@@ -3,19 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "gpt/engine/prompts.h"
+#include "serve/text/text_job.h"
 
 namespace hark::serve {
-
-// A text, or its tokens.
-struct TextOrIds {
-    std::string text;
-    std::optional<std::vector<int32_t>> ids;
-};
 
 // Of /v1/chat/completions and /v1/completions.
 struct TextQuery {

@@ -12,6 +12,12 @@
 
 namespace hark::serve {
 
+// A text, or its tokens.
+struct TextOrIds {
+    std::string text;
+    std::optional<std::vector<int32_t>> ids;
+};
+
 struct TextJob;
 
 // Told of a prompt's answers, on the server's thread.

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "serve/metrics.h"
-#include "serve/openai/requests.h"
 #include "serve/text/engine_thread.h"
 #include "serve/text/worker.h"
 

@@ -50,6 +50,7 @@ template <class Message>
 WebRequest request_of(const Message& message) {
     return {.method = std::string(message.method_string()),
             .path = path_of(std::string_view(message.target().data(), message.target().size())),
+            .host = field_of(message, http::field::host),
             .content_type = field_of(message, http::field::content_type),
             .authorization = field_of(message, http::field::authorization)};
 }

@@ -15,7 +15,7 @@ namespace hark::serve {
 struct WebRequest {
     std::string method;
     std::string path;  // decoded, without the query
-    std::string content_type, authorization;
+    std::string host, content_type, authorization;  // headers
     std::string body;  // or, of a form:
     Form form;
 };

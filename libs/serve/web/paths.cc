@@ -18,4 +18,11 @@ std::string path_of(std::string_view target) {
     return path;
 }
 
+bool is_local_host(std::string_view host) {
+    if (host.empty() || host.starts_with('[')) return true;  // none, or an IPv6 address
+    const std::string_view name = host.substr(0, host.rfind(':'));
+    return name.find_first_not_of("0123456789.") == name.npos || name == "localhost" ||
+           name.ends_with(".localhost");
+}
+
 }  // namespace hark::serve
