@@ -1,6 +1,5 @@
 #include "serve/openai/answer_json.h"
 
-#include <cstring>
 #include <ctime>
 #include <random>
 
@@ -122,8 +121,9 @@ ordered_json completion_logprobs(const gpt::Completion& part, const Tokenizer& t
 
 std::string base64_of(const std::vector<float>& vector) {
     constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string bytes(vector.size() * sizeof(float), '\0'), text;
-    std::memcpy(bytes.data(), vector.data(), bytes.size());
+    const std::string bytes(reinterpret_cast<const char*>(vector.data()),
+                            vector.size() * sizeof(float));
+    std::string text;
     for (size_t i = 0; i < bytes.size(); i += 3) {
         uint32_t word = 0;
         for (size_t j = 0; j < 3; ++j)
