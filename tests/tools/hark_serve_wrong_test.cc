@@ -145,6 +145,19 @@ TEST(HarkServeWrong, SlowClientsAreCutOff) {
     EXPECT_EQ(server.get("/health").status, 200);
 }
 
+TEST(HarkServeWrong, StreamsThatWaitAreNotSilent) {
+    const Served server({"--model", kGptDemo, "--max-sequences", "1", "--client-timeout", "0.2"});
+    TestClient runs(server.address()), waits(server.address());
+    runs.send(long_request());
+    expect_contains(runs.read_some(), "200 OK");
+    waits.send(long_request({{"n", 1}}));
+    std::string text;
+    for (std::string more; text.find(": pause\n\n") == text.npos; text += more)
+        if ((more = waits.read_some()).empty()) break;
+    expect_contains(text, "\r\n: pause\n\n\r\n");
+    EXPECT_EQ(text.find("data: "), text.npos) << text;
+}
+
 TEST(HarkServeWrong, AnswersHaveATimeLimit) {
     const Served server({"--model", kGptDemo, "--answer-timeout", "0.5"});
     TestClient client(server.address());

@@ -92,11 +92,14 @@ void PendingAnswer::leave() {
     changed_.cancel();
 }
 
-asio::awaitable<void> PendingAnswer::wait(Clock::time_point deadline) {
+asio::awaitable<void> PendingAnswer::wait(Clock::time_point deadline, Clock::duration quiet) {
+    const Clock::time_point pause = Clock::now() + quiet;
     while (!is_ready() && Clock::now() < deadline) {
-        changed_.expires_at(deadline);
+        const bool fills_pauses = head_ && !head_->pause.empty();
+        changed_.expires_at(fills_pauses ? std::min(pause, deadline) : deadline);
         ErrorCode cancelled;
         co_await changed_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+        if (fills_pauses && !is_ready() && Clock::now() >= pause) bytes_ = head_->pause;
     }
 }
 
@@ -240,7 +243,7 @@ asio::awaitable<bool> Connection::write_answer(std::shared_ptr<PendingAnswer> an
     const bool is_chunked = !is_http_1_0_;
     bool has_head = false;
     while (true) {
-        co_await answer->wait(deadline);
+        co_await answer->wait(deadline, duration_of(shared_->options.client_seconds / 2));
         if (answer->has_left()) co_return false;
         const bool has_ended = answer->has_ended();
         std::string body = answer->take(), out;

@@ -37,8 +37,9 @@ class PendingAnswer : public WebAnswer {
     void when_left(std::function<void()> left) override { left_ = std::move(left); }
 
     // For the connection. Waits until there is something to write, the client has left, or until
-    // `deadline`.
-    boost::asio::awaitable<void> wait(std::chrono::steady_clock::time_point deadline);
+    // `deadline`. If a streamed answer is quiet for that long, its pause is to be written.
+    boost::asio::awaitable<void> wait(std::chrono::steady_clock::time_point deadline,
+                                      std::chrono::steady_clock::duration quiet);
     // The client has left, or is cut off.
     void leave();
     // The connection ends with the server: nobody is told.

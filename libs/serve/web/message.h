@@ -25,6 +25,9 @@ struct WebResponse {
     std::string content_type = "application/json";
     std::vector<std::pair<std::string, std::string>> headers;  // others than type and length
     std::string body;
+    // Of an answer in parts: what is sent while there is nothing else, so that no proxy takes the
+    // connection for a broken one; empty: nothing.
+    std::string pause = "";
 };
 
 // Where a handler writes its answer: send(), or begin(), any number of add(), and end(). After the
