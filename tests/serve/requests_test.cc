@@ -147,7 +147,7 @@ TEST(ServeRequests, WhatCompletionsDoNotHaveIsRefused) {
     expect({{"best_of", 2}}, "best_of");
     expect({{"prompt", json(std::vector<std::string>(17, "a"))}, {"n", 128}}, "n");
     expect({{"suffix", "b"}}, "suffix");
-    expect({{"echo", true}, {"logprobs", 1}}, "echo");
+    expect({{"echo", true}, {"logprobs", 1}, {"stream", true}}, "stream");
     expect({{"logprobs", true}}, "logprobs");
     expect({{"logprobs", 21}}, "logprobs");
     expect({{"messages", json::array()}}, "messages");

@@ -123,7 +123,7 @@ TEST(HarkServe, StopStringsLogprobsAndEcho) {
 
     const json logprobs = completion(kPrompt, {{"logprobs", 2}});
     answer = json::parse(demo_server().post("/v1/completions", logprobs).body);
-    const json& of = answer["choices"][0]["logprobs"];
+    const json of = answer["choices"][0]["logprobs"];
     ASSERT_EQ(of["tokens"].size(), 20u);
     std::string joined;
     for (size_t i = 0; i < 20; ++i) {
@@ -135,6 +135,20 @@ TEST(HarkServe, StopStringsLogprobsAndEcho) {
                   of["token_logprobs"][i]);
     }
     EXPECT_EQ(joined, text);
+
+    // What evaluations ask for: the prompt's tokens and theirs, here of a text that the model says.
+    const json scores =
+        completion(kPrompt + text, {{"logprobs", 1}, {"echo", true}, {"max_tokens", 1}});
+    answer = json::parse(demo_server().post("/v1/completions", scores).body);
+    const json& scored = answer["choices"][0]["logprobs"];
+    const size_t prompt = scored["tokens"].size() - 1 - 20;
+    EXPECT_EQ(scored["token_logprobs"][0], json());
+    for (size_t i = 0; i < 20; ++i) {
+        EXPECT_EQ(scored["tokens"][prompt + i], of["tokens"][i]);
+        EXPECT_NEAR(scored["token_logprobs"][prompt + i].get<double>(),
+                    of["token_logprobs"][i].get<double>(), 1e-3);
+        EXPECT_EQ(scored["top_logprobs"][prompt + i].begin().key(), of["tokens"][i]);
+    }
 
     const json chat_logprobs = chat("Hi", {{"logprobs", true}, {"top_logprobs", 1}});
     answer = json::parse(tiny().server().post("/v1/chat/completions", chat_logprobs).body);

@@ -119,6 +119,18 @@ ordered_json completion_logprobs(const gpt::Completion& part, const Tokenizer& t
             {"text_offset", offsets}};
 }
 
+ordered_json echoed_logprobs(const gpt::Completion& prompt, const gpt::Completion& answer,
+                             const Tokenizer& tokenizer) {
+    gpt::Completion whole = prompt;
+    whole.tokens.insert(whole.tokens.end(), answer.tokens.begin(), answer.tokens.end());
+    whole.logprobs.insert(whole.logprobs.end(), answer.logprobs.begin(), answer.logprobs.end());
+    whole.likeliest.insert(whole.likeliest.end(), answer.likeliest.begin(), answer.likeliest.end());
+    ordered_json root = completion_logprobs(whole, tokenizer, 0);
+    // Nothing comes before the first token.
+    root["token_logprobs"][0] = root["top_logprobs"][0] = nullptr;
+    return root;
+}
+
 std::string base64_of(const std::vector<float>& vector) {
     constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const std::string bytes(reinterpret_cast<const char*>(vector.data()),

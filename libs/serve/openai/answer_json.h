@@ -43,6 +43,9 @@ std::string event_text(const AnswerHead& head, const nlohmann::ordered_json& cho
 // texts begin at `offset` of the answer's. In the form of chats: gpt::logprobs_json().
 nlohmann::ordered_json completion_logprobs(const gpt::Completion& part, const Tokenizer& tokenizer,
                                            size_t offset);
+// The same of a prompt that has been scored and of the answer to it.
+nlohmann::ordered_json echoed_logprobs(const gpt::Completion& prompt, const gpt::Completion& answer,
+                                       const Tokenizer& tokenizer);
 
 // A vector as the base64 of little-endian float32.
 std::string base64_of(const std::vector<float>& vector);

@@ -190,8 +190,8 @@ TextQuery read_completion(const std::string& body) {
         refuse_field("best_of", "is not supported; use n");
     if (!fields.text("suffix", "").empty()) refuse_field("suffix", "is not supported");
     const ordered_json object = with_chat_logprobs(fields);
-    if (query.echoes && object.contains("logprobs"))
-        refuse_field("echo", "is not supported with logprobs");
+    if (query.echoes && query.streams && object.contains("logprobs"))
+        refuse_field("stream", "is not supported with echo and logprobs");
     fields.check_known();
     read_settings(object, query.prompt);
     return query;

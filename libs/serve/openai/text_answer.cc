@@ -47,6 +47,7 @@ void TextAnswer::ask() {
         job->is_chat = query_.is_chat;
         job->max_tokens = query_.max_tokens;
         job->index = static_cast<int64_t>(i);
+        job->scores_prompt = query_.echoes;
         job->listener = weak_from_this();
         if (!query_.is_chat) {
             job->prompt.text = query_.texts[i].text;
@@ -77,11 +78,22 @@ void TextAnswer::prepared(const TextJob& job) {
     if (query_.streams) out_->begin(event_stream());
 }
 
+void TextAnswer::scored(const TextJob& job, const gpt::Completion& prompt) {
+    scored_[job.index] = prompt;
+}
+
 ordered_json TextAnswer::logprobs_of(const TextJob& job, const gpt::Completion& part,
                                      size_t offset) const {
     if (!job.options.logprobs) return nullptr;
     return query_.is_chat ? gpt::logprobs_json(part, service_.model().tokenizer())
                           : completion_logprobs(part, service_.model().tokenizer(), offset);
+}
+
+ordered_json TextAnswer::all_logprobs(const TextJob& job, const gpt::Completion& answer) const {
+    const auto prompt = scored_.find(job.index);
+    return prompt == scored_.end()
+               ? logprobs_of(job, answer, 0)
+               : echoed_logprobs(prompt->second, answer, service_.model().tokenizer());
 }
 
 void TextAnswer::count_part(Choice& choice, const gpt::Completion& part) {
@@ -178,7 +190,7 @@ void TextAnswer::ended(const TextJob& job, int64_t sample, const gpt::Completion
         stream_end(job, number, parts, reason);
     else
         choices_[static_cast<size_t>(number)].json =
-            choice_json(head_, number, parts, logprobs_of(job, answer, 0), reason);
+            choice_json(head_, number, parts, all_logprobs(job, answer), reason);
     if (--left_ == 0) finish();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ class TextAnswer : public TextListener, public std::enable_shared_from_this<Text
     TextAnswer(TextService& service, TextQuery query, std::shared_ptr<WebAnswer> out);
 
     void prepared(const TextJob& job) override;
+    void scored(const TextJob& job, const gpt::Completion& prompt) override;
     void part(const TextJob& job, int64_t sample, const gpt::Completion& part) override;
     void ended(const TextJob& job, int64_t sample, const gpt::Completion& answer) override;
     void failed(const WebError& why) override;
@@ -42,6 +44,8 @@ class TextAnswer : public TextListener, public std::enable_shared_from_this<Text
     // The log probabilities of a part, or null.
     nlohmann::ordered_json logprobs_of(const TextJob& job, const gpt::Completion& part,
                                        size_t offset) const;
+    // Those of a whole answer, after those of its prompt if it was scored.
+    nlohmann::ordered_json all_logprobs(const TextJob& job, const gpt::Completion& answer) const;
     void count_part(Choice& choice, const gpt::Completion& part);
     void stream_part(const TextJob& job, int64_t number, const gpt::Completion& part);
     void stream_delta(int64_t number, const nlohmann::ordered_json& delta,
@@ -58,6 +62,7 @@ class TextAnswer : public TextListener, public std::enable_shared_from_this<Text
     AnswerHead head_;
     Clock::time_point begin_ = Clock::now();
     std::vector<std::shared_ptr<TextJob>> jobs_;  // a prompt each
+    std::map<int64_t, gpt::Completion> scored_;   // prompts by their number
     size_t prepared_ = 0;
     int64_t left_ = 0;  // answers that have not ended
     std::vector<Choice> choices_;

@@ -76,8 +76,17 @@ void EngineThread::run() try {
     events_.post([this, why = std::string(failure.what())] { events_.broken(why); });
 }
 
+void EngineThread::score(const std::shared_ptr<TextJob>& job) {
+    gpt::Completion prompt = model_.score(job->tokens, job->options.logprobs.value_or(0));
+    tell([job, prompt = std::move(prompt)] {
+        const auto listener = job->listener.lock();
+        if (listener && !job->is_cancelled) listener->scored(*job, prompt);
+    });
+}
+
 void EngineThread::begin(const std::shared_ptr<TextJob>& job) {
     try {
+        if (job->scores_prompt && job->options.logprobs) score(job);
         for (int64_t i = 0; i < job->options.samples; ++i) {
             const uint64_t seed = gpt::sample_seed(static_cast<uint64_t>(job->options.seed), i);
             const uint64_t id =

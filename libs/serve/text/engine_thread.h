@@ -54,6 +54,7 @@ class EngineThread {
 
     void run();
     void begin(const std::shared_ptr<TextJob>& job);
+    void score(const std::shared_ptr<TextJob>& job);
     void take(gpt::EngineToken token);
     void drop(const TextJob& job);
     void fail_job(const std::shared_ptr<TextJob>& job, WebError why);

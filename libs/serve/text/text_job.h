@@ -27,6 +27,9 @@ class TextListener {
 
     // Before anything else: the prompt has been read.
     virtual void prepared(const TextJob& job) = 0;
+    // Before the answers, if the job asks for it: the prompt's tokens, as TextModel::score() has
+    // them.
+    virtual void scored(const TextJob& job, const gpt::Completion& prompt) = 0;
     // The next part of a sample's answer: text that is certain by now, and its tokens. Either may
     // be empty.
     virtual void part(const TextJob& job, int64_t sample, const gpt::Completion& part) = 0;
@@ -42,6 +45,7 @@ struct TextJob {
     bool is_chat = false;
     std::optional<std::vector<int32_t>> ids;  // the prompt's tokens, where they are given
     int64_t max_tokens = 0;  // of an answer, if the request does not say; 0: what fits the context
+    bool scores_prompt = false;  // with the log probabilities that the settings ask for
     int64_t index = 0;       // among the request's prompts
     std::weak_ptr<TextListener> listener;
     // What it comes to.

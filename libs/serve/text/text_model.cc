@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "gpt/embed/embedder.h"
+#include "gpt/engine/model_rows.h"
+#include "kernels/runtime/transfer.h"
 
 namespace hark::serve {
 namespace {
@@ -23,9 +25,9 @@ TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOption
     : file_(std::move(file)),
       tokenizer_(file_->tokenizer()),
       ctx_(options.compute.context(console)),
-      embed_ctx_(options.compute.context(console)) {
+      whole_ctx_(options.compute.context(console)) {
     ctx_.batch_invariant = ctx_.few_row_products = options.batch_invariant;
-    embed_ctx_.batch_invariant = false;
+    whole_ctx_.batch_invariant = false;
     const Precision precision =
         precision_of(options.compute.dtype, ctx_.device, gpt::stored_type(*file_));
     model_ = std::make_unique<const gpt::Model>(
@@ -55,9 +57,32 @@ TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOption
 
 std::vector<std::vector<float>> TextModel::embed(std::span<const std::vector<int32_t>> texts,
                                                  int64_t dimensions) {
-    gpt::Embedder embedder(embed_ctx_, *model_,
+    gpt::Embedder embedder(whole_ctx_, *model_,
                            {.pooling = pooling_, .dimensions = dimensions, .normalize = true});
     return embedder(texts);
+}
+
+gpt::Completion TextModel::score(const std::vector<int32_t>& tokens, int64_t likeliest) {
+    gpt::Completion scored{.tokens = tokens, .logprobs = {0}, .likeliest = {{}}};
+    gpt::PackedRows rows;
+    for (size_t i = 0; i < tokens.size(); ++i)
+        rows.push(tokens[i], i + 1 < tokens.size() ? tokens[i + 1] : -1);
+    rows.end_sequence();
+    gpt::ModelRows model(whole_ctx_, *model_);
+    // Rows come in the text's order.
+    model.states(rows, [&](std::span<const int32_t>, Tensor states) {
+        gpt::for_logits(whole_ctx_, *model_, states, [&](int64_t, Tensor logits) {
+            const Tensor host = to_host(whole_ctx_, logits);
+            const auto columns = static_cast<size_t>(tokenizer_->vocab_size());
+            for (int64_t row = 0; row < host.dim(0); ++row) {
+                const std::span<const float> of(host.slice(row, row + 1).as<float>(), columns);
+                const int32_t next = tokens[scored.logprobs.size()];
+                scored.logprobs.push_back(gpt::log_probability(of, next));
+                scored.likeliest.push_back(gpt::likeliest_tokens(of, likeliest));
+            }
+        });
+    });
+    return scored;
 }
 
 }  // namespace hark::serve

@@ -46,11 +46,14 @@ class TextModel {
     // runs. Throws Error for a model whose outputs are not finite.
     std::vector<std::vector<float>> embed(std::span<const std::vector<int32_t>> texts,
                                           int64_t dimensions);
+    // The tokens with their log probabilities, and those of the `likeliest` tokens at each place;
+    // the first one, which nothing comes before, has 0 and none. As embed().
+    gpt::Completion score(const std::vector<int32_t>& tokens, int64_t likeliest);
 
   private:
     std::shared_ptr<gpt::ModelFile> file_;
     std::shared_ptr<const Tokenizer> tokenizer_;
-    Context ctx_, embed_ctx_;  // a pass of the engine may be in flight while texts are embedded
+    Context ctx_, whole_ctx_;  // for whole texts: a pass of the engine may be in flight
     bool takes_tools_ = false;
     gpt::Pooling pooling_ = gpt::Pooling::last_token;
     gpt::EmbedStreamOptions embed_options_;
