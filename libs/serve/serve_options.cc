@@ -83,6 +83,10 @@ void ServeOptions::flags(Flags& flags) {
         .add("memory-fraction", text.memory_fraction,
              "F of the memory that is free after the weights, for keys and values", 0.01, 1.0)
         .own_variable();
+    flags.add_name("chat-template", text.chat_template, "FILE template instead of the model's own")
+        .own_variable()
+        .completes(Completes::file)
+        .details("In Jinja, as a model's chat_template.jinja.");
     compute.flags(flags);
 }
 

@@ -158,6 +158,8 @@ std::string PromptEncoder::text(Prompt& prompt) const {
     return text;
 }
 
+bool PromptEncoder::takes_tools() const { return chat_ && chat_->chat_template().uses("tools"); }
+
 void PromptEncoder::append(const Prompt& prompt, const std::string& answer) {
     if (chat_) chat_->append(prompt, answer);
 }

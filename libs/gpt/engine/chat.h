@@ -63,6 +63,8 @@ class PromptEncoder {
     // Those of a chat's model; nullptr if there are none.
     const ReasoningMarkers* markers() const { return markers_; }
     const Tokenizer& tokenizer() const { return tokenizer_; }
+    // Whether there is a chat template that reads a list of tools.
+    bool takes_tools() const;
 
   private:
     std::vector<PromptPiece> pieces(Prompt& prompt) const;

@@ -10,6 +10,7 @@
 #include "serve/openai/answer_json.h"
 #include "serve/openai/requests.h"
 #include "serve/text/text_service.h"
+#include "serve/web/message.h"
 
 namespace hark::serve {
 

@@ -36,10 +36,10 @@ TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOption
     planner_ = std::make_unique<gpt::AnswerPlanner>(model_->config, *tokenizer_, defaults);
     text_encoder_ = std::make_unique<gpt::PromptEncoder>(*file_, *tokenizer_, gpt::ChatOptions());
     texts_ = std::make_unique<gpt::PromptRequests>(*text_encoder_, *planner_, defaults);
-    if (const auto chat_template = file_->chat_template()) {
-        takes_tools_ = chat_template->uses("tools");
-        chat_encoder_ = std::make_unique<gpt::PromptEncoder>(*file_, *tokenizer_,
-                                                             gpt::ChatOptions{.chat = true});
+    if (file_->chat_template() || !options.chat_template.empty()) {
+        chat_encoder_ = std::make_unique<gpt::PromptEncoder>(
+            *file_, *tokenizer_,
+            gpt::ChatOptions{.chat = true, .template_file = options.chat_template});
         if (markers()) defaults.shown = gpt::marker_tokens(*markers(), *tokenizer_);
         chats_ = std::make_unique<gpt::PromptRequests>(*chat_encoder_, *planner_, defaults);
     }

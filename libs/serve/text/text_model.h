@@ -17,6 +17,7 @@ struct TextModelOptions {
     int64_t max_sequences = 0;  // computed at once; 0: 16, on a GPU 256
     int64_t context = 0;        // tokens of prompt and answer; 0: as many as the model has
     double memory_fraction = 0.9;
+    std::string chat_template;  // file, in place of the model's own; empty: none
     bool batch_invariant = false;
 };
 
@@ -38,7 +39,7 @@ class TextModel {
         return chat_encoder_ ? chat_encoder_->markers() : nullptr;
     }
     // Whether the chat template reads a list of tools.
-    bool takes_tools() const { return takes_tools_; }
+    bool takes_tools() const { return chat_encoder_ && chat_encoder_->takes_tools(); }
     // What is put before a text that is embedded, and how long the two may be.
     const gpt::EmbedStreamOptions& embed_options() const { return embed_options_; }
     int64_t dimensions() const { return model_->config.n_embd; }
@@ -54,7 +55,6 @@ class TextModel {
     std::shared_ptr<gpt::ModelFile> file_;
     std::shared_ptr<const Tokenizer> tokenizer_;
     Context ctx_, whole_ctx_;  // for whole texts: a pass of the engine may be in flight
-    bool takes_tools_ = false;
     gpt::Pooling pooling_ = gpt::Pooling::last_token;
     gpt::EmbedStreamOptions embed_options_;
     std::unique_ptr<const gpt::Model> model_;
