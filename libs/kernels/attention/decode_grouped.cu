@@ -224,8 +224,8 @@ __global__ void __launch_bounds__(kGroupThreads, D == 64 ? 4 : 3)
                  part_stride);
 }
 
-// Chunks of a block: one if a row's bits must not depend on the batch; else so many that the blocks
-// still fill any GPU, since each part is written and read again. Small heads need fewer blocks:
+// Chunks of a block: one if a row's bits must not depend on the batch. Else as many as leave enough
+// blocks to fill any GPU, since each part is written and read again. Small heads need fewer blocks:
 // more of them are on a multiprocessor at once.
 int chunks_of(const Context& ctx, const AttentionArgs& args, int64_t splits) {
     if (ctx.batch_invariant) return 1;
