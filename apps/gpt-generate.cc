@@ -47,11 +47,17 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     const bool is_file = is_regular_file(STDIN_FILENO);
     if (options.answers_at_once(options.batch.sequences(ctx, is_file), model.config)) {
         gpt::AnswerPlanner planner(model.config, *tokenizer, defaults);
-        gpt::Engine engine(ctx, model, tokenizer->vocab_size(),
-                           options.batch.engine(ctx, is_file, defaults.context));
+        const bool is_one = options.input_format == "text";
+        gpt::EngineOptions sizes = options.batch.engine(ctx, is_file, defaults.context);
+        if (is_one) sizes.max_sequences = defaults.samples;
+        gpt::Engine engine(ctx, model, tokenizer->vocab_size(), sizes);
         gpt::PromptAnswers at_once(encoder, planner, defaults, answers, console);
+        gpt::BatchAnswerer batch(at_once, planner, engine, options.batch.answerer(ctx));
+        if (is_one)
+            return options.for_each_prompt(
+                prompts, [&](gpt::Prompt prompt) { batch.answer(std::move(prompt)); });
         gpt::PromptQueue queue(prompts, 64, interrupt);
-        return gpt::BatchAnswerer(at_once, planner, engine, options.batch.answerer(ctx)).run(queue);
+        return batch.run(queue);
     }
     gpt::Generator generate(ctx, model, *tokenizer, defaults);
     gpt::PromptAnswers one_by_one(encoder, generate.planner(), defaults, answers, console);

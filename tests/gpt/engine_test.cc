@@ -147,6 +147,50 @@ TEST_P(Engines, DependOnNoNeighboursOnTheCpu) {
     EXPECT_TRUE(run({.max_sequences = 20, .prefix_cache = false}, shuffled(20, 3)) == alone);
 }
 
+// Texts that repeat themselves, so that guesses are right now and then: the same bits.
+TEST_P(Engines, GiveTheSameTextsWithDrafts) {
+    for (const char* name : {"llama", "mistral, window", "gemma3", "deepseek_v2, lite"}) {
+        SCOPED_TRACE(name);
+        model(name);
+        const auto run = [&](EngineOptions options) {
+            options.context = context_;
+            Engine engine(ctx(), *model_, vocabulary_, options);
+            std::map<uint64_t, Text> texts;
+            for (int64_t number = 0; number < 6; ++number) {
+                TextRequest request = request_of(number, vocabulary_);
+                request.prompt.resize(std::min<size_t>(request.prompt.size(), 5));
+                while (request.prompt.size() < 60)
+                    request.prompt.push_back(request.prompt[request.prompt.size() % 5 % 3]);
+                request.max_tokens = 70;
+                engine.add(std::move(request));
+            }
+            while (!engine.is_idle())
+                for (const EngineToken& token : engine.step()) {
+                    EXPECT_EQ(token.error, "");
+                    Text& text = texts[token.id];
+                    EXPECT_EQ(token.is_first, text.tokens.empty());
+                    text.tokens.push_back(token.sampled.token);
+                    text.logprobs.push_back(token.sampled.logprob);
+                    EXPECT_EQ(token.is_last, text.tokens.size() == 70u);
+                }
+            counts_ = engine.counts();
+            return texts;
+        };
+        const auto expected = run({.max_sequences = 1, .prefix_cache = false});
+        EXPECT_EQ(counts_.drafts, 0);
+        for (const int64_t sequences : {1, 3}) {
+            EXPECT_TRUE(
+                run({.max_sequences = sequences, .prefix_cache = false, .draft_tokens = 7}) ==
+                expected);
+            EXPECT_GT(counts_.accepted, 0);
+            EXPECT_GT(counts_.drafts, counts_.accepted);
+        }
+        // So many texts that a guess has no room, and a cache that is too small for all.
+        EXPECT_TRUE(run({.max_sequences = 6, .pool_tokens = 200, .draft_tokens = 2}) == expected);
+        EXPECT_GT(counts_.preemptions, 0);
+    }
+}
+
 // Prompts that share passes on a GPU: all tokens come, whatever they are.
 TEST_P(Engines, PackPrompts) {
     ctx().batch_invariant = false;

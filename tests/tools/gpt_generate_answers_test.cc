@@ -44,6 +44,27 @@ TEST(GptGenerate, JsonLinesCarryTheirSource) {
     EXPECT_EQ(second["completion_tokens"], 0);
 }
 
+// Guessed tokens change no text, of one prompt and of many.
+TEST(GptGenerate, DraftTokensChangeNothing) {
+    const std::string prompt = "The king said to the queen: the king said to the queen: the king";
+    for (const char* temperature : {"0", "0.8"}) {
+        std::vector<std::string> one = {
+            "-p", prompt, "--max-tokens", "60", "--temperature", temperature, "--n", "2"};
+        const ProcessResult plain = generate(one, "");
+        one.insert(one.end(), {"--draft-tokens", "7"});
+        const ProcessResult drafted = generate(one, "");
+        EXPECT_EQ(drafted.exit_code, 0) << drafted.err;
+        EXPECT_EQ(drafted.out, plain.out);
+    }
+    const std::string lines = prompt + "\nOnce upon a time there was a king. Once upon\n\n";
+    EXPECT_EQ(generate(greedy_and({"--input-format", "lines", "--draft-tokens", "3"}), lines).out,
+              generate(greedy_and({"--input-format", "lines"}), lines).out);
+    const ProcessResult wrong =
+        generate(greedy_and({"--draft-tokens", "3", "--conversation", "file"}), "a");
+    EXPECT_EQ(wrong.exit_code, 2);
+    expect_contains(wrong.err, "--draft-tokens works neither in a conversation nor");
+}
+
 TEST(GptGenerate, OneBadLineOfThreeAndTheOthersAreDone) {
     const ProcessResult result = generate(greedy_and({"--input-format", "jsonl"}),
                                           "{\"text\": \"a\"}\n{\"text\": }\n{\"text\": \"b\"}\n");

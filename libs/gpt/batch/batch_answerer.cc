@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ending_signal.h"
 #include "core/error.h"
 
 namespace hark::gpt {
@@ -25,9 +26,25 @@ void BatchAnswerer::run(PromptQueue& prompts) {
             if (jobs_.empty() && prompts.has_ended()) return;
             continue;
         }
-        for (EngineToken& token : engine_.step()) take(std::move(token));
-        write_ready();
+        step();
     }
+}
+
+void BatchAnswerer::answer(Prompt prompt) {
+    begin(std::move(prompt));
+    write_ready();
+    while (!engine_.is_idle()) step();
+}
+
+void BatchAnswerer::step() {
+    for (EngineToken& token : engine_.step()) take(std::move(token));
+    if (interrupted())
+        while (!texts_.empty()) {
+            const auto [job, number] = texts_.begin()->second;
+            job->samples[number].text->end(Finish::stop);
+            end_sample(job->samples[number]);
+        }
+    write_ready();
 }
 
 bool BatchAnswerer::admit(PromptQueue& prompts) {

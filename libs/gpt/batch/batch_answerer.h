@@ -26,8 +26,10 @@ class BatchAnswerer {
     BatchAnswerer(PromptAnswers& answers, AnswerPlanner& planner, Engine& engine,
                   const BatchAnswererOptions& options);
 
-    // Answers all prompts of the queue.
+    // Answers all prompts of the queue. Ctrl-C (core/ending_signal.h) ends the answers.
     void run(PromptQueue& prompts);
+    // Answers one prompt.
+    void answer(Prompt prompt);
 
   private:
     // A prompt, and those of its answers that have been begun.
@@ -47,6 +49,7 @@ class BatchAnswerer {
 
     bool admit(PromptQueue& prompts);
     void begin(Prompt prompt);
+    void step();
     void take(EngineToken token);
     void end_sample(Sample& sample);
     // Writes the text that a job's answers have; returns whether all have ended.

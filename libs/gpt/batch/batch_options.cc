@@ -3,7 +3,7 @@
 namespace hark::gpt {
 namespace {
 
-constexpr int64_t kMost = 4096;
+constexpr int64_t kMost = 4096, kMostDrafts = kFewQueries - 1;
 
 }  // namespace
 
@@ -27,6 +27,15 @@ void BatchOptions::flags(Flags& flags) {
             "Without it the last bits of a GPU's sums, and with them now and then a token, depend "
             "on what is computed together.");
     flags
+        .add("draft-tokens", draft_tokens_,
+             "N tokens guessed at once from the text so far; 0: none", 0, kMostDrafts)
+        .own_variable()
+        .details(
+            "Those that followed the last earlier place with the same two or three tokens; one "
+            "pass checks all of them. Answers that repeat their prompt, as summaries and edits "
+            "do, come in fewer passes. The text is the same; on a GPU without --batch-invariant "
+            "the last bits of sums may differ. Many answers at once have fewer guesses.");
+    flags
         .add("memory-fraction", memory_fraction_,
              "F of the memory that is free after the weights, for keys and values", 0.01, 1.0)
         .own_variable();
@@ -45,7 +54,8 @@ int64_t BatchOptions::sequences(const Context& ctx, bool is_file) const {
 EngineOptions BatchOptions::engine(const Context& ctx, bool is_file, int64_t context) const {
     return {.max_sequences = sequences(ctx, is_file),
             .context = context,
-            .memory_fraction = memory_fraction_};
+            .memory_fraction = memory_fraction_,
+            .draft_tokens = draft_tokens_};
 }
 
 // On the CPU a text's bits do not depend on the others.

@@ -18,10 +18,12 @@ class BatchOptions {
     int64_t sequences(const Context& ctx, bool is_file) const;
     EngineOptions engine(const Context& ctx, bool is_file, int64_t context) const;
     BatchAnswererOptions answerer(const Context& ctx) const;
+    bool drafts() const { return draft_tokens_ > 0; }
 
   private:
     int64_t max_sequences_ = 0;
     double memory_fraction_ = 0.9;
+    int64_t draft_tokens_ = 0;
     bool unordered_ = false, batch_invariant_ = false;
 };
 

@@ -37,6 +37,7 @@ struct BatchSequence {
     int64_t cached = 0;      // tokens of the prompt that were in the cache at the first admission
     bool has_begun = false;  // it has been admitted before
     bool has_ended = false;  // its samples in flight are not wanted
+    std::vector<int32_t> drafts;  // guesses of the next tokens, which a pass in flight checks
 
     static constexpr int64_t kNoSlot = -1;
 
@@ -51,12 +52,12 @@ struct BatchSequence {
     bool has_rows() const { return left() > 0 && !is_complete() && !(on_host && in_flight > 0); }
 };
 
-// The tokens [begin, end) of a sequence, as rows of a pass. If `samples`, the last row's logits
-// give the next token.
+// The tokens [begin, end) of a sequence and its drafts, as rows of a pass. The logits of the last
+// `samples` rows give tokens: the next one, and one after each draft.
 struct PassPiece {
     BatchSequence* sequence = nullptr;
     int64_t begin = 0, end = 0;
-    bool samples = false;
+    int64_t samples = 0;
 
     int64_t rows() const { return end - begin; }
 };

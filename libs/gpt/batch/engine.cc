@@ -12,6 +12,8 @@ namespace hark::gpt {
 namespace {
 
 constexpr int64_t kSequences = 16, kSequencesOnGpu = 256;
+// Rows of a pass with drafts: a GPU reads its weights in the time that it multiplies these.
+constexpr int64_t kDraftRowsOnGpu = 32;
 static_assert(kFewQueries < kFewRowsOnCpu);
 
 int64_t or_else(int64_t value, int64_t otherwise) { return value > 0 ? value : otherwise; }
@@ -35,6 +37,10 @@ SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx) {
     scheduling.packs_prompts = ctx.on_cuda() && !ctx.batch_invariant;
     scheduling.fewest_prompt_rows = fewest_prompt_rows(ctx);
     scheduling.prefix_cache = options.prefix_cache;
+    scheduling.draft_tokens = options.draft_tokens;
+    scheduling.draft_rows = ctx.on_cuda() ? kDraftRowsOnGpu : kFewRowsOnCpu;
+    if (options.draft_tokens > 0)
+        scheduling.step_rows = std::max(scheduling.step_rows, scheduling.draft_rows);
     return scheduling;
 }
 
@@ -72,7 +78,8 @@ Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const Engin
       cache_(make_cache(ctx, model, options_)),
       scheduler_(std::make_unique<Scheduler>(*cache_, scheduling(options_, ctx))),
       runner_(ctx.on_cuda() ? make_gpu_runner(ctx, model, *cache_, vocabulary,
-                                              {options_.max_sequences, options_.prompt_rows})
+                                              {options_.max_sequences, options_.prompt_rows,
+                                               std::max(options_.max_sequences, kDraftRowsOnGpu)})
                             : make_host_runner(ctx, model, *cache_, vocabulary)) {}
 
 Engine::~Engine() = default;
@@ -108,26 +115,43 @@ void Engine::launch() {
 
 std::vector<EngineToken> Engine::take() {
     std::vector<EngineToken> tokens;
-    for (PassResult& result : runner_->take_results()) {
-        BatchSequence& sequence = *result.sequence;
-        --sequence.in_flight;
-        const uint64_t id = sequence.id;
-        if (sequence.has_ended) {
-            if (sequence.in_flight == 0) sequences_.erase(id);
-            continue;
-        }
-        EngineToken token{
-            .id = id, .sampled = std::move(result.sampled), .error = std::move(result.error)};
-        token.is_first = std::ssize(sequence.tokens()) == sequence.prompt() + 1;
-        token.cached_tokens = sequence.cached;
-        // The host knows all its tokens; further ones may be in flight.
-        token.is_last =
-            std::ssize(sequence.tokens()) >= sequence.prompt() + sequence.request.max_tokens;
-        if (token.is_last || !token.error.empty()) end(id);
-        tokens.push_back(std::move(token));
-    }
+    for (PassResult& result : runner_->take_results()) take(std::move(result), tokens);
     --in_flight_;
     return tokens;
+}
+
+void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
+    BatchSequence& sequence = *result.sequence;
+    --sequence.in_flight;
+    const uint64_t id = sequence.id;
+    if (sequence.has_ended) {
+        if (sequence.in_flight == 0) sequences_.erase(id);
+        return;
+    }
+    if (!sequence.drafts.empty()) {
+        drafts_ += std::ssize(sequence.drafts);
+        accepted_ += std::max<int64_t>(std::ssize(result.sampled) - 1, 0);
+        sequence.drafts.clear();
+        // The keys of wrong drafts are overwritten; the newest token has none yet.
+        sequence.computed = std::ssize(sequence.tokens()) - 1;
+    }
+    // The host knows all its tokens; further ones may be in flight.
+    int64_t answered =
+        std::ssize(sequence.tokens()) - sequence.prompt() - std::ssize(result.sampled);
+    const auto push = [&](EngineToken token) {
+        token.id = id;
+        token.cached_tokens = sequence.cached;
+        tokens.push_back(std::move(token));
+    };
+    for (SampledToken& sampled : result.sampled) {
+        ++answered;
+        push({.sampled = std::move(sampled),
+              .is_first = answered == 1,
+              .is_last = answered >= sequence.request.max_tokens});
+    }
+    const bool has_failed = !result.error.empty();
+    if (has_failed) push({.error = std::move(result.error)});
+    if (has_failed || answered >= sequence.request.max_tokens) end(id);
 }
 
 std::vector<EngineToken> Engine::step() {
@@ -143,7 +167,9 @@ EngineCounts Engine::counts() const {
             .preemptions = scheduler_->preemptions(),
             .cached_tokens = scheduler_->cached_tokens(),
             .blocks = cache_->pool(0).most(),
-            .free_blocks = cache_->pool(0).free()};
+            .free_blocks = cache_->pool(0).free(),
+            .drafts = drafts_,
+            .accepted = accepted_};
 }
 
 }  // namespace hark::gpt

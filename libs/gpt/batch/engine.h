@@ -24,6 +24,7 @@ struct EngineOptions {
     int64_t pool_tokens = 0;       // of all sequences together, at most; 0: from memory_fraction
     double memory_fraction = 0.9;  // of the device's free memory that the cache may take
     bool prefix_cache = true;      // beginnings that prompts share are computed once
+    int64_t draft_tokens = 0;      // guessed per text and pass from the text so far, at most 7
 };
 
 // A token of one of the engine's texts, or why there is none.
@@ -41,6 +42,7 @@ struct EngineCounts {
     int64_t preemptions = 0;              // so far
     int64_t cached_tokens = 0;            // of prompts, so far
     int64_t blocks = 0, free_blocks = 0;  // of the cache's first group
+    int64_t drafts = 0, accepted = 0;     // guessed tokens so far; those that were right
 };
 
 class Engine {
@@ -68,6 +70,7 @@ class Engine {
   private:
     void launch();
     std::vector<EngineToken> take();
+    void take(PassResult result, std::vector<EngineToken>& tokens);
 
     Context& ctx_;
     EngineOptions options_;
@@ -77,6 +80,7 @@ class Engine {
     std::map<uint64_t, std::unique_ptr<BatchSequence>> sequences_;
     uint64_t next_ = 0;
     int64_t in_flight_ = 0;  // passes
+    int64_t drafts_ = 0, accepted_ = 0;
 };
 
 }  // namespace hark::gpt

@@ -74,6 +74,12 @@ class PassInputs {
     Device device_ = Device::cpu;
 };
 
+// A GPU counts the tokens of a history when it has sampled them: drafts' may be wrong.
+bool is_on_host(const BatchSequence& sequence) {
+    return sequence.on_host ||
+           (!sequence.drafts.empty() && filters_of(sequence.request.sampler).penalty != 1);
+}
+
 class GpuRunner : public ModelRunner {
   public:
     GpuRunner(Context& ctx, const Model& model, KvCache& cache, int64_t vocabulary,
@@ -85,19 +91,26 @@ class GpuRunner : public ModelRunner {
     int64_t most_passes() const override { return kMostPasses; }
 
   private:
+    // A result that is awaited: its `samples` in the ring from `first` on, after drafts.
+    struct Awaited {
+        PassResult result;
+        int64_t first = 0, samples = 0;
+        std::vector<int32_t> drafts;
+        bool on_host = false;  // it has its tokens
+    };
     struct Launched {
         uint32_t serial = 0;
-        std::vector<PassResult> results;
-        std::vector<bool> on_host;  // per result: it has its token
+        std::vector<Awaited> results;
     };
     PassInputs::Sizes sizes_of(std::span<const PassPiece> pass, int64_t most_keys) const;
     void fill(PassInputs& to, std::span<const PassPiece> pass, const Launched& launched);
-    SampleRow sample_row(const PassPiece& piece, uint32_t serial, int64_t sample);
+    SampleRow sample_row(const PassPiece& piece, int64_t place, uint32_t serial, int64_t sample);
     void pad(PassInputs& to, int64_t sequences) const;
     void set_history(const BatchSequence& sequence);
     Tensor run(Context& ctx, const PassInputs& inputs, int64_t max_queries,
                int64_t most_keys) const;
     void sample_on_host(const Tensor& logits, Launched& launched);
+    void take_samples(Awaited& awaited, uint32_t serial);
 
     Context& ctx_;
     const Model& model_;
@@ -134,13 +147,13 @@ GpuRunner::GpuRunner(Context& ctx, const Model& model, KvCache& cache, int64_t v
     };
     latest_ = memory_.tensor(Dtype::i32, {limits.sequences}).as<int32_t>();
     seen_ = bytes(memory_, limits.sequences * vocabulary);
-    const int64_t entries = kRings * limits.sequences;
+    const int64_t entries = kRings * limits.samples;
     ring_ = reinterpret_cast<RingEntry*>(bytes(host_memory_, entries * int64_t{sizeof(RingEntry)}));
     std::fill_n(ring_, entries, RingEntry{});
     const int64_t blocks = cache.blocks_for(cache.capacity());
     const int64_t most =
-        PassInputs::bytes({std::max(limits.rows, limits.sequences), limits.sequences, blocks,
-                           static_cast<int64_t>(cache.groups()), limits.sequences});
+        PassInputs::bytes({std::max(limits.rows, limits.samples), limits.sequences, blocks,
+                           static_cast<int64_t>(cache.groups()), limits.samples});
     for (int64_t i = 0; i < kRings; ++i) staging_.push_back(bytes(host_memory_, most));
     require(cache.make_room(limits.sequences, 0, 1), "the key/value cache has no block to spare");
 }
@@ -166,16 +179,18 @@ void GpuRunner::set_history(const BatchSequence& sequence) {
     cuda_runtime().upload(ctx_, seen_ + sequence.slot * vocabulary_, seen.data(), seen.size());
 }
 
-SampleRow GpuRunner::sample_row(const PassPiece& piece, uint32_t serial, int64_t sample) {
+// The row that gives the token at a place of the sequence.
+SampleRow GpuRunner::sample_row(const PassPiece& piece, int64_t place, uint32_t serial,
+                                int64_t sample) {
     const BatchSequence& sequence = *piece.sequence;
     SampleRow row;
     row.state.serial = serial;
-    row.entry = static_cast<int32_t>(serial % kRings * limits_.sequences + sample);
-    if (sequence.on_host) return row;
+    row.entry = static_cast<int32_t>(serial % kRings * limits_.samples + sample);
+    if (is_on_host(sequence)) return row;
     row.slot = static_cast<int32_t>(sequence.slot);
     row.filters = filters_of(sequence.request.sampler);
     if (row.filters.penalty != 1) set_history(sequence);
-    row.u = uniform_at(sequence.request.seed, static_cast<uint64_t>(piece.end));
+    row.u = uniform_at(sequence.request.seed, static_cast<uint64_t>(place));
     return row;
 }
 
@@ -187,9 +202,13 @@ void GpuRunner::fill(PassInputs& to, std::span<const PassPiece> pass, const Laun
     for (const PassPiece& piece : pass) {
         const BatchSequence& sequence = *piece.sequence;
         for (int64_t p = piece.begin; p < piece.end; ++p, ++row) {
-            const bool known = p < std::ssize(sequence.tokens());
-            to.from[row] = known ? sequence.tokens()[static_cast<size_t>(p)]
-                                 : static_cast<int32_t>(-1 - sequence.slot);
+            const int64_t after = p - std::ssize(sequence.tokens());
+            if (after < 0)
+                to.from[row] = sequence.tokens()[static_cast<size_t>(p)];
+            else if (after < std::ssize(sequence.drafts))
+                to.from[row] = sequence.drafts[static_cast<size_t>(after)];
+            else
+                to.from[row] = static_cast<int32_t>(-1 - sequence.slot);
             to.position[row] = static_cast<int32_t>(p);
         }
         to.start[b + 1] = static_cast<int32_t>(row);
@@ -202,9 +221,10 @@ void GpuRunner::fill(PassInputs& to, std::span<const PassPiece> pass, const Laun
                       PrefixCache::kNone);
         }
         ++b;
-        if (!piece.samples) continue;
-        to.samples[sample] = sample_row(piece, launched.serial, sample);
-        to.wanted[sample++] = static_cast<int32_t>(row - 1);
+        for (int64_t i = piece.samples; i > 0; --i, ++sample) {
+            to.samples[sample] = sample_row(piece, piece.end - i + 1, launched.serial, sample);
+            to.wanted[sample] = static_cast<int32_t>(row - i);
+        }
     }
 }
 
@@ -254,15 +274,20 @@ Tensor GpuRunner::run(Context& ctx, const PassInputs& in, int64_t max_queries,
 void GpuRunner::launch(std::span<const PassPiece> pass) {
     serial_ = advance_serial(serial_);
     Launched launched{.serial = serial_};
-    int64_t max_queries = 0, longest = 0;
+    int64_t max_queries = 0, longest = 0, samples = 0;
     bool recorded = true;
     for (const PassPiece& piece : pass) {
         max_queries = std::max(max_queries, piece.rows());
         longest = std::max(longest, piece.end);
-        recorded = recorded && piece.rows() == 1 && piece.samples && !piece.sequence->on_host;
-        if (!piece.samples) continue;
-        launched.results.push_back({piece.sequence, {}, {}});
-        launched.on_host.push_back(piece.sequence->on_host);
+        const BatchSequence& sequence = *piece.sequence;
+        recorded = recorded && piece.rows() == 1 && piece.samples > 0 && !is_on_host(sequence);
+        if (piece.samples == 0) continue;
+        launched.results.push_back({{piece.sequence, {}, {}},
+                                    samples,
+                                    piece.samples,
+                                    sequence.drafts,
+                                    is_on_host(sequence)});
+        samples += piece.samples;
     }
     const bool whole = ctx_.has_independent_rows();  // windows must not depend on the pass
     const int64_t most_keys = recorded ? graph_bucket(longest, cache_.capacity())
@@ -300,11 +325,27 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
 }
 
 void GpuRunner::sample_on_host(const Tensor& logits, Launched& launched) {
-    for (size_t i = 0; i < launched.results.size(); ++i) {
-        if (!launched.on_host[i]) continue;
-        const auto row = static_cast<int64_t>(i);
-        const Tensor own = to_host(ctx_, logits.slice(row, row + 1));
-        sample(launched.results[i], std::span(own.as<float>(), static_cast<size_t>(vocabulary_)));
+    for (Awaited& awaited : launched.results) {
+        if (!awaited.on_host) continue;
+        const int64_t first = awaited.first;
+        sample(awaited.result, to_host(ctx_, logits.slice(first, first + awaited.samples)),
+               vocabulary_);
+    }
+}
+
+void GpuRunner::take_samples(Awaited& awaited, uint32_t serial) {
+    PassResult& result = awaited.result;
+    RingEntry* const ring = ring_ + serial % kRings * limits_.samples + awaited.first;
+    for (int64_t i = 0; i < awaited.samples; ++i) {
+        const SampledToken sampled = wait_for_choice(ctx_, ring[i], serial);
+        if (sampled.token < 0) {
+            result.error = "all logits of the model are NaN";
+            return;
+        }
+        result.sequence->sampler.append(sampled.token);
+        result.sampled.push_back(sampled);
+        const bool is_last = i + 1 == awaited.samples;
+        if (!is_last && sampled.token != awaited.drafts[static_cast<size_t>(i)]) return;
     }
 }
 
@@ -312,17 +353,12 @@ std::vector<PassResult> GpuRunner::take_results() {
     Launched launched = std::move(launched_.front());
     launched_.pop_front();
     if (launched.results.empty()) cuda_runtime().synchronize(ctx_);
-    RingEntry* const ring = ring_ + launched.serial % kRings * limits_.sequences;
-    for (size_t i = 0; i < launched.results.size(); ++i) {
-        if (launched.on_host[i]) continue;
-        PassResult& result = launched.results[i];
-        result.sampled = wait_for_choice(ctx_, ring[i], launched.serial);
-        if (result.sampled.token < 0)
-            result.error = "all logits of the model are NaN";
-        else
-            result.sequence->sampler.append(result.sampled.token);
+    std::vector<PassResult> results;
+    for (Awaited& awaited : launched.results) {
+        if (!awaited.on_host) take_samples(awaited, launched.serial);
+        results.push_back(std::move(awaited.result));
     }
-    return std::move(launched.results);
+    return results;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 class HostRunner : public ModelRunner {
   public:
     HostRunner(Context& ctx, const Model& model, KvCache& cache, int64_t vocabulary)
-        : ctx_(ctx), model_(model), cache_(cache), vocabulary_(static_cast<size_t>(vocabulary)) {}
+        : ctx_(ctx), model_(model), cache_(cache), vocabulary_(vocabulary) {}
 
     void launch(std::span<const PassPiece> pass) override;
     std::vector<PassResult> take_results() override { return std::exchange(results_, {}); }
@@ -24,22 +24,28 @@ class HostRunner : public ModelRunner {
     Context& ctx_;
     const Model& model_;
     KvCache& cache_;
-    size_t vocabulary_;
+    int64_t vocabulary_;
     std::vector<PassResult> results_;
 };
 
 void HostRunner::launch(std::span<const PassPiece> pass) {
     const Scratch scratch(ctx_);
     std::vector<int32_t> tokens, position, wanted;
+    std::vector<int64_t> first;  // per result: of its rows of logits
     HostBatchLayout rows;
     for (const auto& [sequence, begin, end, samples] : pass) {
-        tokens.insert(tokens.end(), sequence->tokens().begin() + begin,
-                      sequence->tokens().begin() + end);
+        const std::vector<int32_t>& known = sequence->tokens();
+        tokens.insert(tokens.end(), known.begin() + begin,
+                      known.begin() + std::min(end, std::ssize(known)));
+        if (end > std::ssize(known))
+            tokens.insert(tokens.end(), sequence->drafts.begin(), sequence->drafts.end());
         position.resize(tokens.size());
         std::iota(position.end() - (end - begin), position.end(), static_cast<int32_t>(begin));
         rows.add(sequence->slot, end - begin, end);
-        if (!samples) continue;
-        wanted.push_back(static_cast<int32_t>(tokens.size()) - 1);
+        if (samples == 0) continue;
+        first.push_back(std::ssize(wanted));
+        for (int64_t i = samples; i > 0; --i)
+            wanted.push_back(static_cast<int32_t>(std::ssize(tokens) - i));
         results_.push_back({sequence, {}, {}});
     }
     const auto ids = [&](const std::vector<int32_t>& values) {
@@ -49,21 +55,28 @@ void HostRunner::launch(std::span<const PassPiece> pass) {
     if (wanted.empty()) wanted.push_back(0);  // a pass has an output
     const Tensor logits = to_host(ctx_, model_(ctx_, ids(tokens), ids(position),
                                                cache_.layouts(ctx_, rows), ids(wanted), cache_));
-    const auto columns = static_cast<size_t>(logits.dim(1));
     parallel_for(ctx_.threads, std::ssize(results_), [&](int64_t i) {
-        const auto at = static_cast<size_t>(i);
-        sample(results_[at], std::span(logits.as<float>() + at * columns, vocabulary_));
+        PassResult& result = results_[static_cast<size_t>(i)];
+        const int64_t row = first[static_cast<size_t>(i)];
+        const auto drafts = std::ssize(result.sequence->drafts);
+        sample(result, logits.slice(row, row + 1 + drafts), vocabulary_);
     });
 }
 
 }  // namespace
 
-void sample(PassResult& result, std::span<const float> logits) {
+void sample(PassResult& result, const Tensor& logits, int64_t vocabulary) {
+    BatchSequence& sequence = *result.sequence;
+    std::vector<float> filtered;
     try {
-        std::vector<float> filtered;
-        BatchSequence& sequence = *result.sequence;
-        result.sampled =
-            sample_token(sequence.sampler, logits, sequence.request.likeliest, filtered);
+        for (int64_t row = 0; row < logits.dim(0); ++row) {
+            const std::span<const float> own(logits.as<float>() + row * logits.dim(1),
+                                             static_cast<size_t>(vocabulary));
+            result.sampled.push_back(
+                sample_token(sequence.sampler, own, sequence.request.likeliest, filtered));
+            if (row + 1 == logits.dim(0)) break;
+            if (result.sampled.back().token != sequence.drafts[static_cast<size_t>(row)]) break;
+        }
     } catch (const Error& why) {
         result.error = why.what();
     }

@@ -12,11 +12,12 @@
 
 namespace hark::gpt {
 
-// What a pass has sampled for one of its sequences.
+// What a pass has sampled for one of its sequences: the next token and, as long as the drafts are
+// the tokens that were sampled, those after them.
 struct PassResult {
     BatchSequence* sequence = nullptr;
-    SampledToken sampled;
-    std::string error;  // why there is no token; empty: there is one
+    std::vector<SampledToken> sampled;
+    std::string error;  // why there are no further tokens; empty: there is one at least
 };
 
 class ModelRunner {
@@ -33,10 +34,12 @@ class ModelRunner {
 struct RunnerLimits {
     int64_t sequences = 0;  // of a pass, at most; the cache has one more
     int64_t rows = 0;       // of a pass, at most
+    int64_t samples = 0;    // of a pass, at most
 };
 
-// Samples the token of these logits (V) on the host, or says why there is none.
-void sample(PassResult& result, std::span<const float> logits);
+// Samples the tokens of these logits (1 + drafts, columns) on the host, or says why there are none.
+// Tokens are below `vocabulary`.
+void sample(PassResult& result, const Tensor& logits, int64_t vocabulary);
 
 // Sampled by the GPU where it can. Tokens are below `vocabulary`. Holds references.
 std::unique_ptr<ModelRunner> make_gpu_runner(Context& ctx, const Model& model, KvCache& cache,

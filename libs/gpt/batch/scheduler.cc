@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "gpt/batch/drafts.h"
 #include "gpt/engine/prompt_pieces.h"
 
 namespace hark::gpt {
@@ -27,6 +28,7 @@ void Scheduler::release(BatchSequence& sequence) {
     free_slots_.push_back(sequence.slot);
     sequence.slot = BatchSequence::kNoSlot;
     sequence.computed = 0;
+    sequence.drafts.clear();
 }
 
 void Scheduler::remove(BatchSequence& sequence) {
@@ -56,12 +58,17 @@ int64_t Scheduler::prompt_rows(const BatchSequence& sequence, int64_t budget) co
 
 bool Scheduler::take(BatchSequence& sequence, int64_t n, std::vector<PassPiece>& pass) {
     const int64_t begin = sequence.computed;
-    while (!cache_.make_room(sequence.slot, begin, begin + n)) {
+    const auto end = [&] { return begin + n + std::ssize(sequence.drafts); };
+    while (!cache_.make_room(sequence.slot, begin, end())) {
+        if (!sequence.drafts.empty()) {
+            sequence.drafts.clear();
+            continue;
+        }
         BatchSequence& last = *running_.back();
         // Its rows in this pass, if any, are dropped.
         std::erase_if(pass, [&](const PassPiece& piece) {
             if (piece.sequence != &last) return false;
-            if (piece.samples) --last.in_flight;
+            if (piece.samples > 0) --last.in_flight;
             return true;
         });
         preempt(last);
@@ -70,9 +77,19 @@ bool Scheduler::take(BatchSequence& sequence, int64_t n, std::vector<PassPiece>&
     sequence.computed += n;
     sequence.last_pass = passes_;
     const bool samples = sequence.left() == 0 && !sequence.is_complete();
-    pass.push_back({&sequence, begin, begin + n, samples});
+    const int64_t drafts = std::ssize(sequence.drafts);
+    pass.push_back({&sequence, begin, end(), samples ? 1 + drafts : 0});
     if (samples) ++sequence.in_flight;
+    sequence.computed += drafts;
     return true;
+}
+
+// Nothing is guessed beyond the answer's last token.
+void Scheduler::draft(BatchSequence& sequence, int64_t most) const {
+    if (sequence.left() != 1) return;
+    const int64_t answered = sequence.length() - sequence.prompt();
+    sequence.drafts =
+        draft_tokens(sequence.tokens(), std::min(most, sequence.request.max_tokens - answered - 1));
 }
 
 // Those that have waited longest come first.
@@ -82,11 +99,19 @@ void Scheduler::take_steps(int64_t budget, std::vector<PassPiece>& pass) {
         if (sequence->has_rows() && !in_prompt(*sequence)) order.push_back(sequence);
     std::stable_sort(order.begin(), order.end(),
                      [](const auto* a, const auto* b) { return a->last_pass < b->last_pass; });
+    const auto texts = std::max<int64_t>(std::ssize(order), 1);
+    const int64_t drafts =
+        std::min({options_.draft_tokens, options_.draft_rows / texts - 1, kFewQueries - 1});
     for (BatchSequence* sequence : order) {
         if (budget == 0) break;
         if (sequence->slot == BatchSequence::kNoSlot) continue;  // preempted by an earlier one
         const int64_t n = std::min({sequence->left(), kFewQueries, budget});
-        if (take(*sequence, n, pass)) budget -= n;
+        if (drafts > 0) {
+            if (sequence->in_flight > 0) continue;  // what follows is guessed from its token
+            draft(*sequence, std::min(drafts, budget - n));
+        }
+        const int64_t rows = n + std::ssize(sequence->drafts);
+        if (take(*sequence, n, pass)) budget -= rows;
     }
 }
 

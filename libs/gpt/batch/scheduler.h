@@ -21,6 +21,9 @@ struct SchedulerOptions {
     // computed by the kernels of many rows. 1: no such need.
     int64_t fewest_prompt_rows = 1;
     bool prefix_cache = true;
+    // Tokens that are guessed per sequence and pass, at most, as long as all rows are at most
+    // `draft_rows`: of many sequences fewer, or none.
+    int64_t draft_tokens = 0, draft_rows = 0;
 };
 
 // Sequences are admitted in the order of add(). A pass has parts of prompts, or the next tokens of
@@ -54,9 +57,11 @@ class Scheduler {
     void release(BatchSequence& sequence);
     bool in_prompt(const BatchSequence& sequence) const;
     int64_t prompt_rows(const BatchSequence& sequence, int64_t budget) const;
-    // Adds the sequence's next n rows; false if there is no room, or it was preempted.
+    // Adds the sequence's next n rows, and its drafts; false if there is no room, or it was
+    // preempted.
     bool take(BatchSequence& sequence, int64_t n, std::vector<PassPiece>& pass);
     void take_steps(int64_t budget, std::vector<PassPiece>& pass);
+    void draft(BatchSequence& sequence, int64_t most) const;
     void take_prompts(int64_t budget, std::vector<PassPiece>& pass);
 
     KvCache& cache_;

@@ -82,7 +82,9 @@ bool GenerateToolOptions::is_interactive() const {
 }
 
 bool GenerateToolOptions::answers_at_once(int64_t sequences, const DecoderConfig& config) const {
-    return sequences > 1 && input_format != "text" && !is_conversation() &&
+    if (batch.drafts())
+        require(!config.has_longrope(), "--draft-tokens does not work with a model with longrope");
+    return (batch.drafts() || (sequences > 1 && input_format != "text")) && !is_conversation() &&
            generate.prompt_cache().empty() && !config.has_longrope();
 }
 
@@ -126,6 +128,8 @@ void GenerateToolOptions::check() const {
                       "--n ",
                       generate.samples(), ")");
     }
+    require_usage(!batch.drafts() || (!is_conversation() && generate.prompt_cache().empty()),
+                  "--draft-tokens works neither in a conversation nor with --prompt-cache");
     if (is_interactive()) return;
     if (!prompt_is_whole())
         return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");
