@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "audio/mel_stream.h"
+#include "kernels/runtime/transfer.h"
 #include "serve/audio/decoder_process.h"
 #include "whisper/transcribe/transcribe.h"
 
@@ -63,6 +64,7 @@ whisper::MelRecording AudioModel::decode(AudioJob& job) {
 Transcript AudioModel::transcribe(AudioJob& job,
                                   const std::function<void(const whisper::Segment&)>& use) {
     whisper::MelRecording mel = decode(job);
+    wait_for(ctx_);  // memory of a GPU is that of the thread's current one: sets it
     Transcript transcript;
     transcript.seconds = static_cast<double>(mel.content_frames()) / 100;
     whisper::Transcriber::Listener listener;

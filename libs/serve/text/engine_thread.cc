@@ -63,6 +63,7 @@ void EngineThread::embed(std::vector<std::vector<int32_t>> texts, int64_t dimens
 }
 
 void EngineThread::run() try {
+    model_.use_on_this_thread();
     gpt::Engine& engine = model_.engine();
     while (true) {
         bool waits = engine.is_idle();

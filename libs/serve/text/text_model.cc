@@ -55,6 +55,8 @@ TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOption
                            .memory_fraction = options.memory_fraction});
 }
 
+void TextModel::use_on_this_thread() { wait_for(ctx_); }
+
 std::vector<std::vector<float>> TextModel::embed(std::span<const std::vector<int32_t>> texts,
                                                  int64_t dimensions) {
     gpt::Embedder embedder(whole_ctx_, *model_,

@@ -30,6 +30,9 @@ class TextModel {
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     gpt::AnswerPlanner& planner() { return *planner_; }
     gpt::Engine& engine() { return *engine_; }
+    // For the thread that steps the engine, before the first step: memory of a GPU is that of the
+    // thread's current one.
+    void use_on_this_thread();
     // Prompts as they are.
     gpt::PromptRequests& texts() { return *texts_; }
     // Prompts of messages; nullptr if the model has no chat template.
