@@ -36,7 +36,7 @@ TestReply transcribe_file(const std::string& file, std::map<std::string, std::st
     return client.receive();
 }
 
-std::string sample(const std::string& name) { return read_text(samples_dir() / name); }
+std::string sample_bytes(const std::string& name) { return read_text(samples_dir() / name); }
 
 std::string pipe_text(const std::string& name, const std::string& more) {
     const ProcessResult run =
@@ -50,11 +50,11 @@ std::string pipe_text(const std::string& name, const std::string& more) {
 
 TEST(HarkServeAudio, TranscriptsAreThoseOfThePipe) {
     for (const std::string format : {"text", "srt", "vtt"})
-        EXPECT_EQ(transcribe_file(sample("room.m4a"), {{"response_format", format}}).body,
+        EXPECT_EQ(transcribe_file(sample_bytes("room.m4a"), {{"response_format", format}}).body,
                   pipe_text("room.m4a", "--format " + format));
     const json expected = json::parse(pipe_text("train.wav", "--format json --word-timestamps"));
     const TestReply reply = transcribe_file(
-        sample("train.wav"),
+        sample_bytes("train.wav"),
         {{"response_format", "verbose_json"}, {"timestamp_granularities[]", "word"}});
     ASSERT_EQ(reply.status, 200) << reply.body;
     const json verbose = json::parse(reply.body);
@@ -70,8 +70,8 @@ TEST(HarkServeAudio, TranscriptsAreThoseOfThePipe) {
 }
 
 TEST(HarkServeAudio, SegmentsAreStreamed) {
-    const std::string text = json::parse(transcribe_file(sample("news.mp4")).body)["text"];
-    const TestReply reply = transcribe_file(sample("news.mp4"), {{"stream", "true"}});
+    const std::string text = json::parse(transcribe_file(sample_bytes("news.mp4")).body)["text"];
+    const TestReply reply = transcribe_file(sample_bytes("news.mp4"), {{"stream", "true"}});
     EXPECT_EQ(reply.headers.at("content-type"), "text/event-stream");
     std::string joined;
     json last;
@@ -86,21 +86,22 @@ TEST(HarkServeAudio, SegmentsAreStreamed) {
 
 TEST(HarkServeAudio, LanguagesAndTranslations) {
     const TestReply german = transcribe_file(
-        sample("vater.wav"), {{"language", "de"}, {"response_format", "verbose_json"}});
+        sample_bytes("vater.wav"), {{"language", "de"}, {"response_format", "verbose_json"}});
     EXPECT_EQ(json::parse(german.body)["language"], "german");
     EXPECT_EQ(json::parse(german.body)["text"].get<std::string>() + "\n",
               pipe_text("vater.wav", "--language de"));
-    const TestReply english = transcribe_file(sample("vater.wav"), {{"response_format", "text"}},
-                                              "/v1/audio/translations");
+    const TestReply english = transcribe_file(
+        sample_bytes("vater.wav"), {{"response_format", "text"}}, "/v1/audio/translations");
     EXPECT_EQ(english.body, pipe_text("vater.wav", "--task translate"));
 }
 
 TEST(HarkServeAudio, WhatIsNoRecordingIsRefused) {
     expect_refused(transcribe_file("no audio at all"), 400, "cannot be decoded");
     expect_refused(transcribe_file(""), 400, "the file is empty");
-    expect_refused(transcribe_file(sample("story.mp3")), 400, "longer than 20 seconds");
-    expect_refused(transcribe_file(sample("hat.wav"), {{"model", "other"}}), 404, "'other'");
-    expect_refused(transcribe_file(sample("hat.wav"), {{"frobnicate", "1"}}), 400, "frobnicate");
+    expect_refused(transcribe_file(sample_bytes("story.mp3")), 400, "longer than 20 seconds");
+    expect_refused(transcribe_file(sample_bytes("hat.wav"), {{"model", "other"}}), 404, "'other'");
+    expect_refused(transcribe_file(sample_bytes("hat.wav"), {{"frobnicate", "1"}}), 400,
+                   "frobnicate");
     expect_refused(audio_server().post(kTranscriptions, {{"model", "whisper-demo"}}), 415,
                    "multipart/form-data");
     TestClient client(audio_server().address());
@@ -108,7 +109,7 @@ TEST(HarkServeAudio, WhatIsNoRecordingIsRefused) {
                              {"Content-Type: multipart/form-data; boundary=b"}));
     EXPECT_EQ(client.receive().status, 400);
     // Of one that was cut, what is there is transcribed.
-    const std::string whole = sample("hat.wav");
+    const std::string whole = sample_bytes("hat.wav");
     EXPECT_EQ(transcribe_file(whole.substr(0, whole.size() / 2)).status, 200);
     EXPECT_EQ(audio_server().get("/health").status, 200);
 }
@@ -126,7 +127,7 @@ TEST(HarkServeAudio, AClientThatLeavesEndsItsTranscript) {
     while (server.metric(metric) == 1) continue;
     EXPECT_EQ(server.metric(metric), 0);
     TestClient next(server.address());
-    next.send(form_request(kTranscriptions, sample("hat.wav"), {}));
+    next.send(form_request(kTranscriptions, sample_bytes("hat.wav"), {}));
     EXPECT_EQ(next.receive().status, 200);
 }
 
@@ -137,7 +138,7 @@ TEST(HarkServeAudio, OneNameMayBeModelsOfBothKinds) {
     request["model"] = "demo";
     EXPECT_EQ(server.post("/v1/completions", request).status, 200);
     TestClient client(server.address());
-    client.send(form_request(kTranscriptions, sample("hat.wav"), {{"model", "demo"}}));
+    client.send(form_request(kTranscriptions, sample_bytes("hat.wav"), {{"model", "demo"}}));
     EXPECT_EQ(client.receive().status, 200);
     server.tool().signal(SIGTERM);
     EXPECT_EQ(server.tool().wait(), 0);
