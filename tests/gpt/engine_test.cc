@@ -162,6 +162,8 @@ TEST_P(Engines, GiveTheSameTextsWithDrafts) {
                 while (request.prompt.size() < 60)
                     request.prompt.push_back(request.prompt[request.prompt.size() % 5 % 3]);
                 request.max_tokens = 70;
+                // A history that a GPU keeps, and that wrong guesses must not enter.
+                if (number >= 4) request.sampler.repetition_penalty = 1.2;
                 engine.add(std::move(request));
             }
             while (!engine.is_idle())

@@ -48,8 +48,11 @@ struct BatchSequence {
     // Whether the last token of the answer has been sampled.
     bool is_complete() const { return length() - prompt() >= request.max_tokens; }
     // Whether tokens are left whose logits or keys are needed: not those of the answer's last one.
-    // A token that the host chooses is an input only when it is there.
-    bool has_rows() const { return left() > 0 && !is_complete() && !(on_host && in_flight > 0); }
+    // A token that the host chooses, or that follows drafts, is an input only when it is there.
+    bool has_rows() const {
+        const bool waits = in_flight > 0 && (on_host || !drafts.empty());
+        return left() > 0 && !is_complete() && !waits;
+    }
 };
 
 // The tokens [begin, end) of a sequence and its drafts, as rows of a pass. The logits of the last

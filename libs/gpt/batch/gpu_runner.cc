@@ -288,6 +288,8 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
                                     sequence.drafts,
                                     is_on_host(sequence)});
         samples += piece.samples;
+        // The GPU does not see these tokens: it gets the whole history again.
+        if (is_on_host(sequence)) history_[static_cast<size_t>(sequence.slot)] = 0;
     }
     const bool whole = ctx_.has_independent_rows();  // windows must not depend on the pass
     const int64_t most_keys = recorded ? graph_bucket(longest, cache_.capacity())

@@ -20,7 +20,7 @@ __device__ inline void load_words(Words& to, const void* from) {
 
 // What a warp adds up over its keys; row: the head's number in its group.
 template <int D>
-struct WarpSums {
+struct alignas(16) WarpSums {
     float largest[kGroupRows], sum[kGroupRows];
     float values[kGroupRows][D];
 };

@@ -83,6 +83,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     if (is_quantized(w.values.dtype)) {
         if (rows < kTiledRowsOfBlocks || ctx.batch_invariant)
             return small_m_quantized(ctx, y, x, w, then, with);
+        require(!gated && !append, "internal error: tiles of quantised weights fuse nothing");
         return tiled_quantized(ctx, y, x, w, then);
     }
     if (has_small_m_product(x, w)) return small_m_product(ctx, y, x, w, then, with);
