@@ -8,11 +8,18 @@
 # answer must fit the model's context. A recording that lacks a part fails,
 # unless audio-decode's --allow-truncated is given.
 #
+# With --server the answer is the same. Of gpt-generate's options only --chat,
+# --system, --max-tokens, --seed, --stop and those of the sampler that are one
+# number can be given.
+#
 # Options:
 #   -m, --model MODEL          language model: a name or a path
 #       --whisper-model MODEL  Whisper model that transcribes the recording
 #   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
 #       --max-tokens N         length of the answer
+#       --server URL           ask a hark-serve that runs: http://HOST:PORT or
+#                              unix:PATH
+#       --api-key-file FILE    the server's key; else the variable HARK_API_KEY
 #       --show-pipe            print the pipe that would run, and run nothing
 #   -h, --help                 print a short help and exit
 #
@@ -22,6 +29,7 @@
 #   hark ask meeting.mp3 'What was decided?'
 #   hark ask talk.mp3 'Summary of this talk: {} In short:' --max-tokens 100
 #   hark ask talk.mp3 'Who speaks?' --model ./Qwen2.5-1.5B-Instruct --chat
+#   hark ask --server unix:/run/user/1000/hark talk.mp3 'Who speaks?' --chat
 set -uo pipefail
 script="hark ask"
 here="$(dirname "${BASH_SOURCE[0]}")"
@@ -29,12 +37,14 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/flags.sh"
 . "$here/help.sh"
 . "$here/generate.sh"
+. "$here/server.sh"
 help_if_asked "$@"
 use_tools || exit
 
 words_given=() show_pipe=""
 parse() {
     learn_generator
+    learn_server_flags
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
@@ -44,7 +54,7 @@ parse() {
                 take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 [ "$flag" != --prompt ] || wrong "--prompt: give the QUESTION as an argument"
-                pass_generator_flag
+                note_flag || pass_generator_flag
                 ;;
             *) words_given+=("$1") ;;
         esac
@@ -52,11 +62,85 @@ parse() {
     done
     [ ${#words_given[@]} -eq 2 ] ||
         wrong "expected a recording and a question, got ${#words_given[@]} arguments"
+    [ -n "$server" ] || [ -z "$key_file" ] || wrong "--api-key-file: needs --server"
+}
+
+# set_server_fields: what the flags are in the server's forms: `chosen` of the recording, `settings`
+# of the answer, `stops` and `system`.
+set_server_fields() {
+    local i flag value name
+    for ((i = 0; i < ${#given[@]}; i += 2)); do
+        flag="${given[i]}" value="${given[i + 1]}" name="${given[i]#--}"
+        case "$flag" in
+            --server | --api-key-file | --quiet | --chat) ;;
+            --model) language_model="$value" ;;
+            --whisper-model) whisper_model="$value" ;;
+            --language) [ "$value" = auto ] || chosen+=("language=$value") ;;
+            --system) system="$value" ;;
+            --stop) stops+=("$(json_text "$value")") ;;
+            --max-tokens | --seed | --temperature | --top-k | --top-p | --min-p | --typical-p | \
+                --repetition-penalty | --presence-penalty | --frequency-penalty | --dry-multiplier | \
+                --dry-base | --dry-allowed-length | --xtc-probability | --xtc-threshold | \
+                --mirostat | --mirostat-tau | --mirostat-eta)
+                [[ "$value" =~ ^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$ ]] ||
+                    wrong "$flag: expected a number, got '$value'"
+                settings[${name//-/_}]="$value"
+                ;;
+            *) refuse_with_server "$flag" ;;
+        esac
+    done
+    [ -z "$system" ] || is_chat || wrong "--system needs --chat"
+}
+
+# json_text TEXT: as a JSON string.
+json_text() { jq -cn --arg text "$1" '$text'; }
+
+# write_body: the request for the answer to `prompt` and `work`/line, in `work`/body.
+write_body() {
+    local name body=""
+    local text='($prompt | split("{}") | join($said))'
+    local messages="[(\$system | select(. != \"\") | {role: \"system\", content: .}),
+        {role: \"user\", content: $text}]"
+    settings[model]="$(json_text "$model")"
+    [ ${#stops[@]} -eq 0 ] || settings[stop]="[$(IFS=, && echo "${stops[*]}")]"
+    if is_chat; then name=messages text="$messages"; else name=prompt; fi
+    settings[$name]="$(jq -cn --arg prompt "$prompt" --arg system "$system" \
+        --rawfile said "$work/line" "$text")"
+    for name in "${!settings[@]}"; do body+=",\"$name\":${settings[$name]}"; done
+    printf '{%s}' "${body#,}" > "$work/body"
+}
+
+# ask_server: prints what gpt-generate would: the reasoning, if it is not told to be quiet, to stderr.
+ask_server() {
+    local language_model="" whisper_model="" system="" chosen=() stops=() path=/v1/completions
+    # gpt-generate's defaults, where the server has others.
+    local -A settings=([max_tokens]=200 [seed]=0)
+    set_server_fields
+    [ -z "$show_pipe" ] || refuse_with_server --show-pipe
+    [ "${settings[max_tokens]}" != 0 ] || settings[max_tokens]=200
+    use_server
+    choose_model "$language_model" --model
+    language_model="$model"
+    choose_model "$whisper_model" --whisper-model
+    request_transcript "${inputs[0]}" transcriptions "model=$model" response_format=text \
+        "${chosen[@]}" || die "${words_given[0]}: $problem"
+    mv "$work/answer" "$work/text"
+    grep -q '[^[:space:]]' "$work/text" || die "${words_given[0]}: nothing is said"
+    one_line "$work/text"
+    model="$language_model"
+    write_body
+    ! is_chat || path=/v1/chat/completions
+    request "$path" -H 'Content-Type: application/json' --data-binary "@$work/body" ||
+        die "$server: $problem"
+    [[ " ${generator[*]} " =~ " "(-q|--quiet)" " ]] || jq -j '.choices[0].message.reasoning_content // empty | . + "\n"' "$work/answer" >&2
+    jq -j '.choices[0] | .text // .message.content // "" |
+        if endswith("\n") then . else . + "\n" end' "$work/answer"
 }
 
 parse "$@"
 add_inputs "${words_given[0]}"
 frame "${words_given[1]}"
+[ -z "$server" ] || { ask_server; exit; }
 [ -n "$show_pipe" ] || check_generator || exit
 check_pipe || exit
 generator=(gpt-generate "${generator[@]}" --prompt "$prompt")

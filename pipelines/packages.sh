@@ -4,7 +4,7 @@
 hark_packages="g++ cmake ninja-build pkg-config libdnnl-dev libavformat-dev libavcodec-dev
 libswresample-dev libavutil-dev libsndfile1-dev libboost-dev libboost-program-options-dev nlohmann-json3-dev
 zlib1g-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev libcurl4-openssl-dev libssl-dev
-ca-certificates libedit-dev"
+ca-certificates libedit-dev curl jq"
 hark_test_packages="libgtest-dev libbenchmark-dev ffmpeg gnuplot-nox groff-base zsh fish libopenmpi-dev
 openmpi-bin"
 

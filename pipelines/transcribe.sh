@@ -7,6 +7,10 @@
 # has them already is skipped, so the same command continues a stopped run. A
 # file is replaced only with --overwrite.
 #
+# With --server the text is the same, on standard output; only --model,
+# --language, --format (text, srt, vtt), --task, --initial-prompt, --hotwords,
+# --temperature and --vad can be given.
+#
 # Options:
 #   -m, --model MODEL         Whisper model: a name or a path
 #   -l, --language CODE|NAME  spoken language (de, German), or auto [auto]
@@ -14,6 +18,9 @@
 #                             srt,text]
 #   -o, --output-dir DIR      write files there, in a FOLDER's folders
 #       --overwrite           transcribe again what has its files already
+#       --server URL          ask a hark-serve that runs: http://HOST:PORT or
+#                             unix:PATH
+#       --api-key-file FILE   the server's key; else the variable HARK_API_KEY
 #       --show-pipe           print the pipe that would run, and run nothing
 #   -q, --quiet               print errors only
 #   -h, --help                print a short help and exit
@@ -24,6 +31,7 @@
 #   hark transcribe talk.mp3
 #   hark transcribe film.mkv --format srt --language en > film.srt
 #   hark transcribe lectures/ --model small
+#   hark transcribe --server http://127.0.0.1:8080 --model small talk.mp3
 set -uo pipefail
 export LC_ALL=C.UTF-8
 script="hark transcribe"
@@ -31,12 +39,14 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/recordings.sh"
 . "$here/flags.sh"
 . "$here/help.sh"
+. "$here/server.sh"
 help_if_asked "$@"
 use_tools || exit
 
 format="" output="" overwrite="" show_pipe="" task="${HARK_TASK:-}"
 parse() {
     learn_flags whisper-transcribe audio-decode
+    learn_server_flags
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
@@ -46,7 +56,7 @@ parse() {
             -?*)
                 take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
-                case "$flag" in
+                note_flag || case "$flag" in
                     --format) format="$value" ;;
                     --output-dir) output="$value" ;;
                     --summary | --live | --output-name) wrong "$flag: not an option of this command" ;;
@@ -60,6 +70,7 @@ parse() {
         shift
     done
     [ ${#inputs[@]} -gt 0 ] || wrong "expected a recording, a folder or - for standard input"
+    [ -n "$server" ] || [ -z "$key_file" ] || wrong "--api-key-file: needs --server"
 }
 
 writes_files() {
@@ -164,7 +175,66 @@ show_files() {
     fi
 }
 
+# set_server_fields: what the flags are in the server's form: `wanted_model`, `server_task` and `fields`.
+set_server_fields() {
+    local i flag value
+    for ((i = 0; i < ${#given[@]}; i += 2)); do
+        flag="${given[i]}" value="${given[i + 1]}"
+        case "$flag" in
+            --server | --api-key-file | --quiet) ;;
+            --model) wanted_model="$value" ;;
+            --format)
+                [[ "$value" =~ ^(text|srt|vtt)$ ]] ||
+                    wrong "--format: expected text, srt or vtt with --server, got '$value'"
+                fields+=("response_format=$value")
+                ;;
+            --task)
+                case "$value" in
+                    transcribe) server_task=transcriptions ;;
+                    translate) server_task=translations ;;
+                    *) wrong "--task: expected transcribe or translate with --server, got '$value'" ;;
+                esac
+                ;;
+            --language) [ "$value" = auto ] || fields+=("language=$value") ;;
+            --initial-prompt) fields+=("prompt=$value") ;;
+            --hotwords) fields+=("hotwords=$value") ;;
+            --temperature) fields+=("temperature=$value") ;;
+            --vad) fields+=(vad_filter=true) ;;
+            *) refuse_with_server "$flag" ;;
+        esac
+    done
+}
+
+# transcribe_by_server: to standard output, an empty line between texts.
+transcribe_by_server() {
+    local input wanted_model="" server_task=transcriptions fields=(response_format=text)
+    local has_text="" status=0
+    set_server_fields
+    [ -z "$overwrite" ] || refuse_with_server --overwrite
+    [ -z "$show_pipe" ] || refuse_with_server --show-pipe
+    [ ${#inputs[@]} -eq 1 ] || [[ "$format" =~ ^(|text)$ ]] ||
+        wrong "--format $format: standard output holds one recording, got ${#inputs[@]}"
+    for input in "${inputs[@]}"; do
+        [ ! -d "$input" ] || wrong "--server: expected recordings, got the folder '$input'"
+    done
+    use_server
+    choose_model "$wanted_model" --model
+    for input in "${inputs[@]}"; do
+        request_transcript "$input" "$server_task" "model=$model" "${fields[@]}" || {
+            say "$input: $problem"
+            status=1
+            continue
+        }
+        [ -s "$work/answer" ] || continue
+        [ -z "$has_text" ] || echo
+        has_text=yes
+        cat "$work/answer" || return
+    done
+    return "$status"
+}
+
 parse "$@"
+[ -z "$server" ] || { transcribe_by_server; exit; }
 work="$(mktemp -d)" first_work="$work"
 trap 'rm -rf "$work" "$first_work"' EXIT
 end_on_signals

@@ -49,6 +49,8 @@ TEST_F(Completion, Bash) {
     expect_contains(complete("hark \"\""), "transcribe\nlive\nask\n");
     EXPECT_EQ(complete("hark transc"), "transcribe\n");
     EXPECT_EQ(complete("hark transcribe --show"), "--show-pipe\n");
+    EXPECT_EQ(complete("hark transcribe --serv"), "--server\n");
+    EXPECT_EQ(complete("hark ask --api-key-file ta"), "compopt -o filenames\ntalk.mp3\n");
     EXPECT_EQ(complete("hark transcribe --task \"\""), "transcribe\ntranslate\ndetect\n");
     EXPECT_EQ(complete("whisper-transcribe --task = trans"), "transcribe\ntranslate\n");
     EXPECT_EQ(complete("whisper-transcribe --task ="), "transcribe\ntranslate\ndetect\n");

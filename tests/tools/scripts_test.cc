@@ -62,6 +62,7 @@ TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
              {"batch", "--retri", "--retry"},
              {"live", "--microphon", "--microphone"},
              {"ask", "--whisper_model", "--whisper-model"},
+             {"ask", "--servr", "--server"},
              {"search", "--matchs", "--matches"},
              {"summarize", "--rewrit", "--rewrite"},
              {"train", "--prove_resume", "--prove-resume"},
