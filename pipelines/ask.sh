@@ -8,9 +8,9 @@
 # answer must fit the model's context. A recording that lacks a part fails,
 # unless audio-decode's --allow-truncated is given.
 #
-# With --server the answer is the same. Of gpt-generate's options only --chat,
-# --system, --max-tokens, --seed, --stop and those of the sampler that are one
-# number can be given.
+# With --server the answer is the same, but a recording may lack a part. Of
+# gpt-generate's options only --chat, --system, --max-tokens, --seed, --stop and
+# those of the sampler that are one number can be given.
 #
 # Options:
 #   -m, --model MODEL          language model: a name or a path

@@ -77,6 +77,16 @@ TEST(TranscribeByServer, GoesOnAfterARecordingThatIsBroken) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
 }
 
+TEST(TranscribeByServer, PrintsWhatThereIsOfACutRecording) {
+    const std::string half = read_text(samples_dir() / "story.mp3").substr(0, 80270);
+    const std::string command = "hark transcribe --model demo -";
+    const ProcessResult local = run_shell(command + " --threads 1 --allow-truncated", half);
+    const ProcessResult served = run_shell(command + asked().flag(), half);
+    EXPECT_EQ(served.exit_code, 0) << served.err;
+    EXPECT_NE(served.out, "");
+    EXPECT_EQ(served.out, local.out);
+}
+
 TEST(AskByServer, PrintsWhatThePipePrints) {
     const std::string demo = "--model demo --whisper-model demo ";
     for (const std::string& words :
