@@ -51,18 +51,18 @@ TEST(GptGenerate, DraftTokensChangeNothing) {
         std::vector<std::string> one = {
             "-p", prompt, "--max-tokens", "60", "--temperature", temperature, "--n", "2"};
         const ProcessResult plain = generate(one, "");
-        one.insert(one.end(), {"--draft-tokens", "7"});
+        one.insert(one.end(), {"--prompt-lookup", "7"});
         const ProcessResult drafted = generate(one, "");
         EXPECT_EQ(drafted.exit_code, 0) << drafted.err;
         EXPECT_EQ(drafted.out, plain.out);
     }
     const std::string lines = prompt + "\nOnce upon a time there was a king. Once upon\n\n";
-    EXPECT_EQ(generate(greedy_and({"--input-format", "lines", "--draft-tokens", "3"}), lines).out,
+    EXPECT_EQ(generate(greedy_and({"--input-format", "lines", "--prompt-lookup", "3"}), lines).out,
               generate(greedy_and({"--input-format", "lines"}), lines).out);
     const ProcessResult wrong =
-        generate(greedy_and({"--draft-tokens", "3", "--conversation", "file"}), "a");
+        generate(greedy_and({"--prompt-lookup", "3", "--prompt-cache", "file"}), "a");
     EXPECT_EQ(wrong.exit_code, 2);
-    expect_contains(wrong.err, "--draft-tokens works neither in a conversation nor");
+    expect_contains(wrong.err, "--prompt-lookup works neither in a conversation nor with");
 }
 
 TEST(GptGenerate, OneBadLineOfThreeAndTheOthersAreDone) {

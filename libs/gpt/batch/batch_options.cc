@@ -27,8 +27,8 @@ void BatchOptions::flags(Flags& flags) {
             "Without it the last bits of a GPU's sums, and with them now and then a token, depend "
             "on what is computed together.");
     flags
-        .add("draft-tokens", draft_tokens_,
-             "N tokens guessed at once from the text so far; 0: none", 0, kMostDrafts)
+        .add("prompt-lookup", draft_tokens_,
+             "N tokens proposed at once from the text so far; 0: none", 0, kMostDrafts)
         .own_variable()
         .details(
             "Those that followed the last earlier place with the same two or three tokens; one "

@@ -83,7 +83,7 @@ bool GenerateToolOptions::is_interactive() const {
 
 bool GenerateToolOptions::answers_at_once(int64_t sequences, const DecoderConfig& config) const {
     if (batch.drafts())
-        require(!config.has_longrope(), "--draft-tokens does not work with a model with longrope");
+        require(!config.has_longrope(), "--prompt-lookup does not work with a model with longrope");
     return (batch.drafts() || (sequences > 1 && input_format != "text")) && !is_conversation() &&
            generate.prompt_cache().empty() && !config.has_longrope();
 }
@@ -129,7 +129,7 @@ void GenerateToolOptions::check() const {
                       generate.samples(), ")");
     }
     require_usage(!batch.drafts() || (!is_conversation() && generate.prompt_cache().empty()),
-                  "--draft-tokens works neither in a conversation nor with --prompt-cache");
+                  "--prompt-lookup works neither in a conversation nor with --prompt-cache");
     if (is_interactive()) return;
     if (!prompt_is_whole())
         return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");
