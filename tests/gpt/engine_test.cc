@@ -180,15 +180,29 @@ TEST_P(Engines, GiveTheSameTextsWithDrafts) {
         };
         const auto expected = run({.max_sequences = 1, .prefix_cache = false});
         EXPECT_EQ(counts_.drafts, 0);
+        // The host samples after drafts where there is a history: its logarithms are not the GPU's.
+        const auto expect_same = [&](const std::map<uint64_t, Text>& texts) {
+            for (const auto& [id, text] : texts) {
+                SCOPED_TRACE(concat("text ", id));
+                const Text& other = expected.at(id);
+                EXPECT_EQ(text.tokens, other.tokens);
+                if (!ctx().on_cuda() || id < 4) {
+                    EXPECT_EQ(text.logprobs, other.logprobs);
+                    continue;
+                }
+                ASSERT_EQ(text.logprobs.size(), other.logprobs.size());
+                for (size_t i = 0; i < text.logprobs.size(); ++i)
+                    EXPECT_NEAR(text.logprobs[i], other.logprobs[i], 1e-4);
+            }
+        };
         for (const int64_t sequences : {1, 3}) {
-            EXPECT_TRUE(
-                run({.max_sequences = sequences, .prefix_cache = false, .draft_tokens = 7}) ==
-                expected);
+            expect_same(
+                run({.max_sequences = sequences, .prefix_cache = false, .draft_tokens = 7}));
             EXPECT_GT(counts_.accepted, 0);
             EXPECT_GT(counts_.drafts, counts_.accepted);
         }
         // So many texts that a guess has no room, and a cache that is too small for all.
-        EXPECT_TRUE(run({.max_sequences = 6, .pool_tokens = 200, .draft_tokens = 2}) == expected);
+        expect_same(run({.max_sequences = 6, .pool_tokens = 200, .draft_tokens = 2}));
         EXPECT_GT(counts_.preemptions, 0);
     }
 }
