@@ -72,7 +72,10 @@ BodyRule Api::receive(const WebRequest& head) {
     if (route.body == Route::Body::none) return {};
     if (route.body == Route::Body::form)
         return {.most_bytes = options_.most_form_bytes, .is_form = true};
-    if (!is_json(head.content_type)) throw WebError(415, "Content-Type: expected application/json");
+    if (!is_json(head.content_type))
+        throw WebError(415,
+                       concat("Content-Type: expected application/json, found '", head.content_type,
+                              "'; with curl give -H 'Content-Type: application/json'"));
     return {.most_bytes = options_.most_json_bytes};
 }
 
