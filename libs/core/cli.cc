@@ -11,6 +11,7 @@
 #include <iostream>
 #include <new>
 
+#include "core/program_path.h"
 #include "core/suggest.h"
 #include "core/version.h"
 
@@ -23,15 +24,14 @@ namespace {
 // loaded, so the tool starts itself once more with it, unless the user has set one.
 void bound_spinning() {
     if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
-    std::error_code failed;
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+    const std::string self = program_path().string();
     std::vector<std::string> words;  // the whole command line, which a subcommand does not see
     std::ifstream in("/proc/self/cmdline", std::ios::binary);
     for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    if (failed || words.empty() || ::setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
+    if (self.empty() || words.empty() || ::setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
     ::execv(self.c_str(), argv.data());  // if it fails, the tool runs as it is
 }
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/help_forms.h"
 #include "core/program_output.h"
+#include "core/program_path.h"
 
 namespace hark {
 namespace {
@@ -45,10 +46,7 @@ constexpr ToolHelp kHelp = {
         "# subtitles for a folder of recordings\n"
         "hark transcribe lectures/ --format srt --language en"};
 
-fs::path own_folder() {
-    std::error_code failed;
-    return fs::read_symlink("/proc/self/exe", failed).parent_path();
-}
+fs::path own_folder() { return program_path().parent_path(); }
 
 bool can_run(const fs::path& path) {
     std::error_code failed;

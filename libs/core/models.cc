@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/program_path.h"
 #include "core/published_models.h"
 #include "core/ranges.h"
 #include "core/settings.h"
@@ -18,10 +19,7 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kModelKinds = {"whisper", "gpt"};
 
-fs::path executable_folder() {
-    std::error_code failed;
-    return fs::read_symlink("/proc/self/exe", failed).parent_path();
-}
+fs::path executable_folder() { return program_path().parent_path(); }
 
 bool is_folder(const fs::path& path) {
     std::error_code failed;

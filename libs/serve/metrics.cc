@@ -1,20 +1,11 @@
 #include "serve/metrics.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/error.h"
+#include "core/shortest.h"
 
 namespace hark::serve {
-namespace {
-
-// The shortest text that is this number.
-std::string number_text(double value) {
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-}  // namespace
 
 void MetricsText::begin_model(const std::string& name) {
     model_ = "model_name=\"";
@@ -31,7 +22,7 @@ void MetricsText::add(const std::string& metric, const char* type, double value,
                               [&](const Metric& one) { return one.name == metric; });
     if (found == metrics_.end()) found = metrics_.insert(found, {metric, type, ""});
     found->lines +=
-        concat("hark_", metric, suffix, "{", model_, labels, "} ", number_text(value), "\n");
+        concat("hark_", metric, suffix, "{", model_, labels, "} ", shortest(value), "\n");
 }
 
 std::string MetricsText::text() const {

@@ -4,21 +4,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 #include "core/error.h"
+#include "core/shortest.h"
 #include "gpt/embed/nearest.h"
 #include "gpt/engine/answer_line.h"
 
 namespace hark::gpt {
 namespace {
-
-// A number in as few digits as give back the same float.
-std::string shortest(float x) {
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, x).ptr};
-}
 
 // The line's metadata, and its further keys.
 std::string line_of(const EmbeddedText& text, const std::string& more) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/program_path.h"
 
 namespace hark {
 namespace {
@@ -13,8 +14,7 @@ namespace fs = std::filesystem;
 
 // Fixed paths without a search path: the library must be of the same build as the tool.
 std::vector<fs::path> places(const char* file) {
-    std::error_code failed;
-    const fs::path binaries = fs::read_symlink("/proc/self/exe", failed).parent_path();
+    const fs::path binaries = program_path().parent_path();
     return {binaries / "../lib" / file, binaries / ".." / HARK_LIBRARY_DIR / file,
             fs::path(HARK_PREFIX_LIBRARY_DIR) / file};
 }

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/program_path.h"
 
 namespace hark::serve {
 namespace {
@@ -48,9 +49,7 @@ struct SpawnAttributes {
 }  // namespace
 
 std::string decoder_program() {
-    std::error_code failed;
-    const auto path =
-        std::filesystem::read_symlink("/proc/self/exe", failed).parent_path() / "audio-decode";
+    const std::filesystem::path path = program_path().parent_path() / "audio-decode";
     require(::access(path.c_str(), X_OK) == 0, path.string(),
             ": not there; a Whisper model needs it next to hark-serve");
     return path.string();
