@@ -67,10 +67,7 @@ void BatchAnswerer::begin(Prompt prompt) {
         sample.has_ended = ids.empty();
         if (ids.empty()) continue;
         const AnswerPlan plan = planner_.plan(ids.size(), sample.options);
-        sample.text = std::make_unique<AnswerText>(planner_.tokenizer(), plan.rules);
-        Completion& answer = sample.text->completion();
-        answer.prompt_tokens = std::ssize(ids);
-        answer.finish = plan.finish;
+        sample.text = planner_.begin(plan, ids.size());
         try {
             sample.id = engine_.add({.prompt = ids,
                                      .sampler = planner_.sampler(sample.options),
@@ -79,7 +76,7 @@ void BatchAnswerer::begin(Prompt prompt) {
                                      .likeliest = sample.options.logprobs.value_or(0)});
             texts_[sample.id] = {job.get(), job->samples.size() - 1};
         } catch (const Error& why) {
-            answer.error = why.what();
+            sample.text->completion().error = why.what();
             sample.has_ended = true;
         }
     }

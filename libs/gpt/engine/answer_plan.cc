@@ -39,6 +39,13 @@ AnswerPlan AnswerPlanner::plan(size_t prompt, const GenerateOptions& options) co
     return plan;
 }
 
+std::unique_ptr<AnswerText> AnswerPlanner::begin(const AnswerPlan& plan, size_t prompt) const {
+    auto answer = std::make_unique<AnswerText>(tokenizer_, plan.rules);
+    answer->completion().prompt_tokens = static_cast<int64_t>(prompt);
+    answer->completion().finish = plan.finish;
+    return answer;
+}
+
 SamplerOptions AnswerPlanner::sampler(const GenerateOptions& options) {
     SamplerOptions sampler = options.sampler;
     for (const auto& [id, value] : sampler.logit_bias)

@@ -1,6 +1,7 @@
 // From what is asked of a prompt's answer to what an engine computes.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ class AnswerPlanner {
 
     // Of an answer to `prompt` tokens. Throws Error if they do not fit the context with max_tokens.
     AnswerPlan plan(size_t prompt, const GenerateOptions& options) const;
+    // The answer of a plan to `prompt` tokens, before its first one. Its time begins.
+    std::unique_ptr<AnswerText> begin(const AnswerPlan& plan, size_t prompt) const;
     // The options' sampler, with what it needs of the tokenizer. Throws Error if it names a token
     // that is not there.
     SamplerOptions sampler(const GenerateOptions& options);

@@ -67,10 +67,8 @@ Completion Generator::operator()(std::string_view prompt, uint64_t index, const 
 Completion Generator::operator()(const std::vector<int32_t>& ids, const GenerateOptions& options,
                                  const OnText& on_text) {
     const AnswerPlan plan = planner_.plan(ids.size(), options);
-    AnswerText answer(planner_.tokenizer(), plan.rules);
-    Completion& result = answer.completion();
-    result.prompt_tokens = std::ssize(ids);
-    result.finish = plan.finish;
+    const std::unique_ptr<AnswerText> answer = planner_.begin(plan, ids.size());
+    Completion& result = answer->completion();
     const auto say = [&](const std::string& text) {
         if (!text.empty() && on_text) on_text(text);
     };
@@ -96,11 +94,11 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
         goes_on = runs([&] { sampled = stream_->next(); });
         if (!goes_on) break;
         if (std::exchange(is_first, false)) save_prompt();
-        say(answer.push(std::move(sampled)));
-        if (!answer.has_ended() && interrupted()) answer.end(Finish::stop);
-        goes_on = !answer.has_ended();
+        say(answer->push(std::move(sampled)));
+        if (!answer->has_ended() && interrupted()) answer->end(Finish::stop);
+        goes_on = !answer->has_ended();
     }
-    say(answer.finish());
+    say(answer->finish());
     return std::move(result);
 }
 

@@ -96,10 +96,7 @@ void EngineThread::begin(const std::shared_ptr<TextJob>& job) {
                                      .seed = seed,
                                      .max_tokens = job->plan.max_tokens,
                                      .likeliest = job->options.logprobs.value_or(0)});
-            auto text = std::make_unique<gpt::AnswerText>(model_.tokenizer(), job->plan.rules);
-            text->completion().prompt_tokens = std::ssize(job->tokens);
-            text->completion().finish = job->plan.finish;
-            samples_[id] = {job, i, std::move(text)};
+            samples_[id] = {job, i, model_.planner().begin(job->plan, job->tokens.size())};
         }
     } catch (const Error& why) {
         drop(*job);
