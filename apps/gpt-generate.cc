@@ -7,9 +7,9 @@
 
 #include <utility>
 
-#include "gpt/batch/batch_answerer.h"
-#include "gpt/engine/answerer.h"
-#include "gpt/engine/generate_options.h"
+#include "gpt/answers/answerer.h"
+#include "gpt/answers/batch_answerer.h"
+#include "gpt/answers/generate_options.h"
 
 using namespace hark;
 

@@ -9,8 +9,8 @@
 #include "commands.h"
 #include "core/cli.h"
 #include "core/random.h"
-#include "gpt/engine/constraint.h"
-#include "gpt/engine/logit_filters.h"
+#include "gpt/answers/constraint.h"
+#include "gpt/sampling/logit_filters.h"
 #include "text/bpe.h"
 #include "text/byte_alphabet.h"
 

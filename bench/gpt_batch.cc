@@ -7,7 +7,7 @@
 #include "commands.h"
 #include "core/cli.h"
 #include "core/random.h"
-#include "gpt/batch/engine.h"
+#include "gpt/engine/engine.h"
 #include "gpt_work.h"
 #include "kernels/runtime/backend.h"
 

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/half.h"
 #include "core/ranges.h"
-#include "gpt/engine/generate.h"
+#include "gpt/answers/generate.h"
 #include "gpt/families/gguf_types.h"
 #include "gpt/families/tensor_spec.h"
 #include "gpt_work.h"

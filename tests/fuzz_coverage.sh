@@ -30,7 +30,7 @@ safetensors and tensor streams: libs/formats/(recordings|safetensors|tensor_stre
 GGUF and ggml: libs/formats/(ggml|gguf|gguf_parts)
 torch.save: libs/formats/(pickle|stored_zip|torch_file)
 packed matrices: libs/(formats/packed/[a-z0-9_]+|gpt/families/(compressed_config|quantization|widened_tensors))
-prompts: libs/gpt/engine/(prompts|request|sampler_settings)
+prompts: libs/gpt/(answers/(prompts|request)|sampling/sampler_settings)
 prompt cache: libs/gpt/engine/prompt_cache
 questions: libs/gpt/eval/(hellaswag|questions)
 language models: libs/gpt/families/[a-z0-9_]+

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpt/batch/engine.h"
+#include "gpt/engine/engine.h"
 
 namespace hark::serve {
 

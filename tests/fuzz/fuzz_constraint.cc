@@ -5,7 +5,7 @@
 #include "fuzz/attempt.h"
 #include "fuzz/golden.h"
 #include "fuzz/target.h"
-#include "gpt/engine/constraint.h"
+#include "gpt/answers/constraint.h"
 
 using namespace hark;
 using Kind = gpt::ConstraintRequest::Kind;

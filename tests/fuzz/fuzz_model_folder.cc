@@ -8,7 +8,7 @@
 #include "fuzz/input_folder.h"
 #include "fuzz/small_families.h"
 #include "fuzz/target.h"
-#include "gpt/engine/request.h"
+#include "gpt/answers/request.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/families/model_file.h"
 #include "support/byte_vocabulary.h"

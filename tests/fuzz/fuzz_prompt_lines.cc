@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "fuzz/target.h"
-#include "gpt/engine/answer_line.h"
+#include "gpt/answers/answer_line.h"
 
 using namespace hark;
 using namespace hark::fuzz;

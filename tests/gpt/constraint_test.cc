@@ -1,5 +1,5 @@
 // Constraints of answers: what a sampler may choose, and reasoning before them.
-#include "gpt/engine/constraint.h"
+#include "gpt/answers/constraint.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "gpt/engine/constraint_settings.h"
-#include "gpt/engine/sampler.h"
+#include "gpt/answers/constraint_settings.h"
+#include "gpt/sampling/sampler.h"
 #include "support/error_of.h"
 #include "support/expect.h"
 #include "support/golden.h"

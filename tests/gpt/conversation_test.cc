@@ -1,4 +1,4 @@
-#include "gpt/engine/conversation.h"
+#include "gpt/chat/conversation.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

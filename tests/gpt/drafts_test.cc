@@ -1,4 +1,4 @@
-#include "gpt/batch/drafts.h"
+#include "gpt/engine/drafts.h"
 
 #include <gtest/gtest.h>
 

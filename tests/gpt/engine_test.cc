@@ -1,5 +1,5 @@
 // Many texts at once: each has the tokens that it has alone.
-#include "gpt/batch/engine.h"
+#include "gpt/engine/engine.h"
 
 #include <gtest/gtest.h>
 

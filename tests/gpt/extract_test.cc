@@ -1,4 +1,4 @@
-#include "gpt/engine/extract.h"
+#include "gpt/chat/extract.h"
 
 #include <gtest/gtest.h>
 

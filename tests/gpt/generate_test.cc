@@ -1,4 +1,4 @@
-#include "gpt/engine/generate.h"
+#include "gpt/answers/generate.h"
 
 #include <gtest/gtest.h>
 

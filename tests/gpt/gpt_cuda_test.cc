@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/json.h"
-#include "gpt/engine/generate.h"
+#include "gpt/answers/generate.h"
 #include "support/golden.h"
 #include "support/on_gpu.h"
 #include "support/ops.h"

@@ -13,7 +13,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "formats/tensor_stream.h"
-#include "gpt/engine/generate.h"
+#include "gpt/answers/generate.h"
 #include "kernels/batch_layout.h"
 #include "kernels/sampling/distribution.h"
 #include "support/error_of.h"

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/half.h"
 #include "core/json.h"
-#include "gpt/engine/generate.h"
+#include "gpt/answers/generate.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/train/export_model.h"
 #include "support/gguf_vocabulary.h"

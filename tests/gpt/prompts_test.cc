@@ -1,4 +1,4 @@
-#include "gpt/engine/prompts.h"
+#include "gpt/answers/prompts.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "gpt/engine/answer_line.h"
+#include "gpt/answers/answer_line.h"
 #include "support/gguf_writer.h"
 #include "support/process.h"
 #include "text/lines.h"

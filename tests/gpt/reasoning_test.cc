@@ -1,4 +1,4 @@
-#include "gpt/engine/reasoning.h"
+#include "gpt/chat/reasoning.h"
 
 #include <gtest/gtest.h>
 

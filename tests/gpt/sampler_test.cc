@@ -1,6 +1,6 @@
 // Filters against references (tests/sampler_golden/gpt.py and samplers.py), draws against
 // statistics.
-#include "gpt/engine/sampler.h"
+#include "gpt/sampling/sampler.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/random.h"
-#include "gpt/engine/sampler_settings.h"
+#include "gpt/sampling/sampler_settings.h"
 #include "kernels/sampling/distribution.h"
 #include "support/golden.h"
 #include "support/process.h"

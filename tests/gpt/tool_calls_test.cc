@@ -1,4 +1,4 @@
-#include "gpt/engine/tool_calls.h"
+#include "gpt/chat/tool_calls.h"
 
 #include <gtest/gtest.h>
 

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "gpt/answers/prompts.h"
 #include "gpt/embed/embedder.h"
 #include "gpt/embed/vector_writer.h"
-#include "gpt/engine/model_choice.h"
-#include "gpt/engine/prompts.h"
+#include "gpt/families/model_choice.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::gpt {

@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "core/shortest.h"
+#include "gpt/answers/answer_line.h"
 #include "gpt/embed/nearest.h"
-#include "gpt/engine/answer_line.h"
 
 namespace hark::gpt {
 namespace {

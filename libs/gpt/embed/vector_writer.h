@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/io.h"
-#include "gpt/engine/prompts.h"
+#include "gpt/answers/prompts.h"
 
 namespace hark::gpt {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <span>
 
-#include "gpt/engine/sampler.h"
 #include "gpt/engine/sequence.h"
+#include "gpt/sampling/sampler.h"
 
 namespace hark::gpt {
 

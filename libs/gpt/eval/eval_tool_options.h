@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "gpt/engine/model_choice.h"
 #include "gpt/eval/eval_task.h"
+#include "gpt/families/model_choice.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::gpt {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "gpt/engine/generate.h"
+#include "gpt/answers/generate.h"
 #include "gpt/train/parameters.h"
 
 namespace hark::gpt {

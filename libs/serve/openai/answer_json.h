@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "gpt/engine/answer_parts.h"
+#include "gpt/answers/answer_parts.h"
 
 namespace hark::serve {
 

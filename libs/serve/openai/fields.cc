@@ -1,6 +1,6 @@
 #include "serve/openai/fields.h"
 
-#include "gpt/engine/sampler_settings.h"
+#include "gpt/sampling/sampler_settings.h"
 
 namespace hark::serve {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpt/engine/answer_line.h"
+#include "gpt/answers/answer_line.h"
 #include "serve/openai/errors.h"
 #include "serve/openai/events.h"
 #include "text/utf8.h"

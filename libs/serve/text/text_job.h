@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpt/engine/prompt_requests.h"
+#include "gpt/answers/prompt_requests.h"
 #include "serve/web/web_error.h"
 
 namespace hark::serve {

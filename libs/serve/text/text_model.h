@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "gpt/batch/engine.h"
+#include "gpt/answers/prompt_requests.h"
 #include "gpt/embed/embed_stream.h"
-#include "gpt/engine/prompt_requests.h"
+#include "gpt/engine/engine.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::serve {

@@ -1,0 +1,105 @@
+#include "gpt/answers/generate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/ending_signal.h"
+#include "core/error.h"
+#include "gpt/engine/prompt_cache.h"
+#include "kernels/runtime/gpu_limits.h"
+
+namespace hark::gpt {
+
+Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
+                     GenerateOptions options)
+    : ctx_(ctx),
+      model_(model),
+      planner_(model.config, tokenizer, options),
+      options_(std::move(options)) {
+    check_head(ctx, model.config.head_dim, kMostHeadChannels);
+    if (const std::string& cache = options_.prompt_cache; !cache.empty()) {
+        cache_is_read_ = std::filesystem::exists(cache);
+        if (!cache_is_read_) new_cache_ = std::make_unique<AtomicFile>(cache);
+    }
+    prepare(planner_.sampler(options_), options_.logprobs.value_or(0));
+    if (!cache_is_read_) return;
+    read_prompt_cache(ctx_, stream_->sequence(), options_.prompt_cache);
+    cached_ = stream_->sequence().tokens();
+}
+
+void Generator::take_from_cache(std::span<const int32_t> prompt) {
+    Sequence& sequence = stream_->sequence();
+    const auto shared = [&](const std::vector<int32_t>& tokens) {
+        return std::mismatch(tokens.begin(), tokens.end(), prompt.begin(), prompt.end()).first -
+               tokens.begin();
+    };
+    if (shared(cached_) > shared(sequence.tokens()))
+        read_prompt_cache(ctx_, sequence, options_.prompt_cache);
+}
+
+void Generator::save_prompt() {
+    if (!new_cache_) return;
+    ByteWriter out(new_cache_->fd(), new_cache_->name());
+    write_prompt_cache(ctx_, stream_->sequence(), out);
+    new_cache_->commit();
+    new_cache_.reset();
+}
+
+void Generator::prepare(const SamplerOptions& sampler, int64_t likeliest) {
+    if (stream_ && stream_sampler_ == sampler && stream_likeliest_ == likeliest) return;
+    stream_.reset();  // the memory of its cache
+    // Ids from vocab_size() on are padding of the model's table.
+    stream_ = make_decode_stream(ctx_, model_, planner_.tokenizer().vocab_size(), sampler,
+                                 planner_.context(), likeliest);
+    stream_sampler_ = sampler;
+    stream_likeliest_ = likeliest;
+}
+
+Completion Generator::operator()(std::string_view prompt, uint64_t index, const OnText& on_text) {
+    GenerateOptions options = options_;
+    options.seed = static_cast<int64_t>(static_cast<uint64_t>(options.seed) + index);
+    Completion result =
+        (*this)(planner_.tokenizer().encode(prompt, {.add_specials = true}), options, on_text);
+    require(result.error.empty(), result.error);
+    return result;
+}
+
+Completion Generator::operator()(const std::vector<int32_t>& ids, const GenerateOptions& options,
+                                 const OnText& on_text) {
+    const AnswerPlan plan = planner_.plan(ids.size(), options);
+    const std::unique_ptr<AnswerText> answer = planner_.begin(plan, ids.size());
+    Completion& result = answer->completion();
+    const auto say = [&](const std::string& text) {
+        if (!text.empty() && on_text) on_text(text);
+    };
+    // What the model throws is the answer's error; what a callback throws passes.
+    const auto runs = [&](const auto& step) {
+        try {
+            step();
+        } catch (const Error& why) {
+            result.error = why.what();
+        }
+        return result.error.empty();
+    };
+    bool goes_on = runs([&] {
+        prepare(planner_.sampler(options), options.logprobs.value_or(0));
+        take_from_cache(ids);
+        // What an earlier text has left comes from other passes than the prompt's own.
+        const bool reuse = !ctx_.has_independent_rows();
+        result.cached_tokens =
+            stream_->begin(ids, static_cast<uint64_t>(options.seed), plan.max_tokens, reuse);
+    });
+    bool is_first = true;
+    for (SampledToken sampled; goes_on && std::ssize(result.tokens) < plan.max_tokens;) {
+        goes_on = runs([&] { sampled = stream_->next(); });
+        if (!goes_on) break;
+        if (std::exchange(is_first, false)) save_prompt();
+        say(answer->push(std::move(sampled)));
+        if (!answer->has_ended() && interrupted()) answer->end(Finish::stop);
+        goes_on = !answer->has_ended();
+    }
+    say(answer->finish());
+    return std::move(result);
+}
+
+}  // namespace hark::gpt

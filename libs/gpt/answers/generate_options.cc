@@ -1,0 +1,140 @@
+#include "gpt/answers/generate_options.h"
+
+#include <unistd.h>
+
+#include "core/ending_signal.h"
+#include "gpt/chat/line_editor.h"
+
+namespace hark::gpt {
+
+void GenerateToolOptions::flags(Flags& flags) {
+    flags.reject_arguments([](const std::string& arguments, const std::string&) {
+        return concat("takes no arguments (got ", arguments, "); give the prompt with -p ",
+                      arguments);
+    });
+    choice.flags(flags);
+    chat.flags(flags);
+    flags.section("Input and output");
+    flags.add("prompt,p", prompt, "TEXT prompt; {} in it is replaced by stdin")
+        .essential()
+        .details(
+            "Without {} it is the whole prompt, and stdin is not read. In a chat, stdin follows it "
+            "after an empty line, unless stdin is a terminal; < /dev/null leaves stdin alone.");
+    flags.add("input-format", input_format, {"text", "lines", "jsonl"}, "FORM format of stdin")
+        .essential()
+        .own_variable()
+        .details(
+            "text: all of stdin is one prompt; lines: one per line; jsonl: an object with "
+            "`prompt` or `text` per line, with --chat also `messages`.");
+    flags.add("format,f", format, {"text", "jsonl"}, "FORM format of the answers")
+        .essential()
+        .own_variable()
+        .details("The default is jsonl for jsonl input, else text.");
+    flags.add("extract", extract, {"code", "json"}, "PART part of each answer that is written")
+        .own_variable()
+        .shows_default("all")
+        .details(
+            "code: the first fenced code block, without its fences; json: the answer if it is one "
+            "JSON value, else its first object or list. An answer without it is an error.");
+    flags.add_switch("echo", echo, "write the prompt before its answer");
+    flags.add_switch("show-prompt", show_prompt,
+                     "write what the model would read, and run nothing");
+    flags.add_switch("stats", stats, "write a table of counts and times to stderr");
+    generate.flags(flags);
+    batch.flags(flags);
+    compute.flags(flags);
+}
+
+bool GenerateToolOptions::prompt_is_whole() const {
+    if (prompt.empty() || prompt.find("{}") != prompt.npos) return false;
+    return !chat.chat || input_format != "text" || ::isatty(STDIN_FILENO);
+}
+
+std::string GenerateToolOptions::prompt_template() const {
+    const bool has_place = prompt.empty() || prompt.find("{}") != prompt.npos;
+    return has_place ? prompt : prompt + "\n\n{}";
+}
+
+PromptFormat GenerateToolOptions::prompt_format() const {
+    return input_format == "jsonl"   ? PromptFormat::jsonl
+           : input_format == "lines" ? PromptFormat::lines
+                                     : PromptFormat::whole;
+}
+
+AnswerOptions GenerateToolOptions::answers(const ReasoningMarkers* markers) const {
+    return {.jsonl = writes_jsonl(),
+            .one_line = input_format != "text",
+            .echo = echo,
+            .stats = stats,
+            .parts = {markers, chat.where_reasoning(), extract_of(extract)}};
+}
+
+Prompt GenerateToolOptions::given_prompt(const std::string& text, int64_t id) const {
+    Prompt given;
+    given.text = text;
+    given.metadata = concat(R"({"id":)", id, "}");
+    return given;
+}
+
+bool GenerateToolOptions::is_interactive() const {
+    return chat.chat && prompt.empty() && input_format == "text" && !show_prompt &&
+           ::isatty(STDIN_FILENO);
+}
+
+bool GenerateToolOptions::answers_at_once(int64_t sequences, const DecoderConfig& config) const {
+    if (batch.drafts())
+        require(!config.has_longrope(), "--prompt-lookup does not work with a model with longrope");
+    return (batch.drafts() || (sequences > 1 && input_format != "text")) && !is_conversation() &&
+           generate.prompt_cache().empty() && !config.has_longrope();
+}
+
+ChatOptions GenerateToolOptions::chat_options() const {
+    ChatOptions options = chat;
+    options.keeps_turns = is_conversation();
+    return options;
+}
+
+void GenerateToolOptions::for_each_prompt(PromptReader& prompts, const UsePrompt& use) const {
+    if (is_interactive()) return converse(use);
+    if (prompt_is_whole()) return use(given_prompt(prompt, 0));
+    bool any = false;
+    while (const auto next = prompts.next()) use(*next), any = true;
+    // In a chat, a stream that may follow the prompt may also be empty.
+    if (!any && !prompt.empty() && prompt.find("{}") == prompt.npos) use(given_prompt(prompt, 0));
+}
+
+void GenerateToolOptions::converse(const UsePrompt& use) const {
+    const InterruptFlag interrupt;
+    LineEditor editor("> ");
+    for (int64_t id = 0; const auto line = editor.next();) {
+        clear_interrupt();
+        if (!line->empty()) use(given_prompt(*line, id++));
+    }
+}
+
+void GenerateToolOptions::check() const {
+    generate.check();
+    chat.check();
+    require_usage(!generate.wants_logprobs() || writes_jsonl(), "--logprobs needs --format jsonl");
+    require_usage(!echo || !writes_jsonl(), "--echo is for --format text");
+    require_usage(!echo || !chat.chat, "--echo is not for --chat; see --show-prompt");
+    require_usage(!echo || extract.empty(), "--echo and --extract exclude each other");
+    if (!chat.conversation.empty()) {
+        require_usage(input_format != "jsonl",
+                      "--conversation is for --input-format text and lines: messages of jsonl are "
+                      "the whole chat");
+        require_usage(generate.samples() == 1,
+                      "--conversation takes one answer per message (got "
+                      "--n ",
+                      generate.samples(), ")");
+    }
+    require_usage(!batch.drafts() || (!is_conversation() && generate.prompt_cache().empty()),
+                  "--prompt-lookup works neither in a conversation nor with --prompt-cache");
+    if (is_interactive()) return;
+    if (!prompt_is_whole())
+        return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");
+    require_usage(input_format == "text", "--prompt: no {} for the input of --input-format ",
+                  input_format, " (got '", prompt, "')");
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,58 @@
+// The command line of gpt-generate.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "gpt/answers/answer_writer.h"
+#include "gpt/answers/batch_options.h"
+#include "gpt/answers/chat.h"
+#include "gpt/answers/prompts.h"
+#include "gpt/answers/request.h"
+#include "gpt/families/model_choice.h"
+#include "kernels/runtime/backend.h"
+
+namespace hark::gpt {
+
+struct GenerateToolOptions {
+    ModelChoice choice;
+    std::string prompt;
+    std::string input_format = "text";
+    std::string format;   // empty: jsonl if the input is, else text
+    std::string extract;  // empty: all of an answer is written
+    bool echo = false, show_prompt = false, stats = false;
+    ChatOptions chat;
+    GenerateSettings generate;
+    BatchOptions batch;
+    ComputeOptions compute;
+
+    void flags(Flags& flags);
+    void check() const;  // throws UsageError
+    PromptFormat prompt_format() const;
+    // With the markers of the model, or nullptr.
+    AnswerOptions answers(const ReasoningMarkers* markers) const;
+    // Whether --prompt is the prompt itself: it has no {} for the input, and none follows it.
+    bool prompt_is_whole() const;
+    // Calls use(prompt) for each prompt: --prompt alone, those of the stream, or those that a
+    // person types.
+    using UsePrompt = std::function<void(Prompt)>;
+    void for_each_prompt(PromptReader& prompts, const UsePrompt& use) const;
+    // Whether a person talks to the model on a terminal.
+    bool is_interactive() const;
+    // Whether answers may be computed at once: `sequences` of them.
+    bool answers_at_once(int64_t sequences, const DecoderConfig& config) const;
+    // Whether each prompt follows the earlier ones and their answers.
+    bool is_conversation() const { return is_interactive() || !chat.conversation.empty(); }
+    ChatOptions chat_options() const;
+    // The prompt with {} for the input; empty: the input alone.
+    std::string prompt_template() const;
+
+  private:
+    Prompt given_prompt(const std::string& text, int64_t id) const;
+    void converse(const UsePrompt& use) const;
+    bool writes_jsonl() const {
+        return format == "jsonl" || (format.empty() && input_format == "jsonl");
+    }
+};
+
+}  // namespace hark::gpt

@@ -1,0 +1,88 @@
+#include "gpt/chat/conversation.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace hark::gpt {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json message(const char* role, const std::string& content) {
+    return {{"role", role}, {"content", content}};
+}
+
+// Nothing if there is no such file.
+std::string bytes_of(const std::string& path) {
+    return std::filesystem::exists(path) ? read_file(path) : "";
+}
+
+// Throws Error, which begins with `where`, if the line is no message.
+ordered_json read_message(const std::string& line, const std::string& where) {
+    ordered_json read = parse_ordered_json(line, where);
+    require(!read.is_discarded(), where,
+            ": expected a message, an object in JSON, found text that is not JSON");
+    require(read.is_object(), where, ": expected a message, an object, found ", read.type_name());
+    for (const char* key : {"role", "content"})
+        require(read.contains(key) && read[key].is_string(), where, ": expected a text named ",
+                key);
+    return read;
+}
+
+}  // namespace
+
+Conversation::Conversation(std::string path, const std::string& system) : path_(std::move(path)) {
+    if (!path_.empty()) {
+        read();
+        const AtomicFile writable(path_);  // throws now, not after an answer
+    }
+    if (system.empty()) return;
+    const bool begun = !messages_.empty();
+    const bool same =
+        begun && messages_[0]["role"] == "system" && messages_[0]["content"] == system;
+    require(!begun || same, path_,
+            ": the conversation began without this --system message; leave "
+            "it out");
+    if (!begun) messages_.push_back(message("system", system));
+}
+
+void Conversation::read() {
+    written_ = bytes_of(path_);
+    size_t line = 0;
+    for (size_t at = 0; at < written_.size();) {
+        const size_t end = std::min(written_.find('\n', at), written_.size());
+        messages_.push_back(
+            read_message(written_.substr(at, end - at), concat(path_, ": line ", ++line)));
+        at = end + 1;
+    }
+    require(messages_.empty() || messages_.back()["role"] != "user", path_, ": line ", line,
+            ": the last message is the user's, and has no answer; remove this line");
+    if (!written_.empty() && !written_.ends_with('\n')) written_ += '\n';
+    in_file_ = messages_.size();
+}
+
+void Conversation::append(const std::string& question, const std::string& answer) {
+    messages_.push_back(message("user", question));
+    messages_.push_back(message("assistant", answer));
+    if (path_.empty()) return;
+    std::string now = bytes_of(path_);
+    if (!now.empty() && !now.ends_with('\n')) now += '\n';
+    require(now == written_, path_,
+            ": another program has changed the file; this answer is not in it");
+    for (; in_file_ < messages_.size(); ++in_file_)
+        written_ +=
+            messages_[in_file_].dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    AtomicFile file(path_);
+    struct stat before = {};  // the file stays as private as it is
+    if (::stat(path_.c_str(), &before) == 0) ::fchmod(file.fd(), before.st_mode & 07777);
+    file.write(written_);
+    file.commit();
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,175 @@
+#include "gpt/engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/available_memory.h"
+#include "core/error.h"
+#include "gpt/engine/prompt_pieces.h"
+#include "kernels/runtime/cuda_library.h"
+
+namespace hark::gpt {
+namespace {
+
+constexpr int64_t kSequences = 16, kSequencesOnGpu = 256;
+// Rows of a pass with drafts: a GPU reads its weights in the time that it multiplies these.
+constexpr int64_t kDraftRowsOnGpu = 32;
+static_assert(kFewQueries < kFewRowsOnCpu);
+
+int64_t or_else(int64_t value, int64_t otherwise) { return value > 0 ? value : otherwise; }
+
+EngineOptions complete(EngineOptions options, const Context& ctx, const Model& model) {
+    const int64_t positions = model.config.n_positions;
+    require(options.context <= positions, "context: the model has ", positions, " positions (got ",
+            options.context, "); give fewer tokens");
+    require(!model.config.has_longrope(), "a model with longrope computes one text at a time");
+    options.context = or_else(options.context, positions);
+    options.max_sequences = or_else(options.max_sequences, default_sequences(ctx));
+    options.prompt_rows = or_else(options.prompt_rows, prompt_rows(ctx));
+    return options;
+}
+
+SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx) {
+    SchedulerOptions scheduling;
+    scheduling.max_sequences = options.max_sequences;
+    scheduling.prompt_rows = options.prompt_rows;
+    scheduling.step_rows = ctx.on_cuda() ? options.max_sequences : kFewRowsOnCpu;
+    scheduling.packs_prompts = ctx.on_cuda() && !ctx.batch_invariant;
+    scheduling.fewest_prompt_rows = fewest_prompt_rows(ctx);
+    scheduling.prefix_cache = options.prefix_cache;
+    scheduling.draft_tokens = options.draft_tokens;
+    scheduling.draft_rows = ctx.on_cuda() ? kDraftRowsOnGpu : kFewRowsOnCpu;
+    if (options.draft_tokens > 0)
+        scheduling.step_rows = std::max(scheduling.step_rows, scheduling.draft_rows);
+    return scheduling;
+}
+
+int64_t free_bytes(const Context& ctx) {
+    return ctx.on_cuda() ? static_cast<int64_t>(cuda_runtime().free_memory(ctx))
+                         : available_memory();
+}
+
+std::unique_ptr<KvCache> make_cache(Context& ctx, const Model& model,
+                                    const EngineOptions& options) {
+    KvCacheShape shape = cache_shape(model.config, model.precision.cache, options.context);
+    shape.block = kBlockTokens;
+    shape.sequences = options.max_sequences + (ctx.on_cuda() ? 1 : 0);  // one that pads passes
+    shape.most_rows = options.prompt_rows;
+    const auto row = static_cast<int64_t>(row_bytes(shape.dtype, shape.head_dim));
+    const int64_t token = std::ssize(shape.layers) * shape.heads * row * (shape.has_values ? 2 : 1);
+    const auto bytes = options.memory_fraction * static_cast<double>(free_bytes(ctx));
+    const int64_t fit = static_cast<int64_t>(bytes) / token / kBlockTokens * kBlockTokens;
+    shape.pool_tokens =
+        std::min(or_else(options.pool_tokens, fit), shape.sequences * shape.capacity);
+    require(shape.pool_tokens > 0, "no memory for keys and values: a token takes ", token,
+            " bytes, ", static_cast<int64_t>(bytes), " are free");
+    return std::make_unique<KvCache>(shape, ctx.arena.source());
+}
+
+}  // namespace
+
+int64_t default_sequences(const Context& ctx) {
+    return ctx.on_cuda() ? kSequencesOnGpu : kSequences;
+}
+
+Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const EngineOptions& options)
+    : ctx_(ctx),
+      options_(complete(options, ctx, model)),
+      cache_(make_cache(ctx, model, options_)),
+      scheduler_(std::make_unique<Scheduler>(*cache_, scheduling(options_, ctx))),
+      runner_(ctx.on_cuda() ? make_gpu_runner(ctx, model, *cache_, vocabulary,
+                                              {options_.max_sequences, options_.prompt_rows,
+                                               std::max(options_.max_sequences, kDraftRowsOnGpu)})
+                            : make_host_runner(ctx, model, *cache_, vocabulary)) {}
+
+Engine::~Engine() = default;
+
+uint64_t Engine::add(TextRequest request) {
+    require(!request.prompt.empty(), "the prompt has no tokens");
+    require(request.max_tokens > 0, "max_tokens: expected 1 at least, got ", request.max_tokens);
+    const uint64_t id = next_++;
+    auto sequence = std::make_unique<BatchSequence>(id, std::move(request));
+    scheduler_->add(*sequence);
+    sequences_.emplace(id, std::move(sequence));
+    return id;
+}
+
+void Engine::end(uint64_t id) {
+    const auto found = sequences_.find(id);
+    if (found == sequences_.end() || found->second->has_ended) return;
+    BatchSequence& sequence = *found->second;
+    scheduler_->remove(sequence);
+    sequence.has_ended = true;
+    if (sequence.in_flight == 0) sequences_.erase(found);
+}
+
+void Engine::launch() {
+    while (in_flight_ < runner_->most_passes()) {
+        const std::vector<PassPiece> pass = scheduler_->next();
+        if (pass.empty()) return;
+        runner_->launch(pass);
+        scheduler_->launched(pass);
+        ++in_flight_;
+    }
+}
+
+std::vector<EngineToken> Engine::take() {
+    std::vector<EngineToken> tokens;
+    for (PassResult& result : runner_->take_results()) take(std::move(result), tokens);
+    --in_flight_;
+    return tokens;
+}
+
+void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
+    BatchSequence& sequence = *result.sequence;
+    --sequence.in_flight;
+    const uint64_t id = sequence.id;
+    if (sequence.has_ended) {
+        if (sequence.in_flight == 0) sequences_.erase(id);
+        return;
+    }
+    if (!sequence.drafts.empty()) {
+        drafts_ += std::ssize(sequence.drafts);
+        accepted_ += std::max<int64_t>(std::ssize(result.sampled) - 1, 0);
+        sequence.drafts.clear();
+        // The keys of wrong drafts are overwritten; the newest token has none yet.
+        sequence.computed = std::ssize(sequence.tokens()) - 1;
+    }
+    // The host knows all its tokens; further ones may be in flight.
+    int64_t answered =
+        std::ssize(sequence.tokens()) - sequence.prompt() - std::ssize(result.sampled);
+    const auto push = [&](EngineToken token) {
+        token.id = id;
+        token.cached_tokens = sequence.cached;
+        tokens.push_back(std::move(token));
+    };
+    for (SampledToken& sampled : result.sampled) {
+        ++answered;
+        push({.sampled = std::move(sampled),
+              .is_first = answered == 1,
+              .is_last = answered >= sequence.request.max_tokens});
+    }
+    const bool has_failed = !result.error.empty();
+    if (has_failed) push({.error = std::move(result.error)});
+    if (has_failed || answered >= sequence.request.max_tokens) end(id);
+}
+
+std::vector<EngineToken> Engine::step() {
+    if (sequences_.empty()) return {};
+    launch();
+    require(in_flight_ > 0, "internal error: none of ", sequences_.size(), " texts continues");
+    return take();
+}
+
+EngineCounts Engine::counts() const {
+    return {.running = scheduler_->running(),
+            .waiting = scheduler_->waiting(),
+            .preemptions = scheduler_->preemptions(),
+            .cached_tokens = scheduler_->cached_tokens(),
+            .blocks = cache_->pool(0).most(),
+            .free_blocks = cache_->pool(0).free(),
+            .drafts = drafts_,
+            .accepted = accepted_};
+}
+
+}  // namespace hark::gpt

@@ -1,0 +1,86 @@
+// Many sequences at once: continuous batching over one key/value cache in blocks.
+//
+//     add() -> Scheduler -> ModelRunner -> step()'s tokens
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpt/engine/model_runner.h"
+#include "gpt/engine/scheduler.h"
+
+namespace hark::gpt {
+
+// Sequences that are computed at once, if nobody asks for another number: 16, on a GPU 256.
+int64_t default_sequences(const Context& ctx);
+
+struct EngineOptions {
+    int64_t max_sequences = 0;     // computed at once; 0: default_sequences()
+    int64_t context = 0;           // tokens of a sequence, at most; 0: as many as the model has
+    int64_t prompt_rows = 0;       // of a pass, at most; 0: 512, on a GPU 2048
+    int64_t pool_tokens = 0;       // of all sequences together, at most; 0: from memory_fraction
+    double memory_fraction = 0.9;  // of the device's free memory that the cache may take
+    bool prefix_cache = true;      // beginnings that prompts share are computed once
+    int64_t draft_tokens = 0;      // guessed per text and pass from the text so far, at most 7
+};
+
+// A token of one of the engine's texts, or why there is none.
+struct EngineToken {
+    uint64_t id = 0;
+    SampledToken sampled;
+    std::string error;          // the text ends with it; empty: there is a token
+    bool is_first = false;      // of its text
+    bool is_last = false;       // max_tokens have been sampled
+    int64_t cached_tokens = 0;  // of the prompt, those that were not computed; with the first token
+};
+
+struct EngineCounts {
+    int64_t running = 0, waiting = 0;     // texts
+    int64_t preemptions = 0;              // so far
+    int64_t cached_tokens = 0;            // of prompts, so far
+    int64_t blocks = 0, free_blocks = 0;  // of the cache's first group
+    int64_t drafts = 0, accepted = 0;     // guessed tokens so far; those that were right
+};
+
+class Engine {
+  public:
+    // Tokens are below `vocabulary`. The context's batch_invariant holds for all texts: then a
+    // text's bits depend on its request alone. Throws Error for a context longer than the model's,
+    // for a model with longrope, and if there is no memory for one text. Holds references.
+    Engine(Context& ctx, const Model& model, int64_t vocabulary, const EngineOptions& options = {});
+    ~Engine();
+
+    // Texts are begun in the order of add(). Returns the text's number. Throws Error for an empty
+    // prompt and for a text that the cache can never hold.
+    uint64_t add(TextRequest request);
+    // Ends a text, whatever it has: nothing more is said of it. No effect on one that has ended.
+    void end(uint64_t id);
+    // Computes one pass, and returns its tokens: none of a pass that has parts of prompts alone, so
+    // that texts can be added and ended while a long prompt is read. A text whose last token or
+    // error has been returned has ended.
+    std::vector<EngineToken> step();
+    bool is_idle() const { return sequences_.empty(); }
+    EngineCounts counts() const;
+    int64_t context() const { return cache_->capacity(); }
+    int64_t max_sequences() const { return options_.max_sequences; }
+
+  private:
+    void launch();
+    std::vector<EngineToken> take();
+    void take(PassResult result, std::vector<EngineToken>& tokens);
+
+    Context& ctx_;
+    EngineOptions options_;
+    std::unique_ptr<KvCache> cache_;
+    std::unique_ptr<Scheduler> scheduler_;
+    std::unique_ptr<ModelRunner> runner_;
+    std::map<uint64_t, std::unique_ptr<BatchSequence>> sequences_;
+    uint64_t next_ = 0;
+    int64_t in_flight_ = 0;  // passes
+    int64_t drafts_ = 0, accepted_ = 0;
+};
+
+}  // namespace hark::gpt

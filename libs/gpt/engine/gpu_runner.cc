@@ -1,0 +1,373 @@
+// Passes on a GPU that samples its tokens itself. A pass of single rows is a CUDA graph; its tokens
+// stay where the next pass reads them, so that no pass waits for the host.
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "gpt/engine/gpu_decode_stream.h"
+#include "gpt/engine/model_runner.h"
+#include "kernels/batch_layout.h"
+#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/transfer.h"
+#include "kernels/sampling/gpu_sampler.h"
+#include "nn/graph_runner.h"
+
+namespace hark::gpt {
+namespace {
+
+constexpr int64_t kMostPasses = 2;
+constexpr int64_t kRings = kMostPasses + 1;  // of results and of inputs on the host
+
+// Rows of a recorded step: 1, 2, 4, 8, 12, 16, 24, 32, ...
+int64_t row_bucket(int64_t rows, int64_t most) {
+    const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+    const int64_t between = power / 4 * 3;
+    return std::min(power > 8 && rows <= between ? between : power, most);
+}
+
+// The inputs of a pass, in one memory on the host and one on the GPU: T rows of B sequences, tables
+// of M blocks per group, n samples.
+class PassInputs {
+  public:
+    struct Sizes {
+        int64_t rows, sequences, blocks, groups, samples;
+    };
+    static int64_t bytes(const Sizes& s) {
+        return s.samples * int64_t{sizeof(SampleRow)} +
+               4 * (2 * s.rows + 2 * s.sequences + 1 + s.groups * s.sequences * s.blocks +
+                    s.samples);
+    }
+    PassInputs() = default;
+    PassInputs(const Sizes& sizes, void* memory, Device device)
+        : sizes(sizes), samples(static_cast<SampleRow*>(memory)), device_(device) {
+        at_ = reinterpret_cast<int32_t*>(samples + sizes.samples);
+        from = take(sizes.rows);
+        position = take(sizes.rows);
+        start = take(sizes.sequences + 1);
+        length = take(sizes.sequences);
+        wanted = take(sizes.samples);
+        for (int64_t g = 0; g < sizes.groups; ++g)
+            tables.push_back(take(sizes.sequences * sizes.blocks));
+    }
+    Tensor tensor(int32_t* data, int64_t n) const { return Tensor(data, Dtype::i32, {n}, device_); }
+    BatchLayout layout(size_t group, int64_t max_queries, int64_t max_length) const {
+        return {tensor(start, sizes.sequences + 1),
+                Tensor(tables[group], Dtype::i32, {sizes.sequences, sizes.blocks}, device_),
+                tensor(length, sizes.sequences),
+                max_queries,
+                max_length,
+                true};
+    }
+
+    Sizes sizes{};
+    SampleRow* samples = nullptr;
+    int32_t *from = nullptr, *position = nullptr, *start = nullptr, *length = nullptr;
+    int32_t* wanted = nullptr;
+    std::vector<int32_t*> tables;  // per group (B, M)
+
+  private:
+    int32_t* take(int64_t n) { return std::exchange(at_, at_ + n); }
+    int32_t* at_ = nullptr;
+    Device device_ = Device::cpu;
+};
+
+// A GPU counts the tokens of a history when it has sampled them: drafts' may be wrong.
+bool is_on_host(const BatchSequence& sequence) {
+    return sequence.on_host ||
+           (!sequence.drafts.empty() && filters_of(sequence.request.sampler).penalty != 1);
+}
+
+class GpuRunner : public ModelRunner {
+  public:
+    GpuRunner(Context& ctx, const Model& model, KvCache& cache, int64_t vocabulary,
+              const RunnerLimits& limits);
+    ~GpuRunner() override { wait_for(ctx_); }
+
+    void launch(std::span<const PassPiece> pass) override;
+    std::vector<PassResult> take_results() override;
+    int64_t most_passes() const override { return kMostPasses; }
+
+  private:
+    // A result that is awaited: its `samples` in the ring from `first` on, after drafts.
+    struct Awaited {
+        PassResult result;
+        int64_t first = 0, samples = 0;
+        std::vector<int32_t> drafts;
+        bool on_host = false;  // it has its tokens
+    };
+    struct Launched {
+        uint32_t serial = 0;
+        std::vector<Awaited> results;
+    };
+    PassInputs::Sizes sizes_of(std::span<const PassPiece> pass, int64_t most_keys) const;
+    void fill(PassInputs& to, std::span<const PassPiece> pass, const Launched& launched);
+    SampleRow sample_row(const PassPiece& piece, int64_t place, uint32_t serial, int64_t sample);
+    void pad(PassInputs& to, int64_t sequences) const;
+    void set_history(const BatchSequence& sequence);
+    Tensor run(Context& ctx, const PassInputs& inputs, int64_t max_queries,
+               int64_t most_keys) const;
+    void sample_on_host(const Tensor& logits, Launched& launched);
+    void take_samples(Awaited& awaited, uint32_t serial);
+
+    Context& ctx_;
+    const Model& model_;
+    KvCache& cache_;
+    int64_t vocabulary_;
+    RunnerLimits limits_;
+    Arena memory_, host_memory_;
+    int32_t* latest_;                // (sequences): their last tokens
+    uint8_t* seen_;                  // (sequences, vocabulary)
+    std::vector<uint64_t> history_;  // per slot: whose tokens seen_ has, as its number + 1
+    RingEntry* ring_;
+    std::vector<void*> staging_;  // inputs, in turn
+    struct Io {
+        PassInputs inputs;
+    };
+    GraphRunner<Io> graphs_;  // by rows and the largest number of keys
+    std::deque<Launched> launched_;
+    uint32_t serial_ = 0;
+};
+
+GpuRunner::GpuRunner(Context& ctx, const Model& model, KvCache& cache, int64_t vocabulary,
+                     const RunnerLimits& limits)
+    : ctx_(ctx),
+      model_(model),
+      cache_(cache),
+      vocabulary_(vocabulary),
+      limits_(limits),
+      memory_(ctx.arena.source()),
+      host_memory_(ctx.host_arena.source()),
+      history_(static_cast<size_t>(limits.sequences)),
+      graphs_(ctx) {
+    const auto bytes = [](Arena& arena, int64_t n) {
+        return arena.tensor(Dtype::u8, {n}).as<uint8_t>();
+    };
+    latest_ = memory_.tensor(Dtype::i32, {limits.sequences}).as<int32_t>();
+    seen_ = bytes(memory_, limits.sequences * vocabulary);
+    const int64_t entries = kRings * limits.samples;
+    ring_ = reinterpret_cast<RingEntry*>(bytes(host_memory_, entries * int64_t{sizeof(RingEntry)}));
+    std::fill_n(ring_, entries, RingEntry{});
+    const int64_t blocks = cache.blocks_for(cache.capacity());
+    const int64_t most =
+        PassInputs::bytes({std::max(limits.rows, limits.samples), limits.sequences, blocks,
+                           static_cast<int64_t>(cache.groups()), limits.samples});
+    for (int64_t i = 0; i < kRings; ++i) staging_.push_back(bytes(host_memory_, most));
+    require(cache.make_room(limits.sequences, 0, 1), "the key/value cache has no block to spare");
+}
+
+PassInputs::Sizes GpuRunner::sizes_of(std::span<const PassPiece> pass, int64_t most_keys) const {
+    PassInputs::Sizes sizes{0, std::ssize(pass), cache_.blocks_for(most_keys),
+                            static_cast<int64_t>(cache_.groups()), 0};
+    for (const PassPiece& piece : pass) {
+        sizes.rows += piece.rows();
+        sizes.samples += piece.samples;
+    }
+    sizes.samples = std::max<int64_t>(sizes.samples, 1);  // a pass has an output
+    return sizes;
+}
+
+// The history of a sequence that is new in its slot.
+void GpuRunner::set_history(const BatchSequence& sequence) {
+    uint64_t& owner = history_[static_cast<size_t>(sequence.slot)];
+    if (std::exchange(owner, sequence.id + 1) == sequence.id + 1) return;
+    std::vector<uint8_t> seen(static_cast<size_t>(vocabulary_));
+    for (const int32_t token : sequence.tokens())
+        if (token >= 0 && token < vocabulary_) seen[static_cast<size_t>(token)] = 1;
+    cuda_runtime().upload(ctx_, seen_ + sequence.slot * vocabulary_, seen.data(), seen.size());
+}
+
+// The row that gives the token at a place of the sequence.
+SampleRow GpuRunner::sample_row(const PassPiece& piece, int64_t place, uint32_t serial,
+                                int64_t sample) {
+    const BatchSequence& sequence = *piece.sequence;
+    SampleRow row;
+    row.state.serial = serial;
+    row.entry = static_cast<int32_t>(serial % kRings * limits_.samples + sample);
+    if (is_on_host(sequence)) return row;
+    row.slot = static_cast<int32_t>(sequence.slot);
+    row.filters = filters_of(sequence.request.sampler);
+    if (row.filters.penalty != 1) set_history(sequence);
+    row.u = uniform_at(sequence.request.seed, static_cast<uint64_t>(place));
+    return row;
+}
+
+void GpuRunner::fill(PassInputs& to, std::span<const PassPiece> pass, const Launched& launched) {
+    int64_t row = 0, sample = 0, b = 0;
+    to.start[0] = 0;
+    to.samples[0] = SampleRow{};
+    to.wanted[0] = 0;
+    for (const PassPiece& piece : pass) {
+        const BatchSequence& sequence = *piece.sequence;
+        for (int64_t p = piece.begin; p < piece.end; ++p, ++row) {
+            const int64_t after = p - std::ssize(sequence.tokens());
+            if (after < 0)
+                to.from[row] = sequence.tokens()[static_cast<size_t>(p)];
+            else if (after < std::ssize(sequence.drafts))
+                to.from[row] = sequence.drafts[static_cast<size_t>(after)];
+            else
+                to.from[row] = static_cast<int32_t>(-1 - sequence.slot);
+            to.position[row] = static_cast<int32_t>(p);
+        }
+        to.start[b + 1] = static_cast<int32_t>(row);
+        to.length[b] = static_cast<int32_t>(piece.end);
+        for (size_t g = 0; g < to.tables.size(); ++g) {
+            const std::span<const int32_t> table = cache_.table(g, sequence.slot);
+            int32_t* own = to.tables[g] + b * to.sizes.blocks;
+            const auto n = std::min<int64_t>(std::ssize(table), to.sizes.blocks);
+            std::fill(std::copy_n(table.begin(), n, own), own + to.sizes.blocks,
+                      PrefixCache::kNone);
+        }
+        ++b;
+        for (int64_t i = piece.samples; i > 0; --i, ++sample) {
+            to.samples[sample] = sample_row(piece, piece.end - i + 1, launched.serial, sample);
+            to.wanted[sample] = static_cast<int32_t>(row - i);
+        }
+    }
+}
+
+// Rows and sequences of the bucket that the pass does not have: each is token 0 of a sequence of
+// its own, in a block that nothing else uses.
+void GpuRunner::pad(PassInputs& to, int64_t sequences) const {
+    for (int64_t b = sequences; b < to.sizes.sequences; ++b) {
+        to.from[b] = to.position[b] = 0;
+        to.start[b + 1] = static_cast<int32_t>(b + 1);
+        to.length[b] = 1;
+        for (size_t g = 0; g < to.tables.size(); ++g) {
+            int32_t* own = to.tables[g] + b * to.sizes.blocks;
+            std::fill_n(own, to.sizes.blocks, PrefixCache::kNone);
+            own[0] = cache_.table(g, limits_.sequences)[0];
+        }
+    }
+    for (int64_t b = 0; b < to.sizes.samples; ++b) {
+        if (b >= sequences) to.samples[b] = SampleRow{};
+        to.wanted[b] = static_cast<int32_t>(b);
+    }
+}
+
+// The logits (samples, V), in the context's arena.
+Tensor GpuRunner::run(Context& ctx, const PassInputs& in, int64_t max_queries,
+                      int64_t most_keys) const {
+    const PassInputs::Sizes& sizes = in.sizes;
+    const Tensor tokens = ctx.arena.tensor(Dtype::i32, {sizes.rows});
+    cuda_sampler().take_tokens(ctx, tokens.as<int32_t>(), in.from, latest_, sizes.rows);
+    std::vector<BatchLayout> layouts;
+    for (size_t g = 0; g < in.tables.size(); ++g)
+        layouts.push_back(in.layout(g, max_queries, most_keys));
+    const Tensor logits = model_(ctx, tokens, in.tensor(in.position, sizes.rows), layouts,
+                                 in.tensor(in.wanted, sizes.samples), cache_);
+    SampleRows rows;
+    rows.logits = logits.as<float>();
+    rows.stride = logits.dim(1);
+    rows.rows = in.samples;
+    rows.latest = latest_;
+    rows.seen = seen_;
+    rows.ring = ring_;
+    rows.n = static_cast<int32_t>(vocabulary_);
+    rows.scratch = ctx.arena.tensor(Dtype::u8, {sizes.samples, sample_scratch(vocabulary_)}).data;
+    cuda_sampler().sample_rows(ctx, rows, sizes.samples);
+    return logits;
+}
+
+void GpuRunner::launch(std::span<const PassPiece> pass) {
+    serial_ = advance_serial(serial_);
+    Launched launched{.serial = serial_};
+    int64_t max_queries = 0, longest = 0, samples = 0;
+    bool recorded = true;
+    for (const PassPiece& piece : pass) {
+        max_queries = std::max(max_queries, piece.rows());
+        longest = std::max(longest, piece.end);
+        const BatchSequence& sequence = *piece.sequence;
+        recorded = recorded && piece.rows() == 1 && piece.samples > 0 && !is_on_host(sequence);
+        if (piece.samples == 0) continue;
+        launched.results.push_back({{piece.sequence, {}, {}},
+                                    samples,
+                                    piece.samples,
+                                    sequence.drafts,
+                                    is_on_host(sequence)});
+        samples += piece.samples;
+        // The GPU does not see these tokens: it gets the whole history again.
+        if (is_on_host(sequence)) history_[static_cast<size_t>(sequence.slot)] = 0;
+    }
+    const bool whole = ctx_.has_independent_rows();  // windows must not depend on the pass
+    const int64_t most_keys = recorded ? graph_bucket(longest, cache_.capacity())
+                              : whole  ? cache_.capacity()
+                                       : longest;
+    PassInputs::Sizes sizes = sizes_of(pass, most_keys);
+    if (recorded)
+        sizes.rows = sizes.sequences = sizes.samples =
+            row_bucket(sizes.sequences, limits_.sequences);
+    void* const host = staging_[serial_ % kRings];
+    PassInputs inputs(sizes, host, Device::cpu);
+    fill(inputs, pass, launched);
+    const auto bytes = static_cast<size_t>(PassInputs::bytes(sizes));
+    if (recorded) {
+        pad(inputs, std::ssize(pass));
+        const GraphKey key{sizes.rows, most_keys, 0};
+        Io& io = graphs_.io(key, [&] {
+            void* own = memory_.tensor(Dtype::u8, {static_cast<int64_t>(bytes)}).data;
+            return Io{PassInputs(sizes, own, Device::cuda)};
+        });
+        cuda_runtime().upload(ctx_, io.inputs.samples, host, bytes);
+        graphs_.launch(key, [&](Context& ctx, Io& own) {
+            const Arena::Scope scope(ctx.arena);
+            run(ctx, own.inputs, 1, most_keys);
+        });
+    } else {
+        const Scratch scratch(ctx_);
+        void* own = ctx_.arena.tensor(Dtype::u8, {static_cast<int64_t>(bytes)}).data;
+        cuda_runtime().upload(ctx_, own, host, bytes);
+        const Tensor logits =
+            run(ctx_, PassInputs(sizes, own, Device::cuda), max_queries, most_keys);
+        sample_on_host(logits, launched);
+    }
+    launched_.push_back(std::move(launched));
+}
+
+void GpuRunner::sample_on_host(const Tensor& logits, Launched& launched) {
+    for (Awaited& awaited : launched.results) {
+        if (!awaited.on_host) continue;
+        const int64_t first = awaited.first;
+        sample(awaited.result, to_host(ctx_, logits.slice(first, first + awaited.samples)),
+               vocabulary_);
+    }
+}
+
+void GpuRunner::take_samples(Awaited& awaited, uint32_t serial) {
+    PassResult& result = awaited.result;
+    RingEntry* const ring = ring_ + serial % kRings * limits_.samples + awaited.first;
+    for (int64_t i = 0; i < awaited.samples; ++i) {
+        const SampledToken sampled = wait_for_choice(ctx_, ring[i], serial);
+        if (sampled.token < 0) {
+            result.error = "all logits of the model are NaN";
+            return;
+        }
+        result.sequence->sampler.append(sampled.token);
+        result.sampled.push_back(sampled);
+        const bool is_last = i + 1 == awaited.samples;
+        if (!is_last && sampled.token != awaited.drafts[static_cast<size_t>(i)]) return;
+    }
+}
+
+std::vector<PassResult> GpuRunner::take_results() {
+    Launched launched = std::move(launched_.front());
+    launched_.pop_front();
+    if (launched.results.empty()) cuda_runtime().synchronize(ctx_);
+    std::vector<PassResult> results;
+    for (Awaited& awaited : launched.results) {
+        if (!awaited.on_host) take_samples(awaited, launched.serial);
+        results.push_back(std::move(awaited.result));
+    }
+    return results;
+}
+
+}  // namespace
+
+std::unique_ptr<ModelRunner> make_gpu_runner(Context& ctx, const Model& model, KvCache& cache,
+                                             int64_t vocabulary, const RunnerLimits& limits) {
+    return std::make_unique<GpuRunner>(ctx, model, cache, vocabulary, limits);
+}
+
+}  // namespace hark::gpt
