@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <set>
 
 #include "commands.h"
 #include "core/cli.h"
-#include "core/random.h"
 #include "gpt/answers/constraint.h"
 #include "gpt/sampling/logit_filters.h"
-#include "text/bpe.h"
-#include "text/byte_alphabet.h"
+#include "vocabulary.h"
 
 namespace hark::bench {
 namespace {
@@ -29,8 +26,6 @@ struct Clock {
     }
 };
 
-constexpr const char* kEnd = "<|endoftext|>";
-
 struct Options {
     std::string model;
     int64_t vocabulary = 128000;
@@ -41,30 +36,6 @@ struct Options {
                   1 << 20);
     }
 };
-
-// The file's tokens, then pairs of them until there are `count`: pieces of 24 bytes at most, drawn
-// with a fixed seed. Larger vocabularies have such tokens too: two words, a word and its ending.
-Tokenizer vocabulary_of(const std::string& path, int64_t count) {
-    const std::unique_ptr<Tokenizer> file = Tokenizer::load(path);
-    std::vector<std::string> tokens;
-    std::set<std::string> known;
-    const auto add = [&](const std::string& bytes) {
-        if (!bytes.empty() && known.insert(bytes).second) tokens.push_back(bytes);
-    };
-    for (int32_t id = 0; id < file->vocab_size() && std::ssize(tokens) < count; ++id)
-        if (file->has(id) && !file->is_special(id)) add(file->bytes_of(id));
-    const size_t given = tokens.size();
-    for (uint64_t i = 0; std::ssize(tokens) < count; ++i) {
-        const auto drawn = [&](uint64_t which) {
-            return tokens[static_cast<size_t>(uniform_at(which, i) * static_cast<double>(given))];
-        };
-        const std::string pair = drawn(1) + drawn(2);
-        if (pair.size() <= 24) add(pair);
-    }
-    for (std::string& token : tokens) token = spell_bytes(token);
-    tokens.back() = kEnd;
-    return Tokenizer::from_bpe(Bpe::from_token_list(tokens, "the vocabulary"), "the vocabulary");
-}
 
 struct Text {
     const char* name;

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "commands.h"
 #include "core/cli.h"
 #include "core/random.h"
+#include "gpt/answers/constraint.h"
 #include "gpt/engine/engine.h"
 #include "gpt_work.h"
 #include "kernels/runtime/backend.h"
+#include "vocabulary.h"
 
 namespace hark::bench {
 
@@ -22,8 +25,8 @@ using Clock = std::chrono::steady_clock;
 struct Options {
     GptWork work{"gpt2-124m", "f16", "auto", 128, 128, 0, 1};
     EngineOptions engine;
-    int64_t requests = 64, shared = 0;
-    std::string device = "cpu";
+    int64_t requests = 64, shared = 0, constrained = 0;
+    std::string device = "cpu", vocabulary;
     int64_t threads = 0;
 
     void flags(Flags& flags) {
@@ -33,6 +36,8 @@ struct Options {
         flags.add("prompt", work.prompt, "N tokens of each prompt", 1, 1 << 20);
         flags.add("shared", shared, "N of them that all prompts have in common", 0, 1 << 20);
         flags.add("tokens", work.tokens, "N tokens generated for each", 1, 1 << 20);
+        flags.add("constrained", constrained, "N of the texts that must be JSON", 0, 1 << 20);
+        flags.add("vocabulary", vocabulary, "PATH tokenizer whose tokens those are made of");
         flags.add("max-sequences", engine.max_sequences, "N computed at once; 0: as the tools do",
                   0, 4096);
         flags.add("runs", work.runs, "N runs after one that warms up", 1, 1000);
@@ -57,7 +62,8 @@ std::vector<int32_t> prompt_of(const Options& options, int64_t number, int64_t v
     return prompt;
 }
 
-Times time_run(Engine& engine, const Options& options, int64_t vocabulary, int64_t run) {
+Times time_run(Engine& engine, const Options& options, int64_t vocabulary, int64_t run,
+               const std::shared_ptr<TokenMasks>& json) {
     const auto since = [](Clock::time_point from) {
         return std::chrono::duration<double>(Clock::now() - from).count();
     };
@@ -68,6 +74,7 @@ Times time_run(Engine& engine, const Options& options, int64_t vocabulary, int64
         request.prompt = prompt_of(options, run * options.requests + i, vocabulary);
         request.sampler.temperature = 0;
         request.max_tokens = options.work.tokens;
+        if (i < options.constrained) request.sampler.constraint = json;
         engine.add(std::move(request));
     }
     const int64_t full = std::min(engine.max_sequences(), options.requests);
@@ -97,9 +104,17 @@ void run(const Options& options, Console&) {
     EngineOptions sizes = options.engine;
     sizes.context = options.work.prompt + options.work.tokens;
     Engine engine(ctx, model, vocabulary, sizes);
+    std::optional<Tokenizer> tokenizer;
+    std::shared_ptr<TokenMasks> json;
+    if (options.constrained > 0) {
+        require_usage(!options.vocabulary.empty(), "--constrained: --vocabulary is required");
+        tokenizer = vocabulary_of(options.vocabulary, vocabulary);
+        Constraints constraints(*tokenizer, {tokenizer->vocab_size() - 1}, nullptr);
+        json = constraints.masks({ConstraintRequest::Kind::json, ""}, false);
+    }
     std::printf("what\tdtype\ttokens/s\tseconds\tfirst token s\tfull steps\tms\ttokens/s\n");
     for (int64_t i = 0; i <= options.work.runs; ++i) {
-        const Times times = time_run(engine, options, vocabulary, i);
+        const Times times = time_run(engine, options, vocabulary, i, json);
         if (i == 0) continue;  // warms up, records graphs
         const double tokens = static_cast<double>(options.requests * options.work.tokens);
         const double step =

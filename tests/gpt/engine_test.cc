@@ -10,10 +10,12 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "gpt/answers/constraint.h"
 #include "gpt/family_models.h"
 #include "support/error_of.h"
 #include "support/expect.h"
 #include "support/family_weights.h"
+#include "support/model_tokenizer.h"
 #include "support/ops.h"
 
 namespace hark::gpt {
@@ -205,6 +207,66 @@ TEST_P(Engines, GiveTheSameTextsWithDrafts) {
         expect_same(run({.max_sequences = 6, .pool_tokens = 200, .draft_tokens = 2}));
         EXPECT_GT(counts_.preemptions, 0);
     }
+}
+
+// A GPU samples with masks that the host makes from the tokens of the pass before: it gives what
+// the host does, which samples where the likeliest tokens are wanted.
+TEST_P(Engines, ConstrainTextsAsTheHostDoes) {
+    const Tokenizer tokenizer = test::model_tokenizer("smollm3");
+    Constraints constraints(tokenizer, {}, nullptr);
+    model("llama");
+    const auto run = [&](int64_t likeliest, EngineOptions options) {
+        options.context = context_;
+        Engine engine(ctx(), *model_, vocabulary_, options);
+        std::map<uint64_t, std::vector<int32_t>> texts;
+        for (int64_t number = 0; number < 12; ++number) {
+            TextRequest request = request_of(number, vocabulary_, 3);
+            request.max_tokens += 20;
+            request.likeliest = likeliest;
+            if (number % 4 == 1) request.sampler.repetition_penalty = 1.3;
+            if (number % 5 != 4)  // neighbours without a constraint, in the same passes
+                request.sampler.constraint =
+                    constraints.masks({ConstraintRequest::Kind::regex,
+                                       number % 2 == 0 ? "([a-z]{1,4}[,;])*" : "(ab|cd)*"},
+                                      false);
+            engine.add(std::move(request));
+        }
+        while (!engine.is_idle())
+            for (const EngineToken& token : engine.step()) {
+                EXPECT_EQ(token.error, "");
+                texts[token.id].push_back(token.sampled.token);
+            }
+        counts_ = engine.counts();
+        return texts;
+    };
+    const auto expected = run(1, {.max_sequences = 5});
+    std::string odd;
+    for (const int32_t id : expected.at(1)) odd += tokenizer.bytes_of(id);
+    EXPECT_TRUE(odd.find_first_not_of("abcd") == std::string::npos) << odd;
+    EXPECT_EQ(run(0, {.max_sequences = 5}), expected);
+    EXPECT_EQ(run(0, {.max_sequences = 12, .pool_tokens = 300}), expected);
+    EXPECT_GT(counts_.preemptions, 0);
+    EXPECT_EQ(run(0, {.max_sequences = 5, .draft_tokens = 3}), expected);
+}
+
+// The first token that the constraint allows has no probability: that text has an error alone.
+TEST_P(Engines, GiveTheErrorOfAConstraint) {
+    model("llama");
+    const Tokenizer tokenizer = test::model_tokenizer("smollm3");
+    Constraints constraints(tokenizer, {}, nullptr);
+    TextRequest wrong, right;
+    wrong.prompt = right.prompt = {1, 2};
+    wrong.max_tokens = right.max_tokens = 4;
+    wrong.sampler.constraint = constraints.masks({ConstraintRequest::Kind::regex, "z+"}, false);
+    constexpr int64_t kBelowLetters = 5;  // tokens
+    Engine engine(ctx(), *model_, kBelowLetters, {.context = context_});
+    const uint64_t a = engine.add(right), b = engine.add(wrong);
+    std::map<uint64_t, std::vector<std::string>> errors;
+    while (!engine.is_idle())
+        for (const EngineToken& token : engine.step()) errors[token.id].push_back(token.error);
+    EXPECT_EQ(errors.at(a), std::vector<std::string>(4));
+    ASSERT_EQ(errors.at(b).size(), 1u);
+    expect_contains(errors.at(b)[0], "no token of the model continues the text");
 }
 
 // Prompts that share passes on a GPU: all tokens come, whatever they are.

@@ -3,22 +3,16 @@
 #include <gtest/gtest.h>
 
 #include "core/json.h"
-#include "support/process.h"
+#include "support/model_tokenizer.h"
 
 namespace hark::test {
 namespace {
 
 using gpt::ReasoningSplitter;
 
-Tokenizer golden_tokenizer(const std::string& name) {
-    const auto golden = nlohmann::ordered_json::parse(
-        read_text(source_dir() / "tests/golden/model_tokenizers" / (name + ".json")));
-    return Tokenizer::parse_json(golden["tokenizer"].dump(), golden["config"].dump(), name);
-}
-
 const gpt::ReasoningMarkers* markers_of(const std::string& source,
                                         const std::string& tokenizer = "llama3") {
-    return gpt::reasoning_markers(ChatTemplate::parse(source, "test"), golden_tokenizer(tokenizer));
+    return gpt::reasoning_markers(ChatTemplate::parse(source, "test"), model_tokenizer(tokenizer));
 }
 
 const gpt::ReasoningMarkers* think() { return markers_of("{{ '</think>' }}"); }
@@ -69,7 +63,7 @@ TEST(Reasoning, TextsForToolsAreApart) {
 }
 
 TEST(Reasoning, SpecialTokensOfTheMarkersAreShown) {
-    const Tokenizer smollm = golden_tokenizer("smollm3"), gpt_oss = golden_tokenizer("gpt_oss");
+    const Tokenizer smollm = model_tokenizer("smollm3"), gpt_oss = model_tokenizer("gpt_oss");
     EXPECT_TRUE(gpt::marker_tokens(*think(), smollm).empty());  // they are not special
     const auto ids = gpt::marker_tokens(*channels(), gpt_oss);
     for (const char* token : {"<|channel|>", "<|message|>", "<|start|>", "<|end|>"})

@@ -26,12 +26,14 @@ struct Chosen {
 class OnGpu {
   public:
     OnGpu(Context& ctx, const std::vector<float>& logits, const std::vector<int32_t>& history,
-          const SamplerOptions& options)
+          const SamplerOptions& options, const TokenMask& mask = {})
         : ctx_(ctx), device_(ctx.arena.source()), host_(ctx.host_arena.source()) {
         call_.n = static_cast<int32_t>(logits.size());
         call_.filters = filters_of(options);
         call_.ring_size = 2;
         call_.logits = static_cast<const float*>(up(logits.data(), logits.size() * sizeof(float)));
+        if (!mask.empty())
+            call_.mask = static_cast<const uint64_t*>(up(mask.data(), mask.size() * 8));
         call_.ring = static_cast<RingEntry*>(host_.tensor(Dtype::u8, {sizeof(RingEntry) * 2}).data);
         call_.scratch = device_.tensor(Dtype::u8, {sample_scratch(std::ssize(logits))}).data;
         std::vector<uint8_t> seen(logits.size());
@@ -96,8 +98,9 @@ class OnGpu {
 // Where the tokens that the host keeps begin and end on the way from 0 to 1.
 struct HostDraw {
     HostDraw(const std::vector<float>& logits, const std::vector<int32_t>& history,
-             const SamplerOptions& options)
+             const SamplerOptions& options, const TokenMask& mask)
         : filtered(logits) {
+        if (!mask.empty()) keep_allowed(filtered, mask);
         process_logits(filtered, {history, history.size()}, options);
         const double total = log_sum_exp(filtered);
         double sum = 0;
@@ -120,14 +123,14 @@ struct HostDraw {
     std::vector<double> begins;  // and the last one's end
 };
 
-void expect_like_host(Context& ctx, const std::vector<float>& logits,
-                      const SamplerOptions& options) {
+void expect_like_host(Context& ctx, const std::vector<float>& logits, const SamplerOptions& options,
+                      const TokenMask& mask = {}) {
     std::vector<int32_t> history;
     const auto n = static_cast<int32_t>(logits.size());
     for (int32_t id = 0; id < n; id += 1 + n / 40) history.push_back(id);
     history.push_back(static_cast<int32_t>(argmax(logits)));
-    const HostDraw host(logits, history, options);
-    OnGpu gpu(ctx, logits, history, options);
+    const HostDraw host(logits, history, options, mask);
+    OnGpu gpu(ctx, logits, history, options, mask);
     if (options.temperature == 0) {
         const Chosen chosen = gpu(0.5);
         EXPECT_EQ(chosen.token, argmax(host.filtered));
@@ -209,6 +212,32 @@ TEST_P(SamplerOnGpu, ChoosesLikeTheHost) {
         expect_like_host(device.ctx(), table.logits, kSamplerCudaOptions[i]);
         if (testing::Test::HasFatalFailure()) return;
     }
+}
+
+// A mask of `n` tokens that allows every step-th from `first` on.
+TokenMask mask_of(size_t n, size_t first, size_t step) {
+    TokenMask mask(static_cast<size_t>(mask_words(static_cast<int64_t>(n))));
+    for (size_t id = first; id < n; id += step) mask[id / 64] |= uint64_t{1} << (id % 64);
+    return mask;
+}
+
+TEST_P(SamplerOnGpu, ChoosesLikeTheHostWithMasks) {
+    TestDevice device(kCudaF32Case);
+    if (!device) GTEST_SKIP() << device.why_not();
+    static const std::vector<Table> kMade = make_tables();
+    const Table& table = kMade[GetParam()];
+    const size_t n = table.logits.size();
+    if (table.name == "few") GTEST_SKIP() << "its masks may leave no token";
+    for (const size_t step : {size_t{1}, size_t{9}, n / 3 + 1})
+        for (const size_t options : {0, 1, 2, 4, 7, 10, 11}) {
+            SCOPED_TRACE(concat(table.name, ", options ", options, ", every ", step));
+            expect_like_host(device.ctx(), table.logits, kSamplerCudaOptions[options],
+                             mask_of(n, n / 5, step));
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    const TokenMask none(static_cast<size_t>(mask_words(static_cast<int64_t>(n))));
+    EXPECT_EQ(OnGpu(device.ctx(), table.logits, {}, kSamplerCudaOptions[0], none)(0.5).token, -1);
+    EXPECT_EQ(OnGpu(device.ctx(), table.logits, {}, kSamplerCudaOptions[2], none)(0.5).token, -1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, SamplerOnGpu, testing::Range<size_t>(0, kTables));

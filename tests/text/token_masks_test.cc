@@ -7,7 +7,7 @@
 #include <random>
 
 #include "support/error_of.h"
-#include "support/golden.h"
+#include "support/model_tokenizer.h"
 #include "text/constrain/gbnf.h"
 #include "text/constrain/json_grammar.h"
 #include "text/constrain/json_schema.h"
@@ -18,10 +18,7 @@ using namespace hark::test;
 namespace {
 
 std::shared_ptr<const Tokenizer> tokenizer_named(const std::string& name) {
-    const auto file = nlohmann::ordered_json::parse(
-        read_text(source_dir() / "tests/golden/model_tokenizers" / (name + ".json")));
-    return std::make_shared<const Tokenizer>(
-        Tokenizer::parse_json(file["tokenizer"].dump(), file["config"].dump(), name));
+    return std::make_shared<const Tokenizer>(model_tokenizer(name));
 }
 
 // Walks through random texts of a grammar, and compares the mask of each state with every token

@@ -42,6 +42,7 @@ struct BatchSequence {
     static constexpr int64_t kNoSlot = -1;
 
     const std::vector<int32_t>& tokens() const { return sampler.tokens(); }
+    bool is_constrained() const { return request.sampler.constraint != nullptr; }
     int64_t prompt() const { return std::ssize(request.prompt); }
     int64_t length() const { return std::ssize(tokens()) + in_flight; }
     int64_t left() const { return length() - computed; }

@@ -66,7 +66,8 @@ std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& mode
                                                  int64_t vocabulary, const SamplerOptions& options,
                                                  int64_t context, int64_t likeliest) {
     // longrope computes the cache again at one step, which no recorded step does.
-    if (ctx.on_cuda() && !model.config.has_longrope() && options.fits_gpu() && likeliest == 0)
+    if (ctx.on_cuda() && !model.config.has_longrope() && options.fits_gpu() &&
+        !options.constraint && likeliest == 0)
         return std::make_unique<GpuDecodeStream>(ctx, model, vocabulary, options, context);
     return make_host_decode_stream(ctx, model, vocabulary, options, context, likeliest);
 }

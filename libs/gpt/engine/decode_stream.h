@@ -36,9 +36,10 @@ class DecodeStream {
 };
 
 // The GPU samples its tokens itself. The host samples in next() on the CPU, for a model with
-// longrope, with filters that only the host has (SamplerOptions::fits_gpu), or if the `likeliest`
-// tokens are wanted too. Tokens are below `vocabulary`: further rows of the model's table are
-// padding. `context`: tokens of a sequence, at most; 0: the model's own. Holds references.
+// longrope, with filters that only the host has (SamplerOptions::fits_gpu) or a constraint, or if
+// the `likeliest` tokens are wanted too. Tokens are below `vocabulary`: further rows of the model's
+// table are padding. `context`: tokens of a sequence, at most; 0: the model's own. Holds
+// references.
 std::unique_ptr<DecodeStream> make_decode_stream(Context& ctx, const Model& model,
                                                  int64_t vocabulary, const SamplerOptions& options,
                                                  int64_t context = 0, int64_t likeliest = 0);

@@ -1,5 +1,7 @@
 // Passes on a GPU that samples its tokens itself. A pass of single rows is a CUDA graph; its tokens
-// stay where the next pass reads them, so that no pass waits for the host.
+// stay where the next pass reads them, so that no pass waits for the host. Where answers are
+// constrained the host makes the masks while the GPU computes the logits: from the tokens of the
+// pass before.
 #include <algorithm>
 #include <bit>
 #include <deque>
@@ -8,8 +10,8 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "gpt/engine/gpu_decode_stream.h"
+#include "gpt/engine/gpu_pass.h"
 #include "gpt/engine/model_runner.h"
-#include "kernels/batch_layout.h"
 #include "kernels/runtime/cuda_library.h"
 #include "kernels/runtime/transfer.h"
 #include "kernels/sampling/gpu_sampler.h"
@@ -28,56 +30,16 @@ int64_t row_bucket(int64_t rows, int64_t most) {
     return std::min(power > 8 && rows <= between ? between : power, most);
 }
 
-// The inputs of a pass, in one memory on the host and one on the GPU: T rows of B sequences, tables
-// of M blocks per group, n samples.
-class PassInputs {
-  public:
-    struct Sizes {
-        int64_t rows, sequences, blocks, groups, samples;
-    };
-    static int64_t bytes(const Sizes& s) {
-        return s.samples * int64_t{sizeof(SampleRow)} +
-               4 * (2 * s.rows + 2 * s.sequences + 1 + s.groups * s.sequences * s.blocks +
-                    s.samples);
-    }
-    PassInputs() = default;
-    PassInputs(const Sizes& sizes, void* memory, Device device)
-        : sizes(sizes), samples(static_cast<SampleRow*>(memory)), device_(device) {
-        at_ = reinterpret_cast<int32_t*>(samples + sizes.samples);
-        from = take(sizes.rows);
-        position = take(sizes.rows);
-        start = take(sizes.sequences + 1);
-        length = take(sizes.sequences);
-        wanted = take(sizes.samples);
-        for (int64_t g = 0; g < sizes.groups; ++g)
-            tables.push_back(take(sizes.sequences * sizes.blocks));
-    }
-    Tensor tensor(int32_t* data, int64_t n) const { return Tensor(data, Dtype::i32, {n}, device_); }
-    BatchLayout layout(size_t group, int64_t max_queries, int64_t max_length) const {
-        return {tensor(start, sizes.sequences + 1),
-                Tensor(tables[group], Dtype::i32, {sizes.sequences, sizes.blocks}, device_),
-                tensor(length, sizes.sequences),
-                max_queries,
-                max_length,
-                true};
-    }
-
-    Sizes sizes{};
-    SampleRow* samples = nullptr;
-    int32_t *from = nullptr, *position = nullptr, *start = nullptr, *length = nullptr;
-    int32_t* wanted = nullptr;
-    std::vector<int32_t*> tables;  // per group (B, M)
-
-  private:
-    int32_t* take(int64_t n) { return std::exchange(at_, at_ + n); }
-    int32_t* at_ = nullptr;
-    Device device_ = Device::cpu;
-};
-
-// A GPU counts the tokens of a history when it has sampled them: drafts' may be wrong.
+// A GPU counts the tokens of a history, and the host makes masks, when it has tokens that are not
+// drafts.
 bool is_on_host(const BatchSequence& sequence) {
-    return sequence.on_host ||
-           (!sequence.drafts.empty() && filters_of(sequence.request.sampler).penalty != 1);
+    const bool needs_text =
+        filters_of(sequence.request.sampler).penalty != 1 || sequence.is_constrained();
+    return sequence.on_host || (!sequence.drafts.empty() && needs_text);
+}
+
+bool has_mask(const BatchSequence& sequence) {
+    return sequence.is_constrained() && !is_on_host(sequence);
 }
 
 class GpuRunner : public ModelRunner {
@@ -97,19 +59,23 @@ class GpuRunner : public ModelRunner {
         int64_t first = 0, samples = 0;
         std::vector<int32_t> drafts;
         bool on_host = false;  // it has its tokens
+        bool masked = false;
     };
     struct Launched {
         uint32_t serial = 0;
         std::vector<Awaited> results;
+        SampleRows rows;      // to be sampled with masks:
+        int64_t samples = 0;  // so many of them, or 0 if that is done
     };
     PassInputs::Sizes sizes_of(std::span<const PassPiece> pass, int64_t most_keys) const;
     void fill(PassInputs& to, std::span<const PassPiece> pass, const Launched& launched);
     SampleRow sample_row(const PassPiece& piece, int64_t place, uint32_t serial, int64_t sample);
     void pad(PassInputs& to, int64_t sequences) const;
     void set_history(const BatchSequence& sequence);
-    Tensor run(Context& ctx, const PassInputs& inputs, int64_t max_queries,
-               int64_t most_keys) const;
-    void sample_on_host(const Tensor& logits, Launched& launched);
+    SampleRows run(Context& ctx, const PassInputs& inputs, int64_t max_queries, int64_t most_keys,
+                   bool masked) const;
+    void sample_on_host(const SampleRows& rows, Launched& launched);
+    void sample_with_masks(Launched& launched);
     void take_samples(Awaited& awaited, uint32_t serial);
 
     Context& ctx_;
@@ -123,10 +89,12 @@ class GpuRunner : public ModelRunner {
     std::vector<uint64_t> history_;  // per slot: whose tokens seen_ has, as its number + 1
     RingEntry* ring_;
     std::vector<void*> staging_;  // inputs, in turn
+    uint64_t *masks_ = nullptr, *masks_on_host_ = nullptr;  // (samples, mask_words(vocabulary))
     struct Io {
         PassInputs inputs;
+        SampleRows rows;
     };
-    GraphRunner<Io> graphs_;  // by rows and the largest number of keys
+    GraphRunner<Io> graphs_;  // by rows, the largest number of keys, and whether masks are to come
     std::deque<Launched> launched_;
     uint32_t serial_ = 0;
 };
@@ -196,6 +164,7 @@ SampleRow GpuRunner::sample_row(const PassPiece& piece, int64_t place, uint32_t 
 
 void GpuRunner::fill(PassInputs& to, std::span<const PassPiece> pass, const Launched& launched) {
     int64_t row = 0, sample = 0, b = 0;
+    int32_t masks = 0;
     to.start[0] = 0;
     to.samples[0] = SampleRow{};
     to.wanted[0] = 0;
@@ -223,6 +192,7 @@ void GpuRunner::fill(PassInputs& to, std::span<const PassPiece> pass, const Laun
         ++b;
         for (int64_t i = piece.samples; i > 0; --i, ++sample) {
             to.samples[sample] = sample_row(piece, piece.end - i + 1, launched.serial, sample);
+            if (has_mask(sequence)) to.samples[sample].mask = masks++;
             to.wanted[sample] = static_cast<int32_t>(row - i);
         }
     }
@@ -247,9 +217,9 @@ void GpuRunner::pad(PassInputs& to, int64_t sequences) const {
     }
 }
 
-// The logits (samples, V), in the context's arena.
-Tensor GpuRunner::run(Context& ctx, const PassInputs& in, int64_t max_queries,
-                      int64_t most_keys) const {
+// Computes the logits, in the context's arena, and samples from them if no masks are to come.
+SampleRows GpuRunner::run(Context& ctx, const PassInputs& in, int64_t max_queries,
+                          int64_t most_keys, bool masked) const {
     const PassInputs::Sizes& sizes = in.sizes;
     const Tensor tokens = ctx.arena.tensor(Dtype::i32, {sizes.rows});
     cuda_sampler().take_tokens(ctx, tokens.as<int32_t>(), in.from, latest_, sizes.rows);
@@ -267,26 +237,28 @@ Tensor GpuRunner::run(Context& ctx, const PassInputs& in, int64_t max_queries,
     rows.ring = ring_;
     rows.n = static_cast<int32_t>(vocabulary_);
     rows.scratch = ctx.arena.tensor(Dtype::u8, {sizes.samples, sample_scratch(vocabulary_)}).data;
-    cuda_sampler().sample_rows(ctx, rows, sizes.samples);
-    return logits;
+    if (!masked) cuda_sampler().sample_rows(ctx, rows, sizes.samples);
+    return rows;
 }
 
 void GpuRunner::launch(std::span<const PassPiece> pass) {
     serial_ = advance_serial(serial_);
     Launched launched{.serial = serial_};
     int64_t max_queries = 0, longest = 0, samples = 0;
-    bool recorded = true;
+    bool recorded = true, masked = false;
     for (const PassPiece& piece : pass) {
         max_queries = std::max(max_queries, piece.rows());
         longest = std::max(longest, piece.end);
         const BatchSequence& sequence = *piece.sequence;
         recorded = recorded && piece.rows() == 1 && piece.samples > 0 && !is_on_host(sequence);
         if (piece.samples == 0) continue;
+        masked = masked || has_mask(sequence);
         launched.results.push_back({{piece.sequence, {}, {}},
                                     samples,
                                     piece.samples,
                                     sequence.drafts,
-                                    is_on_host(sequence)});
+                                    is_on_host(sequence),
+                                    has_mask(sequence)});
         samples += piece.samples;
         // The GPU does not see these tokens: it gets the whole history again.
         if (is_on_host(sequence)) history_[static_cast<size_t>(sequence.slot)] = 0;
@@ -305,46 +277,87 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
     const auto bytes = static_cast<size_t>(PassInputs::bytes(sizes));
     if (recorded) {
         pad(inputs, std::ssize(pass));
-        const GraphKey key{sizes.rows, most_keys, 0};
+        const GraphKey key{sizes.rows, most_keys, masked};
         Io& io = graphs_.io(key, [&] {
             void* own = memory_.tensor(Dtype::u8, {static_cast<int64_t>(bytes)}).data;
-            return Io{PassInputs(sizes, own, Device::cuda)};
+            return Io{PassInputs(sizes, own, Device::cuda), {}};
         });
         cuda_runtime().upload(ctx_, io.inputs.samples, host, bytes);
         graphs_.launch(key, [&](Context& ctx, Io& own) {
             const Arena::Scope scope(ctx.arena);
-            run(ctx, own.inputs, 1, most_keys);
+            own.rows = run(ctx, own.inputs, 1, most_keys, masked);
         });
+        launched.rows = io.rows;
     } else {
         const Scratch scratch(ctx_);
         void* own = ctx_.arena.tensor(Dtype::u8, {static_cast<int64_t>(bytes)}).data;
         cuda_runtime().upload(ctx_, own, host, bytes);
-        const Tensor logits =
-            run(ctx_, PassInputs(sizes, own, Device::cuda), max_queries, most_keys);
-        sample_on_host(logits, launched);
+        launched.rows =
+            run(ctx_, PassInputs(sizes, own, Device::cuda), max_queries, most_keys, masked);
+        sample_on_host(launched.rows, launched);
     }
+    launched.samples = masked ? sizes.samples : 0;
     launched_.push_back(std::move(launched));
+    if (launched_.size() == 1) sample_with_masks(launched_.front());
 }
 
-void GpuRunner::sample_on_host(const Tensor& logits, Launched& launched) {
+// The host knows all tokens before those of this pass. Nothing has run on the GPU since the pass
+// was launched: its logits are where they were.
+void GpuRunner::sample_with_masks(Launched& launched) {
+    if (launched.samples == 0) return;
+    const int64_t words = mask_words(vocabulary_);
+    const auto memory = [&](Arena& arena) {
+        const int64_t bytes = limits_.samples * words * int64_t{sizeof(uint64_t)};
+        return static_cast<uint64_t*>(arena.tensor(Dtype::u8, {bytes}).data);
+    };
+    if (masks_ == nullptr) {
+        masks_ = memory(memory_);
+        masks_on_host_ = memory(host_memory_);
+    }
+    uint64_t* own = masks_on_host_;
+    for (Awaited& awaited : launched.results) {
+        if (!awaited.masked) continue;
+        std::fill_n(own, words, 0);
+        try {
+            const auto mask = awaited.result.sequence->sampler.allowed();
+            require_any(*mask, static_cast<size_t>(vocabulary_));
+            std::copy_n(mask->begin(), std::min(std::ssize(*mask), words), own);
+        } catch (const Error& why) {
+            awaited.result.error = why.what();
+        }
+        own += words;
+    }
+    const auto bytes = static_cast<size_t>(own - masks_on_host_) * sizeof(uint64_t);
+    cuda_runtime().upload(ctx_, masks_, masks_on_host_, bytes);
+    launched.rows.masks = masks_;
+    cuda_sampler().sample_rows(ctx_, launched.rows, std::exchange(launched.samples, 0));
+}
+
+void GpuRunner::sample_on_host(const SampleRows& rows, Launched& launched) {
     for (Awaited& awaited : launched.results) {
         if (!awaited.on_host) continue;
-        const int64_t first = awaited.first;
-        sample(awaited.result, to_host(ctx_, logits.slice(first, first + awaited.samples)),
-               vocabulary_);
+        const Tensor logits(const_cast<float*>(rows.logits) + awaited.first * rows.stride,
+                            Dtype::f32, {awaited.samples, rows.stride}, Device::cuda);
+        sample(awaited.result, to_host(ctx_, logits), vocabulary_);
     }
 }
 
 void GpuRunner::take_samples(Awaited& awaited, uint32_t serial) {
     PassResult& result = awaited.result;
+    if (!result.error.empty()) return;
     RingEntry* const ring = ring_ + serial % kRings * limits_.samples + awaited.first;
     for (int64_t i = 0; i < awaited.samples; ++i) {
         const SampledToken sampled = wait_for_choice(ctx_, ring[i], serial);
         if (sampled.token < 0) {
-            result.error = "all logits of the model are NaN";
+            result.error = awaited.masked ? kNoTokenAllowed : "all logits of the model are NaN";
             return;
         }
-        result.sequence->sampler.append(sampled.token);
+        try {
+            result.sequence->sampler.append(sampled.token);
+        } catch (const Error& why) {
+            result.error = why.what();
+            return;
+        }
         result.sampled.push_back(sampled);
         const bool is_last = i + 1 == awaited.samples;
         if (!is_last && sampled.token != awaited.drafts[static_cast<size_t>(i)]) return;
@@ -360,6 +373,7 @@ std::vector<PassResult> GpuRunner::take_results() {
         if (!awaited.on_host) take_samples(awaited, launched.serial);
         results.push_back(std::move(awaited.result));
     }
+    if (!launched_.empty()) sample_with_masks(launched_.front());
     return results;
 }
 

@@ -64,14 +64,22 @@ std::vector<size_t> match_lengths(std::span<const int32_t> tokens) {
 
 }  // namespace
 
+void require_any(const TokenMask& allowed, size_t vocabulary) {
+    const size_t whole = std::min(vocabulary / 64, allowed.size());
+    const size_t rest = vocabulary / 64 < allowed.size() ? vocabulary % 64 : 0;
+    const bool any = std::any_of(allowed.begin(), allowed.begin() + static_cast<ptrdiff_t>(whole),
+                                 [](uint64_t word) { return word != 0; }) ||
+                     (rest > 0 && (allowed[whole] & ((uint64_t{1} << rest) - 1)) != 0);
+    require(any, "no token of the model continues the text within its constraint");
+}
+
 void keep_allowed(std::span<float> logits, const TokenMask& allowed) {
-    bool any = false;
+    require_any(allowed, logits.size());
     for (size_t word = 0; word * 64 < logits.size(); ++word) {
         const size_t n = std::min<size_t>(64, logits.size() - word * 64);
         float* const part = logits.data() + word * 64;
         const uint64_t in_row = n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
         const uint64_t bits = word < allowed.size() ? allowed[word] & in_row : 0;
-        any = any || bits != 0;
         if (bits == 0)
             std::fill_n(part, n, kNever);
         else if (bits == in_row)
@@ -83,7 +91,6 @@ void keep_allowed(std::span<float> logits, const TokenMask& allowed) {
             for (size_t i = 0; i < n; ++i)
                 if ((bits >> i & 1) == 0) part[i] = kNever;
     }
-    require(any, "no token of the model continues the text within its constraint");
 }
 
 void add_logit_bias(std::span<float> logits, const LogitBias& bias) {

@@ -15,6 +15,8 @@ namespace hark::gpt {
 
 using LogitBias = std::vector<std::pair<int32_t, double>>;  // token, what is added to its logit
 
+// Throws Error if the mask has none of the tokens below `vocabulary`.
+void require_any(const TokenMask& allowed, size_t vocabulary);
 // Keeps the tokens of the mask. Throws Error if it has none of the row.
 void keep_allowed(std::span<float> logits, const TokenMask& allowed);
 // Tokens outside the row are skipped.

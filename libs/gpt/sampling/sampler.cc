@@ -12,8 +12,7 @@ namespace hark::gpt {
 
 bool SamplerOptions::fits_gpu() const {
     return presence_penalty == 0 && frequency_penalty == 0 && typical_p == 1 &&
-           xtc_probability == 0 && mirostat == 0 && dry.multiplier == 0 && logit_bias.empty() &&
-           !constraint;
+           xtc_probability == 0 && mirostat == 0 && dry.multiplier == 0 && logit_bias.empty();
 }
 
 void process_logits(std::span<float> logits, const TextSoFar& text, const SamplerOptions& options) {
@@ -61,25 +60,29 @@ void Sampler::begin(std::span<const int32_t> prompt, uint64_t seed) {
 int32_t Sampler::operator()(std::span<float> logits) {
     require(std::none_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }),
             "the model's logits are NaN");
-    TokenMasks* const constraint = options_.constraint.get();
-    std::shared_ptr<const TokenMask> allowed;
-    if (constraint) {
-        allowed = constraint->mask(constrained_, tokens_.size() == prompt_);
-        keep_allowed(logits, *allowed);
-    }
+    const std::shared_ptr<const TokenMask> mask = allowed();
+    if (mask) keep_allowed(logits, *mask);
     process_logits(logits, {tokens_, prompt_}, options_);
     const int32_t token = options_.temperature == 0 ? argmax(logits) : choose(logits);
-    if (constraint) {
-        // Not so if the model excludes all of them.
-        require(allows(*allowed, token),
-                "the model gives no token of the constraint a probability");
+    // Not so if the model excludes all of them.
+    require(!mask || allows(*mask, token), kNoTokenAllowed);
+    append(token);
+    return token;
+}
+
+std::shared_ptr<const TokenMask> Sampler::allowed() const {
+    if (!options_.constraint) return nullptr;
+    return options_.constraint->mask(constrained_, tokens_.size() == prompt_);
+}
+
+void Sampler::append(int32_t token) {
+    if (TokenMasks* const constraint = options_.constraint.get()) {
         constrained_ = constraint->next(constrained_, token);
         require(constrained_ != GrammarStates::kDead, "the answer is nested deeper than ",
                 GrammarStates::kMostOpenCalls, " levels");
         constraint->prepare(constrained_);
     }
     tokens_.push_back(token);
-    return token;
 }
 
 int32_t Sampler::choose(std::span<float> logits) {

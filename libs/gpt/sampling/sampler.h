@@ -26,7 +26,7 @@ struct SamplerOptions {
     std::shared_ptr<TokenMasks> constraint;  // what the answer must be; nullptr: anything
 
     bool operator==(const SamplerOptions&) const = default;
-    // Whether the filters are those that a GPU has.
+    // Whether the filters, without the constraint, are those that a GPU has.
     bool fits_gpu() const;
 };
 
@@ -52,6 +52,9 @@ struct TokenLogprob {
 // The n likeliest tokens, the first one first; of equal ones that with the lower id.
 std::vector<TokenLogprob> likeliest_tokens(std::span<const float> logits, int64_t n);
 
+inline constexpr const char* kNoTokenAllowed =
+    "the model gives no token of the constraint a probability";
+
 // The choices of one text after another, on the host.
 class Sampler {
   public:
@@ -63,8 +66,11 @@ class Sampler {
     // Chooses and appends the next token: of those that the constraint allows, if there is one.
     // Filters the logits in place. Throws Error if one is NaN, or if no token is allowed.
     int32_t operator()(std::span<float> logits);
-    // Appends a token that was chosen elsewhere.
-    void append(int32_t token) { tokens_.push_back(token); }
+    // Appends a token that was chosen elsewhere, of those that the constraint allows. Throws Error
+    // where the constraint has no state after it.
+    void append(int32_t token);
+    // What the next token may be; nullptr: any.
+    std::shared_ptr<const TokenMask> allowed() const;
     // The prompt, and what was chosen.
     const std::vector<int32_t>& tokens() const { return tokens_; }
 

@@ -17,7 +17,7 @@ inline constexpr float kNothing = 23;
 static_assert(kSampleGroups <= kThreads);
 
 // Part of a group of logits: the largest and sum(exp(logit - largest)) of the model's logits, and
-// the largest logit after penalty and temperature, with its token.
+// the largest of adjusted() logits, with its token.
 struct Part {
     float largest, sum, best;
     int id;
@@ -52,8 +52,9 @@ __device__ inline float* logits_of(const SampleCall& call) {
     return reinterpret_cast<float*>(static_cast<char*>(call.scratch) + kSampleParts);
 }
 
-// A token's logit after the penalty and, if a token is drawn, the temperature.
+// A token's logit after the mask, the penalty and, if a token is drawn, the temperature.
 __device__ inline float adjusted(const SampleCall& call, int id, float logit) {
+    if (call.mask && (call.mask[id / 64] >> (id % 64) & 1) == 0) return -INFINITY;
     if (call.seen && call.seen[id]) logit = penalized(logit, call.filters.penalty);
     return call.filters.temperature > 0 ? tempered(logit, call.filters.temperature) : logit;
 }
@@ -251,7 +252,7 @@ __device__ inline uint32_t gather_candidates(const SampleCall& call, const Part&
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) {
         const int id = s.group[i / size] * size + i % size;
         const float logit = id < call.n ? logits_of(call)[id] : NAN;
-        if (isnan(logit) || key_of(logit) < low) continue;
+        if (!(logit > -INFINITY) || key_of(logit) < low) continue;
         const int at = atomicAdd(&s.candidates, 1);
         if (at >= kMostCandidates) continue;
         s.logit[at] = logit;
@@ -303,7 +304,8 @@ __device__ inline void choose(const SampleCall& call, Shared& s) {
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
     if (static_cast<int>(threadIdx.x) < groups) part = parts_of(call)[threadIdx.x];
     const Part whole = over_block(part, s);
-    Drawn chosen{whole.id < call.n ? whole.id : -1, 1};
+    const bool is_excluded = call.mask && whole.best == -INFINITY;
+    Drawn chosen{whole.id < call.n && !is_excluded ? whole.id : -1, 1};
     if (call.filters.temperature > 0 && chosen.token >= 0)
         chosen = draw_token(call, part, groups, whole.best, s);
     if (threadIdx.x == 0) give(call, whole, chosen);

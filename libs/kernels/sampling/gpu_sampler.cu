@@ -25,6 +25,7 @@ __device__ SampleCall call_of(const SampleRows& all, int row) {
     call.filters = own.filters;
     call.latest = all.latest + own.slot;
     if (own.filters.penalty != 1) call.seen = all.seen + int64_t{own.slot} * all.n;
+    if (own.mask >= 0) call.mask = all.masks + own.mask * all.mask_size;
     return call;
 }
 
@@ -120,6 +121,7 @@ void sample_rows(Context& ctx, SampleRows rows, int64_t count) {
     if (count == 0) return;
     rows.group_size = static_cast<int32_t>(sample_group(rows.n));
     rows.scratch_bytes = sample_scratch(rows.n);
+    rows.mask_size = mask_words(rows.n);
     const auto blocks = static_cast<unsigned>(count);
     cuda::launch_early(ctx, row_parts_kernel, dim3(part_blocks(rows.n), blocks), kPartThreads, 0,
                        rows);

@@ -39,7 +39,9 @@ struct SampleCall {
     int32_t ring_size = 0;
     int32_t group_size = 0;  // set by sample(): sample_group(n)
     Filters filters;
-    int32_t* latest = nullptr;  // gets the token too; or none
+    int32_t* latest = nullptr;       // gets the token too; or none
+    const uint64_t* mask = nullptr;  // (mask_words(n)): bit t % 64 of word t / 64 is set if token
+                                     // t may be chosen; or none: any token
 };
 
 // What a row of a batch adds to its choice.
@@ -49,6 +51,7 @@ struct SampleRow {
     StepState state;    // its serial counts; draw is 0
     int32_t slot = -1;  // its sequence's; below 0: nothing is chosen
     int32_t entry = 0;  // of the ring
+    int32_t mask = -1;  // row of SampleRows::masks; below 0: any token
 };
 
 // Arguments of a choice per row. A row whose penalty is 1 has no history.
@@ -60,9 +63,11 @@ struct SampleRows {
     uint8_t* seen = nullptr;    // (slots, n)
     RingEntry* ring = nullptr;  // pinned memory of the host, by SampleRow::entry
     void* scratch = nullptr;    // sample_scratch(n) bytes per row
+    const uint64_t* masks = nullptr;  // (any, mask_words(n)), or none if no row has one
     int32_t n = 0;
     int32_t group_size = 0;     // set by sample_rows(): sample_group(n),
-    int64_t scratch_bytes = 0;  // and sample_scratch(n)
+    int64_t scratch_bytes = 0;  // sample_scratch(n)
+    int64_t mask_size = 0;      // and mask_words(n)
 };
 
 // Tokens are searched in at most 1024 groups of a multiple of 64. Each group has a part in the
@@ -74,10 +79,12 @@ constexpr int64_t sample_group(int64_t n) {
     return kGroup * ((n + kGroup * kSampleGroups - 1) / (kGroup * kSampleGroups));
 }
 constexpr int64_t sample_scratch(int64_t n) { return kSampleParts + 4 * n; }
+constexpr int64_t mask_words(int64_t n) { return (n + 63) / 64; }
 
 // The GPU's side, in libhark-cuda.so. It chooses the token of sample(): of equal logits the lowest
 // id is first. Sums are of integers, weights in units of 2^-31 of the largest, so the same logits
-// always give the same token. -1 if all logits are NaN.
+// always give the same token. -1 if all logits are NaN, or if none that the mask allows is above
+// -infinity.
 struct CudaSampler {
     void (*sample)(Context& ctx, SampleCall call);
     // The same for each of `count` rows.

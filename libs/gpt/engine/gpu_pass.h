@@ -1,0 +1,59 @@
+// The inputs of a pass of the engine on a GPU.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "kernels/batch_layout.h"
+#include "kernels/sampling/gpu_sampler.h"
+
+namespace hark::gpt {
+
+// The inputs of a pass, in one memory on the host and one on the GPU: T rows of B sequences, tables
+// of M blocks per group, n samples.
+class PassInputs {
+  public:
+    struct Sizes {
+        int64_t rows, sequences, blocks, groups, samples;
+    };
+    static int64_t bytes(const Sizes& s) {
+        return s.samples * int64_t{sizeof(SampleRow)} +
+               4 * (2 * s.rows + 2 * s.sequences + 1 + s.groups * s.sequences * s.blocks +
+                    s.samples);
+    }
+    PassInputs() = default;
+    PassInputs(const Sizes& sizes, void* memory, Device device)
+        : sizes(sizes), samples(static_cast<SampleRow*>(memory)), device_(device) {
+        at_ = reinterpret_cast<int32_t*>(samples + sizes.samples);
+        from = take(sizes.rows);
+        position = take(sizes.rows);
+        start = take(sizes.sequences + 1);
+        length = take(sizes.sequences);
+        wanted = take(sizes.samples);
+        for (int64_t g = 0; g < sizes.groups; ++g)
+            tables.push_back(take(sizes.sequences * sizes.blocks));
+    }
+    Tensor tensor(int32_t* data, int64_t n) const { return Tensor(data, Dtype::i32, {n}, device_); }
+    BatchLayout layout(size_t group, int64_t max_queries, int64_t max_length) const {
+        return {tensor(start, sizes.sequences + 1),
+                Tensor(tables[group], Dtype::i32, {sizes.sequences, sizes.blocks}, device_),
+                tensor(length, sizes.sequences),
+                max_queries,
+                max_length,
+                true};
+    }
+
+    Sizes sizes{};
+    SampleRow* samples = nullptr;
+    int32_t *from = nullptr, *position = nullptr, *start = nullptr, *length = nullptr;
+    int32_t* wanted = nullptr;
+    std::vector<int32_t*> tables;  // per group (B, M)
+
+  private:
+    int32_t* take(int64_t n) { return std::exchange(at_, at_ + n); }
+    int32_t* at_ = nullptr;
+    Device device_ = Device::cpu;
+};
+
+}  // namespace hark::gpt
