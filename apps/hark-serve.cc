@@ -2,6 +2,7 @@
 //
 //   WebServer -> Api -> TextService -> gpt::Engine
 //                    -> AudioService -> audio-decode, whisper::Transcriber
+//                                    -> whisper::LiveSession
 #include <csignal>
 
 #include "core/ending_signal.h"
@@ -40,8 +41,8 @@ constexpr ToolHelp kHelp = {
     .description =
         R"(Clients of OpenAI's API use it with the base URL http://127.0.0.1:8080/v1.
 Endpoints: /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models,
-/v1/audio/transcriptions, /v1/audio/translations, /tokenize, /detokenize,
-/health and /metrics; docs/serve.md has their fields.
+/v1/audio/transcriptions, /v1/audio/translations, /v1/audio/live, /tokenize,
+/detokenize, /health and /metrics; docs/serve.md has their fields.
 Requests of many clients are computed together. A client that leaves ends its
 request. Nothing of a request is written to stderr or to a file.
 SIGTERM ends the server once the running requests have been answered, a second

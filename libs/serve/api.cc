@@ -16,6 +16,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+const std::string kProtocol = "hark";  // of WebSockets
+
 WebResponse json_response(const ordered_json& root, int status = 200) {
     return {.status = status, .body = dumped(root)};
 }
@@ -34,6 +36,7 @@ const Api::Route Api::kRoutes[] = {
     {"POST", "/v1/embeddings", Route::Body::json, false, &Api::embed},
     {"POST", "/v1/audio/transcriptions", Route::Body::form, false, &Api::transcribe},
     {"POST", "/v1/audio/translations", Route::Body::form, false, &Api::translate},
+    {"GET", "/v1/audio/live", Route::Body::socket, false, nullptr},
     {"POST", "/tokenize", Route::Body::json, false, &Api::tokenize},
     {"POST", "/detokenize", Route::Body::json, false, &Api::detokenize},
     {"GET", "/v1/models", Route::Body::none, false, &Api::list_models},
@@ -61,7 +64,8 @@ const Api::Route& Api::route_of(const WebRequest& request) const {
 
 BodyRule Api::receive(const WebRequest& head) {
     const bool is_open = head.path == "/health";
-    if (!is_open && !options_.keys.accept(head.authorization))
+    if (!is_open && !options_.keys.accept(head.authorization) &&
+        !options_.keys.accept_any(head.protocols))
         throw WebError(401, "a valid key is required: Authorization: Bearer KEY", "",
                        "invalid_api_key");
     if (options_.checks_host && !is_local_host(head.host))
@@ -70,6 +74,7 @@ BodyRule Api::receive(const WebRequest& head) {
     const Route& route = route_of(head);
     if (is_draining_ && !route.is_open) throw WebError(503, "the server is about to end");
     if (route.body == Route::Body::none) return {};
+    if (route.body == Route::Body::socket) return socket_rule(head);
     if (route.body == Route::Body::form)
         return {.most_bytes = options_.most_form_bytes, .is_form = true};
     if (!is_json(head.content_type))
@@ -77,6 +82,29 @@ BodyRule Api::receive(const WebRequest& head) {
                        concat("Content-Type: expected application/json, found '", head.content_type,
                               "'; with curl give -H 'Content-Type: application/json'"));
     return {.most_bytes = options_.most_json_bytes};
+}
+
+BodyRule Api::socket_rule(const WebRequest& head) const {
+    // Any page's script may open a WebSocket of this machine, and read what it sends.
+    if (options_.keys.empty() && !head.origin.empty() && !is_own_origin(head.origin, head.host))
+        throw WebError(403, concat("Origin: expected that of the server's own page, found '",
+                                   head.origin, "'; others need a server with --api-keys"));
+    return {.is_socket = true, .protocol = contains(head.protocols, kProtocol) ? kProtocol : ""};
+}
+
+std::shared_ptr<SocketListener> Api::open(WebRequest request, std::shared_ptr<WebSocket> socket) {
+    LiveQuery query = read_live_query(request.query);
+    AudioService& service = audio_service(query.model);
+    auto answer = LiveAnswer::start(service, std::move(query), std::move(socket));
+    std::erase_if(live_, [](const std::weak_ptr<LiveAnswer>& one) { return one.expired(); });
+    live_.push_back(answer);
+    return answer;
+}
+
+void Api::drain() {
+    is_draining_ = true;
+    for (const std::weak_ptr<LiveAnswer>& one : live_)
+        if (const auto answer = one.lock()) answer->drain();
 }
 
 void Api::answer(WebRequest request, Out out) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "serve/audio/audio_service.h"
+#include "serve/openai/live_answer.h"
 #include "serve/text/text_service.h"
 #include "serve/web/api_keys.h"
 #include "serve/web/message.h"
@@ -25,19 +26,23 @@ class Api : public WebSite {
 
     BodyRule receive(const WebRequest& head) override;
     void answer(WebRequest request, std::shared_ptr<WebAnswer> answer) override;
+    std::shared_ptr<SocketListener> open(WebRequest request,
+                                         std::shared_ptr<WebSocket> socket) override;
     WebResponse refusal(const WebError& why) const override;
-    void drain() override { is_draining_ = true; }
+    void drain() override;
 
   private:
     using Out = std::shared_ptr<WebAnswer>;
     struct Route {
         const char *method, *path;  // a path that ends with / has any continuation
-        enum class Body { none, json, form } body;
+        enum class Body { none, json, form, socket } body;
         bool is_open;  // without a key, and while the server ends
-        void (Api::*handler)(const WebRequest& request, Out out);
+        void (Api::*handler)(const WebRequest& request, Out out);  // null: a WebSocket
     };
     static const Route kRoutes[];
 
+    // Throws WebError 403 for a page of another server.
+    BodyRule socket_rule(const WebRequest& head) const;
     // Throws WebError 404 and 405.
     const Route& route_of(const WebRequest& request) const;
     // The service of a model. Throws WebError 404.
@@ -66,6 +71,7 @@ class Api : public WebSite {
     std::vector<AudioService*> audios_;
     int64_t started_;  // seconds since 1970
     bool is_draining_ = false;
+    std::vector<std::weak_ptr<LiveAnswer>> live_;
 };
 
 }  // namespace hark::serve

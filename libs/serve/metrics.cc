@@ -78,6 +78,7 @@ void TextMetrics::write(MetricsText& out) const {
 void AudioMetrics::write(MetricsText& out) const {
     out.add("audio_requests_running", "gauge", static_cast<double>(running));
     out.add("audio_requests_waiting", "gauge", static_cast<double>(waiting));
+    out.add("audio_live_sessions", "gauge", static_cast<double>(live));
     out.add("audio_success_total", "counter", static_cast<double>(finished));
     out.add("audio_failure_total", "counter", static_cast<double>(failed));
     out.add("audio_seconds_total", "counter", audio_seconds);

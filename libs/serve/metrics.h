@@ -60,6 +60,7 @@ struct TextMetrics {
 // Of one speech model.
 struct AudioMetrics {
     int64_t running = 0, waiting = 0;  // recordings
+    int64_t live = 0;                  // sessions
     uint64_t finished = 0, failed = 0;
     double audio_seconds = 0, busy_seconds = 0;  // transcribed, and what that took
 

@@ -45,6 +45,9 @@ void ServeOptions::flags(Flags& flags) {
         .add("max-queue", most_waiting, "N prompts, or recordings, that wait; others: 429", 0,
              1 << 20)
         .own_variable();
+    flags.add("max-live", most_live, "N live sessions of a Whisper model; others: 429", 0, 1024)
+        .own_variable()
+        .details("Each has caches of its own, and they share the model's time.");
     flags.add("max-request-mb", most_request_mb, "N size of a JSON request, in MB", 1, 1 << 12)
         .own_variable();
     flags.add("max-upload-mb", most_upload_mb, "N size of a recording's request, in MB", 1, 1 << 20)

@@ -15,7 +15,8 @@ namespace hark::serve {
 struct ServeOptions {
     std::vector<std::string> models;
     std::string api_keys;  // file; empty: no key is needed
-    int64_t port = 8080, most_waiting = 256, most_request_mb = 16, most_upload_mb = 512;
+    int64_t port = 8080, most_waiting = 256, most_live = 4, most_request_mb = 16,
+            most_upload_mb = 512;
     WebServerOptions web;
     TextModelOptions text;
     AudioModelOptions audio;

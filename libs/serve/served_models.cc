@@ -54,7 +54,8 @@ void ServedModels::start(const ServeOptions& options, const TextService::Post& p
             [broken, name = text.name](const std::string& why) { broken(name + ": " + why); });
     for (Audio& audio : audios_)
         audio.service = std::make_unique<AudioService>(
-            *audio.model, AudioServiceOptions{audio.name, options.most_waiting}, post);
+            *audio.model, AudioServiceOptions{audio.name, options.most_waiting, options.most_live},
+            post);
 }
 
 std::vector<AudioService*> ServedModels::audios() const {

@@ -64,6 +64,8 @@ void TestClient::leave() {
     socket_ = -1;
 }
 
+void TestClient::hang_up() { ::shutdown(socket_, SHUT_RDWR); }
+
 void TestClient::send(std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t n = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);

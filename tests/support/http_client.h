@@ -38,6 +38,8 @@ class TestClient {
     std::string read_some();
     // Ends the connection at once.
     void leave();
+    // The same while another thread sends.
+    void hang_up();
 
   private:
     bool read_more();

@@ -21,6 +21,7 @@ class Served {
 
     const std::string& address() const { return tool_.said(); }
     BackgroundTool& tool() { return tool_; }
+    const BackgroundTool& tool() const { return tool_; }
     TestReply post(const std::string& path, const json& body) const {
         return TestClient(address()).post(path, body.dump());
     }
@@ -43,6 +44,7 @@ class Served {
     BackgroundTool tool_;
 };
 
+inline const std::string kSpeechDemo = (source_dir() / "models/whisper-demo").string();
 inline const std::vector<std::string> kServedDemo = {"--model", kGptDemo};
 
 // A greedy completion of the demonstration model.

@@ -11,8 +11,7 @@ namespace {
 const std::string kTranscriptions = "/v1/audio/transcriptions";
 
 Served& audio_server() {
-    static Served server(
-        {"--model", (source_dir() / "models/whisper-demo").string(), "--max-audio-seconds", "20"});
+    static Served server({"--model", kSpeechDemo, "--max-audio-seconds", "20"});
     return server;
 }
 
@@ -115,7 +114,7 @@ TEST(HarkServeAudio, WhatIsNoRecordingIsRefused) {
 }
 
 TEST(HarkServeAudio, AClientThatLeavesEndsItsTranscript) {
-    const Served server({"--model", (source_dir() / "models/whisper-demo").string()});
+    const Served server({"--model", kSpeechDemo});
     const std::string metric = "hark_audio_requests_running{model_name=\"whisper-demo\"}";
     // What takes long.
     const std::string noise = noise_wav(1, 1200 * 16000);

@@ -77,7 +77,8 @@ class LiveSessionTest : public testing::Test {
                             },
                             [this](const RecordingInfo&, const std::string& error) {
                                 result_.ended.push_back(error);
-                            }});
+                            },
+                            nullptr, nullptr});
     }
     // Transcribes each chunk at once, as a fast machine does.
     void feed(LiveSession& session, const std::vector<Chunk>& chunks) {

@@ -6,7 +6,6 @@
 #include "audio/mel_stream.h"
 #include "kernels/runtime/transfer.h"
 #include "serve/audio/decoder_process.h"
-#include "whisper/transcribe/transcribe.h"
 
 namespace hark::serve {
 
@@ -23,18 +22,17 @@ AudioModel::AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioMode
         whisper::read_model(*file_, precision, ctx_.arena.source(), ctx_.threads));
 }
 
-whisper::MelRecording AudioModel::decode(AudioJob& job) {
+whisper::MelRecording AudioModel::decode(AudioJob& job) const {
     const auto refuse = [](std::string why) {
         constexpr std::string_view kName = "stdin: ";  // the decoder's for it
         if (why.starts_with(kName)) why.erase(0, kName.size());
         return WebError(400, concat("file: cannot be decoded: ", why), "file");
     };
-    const int64_t n_mels = model_->config.n_mels;
     const auto most = static_cast<int64_t>(options_.most_seconds * kSampleRate);
     whisper::MelRecording recording;
     std::string error;
     const auto add = [&](const Chunk& chunk) {
-        recording.add(chunk, n_mels);
+        recording.add(chunk, n_mels());
         error = chunk.error;
     };
     const DecoderProcess decoder(decoder_, job.file->fd());
@@ -42,7 +40,7 @@ whisper::MelRecording AudioModel::decode(AudioJob& job) {
         ByteReader in(decoder.out(), "the recording", &job.stop);
         RecordingReader audio(in, "audio", "");
         MelOptions options;
-        options.mels = std::to_string(n_mels);
+        options.mels = std::to_string(n_mels());
         MelStream mel(options);
         int64_t samples = 0;
         while (const std::optional<Chunk> chunk = audio.next()) {
@@ -61,32 +59,29 @@ whisper::MelRecording AudioModel::decode(AudioJob& job) {
     return recording;
 }
 
-Transcript AudioModel::transcribe(AudioJob& job,
-                                  const std::function<void(const whisper::Segment&)>& use) {
-    whisper::MelRecording mel = decode(job);
-    wait_for(ctx_);  // memory of a GPU is that of the thread's current one: sets it
-    Transcript transcript;
-    transcript.seconds = static_cast<double>(mel.content_frames()) / 100;
-    whisper::Transcriber::Listener listener;
-    listener.segment = [&](const whisper::Segment& segment) {
-        transcript.segments.push_back(segment);
-        use(segment);
-    };
-    listener.end = [&](const whisper::Transcription& recording) {
-        transcript.text = recording.text();
-        transcript.language = recording.info.language;
-    };
-    std::optional<whisper::Transcriber> transcriber;
+void AudioModel::check(const whisper::TranscribeOptions& options) const {
+    const size_t max_prompt = whisper::max_prompt_of(model_->config);
     try {
-        transcriber.emplace(ctx_, *model_, tokenizer_, job.options, std::move(listener));
-    } catch (const OutOfMemory&) {
-        throw;
+        options.language_for(tokenizer_, options.loop(tokenizer_, max_prompt));
     } catch (const Error& why) {
         throw WebError(400, why.what());
     }
-    transcriber->add({.source = "recording"}, "", std::move(mel));
-    while (!transcriber->idle() && !job.is_cancelled) transcriber->advance();
-    return transcript;
+}
+
+std::unique_ptr<whisper::Transcriber> AudioModel::begin(const whisper::TranscribeOptions& options,
+                                                        whisper::Transcriber::Listener listener) {
+    check(options);
+    wait_for(ctx_);  // memory of a GPU is that of the thread's current one: sets it
+    return std::make_unique<whisper::Transcriber>(ctx_, *model_, tokenizer_, options,
+                                                  std::move(listener));
+}
+
+std::unique_ptr<whisper::LiveSession> AudioModel::begin_live(
+    const whisper::TranscribeOptions& options, whisper::LiveSession::Listener listener) {
+    check(options);
+    wait_for(ctx_);
+    return std::make_unique<whisper::LiveSession>(ctx_, *model_, tokenizer_, options,
+                                                  std::move(listener));
 }
 
 }  // namespace hark::serve

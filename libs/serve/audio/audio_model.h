@@ -7,7 +7,9 @@
 
 #include "serve/audio/audio_job.h"
 #include "whisper/model/model.h"
+#include "whisper/transcribe/live_session.h"
 #include "whisper/transcribe/mel_recording.h"
+#include "whisper/transcribe/transcribe.h"
 
 namespace hark::serve {
 
@@ -23,14 +25,21 @@ class AudioModel {
     AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioModelOptions& options,
                Console& console);
 
-    // Decodes and transcribes a recording; `use` is told its segments. Returns early if the job is
-    // cancelled. Throws WebError 400 for a file that cannot be decoded, that is too long, and for
-    // options that the model does not have.
-    Transcript transcribe(AudioJob& job, const std::function<void(const whisper::Segment&)>& use);
+    // Decodes a recording; the audio-decode that does is ended by the job's `stop`. Throws WebError
+    // 400 for a file that cannot be decoded, and for one that is too long. Any thread may call it.
+    whisper::MelRecording decode(AudioJob& job) const;
+    // Throws WebError 400 for options that the model does not have. Any thread may call it.
+    void check(const whisper::TranscribeOptions& options) const;
+    int64_t n_mels() const { return model_->config.n_mels; }
+
+    // The rest is for the model's thread alone, with what it returns. Throws OutOfMemory, and
+    // WebError as check() does.
+    std::unique_ptr<whisper::Transcriber> begin(const whisper::TranscribeOptions& options,
+                                                whisper::Transcriber::Listener listener);
+    std::unique_ptr<whisper::LiveSession> begin_live(const whisper::TranscribeOptions& options,
+                                                     whisper::LiveSession::Listener listener);
 
   private:
-    whisper::MelRecording decode(AudioJob& job);
-
     AudioModelOptions options_;
     std::string decoder_;
     Context ctx_;

@@ -4,6 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "serve/audio/live_task.h"
+#include "serve/audio/recording_task.h"
+
 namespace hark::serve {
 
 AudioService::AudioService(AudioModel& model, AudioServiceOptions options, Post post)
@@ -14,18 +17,39 @@ AudioService::~AudioService() {
         job->is_cancelled = true;
         job->stop.set();
     }
-}
-
-void AudioService::check_room() const {
-    if (std::ssize(jobs_) > options_.most_waiting)
-        throw WebError(429, "too many recordings wait; try again later", "", "rate_limit_exceeded");
+    for (const auto& [key, job] : live_) job->is_cancelled = true;
 }
 
 void AudioService::ask(std::shared_ptr<AudioJob> job) {
-    check_room();
+    if (std::ssize(jobs_) > options_.most_waiting)
+        throw WebError(429, "too many recordings wait; try again later", "", "rate_limit_exceeded");
     jobs_[job.get()] = job;
     ++metrics_.waiting;
     worker_.add([this, job = std::move(job)] { run(job); });
+}
+
+void AudioService::ask_live(std::shared_ptr<LiveJob> job) {
+    model_.check(job->options);
+    if (std::ssize(live_) >= options_.most_live)
+        throw WebError(
+            429,
+            concat("too many live sessions (at most ", options_.most_live, "); try again later"),
+            "", "rate_limit_exceeded");
+    live_[job.get()] = job;
+    metrics_.live = std::ssize(live_);
+    const auto tell = [this, job](std::function<void(LiveListener&)> event) {
+        post_([job, event = std::move(event)] {
+            const auto listener = job->listener.lock();
+            if (listener && !job->is_cancelled) event(*listener);
+        });
+    };
+    const auto done = [this, key = job.get()] {
+        post_([this, key] {
+            live_.erase(key);
+            metrics_.live = std::ssize(live_);
+        });
+    };
+    thread_.add(std::make_shared<LiveTask>(model_, std::move(job), tell, done));
 }
 
 void AudioService::cancel(const std::shared_ptr<AudioJob>& job) {
@@ -40,10 +64,15 @@ void AudioService::run(const std::shared_ptr<AudioJob>& job) {
     Transcript transcript;
     std::optional<WebError> why;
     try {
-        if (!job->is_cancelled)
-            transcript = model_.transcribe(*job, [&](const whisper::Segment& segment) {
-                tell(job, [segment](AudioListener& listener) { listener.segment(segment); });
-            });
+        if (!job->is_cancelled) {
+            const auto task = std::make_shared<RecordingTask>(
+                model_, job, model_.decode(*job), [this, job](const whisper::Segment& segment) {
+                    tell(job, [segment](AudioListener& listener) { listener.segment(segment); });
+                });
+            std::future<Transcript> result = task->transcript();
+            thread_.add(task);
+            transcript = result.get();
+        }
     } catch (const WebError& wrong) {
         why = wrong;
     } catch (const std::exception& failure) {

@@ -1,4 +1,8 @@
-// The recordings of one Whisper model: one after another, on a thread of their own.
+// The recordings of one Whisper model, one after another, and its live sessions, which take turns
+// with them.
+//
+//     ask()      -> Worker: audio-decode -> AudioThread: RecordingTask -> AudioListener
+//     ask_live() -> AudioThread: LiveTask -> LiveListener
 #pragma once
 
 #include <functional>
@@ -7,6 +11,8 @@
 #include <string>
 
 #include "serve/audio/audio_model.h"
+#include "serve/audio/audio_thread.h"
+#include "serve/audio/live_job.h"
 #include "serve/metrics.h"
 #include "serve/text/worker.h"
 
@@ -15,6 +21,7 @@ namespace hark::serve {
 struct AudioServiceOptions {
     std::string name;          // of the model, as requests give it
     int64_t most_waiting = 0;  // recordings, after the one that is transcribed
+    int64_t most_live = 0;     // live sessions
 };
 
 class AudioService {
@@ -28,13 +35,17 @@ class AudioService {
 
     // The rest is for the server's thread.
 
-    // Throws WebError 429 if too many wait.
-    void check_room() const;
-    // Transcribes a recording; its listener is told until the job is cancelled. Throws as
-    // check_room() does.
+    // Transcribes a recording; its listener is told until the job is cancelled. Throws WebError
+    // 429 if too many wait.
     void ask(std::shared_ptr<AudioJob> job);
     // Nothing more is told, and the model is free of it before its next step.
     void cancel(const std::shared_ptr<AudioJob>& job);
+
+    // Transcribes what comes; its listener is told until the job is cancelled. Throws WebError 429
+    // if there are too many, and 400 for options that the model does not have.
+    void ask_live(std::shared_ptr<LiveJob> job);
+    // The job has new sound, has ended, or is cancelled.
+    void wake() { thread_.wake(); }
 
     const std::string& name() const { return options_.name; }
     const AudioMetrics& metrics() const { return metrics_; }
@@ -51,6 +62,8 @@ class AudioService {
     Post post_;
     AudioMetrics metrics_;
     std::map<const AudioJob*, std::shared_ptr<AudioJob>> jobs_;  // that have not ended
+    std::map<const LiveJob*, std::shared_ptr<LiveJob>> live_;    // the same
+    AudioThread thread_;
     Worker worker_;
 };
 

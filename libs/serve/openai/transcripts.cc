@@ -32,14 +32,6 @@ double read_temperature(const std::string& value) {
     return temperature;
 }
 
-std::string read_language(const std::string& value) {
-    const std::string code = whisper::language_code(value);
-    const std::vector<std::string> codes = whisper::language_codes();
-    if (std::find(codes.begin(), codes.end(), code) == codes.end())
-        refuse_field("language", concat("no language '", value, "'"));
-    return code;
-}
-
 std::string read_format(const std::string& value) {
     for (const char* const known : {"json", "text", "srt", "vtt", "verbose_json"})
         if (value == known) return value;
@@ -120,6 +112,14 @@ ordered_json verbose_json(const AudioQuery& query, const Transcript& transcript)
 }
 
 }  // namespace
+
+std::string read_language(const std::string& value) {
+    const std::string code = whisper::language_code(value);
+    const std::vector<std::string> codes = whisper::language_codes();
+    if (std::find(codes.begin(), codes.end(), code) == codes.end())
+        refuse_field("language", concat("no language '", value, "'"));
+    return code;
+}
 
 AudioQuery read_audio_query(const Form& form, const std::string& task) {
     AudioQuery query;

@@ -19,6 +19,8 @@ struct AudioQuery {
 };
 // Throws WebError 400 that names the field that is wrong. `task`: transcribe or translate.
 AudioQuery read_audio_query(const Form& form, const std::string& task);
+// The code of a language that is given by its code or an English name. Throws the same.
+std::string read_language(const std::string& value);
 
 // The whole answer.
 WebResponse transcript_response(const AudioQuery& query, const Transcript& transcript);

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "serve/web/paths.h"
 
 namespace hark::serve {
 namespace {
@@ -35,7 +36,19 @@ bool ApiKeys::accept(std::string_view authorization) const {
     if (keys_.empty()) return true;
     constexpr std::string_view kScheme = "Bearer ";
     if (!authorization.starts_with(kScheme)) return false;
-    const std::string_view sent = authorization.substr(kScheme.size());
+    return has(authorization.substr(kScheme.size()));
+}
+
+bool ApiKeys::accept_any(const std::vector<std::string>& protocols) const {
+    constexpr std::string_view kPrefix = "hark-key.";
+    bool found = false;
+    for (const std::string& protocol : protocols)
+        found |= protocol.starts_with(kPrefix) &&
+                 has(percent_decoded(std::string_view(protocol).substr(kPrefix.size())));
+    return found;
+}
+
+bool ApiKeys::has(std::string_view sent) const {
     bool found = false;
     for (const std::string& key : keys_) found |= is_equal(sent, key);
     return found;

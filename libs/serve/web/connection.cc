@@ -6,10 +6,13 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/status.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
 #include <chrono>
 
 #include "serve/web/paths.h"
+#include "serve/web/socket_connection.h"
 
 namespace hark::serve {
 namespace {
@@ -46,13 +49,23 @@ std::string field_of(const Message& message, http::field field) {
     return found == message.end() ? "" : std::string(found->value());
 }
 
+// The parts of a list with commas.
+std::vector<std::string> tokens_of(const std::string& list) {
+    std::vector<std::string> tokens;
+    for (const auto& token : http::token_list(list)) tokens.emplace_back(token);
+    return tokens;
+}
+
 template <class Message>
 WebRequest request_of(const Message& message) {
     return {.method = std::string(message.method_string()),
             .path = path_of(std::string_view(message.target().data(), message.target().size())),
+            .query = query_of(std::string_view(message.target().data(), message.target().size())),
             .host = field_of(message, http::field::host),
+            .origin = field_of(message, http::field::origin),
             .content_type = field_of(message, http::field::content_type),
-            .authorization = field_of(message, http::field::authorization)};
+            .authorization = field_of(message, http::field::authorization),
+            .protocols = tokens_of(field_of(message, http::field::sec_websocket_protocol))};
 }
 
 }  // namespace
@@ -140,6 +153,7 @@ asio::awaitable<bool> Connection::serve_request(Parser& parser) {
     } catch (const WebError& refusal) {
         why = refusal;
     }
+    if (!why && rule.is_socket) co_return co_await serve_socket(parser, rule, std::move(request));
     if (!why) why = co_await read_body(parser, rule, request);
     if (!why && !parser.is_done()) co_return false;  // the client has left
     if (why) {
@@ -160,6 +174,28 @@ asio::awaitable<bool> Connection::serve_request(Parser& parser) {
     ErrorCode ignored;
     stream_.socket().cancel(ignored);  // watch()'s wait
     co_return stays_open;
+}
+
+asio::awaitable<bool> Connection::serve_socket(Parser& parser, const BodyRule& rule,
+                                               WebRequest request) {
+    keeps_alive_ = false;
+    if (!boost::beast::websocket::is_upgrade(parser.get()))
+        co_return co_await refuse(
+            WebError(400, "expected a WebSocket's request: Upgrade: websocket"));
+    if (buffer_.size() > 0)
+        co_return co_await refuse(WebError(400, "something was sent before the WebSocket is open"));
+    const auto socket =
+        std::make_shared<SocketConnection>(stream_.get_executor(), shared_->options.client_seconds);
+    std::shared_ptr<SocketListener> listener;
+    std::optional<WebError> why;
+    try {
+        listener = shared_->site->open(std::move(request), socket);
+    } catch (const WebError& refusal) {
+        why = refusal;
+    }
+    if (why) co_return co_await refuse(*why);
+    co_await socket->run(std::move(stream_), parser.release(), rule.protocol, listener);
+    co_return false;
 }
 
 asio::awaitable<std::optional<WebError>> Connection::read_body(Parser& parser, const BodyRule& rule,

@@ -78,6 +78,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     // Each returns whether the connection stays open.
     boost::asio::awaitable<bool> serve_one();
     boost::asio::awaitable<bool> serve_request(Parser& parser);
+    // Makes the connection a WebSocket's. Returns once that has ended.
+    boost::asio::awaitable<bool> serve_socket(Parser& parser, const BodyRule& rule,
+                                              WebRequest request);
     boost::asio::awaitable<bool> write_answer(std::shared_ptr<PendingAnswer> answer);
     boost::asio::awaitable<bool> refuse(WebError why);
     // Reads the body into the request. Returns why it is refused, if it is.

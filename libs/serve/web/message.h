@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "serve/web/form.h"
+#include "serve/web/socket.h"
 #include "serve/web/web_error.h"
 
 namespace hark::serve {
@@ -15,7 +16,10 @@ namespace hark::serve {
 struct WebRequest {
     std::string method;
     std::string path;  // decoded, without the query
-    std::string host, content_type, authorization;  // headers
+    std::vector<std::pair<std::string, std::string>> query;  // name, value; decoded
+    // Headers; of Sec-WebSocket-Protocol what it offers.
+    std::string host, origin, content_type, authorization;
+    std::vector<std::string> protocols;
     std::string body;  // or, of a form:
     Form form;
 };
@@ -48,7 +52,9 @@ class WebAnswer {
 // What a request's body may be.
 struct BodyRule {
     size_t most_bytes = 0;
-    bool is_form = false;  // multipart/form-data, whose file is spooled to the disk
+    bool is_form = false;       // multipart/form-data, whose file is spooled to the disk
+    bool is_socket = false;     // no body: the request asks for a WebSocket
+    std::string protocol = "";  // of those that it offers, the one that is taken
 };
 
 // Answers requests. All calls come from the server's thread and must not wait.
@@ -60,6 +66,9 @@ class WebSite {
     virtual BodyRule receive(const WebRequest& head) = 0;
     // Throws WebError to refuse the request; then nothing has been written.
     virtual void answer(WebRequest request, std::shared_ptr<WebAnswer> answer) = 0;
+    // Takes a client's messages. Throws WebError to refuse the request before it is a WebSocket.
+    virtual std::shared_ptr<SocketListener> open(WebRequest request,
+                                                 std::shared_ptr<WebSocket> socket) = 0;
     // The answer to what is refused, by the site or by the server.
     virtual WebResponse refusal(const WebError& why) const = 0;
     // From now on only running requests are finished.

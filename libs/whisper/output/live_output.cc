@@ -1,6 +1,6 @@
 #include "whisper/output/live_output.h"
 
-#include <unistd.h>
+#include <utility>
 
 #include "whisper/output/transcript_json.h"
 
@@ -18,36 +18,32 @@ Json to_json(const char* event, const RecordingInfo& info, const LiveSegment& se
 
 }  // namespace
 
-LiveOutput::LiveOutput(const std::string& format, const TextLayout& layout)
-    : events_(format == "jsonl"), layout_(layout), stdout_(STDOUT_FILENO, "stdout") {}
-
-void LiveOutput::write(const std::string& lines) {
-    stdout_.write(lines);
-    stdout_.flush();
-}
+LiveOutput::LiveOutput(const std::string& format, const TextLayout& layout,
+                       std::function<void(const std::string&)> write)
+    : events_(format == "jsonl"), layout_(layout), write_(std::move(write)) {}
 
 void LiveOutput::partial(const RecordingInfo& info, const LivePartial& partial) {
     if (!events_) return;
     Json json = to_json("partial", info, partial.segment);
     json["agreed"] = partial.segment.text.substr(0, partial.committed);
-    write(dump(json));
+    write_(dump(json));
 }
 
 void LiveOutput::final(const RecordingInfo& info, const LiveSegment& segment) {
     if (!events_)
-        return write(text_line(segment.start, segment.end, segment.text, segment.words, layout_) +
-                     "\n");
+        return write_(text_line(segment.start, segment.end, segment.text, segment.words, layout_) +
+                      "\n");
     Json json = to_json("final", info, segment);
     json["language"] = info.language;
     json["words"] = to_json(segment.words);
-    write(dump(json));
+    write_(dump(json));
 }
 
 void LiveOutput::end(const RecordingInfo& info, const std::string& error) {
     if (!events_ || error.empty()) return;
     Json json = to_json(info);
     json["error"] = error;
-    write(dump(json));
+    write_(dump(json));
 }
 
 }  // namespace hark::whisper

@@ -1,18 +1,19 @@
-// A live transcription on stdout: text, a line per final segment, or jsonl, a line per event.
+// The lines of a live transcription: text, a line per final segment, or jsonl, a line per event.
 #pragma once
 
+#include <functional>
 #include <string>
 
-#include "core/io.h"
 #include "whisper/output/formats.h"
 
 namespace hark::whisper {
 
-// Flushes each line.
 class LiveOutput {
   public:
-    // `format` is text or jsonl; `layout` is that of text.
-    LiveOutput(const std::string& format, const TextLayout& layout);
+    // `format` is text or jsonl; `layout` is that of text. `write` is given one line at a time,
+    // with its line end.
+    LiveOutput(const std::string& format, const TextLayout& layout,
+               std::function<void(const std::string&)> write);
 
     void partial(const RecordingInfo& info, const LivePartial& partial);
     void final(const RecordingInfo& info, const LiveSegment& segment);
@@ -20,11 +21,9 @@ class LiveOutput {
     void end(const RecordingInfo& info, const std::string& error);
 
   private:
-    void write(const std::string& lines);
-
     bool events_;
     TextLayout layout_;
-    ByteWriter stdout_;
+    std::function<void(const std::string&)> write_;
 };
 
 }  // namespace hark::whisper

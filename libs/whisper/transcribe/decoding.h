@@ -42,6 +42,11 @@ struct DecodingOptions {
     int64_t draft_tokens = 4;
 };
 
+// The tokens of a window's prompt, at most: half the model's context, less one.
+inline size_t max_prompt_of(const Config& config) {
+    return static_cast<size_t>(config.n_text_ctx / 2 - 1);
+}
+
 // CrossKvMode of a run. absorbed_attention() takes 1/60 of the memory. It is slower for few windows
 // and for beams, faster from about 40 windows of large-v3 on (docs/kernels/attention.md). The
 // smallest models lose 3% with many windows.
@@ -97,7 +102,7 @@ class WindowDecoder {
     int64_t slots() const { return static_cast<int64_t>(states_.size()); }
     const Tokenizer& tokenizer() const { return tokenizer_; }
     const LogitConstraints& constraints() const { return constraints_; }
-    size_t max_prompt() const { return static_cast<size_t>(model_.config.n_text_ctx / 2 - 1); }
+    size_t max_prompt() const { return max_prompt_of(model_.config); }
 
   private:
     // The rows of one window. Row i has cache row slot * rows_per_window_ + i.

@@ -190,9 +190,11 @@ DecodingResult LiveSession::decode_at(size_t attempt) {
     task.temperature = options_.temperatures()[attempt];
     task.seed = options_.window_seed(now_->begin(), attempt);
     decoder_.start({&task, 1});
-    for (;;)
+    for (;;) {
+        if (listener_.token) listener_.token();
         if (std::vector<WindowDecoder::Finished> done = decoder_.step(); !done.empty())
             return std::move(done.front().result);
+    }
 }
 
 std::vector<LiveWord> LiveSession::words_of(const DecodingResult& result, int64_t size) {
@@ -231,23 +233,31 @@ void LiveSession::emit_ready() {
     now.mel.forget_before(std::min(now.begin(), now.end()));
 }
 
-void transcribe_live(LiveChunkQueue& queue, LiveSession& session) {
+void transcribe_chunks(const Chunk& chunk, const LiveSource& source, LiveSession& session) {
     // Text before a chunk that the session rejects becomes final too.
-    const auto add = [&](const Chunk& chunk) {
+    const auto add = [&](const Chunk& one) {
         try {
-            session.add(chunk);
+            session.add(one);
         } catch (const Error&) {
             session.finish();
             throw;
         }
     };
-    while (std::optional<Chunk> chunk = queue.next(true)) {
-        add(*chunk);
-        // Takes all available chunks at once, so that a slow machine does not lag.
-        while (session.has_room() && (chunk = queue.next(false))) add(*chunk);
-        session.update();
-        if (queue.empty()) session.confirm();
+    add(chunk);
+    // Takes all available chunks at once, so that a slow machine does not lag.
+    while (session.has_room()) {
+        const std::optional<Chunk> more = source.next();
+        if (!more) break;
+        add(*more);
     }
+    session.update();
+    if (source.empty()) session.confirm();
+}
+
+void transcribe_live(LiveChunkQueue& queue, LiveSession& session) {
+    const LiveSource source = {[&] { return queue.next(false); }, [&] { return queue.empty(); }};
+    while (const std::optional<Chunk> chunk = queue.next(true))
+        transcribe_chunks(*chunk, source, session);
     session.finish();
     queue.check();
 }

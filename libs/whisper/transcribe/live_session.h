@@ -26,6 +26,8 @@ class LiveSession {
         std::function<void(const RecordingInfo&, const LiveSegment&)> final;
         std::function<void(const RecordingInfo&, const std::string& error)> end;
         std::function<void(const std::string&)> warn;  // chunks are so long that text is late
+        // Before each token of a window; may throw to end what runs.
+        std::function<void()> token;
     };
 
     // Holds references: context, model and tokenizer must outlive it. Throws Error if the model
@@ -84,6 +86,16 @@ class LiveSession {
     std::optional<Recording> now_;
     bool warned_ = false;
 };
+
+// The chunks that have come and have not been added.
+struct LiveSource {
+    std::function<std::optional<Chunk>()> next;  // the first one, if any
+    std::function<bool()> empty;
+};
+
+// Transcribes `chunk`, and with it those of `source` that fit. Throws the Error of add() after all
+// text before that chunk has become final.
+void transcribe_chunks(const Chunk& chunk, const LiveSource& source, LiveSession& session);
 
 // Transcribes chunks until the queue is over. Throws the queue's error, if any, after emitting all
 // text before it.

@@ -113,7 +113,7 @@ LiveSession::Listener listener_of(LiveOutput& output, StageTimes& times, Console
             report(info, error, console);
             times.say(info.source, console);
         },
-        [&](const std::string& warning) { console.warning(warning); }};
+        [&](const std::string& warning) { console.warning(warning); }, nullptr};
 }
 
 // Marks words by confidence only if stdout takes colours.
@@ -124,7 +124,12 @@ TextLayout text_layout(const OutputOptions& output, const Console& console) {
 // Ctrl-C ends the sound and makes all text final.
 void transcribe_live_stdin(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                            const RunOptions& options, StageTimes& times, Console& console) {
-    LiveOutput output(options.output.formats.front(), text_layout(options.output, console));
+    ByteWriter out(STDOUT_FILENO, "stdout");
+    LiveOutput output(options.output.formats.front(), text_layout(options.output, console),
+                      [&](const std::string& line) {
+                          out.write(line);
+                          out.flush();
+                      });
     LiveSession session(ctx, model, tokenizer, options.transcribe,
                         listener_of(output, times, console));
     LiveChunkQueue queue(STDIN_FILENO, "stdin");
