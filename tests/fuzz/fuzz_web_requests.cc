@@ -1,14 +1,33 @@
-// The JSON of OpenAI's requests, and the fields of a transcript's form.
+// The JSON of OpenAI's requests, the fields of a transcript's form and of a query, and the bytes of
+// a connection: requests, and the messages of a WebSocket.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 
 #include "fuzz/target.h"
 #include "serve/openai/errors.h"
+#include "serve/openai/live_answer.h"
 #include "serve/openai/requests.h"
 #include "serve/openai/transcripts.h"
+#include "serve/web/connection.h"
+#include "serve/web/paths.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 
 using namespace hark;
 using namespace hark::fuzz;
+
+// A frame whose mask changes nothing.
+static std::string socket_seed(int head, const std::string& data) {
+    const std::string begin{static_cast<char>(head), static_cast<char>(0x80 | data.size())};
+    return begin + std::string(4, '\0') + data;
+}
 
 static std::vector<std::string> web_requests_seeds() {
     return {
@@ -24,7 +43,12 @@ static std::vector<std::string> web_requests_seeds() {
         R"({"model":"m","tokens":[1,2]})",
         R"({"model":"m","prompt":"a","add_special_tokens":false})",
         "model\nm\nlanguage\nGerman\ntemperature\n0.2\nresponse_format\nverbose_json\n"
-        "timestamp_granularities[]\nword\nstream\nfalse\nvad_filter\ntrue\nprompt\nx"};
+        "timestamp_granularities[]\nword\nstream\nfalse\nvad_filter\ntrue\nprompt\nx",
+        "/v1/audio/live?model=m&language=de&rate=8000",
+        "POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "3;x=y\r\nabc\r\n0\r\n\r\nGET /a%20b?c=d HTTP/1.1\r\nOrigin: http://a\r\n\r\n",
+        socket_seed(0x82, "abcd") + socket_seed(0x02, "ab") + socket_seed(0x80, "cd") +
+            socket_seed(0x89, "ping") + socket_seed(0x81, "end") + socket_seed(0x88, "\x03\xe8x")};
 }
 
 namespace {
@@ -59,6 +83,85 @@ void read_fields(std::string_view text) {
         });
 }
 
+void read_query(const std::string& text) {
+    const auto query = serve::query_of(text);
+    refused_or_read([&] {
+        const serve::LiveQuery live = serve::read_live_query(query);
+        if (live.model.empty() || live.rate < 4000 || live.rate > 192000) std::abort();
+    });
+    if (serve::percent_decoded(text).size() > text.size()) std::abort();
+    if (serve::is_own_origin("a://" + text, text) == text.empty()) std::abort();
+}
+
+// Takes all requests, and answers messages.
+class AnyClient : public serve::WebSite, public serve::SocketListener {
+  public:
+    serve::BodyRule receive(const serve::WebRequest& head) override {
+        serve::BodyRule rule{.most_bytes = 1000};
+        rule.is_form = head.content_type.starts_with("multipart/");
+        rule.is_socket = head.path == "/socket";
+        return rule;
+    }
+    void answer(serve::WebRequest request, std::shared_ptr<serve::WebAnswer> answer) override {
+        if (request.body.size() > 1000) std::abort();
+        answer->send({.body = request.path});
+    }
+    std::shared_ptr<serve::SocketListener> open(serve::WebRequest,
+                                                std::shared_ptr<serve::WebSocket> socket) override {
+        socket_ = std::move(socket);
+        return {std::shared_ptr<void>(), this};
+    }
+    serve::WebResponse refusal(const serve::WebError& why) const override {
+        return serve::error_response(why);
+    }
+    void drain() override {}
+
+    void binary(std::string_view bytes) override {
+        if (bytes.size() > size_t{1} << 20) std::abort();
+        socket_->send("line");
+    }
+    void text(std::string_view text) override {
+        if (text == "end") socket_->close(serve::kClosedNormally, "");
+    }
+    Wants wants() const override { return Wants::message; }
+    void left() override {}
+
+  private:
+    std::shared_ptr<serve::WebSocket> socket_;
+};
+
+// A client that sends a request, waits for its answer, and sends the rest.
+void connect_and_send(std::string_view request, std::string_view rest) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
+    boost::asio::io_context io{1};
+    AnyClient client;
+    const auto shared = std::make_shared<serve::WebShared>();
+    shared->site = &client;
+    bool is_over = false;
+    const auto connection = std::make_shared<serve::Connection>(
+        serve::Connection::Socket(io, boost::asio::local::stream_protocol(), ends[0]), shared);
+    boost::asio::co_spawn(
+        io,
+        [&]() -> boost::asio::awaitable<void> {
+            co_await serve::Connection::run(connection);
+            is_over = true;
+        },
+        boost::asio::detached);
+    bool is_answered = request.empty();
+    char read[4096];
+    while (!is_over) {
+        std::string_view& bytes = request.empty() && is_answered ? rest : request;
+        const ssize_t n = ::send(ends[1], bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n > 0) bytes.remove_prefix(static_cast<size_t>(n));
+        if ((is_answered && rest.empty()) || (n < 0 && errno == EPIPE))
+            ::shutdown(ends[1], SHUT_WR);
+        while (io.poll_one() > 0) continue;
+        while (::recv(ends[1], read, sizeof read, MSG_DONTWAIT) > 0) is_answered = true;
+    }
+    ::close(ends[1]);
+}
+
 }  // namespace
 
 static int web_requests_input(const uint8_t* data, size_t size) {
@@ -77,6 +180,12 @@ static int web_requests_input(const uint8_t* data, size_t size) {
     refused_or_read([&] { serve::read_tokenize(text); });
     refused_or_read([&] { serve::read_detokenize(text); });
     read_fields(text);
+    read_query(text);
+    connect_and_send("", text);
+    connect_and_send(
+        "GET /socket HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        text);
     return 0;
 }
 

@@ -3,15 +3,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <vector>
 
 #include "serve/openai/errors.h"
 #include "serve/web/connection.h"
 #include "support/web_socket.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 
 namespace hark::test {
 namespace {

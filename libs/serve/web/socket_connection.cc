@@ -71,6 +71,7 @@ boost::asio::awaitable<void> SocketConnection::run(Stream stream, Request reques
     }
     has_left_ = true;
     read_limit_.cancel();
+    write_limit_.cancel();
     has_more_.cancel();
     listener_->left();
 }
