@@ -1,5 +1,6 @@
 // hark-serve's audio endpoints on the real binary: what they answer is what the pipe writes.
 #include <csignal>
+#include <thread>
 
 #include "support/audio.h"
 #include "tools/hark_serve.h"
@@ -92,6 +93,53 @@ TEST(HarkServeAudio, LanguagesAndTranslations) {
     const TestReply english = transcribe_file(
         sample_bytes("vater.wav"), {{"response_format", "text"}}, "/v1/audio/translations");
     EXPECT_EQ(english.body, pipe_text("vater.wav", "--task translate"));
+}
+
+TEST(HarkServeAudio, RecordingsOfOneBatchAreNotMixed) {
+    struct Request {
+        std::string file, path;
+        std::map<std::string, std::string> fields;
+    };
+    const std::string translations = "/v1/audio/translations";
+    const std::map<std::string, std::string> words = {{"response_format", "verbose_json"},
+                                                      {"timestamp_granularities[]", "word"}};
+    const std::vector<Request> requests = {
+        {"hat.wav", kTranscriptions, {{"response_format", "text"}}},
+        {"vater.wav", kTranscriptions, {{"language", "de"}, {"response_format", "srt"}}},
+        {"vater.wav", translations, {{"response_format", "text"}}},
+        {"train.wav", kTranscriptions, words},
+        {"key.wav", kTranscriptions, {{"prompt", "The quay."}, {"response_format", "vtt"}}},
+        {"lights.wav", kTranscriptions, {{"temperature", "0.7"}, {"response_format", "text"}}},
+        {"news.mp4", kTranscriptions, {{"vad_filter", "true"}, {"response_format", "text"}}},
+        {"silence.wav", kTranscriptions, {{"response_format", "text"}}},
+        {"jardin.mp3", kTranscriptions, {{"response_format", "json"}}},
+        {"hat.wav", kTranscriptions, {{"hotwords", "hat fire"}, {"response_format", "json"}}}};
+    std::vector<std::string> alone, together(requests.size());
+    for (const Request& one : requests)
+        alone.push_back(transcribe_file(sample_bytes(one.file), one.fields, one.path).body);
+    std::vector<std::thread> clients;
+    for (size_t i = 0; i < requests.size(); ++i)
+        clients.emplace_back([&, i] {
+            const Request& one = requests[i];
+            together[i] = transcribe_file(sample_bytes(one.file), one.fields, one.path).body;
+        });
+    for (std::thread& client : clients) client.join();
+    EXPECT_EQ(together, alone);
+    EXPECT_EQ(alone[0], pipe_text("hat.wav", ""));
+    EXPECT_EQ(alone[6], pipe_text("news.mp4", "--vad"));
+    EXPECT_EQ(alone[5], pipe_text("lights.wav", "--temperature 0.7"));
+}
+
+TEST(HarkServeAudio, AShortRecordingDoesNotWaitForALongOne) {
+    const Served server({"--model", kSpeechDemo});
+    const std::string running = "hark_audio_requests_running{model_name=\"whisper-demo\"}";
+    TestClient longer(server.address());
+    longer.send(form_request(kTranscriptions, noise_wav(1, 1200 * 16000), {}));
+    while (server.metric(running) == 0) continue;
+    TestClient shorter(server.address());
+    shorter.send(form_request(kTranscriptions, sample_bytes("hat.wav"), {}));
+    EXPECT_EQ(shorter.receive().status, 200);
+    EXPECT_EQ(server.metric(running), 1);
 }
 
 TEST(HarkServeAudio, WhatIsNoRecordingIsRefused) {

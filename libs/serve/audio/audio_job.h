@@ -37,6 +37,7 @@ struct AudioJob {
     whisper::TranscribeOptions options;
     std::weak_ptr<AudioListener> listener;
 
+    bool has_begun = false;  // to be transcribed; for the server's thread
     std::atomic<bool> is_cancelled = false;
     Interrupt stop;  // of reading what the decoder writes
 };

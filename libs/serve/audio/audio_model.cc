@@ -68,12 +68,10 @@ void AudioModel::check(const whisper::TranscribeOptions& options) const {
     }
 }
 
-std::unique_ptr<whisper::Transcriber> AudioModel::begin(const whisper::TranscribeOptions& options,
-                                                        whisper::Transcriber::Listener listener) {
-    check(options);
+std::unique_ptr<whisper::Transcriber> AudioModel::begin_batch() {
     wait_for(ctx_);  // memory of a GPU is that of the thread's current one: sets it
-    return std::make_unique<whisper::Transcriber>(ctx_, *model_, tokenizer_, options,
-                                                  std::move(listener));
+    return std::make_unique<whisper::Transcriber>(
+        ctx_, *model_, tokenizer_, whisper::TranscribeOptions(), whisper::Transcriber::Listener());
 }
 
 std::unique_ptr<whisper::LiveSession> AudioModel::begin_live(

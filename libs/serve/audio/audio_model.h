@@ -32,10 +32,13 @@ class AudioModel {
     void check(const whisper::TranscribeOptions& options) const;
     int64_t n_mels() const { return model_->config.n_mels; }
 
-    // The rest is for the model's thread alone, with what it returns. Throws OutOfMemory, and
-    // WebError as check() does.
-    std::unique_ptr<whisper::Transcriber> begin(const whisper::TranscribeOptions& options,
-                                                whisper::Transcriber::Listener listener);
+    int64_t windows_at_once() const { return ctx_.on_cuda() ? 16 : 1; }  // that are encoded
+
+    // The rest is for the model's thread alone, with what it returns. Throws OutOfMemory.
+
+    // For recordings that have options of their own.
+    std::unique_ptr<whisper::Transcriber> begin_batch();
+    // Throws WebError as check() does.
     std::unique_ptr<whisper::LiveSession> begin_live(const whisper::TranscribeOptions& options,
                                                      whisper::LiveSession::Listener listener);
 

@@ -1,31 +1,57 @@
 #include "serve/audio/audio_service.h"
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "serve/audio/live_task.h"
-#include "serve/audio/recording_task.h"
 
 namespace hark::serve {
+namespace {
+
+constexpr size_t kMostDecoded = size_t{512} << 20;
+
+}  // namespace
+
+void DecodedBytes::wait(const AudioJob& job) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return bytes_ < kMostDecoded || job.is_cancelled; });
+}
+
+void DecodedBytes::add(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_ += bytes;
+}
+
+void DecodedBytes::remove(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_ -= bytes;
+    changed_.notify_all();
+}
+
+void DecodedBytes::wake() {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+}
 
 AudioService::AudioService(AudioModel& model, AudioServiceOptions options, Post post)
-    : model_(model), options_(std::move(options)), post_(std::move(post)) {}
+    : model_(model),
+      options_(std::move(options)),
+      post_(std::move(post)),
+      batch_(std::make_shared<BatchTask>(model)) {
+    thread_.add(batch_);
+}
 
 AudioService::~AudioService() {
-    for (const auto& [key, job] : jobs_) {
-        job->is_cancelled = true;
-        job->stop.set();
-    }
+    for (const auto& [key, job] : jobs_) cancel(job);
     for (const auto& [key, job] : live_) job->is_cancelled = true;
 }
 
 void AudioService::ask(std::shared_ptr<AudioJob> job) {
-    if (std::ssize(jobs_) > options_.most_waiting)
+    if (metrics_.waiting > options_.most_waiting)
         throw WebError(429, "too many recordings wait; try again later", "", "rate_limit_exceeded");
     jobs_[job.get()] = job;
     ++metrics_.waiting;
-    worker_.add([this, job = std::move(job)] { run(job); });
+    worker_.add([this, job = std::move(job)] { decode(job); });
 }
 
 void AudioService::ask_live(std::shared_ptr<LiveJob> job) {
@@ -55,35 +81,42 @@ void AudioService::ask_live(std::shared_ptr<LiveJob> job) {
 void AudioService::cancel(const std::shared_ptr<AudioJob>& job) {
     job->is_cancelled = true;
     job->stop.set();
+    decoded_.wake();
+    thread_.wake();
 }
 
-void AudioService::run(const std::shared_ptr<AudioJob>& job) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point begin = Clock::now();
-    post_([this] { --metrics_.waiting, ++metrics_.running; });
-    Transcript transcript;
+void AudioService::decode(const std::shared_ptr<AudioJob>& job) {
+    decoded_.wait(*job);
     std::optional<WebError> why;
+    BatchRecording recording;
     try {
-        if (!job->is_cancelled) {
-            const auto task = std::make_shared<RecordingTask>(
-                model_, job, model_.decode(*job), [this, job](const whisper::Segment& segment) {
-                    tell(job, [segment](AudioListener& listener) { listener.segment(segment); });
-                });
-            std::future<Transcript> result = task->transcript();
-            thread_.add(task);
-            transcript = result.get();
-        }
+        if (job->is_cancelled) throw WebError(500, "the client has left");
+        recording.mel = model_.decode(*job);
     } catch (const WebError& wrong) {
         why = wrong;
     } catch (const std::exception& failure) {
         why = WebError(500, failure.what());
     }
-    const double busy = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (why) return end(job, 0, busy, [why](AudioListener& listener) { listener.failed(*why); });
-    const double seconds = transcript.seconds;
-    end(job, seconds, busy, [transcript = std::move(transcript)](AudioListener& listener) {
-        listener.ended(transcript);
-    });
+    if (why) return end(job, why, {}, 0);
+    const size_t bytes = recording.mel.bytes();
+    decoded_.add(bytes);
+    recording.job = job;
+    recording.begin = [this, job] {
+        post_([this, job] {
+            job->has_begun = true;
+            --metrics_.waiting, ++metrics_.running;
+        });
+    };
+    recording.segment = [this, job](const whisper::Segment& segment) {
+        tell(job, [segment](AudioListener& listener) { listener.segment(segment); });
+    };
+    recording.end = [this, job, bytes](const std::optional<WebError>& wrong,
+                                       const Transcript& transcript, double busy_seconds) {
+        decoded_.remove(bytes);
+        end(job, wrong, transcript, busy_seconds);
+    };
+    batch_->add(std::move(recording));
+    thread_.wake();
 }
 
 void AudioService::tell(const std::shared_ptr<AudioJob>& job,
@@ -94,15 +127,17 @@ void AudioService::tell(const std::shared_ptr<AudioJob>& job,
     });
 }
 
-void AudioService::end(const std::shared_ptr<AudioJob>& job, double audio_seconds,
-                       double busy_seconds, std::function<void(AudioListener&)> event) {
-    tell(job, std::move(event));
-    post_([this, job, audio_seconds, busy_seconds] {
-        --metrics_.running;
-        ++(audio_seconds > 0 ? metrics_.finished : metrics_.failed);
-        metrics_.audio_seconds += audio_seconds;
+void AudioService::end(const std::shared_ptr<AudioJob>& job, const std::optional<WebError>& why,
+                       const Transcript& transcript, double busy_seconds) {
+    post_([this, job, has_failed = why.has_value(), seconds = transcript.seconds, busy_seconds] {
+        --(job->has_begun ? metrics_.running : metrics_.waiting);
+        ++(has_failed ? metrics_.failed : metrics_.finished);
+        if (!has_failed) metrics_.audio_seconds += seconds;
         metrics_.busy_seconds += busy_seconds;
         jobs_.erase(job.get());
+    });
+    tell(job, [why, transcript](AudioListener& listener) {
+        why ? listener.failed(*why) : listener.ended(transcript);
     });
 }
 

@@ -1,17 +1,21 @@
-// The recordings of one Whisper model, one after another, and its live sessions, which take turns
-// with them.
+// The recordings of one Whisper model, which share its batch, and its live sessions, which take
+// turns with that.
 //
-//     ask()      -> Worker: audio-decode -> AudioThread: RecordingTask -> AudioListener
+//     ask()      -> Worker: audio-decode -> AudioThread: BatchTask -> AudioListener
 //     ask_live() -> AudioThread: LiveTask -> LiveListener
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "serve/audio/audio_model.h"
 #include "serve/audio/audio_thread.h"
+#include "serve/audio/batch_task.h"
 #include "serve/audio/live_job.h"
 #include "serve/metrics.h"
 #include "serve/text/worker.h"
@@ -20,8 +24,23 @@ namespace hark::serve {
 
 struct AudioServiceOptions {
     std::string name;          // of the model, as requests give it
-    int64_t most_waiting = 0;  // recordings, after the one that is transcribed
+    int64_t most_waiting = 0;  // recordings that are not in the batch
     int64_t most_live = 0;     // live sessions
+};
+
+// The bytes of recordings that are decoded and have not been transcribed: an hour has 115 MB.
+class DecodedBytes {
+  public:
+    // Waits while there are too many, unless the job is cancelled.
+    void wait(const AudioJob& job);
+    void add(size_t bytes);
+    void remove(size_t bytes);
+    void wake();  // a job is cancelled
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    size_t bytes_ = 0;
 };
 
 class AudioService {
@@ -51,11 +70,12 @@ class AudioService {
     const AudioMetrics& metrics() const { return metrics_; }
 
   private:
-    void run(const std::shared_ptr<AudioJob>& job);
+    // On a worker: decodes the job's file, and gives it to the batch.
+    void decode(const std::shared_ptr<AudioJob>& job);
     void tell(const std::shared_ptr<AudioJob>& job, std::function<void(AudioListener&)> event);
-    // Tells the last event, and counts.
-    void end(const std::shared_ptr<AudioJob>& job, double audio_seconds, double busy_seconds,
-             std::function<void(AudioListener&)> event);
+    // Counts, and tells the last event.
+    void end(const std::shared_ptr<AudioJob>& job, const std::optional<WebError>& why,
+             const Transcript& transcript, double busy_seconds);
 
     AudioModel& model_;
     AudioServiceOptions options_;
@@ -63,6 +83,8 @@ class AudioService {
     AudioMetrics metrics_;
     std::map<const AudioJob*, std::shared_ptr<AudioJob>> jobs_;  // that have not ended
     std::map<const LiveJob*, std::shared_ptr<LiveJob>> live_;    // the same
+    DecodedBytes decoded_;
+    std::shared_ptr<BatchTask> batch_;
     AudioThread thread_;
     Worker worker_;
 };

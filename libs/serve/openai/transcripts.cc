@@ -124,7 +124,6 @@ std::string read_language(const std::string& value) {
 AudioQuery read_audio_query(const Form& form, const std::string& task) {
     AudioQuery query;
     query.options.task = task;
-    query.options.batch_size = 1;  // one recording, one window after another
     Granularities granularities;
     for (const auto& [name, value] : form.fields) {
         if (name == "timestamp_granularities[]" || name == "timestamp_granularities")

@@ -104,7 +104,8 @@ TokenAlignment WindowDecoder::align(int64_t slot, const std::string& language,
     const Scratch scratch(ctx_);
     const Config& config = model_.config;
     const SpecialTokens& special = tokenizer_.special();
-    std::vector<int32_t> tokens = tokenizer_.sot_sequence(language, options_.task);
+    std::vector<int32_t> tokens =
+        tokenizer_.sot_sequence(language, states_[static_cast<size_t>(slot)].task.task);
     const int64_t before = std::ssize(tokens);  // the first row's index
     tokens.push_back(special.no_timestamps);
     tokens.insert(tokens.end(), text.begin(), text.end());

@@ -23,7 +23,6 @@ namespace hark::whisper {
 
 // The options of all windows of a run.
 struct DecodingOptions {
-    Task task = Task::transcribe;
     bool timestamps = true;
     int64_t best_of = 5;                   // rows per window above temperature 0
     int64_t beam_size = 1;                 // rows at temperature 0; 1: greedy
@@ -60,6 +59,7 @@ inline CrossKvMode cross_kv_mode(int64_t windows, int64_t beam_size) {
 struct WindowTask {
     int64_t slot = 0;             // that encode() has filled
     std::vector<int32_t> prompt;  // tokens of the text before it; the last ones are used
+    Task task = Task::transcribe;
     std::string language;
     double temperature = 0;
     uint64_t seed = 0;
@@ -87,9 +87,13 @@ class WindowDecoder {
     // row.
     void start(std::span<const WindowTask> tasks);
     // Aligns the text, without timestamps, with the first `frames` mel frames of the window in the
-    // idle `slot`, by the model's alignment heads (alignment.cc).
+    // idle `slot`, by the model's alignment heads (alignment.cc). The task is that of its last
+    // start.
     TokenAlignment align(int64_t slot, const std::string& language, std::span<const int32_t> text,
                          int64_t frames);
+
+    // Ends the window in the slot without a result.
+    void stop(int64_t slot) { states_[static_cast<size_t>(slot)].decoding = false; }
 
     struct Finished {
         int64_t slot;

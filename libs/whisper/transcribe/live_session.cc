@@ -186,6 +186,7 @@ std::optional<DecodingResult> LiveSession::decode(bool must) {
 DecodingResult LiveSession::decode_at(size_t attempt) {
     WindowTask task;
     task.prompt = prompt_after(loop_options_, now_->prompt);
+    task.task = options_.window_task();
     task.language = now_->info.language;
     task.temperature = options_.temperatures()[attempt];
     task.seed = options_.window_seed(now_->begin(), attempt);

@@ -22,7 +22,7 @@ Row WindowDecoder::first_row(const WindowTask& task) const {
     Row row;
     row.window = static_cast<int32_t>(task.slot);
     row.sot_index = static_cast<int32_t>(tokens.size());
-    const std::vector<int32_t> sot = tokenizer_.sot_sequence(task.language, options_.task);
+    const std::vector<int32_t> sot = tokenizer_.sot_sequence(task.language, task.task);
     tokens.insert(tokens.end(), sot.begin(), sot.end());
     if (!options_.timestamps) tokens.push_back(special.no_timestamps);
     tokens.insert(tokens.end(), options_.prefix.begin(), options_.prefix.end());

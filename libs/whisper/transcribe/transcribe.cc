@@ -1,6 +1,7 @@
 #include "whisper/transcribe/transcribe.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/runtime/cuda_library.h"
@@ -60,12 +61,9 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
     : ctx_(ctx),
       model_(model),
       tokenizer_(tokenizer),
-      options_(options),
-      temperatures_(options.temperatures()),
-      listener_(std::move(listener)),
       decoder_(ctx, model, tokenizer, options.decoding(tokenizer),
                batch_of(ctx, options, model, draft), draft),
-      loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
+      settings_(settings_of(options, std::move(listener))),
       slots_(static_cast<size_t>(decoder_.slots())),
       memory_(ctx.host_arena.source()),
       windows_(memory_.tensor(Dtype::f32, {std::min(decoder_.slots(), kWindowsInMemory),
@@ -73,24 +71,46 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
     const Config& config = model.config;
     check_head(ctx, config.n_audio_state / config.n_audio_head, kMostHeadChannels);
     check_head(ctx, config.n_text_state / config.n_text_head, kMostHeadChannels);
-    options_.language = options.language_for(tokenizer, loop_options_);
+}
+
+std::shared_ptr<const Transcriber::Settings> Transcriber::settings_of(
+    const TranscribeOptions& options, Listener listener) const {
+    Settings settings{options, options.temperatures(),
+                      options.loop(tokenizer_, decoder_.max_prompt()), std::move(listener)};
+    settings.options.language = options.language_for(tokenizer_, settings.loop);
+    return std::make_shared<const Settings>(std::move(settings));
 }
 
 void Transcriber::add(RecordingInfo info, std::string error, MelRecording mel) {
-    TranscriptionPlan plan = options_.plan(mel, loop_options_);
-    info.language = mel.content_frames() == 0 ? "" : options_.language;
-    recordings_.push_back(std::make_unique<Transcription>(
-        std::move(info), std::move(error), std::move(mel), std::move(plan), tokenizer_));
+    add(std::move(info), std::move(error), std::move(mel), settings_, true);
+}
+
+void Transcriber::add(RecordingInfo info, std::string error, MelRecording mel,
+                      const TranscribeOptions& options, Listener listener) {
+    add(std::move(info), std::move(error), std::move(mel),
+        settings_of(options, std::move(listener)), false);
+}
+
+void Transcriber::add(RecordingInfo info, std::string error, MelRecording mel,
+                      std::shared_ptr<const Settings> settings, bool is_in_order) {
+    TranscriptionPlan plan = settings->options.plan(mel, settings->loop);
+    info.language = mel.content_frames() == 0 ? "" : settings->options.language;
+    Transcription transcription(std::move(info), std::move(error), std::move(mel), std::move(plan),
+                                tokenizer_);
+    recordings_.push_back(std::make_unique<Recording>(
+        Recording{std::move(transcription), std::move(settings), is_in_order}));
 }
 
 bool Transcriber::has_room() const {
-    const auto undone = std::count_if(recordings_.begin(), recordings_.end(),
-                                      [](const auto& recording) { return !recording->done(); });
+    const auto undone =
+        std::count_if(recordings_.begin(), recordings_.end(),
+                      [](const auto& recording) { return !recording->transcription.done(); });
     return undone < decoder_.slots() && std::ssize(recordings_) < 2 * decoder_.slots();
 }
 
-void Transcriber::advance() {
-    refill();
+void Transcriber::advance(int64_t most_new) {
+    drop_unwanted();
+    refill(most_new);
     start_waiting();
     const std::vector<WindowDecoder::Finished> ended = decoder_.step();
     for (const WindowDecoder::Finished& done : ended) finish(done.slot, done.result);
@@ -98,9 +118,24 @@ void Transcriber::advance() {
     emit_ready(!ended.empty());
 }
 
+void Transcriber::drop_unwanted() {
+    std::erase_if(recordings_, [&](const std::unique_ptr<Recording>& recording) {
+        const auto& is_wanted = recording->settings->listener.is_wanted;
+        if (!is_wanted || is_wanted()) return false;
+        for (int64_t slot = 0; slot < decoder_.slots(); ++slot) {
+            SlotState& state = slots_[static_cast<size_t>(slot)];
+            if (state.recording != recording.get()) continue;
+            state.recording = nullptr;
+            decoder_.stop(slot);
+            std::erase(waiting_, slot);
+        }
+        return true;
+    });
+}
+
 // Fills free slots with windows. A GPU waits until several are free: encoding windows together is
 // faster.
-void Transcriber::refill() {
+void Transcriber::refill(int64_t most_new) {
     std::vector<int64_t> free;
     for (int64_t slot = 0; slot < decoder_.slots(); ++slot)
         if (!slots_[static_cast<size_t>(slot)].recording) free.push_back(slot);
@@ -108,7 +143,7 @@ void Transcriber::refill() {
     if (std::ssize(free) < together) return;
     std::vector<int64_t> claimed;
     for (const int64_t slot : free)
-        if (claim(slot)) claimed.push_back(slot);
+        if (std::ssize(claimed) < most_new && claim(slot)) claimed.push_back(slot);
     const int64_t at_once = decoder_.windows_at_once(), n = std::ssize(claimed);
     for (int64_t i = 0; i < n; i += at_once) {
         const int64_t place = i % windows_.dim(0);
@@ -121,30 +156,40 @@ void Transcriber::refill() {
 
 // Assigns the next window of a recording to the slot. Returns false if there is none.
 bool Transcriber::claim(int64_t slot) {
-    for (const auto& recording : recordings_) {
-        if (recording->content_frames() == 0) continue;
-        std::optional<Transcription::Work> work = recording->next();
-        if (!work) continue;
-        if (recording->info.language.empty())
-            recording->info.language =
-                detect_language(decoder_, slot, recording->mel(), windows_.slice(0, 1), options_)
-                    .code;
-        slots_[static_cast<size_t>(slot)] = {recording.get(), std::move(*work),
-                                             recording->info.language, 0};
-        return true;
-    }
-    return false;
+    std::vector<Recording*> candidates;
+    for (const auto& recording : recordings_) candidates.push_back(recording.get());
+    std::ranges::stable_sort(candidates, {}, &Recording::windows);
+    return std::ranges::any_of(candidates,
+                               [&](Recording* recording) { return claim(slot, *recording); });
+}
+
+bool Transcriber::claim(int64_t slot, Recording& recording) {
+    Transcription& transcription = recording.transcription;
+    if (transcription.content_frames() == 0) return false;
+    std::optional<Transcription::Work> work = transcription.next();
+    if (!work) return false;
+    if (transcription.info.language.empty())
+        transcription.info.language =
+            detect_language(decoder_, slot, transcription.mel(), windows_.slice(0, 1),
+                            recording.settings->options)
+                .code;
+    slots_[static_cast<size_t>(slot)] = {&recording, std::move(*work), transcription.info.language,
+                                         0};
+    if (!recording.is_in_order) ++recording.windows;
+    return true;
 }
 
 void Transcriber::encode(std::span<const int64_t> slots, int64_t first) {
     parallel_for(ctx_.threads, std::ssize(slots), [&](int64_t i) {
         const SlotState& slot = slots_[static_cast<size_t>(slots[static_cast<size_t>(i)])];
-        slot.recording->mel().window(slot.work.seek, slot.work.size, window(first + i));
+        slot.recording->transcription.mel().window(slot.work.seek, slot.work.size,
+                                                   window(first + i));
     });
     decoder_.encode(slots, windows_.slice(first, first + std::ssize(slots)));
     for (const int64_t slot : slots) {
-        if (options_.multilingual)
-            slots_[static_cast<size_t>(slot)].language = decoder_.likeliest_language(slot);
+        SlotState& state = slots_[static_cast<size_t>(slot)];
+        if (state.recording->settings->options.multilingual)
+            state.language = decoder_.likeliest_language(slot);
         waiting_.push_back(slot);
     }
 }
@@ -163,51 +208,61 @@ void Transcriber::start_waiting() {
 
 WindowTask Transcriber::task_of(int64_t slot) const {
     const SlotState& state = slots_[static_cast<size_t>(slot)];
+    const Settings& settings = *state.recording->settings;
     WindowTask task;
     task.slot = slot;
     task.prompt = state.work.prompt;
+    task.task = settings.options.window_task();
     task.language = state.language;
-    task.temperature = temperatures_[state.attempt];
-    task.seed = options_.window_seed(state.work.seek, state.attempt);
+    task.temperature = settings.temperatures[state.attempt];
+    task.seed = settings.options.window_seed(state.work.seek, state.attempt);
     return task;
 }
 
 void Transcriber::finish(int64_t slot, const DecodingResult& result) {
     SlotState& state = slots_[static_cast<size_t>(slot)];
-    const Attempt attempt{state.work.seek, result, rejection(result, options_.thresholds)};
-    if (listener_.attempt) listener_.attempt(attempt);
-    if (attempt.rejection != Rejection::none && state.attempt + 1 < temperatures_.size()) {
+    const Settings& settings = *state.recording->settings;
+    const Attempt attempt{state.work.seek, result, rejection(result, settings.options.thresholds)};
+    if (settings.listener.attempt) settings.listener.attempt(attempt);
+    if (attempt.rejection != Rejection::none && state.attempt + 1 < settings.temperatures.size()) {
         ++state.attempt;
         waiting_.push_back(slot);
         return;
     }
     WindowLoop::AddWords words;
-    if (options_.words.timestamps)
+    if (settings.options.words.timestamps)
         words = [&](const WindowLoop::Window& window, std::vector<Segment>& segments,
                     double last_speech) {
-            add_words(segments, decoder_, slot, state.language, window.size, options_.words,
+            add_words(segments, decoder_, slot, state.language, window.size, settings.options.words,
                       last_speech);
         };
-    state.recording->accept(state.work, result, state.language, words);
+    state.recording->transcription.accept(state.work, result, state.language, words);
     state.recording = nullptr;
 }
 
 void Transcriber::emit_ready(bool progressed) {
-    while (!recordings_.empty()) {
-        Transcription& front = *recordings_.front();
-        const bool blank = front.content_frames() == 0;
-        // Its first window has not been claimed yet: the language is unknown.
-        if (!blank && !front.done() && front.info.language.empty()) return;
-        if (!begun_ && listener_.begin) listener_.begin(front.info);
-        begun_ = true;
-        for (const Segment& segment : front.take_segments())
-            if (listener_.segment) listener_.segment(segment);
-        if (listener_.progress && progressed && !blank) listener_.progress(front);
-        if (!blank && !front.done()) return;
-        if (listener_.end) listener_.end(front);
-        recordings_.pop_front();
-        begun_ = false;
-    }
+    bool is_oldest = true;  // of those in order
+    std::erase_if(recordings_, [&](const std::unique_ptr<Recording>& recording) {
+        if (recording->is_in_order && !is_oldest) return false;
+        const bool has_ended = emit(*recording, progressed);
+        if (recording->is_in_order) is_oldest = has_ended;
+        return has_ended;
+    });
+}
+
+bool Transcriber::emit(Recording& recording, bool progressed) {
+    Transcription& transcription = recording.transcription;
+    const Listener& listener = recording.settings->listener;
+    const bool blank = transcription.content_frames() == 0;
+    // Its first window has not been claimed yet: the language is unknown.
+    if (!blank && !transcription.done() && transcription.info.language.empty()) return false;
+    if (!std::exchange(recording.begun, true) && listener.begin) listener.begin(transcription.info);
+    for (const Segment& segment : transcription.take_segments())
+        if (listener.segment) listener.segment(segment);
+    if (listener.progress && progressed && !blank) listener.progress(transcription);
+    if (!blank && !transcription.done()) return false;
+    if (listener.end) listener.end(transcription);
+    return true;
 }
 
 }  // namespace hark::whisper

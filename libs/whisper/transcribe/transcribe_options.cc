@@ -299,7 +299,6 @@ TranscriptionPlan TranscribeOptions::plan(MelRecording& mel, LoopOptions loop) c
 
 DecodingOptions TranscribeOptions::decoding(const Tokenizer& tokenizer) const {
     DecodingOptions options;
-    options.task = task == "translate" ? Task::translate : Task::transcribe;
     options.timestamps = timestamps;
     options.best_of = samples() ? best_of : 1;
     options.beam_size = beam_size;
@@ -352,6 +351,10 @@ std::string TranscribeOptions::language_for(const Tokenizer& tokenizer,
     if (code == "auto") return "";
     tokenizer.language_token(code);
     return code;
+}
+
+Task TranscribeOptions::window_task() const {
+    return task == "translate" ? Task::translate : Task::transcribe;
 }
 
 uint64_t TranscribeOptions::window_seed(int64_t seek, size_t attempt) const {

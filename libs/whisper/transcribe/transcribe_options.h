@@ -59,6 +59,7 @@ struct TranscribeOptions {
     LoopOptions loop(const Tokenizer& tokenizer, size_t max_prompt) const;
     // The code of the spoken language; "" if it must be detected.
     std::string language_for(const Tokenizer& tokenizer, const LoopOptions& loop) const;
+    Task window_task() const;
     // The seed of an attempt at the window at `seek`, independent of earlier draws.
     uint64_t window_seed(int64_t seek, size_t attempt) const;
     // The recording's plan. With --vad, or regions of speech in the stream, cuts `mel` down to its
