@@ -15,8 +15,10 @@ using namespace hark;
 
 namespace {
 
-void run(const serve::ServeOptions& options, Console& console) {
-    options.check();
+void run(const serve::ServeOptions& given, Console& console) {
+    given.check();
+    serve::ServeOptions options = given;
+    options.take_passed();
     std::signal(SIGPIPE, SIG_IGN);
     watch_ending_signals();  // before there are other threads
     serve::ApiOptions api_options = options.api_options();
@@ -27,10 +29,14 @@ void run(const serve::ServeOptions& options, Console& console) {
         [&](const std::string& why) { server.fail_with(why); });
     serve::Api api(std::move(api_options), models.texts(), models.audios());
     const std::string address = server.listen();
-    on_ending_signal([&] { server.drain(); });
+    on_ending_signal([&] {
+        serve::tell_manager("STOPPING=1");
+        server.drain();
+    });
     console.table_line("listening on " + address);
     if (options.is_open())
         console.warning("whoever reaches this address may use it; give --api-keys FILE");
+    serve::tell_manager("READY=1");
     server.run(api);
     on_ending_signal(nullptr);
 }

@@ -14,6 +14,11 @@ install(DIRECTORY presets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/presets)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# Units of systemd: a user enables hark-serve.socket.
+foreach(unit hark-serve.service hark-serve.socket)
+    configure_file(${CMAKE_SOURCE_DIR}/cmake/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/systemd/${unit} DESTINATION lib/systemd/user)
+endforeach()
 install(FILES completions/_hark DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 # bash and fish look for a file of the command's name.
 foreach(tool hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed

@@ -97,6 +97,14 @@ void ServeOptions::check() const {
     require_usage(!models.empty(), "--model is required: a language model or a Whisper model");
 }
 
+void ServeOptions::take_passed() {
+    web.passed = take_passed_socket();
+    if (!web.passed) return;
+    require(web.socket.empty(), "--socket: a socket was passed by LISTEN_FDS; leave it out");
+    web.host = web.passed->host;
+    web.socket = web.passed->path;
+}
+
 bool ServeOptions::is_open() const {
     const bool is_loopback =
         web.host.starts_with("127.") || web.host == "localhost" || web.host == "::1";

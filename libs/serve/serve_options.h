@@ -24,6 +24,9 @@ struct ServeOptions {
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError
+    // Takes the socket of a service manager, if one was passed, in place of host and port. Throws
+    // Error as take_passed_socket() does, and if there is a --socket too.
+    void take_passed();
     // Whether other machines may use the server without a key.
     bool is_open() const;
     WebServerOptions web_options() const;

@@ -72,14 +72,27 @@ struct WebServer::Inside {
             const Tcp::endpoint at =
                 *resolver.resolve(options.host, std::to_string(options.port)).begin();
             tcp.emplace(io, at);
-            const Tcp::endpoint bound = tcp->local_endpoint();
-            const std::string address = bound.address().to_string();
-            const bool is_v6 = bound.address().is_v6();
-            return concat("http://", is_v6 ? "[" + address + "]" : address, ":", bound.port());
+            return tcp_address();
         } catch (const boost::system::system_error& why) {
             fail("cannot listen on ", options.host, ":", options.port, ": ", why.code().message(),
                  "; give another --port or --host");
         }
+    }
+
+    std::string tcp_address() const {
+        const Tcp::endpoint bound = tcp->local_endpoint();
+        const std::string address = bound.address().to_string();
+        const bool is_v6 = bound.address().is_v6();
+        return concat("http://", is_v6 ? "[" + address + "]" : address, ":", bound.port());
+    }
+
+    std::string listen_passed(const PassedSocket& passed) {
+        if (passed.host.empty()) {
+            local.emplace(io, Local(), passed.fd);
+            return "unix:" + passed.path;
+        }
+        tcp.emplace(io, passed.is_v6 ? Tcp::v6() : Tcp::v4(), passed.fd);
+        return tcp_address();
     }
 
     std::string listen_local() {
@@ -117,12 +130,14 @@ WebServer::WebServer(WebServerOptions options) : inside_(std::make_unique<Inside
 
 WebServer::~WebServer() {
     inside_->shared->on_idle = [] {};  // connections that are cut off end after it
-    if (inside_->local) ::unlink(inside_->shared->options.socket.c_str());
+    const WebServerOptions& options = inside_->shared->options;
+    if (inside_->local && !options.passed) ::unlink(options.socket.c_str());
 }
 
 std::string WebServer::listen() {
-    return inside_->shared->options.socket.empty() ? inside_->listen_tcp()
-                                                   : inside_->listen_local();
+    const WebServerOptions& options = inside_->shared->options;
+    if (options.passed) return inside_->listen_passed(*options.passed);
+    return options.socket.empty() ? inside_->listen_tcp() : inside_->listen_local();
 }
 
 void WebServer::run(WebSite& site) {

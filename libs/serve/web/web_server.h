@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "serve/web/message.h"
+#include "serve/web/service_manager.h"
 
 namespace hark::serve {
 
@@ -13,6 +15,7 @@ struct WebServerOptions {
     std::string host = "127.0.0.1";
     int port = 8080;              // 0: any that is free
     std::string socket;           // path of a Unix socket, in place of host and port; empty: none
+    std::optional<PassedSocket> passed;  // in place of all these
     double client_seconds = 30;   // for a head, for 64 KiB of a body, for 16 KiB of an answer
     double answer_seconds = 600;  // from a request's end to its answer's end
     double drain_seconds = 60;    // for running requests after drain()
