@@ -65,7 +65,7 @@ class GpuRunner : public ModelRunner {
         uint32_t serial = 0;
         std::vector<Awaited> results;
         SampleRows rows;      // to be sampled with masks:
-        int64_t samples = 0;  // so many of them, or 0 if that is done
+        int64_t samples = 0;  // their number; 0 once they are sampled
     };
     PassInputs::Sizes sizes_of(std::span<const PassPiece> pass, int64_t most_keys) const;
     void fill(PassInputs& to, std::span<const PassPiece> pass, const Launched& launched);
