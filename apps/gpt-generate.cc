@@ -10,6 +10,7 @@
 #include "gpt/answers/answerer.h"
 #include "gpt/answers/batch_answerer.h"
 #include "gpt/answers/generate_options.h"
+#include "gpt/answers/prefill.h"
 
 using namespace hark;
 
@@ -44,6 +45,11 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     const Precision precision = defaults.with_cache(
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file)));
     const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
+    if (options.prefill_only) {
+        gpt::Prompt given;  // stays empty without one
+        options.for_each_prompt(prompts, [&](gpt::Prompt prompt) { given = std::move(prompt); });
+        return gpt::prefill(ctx, model, encoder, std::move(given), defaults.context, out);
+    }
     const bool is_file = is_regular_file(STDIN_FILENO);
     if (options.answers_at_once(options.batch.sequences(ctx, is_file), model.config)) {
         gpt::AnswerPlanner planner(model.config, *tokenizer, defaults);
@@ -62,6 +68,12 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     gpt::Generator generate(ctx, model, *tokenizer, defaults);
     gpt::PromptAnswers one_by_one(encoder, generate.planner(), defaults, answers, console);
     gpt::Answerer answer(one_by_one, generate, console);
+    if (!options.from_cache.empty())
+        return gpt::with_prompt_of(options.from_cache, in, ctx, model, *tokenizer,
+                                   [&](gpt::PromptCacheReader& reader, gpt::Prompt prompt) {
+                                       generate.go_on_from(reader);
+                                       answer(std::move(prompt));
+                                   });
     options.for_each_prompt(prompts, [&](gpt::Prompt prompt) { answer(std::move(prompt)); });
 }
 

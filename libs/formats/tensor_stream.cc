@@ -39,7 +39,7 @@ void Document::add(const std::string& name, const Tensor& tensor) {
     data->insert(data->end(), bytes, bytes + tensor.bytes());
 }
 
-std::optional<Document> TensorStreamReader::next() {
+std::optional<Document> TensorStreamReader::next_header() {
     Document document;
     document.where = concat(in_.name(), ": document ", count_ + 1);
     const std::string& where = document.where;
@@ -60,10 +60,16 @@ std::optional<Document> TensorStreamReader::next() {
     foreign_ = true;
     document.header = parse_safetensors_header(json, where);
     foreign_ = false;
+    ++count_;
+    return document;
+}
 
-    const uint64_t total = document.header.data_bytes;
-    document.data = std::make_shared<std::vector<std::byte>>();
-    std::vector<std::byte>& data = *document.data;
+std::optional<Document> TensorStreamReader::next() {
+    std::optional<Document> document = next_header();
+    if (!document) return std::nullopt;
+    const uint64_t total = document->header.data_bytes;
+    document->data = std::make_shared<std::vector<std::byte>>();
+    std::vector<std::byte>& data = *document->data;
     while (data.size() < total) {
         // Doubling keeps the memory below twice the bytes that have arrived.
         const size_t have = data.size();
@@ -71,10 +77,9 @@ std::optional<Document> TensorStreamReader::next() {
             static_cast<size_t>(std::min<uint64_t>(total - have, std::max(kReadStep, have)));
         data.resize(have + step);
         const size_t read = in_.read(data.data() + have, step);
-        require(read == step, where, ": the stream ends inside the document (got ", have + read,
-                " bytes of data, expected ", total, ")");
+        require(read == step, document->where, ": the stream ends inside the document (got ",
+                have + read, " bytes of data, expected ", total, ")");
     }
-    ++count_;
     return document;
 }
 

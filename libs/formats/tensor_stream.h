@@ -32,6 +32,9 @@ class TensorStreamReader {
     // MiB or not JSON, wrong offsets, a stream that ends inside a document. Memory grows only with
     // the bytes that have arrived, whatever a header promises.
     std::optional<Document> next();
+    // The same without the data, whose header.data_bytes the caller reads from the stream itself
+    // before the next call.
+    std::optional<Document> next_header();
     // Whether the bytes that were read last do not begin as a document does.
     bool foreign() const { return foreign_; }
 

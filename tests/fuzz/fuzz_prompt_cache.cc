@@ -1,4 +1,4 @@
-// A prompt's keys and values: gpt-generate --prompt-cache.
+// A prompt's keys and values: gpt-generate --prompt-cache and --from-cache.
 #include "core/error.h"
 #include "core/files.h"
 #include "fuzz/memory_file.h"
@@ -33,10 +33,11 @@ static std::vector<std::string> prompt_cache_seeds() {
     for (const int64_t n : {1, 5, 100}) {
         Context ctx = make_cpu_context(1);
         gpt::Sequence sequence(ctx, tiny_model(), {.prefill_rows = 8});
-        sequence.forward_to_host(ctx, std::vector<int32_t>(static_cast<size_t>(n), 3));
+        const auto logits =
+            sequence.forward_to_host(ctx, std::vector<int32_t>(static_cast<size_t>(n), 3));
         const MemoryFile file(nullptr, 0);
         ByteWriter out(file.fd(), "seed");
-        gpt::write_prompt_cache(ctx, sequence, out);
+        gpt::write_prompt_cache(ctx, sequence, logits, out);
         seeds.push_back(read_file(file.path()));
     }
     return seeds;

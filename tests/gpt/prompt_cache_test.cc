@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "gpt/engine/decode_stream.h"
 #include "gpt/family_models.h"
 #include "support/error_of.h"
 #include "support/expect.h"
@@ -32,14 +33,19 @@ std::vector<int32_t> some_ids(int64_t n) {
     return ids;
 }
 
-std::filesystem::path written(Context& ctx, const Sequence& sequence,
+// The sequence with these tokens, as a file.
+std::filesystem::path written(Context& ctx, Sequence& sequence, std::span<const int32_t> tokens,
                               const std::filesystem::path& path) {
+    const std::span<const float> logits = sequence.forward_to_host(ctx, tokens);
     AtomicFile file(path);
     ByteWriter out(file.fd(), file.name());
-    write_prompt_cache(ctx, sequence, out);
+    write_prompt_cache(ctx, sequence, logits, out);
     file.commit();
     return path;
 }
+
+constexpr auto kFamilies = {"llama",  "mistral, window", "qwen3",
+                            "gemma3", "phi3, longrope",  "deepseek_v2, lite"};
 
 class PromptCaches : public testing::TestWithParam<test::DeviceCase> {};
 
@@ -48,17 +54,17 @@ TEST_P(PromptCaches, GoOnToTheBit) {
     test::TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const test::TemporaryDirectory dir;
-    for (const char* name :
-         {"llama", "mistral, window", "qwen3", "gemma3", "phi3, longrope", "deepseek_v2, lite"})
+    for (const char* name : kFamilies)
         for (const Dtype type : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::q8_0}) {
             SCOPED_TRACE(concat(name, " in ", name_of(type)));
             const DecoderConfig config = parse_config(family_config(name).dump(), name);
             if (type == Dtype::q8_0 && config.head_dim % 32 != 0) continue;
             const Model model = cached_model(config, type, device.ctx());
             Sequence first(device.ctx(), model, {.prefill_rows = 16}), second(device.ctx(), model);
-            first.forward_to_host(device.ctx(), some_ids(45));
-            read_prompt_cache(device.ctx(), second,
-                              written(device.ctx(), first, dir.path() / "cache"));
+            const PromptCache read =
+                read_prompt_cache(device.ctx(), second,
+                                  written(device.ctx(), first, some_ids(45), dir.path() / "cache"));
+            EXPECT_EQ(read.tokens, some_ids(45));
             EXPECT_EQ(second.tokens(), some_ids(45));
             for (const int32_t next : {3, 4, 5}) {
                 const auto expected = first.forward_to_host(device.ctx(), {&next, 1});
@@ -82,6 +88,45 @@ TEST_P(PromptCaches, GoOnToTheBit) {
             const auto expected = alone.forward_to_host(device.ctx(), other);
             test::expect_near(std::vector(found.begin(), found.end()),
                               std::vector(expected.begin(), expected.end()), 1e-5);
+        }
+}
+
+// An answer in two processes has the tokens and log probabilities of one, greedy and drawn.
+TEST_P(PromptCaches, GiveTheAnswersOfOneProcess) {
+    test::TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    Context& ctx = device.ctx();
+    const test::TemporaryDirectory dir;
+    const std::vector<int32_t> prompt = some_ids(45);
+    for (const char* name : kFamilies)
+        for (const Dtype type : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::q8_0}) {
+            SCOPED_TRACE(concat(name, " in ", name_of(type)));
+            const DecoderConfig config = parse_config(family_config(name).dump(), name);
+            if (type == Dtype::q8_0 && config.head_dim % 32 != 0) continue;
+            const Model model = cached_model(config, type, ctx);
+            const SamplerOptions sampler{.temperature = type == Dtype::f32 ? 1.0 : 0.0};
+            constexpr int64_t kTokens = 20;
+            const auto answer = [&](DecodeStream& stream) {
+                std::vector<std::pair<int32_t, double>> tokens;
+                for (int64_t i = 0; i < kTokens; ++i) {
+                    const SampledToken next = stream.next();
+                    tokens.emplace_back(next.token, next.logprob);
+                }
+                return tokens;
+            };
+            const auto alone = make_decode_stream(ctx, model, config.n_vocab, sampler);
+            alone->begin(prompt, 3, kTokens);
+            const auto expected = answer(*alone);
+            Sequence first(ctx, model);
+            const auto path = written(ctx, first, prompt, dir.path() / "cache");
+            const auto second = make_decode_stream(ctx, model, config.n_vocab, sampler);
+            const PromptCache read = read_prompt_cache(ctx, second->sequence(), path);
+            second->go_on(read.logits, 3, kTokens);
+            EXPECT_EQ(answer(*second), expected);
+            // A further answer to the prompt: what both have in the cache is the same.
+            alone->begin(prompt, 4, kTokens, true);
+            second->begin(prompt, 4, kTokens, true);
+            EXPECT_EQ(answer(*second), answer(*alone));
         }
 }
 
@@ -109,8 +154,8 @@ TEST(PromptCache, WhatDoesNotFitIsRefused) {
     const DecoderConfig config = parse_config(family_config("llama").dump(), "llama");
     const Model model = cached_model(config, Dtype::f32, ctx);
     Sequence sequence(ctx, model);
-    sequence.forward_to_host(ctx, some_ids(9));
-    const std::string good = test::read_text(written(ctx, sequence, dir.path() / "cache"));
+    const std::string good =
+        test::read_text(written(ctx, sequence, some_ids(9), dir.path() / "cache"));
     EXPECT_EQ(refusal(model, good), "none");
     expect_contains(refusal(cached_model(config, Dtype::f16, ctx), good),
                     "has keys and values in f32, this run in f16");
@@ -123,13 +168,34 @@ TEST(PromptCache, WhatDoesNotFitIsRefused) {
     expect_contains(refusal(model, good.substr(0, good.size() - 1)), "cache: ");
     expect_contains(refusal(model, good.substr(0, 100)), "cache: ");
     expect_contains(refusal(model, replaced(good, "kv_cache", "kv_cachf")), "kv_cachf");
-    expect_contains(refusal(model, replaced(good, "keys.0", "keyz.0")), "no tensor `keys.0`");
+    expect_contains(refusal(model, replaced(good, "keys.0", "keyz.0")),
+                    "expected `keys.0` as tensor 3, found `keyz.0`");
     expect_contains(refusal(model, replaced(good, "[9]", "[3]")), "cache: ");
-    const size_t tokens =
-        good.size() - static_cast<size_t>(config.n_layer * 2 * sequence.cache().rows_bytes(9)) - 36;
+    expect_contains(refusal(model, ""), "found nothing");
+    expect_contains(refusal(model, good + "x"), "found more after it");
+    expect_contains(refusal(model, replaced(good, R"("false")", R"("true" )")),
+                    "was computed with --batch-invariant; give both runs the same");
+    const size_t rows = static_cast<size_t>(config.n_layer * 2 * sequence.cache().rows_bytes(9));
+    const size_t tokens = good.size() - rows - static_cast<size_t>(config.n_vocab) * 4 - 36;
     expect_contains(
         refusal(model, good.substr(0, tokens) + "\xff\xff\xff\x7f" + good.substr(tokens + 4)),
         "expected tokens below");
+}
+
+// A layer with a window has its newest keys; one without has all.
+TEST(PromptCache, OfAllKeysIsWhole) {
+    Context ctx = make_cpu_context(1);
+    const test::TemporaryDirectory dir;
+    const Model window = cached_model(
+        parse_config(family_config("mistral, window").dump(), "window"), Dtype::f32, ctx);
+    Sequence sequence(ctx, window, {.prefill_rows = 16});
+    std::string bytes = test::read_text(written(ctx, sequence, some_ids(90), dir.path() / "cache"));
+    EXPECT_EQ(refusal(window, bytes), "none");
+    DecoderConfig config = window.config;
+    for (LayerConfig& layer : config.layers) layer.window = 0;
+    const Model all = cached_model(config, Dtype::f32, ctx);
+    bytes = replaced(bytes, fingerprint_of(ctx, window), fingerprint_of(ctx, all));
+    expect_contains(refusal(all, bytes), "lacks keys that the next token reads");
 }
 
 }  // namespace

@@ -283,7 +283,7 @@ TEST(GptGenerate, APromptCache) {
     EXPECT_EQ(first["cached_tokens"], 0);
     const json again = json::parse(answer("The king said to the queen", {}).out);
     EXPECT_EQ(again["text"], first["text"]);
-    EXPECT_EQ(again["cached_tokens"], first["prompt_tokens"].get<int>() - 1);
+    EXPECT_EQ(again["cached_tokens"], first["prompt_tokens"]);
     const ProcessResult other = answer("A dog", {});
     EXPECT_EQ(other.exit_code, 0);
     expect_contains(other.err, "no part of it was used");

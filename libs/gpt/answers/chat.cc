@@ -138,16 +138,23 @@ std::vector<PromptPiece> PromptEncoder::pieces(Prompt& prompt) const {
     }
 }
 
+bool PromptEncoder::opens_reasoning(std::string read) const {
+    if (!markers_) return false;
+    read.erase(read.find_last_not_of(" \n") + 1);
+    return read.ends_with(markers_->begin);
+}
+
 std::vector<int32_t> PromptEncoder::ids(Prompt& prompt) const {
     if (prompt.empty() || !prompt.error.empty()) return {};
+    if (!prompt.tokens.empty()) {
+        prompt.opens_reasoning = opens_reasoning(tokenizer_.decode(prompt.tokens, true));
+        return prompt.tokens;
+    }
     if (!chat_) return tokenizer_.encode(prompt.text, {.add_specials = true});
     const std::vector<PromptPiece> read = pieces(prompt);
-    if (markers_) {
-        std::string end;
-        for (const PromptPiece& piece : read) end += piece.text;
-        end.erase(end.find_last_not_of(" \n") + 1);
-        prompt.opens_reasoning = end.ends_with(markers_->begin);
-    }
+    std::string text;
+    for (const PromptPiece& piece : read) text += piece.text;
+    prompt.opens_reasoning = opens_reasoning(std::move(text));
     return tokenizer_.encode(read, false);
 }
 

@@ -53,8 +53,8 @@ class PromptEncoder {
     // Keeps the reference to the tokenizer. Throws Error as Chat does.
     PromptEncoder(const ModelFile& file, const Tokenizer& tokenizer, const ChatOptions& options);
 
-    // None for an empty prompt and for one with an error. What a chat template says against the
-    // messages becomes the prompt's error.
+    // The prompt's tokens if it has some, else its text's: none for an empty prompt and for one
+    // with an error. What a chat template says against the messages becomes the prompt's error.
     std::vector<int32_t> ids(Prompt& prompt) const;
     // What the model reads, as text; the same for errors.
     std::string text(Prompt& prompt) const;
@@ -68,6 +68,8 @@ class PromptEncoder {
 
   private:
     std::vector<PromptPiece> pieces(Prompt& prompt) const;
+    // Whether the model's reasoning begins where what it reads ends.
+    bool opens_reasoning(std::string read) const;
 
     const Tokenizer& tokenizer_;
     std::optional<Chat> chat_;

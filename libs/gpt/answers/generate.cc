@@ -5,7 +5,6 @@
 
 #include "core/ending_signal.h"
 #include "core/error.h"
-#include "gpt/engine/prompt_cache.h"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {
@@ -23,8 +22,7 @@ Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenize
     }
     prepare(planner_.sampler(options_), options_.logprobs.value_or(0));
     if (!cache_is_read_) return;
-    read_prompt_cache(ctx_, stream_->sequence(), options_.prompt_cache);
-    cached_ = stream_->sequence().tokens();
+    cached_ = read_prompt_cache(ctx_, stream_->sequence(), options_.prompt_cache);
 }
 
 void Generator::take_from_cache(std::span<const int32_t> prompt) {
@@ -33,16 +31,38 @@ void Generator::take_from_cache(std::span<const int32_t> prompt) {
         return std::mismatch(tokens.begin(), tokens.end(), prompt.begin(), prompt.end()).first -
                tokens.begin();
     };
-    if (shared(cached_) > shared(sequence.tokens()))
+    if (shared(cached_.tokens) > shared(sequence.tokens()))
         read_prompt_cache(ctx_, sequence, options_.prompt_cache);
 }
 
-void Generator::save_prompt() {
-    if (!new_cache_) return;
+void Generator::save(std::span<const int32_t> prompt) {
+    Sequence& sequence = stream_->sequence();
+    sequence.clear();
+    const std::span<const float> logits = sequence.forward_to_host(ctx_, prompt);
+    cached_ = {sequence.tokens(), {logits.begin(), logits.end()}};
     ByteWriter out(new_cache_->fd(), new_cache_->name());
-    write_prompt_cache(ctx_, stream_->sequence(), out);
+    write_prompt_cache(ctx_, sequence, logits, out);
     new_cache_->commit();
     new_cache_.reset();
+}
+
+int64_t Generator::begin(const std::vector<int32_t>& prompt, uint64_t seed, int64_t max_tokens) {
+    const bool is_new = new_cache_ != nullptr;
+    if (PromptCacheReader* const reader = std::exchange(reader_, nullptr)) {
+        reader->read_into(ctx_, stream_->sequence());
+        cached_ = {reader->tokens(), reader->logits()};
+    } else if (is_new) {
+        save(prompt);
+    } else if (cache_is_read_) {
+        take_from_cache(prompt);
+    }
+    // What follows the cache's own prompt is there to the bit.
+    if (prompt == cached_.tokens && prompt == stream_->sequence().tokens()) {
+        stream_->go_on(cached_.logits, seed, max_tokens);
+        return is_new ? 0 : std::ssize(prompt);
+    }
+    // What an earlier text has left comes from other passes than the prompt's own.
+    return stream_->begin(prompt, seed, max_tokens, !ctx_.has_independent_rows());
 }
 
 void Generator::prepare(const SamplerOptions& sampler, int64_t likeliest) {
@@ -83,17 +103,11 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
     };
     bool goes_on = runs([&] {
         prepare(planner_.sampler(options), options.logprobs.value_or(0));
-        take_from_cache(ids);
-        // What an earlier text has left comes from other passes than the prompt's own.
-        const bool reuse = !ctx_.has_independent_rows();
-        result.cached_tokens =
-            stream_->begin(ids, static_cast<uint64_t>(options.seed), plan.max_tokens, reuse);
+        result.cached_tokens = begin(ids, static_cast<uint64_t>(options.seed), plan.max_tokens);
     });
-    bool is_first = true;
     for (SampledToken sampled; goes_on && std::ssize(result.tokens) < plan.max_tokens;) {
         goes_on = runs([&] { sampled = stream_->next(); });
         if (!goes_on) break;
-        if (std::exchange(is_first, false)) save_prompt();
         say(answer->push(std::move(sampled)));
         if (!answer->has_ended() && interrupted()) answer->end(Finish::stop);
         goes_on = !answer->has_ended();

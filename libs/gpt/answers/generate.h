@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "gpt/answers/answer_plan.h"
 #include "gpt/engine/decode_stream.h"
+#include "gpt/engine/prompt_cache.h"
 #include "text/tokenizer.h"
 
 namespace hark::gpt {
@@ -32,6 +33,9 @@ class Generator {
     // the model throws is the answer's error.
     Completion operator()(const std::vector<int32_t>& prompt, const GenerateOptions& options,
                           const OnText& on_text = {});
+    // The answer to the prompt that another process has computed begins with it; its keys are read
+    // with the first answer. Keeps the reference until then.
+    void go_on_from(PromptCacheReader& reader) { reader_ = &reader; }
     // Whether the options' prompt cache was there before, so that prompts may begin as it does.
     bool has_prompt_cache() const { return cache_is_read_; }
     AnswerPlanner& planner() { return planner_; }
@@ -39,10 +43,12 @@ class Generator {
   private:
     // Makes the stream for this sampler, unless it is there.
     void prepare(const SamplerOptions& sampler, int64_t likeliest);
+    // Begins the stream; returns how many tokens of the prompt were not computed.
+    int64_t begin(const std::vector<int32_t>& prompt, uint64_t seed, int64_t max_tokens);
     // Reads the prompt cache if the prompt has more in common with it than with the last sequence.
     void take_from_cache(std::span<const int32_t> prompt);
-    // Writes the prompt whose first token has been chosen to the prompt cache, unless it is there.
-    void save_prompt();
+    // Computes the prompt and writes it to the prompt cache, which is not there.
+    void save(std::span<const int32_t> prompt);
 
     Context& ctx_;
     const Model& model_;
@@ -53,7 +59,8 @@ class Generator {
     int64_t stream_likeliest_ = 0;
     std::unique_ptr<AtomicFile> new_cache_;  // a prompt cache that is to be written
     bool cache_is_read_ = false;
-    std::vector<int32_t> cached_;  // the prompt cache's tokens
+    PromptCache cached_;                   // the prompt cache's
+    PromptCacheReader* reader_ = nullptr;  // what go_on_from() was given
 };
 
 }  // namespace hark::gpt

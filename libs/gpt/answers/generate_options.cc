@@ -39,6 +39,18 @@ void GenerateToolOptions::flags(Flags& flags) {
     flags.add_switch("echo", echo, "write the prompt before its answer");
     flags.add_switch("show-prompt", show_prompt,
                      "write what the model would read, and run nothing");
+    flags
+        .add_switch("prefill-only", prefill_only,
+                    "compute the prompt, and write its keys and values to stdout")
+        .details(
+            "A tensor stream, which --from-cache answers: in another process, on another "
+            "machine, or later. What chooses the answer's tokens has no effect here.");
+    flags.add_name("from-cache", from_cache, "FILE prompt of --prefill-only to answer; -: stdin")
+        .own_variable()
+        .completes(Completes::file)
+        .details(
+            "The answer is to the bit that of one process with the same flags. --chat says that "
+            "the prompt was a chat's.");
     flags.add_switch("stats", stats, "write a table of counts and times to stderr");
     generate.flags(flags);
     batch.flags(flags);
@@ -78,7 +90,7 @@ Prompt GenerateToolOptions::given_prompt(const std::string& text, int64_t id) co
 
 bool GenerateToolOptions::is_interactive() const {
     return chat.chat && prompt.empty() && input_format == "text" && !show_prompt &&
-           ::isatty(STDIN_FILENO);
+           from_cache.empty() && ::isatty(STDIN_FILENO);
 }
 
 bool GenerateToolOptions::answers_at_once(int64_t sequences, const DecoderConfig& config) const {
@@ -112,6 +124,45 @@ void GenerateToolOptions::converse(const UsePrompt& use) const {
     }
 }
 
+void GenerateToolOptions::check_conversation() const {
+    if (chat.conversation.empty()) return;
+    require_usage(input_format != "jsonl",
+                  "--conversation is for --input-format text and lines: messages of jsonl are the "
+                  "whole chat");
+    require_usage(generate.samples() == 1,
+                  "--conversation takes one answer per message (got "
+                  "--n ",
+                  generate.samples(), ")");
+}
+
+void GenerateToolOptions::check_halves() const {
+    if (!prefill_only && from_cache.empty()) return;
+    require_usage(!prefill_only || from_cache.empty(),
+                  "--prefill-only and --from-cache exclude each other: they are two processes");
+    const char* const flag = prefill_only ? "--prefill-only" : "--from-cache";
+    const auto excludes = [&](bool given, const char* other) {
+        require_usage(!given, flag, " does not work with ", other);
+    };
+    excludes(input_format != "text", "--input-format lines and jsonl: it takes one prompt");
+    excludes(!chat.conversation.empty(), "--conversation");
+    excludes(!generate.prompt_cache().empty(), "--prompt-cache");
+    excludes(show_prompt, "--show-prompt");
+    excludes(batch.drafts(), "--prompt-lookup");
+    if (!prefill_only) {
+        excludes(!prompt.empty(), "--prompt: the prompt is in the stream");
+        excludes(!chat.system.empty() || !chat.arguments.empty(),
+                 "--system and --template-arg: the prompt is in the stream");
+        if (from_cache == "-")
+            require_piped_stdin("a prompt's cache", "gpt-generate --from-cache FILE");
+        return;
+    }
+    require_usage(!is_interactive(), "--prefill-only: expected a prompt through a pipe, or -p");
+    excludes(echo, "--echo");
+    excludes(stats, "--stats");
+    excludes(!format.empty() || !extract.empty(), "--format and --extract: it writes no answer");
+    require_not_terminal("a prompt's cache");
+}
+
 void GenerateToolOptions::check() const {
     generate.check();
     chat.check();
@@ -119,18 +170,11 @@ void GenerateToolOptions::check() const {
     require_usage(!echo || !writes_jsonl(), "--echo is for --format text");
     require_usage(!echo || !chat.chat, "--echo is not for --chat; see --show-prompt");
     require_usage(!echo || extract.empty(), "--echo and --extract exclude each other");
-    if (!chat.conversation.empty()) {
-        require_usage(input_format != "jsonl",
-                      "--conversation is for --input-format text and lines: messages of jsonl are "
-                      "the whole chat");
-        require_usage(generate.samples() == 1,
-                      "--conversation takes one answer per message (got "
-                      "--n ",
-                      generate.samples(), ")");
-    }
+    check_conversation();
+    check_halves();
     require_usage(!batch.drafts() || (!is_conversation() && generate.prompt_cache().empty()),
                   "--prompt-lookup works neither in a conversation nor with --prompt-cache");
-    if (is_interactive()) return;
+    if (is_interactive() || !from_cache.empty()) return;
     if (!prompt_is_whole())
         return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");
     require_usage(input_format == "text", "--prompt: no {} for the input of --input-format ",

@@ -21,6 +21,8 @@ struct GenerateToolOptions {
     std::string format;   // empty: jsonl if the input is, else text
     std::string extract;  // empty: all of an answer is written
     bool echo = false, show_prompt = false, stats = false;
+    bool prefill_only = false;
+    std::string from_cache;  // file of a prompt that was computed, -: stdin; empty: none
     ChatOptions chat;
     GenerateSettings generate;
     BatchOptions batch;
@@ -48,6 +50,8 @@ struct GenerateToolOptions {
     std::string prompt_template() const;
 
   private:
+    void check_conversation() const;
+    void check_halves() const;
     Prompt given_prompt(const std::string& text, int64_t id) const;
     void converse(const UsePrompt& use) const;
     bool writes_jsonl() const {

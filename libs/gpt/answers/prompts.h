@@ -20,6 +20,7 @@ enum class PromptFormat {
 
 struct Prompt {
     std::string text;                 // empty: the answer is empty
+    std::vector<int32_t> tokens;      // what the model has read instead; empty: the text's
     std::string where;                // the line, for messages; empty: there is one prompt
     std::string error, error_code;    // why there is no answer (docs/formats.md has the codes)
     std::string metadata;             // JSON: its id, and a line's source, start and end
@@ -29,7 +30,7 @@ struct Prompt {
     bool opens_reasoning = false;  // what the model reads ends where its reasoning begins
     LineSettings settings;
 
-    bool empty() const { return text.empty() && messages.is_null(); }
+    bool empty() const { return text.empty() && tokens.empty() && messages.is_null(); }
     void fail(const char* code, std::string message) {
         error_code = code;
         error = std::move(message);

@@ -25,11 +25,18 @@ class HostDecodeStream : public DecodeStream {
         fresh_ = prompt.size() - static_cast<size_t>(kept);
         return kept;
     }
+    void go_on(std::span<const float> logits, uint64_t seed, int64_t) override {
+        sampler_.begin(sequence_.tokens(), seed);
+        fresh_ = 0;
+        given_.assign(logits.begin(), logits.end());
+    }
     SampledToken next() override {
         const std::span<const float> logits =
-            sequence_.forward_to_host(ctx_, std::span(sampler_.tokens()).last(fresh_))
-                .first(static_cast<size_t>(vocabulary_));
-        SampledToken sampled = sample_token(sampler_, logits, likeliest_, filtered_);
+            fresh_ == 0
+                ? given_
+                : sequence_.forward_to_host(ctx_, std::span(sampler_.tokens()).last(fresh_));
+        SampledToken sampled = sample_token(
+            sampler_, logits.first(static_cast<size_t>(vocabulary_)), likeliest_, filtered_);
         fresh_ = 1;
         return sampled;
     }
@@ -40,7 +47,8 @@ class HostDecodeStream : public DecodeStream {
     Sequence sequence_;
     int64_t vocabulary_, likeliest_;
     Sampler sampler_;
-    size_t fresh_ = 0;  // last tokens of the sampler, not yet in sequence_
+    size_t fresh_ = 0;          // last tokens of the sampler, not yet in sequence_
+    std::vector<float> given_;  // the next token's logits, if fresh_ is 0
     std::vector<float> filtered_;
 };
 

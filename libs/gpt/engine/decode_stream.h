@@ -29,6 +29,9 @@ class DecodeStream {
     // their last bits. Returns how many were not.
     virtual int64_t begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
                           bool reuse = false) = 0;
+    // The same with the prompt that sequence() has, from the logits (n_vocab), on the host, that
+    // follow it. Bits are those of begin() where it computed these logits.
+    virtual void go_on(std::span<const float> logits, uint64_t seed, int64_t max_tokens) = 0;
     // The next token; at most max_tokens calls. The tokens do not depend on when it is called.
     virtual SampledToken next() = 0;
     // The last prompt, and on the CPU its answer, with their keys and values.

@@ -116,8 +116,7 @@ SampleCall GpuDecodeStream::call(const Tensor& logits) const {
     return call;
 }
 
-int64_t GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
-                               bool reuse) {
+void GpuDecodeStream::prepare(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens) {
     // After the tokens that were launched but never taken.
     serial_ = advance_serial(serial_, launched_ - taken_);
     prompt_ = std::ssize(prompt);
@@ -145,6 +144,11 @@ int64_t GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, i
             if (id >= 0 && id < call_.n) seen[static_cast<size_t>(id)] = 1;
         cuda_runtime().upload(ctx_, call_.seen, seen.data(), seen.size());
     }
+}
+
+int64_t GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
+                               bool reuse) {
+    prepare(prompt, seed, max_tokens);
     const Scratch scratch(ctx_);
     if (!reuse) sequence_.clear();
     const int64_t kept = sequence_.keep_beginning_of(prompt);
@@ -152,6 +156,14 @@ int64_t GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, i
     cuda_sampler().sample(ctx_, call(sequence_.forward(ctx_, fresh)));
     launched_ = 1;
     return kept;
+}
+
+void GpuDecodeStream::go_on(std::span<const float> logits, uint64_t seed, int64_t max_tokens) {
+    prepare(sequence_.tokens(), seed, max_tokens);
+    const Scratch scratch(ctx_);
+    const Tensor row(const_cast<float*>(logits.data()), Dtype::f32, {1, std::ssize(logits)});
+    cuda_sampler().sample(ctx_, call(to_device(ctx_, row)));
+    launched_ = 1;
 }
 
 // Kernels, not uploads, write a step's inputs. Its first kernel, the embedding, waits for all

@@ -24,10 +24,13 @@ class GpuDecodeStream : public DecodeStream {
 
     int64_t begin(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens,
                   bool reuse) override;
+    void go_on(std::span<const float> logits, uint64_t seed, int64_t max_tokens) override;
     SampledToken next() override;
     Sequence& sequence() override { return sequence_; }
 
   private:
+    // What the samples of a prompt's answer read.
+    void prepare(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens);
     void launch();
     void step(Context& ctx, int64_t max_keys);
     SampleCall call(const Tensor& logits) const;
