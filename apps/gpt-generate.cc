@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
 #include <utility>
 
 #include "gpt/answers/answerer.h"
 #include "gpt/answers/batch_answerer.h"
+#include "gpt/answers/draft_choice.h"
 #include "gpt/answers/generate_options.h"
 #include "gpt/answers/prefill.h"
 
@@ -56,6 +58,10 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
         const bool is_one = options.input_format == "text";
         gpt::EngineOptions sizes = options.batch.engine(ctx, is_file, defaults.context);
         if (is_one) sizes.max_sequences = defaults.samples;
+        std::optional<gpt::Model> draft;
+        if (const std::string& name = options.batch.draft_model(); !name.empty())
+            sizes.draft_model = &draft.emplace(gpt::read_draft_model(
+                name, options.choice, *tokenizer, options.compute.dtype, defaults, ctx, console));
         gpt::Engine engine(ctx, model, tokenizer->vocab_size(), sizes);
         gpt::PromptAnswers at_once(encoder, planner, defaults, answers, console);
         gpt::BatchAnswerer batch(at_once, planner, engine, options.batch.answerer(ctx));

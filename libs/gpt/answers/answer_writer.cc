@@ -7,6 +7,16 @@
 #include "gpt/answers/answer_line.h"
 
 namespace hark::gpt {
+namespace {
+
+std::vector<std::string> stats_columns(bool drafts) {
+    std::vector<std::string> columns = {"answer", "prompt tokens", "generated tokens",
+                                        "seconds to first token", "tokens per second"};
+    if (drafts) columns.insert(columns.end(), {"proposed tokens", "accepted tokens"});
+    return columns;
+}
+
+}  // namespace
 
 AnswerWriter::AnswerWriter(const AnswerOptions& options, const Tokenizer& tokenizer,
                            Console& console, ByteWriter& out)
@@ -14,8 +24,7 @@ AnswerWriter::AnswerWriter(const AnswerOptions& options, const Tokenizer& tokeni
       tokenizer_(tokenizer),
       console_(console),
       out_(out),
-      stats_(console, {"answer", "prompt tokens", "generated tokens", "seconds to first token",
-                       "tokens per second"}) {}
+      stats_(console, stats_columns(options.drafts)) {}
 
 void AnswerWriter::begin(const Prompt& prompt) {
     const bool splits = options_.parts.reasoning != Reasoning::show;
@@ -77,9 +86,13 @@ void AnswerWriter::end(const Prompt& prompt, int64_t sample, const Completion& a
         console_.warning("the context is full: the text ends here");
     if (!options_.stats) return;
     const std::string id = nlohmann::json::parse(prompt.metadata)["id"].dump();
-    stats_.row({options.samples > 1 ? concat(id, ".", sample) : id, concat(answer.prompt_tokens),
-                concat(answer.tokens.size()), stats_number(answer.seconds_to_first_token),
-                stats_number(answer.tokens_per_second)});
+    std::vector<std::string> cells = {options.samples > 1 ? concat(id, ".", sample) : id,
+                                      concat(answer.prompt_tokens), concat(answer.tokens.size()),
+                                      stats_number(answer.seconds_to_first_token),
+                                      stats_number(answer.tokens_per_second)};
+    if (options_.drafts)
+        cells.insert(cells.end(), {concat(answer.drafts), concat(answer.accepted)});
+    stats_.row(cells);
 }
 
 void AnswerWriter::fail(const Prompt& prompt) {

@@ -90,6 +90,8 @@ void BatchAnswerer::take(EngineToken token) {
     Sample& sample = job->samples[number];
     Completion& answer = sample.text->completion();
     if (token.is_first) answer.cached_tokens = token.cached_tokens;
+    answer.drafts = token.drafts;
+    answer.accepted = token.accepted;
     answer.error = std::move(token.error);
     if (answer.error.empty()) sample.text->push(std::move(token.sampled));
     if (token.is_last || sample.text->has_ended() || !answer.error.empty()) end_sample(sample);

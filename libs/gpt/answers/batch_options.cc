@@ -3,7 +3,7 @@
 namespace hark::gpt {
 namespace {
 
-constexpr int64_t kMost = 4096, kMostDrafts = kFewQueries - 1;
+constexpr int64_t kMost = 4096, kMostDrafts = kFewQueries - 1, kDrafts = 4;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void BatchOptions::flags(Flags& flags) {
             "Without it the last bits of a GPU's sums, and with them now and then a token, depend "
             "on what is computed together.");
     flags
-        .add("prompt-lookup", draft_tokens_,
+        .add("prompt-lookup", lookup_tokens_,
              "N tokens proposed at once from the text so far; 0: none", 0, kMostDrafts)
         .own_variable()
         .details(
@@ -34,10 +34,28 @@ void BatchOptions::flags(Flags& flags) {
             "pass checks all of them. Answers that repeat their prompt, as summaries and edits "
             "do, come in fewer passes. The text is the same; on a GPU without --batch-invariant "
             "the last bits of sums may differ. Many answers at once have fewer guesses.");
+    flags.add_name("draft-model", draft_model_, "MODEL smaller model that proposes tokens")
+        .own_variable()
+        .completes(Completes::model)
+        .details(
+            "It needs the same tokenizer. One pass of the model checks what it proposes, and keeps "
+            "the tokens that it would have chosen itself: the text is that without it, as with "
+            "--prompt-lookup.");
+    flags
+        .add("draft-tokens", draft_tokens_, "N tokens that the draft model proposes at once", 1,
+             kMostDrafts)
+        .own_variable()
+        .shows_default(concat(kDrafts));
     flags
         .add("memory-fraction", memory_fraction_,
              "F of the memory that is free after the weights, for keys and values", 0.01, 1.0)
         .own_variable();
+}
+
+void BatchOptions::check() const {
+    require_usage(!draft_tokens_ || !draft_model_.empty(), "--draft-tokens: needs --draft-model");
+    require_usage(draft_model_.empty() || lookup_tokens_ == 0,
+                  "--draft-model and --prompt-lookup exclude each other");
 }
 
 void BatchOptions::apply_to(Context& ctx) const {
@@ -51,10 +69,11 @@ int64_t BatchOptions::sequences(const Context& ctx, bool is_file) const {
 }
 
 EngineOptions BatchOptions::engine(const Context& ctx, bool is_file, int64_t context) const {
-    return {.max_sequences = sequences(ctx, is_file),
-            .context = context,
-            .memory_fraction = memory_fraction_,
-            .draft_tokens = draft_tokens_};
+    return {
+        .max_sequences = sequences(ctx, is_file),
+        .context = context,
+        .memory_fraction = memory_fraction_,
+        .draft_tokens = draft_model_.empty() ? lookup_tokens_ : draft_tokens_.value_or(kDrafts)};
 }
 
 // On the CPU a text's bits do not depend on the others.

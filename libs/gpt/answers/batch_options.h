@@ -1,6 +1,9 @@
 // The flags of many texts at once.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "core/cli.h"
 #include "core/context.h"
 #include "gpt/answers/batch_answerer.h"
@@ -18,12 +21,17 @@ class BatchOptions {
     int64_t sequences(const Context& ctx, bool is_file) const;
     EngineOptions engine(const Context& ctx, bool is_file, int64_t context) const;
     BatchAnswererOptions answerer(const Context& ctx) const;
-    bool drafts() const { return draft_tokens_ > 0; }
+    void check() const;  // throws UsageError
+    bool drafts() const { return lookup_tokens_ > 0 || !draft_model_.empty(); }
+    // Of the model that proposes tokens; empty: none.
+    const std::string& draft_model() const { return draft_model_; }
 
   private:
     int64_t max_sequences_ = 0;
     double memory_fraction_ = 0.9;
-    int64_t draft_tokens_ = 0;
+    int64_t lookup_tokens_ = 0;
+    std::string draft_model_;
+    std::optional<int64_t> draft_tokens_;
     bool unordered_ = false, batch_invariant_ = false;
 };
 

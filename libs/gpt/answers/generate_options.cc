@@ -78,6 +78,7 @@ AnswerOptions GenerateToolOptions::answers(const ReasoningMarkers* markers) cons
             .one_line = input_format != "text",
             .echo = echo,
             .stats = stats,
+            .drafts = batch.drafts(),
             .parts = {markers, chat.where_reasoning(), extract_of(extract)}};
 }
 
@@ -95,7 +96,8 @@ bool GenerateToolOptions::is_interactive() const {
 
 bool GenerateToolOptions::answers_at_once(int64_t sequences, const DecoderConfig& config) const {
     if (batch.drafts())
-        require(!config.has_longrope(), "--prompt-lookup does not work with a model with longrope");
+        require(!config.has_longrope(),
+                "--prompt-lookup and --draft-model do not work with a model with longrope");
     return (batch.drafts() || (sequences > 1 && input_format != "text")) && !is_conversation() &&
            generate.prompt_cache().empty() && !config.has_longrope();
 }
@@ -147,7 +149,7 @@ void GenerateToolOptions::check_halves() const {
     excludes(!chat.conversation.empty(), "--conversation");
     excludes(!generate.prompt_cache().empty(), "--prompt-cache");
     excludes(show_prompt, "--show-prompt");
-    excludes(batch.drafts(), "--prompt-lookup");
+    excludes(batch.drafts(), "--prompt-lookup and --draft-model");
     if (!prefill_only) {
         excludes(!prompt.empty(), "--prompt: the prompt is in the stream");
         excludes(!chat.system.empty() || !chat.arguments.empty(),
@@ -165,6 +167,7 @@ void GenerateToolOptions::check_halves() const {
 
 void GenerateToolOptions::check() const {
     generate.check();
+    batch.check();
     chat.check();
     require_usage(!generate.wants_logprobs() || writes_jsonl(), "--logprobs needs --format jsonl");
     require_usage(!echo || !writes_jsonl(), "--echo is for --format text");
@@ -173,7 +176,8 @@ void GenerateToolOptions::check() const {
     check_conversation();
     check_halves();
     require_usage(!batch.drafts() || (!is_conversation() && generate.prompt_cache().empty()),
-                  "--prompt-lookup works neither in a conversation nor with --prompt-cache");
+                  "--prompt-lookup and --draft-model work neither in a conversation nor with "
+                  "--prompt-cache");
     if (is_interactive() || !from_cache.empty()) return;
     if (!prompt_is_whole())
         return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");

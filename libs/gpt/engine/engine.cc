@@ -29,8 +29,16 @@ EngineOptions complete(EngineOptions options, const Context& ctx, const Model& m
     return options;
 }
 
-SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx) {
+std::unique_ptr<DraftModel> make_draft_model(Context& ctx, int64_t vocabulary,
+                                             const EngineOptions& options) {
+    if (!options.draft_model) return nullptr;
+    return std::make_unique<DraftModel>(ctx, *options.draft_model, vocabulary, options.context);
+}
+
+SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx,
+                            DraftModel* draft_model) {
     SchedulerOptions scheduling;
+    scheduling.draft_model = draft_model;
     scheduling.max_sequences = options.max_sequences;
     scheduling.prompt_rows = options.prompt_rows;
     scheduling.step_rows = ctx.on_cuda() ? options.max_sequences : kFewRowsOnCpu;
@@ -76,7 +84,9 @@ Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const Engin
     : ctx_(ctx),
       options_(complete(options, ctx, model)),
       cache_(make_cache(ctx, model, options_)),
-      scheduler_(std::make_unique<Scheduler>(*cache_, scheduling(options_, ctx))),
+      draft_model_(make_draft_model(ctx, vocabulary, options_)),
+      scheduler_(
+          std::make_unique<Scheduler>(*cache_, scheduling(options_, ctx, draft_model_.get()))),
       runner_(ctx.on_cuda() ? make_gpu_runner(ctx, model, *cache_, vocabulary,
                                               {options_.max_sequences, options_.prompt_rows,
                                                std::max(options_.max_sequences, kDraftRowsOnGpu)})
@@ -129,8 +139,11 @@ void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
         return;
     }
     if (!sequence.drafts.empty()) {
+        const int64_t right = std::max<int64_t>(std::ssize(result.sampled) - 1, 0);
         drafts_ += std::ssize(sequence.drafts);
-        accepted_ += std::max<int64_t>(std::ssize(result.sampled) - 1, 0);
+        accepted_ += right;
+        sequence.drafted += std::ssize(sequence.drafts);
+        sequence.accepted += right;
         sequence.drafts.clear();
         // The keys of wrong drafts are overwritten; the newest token has none yet.
         sequence.computed = std::ssize(sequence.tokens()) - 1;
@@ -141,6 +154,8 @@ void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
     const auto push = [&](EngineToken token) {
         token.id = id;
         token.cached_tokens = sequence.cached;
+        token.drafts = sequence.drafted;
+        token.accepted = sequence.accepted;
         tokens.push_back(std::move(token));
     };
     for (SampledToken& sampled : result.sampled) {

@@ -24,7 +24,8 @@ struct EngineOptions {
     int64_t pool_tokens = 0;       // of all sequences together, at most; 0: from memory_fraction
     double memory_fraction = 0.9;  // of the device's free memory that the cache may take
     bool prefix_cache = true;      // beginnings that prompts share are computed once
-    int64_t draft_tokens = 0;      // guessed per text and pass from the text so far, at most 7
+    int64_t draft_tokens = 0;      // guessed per text and pass, at most 7
+    const Model* draft_model = nullptr;  // what guesses them; nullptr: the text so far
 };
 
 // A token of one of the engine's texts, or why there is none.
@@ -35,6 +36,7 @@ struct EngineToken {
     bool is_first = false;      // of its text
     bool is_last = false;       // max_tokens have been sampled
     int64_t cached_tokens = 0;  // of the prompt, those that were not computed; with the first token
+    int64_t drafts = 0, accepted = 0;  // guesses of its text so far; those that were right
 };
 
 struct EngineCounts {
@@ -49,7 +51,8 @@ class Engine {
   public:
     // Tokens are below `vocabulary`. The context's batch_invariant holds for all texts: then a
     // text's bits depend on its request alone. Throws Error for a context longer than the model's,
-    // for a model with longrope, and if there is no memory for one text. Holds references.
+    // for a model with longrope, for a draft model with fewer tokens, and if there is no memory for
+    // one text. Holds references.
     Engine(Context& ctx, const Model& model, int64_t vocabulary, const EngineOptions& options = {});
     ~Engine();
 
@@ -75,6 +78,7 @@ class Engine {
     Context& ctx_;
     EngineOptions options_;
     std::unique_ptr<KvCache> cache_;
+    std::unique_ptr<DraftModel> draft_model_;
     std::unique_ptr<Scheduler> scheduler_;
     std::unique_ptr<ModelRunner> runner_;
     std::map<uint64_t, std::unique_ptr<BatchSequence>> sequences_;

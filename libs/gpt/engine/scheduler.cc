@@ -88,8 +88,9 @@ bool Scheduler::take(BatchSequence& sequence, int64_t n, std::vector<PassPiece>&
 void Scheduler::draft(BatchSequence& sequence, int64_t most) const {
     if (sequence.left() != 1) return;
     const int64_t answered = sequence.length() - sequence.prompt();
-    sequence.drafts =
-        draft_tokens(sequence.tokens(), std::min(most, sequence.request.max_tokens - answered - 1));
+    most = std::min(most, sequence.request.max_tokens - answered - 1);
+    sequence.drafts = options_.draft_model ? options_.draft_model->propose(sequence, most)
+                                           : draft_tokens(sequence.tokens(), most);
 }
 
 // Those that have waited longest come first.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpt/engine/batch_sequence.h"
+#include "gpt/engine/draft_model.h"
 #include "nn/kv_cache.h"
 
 namespace hark::gpt {
@@ -24,6 +25,7 @@ struct SchedulerOptions {
     // Tokens that are guessed per sequence and pass, at most, as long as all rows are at most
     // `draft_rows`: of many sequences fewer, or none.
     int64_t draft_tokens = 0, draft_rows = 0;
+    DraftModel* draft_model = nullptr;  // what guesses them; nullptr: the text so far
 };
 
 // Sequences are admitted in the order of add(). A pass has parts of prompts, or the next tokens of

@@ -1,0 +1,24 @@
+// The model that proposes tokens: --draft-model.
+#pragma once
+
+#include <string>
+
+#include "core/cli.h"
+#include "gpt/answers/generate_request.h"
+#include "gpt/decoder/model.h"
+#include "gpt/families/model_choice.h"
+#include "kernels/runtime/backend.h"
+
+namespace hark::gpt {
+
+// Why the texts of one tokenizer's ids are not those of the other's; empty: they are the same.
+std::string why_other_tokens(const Tokenizer& tokenizer, const Tokenizer& draft);
+
+// Reads the draft model of that name for texts of `tokenizer`, its weights in --dtype's `dtype`,
+// its cache in the options' type. Throws Error where its tokenizer has other tokens; with
+// --tokenizer, which is then that of both models, it is not asked.
+Model read_draft_model(const std::string& name, const ModelChoice& choice,
+                       const Tokenizer& tokenizer, const std::string& dtype,
+                       const GenerateOptions& options, Context& ctx, Console& console);
+
+}  // namespace hark::gpt
