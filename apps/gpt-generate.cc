@@ -55,9 +55,8 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     const bool is_file = is_regular_file(STDIN_FILENO);
     if (options.answers_at_once(options.batch.sequences(ctx, is_file), model.config)) {
         gpt::AnswerPlanner planner(model.config, *tokenizer, defaults);
-        const bool is_one = options.input_format == "text";
         gpt::EngineOptions sizes = options.batch.engine(ctx, is_file, defaults.context);
-        if (is_one) sizes.max_sequences = defaults.samples;
+        if (options.is_one_by_one()) sizes.max_sequences = defaults.samples;
         std::optional<gpt::Model> draft;
         if (const std::string& name = options.batch.draft_model(); !name.empty())
             sizes.draft_model = &draft.emplace(gpt::read_draft_model(
@@ -65,7 +64,7 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
         gpt::Engine engine(ctx, model, tokenizer->vocab_size(), sizes);
         gpt::PromptAnswers at_once(encoder, planner, defaults, answers, console);
         gpt::BatchAnswerer batch(at_once, planner, engine, options.batch.answerer(ctx));
-        if (is_one)
+        if (options.is_one_by_one())
             return options.for_each_prompt(
                 prompts, [&](gpt::Prompt prompt) { batch.answer(std::move(prompt)); });
         gpt::PromptQueue queue(prompts, 64, interrupt);

@@ -59,6 +59,22 @@ TEST_F(GptConversation, LinesAreTurns) {
     EXPECT_LT(second["cached_tokens"], second["prompt_tokens"]);
 }
 
+// Each line is answered before the next one is read.
+TEST_F(GptConversation, GuessedTokensChangeNoTurn) {
+    for (const auto& flags : {std::vector<std::string>{"--prompt-lookup", "5"},
+                              std::vector<std::string>{"--draft-model", model()}}) {
+        std::vector<std::string> all = {"--conversation", talk(), "--input-format", "lines"};
+        all.insert(all.end(), flags.begin(), flags.end());
+        const ProcessResult result = run(all, "One\n\nTwo\n");
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        EXPECT_EQ(result.out, " text file\n\n text file\n");
+        EXPECT_EQ(read_text(talk()), turn("One") + turn("Two"));
+        EXPECT_EQ(run({"--conversation", talk(), flags[0], flags[1], "-p", "Three"}).exit_code, 0);
+        EXPECT_EQ(read_text(talk()), turn("One") + turn("Two") + turn("Three"));
+        std::filesystem::remove(talk());
+    }
+}
+
 TEST_F(GptConversation, AnAnswerThatFailsIsNotInTheFile) {
     std::string text;
     for (int i = 0; i < 600; ++i) text += " sea";
@@ -133,18 +149,23 @@ TEST_F(GptTerminal, CtrlCDropsALine) {
 }
 
 TEST_F(GptTerminal, CtrlCEndsAnAnswer) {
-    // Without its end, the model says one token again and again.
-    Terminal terminal(command("--conversation '" + talk() + "' --ignore-eos --max-tokens 400"));
-    ASSERT_TRUE(terminal.wait_for("> "));
-    terminal.type("One\n");
-    ASSERT_TRUE(terminal.wait_for(" text")) << terminal.bytes();
-    terminal.type("\x03");
-    ASSERT_TRUE(terminal.wait_for("> ")) << terminal.bytes();
-    terminal.type("\x04");
-    EXPECT_EQ(terminal.finish(), 0);
-    const std::string text = read_text(talk());
-    EXPECT_EQ(text.rfind(R"({"role":"user","content":"One"})", 0), 0u) << text;
-    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+    for (const char* more : {"", " --prompt-lookup 3"}) {
+        SCOPED_TRACE(more);
+        // Without its end, the model says one token again and again.
+        Terminal terminal(
+            command("--conversation '" + talk() + "' --ignore-eos --max-tokens 400" + more));
+        ASSERT_TRUE(terminal.wait_for("> "));
+        terminal.type("One\n");
+        ASSERT_TRUE(terminal.wait_for(" text")) << terminal.bytes();
+        terminal.type("\x03");
+        ASSERT_TRUE(terminal.wait_for("> ")) << terminal.bytes();
+        terminal.type("\x04");
+        EXPECT_EQ(terminal.finish(), 0);
+        const std::string text = read_text(talk());
+        EXPECT_EQ(text.rfind(R"({"role":"user","content":"One"})", 0), 0u) << text;
+        EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+        std::filesystem::remove(talk());
+    }
 }
 
 TEST_F(GptTerminal, ItsAnswersCanGoToAFile) {

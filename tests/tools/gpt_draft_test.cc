@@ -85,7 +85,8 @@ TEST(GptDraft, RefusesWhatDoesNotFit) {
     };
     refused({"--draft-tokens", "3"}, 2, "--draft-tokens: needs --draft-model");
     refused({"--draft-model", kGptDemo, "--prompt-lookup", "3"}, 2, "exclude each other");
-    refused({"--draft-model", kGptDemo, "--prompt-cache", "a"}, 2, "nor with --prompt-cache");
+    refused({"--draft-model", kGptDemo, "--prompt-cache", "a"}, 2,
+            "do not work with --prompt-cache");
     refused({"--draft-model", "/no/model"}, 1, "/no/model");
     const TemporaryDirectory folder;
     const std::filesystem::path other = shallow_demo(folder);

@@ -62,7 +62,7 @@ TEST(GptGenerate, DraftTokensChangeNothing) {
     const ProcessResult wrong =
         generate(greedy_and({"--prompt-lookup", "3", "--prompt-cache", "file"}), "a");
     EXPECT_EQ(wrong.exit_code, 2);
-    expect_contains(wrong.err, "work neither in a conversation nor with");
+    expect_contains(wrong.err, "do not work with --prompt-cache");
 }
 
 TEST(GptGenerate, OneBadLineOfThreeAndTheOthersAreDone) {

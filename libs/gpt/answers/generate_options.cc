@@ -98,7 +98,7 @@ bool GenerateToolOptions::answers_at_once(int64_t sequences, const DecoderConfig
     if (batch.drafts())
         require(!config.has_longrope(),
                 "--prompt-lookup and --draft-model do not work with a model with longrope");
-    return (batch.drafts() || (sequences > 1 && input_format != "text")) && !is_conversation() &&
+    return (batch.drafts() || (sequences > 1 && !is_one_by_one())) &&
            generate.prompt_cache().empty() && !config.has_longrope();
 }
 
@@ -175,9 +175,8 @@ void GenerateToolOptions::check() const {
     require_usage(!echo || extract.empty(), "--echo and --extract exclude each other");
     check_conversation();
     check_halves();
-    require_usage(!batch.drafts() || (!is_conversation() && generate.prompt_cache().empty()),
-                  "--prompt-lookup and --draft-model work neither in a conversation nor with "
-                  "--prompt-cache");
+    require_usage(!batch.drafts() || generate.prompt_cache().empty(),
+                  "--prompt-lookup and --draft-model do not work with --prompt-cache");
     if (is_interactive() || !from_cache.empty()) return;
     if (!prompt_is_whole())
         return require_piped_stdin("a prompt", "gpt-generate -p 'Once upon a time'");

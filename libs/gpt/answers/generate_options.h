@@ -41,7 +41,11 @@ struct GenerateToolOptions {
     void for_each_prompt(PromptReader& prompts, const UsePrompt& use) const;
     // Whether a person talks to the model on a terminal.
     bool is_interactive() const;
-    // Whether answers may be computed at once: `sequences` of them.
+    // Whether a prompt is answered before the next one is read: there is one, or it follows the
+    // answer.
+    bool is_one_by_one() const { return input_format == "text" || is_conversation(); }
+    // Whether answers are computed by the engine: `sequences` of them at once, or with guessed
+    // tokens.
     bool answers_at_once(int64_t sequences, const DecoderConfig& config) const;
     // Whether each prompt follows the earlier ones and their answers.
     bool is_conversation() const { return is_interactive() || !chat.conversation.empty(); }
