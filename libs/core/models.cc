@@ -296,16 +296,18 @@ fs::path find_installed_model(const std::string& given, const std::string& kind)
     return find_installed_model(concat(kind, "-", model->name), kind);
 }
 
+bool is_model_path(const std::string& model) { return begins_as_path(model) || exists(model); }
+
 fs::path find_model(const std::string& model, const std::string& kind) {
     if (model.empty()) return default_model(kind);
-    if (begins_as_path(model) || exists(model)) return checked_path(model, {kind});
+    if (is_model_path(model)) return checked_path(model, {kind});
     const fs::path found = find_installed_model(model, kind);
     if (found.empty()) fail_not_found(model, {kind});
     return found;
 }
 
 std::vector<fs::path> find_models(const std::string& model) {
-    if (begins_as_path(model) || exists(model)) return {checked_path(model, kModelKinds)};
+    if (is_model_path(model)) return {checked_path(model, kModelKinds)};
     std::vector<fs::path> found;
     for (const std::string& kind : kModelKinds) {
         const fs::path path = find_installed_model(model, kind);

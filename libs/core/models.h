@@ -7,10 +7,12 @@
 
 namespace hark {
 
-// MODEL is a path if it begins with `/`, `./`, `../` or `~`, or if it exists. Otherwise it is the
-// name of an installed model (find_installed_model). An empty MODEL is the default that the user
-// has set, the link `KIND-default` in user_models(). `kind` is "whisper" or "gpt". Throws Error
-// with both readings, the nearest name and the command that gets the model.
+// Whether MODEL is a path: it begins with `/`, `./`, `../` or `~`, or it exists.
+bool is_model_path(const std::string& model);
+
+// MODEL is a path or the name of an installed model (find_installed_model). An empty MODEL is the
+// default that the user has set, the link `KIND-default` in user_models(). `kind` is "whisper" or
+// "gpt". Throws Error with both readings, the nearest name and the command that gets the model.
 std::filesystem::path find_model(const std::string& model, const std::string& kind);
 // The same for a tool that takes a model of any kind: one path, or one of each kind.
 std::vector<std::filesystem::path> find_models(const std::string& model);

@@ -13,8 +13,7 @@ namespace {
 std::string served_name(const std::string& given) {
     std::string path = given;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
-    const bool is_path = path.starts_with('/') || path.starts_with('.') || path.starts_with('~');
-    return is_path ? path.substr(path.rfind('/') + 1) : path;
+    return is_model_path(given) ? path.substr(path.rfind('/') + 1) : path;
 }
 
 template <class Served>
