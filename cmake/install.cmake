@@ -7,8 +7,8 @@ foreach(command transcribe live ask summarize batch train plot plot-transcript p
             RENAME ${command})
     endif()
 endforeach()
-install(FILES pipelines/flags.sh pipelines/generate.sh pipelines/help.sh pipelines/recordings.sh
-    pipelines/server.sh pipelines/plot-transcript.awk DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
+install(FILES pipelines/flags.sh pipelines/generate.sh pipelines/help.sh pipelines/outputs.sh
+    pipelines/recordings.sh pipelines/server.sh pipelines/plot-transcript.awk DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
 install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/models)
 install(DIRECTORY presets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/presets)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -36,16 +36,13 @@ export LC_ALL=C.UTF-8
 script="hark batch"
 here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/recordings.sh"
+. "$here/outputs.sh"
 . "$here/flags.sh"
 . "$here/help.sh"
 help_if_asked "$@"
 
 readonly exists="exists; use --overwrite or another --output-dir"
 output="" list="" formats=srt,text price="" shard=200 retry="" overwrite="" show_pipe=""
-declare -A state=()       # of a recording: there, transcribed, failed, or not set
-declare -A reason=()      # of one that failed
-declare -A written=()     # transcripts of this run and of those before: their paths within `output`
-todo=()                   # those without a state
 transcribed=0 broken=0    # in this run,
 hundredths=0              # of a second of audio
 next_word=60              # at which of its seconds it says how far it is
@@ -101,28 +98,6 @@ take_option() {
     esac
 }
 
-# All recordings, and what each one's transcripts are called.
-collect() {
-    local line bad
-    if [ -n "$list" ]; then
-        [ "$list" != - ] || list=/dev/stdin
-        [ -r "$list" ] || die "$list: cannot read this list"
-        while IFS= read -r line || [ -n "$line" ]; do
-            line="${line%$'\r'}" # of a list from Windows
-            [ -z "$line" ] || inputs+=("$line")
-        done < "$list"
-    fi
-    add_recordings "$output" "${inputs[@]}"
-    [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]:0:1}"): found no recordings"
-    for line in "${recordings[@]}"; do
-        [[ "$line" != *[$'\t\r\n']* ]] ||
-            die "${line@Q}: expected a path without tab, carriage return and newline"
-    done
-    bad="$(printf '%s\n' "${recordings[@]}" | grep -axvm1 '.*')"
-    [ -z "$bad" ] || die "$bad: expected a path in UTF-8"
-    name_transcripts "$output/failed.tsv"
-}
-
 # check_once: the tools take their options and have a model.
 check_once() {
     local folder status
@@ -147,61 +122,6 @@ lock() {
     work="$(realpath -- "$(mktemp -d "$output/.hark/work.XXXXXX")")" || exit 1
     trap 'rm -rf "$work"' EXIT
     mkfifo "$work/summary" || exit 1
-}
-
-# What the runs before have done with each recording.
-recall() {
-    local path foreign
-    recall_written
-    [ -n "$retry$overwrite" ] || recall_failures
-    for path in "${recordings[@]}"; do
-        [ -z "$overwrite" ] || break
-        if finished "$path"; then
-            state[$path]=there
-        elif find_foreign "$path"; then
-            state[$path]=failed reason[$path]="$foreign $exists"
-        fi
-    done
-    list_todo
-}
-
-recall_written() {
-    local file
-    [ -f "$output/.hark/written" ] || return 0
-    while IFS= read -r file; do
-        [ -z "$file" ] || written[$file]=yes
-    done < "$output/.hark/written"
-}
-
-recall_failures() {
-    local path error failures="$output/failed.tsv"
-    [ -f "$failures" ] || return 0
-    while IFS=$'\t' read -r path error; do
-        # What has changed since may have been mended, and a file that existed may have been moved.
-        [ -z "${target[$path]:-}" ] || [ "$failures" -ot "$path" ] ||
-            [[ "$error" == *" $exists" ]] ||
-            state[$path]=failed reason[$path]="$error"
-    done < <(cat "$failures")
-}
-
-# find_foreign PATH: sets `foreign` to a file that has the name of a transcript of this recording,
-# but that no run has written. Returns 1 if there is none.
-find_foreign() {
-    local ending
-    for ending in "${endings[@]}"; do
-        foreign="${target[$1]}.$ending"
-        [ -n "${written[${foreign#"$output/"}]:-}" ] ||
-            { [ ! -e "$foreign" ] && [ ! -L "$foreign" ]; } || return 0
-    done
-    return 1
-}
-
-list_todo() {
-    local path
-    todo=()
-    for path in "${recordings[@]}"; do
-        [ -n "${state[$path]:-}" ] || todo+=("$path")
-    done
 }
 
 # feed PATH...: the audio of all, one shard after the other, so that the transcriber never waits for
@@ -318,13 +238,6 @@ transcribe_all() {
         fi
         list_todo
     done
-}
-
-write_failures() {
-    local path
-    for path in "${recordings[@]}"; do
-        [ "${state[$path]:-}" != failed ] || printf '%s\t%s\n' "$path" "${reason[$path]}"
-    done > "$work/failed.tsv" && mv -fT "$work/failed.tsv" "$output/failed.tsv"
 }
 
 # report SECONDS: of the whole run.
