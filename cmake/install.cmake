@@ -1,7 +1,7 @@
 # What is installed next to the tools: the commands of `hark`, man pages, completions, models,
 # presets and documents.
 
-foreach(command transcribe live ask summarize batch train plot plot-transcript plot-run search)
+foreach(command transcribe live ask summarize batch train plot plot-transcript plot-run search lambda)
     if(EXISTS ${CMAKE_SOURCE_DIR}/pipelines/${command}.sh)
         install(PROGRAMS pipelines/${command}.sh DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark
             RENAME ${command})
@@ -9,6 +9,7 @@ foreach(command transcribe live ask summarize batch train plot plot-transcript p
 endforeach()
 install(FILES pipelines/flags.sh pipelines/generate.sh pipelines/help.sh pipelines/outputs.sh
     pipelines/recordings.sh pipelines/server.sh pipelines/plot-transcript.awk DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
+install(DIRECTORY pipelines/cloud DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
 install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/models)
 install(DIRECTORY presets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/presets)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

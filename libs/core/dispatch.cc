@@ -25,6 +25,7 @@ const CommandInfo kCommands[] = {
     {"search", "lines of transcripts, found by their words or their meaning"},
     {"batch", "thousands of recordings, with one pipe that can be stopped"},
     {"train", "a text to a tokenizer and a small language model"},
+    {"lambda", "recordings or a training run on GPUs rented from Lambda"},
     {"plot", "a picture of a transcript or of a training run"},
     {"model", "get, list, choose, remove, convert and verify models"},
     {"help", "describe a command"},
@@ -42,9 +43,7 @@ constexpr ToolHelp kHelp = {
         "# get a model for speech, and make it the default\n"
         "hark model get small && hark model use small\n"
         "# a recording to text\n"
-        "hark transcribe talk.mp3\n"
-        "# subtitles for a folder of recordings\n"
-        "hark transcribe lectures/ --format srt --language en"};
+        "hark transcribe talk.mp3"};
 
 fs::path own_folder() { return program_path().parent_path(); }
 

@@ -309,6 +309,8 @@ TEST(HarkInstall, IsWhole) {
                              "libexec/hark/ask",
                              "libexec/hark/summarize",
                              "libexec/hark/batch",
+                             "libexec/hark/lambda",
+                             "libexec/hark/cloud/fleet.sh",
                              "libexec/hark/plot",
                              "libexec/hark/plot-transcript",
                              "libexec/hark/plot-run",

@@ -9,9 +9,9 @@ namespace hark::test {
 namespace {
 
 TEST(Scripts, ShowTheirHelp) {
-    for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
-                                   "search", "summarize", "train", "transcribe", "demo",
-                                   "verify-official"}) {
+    for (const std::string name :
+         {"ask", "batch", "lambda", "live", "plot", "plot-run", "plot-transcript", "search",
+          "summarize", "train", "transcribe", "demo", "verify-official"}) {
         const ProcessResult shown = script(name + ".sh", "--help");
         EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
         std::string command = "Usage: hark " + name;
@@ -27,8 +27,9 @@ TEST(Scripts, AnswerTheFlagsThatAllToolsAnswer) {
     std::string version = run_tool("mel", {"--version"}).out;
     ASSERT_TRUE(version.starts_with("mel (hark) ")) << version;
     version.erase(0, 3);
-    for (const std::string name : {"ask", "batch", "live", "plot", "plot-run", "plot-transcript",
-                                   "search", "summarize", "train", "transcribe"}) {
+    for (const std::string name :
+         {"ask", "batch", "lambda", "live", "plot", "plot-run", "plot-transcript", "search",
+          "summarize", "train", "transcribe"}) {
         std::string command = "hark " + name;
         std::replace(command.begin(), command.end(), '-', ' ');
         EXPECT_EQ(script(name + ".sh", "--version").out, command + version);
@@ -60,6 +61,7 @@ TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
              {"transcribe", "--lang", "--language"},
              {"batch", "--pric", "--price"},
              {"batch", "--retri", "--retry"},
+             {"lambda", "--budge", "--budget"},
              {"live", "--microphon", "--microphone"},
              {"ask", "--whisper_model", "--whisper-model"},
              {"ask", "--servr", "--server"},
