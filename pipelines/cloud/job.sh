@@ -115,7 +115,9 @@ still_active() {
 }
 
 # note_busy ID PERCENT: the busy share of its GPUs, for the number of machines.
-note_busy() { [ -z "$2" ] || echo "$2" > "$fleet/busy.$1"; }
+note_busy() {
+    [ -z "$2" ] || { echo "$2" > "$fleet/new.busy.$1" && mv -f "$fleet/new.busy.$1" "$fleet/busy.$1"; }
+}
 
 # say_log ID: the end of the job's log, which is kept.
 say_log() {

@@ -83,7 +83,7 @@ class Instance:
         (self.home.parent / "deaf").touch()
         for environ in Path("/proc").glob("[0-9]*/environ"):
             try:
-                if f"HARK_MACHINE={self.ip}\0".encode() in environ.read_bytes() + b"\0":
+                if f"HOME={self.home}\0".encode() in environ.read_bytes():
                     os.kill(int(environ.parent.name), signal.SIGKILL)
             except (OSError, ValueError):
                 pass
@@ -142,7 +142,8 @@ class Cloud:
 
     def pace(self, launch):
         if SPEED < 100:
-            late = now() - self.last < 0.95 or (launch and now() - self.last_launch < 11.5)
+            # The way from the program to here takes up to 30 ms more or less, real ones.
+            late = now() - self.last < 1 - 0.03 * SPEED or (launch and now() - self.last_launch < 12 - 0.03 * SPEED)
             self.last = now()
             if launch and not late:
                 self.last_launch = now()

@@ -1,6 +1,7 @@
 """Instances come up, are found, cost money and end."""
 import os
 import time
+from pathlib import Path
 
 from cloud import KEY, Story, launch_fault
 
@@ -114,7 +115,7 @@ class Instances(Story):
         while process.poll() is None:
             for path in os.listdir("/proc"):
                 try:
-                    text = open(f"/proc/{path}/cmdline", "rb").read() if path.isdigit() else b""
+                    text = Path(f"/proc/{path}/cmdline").read_bytes() if path.isdigit() else b""
                 except OSError:
                     continue
                 if b"curl" in text:
