@@ -55,6 +55,8 @@ def page_with(page, data):
 class PageCase(unittest.TestCase):
     """Tests in one browser. Each begins at 1280 x 800 pixels, and logs no error to the console."""
 
+    browser_arguments = ()
+
     @classmethod
     def setUpClass(cls):
         cls.folder = os.environ["HARK_PAGE_FOLDER"]
@@ -65,7 +67,7 @@ class PageCase(unittest.TestCase):
         cls.expected = json.loads(read(f"{cls.words}/expected.json"))
         cls.recording = os.path.join(cls.words, cls.expected["source"])
         cls.spoken = [word for segment in cls.expected["segments"] for word in segment["words"]]
-        cls.browser = Browser(cls.downloads)
+        cls.browser = Browser(cls.downloads, cls.browser_arguments)
         cls.addClassCleanup(cls.browser.close)
 
     def run(self, result=None):

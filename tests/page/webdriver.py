@@ -14,9 +14,10 @@ LEFT, UP, RIGHT, DOWN = "\ue012", "\ue013", "\ue014", "\ue015"
 
 
 class Browser:
-    """One chromedriver and one window. Downloads go to the folder `downloads`."""
+    """One chromedriver and one window. Downloads go to the folder `downloads`; `more` are arguments
+    of Chromium's."""
 
-    def __init__(self, downloads, width=1280, height=900):
+    def __init__(self, downloads, more=(), width=1280, height=900):
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE,
                                        text=True)
         # "ChromeDriver was started successfully on port 12345."
@@ -27,7 +28,8 @@ class Browser:
         else:
             raise RuntimeError("chromedriver: ended before it told its port")
         arguments = ["--headless=new", "--autoplay-policy=no-user-gesture-required", "--mute-audio",
-                     f"--window-size={width},{height}", "--force-device-scale-factor=1"]
+                     f"--window-size={width},{height}", "--force-device-scale-factor=1",
+                     *more]
         if os.getuid() == 0:
             arguments.append("--no-sandbox")  # Chromium refuses to run as root otherwise
         options = {"args": arguments,

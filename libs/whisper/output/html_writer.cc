@@ -1,10 +1,10 @@
-// html: a page that plays its recording. Its parts are the files of page/.
-#include <algorithm>
+// html: a page that plays its recording. Its parts are the files of page/ (page_parts.h).
 #include <string_view>
 
 #include "core/error.h"
 #include "text/utf8.h"
 #include "whisper/output/format_writers.h"
+#include "whisper/output/page_parts.h"
 #include "whisper/output/transcript_json.h"
 
 namespace hark::whisper {
@@ -13,23 +13,9 @@ namespace {
 constexpr std::string_view kPage =
 #include "whisper/output/page/transcript.html.inc"
     ;
-constexpr std::string_view kPageStyle =
-#include "whisper/output/page/transcript.css.inc"
-    ;
-// In this order: each uses those before it.
-constexpr std::string_view kPageScripts[] = {
-#include "whisper/output/page/transcript.js.inc"
-    ,
-#include "whisper/output/page/formats.js.inc"
-    ,
-#include "whisper/output/page/transcript_view.js.inc"
-    ,
-#include "whisper/output/page/player.js.inc"
-    ,
-#include "whisper/output/page/waveform.js.inc"
-    ,
+constexpr std::string_view kPageScript =
 #include "whisper/output/page/page.js.inc"
-};
+    ;
 
 // As text of an element or an attribute.
 std::string html_escaped(std::string text) {
@@ -67,29 +53,21 @@ class HtmlWriter : public OneRecordingWriter {
     }
     void end(const std::string& text, const std::string& error) override {
         const Json transcript = transcript_.end(text, error);
-        std::string page;
-        for (size_t at = 0; at < kPage.size();) {
-            const size_t begin = std::min(kPage.find("{{", at), kPage.size());
-            page += kPage.substr(at, begin - at);
-            const size_t end = std::min(kPage.find("}}", begin), kPage.size());
-            if (begin < end) page += part(kPage.substr(begin + 2, end - begin - 2), transcript);
-            at = end + 2;
-        }
-        write_(page);
+        write_(filled_page(kPage, [&](std::string_view name) { return part(name, transcript); }));
     }
 
   private:
     // What stands for {{name}} in transcript.html.
     std::string part(std::string_view name, const Json& transcript) const {
         if (name == "title") return html_escaped(title_of(info_));
-        if (name == "language") return html_escaped(info_.language);
-        if (name == "style") return std::string(kPageStyle);
+        if (name == "style") return std::string(page_style());
+        if (name == "recording") return std::string(page_recording());
         if (name == "lines") return html_escaped(lines_);
         if (name == "transcript") return script_escaped(dump(transcript));
         require(name == "script", "internal error: transcript.html has {{", name, "}}");
         std::string scripts;
-        for (const std::string_view script : kPageScripts) scripts += script;
-        return scripts;
+        for (const PageScript& script : page_scripts()) scripts += script.text;
+        return scripts += kPageScript;
     }
 
     TranscriptJson transcript_;

@@ -27,6 +27,13 @@ class Player {
         this.audio.src = URL.createObjectURL(file);
     }
 
+    // Takes nothing: there is no recording yet.
+    clear() {
+        URL.revokeObjectURL(this.audio.src);
+        this.audio.removeAttribute('src');
+        this.audio.load();
+    }
+
     toggle() {
         if (this.audio.paused) this.#start();
         else this.audio.pause();

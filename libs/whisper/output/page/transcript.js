@@ -102,10 +102,23 @@ class Transcript {
     // `data` is an object as `--format json` writes it.
     constructor(data) {
         this.data = data;
-        // Of each segment: `data` as it is now, `original` as it was decoded, and its `words`.
-        this.segments = data.segments.map((segment) =>
-            ({data: segment, original: segment, words: this.#wordsOf(segment)}));
+        this.segments = data.segments.map((segment) => this.#segmentOf(segment));
         this.#index();
+    }
+
+    // Its `data` as it is now, `original` as it was decoded, and its `words`.
+    #segmentOf(data) {
+        return {data, original: data, words: this.#wordsOf(data)};
+    }
+
+    // Adds a segment of `--format json` after the last one, and returns it.
+    add(data) {
+        const segment = this.#segmentOf(data);
+        this.data.text = (this.data.text ?? '') + data.text;
+        this.segments.push(segment);
+        this.#indexSegment(segment, this.segments.length - 1);
+        this.byTime.sort((a, b) => a.start - b.start);
+        return segment;
     }
 
     // What can be clicked, each with `word`, `start`, `end` and `probability`: the words, or if
@@ -120,18 +133,20 @@ class Transcript {
     // Lists all words: in the order of the text, in that of time, and as one text to search.
     #index() {
         this.words = [];
-        this.segments.forEach((segment, number) => {
-            segment.number = number;
-            for (const word of segment.words) {
-                word.segment = segment;
-                word.number = this.words.length;
-                this.words.push(word);
-            }
-        });
-        this.byTime = this.words.toSorted((a, b) => a.start - b.start);
+        this.byTime = [];
         this.offsets = [];  // of the words in `searched`
         this.searched = '';
-        for (const word of this.words) {
+        this.segments.forEach((segment, number) => this.#indexSegment(segment, number));
+        this.byTime.sort((a, b) => a.start - b.start);
+    }
+
+    #indexSegment(segment, number) {
+        segment.number = number;
+        for (const word of segment.words) {
+            word.segment = segment;
+            word.number = this.words.length;
+            this.words.push(word);
+            this.byTime.push(word);
             this.offsets.push(this.searched.length);
             this.searched += folded(word.word);
         }

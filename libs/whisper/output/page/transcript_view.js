@@ -13,25 +13,42 @@ function element(name, properties = {}, ...children) {
 class TranscriptView {
     // Fills `list`, an <ol>. `events` has functions: play(seconds), seek(seconds), chosen(word),
     // corrected(segment).
-    constructor(list, transcript, events) {
+    constructor(list, events) {
         this.list = list;
-        this.transcript = transcript;
         this.events = events;
-        this.chosen = null;   // the word that the keyboard moves from; Tab gets there
-        this.current = null;  // the word that is spoken
-        this.hits = new Set();
         this.wordOf = new WeakMap();
         this.segmentOf = new WeakMap();
-        const rows = document.createDocumentFragment();
-        for (const segment of transcript.segments) rows.append(this.#row(segment));
-        list.append(rows);
+        this.show(new hark.Transcript({segments: []}));
         list.addEventListener('click', (event) => this.#click(event));
         list.addEventListener('keydown', (event) => this.#key(event));
         list.addEventListener('focusin', (event) => {
             const word = this.wordOf.get(event.target);
             if (word && word !== this.chosen) this.#choose(word);
         });
+    }
+
+    // Shows another transcript.
+    show(transcript) {
+        this.transcript = transcript;
+        this.chosen = null;   // the word that the keyboard moves from; Tab gets there
+        this.current = null;  // the word that is spoken
+        this.query = '';      // what is searched, its places, and the number of the shown one
+        this.places = [];
+        this.place = -1;
+        this.hits = new Set();
+        const rows = document.createDocumentFragment();
+        for (const segment of transcript.segments) rows.append(this.#row(segment));
+        this.list.replaceChildren(rows);
         this.#tabStop();
+    }
+
+    // Adds a segment after the last one, as Transcript.add does.
+    add(data) {
+        this.list.append(this.#row(this.transcript.add(data)));
+        this.#tabStop();
+        if (this.query === '') return;
+        this.#find();
+        this.#mark(this.places.length > 0 ? Math.max(this.place, 0) : -1);
     }
 
     // A word can always be reached by Tab.
@@ -166,7 +183,15 @@ class TranscriptView {
 
     // Marks every place of `query` and shows the first. Returns how many there are.
     search(query) {
-        this.places = this.transcript.find(query);
+        this.query = query;
+        this.#find();
+        this.#mark(-1);
+        this.goToHit(1);
+        return this.places.length;
+    }
+
+    #find() {
+        this.places = this.transcript.find(this.query);
         const hits = new Set(this.places.flat());
         for (const word of this.hits) if (!hits.has(word)) word.element.classList.remove('hit');
         for (const word of hits) word.element.classList.add('hit');
@@ -174,15 +199,12 @@ class TranscriptView {
         const rows = new Set(this.places.flat().map((word) => word.segment.row));
         for (const {row} of this.transcript.segments)
             row.classList.toggle('match', rows.has(row));
-        this.#mark(-1);
-        this.goToHit(1);
-        return this.places.length;
     }
 
     // Shows the next place of the search, or with -1 the one before. Returns its number, from 1, or
     // 0 if there is none.
     goToHit(direction) {
-        const {length} = this.places ?? [];
+        const {length} = this.places;
         if (!length) return 0;
         this.#mark(this.place < 0 ? 0 : (this.place + direction + length) % length);
         this.#show(this.hit.element);
@@ -190,7 +212,7 @@ class TranscriptView {
     }
 
     // The first word of the place that is shown, or undefined.
-    get hit() { return this.places?.[this.place]?.[0]; }
+    get hit() { return this.places[this.place]?.[0]; }
 
     #mark(place) {
         for (const one of this.list.querySelectorAll('.now')) one.classList.remove('now');
@@ -253,5 +275,5 @@ class TranscriptView {
     }
 }
 
-hark.TranscriptView = TranscriptView;
+Object.assign(hark, {TranscriptView, element});
 })();

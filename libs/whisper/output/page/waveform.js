@@ -44,9 +44,8 @@ class Waveform {
     // Shows a recording of `seconds`, whose file `read` gives as an ArrayBuffer. Returns why it is
     // not shown, or ''.
     async show(seconds, read) {
-        const number = ++this.shown;
-        this.peaks = null;
-        this.canvas.hidden = true;
+        this.clear();
+        const number = this.shown;
         if (seconds > kMostSeconds)
             return 'The waveform is left out: the recording is longer than 2 hours.';
         const bytes = await read().catch(() => null);
@@ -58,6 +57,12 @@ class Waveform {
         this.canvas.hidden = false;
         this.draw();
         return '';
+    }
+
+    clear() {
+        ++this.shown;
+        this.peaks = null;
+        this.canvas.hidden = true;
     }
 
     // Draws the part that was played in another colour, if it has changed.
