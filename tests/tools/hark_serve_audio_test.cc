@@ -84,6 +84,28 @@ TEST(HarkServeAudio, SegmentsAreStreamed) {
     EXPECT_EQ(joined, " " + text);
 }
 
+TEST(HarkServeAudio, StreamedSegmentsAreThoseOfJsonLines) {
+    const TestReply reply =
+        transcribe_file(sample_bytes("news.mp4"), {{"stream", "true"},
+                                                   {"response_format", "verbose_json"},
+                                                   {"timestamp_granularities[]", "word"}});
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    const std::vector<std::string> lines =
+        lines_of(pipe_text("news.mp4", "--format jsonl --word-timestamps"));
+    const std::vector<std::string> events = events_of(reply.body);
+    ASSERT_EQ(events.size(), lines.size() + 1);
+    for (size_t i = 0; i < lines.size(); ++i) {
+        const json event = json::parse(events[i]);
+        json expected = json::parse(lines[i]);
+        expected.erase("source");
+        EXPECT_EQ(event["segment"], expected);
+        EXPECT_EQ(event["delta"], expected["text"]);
+    }
+    const json done = json::parse(events.back());
+    EXPECT_EQ(done["language"], "english");
+    EXPECT_GT(done["duration"], 1.0);
+}
+
 TEST(HarkServeAudio, LanguagesAndTranslations) {
     const TestReply german = transcribe_file(
         sample_bytes("vater.wav"), {{"language", "de"}, {"response_format", "verbose_json"}});

@@ -11,6 +11,7 @@
 #include "serve/openai/fields.h"
 #include "whisper/model/languages.h"
 #include "whisper/output/strings.h"
+#include "whisper/output/transcript_json.h"
 
 namespace hark::serve {
 namespace {
@@ -92,6 +93,13 @@ std::string formatted(const std::string& format, const Transcript& transcript) {
     return text;
 }
 
+// As a line of whisper-transcribe's jsonl, without the recording.
+ordered_json segment_json(const whisper::Segment& segment) {
+    ordered_json json = whisper::to_json(segment);
+    json["language"] = segment.language;
+    return json;
+}
+
 ordered_json verbose_json(const AudioQuery& query, const Transcript& transcript) {
     const auto whole = parse_ordered_json(formatted("json", transcript), "transcript");
     ordered_json root = {{"task", query.options.task},
@@ -135,8 +143,8 @@ AudioQuery read_audio_query(const Form& form, const std::string& task) {
     if (!form.file) refuse_field("file", "is required");
     if (granularities.any && query.format != "verbose_json")
         refuse_field("timestamp_granularities[]", "is for response_format verbose_json");
-    if (query.streams && query.format != "json" && query.format != "text")
-        refuse_field("stream", "is for response_format json and text");
+    if (query.streams && (query.format == "srt" || query.format == "vtt"))
+        refuse_field("stream", "is for response_format json, text and verbose_json");
     query.has_words = query.options.words.timestamps = granularities.word;
     query.has_segments = granularities.segment || !granularities.word;
     return query;
@@ -172,14 +180,21 @@ void TranscriptAnswer::begin_stream() {
 void TranscriptAnswer::segment(const whisper::Segment& segment) {
     if (!query_.streams) return;
     begin_stream();
-    out_->add(event_of({{"type", "transcript.text.delta"}, {"delta", segment.text}}));
+    ordered_json event = {{"type", "transcript.text.delta"}, {"delta", segment.text}};
+    if (query_.format == "verbose_json") event["segment"] = segment_json(segment);
+    out_->add(event_of(event));
 }
 
 void TranscriptAnswer::ended(const Transcript& transcript) {
     if (!query_.streams) return out_->send(transcript_response(query_, transcript));
     begin_stream();
-    out_->add(
-        event_of({{"type", "transcript.text.done"}, {"text", whisper::strip(transcript.text)}}));
+    ordered_json event = {{"type", "transcript.text.done"},
+                          {"text", whisper::strip(transcript.text)}};
+    if (query_.format == "verbose_json") {
+        event["language"] = name_of_language(transcript.language);
+        event["duration"] = transcript.seconds;
+    }
+    out_->add(event_of(event));
     out_->end();
 }
 
