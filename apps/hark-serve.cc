@@ -49,6 +49,8 @@ constexpr ToolHelp kHelp = {
 Endpoints: /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models,
 /v1/audio/transcriptions, /v1/audio/translations, /v1/audio/live, /tokenize,
 /detokenize, /health and /metrics; docs/serve.md has their fields.
+/ is a page for browsers, with transcripts of recordings and of the microphone,
+and a chat about them.
 Requests of many clients are computed together. A client that leaves ends its
 request. Nothing of a request is written to stderr or to a file.
 SIGTERM ends the server once the running requests have been answered, a second

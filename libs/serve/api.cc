@@ -9,6 +9,7 @@
 #include "serve/openai/requests.h"
 #include "serve/openai/text_answer.h"
 #include "serve/openai/transcripts.h"
+#include "serve/page/page_files.h"
 #include "serve/web/paths.h"
 
 namespace hark::serve {
@@ -23,7 +24,8 @@ WebResponse json_response(const ordered_json& root, int status = 200) {
 }
 
 bool fits(std::string_view path, std::string_view pattern) {
-    return path == pattern || (pattern.ends_with('/') && path.starts_with(pattern));
+    const bool has_any_end = pattern.size() > 1 && pattern.ends_with('/');
+    return path == pattern || (has_any_end && path.starts_with(pattern));
 }
 
 bool is_json(std::string_view content_type) { return content_type.starts_with("application/json"); }
@@ -31,18 +33,20 @@ bool is_json(std::string_view content_type) { return content_type.starts_with("a
 }  // namespace
 
 const Api::Route Api::kRoutes[] = {
-    {"POST", "/v1/chat/completions", Route::Body::json, false, &Api::chat},
-    {"POST", "/v1/completions", Route::Body::json, false, &Api::complete},
-    {"POST", "/v1/embeddings", Route::Body::json, false, &Api::embed},
-    {"POST", "/v1/audio/transcriptions", Route::Body::form, false, &Api::transcribe},
-    {"POST", "/v1/audio/translations", Route::Body::form, false, &Api::translate},
-    {"GET", "/v1/audio/live", Route::Body::socket, false, nullptr},
-    {"POST", "/tokenize", Route::Body::json, false, &Api::tokenize},
-    {"POST", "/detokenize", Route::Body::json, false, &Api::detokenize},
-    {"GET", "/v1/models", Route::Body::none, false, &Api::list_models},
-    {"GET", "/v1/models/", Route::Body::none, false, &Api::show_model},
-    {"GET", "/metrics", Route::Body::none, false, &Api::metrics},
-    {"GET", "/health", Route::Body::none, true, &Api::health},
+    {"POST", "/v1/chat/completions", Route::Body::json, Route::Access::key, &Api::chat},
+    {"POST", "/v1/completions", Route::Body::json, Route::Access::key, &Api::complete},
+    {"POST", "/v1/embeddings", Route::Body::json, Route::Access::key, &Api::embed},
+    {"POST", "/v1/audio/transcriptions", Route::Body::form, Route::Access::key, &Api::transcribe},
+    {"POST", "/v1/audio/translations", Route::Body::form, Route::Access::key, &Api::translate},
+    {"GET", "/v1/audio/live", Route::Body::socket, Route::Access::key, nullptr},
+    {"POST", "/tokenize", Route::Body::json, Route::Access::key, &Api::tokenize},
+    {"POST", "/detokenize", Route::Body::json, Route::Access::key, &Api::detokenize},
+    {"GET", "/v1/models", Route::Body::none, Route::Access::key, &Api::list_models},
+    {"GET", "/v1/models/", Route::Body::none, Route::Access::key, &Api::show_model},
+    {"GET", "/metrics", Route::Body::none, Route::Access::key, &Api::metrics},
+    {"GET", "/", Route::Body::none, Route::Access::anyone, &Api::show_page},
+    {"GET", "/page/", Route::Body::none, Route::Access::anyone, &Api::show_page},
+    {"GET", "/health", Route::Body::none, Route::Access::always, &Api::health},
 };
 
 Api::Api(ApiOptions options, std::vector<TextService*> texts, std::vector<AudioService*> audios)
@@ -62,9 +66,14 @@ const Api::Route& Api::route_of(const WebRequest& request) const {
     throw WebError(405, concat("this path takes ", methods));
 }
 
+bool Api::needs_key(const std::string& path) {
+    for (const Route& route : kRoutes)
+        if (fits(path, route.path) && route.access != Route::Access::key) return false;
+    return true;
+}
+
 BodyRule Api::receive(const WebRequest& head) {
-    const bool is_open = head.path == "/health";
-    if (!is_open && !options_.keys.accept(head.authorization) &&
+    if (needs_key(head.path) && !options_.keys.accept(head.authorization) &&
         !options_.keys.accept_any(head.protocols))
         throw WebError(401, "a valid key is required: Authorization: Bearer KEY", "",
                        "invalid_api_key");
@@ -72,7 +81,8 @@ BodyRule Api::receive(const WebRequest& head) {
         throw WebError(403, concat("Host: expected an address or localhost, found '", head.host,
                                    "'; names need a server with --api-keys"));
     const Route& route = route_of(head);
-    if (is_draining_ && !route.is_open) throw WebError(503, "the server is about to end");
+    if (is_draining_ && route.access != Route::Access::always)
+        throw WebError(503, "the server is about to end");
     if (route.body == Route::Body::none) return {};
     if (route.body == Route::Body::socket) return socket_rule(head);
     if (route.body == Route::Body::form)
@@ -210,7 +220,26 @@ std::vector<std::string> Api::model_names() const {
 }
 
 ordered_json Api::model_json(const std::string& id) const {
-    return {{"id", id}, {"object", "model"}, {"created", started_}, {"owned_by", "hark"}};
+    ordered_json model = {
+        {"id", id}, {"object", "model"}, {"created", started_}, {"owned_by", "hark"}};
+    ordered_json endpoints = ordered_json::array();
+    for (const TextService* const service : texts_) {
+        if (service->name() != id) continue;
+        if (service->model().has_chats()) endpoints.push_back("/v1/chat/completions");
+        for (const char* const path : {"/v1/completions", "/v1/embeddings"})
+            endpoints.push_back(path);
+        model["max_model_len"] = service->model().context();
+    }
+    for (const AudioService* const service : audios_) {
+        if (service->name() != id) continue;
+        const std::vector<std::string> languages = service->model().languages();
+        endpoints.push_back("/v1/audio/transcriptions");
+        if (languages.size() > 1) endpoints.push_back("/v1/audio/translations");
+        endpoints.push_back("/v1/audio/live");
+        model["languages"] = languages;
+    }
+    model["endpoints"] = endpoints;
+    return model;
 }
 
 void Api::list_models(const WebRequest&, Out out) {
@@ -226,6 +255,8 @@ void Api::show_model(const WebRequest& request, Out out) {
         throw WebError(404, concat("no model '", id, "' is served"), "model", "model_not_found");
     out->send(json_response(model_json(id)));
 }
+
+void Api::show_page(const WebRequest& request, Out out) { out->send(page_file(request.path)); }
 
 void Api::health(const WebRequest&, Out out) {
     if (is_draining_) throw WebError(503, "the server is about to end");

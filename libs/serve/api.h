@@ -36,11 +36,12 @@ class Api : public WebSite {
     struct Route {
         const char *method, *path;  // a path that ends with / has any continuation
         enum class Body { none, json, form, socket } body;
-        bool is_open;  // without a key, and while the server ends
+        enum class Access { key, anyone, always } access;  // always: while the server ends, too
         void (Api::*handler)(const WebRequest& request, Out out);  // null: a WebSocket
     };
     static const Route kRoutes[];
 
+    static bool needs_key(const std::string& path);
     // Throws WebError 403 for a page of another server.
     BodyRule socket_rule(const WebRequest& head) const;
     // Throws WebError 404 and 405.
@@ -59,6 +60,7 @@ class Api : public WebSite {
     void answer_audio(const WebRequest& request, const std::string& task, Out out);
     void list_models(const WebRequest& request, Out out);
     void show_model(const WebRequest& request, Out out);
+    void show_page(const WebRequest& request, Out out);
     void health(const WebRequest& request, Out out);
     void metrics(const WebRequest& request, Out out);
 

@@ -22,6 +22,14 @@ AudioModel::AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioMode
         whisper::read_model(*file_, precision, ctx_.arena.source(), ctx_.threads));
 }
 
+std::vector<std::string> AudioModel::languages() const {
+    const whisper::SpecialTokens& special = tokenizer_.special();
+    if (!special.multilingual) return {"en"};
+    std::vector<std::string> codes;
+    for (const auto& [code, token] : special.languages) codes.push_back(code);
+    return codes;
+}
+
 whisper::MelRecording AudioModel::decode(AudioJob& job) const {
     const auto refuse = [](std::string why) {
         constexpr std::string_view kName = "stdin: ";  // the decoder's for it

@@ -42,6 +42,9 @@ class AudioModel {
     std::unique_ptr<whisper::LiveSession> begin_live(const whisper::TranscribeOptions& options,
                                                      whisper::LiveSession::Listener listener);
 
+    // The codes of the languages that it transcribes.
+    std::vector<std::string> languages() const;
+
   private:
     AudioModelOptions options_;
     std::string decoder_;

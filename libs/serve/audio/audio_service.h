@@ -67,6 +67,7 @@ class AudioService {
     void wake() { thread_.wake(); }
 
     const std::string& name() const { return options_.name; }
+    const AudioModel& model() const { return model_; }
     const AudioMetrics& metrics() const { return metrics_; }
 
   private:

@@ -37,6 +37,9 @@ class TextModel {
     gpt::PromptRequests& texts() { return *texts_; }
     // Prompts of messages; nullptr if the model has no chat template.
     gpt::PromptRequests* chats() { return chats_.get(); }
+    bool has_chats() const { return chats_ != nullptr; }
+    // Tokens of prompt and answer.
+    int64_t context() const { return planner_->context(); }
     // Of a chat's answers; nullptr if there are none.
     const gpt::ReasoningMarkers* markers() const {
         return chat_encoder_ ? chat_encoder_->markers() : nullptr;

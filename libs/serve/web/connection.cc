@@ -130,7 +130,7 @@ asio::awaitable<bool> Connection::serve_one() {
     stream_.expires_after(duration_of(shared_->options.client_seconds));
     co_await http::async_read_header(stream_, buffer_, parser,
                                      asio::redirect_error(asio::use_awaitable, error));
-    keeps_alive_ = false;
+    keeps_alive_ = is_head_ = false;
     if (error == http::error::header_limit)
         co_return co_await refuse(WebError(
             431, concat("the request's head is too long (at most ", kMostHead, " bytes)")));
@@ -146,6 +146,8 @@ asio::awaitable<bool> Connection::serve_one() {
 
 asio::awaitable<bool> Connection::serve_request(Parser& parser) {
     WebRequest request = request_of(parser.get());
+    is_head_ = request.method == "HEAD";
+    if (is_head_) request.method = "GET";
     BodyRule rule;
     std::optional<WebError> why;
     try {
@@ -294,7 +296,8 @@ asio::awaitable<bool> Connection::write_answer(std::shared_ptr<PendingAnswer> an
             keeps_alive_ = keeps_alive_ && (is_whole || is_chunked);
             out = head_of(answer->head(), is_whole ? std::optional(body.size()) : std::nullopt);
         }
-        const bool in_chunks = is_chunked && !is_whole;
+        if (is_head_) body.clear();
+        const bool in_chunks = is_chunked && !is_whole && !is_head_;
         if (in_chunks && !body.empty()) {
             char size[24];
             out.append(size, static_cast<size_t>(

@@ -99,6 +99,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     boost::beast::flat_buffer buffer_;
     // Of the request that is served:
     bool keeps_alive_ = false, is_http_1_0_ = false;
+    bool is_head_ = false;  // the answer has no body
 };
 
 }  // namespace hark::serve
