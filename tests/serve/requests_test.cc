@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "gpt/answers/constraint.h"
 #include "serve/web/web_error.h"
 #include "support/expect.h"
+#include "text/constrain/grammar_states.h"
 
 namespace hark::serve {
 namespace {
@@ -89,6 +91,50 @@ TEST(ServeRequests, DevelopersAreTheSystemAndToolsMayBeTurnedOff) {
     EXPECT_EQ(read_chat(with(request, {{"tool_choice", "auto"}}).dump()).prompt.tools.size(), 1u);
 }
 
+TEST(ServeRequests, ACallMayBeRequired) {
+    const auto tool = [](const char* name, const json& parameters) {
+        return json{{"type", "function"},
+                    {"function", {{"name", name}, {"parameters", parameters}}}};
+    };
+    const json leaf = {{"type", "object"},
+                       {"properties", {{"at", {{"$ref", "#/$defs/at"}}}}},
+                       {"required", {"at"}},
+                       {"additionalProperties", false}};
+    const auto tree = [&](const char* value) {
+        json schema = leaf;
+        schema["$defs"] = {{"at", {{"const", value}}}};
+        return schema;
+    };
+    const json request = {{"tools", {tool("f", tree("here")), tool("g", tree("there"))}}};
+    const auto fits = [&](const json& choice, const std::string& text) {
+        const TextQuery query =
+            read_chat(with(kChat, with(request, {{"tool_choice", choice}})).dump());
+        const GrammarAutomaton automaton(gpt::constraint_grammar(options_of(query).constraint));
+        GrammarStates states(automaton);
+        GrammarStates::State state = states.start();
+        for (const char byte : text) state = states.next(state, static_cast<uint8_t>(byte));
+        return states.can_end(state);
+    };
+    const json named = {{"type", "function"}, {"function", {{"name", "g"}}}};
+    const std::string f = R"({"name": "f", "arguments": {"at": "here"}})",
+                      g = R"({"name": "g", "arguments": {"at": "there"}})";
+    EXPECT_TRUE(fits("required", f));
+    EXPECT_TRUE(fits("required", g));
+    EXPECT_FALSE(fits("required", R"({"name": "g", "arguments": {"at": "here"}})"));
+    EXPECT_FALSE(fits("required", "No."));
+    EXPECT_TRUE(fits(named, g));
+    EXPECT_FALSE(fits(named, f));
+    const auto refused = [&](const json& more, const std::string& field, const std::string& why) {
+        expect_refused(with(request, more), field, why);
+    };
+    refused({{"tool_choice", {{"type", "function"}, {"function", {{"name", "h"}}}}}}, "tool_choice",
+            "no tool is named h");
+    refused({{"tool_choice", "required"}, {"regex", "a"}}, "regex", "tool_choice");
+    refused({{"tool_choice", "required"}, {"tools", {tool("f", {{"type", "string"}})}}}, "tools",
+            "f: parameters");
+    refused({{"tool_choice", "required"}, {"tools", {{{"type", "other"}}}}}, "tools", "names");
+}
+
 TEST(ServeRequests, WrongFieldsAreRefusedByName) {
     expect_refused({{"temprature", 1}}, "temprature", "is not supported");
     expect_refused({{"functions", json::array()}}, "functions", "is not supported");
@@ -112,7 +158,8 @@ TEST(ServeRequests, WrongFieldsAreRefusedByName) {
     expect_refused({{"stop", {""}}}, "stop", "none of them empty");
     expect_refused({{"response_format", {{"type", "xml"}}}}, "response_format", "json_schema");
     expect_refused({{"tools", 3}}, "messages", "tools: expected a list");
-    expect_refused({{"tool_choice", "required"}}, "tool_choice", "required is not supported");
+    expect_refused({{"tool_choice", "required"}}, "tool_choice", "there are no tools");
+    expect_refused({{"tool_choice", "always"}}, "tool_choice", "found \"always\"");
     expect_refused({{"chat_template_kwargs", 3}}, "chat_template_kwargs", "an object");
 }
 

@@ -229,6 +229,15 @@ TEST(HarkServe, ReasoningAndCallsAreApart) {
     EXPECT_EQ(parts["tool_calls"][0]["function"], function);
     EXPECT_EQ(parts["tool_calls"][0]["index"], 0);
     EXPECT_EQ(parts["content"], "");
+    // One that must.
+    const json required = answer(chat("Call", {{"model", "calls"},
+                                               {"tools", tools},
+                                               {"tool_choice", "required"},
+                                               {"max_tokens", 60}}))
+                              .first;
+    EXPECT_EQ(required["finish_reason"], "tool_calls");
+    EXPECT_EQ(required["message"]["tool_calls"][0]["function"],
+              json({{"name", "f"}, {"arguments", "{}"}}));
     // A template that knows no tools.
     expect_refused(tiny().server().post("/v1/chat/completions", chat("Hi", {{"tools", tools}})),
                    400, "takes no tools");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "serve/openai/fields.h"
+#include "serve/openai/tool_choice.h"
 
 namespace hark::serve {
 namespace {
@@ -86,15 +87,22 @@ void check_content(const ordered_json& messages) {
     }
 }
 
-void read_tool_choice(Fields& fields, TextQuery& query) {
-    if (const ordered_json* const choice = fields.find("tool_choice")) {
-        const std::string name = choice->is_string() ? choice->get<std::string>() : "an object";
-        if (name == "none")
-            query.prompt.tools = ordered_json();
-        else if (name != "auto")
-            refuse_field("tool_choice", concat(name, " is not supported; expected auto or none"));
-    }
+// The settings of a chat, with the form of its answer if that must be a call of a tool.
+ordered_json with_tool_choice(Fields& fields, TextQuery& query) {
+    ordered_json settings = fields.object();
     query.one_call = !fields.flag("parallel_tool_calls", true);
+    const ordered_json* const choice = fields.find("tool_choice");
+    if (!choice || *choice == "auto") return settings;
+    if (*choice == "none") {
+        query.prompt.tools = ordered_json();
+        return settings;
+    }
+    const ordered_json schema = call_schema(query.prompt.tools, *choice);
+    for (const char* const name : {"response_format", "regex", "grammar"})
+        if (fields.find(name))
+            refuse_field(name, "is not supported with a tool_choice that asks for a call");
+    settings["response_format"] = {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}};
+    return settings;
 }
 
 void read_template_arguments(Fields& fields, gpt::Prompt& prompt) {
@@ -170,10 +178,10 @@ TextQuery read_chat(const std::string& body) {
     if (const ordered_json* const tools = fields.find("tools")) query.prompt.tools = *tools;
     if (const ordered_json* const documents = fields.find("documents"))
         query.prompt.documents = *documents;
-    read_tool_choice(fields, query);
+    const ordered_json settings = with_tool_choice(fields, query);
     read_template_arguments(fields, query.prompt);
     fields.check_known();
-    read_settings(fields.object(), query.prompt);
+    read_settings(settings, query.prompt);
     return query;
 }
 
