@@ -55,13 +55,15 @@ class Load:
         self.port = port
         self.lock = threading.Lock()
         self.counts = collections.Counter()
+        self.longest = collections.Counter()  # seconds
         self.wrong = []
         self.texts, self.lines = {}, {}  # of the samples
         self.ending = None  # when SIGTERM came
 
-    def count(self, kind):
+    def count(self, kind, begin):
         with self.lock:
             self.counts[kind] += 1
+            self.longest[kind] = max(self.longest[kind], time.monotonic() - begin)
 
     def fail(self, kind, why):
         with self.lock:
@@ -243,13 +245,13 @@ def client(load, index):
         begin = time.monotonic()
         try:
             send()
-            load.count(kind)
+            load.count(kind, begin)
         except Left:
-            load.count(f"{kind}: left")
+            load.count(f"{kind}: left", begin)
         except Exception as why:  # whatever it is, it is reported
             refused = "status 503" in str(why) or isinstance(why, (OSError, http.client.HTTPException))
             if load.ending and begin > load.ending - SECONDS_OF_ENDING and refused:
-                load.count("after SIGTERM")
+                load.count("after SIGTERM", begin)
             else:
                 load.fail(kind, f"{type(why).__name__} after {time.monotonic() - begin:.1f} s: {why}")
 
@@ -326,7 +328,7 @@ def main():
         finally:
             server.kill()
     for kind, count in sorted(load.counts.items()):
-        print(f"{count:7} {kind}")
+        print(f"{count:7} {kind}, the longest {load.longest[kind]:.1f} s")
     print(f"{len(load.wrong)} wrong")
     raise SystemExit(0 if ended and not load.wrong else 1)
 

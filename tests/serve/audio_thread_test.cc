@@ -53,6 +53,37 @@ TEST(AudioThread, TimeIsSharedBySharesNotBySteps) {
     is_over = true;
 }
 
+// Has one step, and a successor.
+class Visitor : public AudioTask {
+  public:
+    Visitor(AudioThread& thread, std::atomic<int>& total_ms, std::atomic<bool>& is_over)
+        : thread_(thread), total_ms_(total_ms), is_over_(is_over) {}
+
+    bool is_ready() const override { return true; }
+    bool step() override {
+        std::this_thread::sleep_for(Milliseconds(5));
+        total_ms_ += 5;
+        if (!is_over_) thread_.add(std::make_shared<Visitor>(thread_, total_ms_, is_over_));
+        return false;
+    }
+
+  private:
+    AudioThread& thread_;
+    std::atomic<int>& total_ms_;
+    std::atomic<bool>& is_over_;
+};
+
+TEST(AudioThread, TasksThatComeAndGoDoNotKeepOthersFromTheirShare) {
+    std::atomic<int> stays = 0, visitors = 0;
+    std::atomic<bool> is_over = false;
+    AudioThread thread;
+    thread.add(std::make_shared<Sleeper>(2, 1, stays, is_over));
+    for (int i = 0; i < 2; ++i) thread.add(std::make_shared<Visitor>(thread, visitors, is_over));
+    while (visitors < 400) std::this_thread::sleep_for(Milliseconds(1));
+    EXPECT_NEAR(stays, 200, 100);
+    is_over = true;
+}
+
 // Has one step after each time that it is told of something.
 class Waiter : public AudioTask {
   public:

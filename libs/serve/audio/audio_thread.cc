@@ -35,12 +35,15 @@ void AudioThread::wake() {
 
 AudioThread::Entry* AudioThread::next() {
     Entry* best = nullptr;
+    ready_shares_ = 0;
     for (Entry& entry : tasks_) {
         if (!entry.task->is_ready()) {
             entry.has_waited = true;
             continue;
         }
         if (std::exchange(entry.has_waited, false)) entry.seconds = std::max(entry.seconds, now_);
+        entry.shares = std::max(entry.task->shares(), 1.0);
+        ready_shares_ += entry.shares;
         if (!best || entry.seconds < best->seconds) best = &entry;
     }
     return best;
@@ -62,11 +65,12 @@ void AudioThread::run() {
             changed_.wait(lock, [&] { return is_closed_ || is_awake_ || !added_.empty(); });
             continue;
         }
-        now_ = entry->seconds;
         const Clock::time_point begin = Clock::now();
         const bool goes_on = entry->task->step();
         const std::chrono::duration<double> took = Clock::now() - begin;
-        entry->seconds += took.count() / std::max(entry->task->shares(), 1.0);
+        entry->seconds += took.count() / entry->shares;
+        // For a task that has ended too: else those that come and go would always be the next.
+        now_ += took.count() / ready_shares_;
         if (!goes_on) tasks_.erase(tasks_.begin() + (entry - tasks_.data()));
     }
     tasks_.clear();

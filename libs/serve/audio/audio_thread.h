@@ -40,18 +40,20 @@ class AudioThread {
     struct Entry {
         std::shared_ptr<AudioTask> task;
         double seconds = 0;  // of its steps, by its shares
+        double shares = 1;   // at its turn
         bool has_waited = true;
     };
 
     void run();
-    Entry* next();  // nullptr: none is ready
+    Entry* next();  // nullptr: none is ready. Sets ready_shares_
 
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<Entry> tasks_;  // of the thread
     std::vector<std::shared_ptr<AudioTask>> added_;
     bool is_awake_ = false, is_closed_ = false;
-    double now_ = 0;  // seconds of the last entry that had its turn
+    double now_ = 0;           // seconds that one share has had: a new entry begins with them
+    double ready_shares_ = 0;  // of the entries that are ready
     std::thread thread_;
 };
 
