@@ -27,6 +27,7 @@ ANSWERED = """
         const event = (data) => encoder.encode(`data: ${JSON.stringify(data)}\\n\\n`);
         return new Response(new ReadableStream({async start(stream) {
             for (const content of pieces) {
+                if (request.signal.aborted) return stream.error(request.signal.reason);
                 stream.enqueue(event({choices: [{delta: {content}}]}));
                 await new Promise((resolve) => setTimeout(resolve, 10));
             }
@@ -77,13 +78,13 @@ class ServerChat(ServerCase):
 
     def test_a_long_transcript_is_cut_and_said_to_be(self):
         self.open_server(self.serve("--model", "demo", "--chat-template", self.template.name,
-                                    "--context", "384"))
+                                    "--context", "340"))
         self.transcribe(self.story)
         lines = self.download("txt").splitlines()
         sent, note = self.sent_lines()
         true(1 < len(sent) < len(lines), f"{len(sent)} of {len(lines)} lines are sent")
         equal(sent, lines[:len(sent)], "the lines around the beginning")
-        true("longer than the model\u2019s context of 384 tokens" in note and
+        true("longer than the model\u2019s context of 340 tokens" in note and
              f"00:00 to {self.ends()[len(sent) - 1]}" in note, note)
         self.picture("server-chat-cut")
         # Around the place that is played.
@@ -136,8 +137,18 @@ class ServerChat(ServerCase):
         self.browser.fill("#question", "Who?")
         self.browser.click("#send")
         self.browser.wait("return document.querySelector('.assistant')?.textContent", "a word")
+        self.browser.click("#stop-answer")
+        self.browser.wait(f"{STATUS} === 'Stopped'", "the answer is stopped")
+        equal(self.browser.run(IDLE), True, "the answer has ended")
+        # A new chat stops one, too.
+        self.browser.fill("#question", "Why?")
+        self.browser.click("#send")
+        second = "return document.querySelectorAll('.assistant')[1]?.textContent"
+        self.browser.wait(second, "a word")
         self.browser.click("#new-chat")
+        equal(self.browser.run("return document.getElementById('send').disabled"), False, "Ask")
         equal(self.browser.run(MESSAGES), [], "messages of a new chat")
+        equal(self.browser.run(STATUS), "", "status")
 
     def test_without_a_language_model(self):
         server = self.serve("--model", os.path.join(os.path.dirname(self.story),

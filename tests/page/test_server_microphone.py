@@ -2,10 +2,12 @@
 import json
 import os
 import struct
+import tempfile
 import time
 
 from page_case import PAUSED, READY, TIME, WORDS, equal, true
 from server_case import ENDED, ERROR, HAS_WAVEFORM, NEWS, ServerCase
+from webdriver import ENTER
 
 RECORDING = "return document.getElementById('job-text').textContent.startsWith('Recording')"
 EXPECTED = ["captain", "walked", "harbour"]
@@ -21,7 +23,6 @@ class ServerMicrophone(ServerCase):
         super().setUpClass()
 
     def record(self, seconds):
-        self.open_server()
         self.browser.fill("#language", "English")
         self.browser.click("#record")
         self.browser.wait(RECORDING, "the microphone records")
@@ -83,7 +84,23 @@ class ServerMicrophone(ServerCase):
         with open(path, "rb") as file:
             return file.read()
 
+    def test_with_a_key(self):
+        with tempfile.NamedTemporaryFile("w") as keys:
+            keys.write("a key (2)%\n")
+            keys.flush()
+            server = self.serve("--model", "demo", "--api-keys", keys.name)
+        self.browser.open(server.url + "/")
+        self.browser.wait("return document.getElementById('key').open", "a key is asked for")
+        self.browser.keys(*"a key (2)%", ENTER)
+        self.browser.wait("return !document.getElementById('record').disabled", "the models")
+        self.refused("401")
+        self.record(1)
+        self.browser.click("#stop")
+        self.browser.wait(ENDED, "the transcript is complete", seconds=60)
+        equal(self.browser.run(ERROR), "", "error")
+
     def test_cancelling_keeps_what_was_recorded(self):
+        self.open_server()
         self.record(2)
         self.browser.click("#cancel")
         self.browser.wait(ENDED, "the recording is over")

@@ -113,6 +113,9 @@ class Chat {
     // A new chat, about that transcript.
     begin(transcript, name) {
         this.running?.abort();
+        this.running = null;
+        part('send').disabled = false;
+        part('stop-answer').hidden = true;
         this.transcript = transcript;
         this.name = name;
         this.history = [];
@@ -240,6 +243,7 @@ class Chat {
                     `The model\u2019s context of ${context} tokens is too small for the question.`);
             const some = lines.slice(from, to).join('\n');
             if (await this.#count(some, signal) > room) continue;
+            signal.throwIfAborted();
             this.#show('note', `The transcript is longer than the model\u2019s context of ` +
                 `${context.toLocaleString('en')} tokens. The answer is from a part of it: ` +
                 `${paddedTime(segments[from].data.start)} to ` +

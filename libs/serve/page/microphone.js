@@ -148,6 +148,7 @@ class Microphone {
     }
 
     #take(block) {
+        if (this.isCancelled) return;
         if (block === null) {
             this.#release();
             this.isStopped = true;

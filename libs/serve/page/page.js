@@ -74,7 +74,7 @@ async function begin() {
     part('model').replaceChildren(...answering('/v1/audio/transcriptions').map(
         ({id}) => hark.element('option', {value: id, textContent: id})));
     showOptions();
-    chat = new hark.Chat(answering('/v1/chat/completions'), {
+    chat ??= new hark.Chat(answering('/v1/chat/completions'), {
         place: () => part('audio').currentTime,
         play: (seconds) => editor.player.play(seconds),
     });

@@ -97,6 +97,7 @@ class Editor {
 
     #missing() {
         part('missing').hidden = false;
+        this.waveform.clear();
         part('reason').textContent = this.file
             ? `This browser cannot play ${this.file.name}.` : this.noRecording();
     }
