@@ -26,6 +26,8 @@ EngineOptions complete(EngineOptions options, const Context& ctx, const Model& m
     options.context = or_else(options.context, positions);
     options.max_sequences = or_else(options.max_sequences, default_sequences(ctx));
     options.prompt_rows = or_else(options.prompt_rows, prompt_rows(ctx));
+    if (ctx.on_cuda() && ctx.has_independent_rows())
+        options.prompt_rows = std::min(options.prompt_rows, prompt_rows(ctx));
     return options;
 }
 
