@@ -28,29 +28,29 @@ class Story(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(prefix="hark-cloud-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         # Whatever a failed story has left running there ends, the instances' own deadlines too.
-        self.addCleanup(self.end_machines)
+        self.addCleanup(self.end_machines, self.folder)
         (self.folder / "home").mkdir()
         self.clock = f"{int(time.time())} {self.speed}"
         self.environ = {
             "HOME": str(self.folder / "home"), "LC_ALL": "C.UTF-8", "LAMBDA_API_KEY": KEY,
             "PATH": f"{HERE}/bin:{os.environ['HARK_CLOUD_BIN']}:/usr/bin:/bin", "HARK_LAMBDA_CLOCK": self.clock,
             "HARK_MOCK": str(self.folder), "HARK_MOCK_THERE": str(HERE / "there")}
-        self.mock = subprocess.Popen([sys.executable, HERE / "mock.py", self.folder, json.dumps(script)],
-                                     stdout=subprocess.PIPE, text=True, env={**os.environ, **self.environ})
-        self.addCleanup(self.end_mock)
-        self.url = f"http://127.0.0.1:{self.mock.stdout.readline().strip()}"
+        mock = subprocess.Popen([sys.executable, HERE / "mock.py", self.folder, json.dumps(script)],
+                                stdout=subprocess.PIPE, text=True, env={**os.environ, **self.environ})
+        self.addCleanup(self.end_mock, mock)
+        self.url = f"http://127.0.0.1:{mock.stdout.readline().strip()}"
         self.environ["HARK_LAMBDA_URL"] = self.url
         self.out = self.folder / "out"
 
-    def end_mock(self):
-        self.mock.kill()
-        self.mock.wait()
-        self.mock.stdout.close()
+    def end_mock(self, mock):
+        mock.kill()
+        mock.wait()
+        mock.stdout.close()
 
-    def end_machines(self):
+    def end_machines(self, folder):
         for environ in Path("/proc").glob("[0-9]*/environ"):
             try:
-                if f"HOME={self.folder}/".encode() in environ.read_bytes():
+                if f"HOME={folder}/".encode() in environ.read_bytes():
                     os.kill(int(environ.parent.name), signal.SIGKILL)
             except OSError:
                 pass
