@@ -6,15 +6,8 @@
 namespace hark::test {
 namespace {
 
-using Arguments = std::vector<std::string>;
-
 const std::string kPrompts =
     "Once upon a time there was a king\n\nThe old woman said to the fox\nA dog and a cat\n";
-
-Arguments joined(Arguments first, const Arguments& second) {
-    first.insert(first.end(), second.begin(), second.end());
-    return first;
-}
 
 // The demo model with its first layer alone.
 std::string shallow_demo(const TemporaryDirectory& folder) {

@@ -15,6 +15,13 @@ using nlohmann::json;
 
 inline const std::string kGptDemo = source_dir() / "models/gpt-demo";
 
+using Arguments = std::vector<std::string>;
+
+inline Arguments joined(Arguments first, const Arguments& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+}
+
 inline ProcessResult generate(std::vector<std::string> arguments, const std::string& input) {
     arguments.insert(arguments.begin(), {"--model", kGptDemo, "--threads", "1"});
     return run_tool("gpt-generate", arguments, input);

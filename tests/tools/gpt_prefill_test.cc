@@ -5,17 +5,10 @@
 namespace hark::test {
 namespace {
 
-using Arguments = std::vector<std::string>;
-
-const std::string kPrompt = "Once upon a time there was a king who";
-
-Arguments joined(Arguments first, const Arguments& second) {
-    first.insert(first.end(), second.begin(), second.end());
-    return first;
-}
+const std::string kPrefillPrompt = "Once upon a time there was a king who";
 
 // The stream of a prompt that is given these flags.
-std::string stream_of(const Arguments& flags, const std::string& prompt = kPrompt) {
+std::string stream_of(const Arguments& flags, const std::string& prompt = kPrefillPrompt) {
     const ProcessResult result = generate(joined({"--prefill-only"}, flags), prompt);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.err, "");
@@ -39,7 +32,7 @@ TEST(GptPrefill, GivesTheTextOfOneProcess) {
             const Arguments all = joined(
                 {"--kv-dtype", type, "--max-tokens", "30", "--format", "jsonl", "--logprobs", "2"},
                 more);
-            const std::vector<std::string> expected = lines_of(generate(all, kPrompt).out);
+            const std::vector<std::string> expected = lines_of(generate(all, kPrefillPrompt).out);
             const ProcessResult found = from_stream(all, stream_of(compute));
             EXPECT_EQ(found.exit_code, 0) << found.err;
             const std::vector<std::string> lines = lines_of(found.out);
@@ -59,24 +52,24 @@ TEST(GptPrefill, GivesTheTextOfOneProcess) {
 TEST(GptPrefill, GoesThroughAFileAndAPipe) {
     const TemporaryDirectory folder;
     const std::string file = folder.path() / "prompt.safetensors";
-    const std::string expected = generate(joined(kGreedy, {"--echo"}), kPrompt).out;
+    const std::string expected = generate(joined(kGreedy, {"--echo"}), kPrefillPrompt).out;
     write_text(file, stream_of({}));
     const Arguments flags = joined(kGreedy, {"--echo", "--from-cache", file});
     EXPECT_EQ(generate(flags, "").out, expected);
     const std::string tool = concat("gpt-generate --threads 1 -m ", kGptDemo, " ");
     const ProcessResult piped =
-        run_shell(concat(tool, "--prefill-only -p '", kPrompt, "' | ", tool,
+        run_shell(concat(tool, "--prefill-only -p '", kPrefillPrompt, "' | ", tool,
                          "--from-cache - --echo --temperature 0 --max-tokens 20"));
     EXPECT_EQ(piped.out, expected) << piped.err;
     // The file is a prompt cache too.
     const ProcessResult cached =
-        generate(joined(kGreedy, {"--echo", "--prompt-cache", file}), kPrompt);
+        generate(joined(kGreedy, {"--echo", "--prompt-cache", file}), kPrefillPrompt);
     EXPECT_EQ(cached.out, expected) << cached.err;
 }
 
 TEST(GptPrefill, AnswersHoldToTheirConstraint) {
     const Arguments flags = {"--regex", "[a-z]{3} [0-9]{2}", "--max-tokens", "20"};
-    const std::string expected = generate(flags, kPrompt).out;
+    const std::string expected = generate(flags, kPrefillPrompt).out;
     EXPECT_EQ(from_stream(flags, stream_of({})).out, expected);
     EXPECT_EQ(expected.size(), 7u);
 }
@@ -102,7 +95,7 @@ TEST(GptPrefill, RefusesOtherStreams) {
 
 TEST(GptPrefill, RefusesFlagsOfTheOtherHalf) {
     const auto refused = [](const Arguments& flags, const char* message) {
-        const ProcessResult result = generate(flags, kPrompt);
+        const ProcessResult result = generate(flags, kPrefillPrompt);
         EXPECT_EQ(result.exit_code, 2);
         EXPECT_EQ(result.out, "");
         expect_contains(result.err, message);
