@@ -60,6 +60,7 @@ class HtmlWriter : public OneRecordingWriter {
     // What stands for {{name}} in transcript.html.
     std::string part(std::string_view name, const Json& transcript) const {
         if (name == "title") return html_escaped(title_of(info_));
+        if (name == "language") return html_escaped(info_.language);
         if (name == "style") return std::string(page_style());
         if (name == "recording") return std::string(page_recording());
         if (name == "lines") return html_escaped(lines_);
