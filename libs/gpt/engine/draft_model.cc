@@ -10,24 +10,32 @@ namespace {
 
 // Texts that are guessed at once, at most: more have no room for guesses in a pass.
 constexpr size_t kMostKept = 16;
+constexpr uint64_t kNoText = ~uint64_t{0};
 
 }  // namespace
 
-DraftModel::DraftModel(Context& ctx, const Model& model, int64_t vocabulary, int64_t context)
+DraftModel::DraftModel(Context& ctx, const Model& model, int64_t vocabulary, int64_t context,
+                       int64_t texts)
     : ctx_(ctx),
       model_(model),
       vocabulary_(vocabulary),
       context_(std::min(context, model.config.n_positions)) {
     require(model.config.n_vocab >= vocabulary, "the draft model has ", model.config.n_vocab,
             " tokens, the model ", vocabulary, ": they must share their vocabulary");
+    if (ctx.on_cuda())
+        while (std::ssize(kept_) < texts && kept_.size() < kMostKept) add_sequence();
+}
+
+void DraftModel::add_sequence() {
+    kept_.push_back(
+        {kNoText, 0, std::make_unique<Sequence>(ctx_, model_, SequenceOptions{context_})});
 }
 
 Sequence& DraftModel::sequence_of(uint64_t text) {
     auto found = std::find_if(kept_.begin(), kept_.end(),
                               [&](const Kept& kept) { return kept.text == text; });
-    if (found == kept_.end() && kept_.size() < kMostKept) {
-        kept_.push_back(
-            {text, 0, std::make_unique<Sequence>(ctx_, model_, SequenceOptions{context_})});
+    if (found == kept_.end() && kept_.size() < kMostKept && !ctx_.on_cuda()) {
+        add_sequence();
         found = kept_.end() - 1;
     }
     if (found == kept_.end())

@@ -13,9 +13,11 @@ namespace hark::gpt {
 class DraftModel {
   public:
     // Tokens are below `vocabulary`, of both models. `context`: tokens of a text, at most; beyond
-    // the model's own positions nothing is guessed. Throws Error for a smaller vocabulary. Holds
-    // references.
-    DraftModel(Context& ctx, const Model& model, int64_t vocabulary, int64_t context);
+    // the model's own positions nothing is guessed. On a GPU it takes the memory of `texts` texts
+    // at once, at most 16: none is left when the engine's cache has taken its own. Throws Error for
+    // a smaller vocabulary, and if the memory is not free. Holds references.
+    DraftModel(Context& ctx, const Model& model, int64_t vocabulary, int64_t context,
+               int64_t texts);
 
     // At most `most` tokens that may follow the text, whose tokens the host knows: those that its
     // own sampler, with its draws, chooses from this model's logits. Fewer if the text is longer
@@ -29,6 +31,7 @@ class DraftModel {
     };
     // What this model has of the text; of another one if it has none.
     Sequence& sequence_of(uint64_t text);
+    void add_sequence();
 
     Context& ctx_;
     const Model& model_;

@@ -34,7 +34,8 @@ EngineOptions complete(EngineOptions options, const Context& ctx, const Model& m
 std::unique_ptr<DraftModel> make_draft_model(Context& ctx, int64_t vocabulary,
                                              const EngineOptions& options) {
     if (!options.draft_model) return nullptr;
-    return std::make_unique<DraftModel>(ctx, *options.draft_model, vocabulary, options.context);
+    return std::make_unique<DraftModel>(ctx, *options.draft_model, vocabulary, options.context,
+                                        options.max_sequences);
 }
 
 SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx,
@@ -85,8 +86,8 @@ int64_t default_sequences(const Context& ctx) {
 Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const EngineOptions& options)
     : ctx_(ctx),
       options_(complete(options, ctx, model)),
-      cache_(make_cache(ctx, model, options_)),
       draft_model_(make_draft_model(ctx, vocabulary, options_)),
+      cache_(make_cache(ctx, model, options_)),
       scheduler_(
           std::make_unique<Scheduler>(*cache_, scheduling(options_, ctx, draft_model_.get()))),
       runner_(ctx.on_cuda() ? make_gpu_runner(ctx, model, *cache_, vocabulary,

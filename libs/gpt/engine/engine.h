@@ -78,8 +78,8 @@ class Engine {
 
     Context& ctx_;
     EngineOptions options_;
-    std::unique_ptr<KvCache> cache_;
     std::unique_ptr<DraftModel> draft_model_;
+    std::unique_ptr<KvCache> cache_;  // of the memory that the draft model leaves
     std::unique_ptr<Scheduler> scheduler_;
     std::unique_ptr<ModelRunner> runner_;
     std::map<uint64_t, std::unique_ptr<BatchSequence>> sequences_;

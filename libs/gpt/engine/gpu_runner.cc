@@ -344,8 +344,11 @@ void GpuRunner::sample_on_host(const SampleRows& rows, Launched& launched) {
 
 void GpuRunner::take_samples(Awaited& awaited, uint32_t serial) {
     PassResult& result = awaited.result;
-    if (!result.error.empty()) return;
     RingEntry* const ring = ring_ + serial % kRings * limits_.samples + awaited.first;
+    if (!result.error.empty()) {  // of its mask: the pass's memory is in use until it has run
+        wait_for_choice(ctx_, ring[0], serial);
+        return;
+    }
     for (int64_t i = 0; i < awaited.samples; ++i) {
         const SampledToken sampled = wait_for_choice(ctx_, ring[i], serial);
         if (sampled.token < 0) {

@@ -62,11 +62,12 @@ const std::string& text_of(const Document& document, const char* key) {
 // How many of the newest tokens the stream has of a part. Throws where the shape is another one.
 int64_t rows_in(const Document& document, const TensorEntry& found, const Part& part,
                 int64_t tokens) {
-    const int64_t n = found.shape.size() == 3 ? found.shape[1] : 0;
+    const int64_t claimed = found.shape.size() == 3 ? found.shape[1] : 0;
+    const int64_t n = 0 < claimed && claimed <= tokens ? claimed : 0;
     const TensorEntry wanted = entry_of(part, n);
-    require(found.dtype == wanted.dtype && found.shape == wanted.shape && 0 < n && n <= tokens,
-            document.where, ": ", part.name, ": expected ", wanted.dtype, " (", wanted.shape[0],
-            ", 1 to ", tokens, " tokens, ", wanted.shape[2], "), found another type or shape");
+    require(n > 0 && found.dtype == wanted.dtype && found.shape == wanted.shape, document.where,
+            ": ", part.name, ": expected ", wanted.dtype, " (", wanted.shape[0], ", 1 to ", tokens,
+            " tokens, ", wanted.shape[2], "), found another type or shape");
     return n;
 }
 
