@@ -2,11 +2,10 @@
 # Usage: hark lambda [OPTION]... COMMAND [ARGUMENT]... [-- OPTION_OF_THE_JOB...]
 # Rents GPUs from Lambda by the hour, works there and terminates them.
 #
-# run and train print what they cost before they rent, rent, send hark and the
-# inputs, work, fetch the outputs every minute, and terminate what they rented,
-# however they end. The same command continues a stopped one. What follows -- is
-# for hark batch or gpt-train there; files and folders that it names are sent. The
-# API's key is LAMBDA_API_KEY or that of --api-key-file.
+# run and train print what they cost before they rent, fetch the outputs every
+# minute and terminate what they rented, however they end. The same command
+# continues a stopped one. What follows -- is for hark batch or gpt-train there;
+# files that it names are sent. The key is LAMBDA_API_KEY or --api-key-file's.
 #
 # COMMAND is one of
 #   types   instance types: price per hour, and the regions that have one now
@@ -29,7 +28,7 @@
 #       --shard N          recordings that an instance takes at a time [50]
 #       --files-from FILE  reads folders and recordings of run, one per line
 #       --retry            run: try again what failed before
-#       --deadline TIME    instances end themselves then; never: they do not [12h]
+#       --deadline TIME    when instances end themselves, or never [12h]
 #       --keep             leave the instances running at the end
 #       --package FILE     tar file or folder of hark [this installation]
 #       --filesystem NAME  Lambda's file system to attach; models are kept there
@@ -43,7 +42,7 @@
 # Examples:
 #   hark lambda types
 #   hark lambda run -o out lectures --budget 20 -- --model large-v3
-#   hark lambda train -o run --type gpu_1x_a10 -- --config a.conf --train train.bin
+#   hark lambda train -o run --type gpu_1x_a10 -- --train train.bin
 #   hark lambda reap --older 2h
 set -uo pipefail
 export LC_ALL=C.UTF-8

@@ -69,11 +69,14 @@ TEST(Options, HelpFitsOneScreen) {
 // report or of a transcript, --model of a tokenizer or of speech detection, --seed of samples or of
 // a new model.
 const std::set<std::string> kOwnWords = {
-    "batch-size",         "context", "dtype",      "format",    "input-format",
-    "max-sequences",      "model",   "output-dir", "prompt",    "reference",
-    "repetition-penalty", "seed",    "tokenizer",  "vocab-size"};
-// Options that take other values in other tools: lists of formats, and one format; Whisper's tasks.
-const std::set<std::string> kOwnValues = {"format", "task"};
+    "batch-size", "context", "dtype", "format", "input-format", "max-sequences", "model",
+    "output-dir", "prompt", "reference", "repetition-penalty", "seed", "tokenizer", "vocab-size",
+    // Of the machines that hark lambda rents.
+    "api-key-file", "dry-run", "files-from", "keep", "retry", "shard", "type"};
+// Options that take other values in other tools: lists of formats, and one format; Whisper's tasks;
+// what hark lambda says of the machines that it rents.
+const std::set<std::string> kOwnValues = {"format",  "task", "api-key-file",
+                                          "dry-run", "keep", "type"};
 
 // The fields of one line of a tool's table: name, letter, value, switch, completion, choices, help.
 std::vector<std::string> fields_of(const std::string& line) {
