@@ -242,15 +242,10 @@ transcribe_all() {
 
 # report SECONDS: of the whole run.
 report() {
-    local path failed=0 there=0
-    for path in "${recordings[@]}"; do
-        case "${state[$path]:-}" in
-            failed) failed=$((failed + 1)) && say "failed: $path: ${reason[$path]}" ;;
-            there) there=$((there + 1)) ;;
-        esac
-    done
+    local failed there
+    count_outcomes
     say "$transcribed transcribed, $there already there, $failed failed, ${#todo[@]} left"
-    [ "$failed" -eq 0 ] || say "the failed ones are in $output/failed.tsv; --retry tries them again"
+    advise_on_failed
     [ "$transcribed" -eq 0 ] || say "$(speed "$1")"
     [ "$failed" -eq 0 ] || [ -n "$stopped" ] || stopped=1
 }

@@ -86,6 +86,23 @@ list_todo() {
     done
 }
 
+# count_outcomes: names the failed ones; sets `failed` and `there`, the numbers of each.
+count_outcomes() {
+    local path
+    failed=0 there=0
+    for path in "${recordings[@]}"; do
+        case "${state[$path]:-}" in
+            failed) failed=$((failed + 1)) && say "failed: $path: ${reason[$path]}" ;;
+            there) there=$((there + 1)) ;;
+        esac
+    done
+}
+
+# advise_on_failed: where the `failed` ones are listed.
+advise_on_failed() {
+    [ "$failed" -eq 0 ] || say "the failed ones are in $output/failed.tsv; --retry tries them again"
+}
+
 write_failures() {
     local path
     for path in "${recordings[@]}"; do

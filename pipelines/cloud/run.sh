@@ -213,14 +213,9 @@ check_shard() {
 }
 
 report_run() {
-    local path failed=0 there=0
-    for path in "${recordings[@]}"; do
-        case "${state[$path]:-}" in
-            failed) failed=$((failed + 1)) && say "failed: $path: ${reason[$path]}" ;;
-            there) there=$((there + 1)) ;;
-        esac
-    done
+    local failed there
+    count_outcomes
     say "$there transcribed, $failed failed, ${#todo[@]} left"
-    [ "$failed" -eq 0 ] || say "the failed ones are in $output/failed.tsv; --retry tries them again"
+    advise_on_failed
     [ "$failed" -eq 0 ] && [ ${#todo[@]} -eq 0 ]
 }

@@ -6,7 +6,7 @@ import time
 import unittest
 from urllib.parse import quote
 
-from webdriver import ENTER, Browser
+from webdriver import ENTER, TAB, Browser
 
 # Scripts that are run in the page.
 WORDS = "return [...document.querySelectorAll('.word')].map((word) => word.textContent)"
@@ -18,6 +18,42 @@ FOUND = "return document.getElementById('found').textContent"
 READY = "return document.getElementById('audio').readyState >= 1"
 SHOWN_LINES = """return [...document.querySelectorAll('.segment')]
     .filter((row) => row.offsetHeight > 0).length"""
+
+
+# The contrast (WCAG 2.2, 1.4.3) of every text that is seen with what is behind it.
+CONTRASTS = """
+    const canvas = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
+    const numbers = (color) => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = color;
+        canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data];
+    };
+    const luminance = (color) => {
+        const [r, g, b] = numbers(color).map((value) => value / 255).map((value) =>
+            value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (element) => {
+        const color = getComputedStyle(element).backgroundColor;
+        return numbers(color)[3] > 0 ? color : behind(element.parentElement);
+    };
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const result = [];
+    while (texts.nextNode()) {
+        const element = texts.currentNode.parentElement, text = texts.currentNode.data.trim();
+        if (text === '' || element.offsetHeight === 0) continue;
+        const [a, b] = [luminance(getComputedStyle(element).color), luminance(behind(element))];
+        result.push([text, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)]);
+    }
+    return result"""
+
+# The smaller side of each control, in CSS pixels; a checkbox has its label's.
+TARGETS = """
+    return [...document.querySelectorAll('button, select, label, #search')]
+        .filter((control) => control.offsetHeight > 0)
+        .map((control) => [control.ariaLabel || control.textContent.trim(),
+                           Math.min(control.offsetWidth, control.offsetHeight)])"""
 
 
 def equal(got, expected, what):
@@ -79,6 +115,48 @@ class PageCase(unittest.TestCase):
 
     def setUp(self):
         self.browser.size(1280, 800)
+
+    def accessible_names(self, also_named=(), also_there=()):
+        """Names of the page's nodes by role. Controls have names, and the page's parts are there."""
+        named = ("button", "checkbox", "searchbox", "combobox", "heading", "Audio", *also_named)
+        there = ("main", "search", "list", "heading", "status", "region", "banner", *also_there)
+        roles = {}
+        for node in self.browser.command("Accessibility.getFullAXTree")["nodes"]:
+            if node["ignored"]:
+                continue
+            role, name = node["role"]["value"], node.get("name", {}).get("value", "")
+            roles.setdefault(role, []).append(name)
+            if role in named:
+                true(name.strip(), f"a {role} has no name")
+        for role in there:
+            true(role in roles, f"the page has no {role}: {sorted(roles)}")
+        return roles
+
+    def tab_stops(self):
+        """What Tab reaches from the top of the page. The focus is seen."""
+        reached = []
+        for _ in range(60):
+            self.browser.keys(TAB)
+            what, outline, is_body = self.browser.run(
+                """const at = document.activeElement;
+                const shown = at.id === 'file' ? at.closest('label') : at;
+                return [at.id || at.value || at.className || at.localName,
+                        getComputedStyle(shown).outlineStyle, at === document.body]""")
+            if is_body:
+                break
+            reached.append(what)
+            # The player's controls are the browser's: they show the focus themselves.
+            true(outline != "none" or what == "audio", f"the focus on {what} is not seen")
+        return reached
+
+    def fits(self, width, scheme):
+        """Nothing is cut, pale or too small to be hit."""
+        over = self.browser.run("return document.documentElement.scrollWidth > innerWidth")
+        equal(over, False, f"at {width} px it scrolls sideways")
+        for text, ratio in self.browser.run(CONTRASTS):
+            true(ratio >= 4.5, f"{scheme}: the contrast of '{text}' is {ratio:.2f}")
+        for name, size in self.browser.run(TARGETS):
+            true(size >= 24, f"at {width} px the control '{name}' is {size} px small")
 
     def tearDown(self):
         # What a script throws, or a policy refuses. One test asks for a file that is missing.

@@ -21,6 +21,10 @@ TEMPLATE = """{% for message in messages %}{{ message.role }}: {{ message.conten
 {% endfor %}assistant:"""
 
 
+def sample(name):
+    return os.path.abspath(os.path.join(RECORDINGS, name))
+
+
 class Server:
     """A hark-serve that runs."""
 
@@ -59,7 +63,7 @@ class ServerCase(PageCase):
         cls.template.flush()
         cls.addClassCleanup(cls.template.close)
         cls.server = cls.serve("--model", "demo", "--chat-template", cls.template.name)
-        cls.story = os.path.abspath(os.path.join(RECORDINGS, "story.mp3"))
+        cls.story = sample("story.mp3")
 
     @classmethod
     def serve(cls, *arguments):

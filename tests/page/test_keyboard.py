@@ -1,6 +1,6 @@
 """The keyboard, and what a screen reader gets."""
 from page_case import FOCUSED, PAUSED, STATUS, WORDS, PageCase, equal, true
-from webdriver import DOWN, ENTER, ESCAPE, LEFT, RIGHT, TAB, UP
+from webdriver import DOWN, ENTER, ESCAPE, LEFT, RIGHT, UP
 
 
 class Keyboard(PageCase):
@@ -53,19 +53,7 @@ class Keyboard(PageCase):
 
     def test_tab_reaches_everything_and_is_seen(self):
         self.open_ready()
-        reached = []
-        for _ in range(40):
-            self.browser.keys(TAB)
-            what, outline = self.browser.run(
-                """const at = document.activeElement;
-                const shown = at.id === 'file' ? at.closest('label') : at;
-                return [at.id || at.value || at.className || at.localName,
-                        getComputedStyle(shown).outlineStyle]""")
-            if what.startswith("body"):
-                break
-            reached.append(what)
-            # The player's controls are the browser's: they show the focus themselves.
-            true(outline != "none" or what == "audio", f"the focus on {what} is not seen")
+        reached = self.tab_stops()
         for what in ("audio", "search", "previous", "next", "srt", "html", "show-confidence",
                      "speed", "file", "time", "edit"):
             true(what in reached, f"Tab does not reach {what}: {reached}")
@@ -74,16 +62,6 @@ class Keyboard(PageCase):
     def test_accessible_names(self):
         self.open_ready()
         self.browser.keys(RIGHT)
-        nodes = self.browser.command("Accessibility.getFullAXTree")["nodes"]
-        roles = {}
-        for node in nodes:
-            if node["ignored"]:
-                continue
-            role, name = node["role"]["value"], node.get("name", {}).get("value", "")
-            roles.setdefault(role, []).append(name)
-            if role in ("button", "checkbox", "searchbox", "combobox", "heading", "Audio"):
-                true(name.strip(), f"a {role} has no name")
-        for role in ("main", "search", "list", "heading", "status", "region", "banner"):
-            true(role in roles, f"the page has no {role}: {sorted(roles)}")
+        roles = self.accessible_names()
         true("He" in roles["button"], "the chosen word is no button")
         true("Play from 0:00" in roles["button"], "times are no buttons")

@@ -1,10 +1,9 @@
 """hark-serve's page: the chat about the transcript."""
 import json
-import os
 import urllib.request
 
 from page_case import PAUSED, TIME, equal, true
-from server_case import ServerCase
+from server_case import ServerCase, sample
 
 STATUS = "return document.getElementById('chat-status').textContent"
 IDLE = "return document.getElementById('stop-answer').hidden"
@@ -47,7 +46,7 @@ class ServerChat(ServerCase):
 
     def test_an_answer_is_the_models(self):
         self.open_server()
-        self.transcribe(os.path.join(os.path.dirname(self.story), "hat.wav"))
+        self.transcribe(sample("hat.wav"))
         self.posted("")
         self.browser.run(SEEDED)
         self.ask("What does he wear?")
@@ -132,7 +131,7 @@ class ServerChat(ServerCase):
 
     def test_an_answer_is_stopped(self):
         self.open_server()
-        self.transcribe(os.path.join(os.path.dirname(self.story), "hat.wav"))
+        self.transcribe(sample("hat.wav"))
         self.browser.run(ANSWERED, ["word "] * 100000)
         self.browser.fill("#question", "Who?")
         self.browser.click("#send")
@@ -151,18 +150,16 @@ class ServerChat(ServerCase):
         equal(self.browser.run(STATUS), "", "status")
 
     def test_without_a_language_model(self):
-        server = self.serve("--model", os.path.join(os.path.dirname(self.story),
-                                                    "../models/whisper-demo"))
+        server = self.serve("--model", sample("../models/whisper-demo"))
         self.open_server(server)
-        self.transcribe(os.path.join(os.path.dirname(self.story), "hat.wav"))
+        self.transcribe(sample("hat.wav"))
         true("no language model" in self.text("#no-chat"), self.text("#no-chat"))
         equal(self.is_hidden("#no-chat"), False, "hidden")
         equal(self.is_hidden("#ask"), True, "a question can be asked")
         self.picture("server-no-chat")
 
     def test_without_a_whisper_model(self):
-        server = self.serve("--model", os.path.join(os.path.dirname(self.story),
-                                                    "../models/gpt-demo"))
+        server = self.serve("--model", sample("../models/gpt-demo"))
         self.open_server(server)
         true("no Whisper model" in self.text("#no-microphone"), self.text("#no-microphone"))
         for control in ("file", "record", "translate"):

@@ -1,13 +1,11 @@
 """hark-serve's page: keys, requests, the keyboard, a screen reader, and how it looks."""
-import os
 import re
 import tempfile
 from urllib.parse import urlsplit
 
 from page_case import FOCUSED, READY, equal, true
-from server_case import ERROR, HAS_WAVEFORM, ServerCase
-from test_looks import CONTRASTS, TARGETS
-from webdriver import ENTER, RIGHT, TAB
+from server_case import ERROR, HAS_WAVEFORM, ServerCase, sample
+from webdriver import ENTER, RIGHT
 
 
 class ServerPage(ServerCase):
@@ -34,7 +32,7 @@ class ServerPage(ServerCase):
         self.refused("401")
         kept = "return [Object.values(sessionStorage), localStorage.length, document.cookie]"
         equal(self.browser.run(kept), [["second (2)%"], 0, ""], "where the key is kept")
-        hat = os.path.join(os.path.dirname(self.story), "hat.wav")
+        hat = sample("hat.wav")
         self.transcribe(hat)
         self.browser.fill("#question", "Who?")
         self.browser.click("#send")
@@ -108,36 +106,10 @@ class ServerPage(ServerCase):
         equal(self.browser.run("return document.activeElement.value"), "/ n",
               "keys are text while a question is written")
 
-    def tab_stops(self):
-        reached = []
-        for _ in range(60):
-            self.browser.keys(TAB)
-            what, outline, is_body = self.browser.run(
-                """const at = document.activeElement;
-                const shown = at.id === 'file' ? at.closest('label') : at;
-                return [at.id || at.value || at.className || at.localName,
-                        getComputedStyle(shown).outlineStyle, at === document.body]""")
-            if is_body:
-                break
-            reached.append(what)
-            true(outline != "none" or what == "audio", f"the focus on {what} is not seen")
-        return reached
-
     def test_accessible_names(self):
         self.open_server()
         self.transcribe(self.story)
-        nodes = self.browser.command("Accessibility.getFullAXTree")["nodes"]
-        roles = {}
-        for node in nodes:
-            if node["ignored"]:
-                continue
-            role, name = node["role"]["value"], node.get("name", {}).get("value", "")
-            roles.setdefault(role, []).append(name)
-            if role in ("button", "checkbox", "searchbox", "textbox", "combobox", "heading",
-                        "Audio", "link", "log", "region"):
-                true(name.strip(), f"a {role} has no name")
-        for role in ("main", "search", "list", "heading", "status", "region", "banner", "log"):
-            true(role in roles, f"the page has no {role}: {sorted(roles)}")
+        roles = self.accessible_names(("textbox", "link", "log", "region"), ("log",))
         for name in ("New transcript", "Recording and search", "Chat about the transcript"):
             true(name in roles["region"], f"no region is called {name}: {roles['region']}")
 
@@ -166,11 +138,3 @@ class ServerPage(ServerCase):
                 brightness = sum(map(int, re.findall(r"\d+", back)[:3]))
                 equal(brightness < 200, dark, f"{scheme}: a background of {back}")
         self.browser.color_scheme("light")
-
-    def fits(self, width, scheme):
-        over = self.browser.run("return document.documentElement.scrollWidth > innerWidth")
-        equal(over, False, f"at {width} px it scrolls sideways")
-        for text, ratio in self.browser.run(CONTRASTS):
-            true(ratio >= 4.5, f"{scheme}: the contrast of '{text}' is {ratio:.2f}")
-        for name, size in self.browser.run(TARGETS):
-            true(size >= 24, f"at {width} px the control '{name}' is {size} px small")

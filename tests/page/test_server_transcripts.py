@@ -3,7 +3,7 @@ import json
 import os
 
 from page_case import FOUND, PAUSED, READY, TIME, WORDS, equal, read, true
-from server_case import ENDED, ERROR, HAS_WAVEFORM, LINES, NEWS, ServerCase
+from server_case import ENDED, ERROR, HAS_WAVEFORM, LINES, NEWS, ServerCase, sample
 from webdriver import ENTER
 
 
@@ -75,7 +75,7 @@ class ServerTranscripts(ServerCase):
         equal((segment["text"], segment["corrected"]), (" Something else.", True), "json")
         self.correct(3, "Another one.")
         # A question asks whether it may be dropped; the browser's driver accepts it.
-        self.transcribe(os.path.join(os.path.dirname(self.story), "hat.wav"))
+        self.transcribe(sample("hat.wav"))
         equal(self.text("#title"), "hat.wav", "the next recording")
         true("Another one." not in self.browser.run(LINES), "lines of the recording before")
 
@@ -94,7 +94,7 @@ class ServerTranscripts(ServerCase):
             "return [...document.querySelectorAll('#language option')].map(({value}) => value)")
         model, = json.loads(self.server.get("/v1/models"))["data"]
         equal(sorted(codes[1:]), sorted(model["languages"]), "languages")
-        father = os.path.join(os.path.dirname(self.story), "vater.wav")
+        father = sample("vater.wav")
         self.browser.fill("#language", "German")
         self.transcribe(father)
         true(self.text("#summary").startswith("German"), self.text("#summary"))
@@ -118,7 +118,7 @@ class ServerTranscripts(ServerCase):
         equal(self.browser.run(ERROR), "", "error")
         while self.server.metric("audio_requests_running") == 1:
             continue
-        self.transcribe(os.path.join(os.path.dirname(self.story), "hat.wav"))
+        self.transcribe(sample("hat.wav"))
 
     def test_errors_are_understood(self):
         self.open_server()
@@ -134,7 +134,7 @@ class ServerTranscripts(ServerCase):
         self.open_server(small)
         self.browser.fill("#file", f"{self.folder}/server/noise.wav")
         self.wait_for_error("noise.wav is larger than this server takes.")
-        self.browser.fill("#file", os.path.join(os.path.dirname(self.story), "hat.wav"))
+        self.browser.fill("#file", sample("hat.wav"))
         self.wait_for_error("longer than 1 seconds")
         self.refused("400", "413")
         small.close()

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,19 @@ inline json completion(const std::string& prompt, const json& more = json::objec
         {"model", "gpt-demo"}, {"prompt", prompt}, {"temperature", 0}, {"max_tokens", 20}};
     request.update(more);
     return request;
+}
+
+// A form with a file and fields, as curl sends it.
+inline std::string form_request(const std::string& path, const std::string& file,
+                                std::map<std::string, std::string> fields = {}) {
+    fields.insert({"model", "whisper-demo"});
+    std::string body;
+    for (const auto& [name, value] : fields)
+        body +=
+            "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n";
+    body += "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n" + file +
+            "\r\n--b--\r\n";
+    return request_text("POST", path, body, {"Content-Type: multipart/form-data; boundary=b"});
 }
 
 // The texts of a streamed answer's choices, put together from its events.

@@ -16,19 +16,6 @@ Served& audio_server() {
     return server;
 }
 
-// A form with a file and fields, as curl sends it.
-std::string form_request(const std::string& path, const std::string& file,
-                         std::map<std::string, std::string> fields) {
-    fields.insert({"model", "whisper-demo"});
-    std::string body;
-    for (const auto& [name, value] : fields)
-        body +=
-            "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n";
-    body += "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n" + file +
-            "\r\n--b--\r\n";
-    return request_text("POST", path, body, {"Content-Type: multipart/form-data; boundary=b"});
-}
-
 TestReply transcribe_file(const std::string& file, std::map<std::string, std::string> fields = {},
                           const std::string& path = kTranscriptions) {
     TestClient client(audio_server().address());

@@ -155,13 +155,7 @@ TEST(HarkServeLive, SessionsAndRecordingsShareTheModel) {
     const Served server({"--model", kSpeechDemo});
     // A recording that takes long.
     TestClient recording(server.address());
-    const std::string file = noise_wav(1, 1200 * 16000);
-    recording.send(request_text(
-        "POST", "/v1/audio/transcriptions",
-        "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nwhisper-demo\r\n"
-        "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n" +
-            file + "\r\n--b--\r\n",
-        {"Content-Type: multipart/form-data; boundary=b"}));
+    recording.send(form_request("/v1/audio/transcriptions", noise_wav(1, 1200 * 16000)));
     const std::string running = "hark_audio_requests_running{model_name=\"whisper-demo\"}";
     while (server.metric(running) == 0) continue;
     TestSocket one(server.address(), kTarget), other(server.address(), kTarget);

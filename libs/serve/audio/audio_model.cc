@@ -84,7 +84,6 @@ std::unique_ptr<whisper::Transcriber> AudioModel::begin_batch() {
 
 std::unique_ptr<whisper::LiveSession> AudioModel::begin_live(
     const whisper::TranscribeOptions& options, whisper::LiveSession::Listener listener) {
-    check(options);
     wait_for(ctx_);
     return std::make_unique<whisper::LiveSession>(ctx_, *model_, tokenizer_, options,
                                                   std::move(listener));

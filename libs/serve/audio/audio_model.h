@@ -31,19 +31,16 @@ class AudioModel {
     // Throws WebError 400 for options that the model does not have. Any thread may call it.
     void check(const whisper::TranscribeOptions& options) const;
     int64_t n_mels() const { return model_->config.n_mels; }
-
-    int64_t windows_at_once() const { return ctx_.on_cuda() ? 16 : 1; }  // that are encoded
+    // The codes of the languages that it transcribes. Any thread may call it.
+    std::vector<std::string> languages() const;
 
     // The rest is for the model's thread alone, with what it returns. Throws OutOfMemory.
 
     // For recordings that have options of their own.
     std::unique_ptr<whisper::Transcriber> begin_batch();
-    // Throws WebError as check() does.
+    // Of options that check() has passed.
     std::unique_ptr<whisper::LiveSession> begin_live(const whisper::TranscribeOptions& options,
                                                      whisper::LiveSession::Listener listener);
-
-    // The codes of the languages that it transcribes.
-    std::vector<std::string> languages() const;
 
   private:
     AudioModelOptions options_;

@@ -33,6 +33,14 @@ void DecodedBytes::wake() {
     changed_.notify_all();
 }
 
+template <class Job, class Event>
+void AudioService::tell(const std::shared_ptr<Job>& job, Event event) {
+    post_([job, event = std::move(event)] {
+        const auto listener = job->listener.lock();
+        if (listener && !job->is_cancelled) event(*listener);
+    });
+}
+
 AudioService::AudioService(AudioModel& model, AudioServiceOptions options, Post post)
     : model_(model),
       options_(std::move(options)),
@@ -63,11 +71,8 @@ void AudioService::ask_live(std::shared_ptr<LiveJob> job) {
             "", "rate_limit_exceeded");
     live_[job.get()] = job;
     metrics_.live = std::ssize(live_);
-    const auto tell = [this, job](std::function<void(LiveListener&)> event) {
-        post_([job, event = std::move(event)] {
-            const auto listener = job->listener.lock();
-            if (listener && !job->is_cancelled) event(*listener);
-        });
+    const auto tell_it = [this, job](std::function<void(LiveListener&)> event) {
+        tell(job, std::move(event));
     };
     const auto done = [this, key = job.get()] {
         post_([this, key] {
@@ -75,7 +80,7 @@ void AudioService::ask_live(std::shared_ptr<LiveJob> job) {
             metrics_.live = std::ssize(live_);
         });
     };
-    thread_.add(std::make_shared<LiveTask>(model_, std::move(job), tell, done));
+    thread_.add(std::make_shared<LiveTask>(model_, std::move(job), tell_it, done));
 }
 
 void AudioService::cancel(const std::shared_ptr<AudioJob>& job) {
@@ -117,14 +122,6 @@ void AudioService::decode(const std::shared_ptr<AudioJob>& job) {
     };
     batch_->add(std::move(recording));
     thread_.wake();
-}
-
-void AudioService::tell(const std::shared_ptr<AudioJob>& job,
-                        std::function<void(AudioListener&)> event) {
-    post_([job, event = std::move(event)] {
-        const auto listener = job->listener.lock();
-        if (listener && !job->is_cancelled) event(*listener);
-    });
 }
 
 void AudioService::end(const std::shared_ptr<AudioJob>& job, const std::optional<WebError>& why,

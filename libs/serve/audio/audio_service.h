@@ -73,7 +73,9 @@ class AudioService {
   private:
     // On a worker: decodes the job's file, and gives it to the batch.
     void decode(const std::shared_ptr<AudioJob>& job);
-    void tell(const std::shared_ptr<AudioJob>& job, std::function<void(AudioListener&)> event);
+    // Calls event(listener) on the server's thread, unless the job is cancelled.
+    template <class Job, class Event>
+    void tell(const std::shared_ptr<Job>& job, Event event);
     // Counts, and tells the last event.
     void end(const std::shared_ptr<AudioJob>& job, const std::optional<WebError>& why,
              const Transcript& transcript, double busy_seconds);

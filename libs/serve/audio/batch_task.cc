@@ -23,7 +23,7 @@ bool BatchTask::step() {
         take_added();
         shares_ = static_cast<double>(transcriber_->recordings());
         // Live sessions do not wait until all windows have been encoded.
-        transcriber_->advance(model_.windows_at_once());
+        transcriber_->advance(transcriber_->windows_at_once());
         end_cancelled();
         if (transcriber_->idle() && running_.empty()) transcriber_.reset();
     } catch (const std::exception& failure) {

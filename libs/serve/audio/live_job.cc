@@ -31,13 +31,12 @@ bool LiveJob::has_room() const {
 
 LiveJob::Sound LiveJob::take() {
     const std::lock_guard lock(mutex_);
-    end_is_taken_ = sound_.has_ended;
     return std::exchange(sound_, {.bytes = "", .has_ended = sound_.has_ended});
 }
 
 bool LiveJob::has_news() const {
     const std::lock_guard lock(mutex_);
-    return !sound_.bytes.empty() || (sound_.has_ended && !end_is_taken_);
+    return !sound_.bytes.empty() || sound_.has_ended;
 }
 
 }  // namespace hark::serve

@@ -47,7 +47,7 @@ class LiveJob {
         bool was_full = false;   // there was no room
     };
     Sound take();
-    bool has_news() const;  // for take()
+    bool has_news() const;  // for take(), whose end is the last
 
     const int rate;
     const whisper::TranscribeOptions options;
@@ -59,7 +59,6 @@ class LiveJob {
 
     mutable std::mutex mutex_;
     Sound sound_;
-    bool end_is_taken_ = false;
 };
 
 }  // namespace hark::serve

@@ -131,11 +131,9 @@ class Microphone {
             this.waiting = [];
         };
         this.socket.onmessage = ({data}) => {
-            for (const text of data.split('\n').filter((text) => text !== '')) {
-                const line = JSON.parse(text);
-                if (line.error) error = line.error;
-                else this.events.line(line);
-            }
+            const line = JSON.parse(data);
+            if (line.error) error = line.error;
+            else this.events.line(line);
         };
         this.socket.onclose = ({code, reason}) => {
             const isOver = this.isStopped && code === 1000;

@@ -126,8 +126,7 @@ function beginJob(started) {
 }
 
 function lines() {
-    const {length} = editor.transcript.segments;
-    return `${length.toLocaleString('en')} line${length === 1 ? '' : 's'}`;
+    return hark.count(editor.transcript.segments.length, 'line');
 }
 
 async function transcribeFile(file) {
@@ -170,7 +169,7 @@ async function transcribeFile(file) {
 // ---------------------------------------------------------------- the microphone
 
 function showLine(line) {
-    const {event, text, agreed, source, language, ...data} = line;
+    const {event, text, agreed, language, start, end, words} = line;
     part('partial').hidden = event !== 'partial';
     if (event === 'partial') {
         const {bottom} = part('partial').getBoundingClientRect();
@@ -179,7 +178,7 @@ function showLine(line) {
         if (bottom > 0 && bottom < innerHeight + 100)
             part('partial').scrollIntoView({block: 'nearest'});
     } else if (event === 'final') {
-        addSegment({start: data.start, end: data.end, text, words: data.words}, language);
+        addSegment({start, end, text, words}, language);
     }
 }
 

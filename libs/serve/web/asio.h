@@ -1,4 +1,4 @@
-// The parts of Boost.Asio that a coroutine of a connection needs.
+// The parts of Boost.Asio that a coroutine of a connection needs, and its durations.
 #pragma once
 
 // clang-format off
@@ -10,3 +10,13 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+
+namespace hark::serve {
+
+inline std::chrono::steady_clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double>(seconds));
+}
+
+}  // namespace hark::serve

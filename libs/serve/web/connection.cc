@@ -26,10 +26,6 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMostHead = size_t{32} << 10, kReadBytes = size_t{64} << 10;
 constexpr size_t kWriteBytes = size_t{16} << 10, kMostPending = size_t{16} << 20;
 
-Clock::duration duration_of(double seconds) {
-    return std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
-}
-
 // Counts a request that runs.
 class Running {
   public:

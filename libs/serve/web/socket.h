@@ -22,8 +22,8 @@ class WebSocket {
 };
 
 // Codes of close().
-inline constexpr int kClosedNormally = 1000, kClosedGoingAway = 1001, kClosedWrongType = 1003,
-                     kClosedPolicy = 1008, kClosedFailure = 1011;
+inline constexpr int kClosedNormally = 1000, kClosedGoingAway = 1001, kClosedPolicy = 1008,
+                     kClosedFailure = 1011;
 
 // Told of a client's messages, on the server's thread. No call may wait.
 class SocketListener {

@@ -23,10 +23,6 @@ constexpr size_t kMostReason = 123;
 constexpr std::chrono::milliseconds kLookForEnd{500};
 constexpr double kCloseSeconds = 2;  // for a client to answer a close, and to end the connection
 
-Timer::duration timer_duration(double seconds) {
-    return std::chrono::duration_cast<Timer::duration>(std::chrono::duration<double>(seconds));
-}
-
 }  // namespace
 
 SocketConnection::SocketConnection(const boost::asio::any_io_executor& executor,
@@ -46,7 +42,7 @@ boost::asio::awaitable<void> SocketConnection::run(Stream stream, Request reques
     // The listener has the socket: each would keep the other. Also if the server ends before this.
     const std::shared_ptr<void> end(nullptr, [this](void*) { listener_.reset(); });
     socket_->next_layer().expires_never();
-    socket_->set_option(websocket::stream_base::timeout{timer_duration(client_seconds_),
+    socket_->set_option(websocket::stream_base::timeout{duration_of(client_seconds_),
                                                         websocket::stream_base::none(), false});
     socket_->set_option(websocket::stream_base::decorator([&](websocket::response_type& response) {
         if (!protocol.empty())
@@ -158,7 +154,7 @@ void SocketConnection::close(int code, std::string reason) {
 void SocketConnection::resume() { has_room_.cancel(); }
 
 void SocketConnection::limit(Timer& timer, double seconds, void (SocketConnection::*late)()) {
-    timer.expires_after(timer_duration(seconds));
+    timer.expires_after(duration_of(seconds));
     timer.async_wait([weak = weak_from_this(), late](const ErrorCode& error) {
         const auto self = weak.lock();
         if (!error && self) (self.get()->*late)();

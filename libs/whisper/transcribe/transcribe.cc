@@ -142,8 +142,10 @@ void Transcriber::refill(int64_t most_new) {
     const int64_t together = std::min(decoder_.windows_at_once(), 1 + decoder_.slots() / 16);
     if (std::ssize(free) < together) return;
     std::vector<int64_t> claimed;
-    for (const int64_t slot : free)
-        if (std::ssize(claimed) < most_new && claim(slot)) claimed.push_back(slot);
+    for (const int64_t slot : free) {
+        if (std::ssize(claimed) >= most_new || !claim(slot)) break;
+        claimed.push_back(slot);
+    }
     const int64_t at_once = decoder_.windows_at_once(), n = std::ssize(claimed);
     for (int64_t i = 0; i < n; i += at_once) {
         const int64_t place = i % windows_.dim(0);

@@ -59,6 +59,7 @@ class Transcriber {
     bool idle() const { return recordings_.empty(); }
     int64_t recordings() const { return std::ssize(recordings_); }
     int64_t slots() const { return decoder_.slots(); }  // windows decoded at once
+    int64_t windows_at_once() const { return decoder_.windows_at_once(); }  // encoded
     // Starts windows in free slots, at most `most_new`, decodes one token of each window, and calls
     // the listeners with what is ready. On the CPU a recording's text does not depend on the
     // others, to the bit.

@@ -77,8 +77,6 @@ class Editor {
 
     summarize() {
         const {data, segments, words} = this.transcript;
-        const count = (number, noun) =>
-            `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
         const uncertain = words.filter((word) => hark.confidence(word.probability) !== 'high');
         const parts = [data.language && hark.languageName(data.language),
                        count(segments.length, 'line')];
@@ -206,6 +204,11 @@ class Editor {
     }
 }
 
+// "1 line", "1,200 lines".
+function count(number, noun) {
+    return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
+}
+
 // "German" for "de".
 function languageName(code) {
     return new Intl.DisplayNames('en', {type: 'language', fallback: 'code'}).of(code);
@@ -229,5 +232,5 @@ function onDrop(use) {
         });
 }
 
-Object.assign(hark, {Editor, languageName, save, onDrop});
+Object.assign(hark, {Editor, count, languageName, save, onDrop});
 })();
