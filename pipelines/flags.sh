@@ -5,12 +5,14 @@ declare -A flag_owner=() # of a flag, --model or -m: the tool that has it
 declare -A flag_value=() # whether it takes a value: yes, or not set
 declare -A flag_name=()  # its long name: --model
 declare -A flag_choices=() # the values that it takes, with commas; -: not a list
+declare -A flag_completes=() # by long name: what its value is, as shells complete it
 
 # learn_flags TOOL...: reads the flags of the tools. A flag that several have is the first tool's.
 learn_flags() {
     local tool name letter metavar is_switch completes choices help word
     for tool in "$@"; do
         while IFS=$'\t' read -r name letter metavar is_switch completes choices help; do
+            flag_completes[--$name]="${flag_completes[--$name]:-$completes}"
             word="--no-$name"
             [ "$is_switch" = - ] || [ -n "${flag_owner[$word]:-}" ] ||
                 flag_owner[$word]="$tool" flag_name[$word]="$word"

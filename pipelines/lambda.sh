@@ -258,13 +258,13 @@ bring_up() {
     echo "$name"
 }
 
+find_tools
 parse "$@"
 [ -n "$command" ] || wrong "expected a command first"
 case "$command" in
     types | up | run | train | status | ssh | down | reap) ;;
     *) wrong "unknown command '$command'" ;;
 esac
-find_tools
 check_options
 begin_work
 case "$command" in

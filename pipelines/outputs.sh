@@ -69,14 +69,12 @@ recall_failures() {
 # find_foreign PATH: sets `foreign` to a file that has the name of a transcript of this recording,
 # but that no run has written. Returns 1 if there is none.
 find_foreign() {
-    local ending
-    for ending in "${endings[@]}"; do
-        foreign="${target[$1]}.$ending"
-        [ -n "${written[${foreign#"$output/"}]:-}" ] ||
-            { [ ! -e "$foreign" ] && [ ! -L "$foreign" ]; } || return 0
-    done
-    return 1
+    local file
+    first_file is_foreign "$1" && foreign="$file"
 }
+
+# is_foreign FILE
+is_foreign() { exists "$1" && [ -z "${written[${1#"$output/"}]:-}" ]; }
 
 list_todo() {
     local path

@@ -27,6 +27,5 @@ cp pipelines/{flags,help,outputs,recordings}.sh "$prefix/libexec/hark"
 cp -r models/whisper-demo "$prefix/share/hark/models"
 tar -C "$work" -cf "$work/hark.tar" hark
 
-export HARK_CLOUD_LAMBDA="$PWD/pipelines/lambda.sh" HARK_CLOUD_BIN="$bin"
-export HARK_CLOUD_PACKAGE="$work/hark.tar" PYTHONDONTWRITEBYTECODE=1
+export HARK_CLOUD_BIN="$bin" HARK_CLOUD_PACKAGE="$work/hark.tar" PYTHONDONTWRITEBYTECODE=1
 python3 -m unittest discover --verbose --start-directory tests/cloud --pattern 'test_*.py' "$@"

@@ -7,7 +7,7 @@ readonly busy_enough=50 too_idle=20 # percent: above, another machine helps; bel
 readonly minutes_busy=3 minutes_idle=10 seconds_apart=300 # that it lasts before a change; between two
 high=0 low=0 last_change=0        # of decide_machines
 declare -A worker=()              # of an instance: its process
-broken=0 next_launch=0 waiting_since=0 next_word=0 stop_reason=""
+broken=0 next_launch=0 waiting_since=0 next_word=0
 
 # launch_waiting: sets `id`, `name` and `cents` of a new instance, once --wait has one.
 launch_waiting() {
@@ -33,8 +33,7 @@ end_instances() {
     local ids
     trap '' HUP INT TERM
     if ! set_instances "$1"; then
-        mapfile -t ids < <(awk -F '\t' -v prefix="$1" '$2 == "up" && index($4, prefix) == 1 { up[$3] }
-            $2 == "down" { delete up[$3] } END { for (id in up) print id }' "$store/ledger.tsv")
+        mapfile -t ids < <(open_in_ledger "$1")
         [ ${#ids[@]} -eq 0 ] || shout "${ids[@]}"
         return 1
     fi
@@ -207,10 +206,5 @@ can_afford_more() {
 
 # retire_one: the instance with the last id takes no more shards.
 retire_one() {
-    local id
-    for id in $(printf '%s\n' "${!worker[@]}" | sort -r); do
-        [ ! -e "$fleet/retire.$id" ] || return 0
-        : > "$fleet/retire.$id"
-        return 0
-    done
+    : > "$fleet/retire.$(printf '%s\n' "${!worker[@]}" | sort | tail -n 1)"
 }

@@ -104,6 +104,12 @@ set_spent() {
         }' "$store/ledger.tsv")
 }
 
+# open_in_ledger PREFIX: prints the ids of this prefix that came up and have not ended.
+open_in_ledger() {
+    awk -F '\t' -v prefix="$1" '$2 == "up" && index($4, prefix) == 1 { open[$3] }
+        $2 == "down" { delete open[$3] } END { for (id in open) print id }' "$store/ledger.tsv"
+}
+
 # compare_ledger PREFIX: after set_instances, what runs is in the ledger and what ended is out of it.
 compare_ledger() {
     local id name status cents
@@ -113,10 +119,7 @@ compare_ledger() {
     done <<< "$instances"
     while IFS= read -r id; do
         grep -q "^$id"$'\t' <<< "$instances" || note_down "$id"
-    done < <(awk -F '\t' -v prefix="$1" '
-        $2 == "up" && index($4, prefix) == 1 { open[$3] }
-        $2 == "down" { delete open[$3] }
-        END { for (id in open) print id }' "$store/ledger.tsv")
+    done < <(open_in_ledger "$1")
 }
 
 # find_by_name NAME: sets `id` to that of the instance of this name. A second one is terminated.
@@ -133,7 +136,6 @@ find_by_name() {
 
 # launch_body NAME TYPE REGION: what POST /instance-operations/launch takes.
 launch_body() {
-    set_now
     jq -cn --arg name "$1" --arg type "$2" --arg region "$3" --arg key "$ssh_key" --arg run "$run" \
         --arg start "$now" --arg family "$image_family" --arg ruleset "$ruleset" --arg disk "$filesystem" '
         {name: $name, instance_type_name: $type, region_name: $region, ssh_key_names: [$key],

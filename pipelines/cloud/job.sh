@@ -10,14 +10,8 @@ is_worker=""  # yes in the processes that work with a machine
 # set_job OPTION_TOOL...: checks `job_options`, which are those of the tools, before anything is rented.
 # Paths that are here become paths there.
 set_job() {
-    local -A completes=()
-    local tool name kind given=("${job_options[@]}") place
+    local kind given=("${job_options[@]}") place
     learn_flags "$@"
-    for tool in "$@"; do
-        while IFS=$'\t' read -r name _ _ _ kind _; do
-            completes[--$name]="${completes[--$name]:-$kind}"
-        done < <("$tool" --help-as table < /dev/null)
-    done
     set -- "${given[@]}"
     job_options=()
     while [ $# -gt 0 ]; do
@@ -25,7 +19,7 @@ set_job() {
         take_flag "$@" || wrong "after --: the job has no option '$1'"
         shift ${#words[@]}
         refuse_own "$flag"
-        kind="${completes[$flag]:-}"
+        kind="${flag_completes[$flag]:-}"
         if [[ "$kind" == *model && "$value" != */* && ! -e "$value" ]]; then
             job_models+=("$value")
         elif [[ "$kind" =~ (file|directory|model)$ && -e "$value" ]]; then
@@ -87,7 +81,7 @@ follow_job() {
                 < /dev/null 2> /dev/null)"; then
             note_busy "$1" "${said##*busy=}"
             ended="${said%%$'\n'*}" ended="${ended#status=}"
-            if "$2" "$1"; then
+            if "$2"; then
                 misses=0
                 [ -z "$ended" ] || { job_status="$ended" fetch="" && return 0; }
             else

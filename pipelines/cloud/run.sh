@@ -65,7 +65,7 @@ take_done() {
 
 # make_shards: of what is to be done. Those that a machine has stay if the job is the same.
 make_shards() {
-    local path key file number wanted size="$shard"
+    local path key file number wanted index absolute=() size="$shard"
     local -A group=() taken=()
     wanted="$(printf '%s\n' "$package_sum" "${job_options[@]}" | cksum)"
     [ "$wanted" = "$(cat "$fleet/job" 2> /dev/null)" ] || rm -rf "$fleet/claims"
@@ -81,9 +81,11 @@ make_shards() {
         fi
     done
     number="$(cat "$fleet/last" 2> /dev/null || echo 0)"
-    for path in "${todo[@]}"; do
+    [ ${#todo[@]} -eq 0 ] ||
+        mapfile -d '' -t absolute < <(printf '%s\0' "${todo[@]}" | xargs -0 realpath -zsm --)
+    for index in "${!todo[@]}"; do
+        path="${todo[$index]}" file="${absolute[$index]}"
         set_group "$path"
-        file="$(realpath -s -- "$path")"
         [ -z "${taken[$file]:-}" ] || continue
         if [ -z "${group[$key]:-}" ]; then
             [ "$size" -lt "$shard" ] || { number=$((number + 1)) size=0 && echo "$number" > "$fleet/last"; }

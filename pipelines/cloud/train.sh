@@ -10,7 +10,6 @@ run_training() {
     least=1 most=1
     check_package
     set_job gpt-train
-    exists=""
     use_type_of_before
     say_cost 1
     [ -z "$dry_run" ] || return 0

@@ -234,8 +234,7 @@ class Cloud:
         self.update()
         return {"running": [one.view() for one in self.instances if one.status != "terminated"],
                 "launches": self.launches, "violations": self.violations, "log": self.log,
-                "too_fast": self.too_fast, "seconds": {one.id: one.fate for one in self.instances},
-                "most": self.addresses}
+                "too_fast": self.too_fast}
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from cloud import SOURCE, Story
+from cloud import LAMBDA, SOURCE, Story
 
 
 class Training(Story):
@@ -56,7 +56,7 @@ class Training(Story):
         self.wait_for(lambda: list(self.out.glob("step-*")))
         first = self.state()["running"][0]["id"]
         # The instance ends in the middle.
-        subprocess.run([os.environ["HARK_CLOUD_LAMBDA"], "down", first], env=self.environ, check=True,
+        subprocess.run([LAMBDA, "down", first], env=self.environ, check=True,
                        stderr=subprocess.DEVNULL)
         self.assertEqual(process.wait(timeout=120), 0, self.said.read_text())
         self.expect_trained()

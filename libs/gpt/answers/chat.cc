@@ -9,6 +9,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
+std::string joined_pieces(const std::vector<PromptPiece>& pieces) {
+    std::string text;
+    for (const PromptPiece& piece : pieces) text += piece.text;
+    return text;
+}
+
 constexpr size_t kMostTemplateBytes = size_t{1} << 20;
 
 // NAME=VALUE: the value is JSON where it can be read as that, else a string.
@@ -139,7 +145,6 @@ std::vector<PromptPiece> PromptEncoder::pieces(Prompt& prompt) const {
 }
 
 bool PromptEncoder::opens_reasoning(std::string read) const {
-    if (!markers_) return false;
     read.erase(read.find_last_not_of(" \n") + 1);
     return read.ends_with(markers_->begin);
 }
@@ -147,22 +152,19 @@ bool PromptEncoder::opens_reasoning(std::string read) const {
 std::vector<int32_t> PromptEncoder::ids(Prompt& prompt) const {
     if (prompt.empty() || !prompt.error.empty()) return {};
     if (!prompt.tokens.empty()) {
-        prompt.opens_reasoning = opens_reasoning(tokenizer_.decode(prompt.tokens, true));
+        prompt.opens_reasoning =
+            markers_ && opens_reasoning(tokenizer_.decode(prompt.tokens, true));
         return prompt.tokens;
     }
     if (!chat_) return tokenizer_.encode(prompt.text, {.add_specials = true});
     const std::vector<PromptPiece> read = pieces(prompt);
-    std::string text;
-    for (const PromptPiece& piece : read) text += piece.text;
-    prompt.opens_reasoning = opens_reasoning(std::move(text));
+    prompt.opens_reasoning = markers_ && opens_reasoning(joined_pieces(read));
     return tokenizer_.encode(read, false);
 }
 
 std::string PromptEncoder::text(Prompt& prompt) const {
     if (prompt.empty() || !prompt.error.empty() || !chat_) return prompt.text;
-    std::string text;
-    for (const PromptPiece& piece : pieces(prompt)) text += piece.text;
-    return text;
+    return joined_pieces(pieces(prompt));
 }
 
 bool PromptEncoder::takes_tools() const { return chat_ && chat_->chat_template().uses("tools"); }

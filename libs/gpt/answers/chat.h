@@ -68,7 +68,7 @@ class PromptEncoder {
 
   private:
     std::vector<PromptPiece> pieces(Prompt& prompt) const;
-    // Whether the model's reasoning begins where what it reads ends.
+    // Whether the reasoning of a model with markers begins where what it reads ends.
     bool opens_reasoning(std::string read) const;
 
     const Tokenizer& tokenizer_;

@@ -12,9 +12,10 @@ std::string why_other_tokens(const Tokenizer& tokenizer, const Tokenizer& draft)
         return of.has(id) ? concat("'", of.token(id), "'") : std::string("none");
     };
     for (int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-        const std::string own = text_of(tokenizer, id), other = text_of(draft, id);
-        if (own != other)
-            return concat("its token ", id, " is ", other, ", that of the model's tokenizer ", own);
+        const bool has = tokenizer.has(id);
+        if (has == draft.has(id) && (!has || tokenizer.token(id) == draft.token(id))) continue;
+        return concat("its token ", id, " is ", text_of(draft, id),
+                      ", that of the model's tokenizer ", text_of(tokenizer, id));
     }
     return "";
 }

@@ -33,9 +33,9 @@ int64_t row_bucket(int64_t rows, int64_t most) {
 // A GPU counts the tokens of a history, and the host makes masks, when it has tokens that are not
 // drafts.
 bool is_on_host(const BatchSequence& sequence) {
-    const bool needs_text =
-        filters_of(sequence.request.sampler).penalty != 1 || sequence.is_constrained();
-    return sequence.on_host || (!sequence.drafts.empty() && needs_text);
+    return sequence.on_host ||
+           (!sequence.drafts.empty() &&
+            (filters_of(sequence.request.sampler).penalty != 1 || sequence.is_constrained()));
 }
 
 bool has_mask(const BatchSequence& sequence) {
@@ -74,7 +74,7 @@ class GpuRunner : public ModelRunner {
     void set_history(const BatchSequence& sequence);
     SampleRows run(Context& ctx, const PassInputs& inputs, int64_t max_queries, int64_t most_keys,
                    bool masked) const;
-    void sample_on_host(const SampleRows& rows, Launched& launched);
+    void sample_on_host(Launched& launched);
     void sample_with_masks(Launched& launched);
     void take_samples(Awaited& awaited, uint32_t serial);
 
@@ -294,7 +294,7 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
         cuda_runtime().upload(ctx_, own, host, bytes);
         launched.rows =
             run(ctx_, PassInputs(sizes, own, Device::cuda), max_queries, most_keys, masked);
-        sample_on_host(launched.rows, launched);
+        sample_on_host(launched);
     }
     launched.samples = masked ? sizes.samples : 0;
     launched_.push_back(std::move(launched));
@@ -333,7 +333,8 @@ void GpuRunner::sample_with_masks(Launched& launched) {
     cuda_sampler().sample_rows(ctx_, launched.rows, std::exchange(launched.samples, 0));
 }
 
-void GpuRunner::sample_on_host(const SampleRows& rows, Launched& launched) {
+void GpuRunner::sample_on_host(Launched& launched) {
+    const SampleRows& rows = launched.rows;
     for (Awaited& awaited : launched.results) {
         if (!awaited.on_host) continue;
         const Tensor logits(const_cast<float*>(rows.logits) + awaited.first * rows.stride,
