@@ -18,7 +18,8 @@ function savedPage() {
     const text = document.createElement('pre');
     text.textContent = hark.formats.txt.write(transcript);
     const plain = page.querySelector('noscript');
-    plain.textContent = plain.textContent.replace(/<pre>.*<\/pre>/su, () => text.outerHTML);
+    plain.textContent = plain.textContent.replace(
+        /(<pre [^>]*>).*(<\/pre>)/su, (_, begin, end) => begin + text.innerHTML + end);
     return `<!DOCTYPE html>\n${page.outerHTML}\n`;
 }
 
