@@ -73,6 +73,7 @@ struct CpuKernels {
     bool has_bf16, has_int8;
     const ByteKernels* bytes;    // or none
     const PanelKernels* panels;  // or none
+    const TileKernels* tiles;    // or none; with them, bytes
 
     // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
     // t in [0, t_size). The order of a sum depends neither on t_size nor on the range.

@@ -1,68 +1,18 @@
 #include "kernels/linear/product.h"
 
 #include <algorithm>
-#include <numeric>
 
-#include "kernels/cpu/cpu.h"
 #include "kernels/linear/onednn.h"
-#include "kernels/quant/block_values.h"
-#include "kernels/runtime/parallel.h"
+#include "kernels/linear/quantized_product.h"
 
 namespace hark {
 namespace {
 
-constexpr int64_t kFewColumns = 16;         // outputs per task; 16 x 16 sums on the stack
 constexpr int64_t kBlockWeights = 1 << 20;  // converted at a time
-constexpr int64_t kPanelRows = 512;         // of x, whose sums stay in the second cache
-// The epilogue of one panel alone takes 17% of the time at K = 768, of four together 7%.
-constexpr int64_t kPanelsAtOnce = 4;
-
-struct Pointers {
-    const float* bias;
-    const float* residual;
-    Activation activation;
-};
-
-Pointers pointers_of(const Epilogue& then) {
-    return {static_cast<const float*>(then.bias.data),
-            static_cast<const float*>(then.residual.data), then.activation};
-}
-
-const float* at(const float* base, int64_t offset) { return base ? base + offset : nullptr; }
-
-// Threads that in_pieces() uses.
-int64_t worker_count(const Context& ctx, int64_t n_size) {
-    return std::min<int64_t>(ctx.threads, (n_size + kFewColumns - 1) / kFewColumns);
-}
-
-// y's columns, kFewColumns at a time: products(worker, sums, begin, n) writes the sums of columns
-// [begin, begin + n) of all rows, kFewColumns apart; then the epilogue. Workers have numbers below
-// worker_count().
-template <class Products>
-void in_pieces(Context& ctx, float* y, int64_t t_size, int64_t n_size, const Pointers& then,
-               const Products& products) {
-    const CpuKernels& cpu = cpu_kernels();
-    const int64_t pieces = (n_size + kFewColumns - 1) / kFewColumns;
-    const int64_t workers = worker_count(ctx, n_size);
-    parallel_for(ctx.threads, workers, [&](int64_t worker) {
-        const int64_t last = std::min((worker + 1) * pieces / workers * kFewColumns, n_size);
-        int64_t begin = worker * pieces / workers * kFewColumns;
-        for (; begin < last; begin += kFewColumns) {
-            const int64_t n = std::min(kFewColumns, last - begin);
-            float sums[kFewRowsOnCpu * kFewColumns];
-            products(worker, sums, begin, n);
-            for (int64_t t = 0; t < t_size; ++t) {
-                const int64_t place = t * n_size + begin;
-                cpu.epilogue(y + place, sums + t * kFewColumns, at(then.bias, begin),
-                             at(then.residual, place), n, then.activation);
-            }
-        }
-    });
-}
 
 // Up to kFewRowsOnCpu rows, directly from the stored weights; each weight is read once.
 void small_m(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-             const Pointers& then) {
+             const EpiloguePointers& then) {
     const int64_t k_size = w.values.dim(1);
     const StoredRows rows = {w.values.data, w.values.dtype, k_size};
     in_pieces(
@@ -71,79 +21,11 @@ void small_m(Context& ctx, float* y, const float* x, int64_t t_size, const Matri
         });
 }
 
-// Rows of x as 16-bit integers for quantised weights; without the sums of groups.
-IntegerInputs wide_inputs(Context& ctx, int threads, const float* x, int64_t t_size,
-                          int64_t k_size) {
-    auto* values = static_cast<int16_t*>(ctx.arena.tensor(Dtype::u8, {t_size, k_size, 2}).data);
-    float* scales = ctx.arena.tensor(Dtype::f32, {t_size}).as<float>();
-    parallel_for(threads, t_size, [&](int64_t t) {
-        scales[t] =
-            cpu_kernels().quantize_wide(values + t * k_size, x + t * k_size, k_size, kWideRange);
-    });
-    return {values, scales, nullptr};
-}
-
-// Sums of the values that share a scale: (t, k_size / shared).
-const float* sums_of_groups(Context& ctx, int threads, const int16_t* values, int64_t t_size,
-                            int64_t k_size, int64_t shared) {
-    const int64_t groups = k_size / shared;
-    float* sums = ctx.arena.tensor(Dtype::f32, {t_size, groups}).as<float>();
-    parallel_for(threads, t_size, [&](int64_t t) {
-        const int16_t* from = values + t * k_size;
-        for (int64_t i = 0; i < groups; ++i, from += shared)
-            sums[t * groups + i] =
-                static_cast<float>(std::accumulate(from, from + shared, int32_t{0}));
-    });
-    return sums;
-}
-
-// Both bytes of the integers, for processors with byte products.
-ByteInputs byte_inputs(Context& ctx, const IntegerInputs& from, int64_t t_size, int64_t k_size,
-                       Dtype dtype) {
-    const auto take = [&](Dtype type, int64_t n) { return ctx.arena.tensor(type, {t_size, n}); };
-    const ByteInputs inputs = {take(Dtype::i8, k_size).as<int8_t>(),
-                               take(Dtype::i8, k_size).as<int8_t>(),
-                               take(Dtype::i32, k_size / 4).as<int32_t>(),
-                               take(Dtype::f32, k_size / 32).as<float>(), from.scales};
-    for (int64_t t = 0; t < t_size; ++t)
-        cpu_kernels().bytes->split(inputs, t, from.values + t * k_size, dtype, k_size);
-    return inputs;
-}
-
-// The same from quantised blocks, in integers as below. The sums of a block's products are exact,
-// so activations use 16 bits.
-void small_m_quantized(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                       const Pointers& then) {
-    const Arena::Scope scope(ctx.arena);
-    const CpuKernels& cpu = cpu_kernels();
-    const Dtype dtype = w.values.dtype;
-    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
-    const int64_t row_size = static_cast<int64_t>(row_bytes(dtype, k_size));
-    const auto* blocks = static_cast<const uint8_t*>(w.values.data);
-    IntegerInputs inputs = wide_inputs(ctx, 1, x, t_size, k_size);
-    if (cpu.bytes && cpu.bytes->has(dtype, k_size)) {
-        const ByteInputs bytes = byte_inputs(ctx, inputs, t_size, k_size, dtype);
-        return in_pieces(ctx, y, t_size, n_size, then,
-                         [&](int64_t, float* sums, int64_t begin, int64_t n) {
-                             cpu.bytes->products(sums, kFewColumns, bytes, t_size,
-                                                 blocks + begin * row_size, dtype, k_size, n);
-                         });
-    }
-    inputs.sums = sums_of_groups(ctx, 1, inputs.values, t_size, k_size, values_that_share(dtype));
-    const int64_t room = kUnpackedRows * k_size / 32 * kUnpackedPiece;
-    auto* scratch = ctx.arena.tensor(Dtype::u8, {worker_count(ctx, n_size), room}).as<uint8_t>();
-    in_pieces(ctx, y, t_size, n_size, then,
-              [&](int64_t worker, float* sums, int64_t begin, int64_t n) {
-                  cpu.block_products(sums, kFewColumns, inputs, t_size, blocks + begin * row_size,
-                                     dtype, k_size, n, scratch + worker * room);
-              });
-}
-
 // The same from int8 weights, in integers: converting the weights to floats would take longer than
 // reading them. Activations get as many bits as the sums of a row leave room for, over 13 at 1,536
 // columns, so only the rounding of the weights is visible.
 void small_m_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                  const Pointers& then) {
+                  const EpiloguePointers& then) {
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
@@ -174,9 +56,9 @@ void small_m_int8(Context& ctx, float* y, const float* x, int64_t t_size, const 
 
 // Up to kFewRowsOnCpu rows.
 void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-              const Pointers& then) {
+              const EpiloguePointers& then) {
     if (w.values.dtype == Dtype::i8) return small_m_int8(ctx, y, x, t_size, w, then);
-    if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, t_size, w, then);
+    if (is_quantized(w.values.dtype)) return few_quantized_rows(ctx, y, x, t_size, w, then);
     small_m(ctx, y, x, t_size, w, then);
 }
 
@@ -218,7 +100,7 @@ float* scratch_for(Context& ctx, const Matrix& w) {
 
 // Finishes y's columns [begin, begin + n) from their products.
 void finish(Context& ctx, float* y, int64_t ldy, const float* product, int64_t ld_product,
-            int64_t rows, int64_t n, int64_t begin, const Pointers& then) {
+            int64_t rows, int64_t n, int64_t begin, const EpiloguePointers& then) {
     if (product == y + begin && !then.bias && !then.residual && then.activation == Activation::none)
         return;
     const CpuKernels& cpu = cpu_kernels();
@@ -230,7 +112,7 @@ void finish(Context& ctx, float* y, int64_t ldy, const float* product, int64_t l
 }
 
 void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                 Pointers then) {
+                 EpiloguePointers then) {
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1), block = rows_at_once(w);
     float* scratch = scratch_for(ctx, w);
     // A residual that is y itself is added by the product, unless an activation comes between.
@@ -250,55 +132,9 @@ void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const M
     }
 }
 
-// Many rows of quantised weights, kPanelsAtOnce panels at a time. A panel is multiplied by at most
-// kPanelRows rows of x, or fewer if there are more threads than panels.
-void gemm_quantized(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                    const Pointers& then) {
-    const CpuKernels& cpu = cpu_kernels();
-    const Dtype dtype = w.values.dtype;
-    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
-    const int64_t row_size = static_cast<int64_t>(row_bytes(dtype, k_size));
-    const int64_t shared = values_that_share(dtype), groups = k_size / shared;
-    const auto* blocks = static_cast<const uint8_t*>(w.values.data);
-    IntegerInputs inputs = wide_inputs(ctx, ctx.threads, x, t_size, k_size);
-    if (has_minima(dtype))
-        inputs.sums = sums_of_groups(ctx, ctx.threads, inputs.values, t_size, k_size, shared);
-    const int64_t panels = (n_size + kPanelOutputs - 1) / kPanelOutputs;
-    const int64_t cuts =
-        std::max((t_size + kPanelRows - 1) / kPanelRows, (ctx.threads + panels - 1) / panels);
-    const int64_t rows_at_once = (t_size + cuts - 1) / cuts;
-    const int64_t tasks = (t_size + rows_at_once - 1) / rows_at_once * panels,
-                  workers = std::min<int64_t>(ctx.threads, tasks);
-    auto* scratch = ctx.arena.tensor(Dtype::u8, {workers, kPanelBytes}).as<uint8_t>();
-    constexpr int64_t kWidth = kPanelsAtOnce * kPanelOutputs;
-    float* sums = ctx.arena.tensor(Dtype::f32, {workers, rows_at_once, kWidth}).as<float>();
-    parallel_for(ctx.threads, workers, [&](int64_t worker) {
-        float* product = sums + worker * rows_at_once * kWidth;
-        const int64_t last = (worker + 1) * tasks / workers;
-        for (int64_t i = worker * tasks / workers; i < last;) {
-            const int64_t t = i / panels * rows_at_once, begin = i % panels * kPanelOutputs;
-            const int64_t rows = std::min(rows_at_once, t_size - t);
-            const int64_t count = std::min({kPanelsAtOnce, last - i, panels - i % panels});
-            const IntegerInputs from = {inputs.values + t * k_size, inputs.scales + t,
-                                        at(inputs.sums, t * groups)};
-            for (int64_t n = 0; n < count * kPanelOutputs; n += kPanelOutputs)
-                cpu.panels->products(
-                    product + n, kWidth, from, rows, blocks + (begin + n) * row_size, dtype, k_size,
-                    std::min(kPanelOutputs, n_size - begin - n), scratch + worker * kPanelBytes);
-            for (int64_t row = 0; row < rows; ++row) {
-                const int64_t place = (t + row) * n_size + begin;
-                cpu.epilogue(y + place, product + row * kWidth, at(then.bias, begin),
-                             at(then.residual, place),
-                             std::min(count * kPanelOutputs, n_size - begin), then.activation);
-            }
-            i += count;
-        }
-    });
-}
-
 // With bf16 instructions: activations are rounded to bf16, sums are f32.
 void gemm_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-               const Pointers& then) {
+               const EpiloguePointers& then) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
     const auto* weights = static_cast<const bf16_t*>(w.values.data);
@@ -315,7 +151,7 @@ void gemm_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const Mat
 
 // With VNNI instructions: every row of activations is quantised by its own largest value.
 void gemm_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-               const Pointers& then) {
+               const EpiloguePointers& then) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
     const int64_t block = std::min(n_size, std::max<int64_t>(4 * kBlockWeights / t_size, 64));
@@ -344,7 +180,9 @@ void gemm_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Mat
 void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                  const Epilogue& epilogue) {
     if (t_size == 0) return;
-    const Pointers then = pointers_of(epilogue);
+    const EpiloguePointers then = pointers_of(epilogue);
+    if (t_size >= kFewestTileRows && has_quantized_tiles(w))
+        return many_quantized_rows(ctx, y, x, t_size, w, then);
     if (t_size <= kFewRowsOnCpu || ctx.few_row_products) {
         const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
         for (int64_t t = 0; t < t_size; t += kFewRowsOnCpu)
@@ -358,7 +196,7 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
         return gemm_bf16(ctx, y, x, t_size, w, then);
     if (w.values.dtype == Dtype::i8 && cpu.has_int8) return gemm_int8(ctx, y, x, t_size, w, then);
     if (is_quantized(w.values.dtype) && cpu.panels)
-        return gemm_quantized(ctx, y, x, t_size, w, then);
+        return many_quantized_rows(ctx, y, x, t_size, w, then);
     product_f32(ctx, y, x, t_size, w, then);
 }
 

@@ -1,10 +1,11 @@
-// Products of few rows with quantised weights by VNNI instructions: 64 quants of a row of weights
-// at a time, as unsigned bytes, times the two bytes of 16-bit activations.
+// Products of rows with quantised weights in bytes, by VNNI instructions and by AMX tiles: the
+// quants of a group of weights times the two bytes of 16-bit activations.
 //
-//     sum of w x = scale * (256 * sum of q high + sum of q low - offset * sum of x) + min * sum of
-//     x
+//     y = sum over the groups of scale * (256 * sum of q high + sum of q low) + min * sum of x
 //
-// with w = scale * (q - offset) + min and x = 256 * high + low. The sums of 4 products are exact.
+// with w = scale * q + min and x = 256 * high + low. A group is the weights with one scale; its
+// sums are exact. Both kernels add the groups of a row in one order (byte_blocks.h), so they give
+// the same bits.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +14,56 @@
 
 namespace hark {
 
+// Number of groups that the sums of a row have room for: whole spans of 16 groups of at least 16
+// weights.
+constexpr int64_t room_for_groups(int64_t size) { return (size + 255) / 256 * 16; }
+
 // Activations x = scales[row] * (256 * high + low), (t, size).
 struct ByteInputs {
     int8_t *high = nullptr, *low = nullptr;  // (t, size)
-    int32_t* offsets = nullptr;              // (t, size / 4): -offset of the type * sum of 4 values
-    float* sums = nullptr;                   // (t, size / 32)
-    const float* scales = nullptr;           // (t)
+    // (t, room_for_groups(size)): of the groups, for types without minima times what their unsigned
+    // quants are too large, negative
+    int32_t* sums = nullptr;
+    const float* scales = nullptr;  // (t)
 };
 
 // Largest magnitude of 16-bit activations: `high` has to fit a signed byte.
 inline constexpr int32_t kWideRange = 127 * 256 + 127;
 
+// y[t * ldy + n] = sum over k of x[t][k] * w[n][k], for n in [0, count) and t in [0, t_size); w
+// (count, size) in blocks. The order of a sum depends neither on t_size nor on count.
 struct ByteKernels {
     // Whether the others are for rows of `size` weights of this type.
     bool (*has)(Dtype dtype, int64_t size);
     // Fills row t of the inputs from 16-bit values.
     void (*split)(const ByteInputs& to, int64_t t, const int16_t* values, Dtype dtype,
                   int64_t size);
-    // y[t * ldy + n] = sum over k of x[t][k] * w[n][k], for n in [0, count) and t in [0, t_size); w
-    // (count, size) in blocks. The order of a sum depends neither on t_size nor on count.
     void (*products)(float* y, int64_t ldy, const ByteInputs& x, int64_t t_size,
                      const uint8_t* blocks, Dtype dtype, int64_t size, int64_t count);
+};
+
+// Rows of activations, and of weights, that a tile holds.
+inline constexpr int64_t kTileRows = 16;
+
+// Activations of kTileRows rows for tiles: the bytes of four neighbouring columns are together,
+// row by row. Absent rows are zero.
+struct TileInputs {
+    int8_t *high = nullptr, *low = nullptr;  // (size / 4, kTileRows, 4)
+    float* sums = nullptr;                   // (room_for_groups(size), kTileRows): of the groups
+};
+
+// The same by tiles, for the types that ByteKernels::has().
+struct TileKernels {
+    // Arranges rows [t, t + t_size) of x, t_size up to kTileRows.
+    void (*arrange)(const TileInputs& to, const ByteInputs& x, int64_t t, int64_t t_size,
+                    Dtype dtype, int64_t size);
+    // Bytes that products() needs, from a multiple of 64 on.
+    int64_t (*scratch_bytes)(Dtype dtype, int64_t size);
+    // count is at most kPanelOutputs. x: one for every kTileRows rows. scales (t_size). Every row
+    // of y has room for kPanelOutputs, and there are whole tiles of rows.
+    void (*products)(float* y, int64_t ldy, const TileInputs* x, const float* scales,
+                     int64_t t_size, const uint8_t* blocks, Dtype dtype, int64_t size,
+                     int64_t count, uint8_t* scratch);
 };
 
 }  // namespace hark

@@ -1,0 +1,202 @@
+#include "kernels/linear/quantized_product.h"
+
+#include <numeric>
+
+#include "kernels/quant/block_values.h"
+
+namespace hark {
+namespace {
+
+constexpr int64_t kPanelRows = 512;  // of x, whose sums stay in the second cache
+// Columns times rows of x in tiles, whose bytes stay in the second cache: 1 MiB.
+constexpr int64_t kTileValues = 1 << 19;
+// Above these rows panels are faster than tiles.
+constexpr int64_t kMostTileRows = 48;
+// The epilogue of one panel alone takes 17% of the time at K = 768, of four together 7%.
+constexpr int64_t kPanelsAtOnce = 4;
+
+// Weights as stored, (n, k).
+struct Blocks {
+    explicit Blocks(const Matrix& w)
+        : dtype(w.values.dtype),
+          n(w.values.dim(0)),
+          k(w.values.dim(1)),
+          row_size(static_cast<int64_t>(row_bytes(dtype, k))),
+          data(static_cast<const uint8_t*>(w.values.data)) {}
+
+    const uint8_t* row(int64_t i) const { return data + i * row_size; }
+
+    Dtype dtype;
+    int64_t n, k, row_size;
+    const uint8_t* data;
+};
+
+// Rows of x as 16-bit integers for quantised weights; without the sums of groups.
+IntegerInputs wide_inputs(Context& ctx, int threads, const float* x, int64_t t_size,
+                          int64_t k_size) {
+    auto* values = static_cast<int16_t*>(ctx.arena.tensor(Dtype::u8, {t_size, k_size, 2}).data);
+    float* scales = ctx.arena.tensor(Dtype::f32, {t_size}).as<float>();
+    parallel_for(threads, t_size, [&](int64_t t) {
+        scales[t] =
+            cpu_kernels().quantize_wide(values + t * k_size, x + t * k_size, k_size, kWideRange);
+    });
+    return {values, scales, nullptr};
+}
+
+// Sums of the values that share a scale: (t, k_size / shared).
+const float* sums_of_groups(Context& ctx, int threads, const int16_t* values, int64_t t_size,
+                            int64_t k_size, int64_t shared) {
+    const int64_t groups = k_size / shared;
+    float* sums = ctx.arena.tensor(Dtype::f32, {t_size, groups}).as<float>();
+    parallel_for(threads, t_size, [&](int64_t t) {
+        const int16_t* from = values + t * k_size;
+        for (int64_t i = 0; i < groups; ++i, from += shared)
+            sums[t * groups + i] =
+                static_cast<float>(std::accumulate(from, from + shared, int32_t{0}));
+    });
+    return sums;
+}
+
+// Both bytes of the integers, for processors with byte products.
+ByteInputs byte_inputs(Context& ctx, int threads, const IntegerInputs& from, int64_t t_size,
+                       const Blocks& w) {
+    const auto take = [&](Dtype type, int64_t n) { return ctx.arena.tensor(type, {t_size, n}); };
+    const ByteInputs inputs = {take(Dtype::i8, w.k).as<int8_t>(), take(Dtype::i8, w.k).as<int8_t>(),
+                               take(Dtype::i32, room_for_groups(w.k)).as<int32_t>(), from.scales};
+    parallel_for(threads, t_size, [&](int64_t t) {
+        cpu_kernels().bytes->split(inputs, t, from.values + t * w.k, w.dtype, w.k);
+    });
+    return inputs;
+}
+
+// The rows of x for tiles, kTileRows each.
+const TileInputs* tile_inputs(Context& ctx, const ByteInputs& from, int64_t t_size,
+                              const Blocks& w) {
+    const int64_t count = (t_size + kTileRows - 1) / kTileRows;
+    const int64_t bytes = kTileRows * w.k, sums = room_for_groups(w.k) * kTileRows;
+    auto* inputs = reinterpret_cast<TileInputs*>(
+        ctx.arena.tensor(Dtype::u8, {count, sizeof(TileInputs)}).data);
+    auto* high = ctx.arena.tensor(Dtype::i8, {count, bytes}).as<int8_t>();
+    auto* low = ctx.arena.tensor(Dtype::i8, {count, bytes}).as<int8_t>();
+    float* of_groups =
+        has_minima(w.dtype) ? ctx.arena.tensor(Dtype::f32, {count, sums}).as<float>() : nullptr;
+    parallel_for(ctx.threads, count, [&](int64_t i) {
+        inputs[i] = {high + i * bytes, low + i * bytes, of_groups ? of_groups + i * sums : nullptr};
+        cpu_kernels().tiles->arrange(inputs[i], from, i * kTileRows,
+                                     std::min(kTileRows, t_size - i * kTileRows), w.dtype, w.k);
+    });
+    return inputs;
+}
+
+// How many rows of x are multiplied with a panel, and the bytes that a worker needs for that.
+struct PanelSizes {
+    int64_t most_rows, multiple, scratch;
+};
+
+// Many rows, kPanelsAtOnce panels of weights at a time. products(sums, ld, t, rows, row, count,
+// scratch) multiplies rows [t, t + rows) of x, at most sizes.most_rows or fewer if there are more
+// threads than panels, with weights [row, row + count); t is a multiple of sizes.multiple.
+template <class Products>
+void in_panels(Context& ctx, float* y, int64_t t_size, int64_t n_size, const PanelSizes& sizes,
+               const EpiloguePointers& then, const Products& products) {
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t panels = (n_size + kPanelOutputs - 1) / kPanelOutputs;
+    const int64_t cuts = std::max((t_size + sizes.most_rows - 1) / sizes.most_rows,
+                                  (ctx.threads + panels - 1) / panels);
+    const int64_t multiples = (t_size + sizes.multiple - 1) / sizes.multiple;
+    const int64_t rows_at_once = (multiples + cuts - 1) / cuts * sizes.multiple;
+    const int64_t tasks = (t_size + rows_at_once - 1) / rows_at_once * panels,
+                  workers = std::min<int64_t>(ctx.threads, tasks);
+    auto* scratch = ctx.arena.tensor(Dtype::u8, {workers, sizes.scratch}).as<uint8_t>();
+    constexpr int64_t kWidth = kPanelsAtOnce * kPanelOutputs;
+    float* sums = ctx.arena.tensor(Dtype::f32, {workers, rows_at_once, kWidth}).as<float>();
+    parallel_for(ctx.threads, workers, [&](int64_t worker) {
+        float* product = sums + worker * rows_at_once * kWidth;
+        const int64_t last = (worker + 1) * tasks / workers;
+        for (int64_t i = worker * tasks / workers; i < last;) {
+            const int64_t t = i / panels * rows_at_once, begin = i % panels * kPanelOutputs;
+            const int64_t rows = std::min(rows_at_once, t_size - t);
+            const int64_t count = std::min({kPanelsAtOnce, last - i, panels - i % panels});
+            for (int64_t n = 0; n < count * kPanelOutputs; n += kPanelOutputs)
+                products(product + n, kWidth, t, rows, begin + n,
+                         std::min(kPanelOutputs, n_size - begin - n),
+                         scratch + worker * sizes.scratch);
+            for (int64_t row = 0; row < rows; ++row) {
+                const int64_t place = (t + row) * n_size + begin;
+                cpu.epilogue(y + place, product + row * kWidth, at(then.bias, begin),
+                             at(then.residual, place),
+                             std::min(count * kPanelOutputs, n_size - begin), then.activation);
+            }
+            i += count;
+        }
+    });
+}
+
+}  // namespace
+
+bool has_quantized_tiles(const Matrix& w) {
+    const CpuKernels& cpu = cpu_kernels();
+    return cpu.tiles && is_quantized(w.values.dtype) &&
+           cpu.bytes->has(w.values.dtype, w.values.dim(1));
+}
+
+// The sums of a block's products are exact, so activations use 16 bits.
+void few_quantized_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                        const EpiloguePointers& then) {
+    const Arena::Scope scope(ctx.arena);
+    const CpuKernels& cpu = cpu_kernels();
+    const Blocks blocks(w);
+    IntegerInputs inputs = wide_inputs(ctx, 1, x, t_size, blocks.k);
+    if (cpu.bytes && cpu.bytes->has(blocks.dtype, blocks.k)) {
+        const ByteInputs bytes = byte_inputs(ctx, 1, inputs, t_size, blocks);
+        return in_pieces(ctx, y, t_size, blocks.n, then,
+                         [&](int64_t, float* sums, int64_t begin, int64_t n) {
+                             cpu.bytes->products(sums, kFewColumns, bytes, t_size,
+                                                 blocks.row(begin), blocks.dtype, blocks.k, n);
+                         });
+    }
+    inputs.sums =
+        sums_of_groups(ctx, 1, inputs.values, t_size, blocks.k, values_that_share(blocks.dtype));
+    const int64_t room = kUnpackedRows * blocks.k / 32 * kUnpackedPiece;
+    auto* scratch = ctx.arena.tensor(Dtype::u8, {worker_count(ctx, blocks.n), room}).as<uint8_t>();
+    in_pieces(ctx, y, t_size, blocks.n, then,
+              [&](int64_t worker, float* sums, int64_t begin, int64_t n) {
+                  cpu.block_products(sums, kFewColumns, inputs, t_size, blocks.row(begin),
+                                     blocks.dtype, blocks.k, n, scratch + worker * room);
+              });
+}
+
+void many_quantized_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                         const EpiloguePointers& then) {
+    const Arena::Scope scope(ctx.arena);
+    const CpuKernels& cpu = cpu_kernels();
+    const Blocks blocks(w);
+    const int64_t k_size = blocks.k, shared = values_that_share(blocks.dtype);
+    IntegerInputs inputs = wide_inputs(ctx, ctx.threads, x, t_size, k_size);
+    if (has_quantized_tiles(w) && (t_size <= kMostTileRows || ctx.few_row_products)) {
+        const ByteInputs bytes = byte_inputs(ctx, ctx.threads, inputs, t_size, blocks);
+        const TileInputs* tiles = tile_inputs(ctx, bytes, t_size, blocks);
+        const int64_t rows = std::clamp(kTileValues / k_size, kTileRows, kPanelRows);
+        const PanelSizes sizes = {rows / kTileRows * kTileRows, kTileRows,
+                                  cpu.tiles->scratch_bytes(blocks.dtype, k_size)};
+        return in_panels(ctx, y, t_size, blocks.n, sizes, then,
+                         [&](float* sums, int64_t ld, int64_t t, int64_t t_count, int64_t row,
+                             int64_t n, uint8_t* scratch) {
+                             cpu.tiles->products(sums, ld, tiles + t / kTileRows, inputs.scales + t,
+                                                 t_count, blocks.row(row), blocks.dtype, k_size, n,
+                                                 scratch);
+                         });
+    }
+    if (has_minima(blocks.dtype))
+        inputs.sums = sums_of_groups(ctx, ctx.threads, inputs.values, t_size, k_size, shared);
+    in_panels(ctx, y, t_size, blocks.n, {kPanelRows, 1, kPanelBytes}, then,
+              [&](float* sums, int64_t ld, int64_t t, int64_t t_count, int64_t row, int64_t n,
+                  uint8_t* scratch) {
+                  const IntegerInputs from = {inputs.values + t * k_size, inputs.scales + t,
+                                              at(inputs.sums, t * (k_size / shared))};
+                  cpu.panels->products(sums, ld, from, t_count, blocks.row(row), blocks.dtype,
+                                       k_size, n, scratch);
+              });
+}
+
+}  // namespace hark
