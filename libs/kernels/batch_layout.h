@@ -1,7 +1,9 @@
-// Packed rows whose index arrays are on the host, and the stages that --verbose reports.
+// Packed rows whose index arrays are on the host, parts of packed rows, and the stages that
+// --verbose reports.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -43,6 +45,22 @@ class HostBatchLayout {
     std::vector<int32_t> start_{0}, slot_, length_;
     int64_t max_queries_ = 0, max_length_ = 0;
 };
+
+// The sequences with few rows and the others of a layout whose `few` is not 0. Rows keep their
+// numbers.
+inline std::array<BatchLayout, 2> parts_of(const BatchLayout& rows) {
+    const auto part = [&](int64_t begin, int64_t end) {
+        BatchLayout of = rows;
+        of.query_start = rows.query_start.slice(begin, end + 1);
+        of.block_table = rows.block_table.slice(begin, end);
+        of.length = rows.length.slice(begin, end);
+        of.few = of.few_queries = 0;
+        return of;
+    };
+    std::array<BatchLayout, 2> parts = {part(0, rows.few), part(rows.few, rows.sequences())};
+    parts[0].max_queries = rows.few_queries;
+    return parts;
+}
 
 // Reports `name shape ms` for the work done while it lives.
 class Stage {

@@ -66,6 +66,9 @@ struct BatchLayout {
     // True if earlier kernels have finished writing the caches and the encoder's output before the
     // last embedding, except for the rows of a causal call. Kernels may then prefetch them.
     bool kv_ready = false;
+    // The first `few` sequences have at most few_queries rows, and the others more: a GPU computes
+    // the two parts by kernels of their own. 0: no such order.
+    int64_t few = 0, few_queries = 0;
 
     int64_t sequences() const { return block_table.dim(0); }
     int64_t blocks() const { return block_table.rank == 2 ? block_table.dim(1) : 1; }  // M

@@ -71,6 +71,22 @@ TEST_P(Engines, DependOnNoNeighboursOnTheCpu) {
     EXPECT_TRUE(run({.max_sequences = 20, .prefix_cache = false}, shuffled(20, 3)) == alone);
 }
 
+// A pass of a GPU may have the next tokens of texts and parts of prompts.
+TEST_P(Engines, MixedPassesGiveTheTextsOfTurns) {
+    if (!ctx().on_cuda() || GetParam().activations != Dtype::f32)
+        GTEST_SKIP() << "passes of f32 on a GPU are compared";
+    ctx().batch_invariant = false;
+    for (const char* name : {"llama", "gemma3", "deepseek_v2, lite"}) {
+        SCOPED_TRACE(name);
+        model(name);
+        const auto order = shuffled(40, 5);
+        const auto turns = run({.max_sequences = 12, .mixed_rows = 0}, order);
+        const auto mixed = run({.max_sequences = 12, .mixed_rows = 48}, order);
+        for (const auto& [number, text] : turns)
+            EXPECT_EQ(mixed.at(number).tokens, text.tokens) << "text " << number;
+    }
+}
+
 // A GPU samples with masks that the host makes from the tokens of the pass before: it gives what
 // the host does, which samples where the likeliest tokens are wanted.
 TEST_P(Engines, ConstrainTextsAsTheHostDoes) {

@@ -18,6 +18,7 @@ struct AttentionCase {
     int64_t window = 0;
     float soft_cap = 0;
     bool sinks = false;  // those of sinks_of()
+    int64_t few = 0;     // of the first sequences, one row each, which a GPU computes apart
 };
 
 inline std::vector<float> sinks_of(const AttentionCase& c) { return random_values(c.heads, 77, 2); }
@@ -86,9 +87,14 @@ inline std::vector<double> expected_of(const AttentionCase& c, const Inputs& in)
 }
 
 inline BatchLayout ragged_of(TestDevice& device, const AttentionCase& c) {
-    return {device.up(starts_of(c.queries)), device.up(slots_of(c)), device.up(c.lengths),
+    return {device.up(starts_of(c.queries)),
+            device.up(slots_of(c)),
+            device.up(c.lengths),
             *std::max_element(c.queries.begin(), c.queries.end()),
-            *std::max_element(c.lengths.begin(), c.lengths.end())};
+            *std::max_element(c.lengths.begin(), c.lengths.end()),
+            false,
+            c.few,
+            1};
 }
 
 inline std::vector<float> run(TestDevice& device, const AttentionCase& c, const Inputs& in,

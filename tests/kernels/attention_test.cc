@@ -205,6 +205,12 @@ TEST_P(Attention, CachesInBlocks) {
                        .cache = GetParam().activations,
                        .window = 290};
     expect_same_in_blocks(device, GetParam(), c, 16);
+    // Single rows before parts of prompts.
+    c.queries = {1, 1, 45, 9};
+    c.lengths = {300, 41, 45, 310};
+    c.few = 2;
+    expect_same_in_blocks(device, GetParam(), c, 16);
+    c.few = 0;
     // Single rows whose heads share keys.
     c.heads = 10;
     c.queries = {1, 2, 1};

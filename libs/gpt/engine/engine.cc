@@ -46,6 +46,7 @@ SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx,
     scheduling.prompt_rows = options.prompt_rows;
     scheduling.step_rows = ctx.on_cuda() ? options.max_sequences : kFewRowsOnCpu;
     scheduling.packs_prompts = ctx.on_cuda() && !ctx.batch_invariant;
+    if (scheduling.packs_prompts) scheduling.mixed_rows = options.mixed_rows;
     scheduling.fewest_prompt_rows = fewest_prompt_rows(ctx);
     scheduling.prefix_cache = options.prefix_cache;
     scheduling.draft_tokens = options.draft_tokens;
@@ -92,7 +93,7 @@ Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const Engin
           std::make_unique<Scheduler>(*cache_, scheduling(options_, ctx, draft_model_.get()))),
       runner_(ctx.on_cuda() ? make_gpu_runner(ctx, model, *cache_, vocabulary,
                                               {options_.max_sequences, options_.prompt_rows,
-                                               std::max(options_.max_sequences, kDraftRowsOnGpu)})
+                                               options_.max_sequences + kDraftRowsOnGpu})
                             : make_host_runner(ctx, model, *cache_, vocabulary)) {}
 
 Engine::~Engine() = default;

@@ -22,6 +22,9 @@ struct EngineOptions {
     int64_t context = 0;           // tokens of a sequence, at most; 0: as many as the model has
     int64_t prompt_rows = 0;       // of a pass, at most; 0: 512, on a GPU 2048. On a GPU where rows
                                    // are independent 1024 at most
+    // On a GPU where rows may depend on others: rows of a pass of prompts and the next tokens of
+    // texts, at most; 0: they take turns.
+    int64_t mixed_rows = 768;
     int64_t pool_tokens = 0;       // of all sequences together, at most; 0: from memory_fraction
     double memory_fraction = 0.9;  // of the device's free memory that the cache may take
     bool prefix_cache = true;      // beginnings that prompts share are computed once

@@ -10,6 +10,11 @@
 
 namespace hark::gpt {
 
+// What the host knows of a pass's rows: BatchLayout's numbers.
+struct PassShape {
+    int64_t max_queries = 0, most_keys = 0, few = 0, few_queries = 0;
+};
+
 // The inputs of a pass, in one memory on the host and one on the GPU: T rows of B sequences, tables
 // of M blocks per group, n samples.
 class PassInputs {
@@ -35,13 +40,15 @@ class PassInputs {
             tables.push_back(take(sizes.sequences * sizes.blocks));
     }
     Tensor tensor(int32_t* data, int64_t n) const { return Tensor(data, Dtype::i32, {n}, device_); }
-    BatchLayout layout(size_t group, int64_t max_queries, int64_t max_length) const {
+    BatchLayout layout(size_t group, const PassShape& shape) const {
         return {tensor(start, sizes.sequences + 1),
                 Tensor(tables[group], Dtype::i32, {sizes.sequences, sizes.blocks}, device_),
                 tensor(length, sizes.sequences),
-                max_queries,
-                max_length,
-                true};
+                shape.max_queries,
+                shape.most_keys,
+                true,
+                shape.few,
+                shape.few_queries};
     }
 
     Sizes sizes{};

@@ -72,7 +72,8 @@ class GpuRunner : public ModelRunner {
     SampleRow sample_row(const PassPiece& piece, int64_t place, uint32_t serial, int64_t sample);
     void pad(PassInputs& to, int64_t sequences) const;
     void set_history(const BatchSequence& sequence);
-    SampleRows run(Context& ctx, const PassInputs& inputs, int64_t max_queries, int64_t most_keys,
+    PassShape shape_of(std::span<const PassPiece> pass) const;
+    SampleRows run(Context& ctx, const PassInputs& inputs, const PassShape& shape,
                    bool masked) const;
     void sample_on_host(Launched& launched);
     void sample_with_masks(Launched& launched);
@@ -135,6 +136,24 @@ PassInputs::Sizes GpuRunner::sizes_of(std::span<const PassPiece> pass, int64_t m
     }
     sizes.samples = std::max<int64_t>(sizes.samples, 1);  // a pass has an output
     return sizes;
+}
+
+// Texts come before prompts.
+PassShape GpuRunner::shape_of(std::span<const PassPiece> pass) const {
+    PassShape shape;
+    for (const PassPiece& piece : pass) {
+        shape.max_queries = std::max(shape.max_queries, piece.rows());
+        shape.most_keys = std::max(shape.most_keys, piece.end);
+    }
+    // Windows must not depend on the pass.
+    if (ctx_.has_independent_rows()) shape.most_keys = cache_.capacity();
+    if (shape.max_queries <= kFewQueries) return shape;
+    for (const PassPiece& piece : pass) {
+        if (piece.rows() > kFewQueries) break;
+        ++shape.few;
+        shape.few_queries = std::max(shape.few_queries, piece.rows());
+    }
+    return shape;
 }
 
 // The history of a sequence that is new in its slot.
@@ -218,14 +237,13 @@ void GpuRunner::pad(PassInputs& to, int64_t sequences) const {
 }
 
 // Computes the logits, in the context's arena, and samples from them if no masks are to come.
-SampleRows GpuRunner::run(Context& ctx, const PassInputs& in, int64_t max_queries,
-                          int64_t most_keys, bool masked) const {
+SampleRows GpuRunner::run(Context& ctx, const PassInputs& in, const PassShape& shape,
+                          bool masked) const {
     const PassInputs::Sizes& sizes = in.sizes;
     const Tensor tokens = ctx.arena.tensor(Dtype::i32, {sizes.rows});
     cuda_sampler().take_tokens(ctx, tokens.as<int32_t>(), in.from, latest_, sizes.rows);
     std::vector<BatchLayout> layouts;
-    for (size_t g = 0; g < in.tables.size(); ++g)
-        layouts.push_back(in.layout(g, max_queries, most_keys));
+    for (size_t g = 0; g < in.tables.size(); ++g) layouts.push_back(in.layout(g, shape));
     const Tensor logits = model_(ctx, tokens, in.tensor(in.position, sizes.rows), layouts,
                                  in.tensor(in.wanted, sizes.samples), cache_);
     SampleRows rows;
@@ -244,11 +262,9 @@ SampleRows GpuRunner::run(Context& ctx, const PassInputs& in, int64_t max_querie
 void GpuRunner::launch(std::span<const PassPiece> pass) {
     serial_ = advance_serial(serial_);
     Launched launched{.serial = serial_};
-    int64_t max_queries = 0, longest = 0, samples = 0;
+    int64_t samples = 0;
     bool recorded = true, masked = false;
     for (const PassPiece& piece : pass) {
-        max_queries = std::max(max_queries, piece.rows());
-        longest = std::max(longest, piece.end);
         const BatchSequence& sequence = *piece.sequence;
         recorded = recorded && piece.rows() == 1 && piece.samples > 0 && !is_on_host(sequence);
         if (piece.samples == 0) continue;
@@ -263,11 +279,9 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
         // The GPU does not see these tokens: it gets the whole history again.
         if (is_on_host(sequence)) history_[static_cast<size_t>(sequence.slot)] = 0;
     }
-    const bool whole = ctx_.has_independent_rows();  // windows must not depend on the pass
-    const int64_t most_keys = recorded ? graph_bucket(longest, cache_.capacity())
-                              : whole  ? cache_.capacity()
-                                       : longest;
-    PassInputs::Sizes sizes = sizes_of(pass, most_keys);
+    PassShape shape = shape_of(pass);
+    if (recorded) shape.most_keys = graph_bucket(shape.most_keys, cache_.capacity());
+    PassInputs::Sizes sizes = sizes_of(pass, shape.most_keys);
     if (recorded)
         sizes.rows = sizes.sequences = sizes.samples =
             row_bucket(sizes.sequences, limits_.sequences);
@@ -277,7 +291,7 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
     const auto bytes = static_cast<size_t>(PassInputs::bytes(sizes));
     if (recorded) {
         pad(inputs, std::ssize(pass));
-        const GraphKey key{sizes.rows, most_keys, masked};
+        const GraphKey key{sizes.rows, shape.most_keys, masked};
         Io& io = graphs_.io(key, [&] {
             void* own = memory_.tensor(Dtype::u8, {static_cast<int64_t>(bytes)}).data;
             return Io{PassInputs(sizes, own, Device::cuda), {}};
@@ -285,15 +299,14 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
         cuda_runtime().upload(ctx_, io.inputs.samples, host, bytes);
         graphs_.launch(key, [&](Context& ctx, Io& own) {
             const Arena::Scope scope(ctx.arena);
-            own.rows = run(ctx, own.inputs, 1, most_keys, masked);
+            own.rows = run(ctx, own.inputs, shape, masked);
         });
         launched.rows = io.rows;
     } else {
         const Scratch scratch(ctx_);
         void* own = ctx_.arena.tensor(Dtype::u8, {static_cast<int64_t>(bytes)}).data;
         cuda_runtime().upload(ctx_, own, host, bytes);
-        launched.rows =
-            run(ctx_, PassInputs(sizes, own, Device::cuda), max_queries, most_keys, masked);
+        launched.rows = run(ctx_, PassInputs(sizes, own, Device::cuda), shape, masked);
         sample_on_host(launched);
     }
     launched.samples = masked ? sizes.samples : 0;

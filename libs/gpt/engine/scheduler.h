@@ -15,6 +15,8 @@ struct SchedulerOptions {
     int64_t max_sequences = 16;  // in the cache at once
     int64_t prompt_rows = 512;   // rows of a pass that has prompts, at most
     int64_t step_rows = 16;      // rows of a pass that has none, at most
+    // Rows of a pass that has prompts and the next tokens of texts, at most. 0: no pass has both.
+    int64_t mixed_rows = 0;
     // Prompts of several sequences share a pass. Else a pass has one prompt's rows, so that no
     // sequence's bits depend on another's.
     bool packs_prompts = false;
@@ -28,11 +30,12 @@ struct SchedulerOptions {
     DraftModel* draft_model = nullptr;  // what guesses them; nullptr: the text so far
 };
 
-// Sequences are admitted in the order of add(). A pass has parts of prompts, or the next tokens of
-// texts; the two take turns, so that a long prompt does not halt all texts. If the cache is full,
-// the sequence that was admitted last gives its blocks back and is computed again later: its prompt
-// as before, its answer in passes of few rows.
-// Source: Yu et al. 2022 (Orca), section 4; Agrawal et al. 2024 (Sarathi-Serve), section 4.
+// Sequences are admitted in the order of add(). A pass has the next tokens of all texts and, in
+// what is left of mixed_rows, parts of prompts; without mixed_rows a pass has one or the other, and
+// they take turns. So a long prompt does not halt the texts. If the cache is full, the sequence
+// that was admitted last gives its blocks back and is computed again later: its prompt as before,
+// its answer in passes of few rows. Source: Yu et al. 2022 (Orca), section 4; Agrawal et al. 2024
+// (Sarathi-Serve), section 4.
 class Scheduler {
   public:
     // Holds the reference.
@@ -65,6 +68,7 @@ class Scheduler {
     void take_steps(int64_t budget, std::vector<PassPiece>& pass);
     void draft(BatchSequence& sequence, int64_t most) const;
     void take_prompts(int64_t budget, std::vector<PassPiece>& pass);
+    std::vector<PassPiece> next_in_turns();
 
     KvCache& cache_;
     SchedulerOptions options_;
@@ -72,7 +76,7 @@ class Scheduler {
     std::deque<BatchSequence*> waiting_;
     std::vector<int64_t> free_slots_;
     uint64_t passes_ = 0;
-    bool had_prompt_ = false;  // the last pass
+    bool had_prompt_ = false;  // the last pass; without mixed_rows
     bool was_full_ = false;    // a sequence was preempted for this pass
     int64_t preemptions_ = 0, cached_tokens_ = 0;
 };

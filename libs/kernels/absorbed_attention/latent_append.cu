@@ -1,4 +1,5 @@
 // latent_append on the GPU: one block per row.
+#include "kernels/batch_layout.h"
 #include "kernels/cache/cache_rows.cuh"
 
 namespace hark::cuda {
@@ -83,6 +84,11 @@ __global__ void __launch_bounds__(kLatentThreads)
 void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor latent,
                    int64_t heads, Tensor position, const Rope& rope, const Norm& norm,
                    const BatchLayout& rows) {
+    if (rows.few > 0) {
+        for (const BatchLayout& part : parts_of(rows))
+            cuda::latent_append(ctx, cache, absorbed, q, latent, heads, position, rope, norm, part);
+        return;
+    }
     enter(ctx, {&cache, &absorbed, &q, &latent, &position, &rope.frequencies, &norm.weight,
                 &rows.query_start, &rows.block_table, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0) return;

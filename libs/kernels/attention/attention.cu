@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/attention/attention_kernels.cuh"
+#include "kernels/batch_layout.h"
 #include "kernels/cache/cache_rows.cuh"
 
 namespace hark::cuda {
@@ -38,6 +39,11 @@ const void* dequantized(Context& ctx, const Tensor& cache, const AttentionArgs& 
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
                const BatchLayout& rows, const AttentionOptions& options) {
+    if (rows.few > 0) {
+        for (const BatchLayout& part : parts_of(rows))
+            cuda::attention(ctx, out, q, keys, values, part, options);
+        return;
+    }
     check_head(ctx, keys.dim(3), kMostHeadChannels);
     require(reinterpret_cast<uintptr_t>(keys.data) % 16 == 0 &&
                 reinterpret_cast<uintptr_t>(values.data) % 16 == 0,

@@ -1,4 +1,5 @@
 // append_cache and copy_cache on the GPU.
+#include "kernels/batch_layout.h"
 #include "kernels/cache/cache_rows.cuh"
 #include "kernels/elementwise/rows.cuh"
 
@@ -97,6 +98,11 @@ void copy_words(Context& ctx, Tensor cache, Copy args, int64_t copies, Word nan)
 
 void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t first,
                   const BatchLayout& rows) {
+    if (rows.few > 0) {
+        for (const BatchLayout& part : parts_of(rows))
+            cuda::append_cache(ctx, keys, values, x, first, part);
+        return;
+    }
     const int64_t heads = keys.dim(1), d = keys.dim(3), width = x.dim(-1);
     enter(ctx, {&keys, &values, &x, &rows.query_start, &rows.block_table, &rows.length});
     if (rows.sequences() == 0 || rows.max_queries <= 0 || heads * d == 0) return;

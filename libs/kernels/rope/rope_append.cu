@@ -2,6 +2,7 @@
 // values.
 #include <bit>
 
+#include "kernels/batch_layout.h"
 #include "kernels/cache/cache_rows.cuh"
 #include "kernels/elementwise/rows.cuh"
 
@@ -133,6 +134,12 @@ __global__ void __launch_bounds__(kAppendThreads)
 void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, const Columns& k,
                  const Columns& v, int64_t heads, Tensor position, const Rope& rope,
                  const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
+    if (rows.few > 0) {
+        for (const BatchLayout& part : parts_of(rows))
+            cuda::rope_append(ctx, keys, values, q, k, v, heads, position, rope, q_norm, k_norm,
+                              part);
+        return;
+    }
     enter(ctx,
           {&keys, &values, &q.rows, &k.rows, &v.rows, &position, &rope.frequencies, &q_norm.weight,
            &k_norm.weight, &rows.query_start, &rows.block_table, &rows.length});

@@ -1,0 +1,87 @@
+// Which rows a pass has; the engine's tests compare texts.
+#include "gpt/engine/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "core/context.h"
+
+namespace hark::gpt {
+namespace {
+
+class Passes : public testing::Test {
+  protected:
+    static constexpr int64_t kSequences = 4;
+
+    Passes() : cache_(shape(), ctx_.arena.source()) {}
+
+    static KvCacheShape shape() {
+        KvCacheShape shape;
+        shape.layers = {LayerKeeps{}};
+        shape.heads = 1;
+        shape.head_dim = 4;
+        shape.sequences = kSequences;
+        shape.capacity = 1024;
+        shape.block = kBlockTokens;
+        return shape;
+    }
+    BatchSequence text(int64_t prompt) {
+        TextRequest request;
+        request.prompt.assign(static_cast<size_t>(prompt), 1);
+        request.max_tokens = 20;
+        return BatchSequence(next_++, std::move(request));
+    }
+    // The rows of each sequence in the next pass, whose samples are all token 2.
+    std::vector<std::pair<uint64_t, int64_t>> next(Scheduler& scheduler) {
+        std::vector<std::pair<uint64_t, int64_t>> rows;
+        for (const PassPiece& piece : scheduler.next()) {
+            rows.emplace_back(piece.sequence->id, piece.rows());
+            if (piece.samples == 0) continue;
+            --piece.sequence->in_flight;
+            piece.sequence->sampler.append(2);
+        }
+        return rows;
+    }
+    using Rows = std::vector<std::pair<uint64_t, int64_t>>;
+
+    Context ctx_;
+    KvCache cache_;
+    uint64_t next_ = 0;
+};
+
+TEST_F(Passes, HaveTheNextTokensOfTextsAndThenPartsOfPrompts) {
+    Scheduler scheduler(cache_, {.max_sequences = kSequences,
+                                 .prompt_rows = 200,
+                                 .step_rows = kSequences,
+                                 .mixed_rows = 64,
+                                 .packs_prompts = true});
+    BatchSequence a = text(150), b = text(100), c = text(40);
+    scheduler.add(a);
+    scheduler.add(b);
+    EXPECT_EQ(next(scheduler), (Rows{{0, 150}, {1, 50}}));  // no texts yet
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}, {1, 50}}));
+    scheduler.add(c);
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}, {1, 1}, {2, 40}}));
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}, {1, 1}, {2, 1}}));
+    BatchSequence d = text(100);
+    scheduler.add(d);
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}, {1, 1}, {2, 1}, {3, 61}}));
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}, {1, 1}, {2, 1}, {3, 39}}));
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}, {1, 1}, {2, 1}, {3, 1}}));
+}
+
+TEST_F(Passes, TakeTurnsWithoutMixedRows) {
+    Scheduler scheduler(cache_,
+                        {.max_sequences = kSequences, .prompt_rows = 64, .step_rows = kSequences});
+    BatchSequence a = text(60), b = text(100);
+    scheduler.add(a);
+    scheduler.add(b);
+    EXPECT_EQ(next(scheduler), (Rows{{0, 60}}));
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}}));
+    EXPECT_EQ(next(scheduler), (Rows{{1, 64}}));
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}}));
+    EXPECT_EQ(next(scheduler), (Rows{{1, 36}}));
+    EXPECT_EQ(next(scheduler), (Rows{{0, 1}, {1, 1}}));
+}
+
+}  // namespace
+}  // namespace hark::gpt
