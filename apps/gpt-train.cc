@@ -12,7 +12,7 @@ void run(const gpt::TrainOptions& options, Console& console) {
     options.check();
     std::signal(SIGPIPE, SIG_IGN);
     hold_ending_signals();
-    gpt::with_links(options, console, [&](std::unique_ptr<Transport> links) {
+    with_links(options.gpus, console, [&](std::unique_ptr<Transport> links) {
         gpt::TrainRun(options, console, std::move(links))();
     });
 }

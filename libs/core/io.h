@@ -31,6 +31,7 @@ class ByteReader {
     // `interrupt`, if any, must outlive it.
     ByteReader(int fd, std::string name, const Interrupt* interrupt = nullptr)
         : fd_(fd), name_(std::move(name)), interrupt_(interrupt) {}
+    virtual ~ByteReader() = default;
 
     // Fills up to `bytes`; fewer only at the end of the file.
     size_t read(void* to, size_t bytes);
@@ -40,9 +41,11 @@ class ByteReader {
     size_t read_some(void* to, size_t bytes);
     const std::string& name() const { return name_; }
 
-  private:
-    size_t read_file(void* to, size_t bytes);
+  protected:
+    // The file's next bytes: at least one unless it has ended.
+    virtual size_t read_file(void* to, size_t bytes);
 
+  private:
     int fd_;
     std::string name_;
     const Interrupt* interrupt_;

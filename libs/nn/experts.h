@@ -1,6 +1,7 @@
 // A mixture of experts, which many decoders have instead of an MLP.
 #pragma once
 
+#include "kernels/comm/communicator.h"
 #include "nn/blocks.h"
 
 namespace hark {
@@ -23,11 +24,13 @@ struct Experts {
     LinearGroup shared_in;      // gate and up of the experts that compute every row, as one MLP
     Linear shared_down;         // (C, S)
     int64_t shared_hidden = 0;  // S; 0: there are none
+    Communicator* ranks = &no_other_ranks();  // each has a share of I and S
 
     void add_to(Context& ctx, Tensor x) const;
 
   private:
-    void add_shared(Context& ctx, Tensor x, Tensor y) const;
+    // x (T, C) += the experts' sums of y (T, C), the norm's output.
+    void add_sums(Context& ctx, Tensor x, Tensor y) const;
 };
 
 }  // namespace hark

@@ -93,10 +93,7 @@ Tensor widened_copy(const Tensor& stored, std::vector<std::vector<float>>& owner
 std::vector<Matrix> split_stacked(const Matrix& all, int64_t n) {
     std::vector<Matrix> each;
     const int64_t rows = all.values.dim(0) / n;
-    for (int64_t i = 0; i < n; ++i)
-        each.push_back({all.values.slice(i * rows, (i + 1) * rows),
-                        all.scales ? all.scales.slice(i * rows, (i + 1) * rows) : Tensor(),
-                        all.exact_x});
+    for (int64_t i = 0; i < n; ++i) each.push_back(rows_of(all, i * rows, (i + 1) * rows));
     return each;
 }
 
@@ -138,6 +135,11 @@ struct Weights::Part {
     Dtype dtype;    // as it is stored
     Tensor stored;  // the rows in the final layout, in their stored type; or none
 };
+
+Matrix rows_of(const Matrix& all, int64_t begin, int64_t end) {
+    return {all.values.slice(begin, end), all.scales ? all.scales.slice(begin, end) : Tensor(),
+            all.exact_x};
+}
 
 Tensor zeros_of(int64_t n) { return Tensor(nullptr, Dtype::f32, {n}); }
 

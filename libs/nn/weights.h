@@ -36,6 +36,9 @@ struct MappedWeights {
     std::function<bool(const Tensor&)> holds;
 };
 
+// The rows [begin, end) of a matrix, in its memory.
+Matrix rows_of(const Matrix& all, int64_t begin, int64_t end);
+
 // Part of a vector that no file stores: n zeros.
 Tensor zeros_of(int64_t n);
 

@@ -66,7 +66,7 @@ void check_tensors(TestDevice& device, Communicator& ranks, int64_t n) {
     Context& ctx = device.ctx();
     const Arena::Scope scope(ctx.arena);
     const bool exact = !ctx.on_cuda() || ranks.size() < 3;
-    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
         Tensor x = device.up(values_of(ranks.rank(), n), dtype, {n});
         ranks.all_reduce(ctx, x);
         expect_sum("all_reduce", device.down(x), sums(ranks, n, dtype), exact, dtype);
@@ -108,6 +108,7 @@ void check_host(Communicator& ranks) {
         values[0] == first && values[1] == 1e300 * size && values[2] == -0.5 * size * (size - 1),
         "sum: found ", values[0], ", ", values[1], ", ", values[2]);
     require(ranks.sum(1.0) == size, "sum of ones");
+    require(ranks.least(5.0 - ranks.rank()) == 6.0 - size, "the smallest value");
     for (int root = 0; root < size; ++root) {
         std::vector<int> word = {ranks.rank(), 7 * ranks.rank()};
         ranks.share(std::as_writable_bytes(std::span(word)), root);

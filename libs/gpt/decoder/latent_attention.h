@@ -15,7 +15,7 @@
 
 #include <vector>
 
-#include "nn/blocks.h"
+#include "gpt/decoder/residual_linear.h"
 
 namespace hark::gpt {
 
@@ -27,7 +27,7 @@ struct LatentAttention {
     Norm c_norm;                // (L)
     std::vector<Matrix> key;    // (L, N) per head
     std::vector<Matrix> value;  // (V, L) per head
-    Linear out;                 // (C, H V)
+    ResidualLinear out;         // (C, H V)
     AttentionOptions options;
     int64_t heads = 0;
 

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "gpt/decoder/model.h"
 #include "gpt/families/model_file.h"
-#include "gpt/families/tensor_spec.h"
+#include "gpt/families/tensor_slices.h"
 
 namespace hark::gpt {
 namespace {
@@ -136,8 +136,8 @@ class PartReader {
     int64_t layer_ = -1, expert_ = -1;
 };
 
-DecoderAttention read_attention(PartReader& read, const DecoderConfig& c,
-                                const LayerConfig& layer) {
+DecoderAttention read_attention(PartReader& read, const DecoderConfig& c, const LayerConfig& layer,
+                                Communicator& ranks) {
     return {.norm = read.norm(Part::attn_norm, Part::attn_norm_bias),
             .qkv = read.group(
                 Part::qkv, Part::qkv_bias,
@@ -147,7 +147,7 @@ DecoderAttention read_attention(PartReader& read, const DecoderConfig& c,
             .q_norm = read.norm(Part::q_norm),
             .k_norm = read.norm(Part::k_norm),
             .out = {read.linear(Part::attn_out, Part::attn_out_bias),
-                    read.norm(Part::attn_post_norm), c.residual_scale},
+                    read.norm(Part::attn_post_norm), c.residual_scale, &ranks},
             .options = {.scale = c.attention_scale,
                         .causal = true,
                         .window = layer.window,
@@ -158,7 +158,8 @@ DecoderAttention read_attention(PartReader& read, const DecoderConfig& c,
             .rope = layer.rope};
 }
 
-LatentAttention read_latent_attention(PartReader& read, const DecoderConfig& c) {
+LatentAttention read_latent_attention(PartReader& read, const DecoderConfig& c,
+                                      Communicator& ranks) {
     const LatentConfig& of = c.latent;
     const bool has_rank = of.query_rank > 0;
     const auto norm = [&](Part part) {
@@ -171,7 +172,9 @@ LatentAttention read_latent_attention(PartReader& read, const DecoderConfig& c) 
                                               {Part::kv_a, Part::token_table}},
                                              {}, true),
                           .c_norm = norm(Part::kv_a_norm),
-                          .out = read.linear(Part::attn_out, Part::token_table),
+                          .out = {.linear = read.linear(Part::attn_out, Part::token_table),
+                                  .post_norm = {},
+                                  .ranks = &ranks},
                           .options = {.scale = c.attention_scale, .causal = true},
                           .heads = c.n_head};
     if (has_rank) {
@@ -182,7 +185,7 @@ LatentAttention read_latent_attention(PartReader& read, const DecoderConfig& c) 
     return block;
 }
 
-DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c) {
+DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c, Communicator& ranks) {
     const Norm norm = read.norm(Part::mlp_norm, Part::mlp_norm_bias);
     // Part::token_table is of no layer: gate has no bias.
     LinearGroup in = c.gated_mlp
@@ -195,10 +198,11 @@ DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c) {
             .gated = c.gated_mlp,
             .activation = c.activation,
             .down = {read.linear(Part::down, Part::down_bias), read.norm(Part::mlp_post_norm),
-                     c.residual_scale}};
+                     c.residual_scale, &ranks}};
 }
 
-Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weights precision) {
+Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weights precision,
+                     Communicator& ranks) {
     const ExpertConfig& e = c.experts;
     Experts block{.norm = read.norm(Part::mlp_norm),
                   .router = read.router(precision),
@@ -213,7 +217,8 @@ Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weight
                   .up = read.experts(Part::expert_up, Part::expert_up_bias),
                   .down = read.experts(Part::expert_down, Part::expert_down_bias),
                   .gating = {c.activation, e.swiglu_slope, e.swiglu_limit},
-                  .shared_hidden = e.n_shared_inner};
+                  .shared_hidden = e.n_shared_inner,
+                  .ranks = &ranks};
     if (e.n_shared_inner == 0) return block;
     block.shared_in =
         read.group(Part::token_table, Part::token_table,
@@ -240,10 +245,12 @@ std::vector<ModelRope> read_ropes(const DecoderConfig& config, Weights& weights)
 }
 
 Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision precision,
-                   const MemorySource& memory, int threads, MappedWeights files) {
+                   const MemorySource& memory, int threads, MappedWeights files,
+                   Communicator& ranks) {
     Model model{.config = config,
                 .precision = precision,
-                .weights = Weights(precision.weights, memory, threads, std::move(files))};
+                .weights = Weights(precision.weights, memory, threads, std::move(files)),
+                .ranks = &ranks};
     source.use_threads(threads);
     PartReader read(source, model.weights, config);
     model.token_table = read.matrix(Part::token_table);
@@ -254,38 +261,52 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
         const LayerConfig& layer = config.layers[static_cast<size_t>(i)];
         DecoderLayer& block = model.layers.emplace_back();
         if (config.is_latent())
-            block.attention = read_latent_attention(read, config);
+            block.attention = read_latent_attention(read, config, ranks);
         else
-            block.attention = read_attention(read, config, layer);
+            block.attention = read_attention(read, config, layer, ranks);
         if (layer.has_experts)
-            block.mlp = read_experts(read, config, precision.weights);
+            block.mlp = read_experts(read, config, precision.weights, ranks);
         else
-            block.mlp = read_mlp(read, config);
+            block.mlp = read_mlp(read, config, ranks);
         source.forget_taken();
     }
     read.of_layer(-1);
     model.final_norm = read.norm(Part::final_norm, Part::final_norm_bias);
     // As in transformers, a tied head is the token table even if the file has lm_head.weight.
-    model.lm_head = config.tie_word_embeddings ? model.token_table : read.matrix(Part::lm_head);
+    const Range tokens = tokens_of(config.n_vocab, {ranks.rank(), ranks.size()});
+    model.lm_head = config.tie_word_embeddings
+                        ? rows_of(model.token_table, tokens.begin, tokens.end)
+                        : read.matrix(Part::lm_head);
     source.forget_taken();
     return model;
+}
+
+// The whole model, or this rank's slice.
+Model read_slice(TensorSource& source, const DecoderConfig& config, Precision precision,
+                 const MemorySource& memory, int threads, MappedWeights files,
+                 Communicator& ranks) {
+    return naming(source, [&] {
+        if (ranks.alone())
+            return read_tensors(source, config, precision, memory, threads, std::move(files),
+                                ranks);
+        SlicedTensors slices(source, config, {ranks.rank(), ranks.size()});
+        return read_tensors(slices, slices.config(), precision, memory, threads, std::move(files),
+                            ranks);
+    });
 }
 
 }  // namespace
 
 Model read_model(TensorSource& source, const DecoderConfig& config, Precision precision,
-                 const MemorySource& memory, int threads) {
-    return naming(source,
-                  [&] { return read_tensors(source, config, precision, memory, threads, {}); });
+                 const MemorySource& memory, int threads, Communicator& ranks) {
+    return read_slice(source, config, precision, memory, threads, {}, ranks);
 }
 
 Model read_model(const std::shared_ptr<ModelFile>& file, Precision precision,
-                 const MemorySource& memory, int threads) {
+                 const MemorySource& memory, int threads, Communicator& ranks) {
     TensorSource& source = file->tensors();
     MappedWeights files{file, [&](const Tensor& tensor) { return source.is_mapped(tensor); }};
-    return naming(source, [&] {
-        return read_tensors(source, file->config(), precision, memory, threads, std::move(files));
-    });
+    return read_slice(source, file->config(), precision, memory, threads, std::move(files), ranks);
 }
 
 Model load_model(const std::filesystem::path& path, Precision precision, const MemorySource& memory,

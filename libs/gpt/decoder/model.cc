@@ -1,7 +1,9 @@
 #include "gpt/decoder/model.h"
 
 #include "core/error.h"
+#include "gpt/families/tensor_slices.h"
 #include "kernels/batch_layout.h"
+#include "kernels/gradients.h"
 
 namespace hark::gpt {
 
@@ -43,8 +45,9 @@ std::string fingerprint_of(Context& ctx, const Model& model) {
 }
 
 void ResidualLinear::add_to(Context& ctx, Tensor x, Tensor y) const {
-    if (!post_norm.weight && scale == 1) return linear.add_to(ctx, x, y);
+    if (!post_norm.weight && scale == 1 && ranks->alone()) return linear.add_to(ctx, x, y);
     Tensor z = linear(ctx, y);  // (T, C)
+    ranks->all_reduce(ctx, z);
     if (post_norm.weight) normalize(ctx, z, z, post_norm);
     add_scaled(ctx, x, z, scale);
 }
@@ -119,9 +122,23 @@ Tensor Model::states(Context& ctx, Tensor tokens, Tensor position,
 }
 
 void Model::head(Context& ctx, Tensor logits, Tensor states) const {
-    linear(ctx, logits, states, lm_head);  // (n, V)
+    if (ranks->alone())
+        linear(ctx, logits, states, lm_head);  // (n, V)
+    else
+        gather_head(ctx, logits, states);
     if (config.logit_scale != 1 || config.logit_soft_cap > 0)
         scale_logits(ctx, logits, config.logit_scale, config.logit_soft_cap);
+}
+
+void Model::gather_head(Context& ctx, Tensor logits, Tensor states) const {
+    const Arena::Scope scope(ctx.arena);
+    const int64_t n = states.dim(0), own = lm_head.values.dim(0);
+    Tensor all = ctx.arena.tensor(Dtype::f32, {ranks->size() * n * own});
+    linear(ctx, ranks->own_part(all).reshaped({n, own}), states, lm_head);
+    ranks->all_gather(ctx, all);
+    for (int rank = 0; rank < ranks->size(); ++rank)
+        copy_columns(ctx, {logits, tokens_of(config.n_vocab, {rank, ranks->size()}).begin},
+                     {ranks->part(all, rank).reshaped({n, own})}, own);
 }
 
 }  // namespace hark::gpt

@@ -17,6 +17,7 @@
 
 #include "formats/tensor_source.h"
 #include "gpt/decoder/latent_attention.h"
+#include "gpt/decoder/residual_linear.h"
 #include "gpt/families/config.h"
 #include "gpt/families/model_file.h"
 #include "kernels/runtime/backend.h"
@@ -26,15 +27,6 @@
 #include "nn/weights.h"
 
 namespace hark::gpt {
-
-// A linear whose output is added to the residual stream: x += scale * norm(y W^T + bias).
-struct ResidualLinear {
-    Linear linear;
-    Norm post_norm;  // none in most families
-    float scale = 1;
-
-    void add_to(Context& ctx, Tensor x, Tensor y) const;
-};
 
 struct DecoderAttention {
     Norm norm;        // before; none in OLMo 2
@@ -82,6 +74,9 @@ struct ModelRope {
 // are not whole blocks of a quantised type.
 KvCacheShape cache_shape(const DecoderConfig& config, Dtype dtype, int64_t capacity);
 
+// Several processes (ranks) may compute a model together: then config, weights and caches are a
+// rank's slice (families/tensor_slices.h), and all ranks call the model with the same rows. Its
+// states and logits are whole, the same bits on each.
 struct Model {
     DecoderConfig config;
     Precision precision;
@@ -90,8 +85,9 @@ struct Model {
     std::vector<ModelRope> ropes;
     std::vector<DecoderLayer> layers;
     Norm final_norm;
-    Matrix lm_head;  // (V, C); token_table if the head is tied
+    Matrix lm_head;  // (V, C), or a rank's rows; of token_table if the head is tied
     Weights weights;
+    Communicator* ranks = &no_other_ranks();
 
     // Runs the packed rows: tokens, position (T) i32. `rows`, one layout per group of the cache,
     // maps them to sequences and to the blocks that their keys and values are appended to. Returns
@@ -105,6 +101,9 @@ struct Model {
                   Tensor wanted, const KvCache& cache, int64_t text_length = 0) const;
     // Writes the logits (n, V) f32 of these outputs (n, C).
     void head(Context& ctx, Tensor logits, Tensor states) const;
+
+  private:
+    void gather_head(Context& ctx, Tensor logits, Tensor states) const;
 };
 
 // Differs between models, and between types of one model's weights: 16 hexadecimal digits. It takes
@@ -116,11 +115,14 @@ std::string fingerprint_of(Context& ctx, const Model& model);
 Model load_model(const std::filesystem::path& path, Precision precision,
                  const MemorySource& memory = cpu_memory(), int threads = 1);
 // The same from an open file, which the model keeps: on the CPU, matrices that stay in their stored
-// type are used in place.
+// type are used in place. Of several `ranks` each loads its slice; they must outlive the model.
+// Throws Error that says what they do not divide.
 Model read_model(const std::shared_ptr<ModelFile>& file, Precision precision,
-                 const MemorySource& memory = cpu_memory(), int threads = 1);
+                 const MemorySource& memory = cpu_memory(), int threads = 1,
+                 Communicator& ranks = no_other_ranks());
 // The same from any source of tensors; its values are copied.
 Model read_model(TensorSource& source, const DecoderConfig& config, Precision precision,
-                 const MemorySource& memory = cpu_memory(), int threads = 1);
+                 const MemorySource& memory = cpu_memory(), int threads = 1,
+                 Communicator& ranks = no_other_ranks());
 
 }  // namespace hark::gpt

@@ -56,9 +56,11 @@ SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx,
     return scheduling;
 }
 
-int64_t free_bytes(const Context& ctx) {
-    return ctx.on_cuda() ? static_cast<int64_t>(cuda_runtime().free_memory(ctx))
-                         : available_memory();
+// Every rank has the same number of blocks. On the CPU they may share a machine's memory.
+int64_t free_bytes(const Context& ctx, Communicator& ranks) {
+    const int64_t bytes = ctx.on_cuda() ? static_cast<int64_t>(cuda_runtime().free_memory(ctx))
+                                        : available_memory() / ranks.size();
+    return static_cast<int64_t>(ranks.least(static_cast<double>(bytes)));
 }
 
 std::unique_ptr<KvCache> make_cache(Context& ctx, const Model& model,
@@ -69,7 +71,7 @@ std::unique_ptr<KvCache> make_cache(Context& ctx, const Model& model,
     shape.most_rows = options.prompt_rows;
     const auto row = static_cast<int64_t>(row_bytes(shape.dtype, shape.head_dim));
     const int64_t token = std::ssize(shape.layers) * shape.heads * row * (shape.has_values ? 2 : 1);
-    const auto bytes = options.memory_fraction * static_cast<double>(free_bytes(ctx));
+    const auto bytes = options.memory_fraction * static_cast<double>(free_bytes(ctx, *model.ranks));
     const int64_t fit = static_cast<int64_t>(bytes) / token / kBlockTokens * kBlockTokens;
     shape.pool_tokens =
         std::min(or_else(options.pool_tokens, fit), shape.sequences * shape.capacity);

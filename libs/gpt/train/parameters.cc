@@ -132,43 +132,21 @@ void check_ranks(const DecoderConfig& c, int64_t ranks) {
 
 // How one of `ranks` has a tensor of a block. In a matrix sliced by columns each row is a chunk;
 // queries, keys and values of one tensor are a chunk each, as are its gate and up.
-ParameterLayout::Entry slice_of(const TensorSpec& spec, int64_t ranks) {
+ParameterLayout::Entry slice_of(const DecoderConfig& config, const TensorSpec& spec,
+                                int64_t ranks) {
     ParameterLayout::Entry entry{.name = spec.name,
                                  .rows = spec.rows,
                                  .columns = spec.columns,
                                  .transposed = spec.in_out,
                                  .part = spec.part,
                                  .layer = spec.layer};
-    const auto slice_rows = [&](int64_t chunks) {
-        entry.tp_chunks = chunks;
+    const TensorSplit split = split_of(config, spec);
+    if (split.along == TensorSplit::Along::rows) {
+        entry.tp_chunks = std::ssize(split.sections);
         entry.rows /= ranks;
-    };
-    switch (spec.part) {
-        case Part::qkv:
-        case Part::qkv_bias:
-            slice_rows(3);
-            break;
-        case Part::gate_up:
-            slice_rows(2);
-            break;
-        case Part::q:
-        case Part::q_bias:
-        case Part::k:
-        case Part::k_bias:
-        case Part::v:
-        case Part::v_bias:
-        case Part::gate:
-        case Part::up:
-        case Part::up_bias:
-            slice_rows(1);
-            break;
-        case Part::attn_out:
-        case Part::down:
-            entry.tp_chunks = spec.rows;
-            entry.columns /= ranks;
-            break;
-        default:
-            break;
+    } else if (split.along == TensorSplit::Along::columns) {
+        entry.tp_chunks = spec.rows;
+        entry.columns /= ranks;
     }
     return entry;
 }
@@ -207,7 +185,7 @@ ParameterLayout::ParameterLayout(const DecoderConfig& config, int64_t ranks)
         if (spec.layer < 0 && spec.columns > 0)
             add_table(spec);
         else
-            others.push_back(slice_of(spec, ranks));
+            others.push_back(slice_of(config, spec, ranks));
     tables_ = size_;
     const auto add_those = [&](const auto& takes) {
         for (const Entry& entry : others)

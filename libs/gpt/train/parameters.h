@@ -12,7 +12,7 @@
 
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
-#include "gpt/families/tensor_spec.h"
+#include "gpt/families/tensor_slices.h"
 
 namespace hark::gpt {
 
@@ -34,15 +34,6 @@ struct ModelTensors {
     Tensor final_norm_weight, final_norm_bias;
     Tensor lm_head;           // (padded V, C); token_table if the head is tied
     std::vector<Rope> ropes;  // DecoderConfig::ropes on the device: upload_ropes(), training.h
-};
-
-// Elements of a vector in a layout.
-struct Range {
-    int64_t begin = 0, end = 0;
-    int64_t size() const { return end - begin; }
-    Range within(const Range& other) const {  // the intersection
-        return {std::clamp(other.begin, begin, end), std::clamp(other.end, begin, end)};
-    }
 };
 
 // The place and shape of each parameter.

@@ -16,6 +16,7 @@
 #include "core/json.h"
 #include "formats/safetensors.h"
 #include "gpt/families/model_folder.h"
+#include "kernels/comm/processes.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {

@@ -7,6 +7,7 @@
 
 #include "core/suggest.h"
 #include "gpt/train/synthetic_tokens.h"
+#include "kernels/comm/processes.h"
 
 namespace hark::gpt {
 namespace {
@@ -236,8 +237,7 @@ void TrainOptions::check() const {
                   "--model has its own shape: --size, --layers and the like do not apply");
     require_usage(model.empty() || tokenizer.empty() || from_file(),
                   "--tokenizer: a --model that is no single file has its own tokenizer");
-    require_usage(gpus == 1 || compute.device == "auto" || compute.device == "cuda",
-                  "--gpus needs --device cuda (got ", compute.device, ")");
+    check_gpus(gpus, compute);
     require_usage(gpus == 1 || gpus % tensor_parallel == 0,
                   "--tensor-parallel: expected a divisor of --gpus ", gpus, ", got ",
                   tensor_parallel);
@@ -281,27 +281,6 @@ std::string TrainOptions::identity(Dtype matrices) const {
          << ", outliers " << o.skip_outliers << ", documents " << (mask_documents ? "" : "not ")
          << "masked, " << name_of(matrices) << ", from " << (model.empty() ? "no model" : model);
     return text.str();
-}
-
-std::pair<std::string, std::string> differences(const std::string& a, const std::string& b) {
-    const auto parts_of = [](const std::string& list) {
-        std::vector<std::string> parts;
-        for (size_t at = 0; at <= list.size();) {
-            const size_t end = std::min(list.find(", ", at), list.size());
-            parts.push_back(list.substr(at, end - at));
-            at = end + 2;
-        }
-        return parts;
-    };
-    const std::vector<std::string> as = parts_of(a), bs = parts_of(b);
-    if (as.size() != bs.size()) return {a, b};
-    std::pair<std::string, std::string> apart;
-    for (size_t i = 0; i < as.size(); ++i) {
-        if (as[i] == bs[i]) continue;
-        apart.first += concat(apart.first.empty() ? "" : ", ", as[i]);
-        apart.second += concat(apart.second.empty() ? "" : ", ", bs[i]);
-    }
-    return apart;
 }
 
 }  // namespace hark::gpt

@@ -77,7 +77,4 @@ struct TrainOptions {
     std::string identity(Dtype matrices) const;
 };
 
-// The parts in which two lists "a 1, b 2" differ; all parts if their lengths differ.
-std::pair<std::string, std::string> differences(const std::string& a, const std::string& b);
-
 }  // namespace hark::gpt

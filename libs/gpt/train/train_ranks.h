@@ -1,23 +1,11 @@
-// The processes of a training run: who starts them, and what they must agree on.
+// The processes of a training run, in rows and columns.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 
-#include "gpt/train/train_options.h"
-#include "kernels/comm/communicator.h"
+#include "kernels/comm/processes.h"
 
 namespace hark::gpt {
-
-// Calls `body` in each of the run's processes with its links: those of a launcher, or those started
-// here for --gpus; none if the process is alone. An Error of one of several names its rank. Throws
-// as mpi_transport() and spawn_local_ranks() do, and Error if both are asked for.
-void with_links(const TrainOptions& options, Console& console,
-                const std::function<void(std::unique_ptr<Transport>)>& body);
-
-// The context of the process that has these links (none: it is alone).
-Context context_of(const TrainOptions& options, Console& console, const Transport* links);
 
 // The processes of a run, data x tensor. A tensor group, `tensor` neighbours, computes the same
 // sequences, each with its slice of the model. A data group has equal slices and takes turns at the
@@ -36,9 +24,5 @@ class ParallelMesh {
     Communicator alone_;
     std::unique_ptr<Communicator> all_, tensor_, data_;  // the last two are groups of the first
 };
-
-// Throws Error unless `facts` are those of rank 0: ranks on several machines must find the same
-// files.
-void expect_agreement(Communicator& ranks, const std::string& facts);
 
 }  // namespace hark::gpt

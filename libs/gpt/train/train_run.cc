@@ -22,7 +22,7 @@ TrainRun::TrainRun(const TrainOptions& options, Console& console, std::unique_pt
       console_(console),
       progress_(console),
       out_(STDOUT_FILENO, "stdout"),
-      ctx_(context_of(options, console, links.get())),
+      ctx_(context_of(options.gpus, options.compute, console, links.get())),
       mesh_(ctx_, std::move(links), options.tensor_parallel),
       ranks_(mesh_.all()),
       matrices_(options.matrices(ctx_.device)),

@@ -71,6 +71,8 @@ class CpuRanks : public Communicator {
     void do_all_reduce(Context& ctx, Tensor x) override {
         if (x.dtype == Dtype::bf16)
             sum_pieces<bf16_t>(ctx, x, to_bf16);
+        else if (x.dtype == Dtype::f16)
+            sum_pieces<f16_t>(ctx, x, to_f16);
         else
             do_reduce_scatter(ctx, x);
         do_all_gather(ctx, x);
@@ -131,8 +133,8 @@ Tensor Communicator::part(const Tensor& x, int rank) const {
 }
 
 void Communicator::all_reduce(Context& ctx, Tensor x) {
-    require((x.dtype == Dtype::f32 || x.dtype == Dtype::bf16) && x.device == ctx.device,
-            "all_reduce: expected f32 or bf16 on the context's device, found ", x);
+    require(is_float(x.dtype) && x.device == ctx.device,
+            "all_reduce: expected f32, f16 or bf16 on the context's device, found ", x);
     if (!alone() && x.size() > 0) do_all_reduce(ctx, x);
 }
 
@@ -174,6 +176,13 @@ double Communicator::sum(double value) {
     return value;
 }
 
+double Communicator::least(double value) {
+    std::vector<double> all(static_cast<size_t>(size()));
+    all[static_cast<size_t>(rank())] = value;
+    sum(all);
+    return *std::min_element(all.begin(), all.end());
+}
+
 void Communicator::share(std::span<std::byte> bytes, int root) {
     if (!alone()) broadcast_bytes(*links_, bytes, root);
 }
@@ -193,6 +202,11 @@ void Communicator::do_all_reduce(Context&, Tensor) {}
 void Communicator::do_reduce_scatter(Context&, Tensor) {}
 void Communicator::do_all_gather(Context&, Tensor) {}
 void Communicator::do_broadcast(Context&, Tensor, int) {}
+
+Communicator& no_other_ranks() {
+    static Communicator alone;
+    return alone;
+}
 
 std::unique_ptr<Communicator> cpu_ranks(std::unique_ptr<Transport> links) {
     return std::make_unique<CpuRanks>(std::move(links));

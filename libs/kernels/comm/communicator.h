@@ -1,5 +1,6 @@
-// Communicator: the processes that train one model together, and the collectives between them. All
-// ranks call them in the same order and with the same shapes. A single process skips them.
+// Communicator: the processes that compute or train one model together, and the collectives between
+// them. All ranks call them in the same order and with the same shapes. A single process skips
+// them.
 //
 // The sums have the same bits in every run and on all ranks. On the CPU each element is added in
 // the order of the ranks. NCCL's rings add in an order that the GPUs' places fix.
@@ -34,8 +35,8 @@ class Communicator {
 
     // Collectives on tensors of the context's device, in the order of its stream. On a GPU they can
     // be recorded and return before they are done. x (n):
-    // x f32 or bf16 = the sum of all ranks' x. The CPU adds bf16 in f32 and rounds once; NCCL may
-    // round after each addition.
+    // x f32, f16 or bf16 = the sum of all ranks' x. The CPU adds 16-bit types in f32 and rounds
+    // once; NCCL may round after each addition.
     void all_reduce(Context& ctx, Tensor x);
     // own_part(x) = that part of the sum of all ranks' x, f32. The rest of x is undefined
     // afterwards.
@@ -49,6 +50,8 @@ class Communicator {
     // values = their sums over the ranks, added in the order of the ranks.
     void sum(std::span<double> values);
     double sum(double value);
+    // The smallest of the ranks' values.
+    double least(double value);
     // bytes = rank `root`'s bytes.
     void share(std::span<std::byte> bytes, int root);
     // Waits until all ranks are here.
@@ -72,6 +75,9 @@ class Communicator {
 
     std::unique_ptr<Transport> links_;
 };
+
+// A process that computes alone.
+Communicator& no_other_ranks();
 
 // Communicator over `links` (none: this process alone), for tensors of the context's device: over
 // the links on the CPU, over NCCL between GPUs. Throws Error if the ranks' kinds of device differ.

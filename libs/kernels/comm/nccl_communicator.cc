@@ -31,8 +31,7 @@ class NcclRanks : public Communicator {
 
   private:
     void do_all_reduce(Context& ctx, Tensor x) override {
-        nccl_ops().all_reduce(communicator_.get(), ctx.stream, x.data, elements(x),
-                              x.dtype == Dtype::bf16);
+        nccl_ops().all_reduce(communicator_.get(), ctx.stream, x.data, elements(x), x.dtype);
     }
     void do_reduce_scatter(Context& ctx, Tensor x) override {
         nccl_ops().reduce_scatter(communicator_.get(), ctx.stream, x.as<float>(), elements(x));

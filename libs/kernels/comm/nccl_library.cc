@@ -52,11 +52,15 @@ std::shared_ptr<void> connect(const std::byte* id, int rank, int size, int devic
     return made;
 }
 
-void all_reduce(void* communicator, void* stream, void* x, size_t n, bool bf16) {
+ncclDataType_t nccl_type(Dtype dtype) {
+    if (dtype == Dtype::f16) return ncclHalf;
+    return dtype == Dtype::bf16 ? ncclBfloat16 : ncclFloat;
+}
+
+void all_reduce(void* communicator, void* stream, void* x, size_t n, Dtype dtype) {
     const Communicator& c = at(communicator);
-    check(
-        ncclAllReduce(x, x, n, bf16 ? ncclBfloat16 : ncclFloat, ncclSum, c.comm, stream_at(stream)),
-        "ncclAllReduce", c.comm);
+    check(ncclAllReduce(x, x, n, nccl_type(dtype), ncclSum, c.comm, stream_at(stream)),
+          "ncclAllReduce", c.comm);
 }
 
 void reduce_scatter(void* communicator, void* stream, float* x, size_t n) {
