@@ -2,6 +2,7 @@
 //
 //   stdin -> PromptReader -> PromptAnswers -> Generator, or Engine for many -> AnswerWriter ->
 //   stdout
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include "gpt/answers/draft_choice.h"
 #include "gpt/answers/generate_options.h"
 #include "gpt/answers/prefill.h"
+#include "kernels/comm/processes.h"
+#include "kernels/comm/shared_reader.h"
 
 using namespace hark;
 
@@ -23,9 +26,9 @@ bool is_regular_file(int fd) {
     return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-void run(const gpt::GenerateToolOptions& options, Console& console) {
-    options.check();
-    Context ctx = options.compute.context(console);
+// One of several processes writes; all of them compute the same texts.
+void answer_prompts(const gpt::GenerateToolOptions& options, Console& console, Context& ctx,
+                    Communicator& ranks) {
     options.batch.apply_to(ctx);
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
@@ -33,8 +36,9 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
     const std::shared_ptr<const Tokenizer> tokenizer = options.choice.tokenizer_of(*file);
     gpt::PromptEncoder encoder(*file, *tokenizer, options.chat_options());
     Interrupt interrupt;
-    ByteReader in(STDIN_FILENO, "stdin", &interrupt);
-    ByteWriter out(STDOUT_FILENO, "stdout");
+    SharedReader in(STDIN_FILENO, "stdin", ranks, &interrupt);
+    ByteWriter out(ranks.first() ? STDOUT_FILENO : ::open("/dev/null", O_WRONLY | O_CLOEXEC),
+                   "stdout");
     gpt::PromptReader prompts(in, options.prompt_format(), options.prompt_template(),
                               options.chat.chat);
     gpt::AnswerWriter answers(options.answers(encoder.markers()), *tokenizer, console, out);
@@ -44,29 +48,36 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
 
     gpt::GenerateOptions defaults = options.generate.options(file->sampling_defaults());
     if (encoder.markers()) defaults.shown = gpt::marker_tokens(*encoder.markers(), *tokenizer);
+    expect_agreement(ranks, options.facts(file->config(), defaults));
     const Precision precision = defaults.with_cache(
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file)));
-    const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
+    const gpt::Model model =
+        gpt::read_model(file, precision, ctx.arena.source(), ctx.threads, ranks);
     if (options.prefill_only) {
         gpt::Prompt given;  // stays empty without one
         options.for_each_prompt(prompts, [&](gpt::Prompt prompt) { given = std::move(prompt); });
         return gpt::prefill(ctx, model, encoder, std::move(given), defaults.context, out);
     }
-    const bool is_file = is_regular_file(STDIN_FILENO);
-    if (options.answers_at_once(options.batch.sequences(ctx, is_file), model.config)) {
+    const bool waits = options.batch.waits(ctx, ranks.size(), is_regular_file(STDIN_FILENO));
+    if (options.answers_at_once(options.batch.sequences(ctx, waits), model.config)) {
         gpt::AnswerPlanner planner(model.config, *tokenizer, defaults);
-        gpt::EngineOptions sizes = options.batch.engine(ctx, is_file, defaults.context);
+        gpt::EngineOptions sizes = options.batch.engine(ctx, waits, defaults.context);
         if (options.is_one_by_one()) sizes.max_sequences = defaults.samples;
         std::optional<gpt::Model> draft;
         if (const std::string& name = options.batch.draft_model(); !name.empty())
-            sizes.draft_model = &draft.emplace(gpt::read_draft_model(
-                name, options.choice, *tokenizer, options.compute.dtype, defaults, ctx, console));
+            sizes.draft_model = &draft.emplace(
+                gpt::read_draft_model(name, options.choice, *tokenizer, options.compute.dtype,
+                                      defaults, ctx, console, ranks));
         gpt::Engine engine(ctx, model, tokenizer->vocab_size(), sizes);
         gpt::PromptAnswers at_once(encoder, planner, defaults, answers, console);
         gpt::BatchAnswerer batch(at_once, planner, engine, options.batch.answerer(ctx));
         if (options.is_one_by_one())
             return options.for_each_prompt(
                 prompts, [&](gpt::Prompt prompt) { batch.answer(std::move(prompt)); });
+        if (!ranks.alone()) {
+            gpt::UnqueuedPrompts unqueued(prompts);
+            return batch.run(unqueued);
+        }
         gpt::PromptQueue queue(prompts, 64, interrupt);
         return batch.run(queue);
     }
@@ -80,6 +91,17 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
                                        answer(std::move(prompt));
                                    });
     options.for_each_prompt(prompts, [&](gpt::Prompt prompt) { answer(std::move(prompt)); });
+}
+
+void run(const gpt::GenerateToolOptions& options, Console& console) {
+    options.check();
+    with_links(options.gpus, console, [&](std::unique_ptr<Transport> links) {
+        if (links) options.check_processes(links->size());
+        Context ctx = context_of(options.gpus, options.compute, console, links.get());
+        const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
+        answer_prompts(options, console, ctx, *ranks);
+        ranks->finish();
+    });
 }
 
 constexpr ToolHelp kHelp = {

@@ -85,6 +85,7 @@ std::string shell_word(const std::string& text) {
 }
 
 void Console::write_line(const std::string& line) {
+    if (silent) return;
     const auto write = [&] { std::fprintf(stderr, "%s\n", line.c_str()); };
     if (around_message)
         around_message(write);
@@ -99,6 +100,7 @@ void Console::say(const std::string& message) {
 void Console::table_line(const std::string& line) { write_line(printable(line)); }
 
 void Console::text(std::string_view piece) {
+    if (silent) return;
     std::string shown;
     for (size_t at = 0; at < piece.size();) {
         const size_t end = std::min(piece.find_first_of("\n\t", at), piece.size());

@@ -129,6 +129,7 @@ class Console {
     bool colors(int fd) const;
 
     bool quiet = false, verbose = false, tracing = false;
+    bool silent = false;  // says nothing: another process of the run says the same
     std::string progress = "auto", color = "auto";
     // Calls what writes a message; unset: messages are written as they are.
     std::function<void(const std::function<void()>& write)> around_message;

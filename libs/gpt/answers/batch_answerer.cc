@@ -18,7 +18,7 @@ BatchAnswerer::BatchAnswerer(PromptAnswers& answers, AnswerPlanner& planner, Eng
                              const BatchAnswererOptions& options)
     : answers_(answers), planner_(planner), engine_(engine), options_(options) {}
 
-void BatchAnswerer::run(PromptQueue& prompts) {
+void BatchAnswerer::run(PromptSource& prompts) {
     while (true) {
         while (admit(prompts)) continue;
         write_ready();
@@ -47,7 +47,7 @@ void BatchAnswerer::step() {
     write_ready();
 }
 
-bool BatchAnswerer::admit(PromptQueue& prompts) {
+bool BatchAnswerer::admit(PromptSource& prompts) {
     const int64_t room = engine_.max_sequences();
     if (std::ssize(texts_) >= room || std::ssize(jobs_) >= kJobsPerSequence * room) return false;
     const bool wait = engine_.is_idle() || !options_.takes_what_has_come;

@@ -1,6 +1,6 @@
 // Answers many prompts at once.
 //
-//     PromptQueue -> PromptAnswers::ask -> Engine -> AnswerText -> PromptAnswers::end
+//     PromptSource -> PromptAnswers::ask -> Engine -> AnswerText -> PromptAnswers::end
 #pragma once
 
 #include <deque>
@@ -26,8 +26,8 @@ class BatchAnswerer {
     BatchAnswerer(PromptAnswers& answers, AnswerPlanner& planner, Engine& engine,
                   const BatchAnswererOptions& options);
 
-    // Answers all prompts of the queue. Ctrl-C (core/ending_signal.h) ends the answers.
-    void run(PromptQueue& prompts);
+    // Answers all prompts of the source. Ctrl-C (core/ending_signal.h) ends the answers.
+    void run(PromptSource& prompts);
     // Answers one prompt.
     void answer(Prompt prompt);
 
@@ -47,7 +47,7 @@ class BatchAnswerer {
         bool is_open = false;  // the current sample's text has begun
     };
 
-    bool admit(PromptQueue& prompts);
+    bool admit(PromptSource& prompts);
     void begin(Prompt prompt);
     void step();
     void take(EngineToken token);

@@ -62,15 +62,18 @@ void BatchOptions::apply_to(Context& ctx) const {
     ctx.batch_invariant = ctx.few_row_products = batch_invariant_;
 }
 
-int64_t BatchOptions::sequences(const Context& ctx, bool is_file) const {
+bool BatchOptions::waits(const Context& ctx, int processes, bool is_file) const {
+    return !is_file && (processes > 1 || (ctx.on_cuda() && !batch_invariant_));
+}
+
+int64_t BatchOptions::sequences(const Context& ctx, bool waits) const {
     if (max_sequences_ > 0) return max_sequences_;
-    const bool waits = ctx.on_cuda() && !is_file && !batch_invariant_;
     return waits ? 1 : default_sequences(ctx);
 }
 
-EngineOptions BatchOptions::engine(const Context& ctx, bool is_file, int64_t context) const {
+EngineOptions BatchOptions::engine(const Context& ctx, bool waits, int64_t context) const {
     return {
-        .max_sequences = sequences(ctx, is_file),
+        .max_sequences = sequences(ctx, waits),
         .context = context,
         .memory_fraction = memory_fraction_,
         .draft_tokens = draft_model_.empty() ? lookup_tokens_ : draft_tokens_.value_or(kDrafts)};

@@ -16,10 +16,12 @@ class BatchOptions {
 
     // Sets what the context computes a row's bits from.
     void apply_to(Context& ctx) const;
-    // How many texts are computed at once; 1: one after another. `is_file`: all of the input is
-    // there from the beginning.
-    int64_t sequences(const Context& ctx, bool is_file) const;
-    EngineOptions engine(const Context& ctx, bool is_file, int64_t context) const;
+    // How many texts are computed at once; 1: one after another. `waits`: the writer of the input
+    // may wait for each answer, and prompts are begun together only if they have come together.
+    int64_t sequences(const Context& ctx, bool waits) const;
+    EngineOptions engine(const Context& ctx, bool waits, int64_t context) const;
+    // That of `processes` which compute together, from a file that has all of the input or not.
+    bool waits(const Context& ctx, int processes, bool is_file) const;
     BatchAnswererOptions answerer(const Context& ctx) const;
     void check() const;  // throws UsageError
     bool drafts() const { return lookup_tokens_ > 0 || !draft_model_.empty(); }

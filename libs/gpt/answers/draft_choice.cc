@@ -22,7 +22,8 @@ std::string why_other_tokens(const Tokenizer& tokenizer, const Tokenizer& draft)
 
 Model read_draft_model(const std::string& name, const ModelChoice& choice,
                        const Tokenizer& tokenizer, const std::string& dtype,
-                       const GenerateOptions& options, Context& ctx, Console& console) {
+                       const GenerateOptions& options, Context& ctx, Console& console,
+                       Communicator& ranks) {
     const std::shared_ptr<ModelFile> file = open_named_model(name, console);
     if (choice.tokenizer.empty()) {
         const std::string other = why_other_tokens(tokenizer, *file->tokenizer());
@@ -31,7 +32,7 @@ Model read_draft_model(const std::string& name, const ModelChoice& choice,
     }
     const Precision precision =
         options.with_cache(precision_of(dtype, ctx.device, stored_type(*file)));
-    return read_model(file, precision, ctx.arena.source(), ctx.threads);
+    return read_model(file, precision, ctx.arena.source(), ctx.threads, ranks);
 }
 
 }  // namespace hark::gpt

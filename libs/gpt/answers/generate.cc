@@ -97,6 +97,7 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
         try {
             step();
         } catch (const Error& why) {
+            if (!model_.ranks->alone()) throw;  // the others may not have it
             result.error = why.what();
         }
         return result.error.empty();

@@ -4,6 +4,7 @@
 
 #include "core/ending_signal.h"
 #include "gpt/chat/line_editor.h"
+#include "kernels/comm/processes.h"
 
 namespace hark::gpt {
 
@@ -55,6 +56,10 @@ void GenerateToolOptions::flags(Flags& flags) {
     generate.flags(flags);
     batch.flags(flags);
     compute.flags(flags);
+    flags.add("gpus", gpus, "N GPUs of this machine that share the model", 1, 64)
+        .details(
+            "One process each, with its share of the heads and of the MLPs' channels; N divides "
+            "them. mpirun and srun start processes on several machines, or on CPUs.");
 }
 
 bool GenerateToolOptions::prompt_is_whole() const {
@@ -165,7 +170,30 @@ void GenerateToolOptions::check_halves() const {
     require_not_terminal("a prompt's cache");
 }
 
+void GenerateToolOptions::check_processes(int64_t count) const {
+    if (count == 1) return;
+    const auto excludes = [&](bool given, const char* what) {
+        require_usage(!given, what, " takes one process (got ", count, ")");
+    };
+    excludes(is_interactive(), "a chat on a terminal");
+    excludes(!chat.conversation.empty(), "--conversation");
+    excludes(prefill_only, "--prefill-only");
+    excludes(!from_cache.empty(), "--from-cache");
+    excludes(!generate.prompt_cache().empty(), "--prompt-cache");
+}
+
+std::string GenerateToolOptions::facts(const DecoderConfig& config,
+                                       const GenerateOptions& defaults) const {
+    return concat("model ", config.family, " of ", config.n_layer, " x ", config.n_embd, ", ",
+                  config.n_vocab, " tokens, --dtype ", compute.dtype, ", --kv-dtype ",
+                  defaults.kv_dtype, ", --seed ", defaults.seed, ", --n ", defaults.samples,
+                  ", --max-tokens ", defaults.max_tokens, ", --temperature ",
+                  defaults.sampler.temperature, ", --context ", defaults.context);
+}
+
 void GenerateToolOptions::check() const {
+    check_gpus(gpus, compute);
+    check_processes(gpus);
     generate.check();
     batch.check();
     chat.check();

@@ -27,9 +27,14 @@ struct GenerateToolOptions {
     GenerateSettings generate;
     BatchOptions batch;
     ComputeOptions compute;
+    int64_t gpus = 1;
 
     void flags(Flags& flags);
     void check() const;  // throws UsageError
+    // Throws UsageError for what several processes that share a model do not do.
+    void check_processes(int64_t count) const;
+    // What these must have alike, as text.
+    std::string facts(const DecoderConfig& config, const GenerateOptions& defaults) const;
     PromptFormat prompt_format() const;
     // With the markers of the model, or nullptr.
     AnswerOptions answers(const ReasoningMarkers* markers) const;

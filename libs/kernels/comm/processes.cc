@@ -20,12 +20,16 @@ void with_links(int64_t gpus, Console& console,
     }
     if (!links) return body(nullptr);
     const int rank = links->rank();
-    if (rank > 0) console.quiet = true;  // all would print the same
+    console.quiet = console.quiet || rank > 0;
+    console.silent = rank > 0;
     try {
         body(std::move(links));
+        console.silent = false;
     } catch (const UsageError&) {
+        console.silent = false;
         throw;
     } catch (const Error& error) {
+        console.silent = false;
         fail("rank ", rank, ": ", error.what());
     }
 }

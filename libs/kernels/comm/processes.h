@@ -14,9 +14,9 @@
 namespace hark {
 
 // Calls `body` in each of the run's processes with its links: those of a launcher, or those started
-// here for --gpus `gpus`; none if the process is alone. Only the first one's console says more than
-// errors. An Error of one of several names its rank. Throws as mpi_transport() and
-// spawn_local_ranks() do, and Error if both are asked for.
+// here for --gpus `gpus`; none if the process is alone. Only the first one's console says anything:
+// all would say the same. An Error that ends one of several names its rank. Throws as
+// mpi_transport() and spawn_local_ranks() do, and Error if both are asked for.
 void with_links(int64_t gpus, Console& console,
                 const std::function<void(std::unique_ptr<Transport>)>& body);
 
