@@ -31,14 +31,17 @@ struct Options {
     }
     void check() const {
         require_usage(threads == 0 || device == "cpu", "--threads: is for --device cpu");
+        require_usage(work.gpus == 1 || device == "cuda", "--gpus: is for --device cuda");
         require_usage(work.left_out < work.tokens, "--left-out: expected less than --tokens");
     }
 };
 
-void run(const Options& options, Console&) {
+void run(const Options& options, Console& console) {
     options.check();
     const GptWork& work = options.work;
-    if (options.device == "cuda") return gpt_on_gpu(work);
+    if (options.device == "cuda")
+        return on_gpus(work, console,
+                       [&](Context& ctx, Communicator& ranks) { gpt_on_gpu(work, ctx, ranks); });
     Context ctx = make_cpu_context(options.threads);
     const Model model = bench_model(work, ctx);
     const std::string type = type_label(work);

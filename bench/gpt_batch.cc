@@ -153,11 +153,8 @@ double quantile(std::vector<double>& values, double share) {
     return 1000 * values[static_cast<size_t>(std::llround(share * last))];
 }
 
-void run(const Options& options, Console&) {
-    Context ctx =
-        options.device == "cuda" ? make_cuda_context(0) : make_cpu_context(options.threads);
-    ctx.batch_invariant = ctx.few_row_products = options.work.batch_invariant;
-    const Model model = bench_model(options.work, ctx);
+void time_engine(const Options& options, Context& ctx, Communicator& ranks) {
+    const Model model = bench_model(options.work, ctx, ranks);
     const int64_t vocabulary = model.config.n_vocab;
     EngineOptions sizes = options.engine;
     sizes.context = options.work.prompt + options.work.tokens;
@@ -192,6 +189,18 @@ void run(const Options& options, Console&) {
             step > 0 ? full / step : 0.0);
         std::fflush(stdout);
     }
+}
+
+void run(const Options& options, Console& console) {
+    require_usage(options.rate == 0 || options.work.gpus == 1, "--rate: is for one GPU");
+    if (options.device == "cuda")
+        return on_gpus(options.work, console, [&](Context& ctx, Communicator& ranks) {
+            time_engine(options, ctx, ranks);
+        });
+    require_usage(options.work.gpus == 1, "--gpus: is for --device cuda");
+    Context ctx = make_cpu_context(options.threads);
+    ctx.few_row_products = options.work.batch_invariant;
+    time_engine(options, ctx, no_other_ranks());
 }
 
 }  // namespace

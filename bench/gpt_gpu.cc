@@ -55,10 +55,8 @@ double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
 
 }  // namespace
 
-void gpt_on_gpu(const GptWork& work) {
-    Context ctx = make_cuda_context(0);
-    ctx.batch_invariant = work.batch_invariant;
-    const Model model = bench_model(work, ctx);
+void gpt_on_gpu(const GptWork& work, Context& ctx, Communicator& ranks) {
+    const Model model = bench_model(work, ctx, ranks);
     const std::string type = type_label(work);
     const double copy = copy_speed(ctx), bytes = gpt_token_bytes(model, work);
     const int64_t vocabulary = model.config.n_vocab;

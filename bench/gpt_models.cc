@@ -1,5 +1,6 @@
 // Models for bench gpt: published shapes with random weights, in any type that a file has.
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <tuple>
@@ -12,6 +13,7 @@
 #include "gpt/families/tensor_spec.h"
 #include "gpt_work.h"
 #include "harness.h"
+#include "kernels/comm/processes.h"
 #include "kernels/quant/blocks.h"
 
 namespace hark::bench {
@@ -162,13 +164,28 @@ void GptWork::model_flags(Flags& flags) {
     flags.add("kv-dtype", kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
               "TYPE of keys and values");
     flags.add_switch("batch-invariant", batch_invariant, "a text's bits depend on no others");
+    flags.add("gpus", gpus, "N GPUs that share the model", 1, 64);
 }
 
 std::string type_label(const GptWork& work) {
     return find_shape(work.model) ? work.type : "as stored";
 }
 
-Model bench_model(const GptWork& work, Context& ctx) {
+void on_gpus(const GptWork& work, Console& console,
+             const std::function<void(Context&, Communicator&)>& use) {
+    with_links(work.gpus, console, [&](std::unique_ptr<Transport> links) {
+        const int rank = links ? links->rank() : 0;
+        if (rank > 0)
+            require(std::freopen("/dev/null", "w", stdout) != nullptr, "/dev/null: cannot open");
+        Context ctx = make_cuda_context(rank);
+        ctx.batch_invariant = ctx.few_row_products = work.batch_invariant;
+        const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
+        use(ctx, *ranks);
+        ranks->finish();
+    });
+}
+
+Model bench_model(const GptWork& work, Context& ctx, Communicator& ranks) {
     const Shape* shape = find_shape(work.model);
     if (!shape) {
         require(std::filesystem::exists(work.model),
@@ -176,14 +193,14 @@ Model bench_model(const GptWork& work, Context& ctx) {
                 joined(kShapes, ", ", &Shape::name), ", found ", work.model);
         const std::shared_ptr<ModelFile> file = open_model(work.model);
         return read_model(file, precision_of_work(work, ctx, stored_type(*file)),
-                          ctx.arena.source(), ctx.threads);
+                          ctx.arena.source(), ctx.threads, ranks);
     }
     const DecoderConfig config = parse_config(shape->config, shape->name);
     RandomModel random(config, work.type);
     const bool has_bf16 = work.type == "bf16" || work.type == kExpertBlocks;
     const Dtype stored = has_bf16 ? Dtype::bf16 : Dtype::f16;
     return read_model(random, config, precision_of_work(work, ctx, stored), ctx.arena.source(),
-                      ctx.threads);
+                      ctx.threads, ranks);
 }
 
 }  // namespace hark::bench

@@ -1,11 +1,13 @@
 // What the measurements of language models on both devices share.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/cli.h"
 #include "gpt/engine/decode_stream.h"
+#include "kernels/comm/communicator.h"
 
 namespace hark::bench {
 
@@ -17,8 +19,9 @@ struct GptWork {
     int64_t runs = 0;
     std::string kv_dtype = "auto";
     bool batch_invariant = false;
+    int64_t gpus = 1;  // that share the model
 
-    // --model --type --dtype --kv-dtype --batch-invariant
+    // --model --type --dtype --kv-dtype --batch-invariant --gpus
     void model_flags(Flags& flags);
 };
 
@@ -29,8 +32,12 @@ struct NamedSampler {
 };
 std::vector<NamedSampler> gpt_samplers();
 
-// A published shape with random weights in work.type, or the model in a file or folder.
-gpt::Model bench_model(const GptWork& work, Context& ctx);
+// A published shape with random weights in work.type, or the model in a file or folder; of several
+// ranks this one's slice.
+gpt::Model bench_model(const GptWork& work, Context& ctx, Communicator& ranks = no_other_ranks());
+// Calls use(ctx, ranks) in each of --gpus processes. Only the first one's stdout is this one's.
+void on_gpus(const GptWork& work, Console& console,
+             const std::function<void(Context&, Communicator&)>& use);
 // --type: a file's types, and mxfp4.
 std::vector<std::string> bench_types();
 // What its rows say of the type: work.type is that of a shape.
@@ -47,6 +54,6 @@ struct GptTimes {
 GptTimes time_gpt(gpt::DecodeStream& stream, const GptWork& work, int64_t vocabulary);
 
 // Prints the rows of `bench gpt --device cuda`.
-void gpt_on_gpu(const GptWork& work);
+void gpt_on_gpu(const GptWork& work, Context& ctx, Communicator& ranks);
 
 }  // namespace hark::bench
