@@ -30,6 +30,9 @@ bool is_regular_file(int fd) {
 void answer_prompts(const gpt::GenerateToolOptions& options, Console& console, Context& ctx,
                     Communicator& ranks) {
     options.batch.apply_to(ctx);
+    require(ranks.size() <= 2 || !ctx.on_cuda() || !ctx.has_independent_rows(),
+            "--batch-invariant takes two GPUs at most (got ", ranks.size(),
+            "): with more the order of a sum depends on how many rows are computed");
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
     const std::shared_ptr<gpt::ModelFile> file = options.choice.open(console);

@@ -138,6 +138,21 @@ void check_texts(TestDevice& device, const std::string& name, Communicator& rank
                 ": the engine has other texts, drafts ", drafts);
 }
 
+// The same of a model in a file, on the CPU.
+void check_file(TestDevice& device, const std::filesystem::path& path, Communicator& ranks) {
+    Context& ctx = device.ctx();
+    const Precision precision = precision_of("f16");
+    const std::shared_ptr<ModelFile> file = open_model(path);
+    const std::vector<float> expected = all_logits(ctx, read_model(file, precision)),
+                             found = all_logits(
+                                 ctx, read_model(file, precision, cpu_memory(), 1, ranks));
+    float largest = 0;
+    for (const float x : expected) largest = std::max(largest, std::abs(x));
+    for (size_t i = 0; i < found.size(); ++i)
+        require(std::abs(found[i] - expected[i]) <= 2e-5f * largest, path.string(), ", logit ", i,
+                ": expected ", expected[i], ", found ", found[i]);
+}
+
 bool has_two_gpus() {
     struct stat found {};
     return ::stat("/dev/nvidia1", &found) == 0;
@@ -176,6 +191,20 @@ TEST_P(TensorParallel, TextsAreTheWholeModels) {
     });
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, TensorParallel, testing::Values(2, 4));
+
+// Heads whose matrices are tensors of their own, and heads that one tensor has.
+TEST_P(TensorParallel, FilesAreTheWholeModels) {
+    in_ranks(GetParam(), [](std::unique_ptr<Transport> links) {
+        TestDevice device(kOneThread);
+        const std::unique_ptr<Communicator> ranks =
+            make_communicator(device.ctx(), std::move(links));
+        const std::filesystem::path files = source_dir() / "tests/golden/model_files/deepseek";
+        for (const char* name : {"v2-older.gguf", "v2.gguf", "v3.gguf"})
+            if (ranks->size() == 2) check_file(device, files / name, *ranks);  // of two heads
+        check_file(device, source_dir() / "models/gpt-demo", *ranks);
+        ranks->finish();
+    });
+}
 
 // Two GPUs in f32 have the text of one, and in 16 bits logits that are near.
 TEST(TensorParallel, TwoGpusAreOne) {
@@ -230,16 +259,20 @@ TEST(SlicedTensors, ColumnsKeepBlocksWhole) {
         }
 }
 
-TEST(TokensOf, CoversTheVocabularyInEqualRanges) {
+TEST(TokensOf, CoverTheVocabularyFromAlignedRowsOn) {
     for (const int64_t vocabulary : {127, 128, 50257})
         for (const int64_t ranks : {1, 2, 3, 4, 8}) {
             int64_t end = 0;
             for (int64_t rank = 0; rank < ranks; ++rank) {
                 const Range own = tokens_of(vocabulary, {rank, ranks});
-                EXPECT_LE(own.begin, end);
-                EXPECT_EQ(own.size(), (vocabulary + ranks - 1) / ranks);
+                EXPECT_EQ(own.begin, end);
+                EXPECT_EQ(own.begin % 16, 0);
+                EXPECT_TRUE(rank == 0 || own.size() <= tokens_of(vocabulary, {0, ranks}).size());
                 end = own.end;
             }
             EXPECT_EQ(end, vocabulary);
         }
+    DecoderConfig config = parse_config(family_config("llama").dump(), "llama");
+    config.n_vocab = 40;
+    expect_contains(error_of([&] { sliced_config(config, 4); }), "its 40 tokens are too few");
 }

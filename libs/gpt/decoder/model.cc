@@ -132,13 +132,18 @@ void Model::head(Context& ctx, Tensor logits, Tensor states) const {
 
 void Model::gather_head(Context& ctx, Tensor logits, Tensor states) const {
     const Arena::Scope scope(ctx.arena);
-    const int64_t n = states.dim(0), own = lm_head.values.dim(0);
-    Tensor all = ctx.arena.tensor(Dtype::f32, {ranks->size() * n * own});
-    linear(ctx, ranks->own_part(all).reshaped({n, own}), states, lm_head);
+    const int64_t n = states.dim(0);
+    const auto tokens = [&](int rank) { return tokens_of(config.n_vocab, {rank, ranks->size()}); };
+    Tensor all = ctx.arena.tensor(Dtype::f32, {ranks->size() * n * tokens(0).size()});
+    // A rank's (n, tokens), which may be fewer than the first one's.
+    const auto of_rank = [&](int rank) {
+        const int64_t own = tokens(rank).size();
+        return ranks->part(all, rank).slice(0, n * own).reshaped({n, own});
+    };
+    linear(ctx, of_rank(ranks->rank()), states, lm_head);
     ranks->all_gather(ctx, all);
     for (int rank = 0; rank < ranks->size(); ++rank)
-        copy_columns(ctx, {logits, tokens_of(config.n_vocab, {rank, ranks->size()}).begin},
-                     {ranks->part(all, rank).reshaped({n, own})}, own);
+        copy_columns(ctx, {logits, tokens(rank).begin}, {of_rank(rank)}, tokens(rank).size());
 }
 
 }  // namespace hark::gpt

@@ -93,6 +93,8 @@ DecoderConfig sliced_config(const DecoderConfig& config, int64_t ranks) {
     require(ranks == 1 || config.qk_norm != QkNorm::row, ranks,
             " processes cannot share the model: family '", config.family,
             "' has norms over the queries of all heads, which one process computes");
+    require(tokens_of(config.n_vocab, {ranks - 1, ranks}).size() > 0, ranks,
+            " processes cannot share the model: its ", config.n_vocab, " tokens are too few");
     divide(own.n_head, "its attention heads,");
     if (!config.is_latent()) {
         if (ranks % own.n_kv_head == 0)
@@ -111,9 +113,10 @@ DecoderConfig sliced_config(const DecoderConfig& config, int64_t ranks) {
 }
 
 Range tokens_of(int64_t vocabulary, const RankOf& rank) {
-    const int64_t each = (vocabulary + rank.ranks - 1) / rank.ranks;
-    const int64_t begin = std::min(rank.rank * each, vocabulary - each);
-    return {begin, begin + each};
+    constexpr int64_t kAligned = 16;  // rows, as vector loads want them
+    const int64_t pieces = kAligned * rank.ranks;
+    const int64_t each = (vocabulary + pieces - 1) / pieces * kAligned;
+    return Range{rank.rank * each, (rank.rank + 1) * each}.within({0, vocabulary});
 }
 
 SlicedTensors::SlicedTensors(TensorSource& whole, const DecoderConfig& config, const RankOf& rank)

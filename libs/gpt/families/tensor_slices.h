@@ -52,8 +52,8 @@ struct RankOf {
 // Heads of keys and values may also be fewer than the ranks, if they divide them.
 DecoderConfig sliced_config(const DecoderConfig& config, int64_t ranks);
 
-// The tokens whose logits a rank computes: as many on each. The last ranges overlap if the ranks do
-// not divide the vocabulary.
+// The tokens whose logits a rank computes, from a multiple of 16 on; the last rank may have fewer
+// than the others.
 Range tokens_of(int64_t vocabulary, const RankOf& rank);
 
 // The tensors of a rank's slice. Rows that follow one another are views of the source's memory.

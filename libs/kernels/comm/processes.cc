@@ -6,6 +6,35 @@
 #include "core/error.h"
 
 namespace hark {
+namespace {
+
+// All ranks but the first are silent, until what ends one of them is said.
+class SilentRank {
+  public:
+    SilentRank(Console& console, int rank) : console_(console) {
+        console.quiet = console.quiet || rank > 0;
+        console.silent = rank > 0;
+    }
+    ~SilentRank() { console_.silent = false; }
+    SilentRank(const SilentRank&) = delete;
+    SilentRank& operator=(const SilentRank&) = delete;
+
+  private:
+    Console& console_;
+};
+
+// The links of one of `size` ranks; none in the process that has started them, once they have
+// ended.
+std::unique_ptr<Transport> started_ranks(int size, Console& console) {
+    try {
+        return spawn_local_ranks(size);
+    } catch (const RanksFailed& why) {
+        console.silent = why.alike;
+        throw;
+    }
+}
+
+}  // namespace
 
 void with_links(int64_t gpus, Console& console,
                 const std::function<void(std::unique_ptr<Transport>)>& body) {
@@ -15,21 +44,17 @@ void with_links(int64_t gpus, Console& console,
     std::unique_ptr<Transport> links;
     if (launched > 1) links = mpi_transport();
     if (gpus > 1) {
-        links = spawn_local_ranks(static_cast<int>(gpus));
-        if (!links) return;  // the parent: its ranks have ended
+        links = started_ranks(static_cast<int>(gpus), console);
+        if (!links) return;
     }
     if (!links) return body(nullptr);
     const int rank = links->rank();
-    console.quiet = console.quiet || rank > 0;
-    console.silent = rank > 0;
+    const SilentRank silent(console, rank);
     try {
         body(std::move(links));
-        console.silent = false;
     } catch (const UsageError&) {
-        console.silent = false;
         throw;
     } catch (const Error& error) {
-        console.silent = false;
         fail("rank ", rank, ": ", error.what());
     }
 }

@@ -134,27 +134,33 @@ class Watch {
             if (!child.status) child.killed = ::kill(child.pid, SIGKILL) == 0;
     }
 
-    // The signal that ended all ranks, or 0.
+    // The signal that ended all ranks, or 0. The reader of rank 0's output has gone: the run's has.
     int signal_of_all() const {
         const int first = *children_[0].status;
+        if (WIFSIGNALED(first) && WTERMSIG(first) == SIGPIPE) return SIGPIPE;
         const bool all = std::all_of(children_.begin(), children_.end(), [&](const Child& child) {
             return WIFSIGNALED(first) && !child.killed && child.status == first;
         });
         return all ? WTERMSIG(first) : 0;
     }
 
-    // Throws Error that names the failed rank, if any: first one that a signal ended, then the
-    // earliest. Other failures may be consequences of it.
+    // Throws RanksFailed that names the failed rank, if any: first one that a signal ended, then
+    // the earliest. Other failures may be consequences of it.
     void check() const {
         const Child* child = failed();
         if (child == nullptr) return;
         const int status = *child->status;
         const auto rank = child - children_.data();
         if (WIFSIGNALED(status))
-            fail("rank ", rank, " (process ", child->pid, ") was ended by signal ",
-                 WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), "), and the run with it");
+            throw RanksFailed(concat("rank ", rank, " (process ", child->pid,
+                                     ") was ended by signal ", WTERMSIG(status), " (",
+                                     ::strsignal(WTERMSIG(status)), "), and the run with it"),
+                              false);
         require_usage(WEXITSTATUS(status) != 2, "rank ", rank, " has refused the command line");
-        fail("rank ", rank, " has failed, and the run with it");
+        const bool alike = std::all_of(children_.begin(), children_.end(), [&](const Child& other) {
+            return !other.killed && other.status == child->status;
+        });
+        throw RanksFailed(concat("rank ", rank, " has failed, and the run with it"), alike);
     }
 
   private:

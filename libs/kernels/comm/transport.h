@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "core/error.h"
 
 namespace hark {
 
@@ -49,10 +52,19 @@ int launched_processes();
 // processes than the launcher started.
 std::unique_ptr<Transport> mpi_transport();
 
+// Ranks of spawn_local_ranks() have failed. `alike`: all with the same exit status, and each has
+// said why.
+class RanksFailed : public Error {
+  public:
+    RanksFailed(const std::string& message, bool alike) : Error(message), alike(alike) {}
+    bool alike;
+};
+
 // Starts `size` copies of this process on this machine, linked by sockets, and returns its links to
 // each copy. Call it before the process has threads. The caller gets nullptr once all copies have
-// ended well. If one fails, the others are ended and Error names the first failure. SIGTERM, SIGINT
-// and SIGHUP are passed to rank 0. If all ranks end by a signal sent to all, so does the caller.
+// ended well. If one fails, the others are ended and RanksFailed names the first failure. SIGTERM,
+// SIGINT and SIGHUP are passed to rank 0. If all ranks end by a signal sent to all, or rank 0 by
+// SIGPIPE, so does the caller.
 std::unique_ptr<Transport> spawn_local_ranks(int size);
 
 }  // namespace hark
