@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Usage: pipelines/demo.sh [RECORDING]
-# Installs packages, builds the tools into build/bin, and transcribes a recording.
+# Installs packages, builds the tools of the pipe into build/bin, and transcribes a recording.
 #
 #   RECORDING -> audio-decode -> mel -> whisper-transcribe -> text -> gpt-generate -> continuation
 #
-# Run again, it only does what is missing. Without an NVIDIA GPU it builds for the CPU alone, with
+# Run again, it only does what is missing. The other tools: cmake --build build. Without an NVIDIA GPU it builds for the CPU alone, with
 # one for that GPU alone. HARK_CUDA=ON builds for every GPU that hark supports, if nvcc is there;
 # HARK_CUDA=OFF for none.
 #
@@ -63,7 +63,7 @@ if [ ! -f build/build.ninja ]; then
     mapfile -t cuda < <(cuda_options)
     cmake --preset cpu -DHARK_BUILD_TESTS=OFF "${cuda[@]}" >&2
 fi
-cmake --build build --target all >&2
+cmake --build build --target pipe >&2
 PATH="$PWD/build/bin:$PATH"
 
 echo "# $recording"
