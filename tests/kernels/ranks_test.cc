@@ -238,6 +238,33 @@ TEST(ForkedRanks, OneThatFailsEndsThoseThatDoNotListen) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
 }
 
+TEST(ForkedRanks, TheirParentTellsWhetherAllFailAlike) {
+    const auto are_alike = [](bool first_fails) {
+        try {
+            in_ranks(2, [=](std::unique_ptr<Transport> links) {
+                require(!first_fails && links->rank() == 0, "expected by the test: a rank fails");
+            });
+        } catch (const RanksFailed& why) {
+            return why.alike;
+        }
+        ADD_FAILURE() << "no rank has failed";
+        return false;
+    };
+    EXPECT_TRUE(are_alike(true));
+    EXPECT_FALSE(are_alike(false));
+}
+
+// As a tool that writes to a pipe which is closed.
+TEST(ForkedRanks, AClosedPipeOfTheFirstEndsAllQuietly) {
+    EXPECT_EXIT(in_ranks(2,
+                         [](std::unique_ptr<Transport> links) {
+                             if (links->rank() == 0) std::raise(SIGPIPE);
+                             std::byte token{};
+                             links->exchange(0, {}, 0, std::span(&token, 1));
+                         }),
+                testing::KilledBySignal(SIGPIPE), "rank 0 has ended");
+}
+
 TEST(ForkedRanks, ASignalThatEndsAllEndsTheirParent) {
     EXPECT_EXIT(in_ranks(2, [](std::unique_ptr<Transport>) { std::raise(SIGTERM); }),
                 testing::KilledBySignal(SIGTERM), "");

@@ -57,6 +57,7 @@ void GenerateToolOptions::flags(Flags& flags) {
     batch.flags(flags);
     compute.flags(flags);
     flags.add("gpus", gpus, "N GPUs of this machine that share the model", 1, 64)
+        .own_variable()
         .details(
             "One process each, with its share of the heads and of the MLPs' channels; N divides "
             "them. mpirun and srun start processes on several machines, or on CPUs.");
