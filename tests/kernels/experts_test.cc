@@ -87,9 +87,14 @@ TEST_P(ExpertOps, ExpertLinear) {
 }
 
 TEST_P(ExpertOps, ExpertLinearFromBlocks) {
-    for (const ExpertCase& c : {ExpertCase{20, 2, 4, 24, 256, true}, {100, 2, 4, 24, 256, true}})
+    // One block of a row, and an odd number of them: a share of a model's rows.
+    for (const ExpertCase& c : {ExpertCase{20, 2, 4, 24, 256, true},
+                                {100, 2, 4, 24, 256, true},
+                                {20, 2, 4, 24, 32, true},
+                                {20, 2, 4, 24, 1440, true}})
         for (const Dtype type : kQuantizedDtypes) {
-            SCOPED_TRACE(concat(name_of(type), ", ", c.rows, " rows"));
+            if (c.k % block_size(type).values != 0) continue;
+            SCOPED_TRACE(concat(name_of(type), ", ", c.rows, " rows of ", c.k));
             ctx().batch_invariant = c.rows < 100;  // else a GPU converts the weights
             const Arena::Scope scope(ctx().arena);
             Weights weights(Kind::keep, ctx().arena.source());

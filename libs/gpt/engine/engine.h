@@ -24,7 +24,7 @@ struct EngineOptions {
                                    // are independent 1024 at most
     // On a GPU where rows may depend on others: rows of a pass of prompts and the next tokens of
     // texts, at most; 0: they take turns.
-    int64_t mixed_rows = 768;
+    int64_t mixed_rows = 1024;
     int64_t pool_tokens = 0;       // of all sequences together, at most; 0: from memory_fraction
     double memory_fraction = 0.9;  // of the device's free memory that the cache may take
     bool prefix_cache = true;      // beginnings that prompts share are computed once
