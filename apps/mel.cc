@@ -10,6 +10,7 @@
 
 #include "audio/mel_input.h"
 #include "core/cores.h"
+#include "core/device_flag.h"
 #include "kernels/runtime/backend.h"
 
 namespace {
@@ -25,7 +26,7 @@ struct Options {
         mel.flags(flags);
         input.flags(flags);
         flags.section("Computing");
-        flags.add("device", compute.device, "DEVICE auto, cpu, cuda or cuda:N")
+        add_device(flags, compute.device)
             .details(
                 "All give the same bytes. A GPU pays for its start above some hours of sound.");
         flags.add("threads,t", compute.threads, "N CPU threads; 0: all cores", 0, 4096)

@@ -6,10 +6,10 @@
 #include "core/error.h"
 #include "gpt/engine/gpu_decode_stream.h"
 #include "gpt_work.h"
-#include "gpu_harness.h"
 #include "harness.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"
+#include "operations/speed/gpu_speed.h"
 
 namespace hark::bench {
 
@@ -21,7 +21,7 @@ namespace {
 double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
     constexpr int kCalls = 20, kRuns = 5;
     Arena device(ctx.arena.source()), pinned(ctx.host_arena.source());
-    const std::vector<float> values = random_values(n, 5);
+    const std::vector<float> values = normal_values(n, 5);
     const Tensor logits = device.tensor(Dtype::f32, {n});
     device.source().write(logits.data, values.data(), logits.bytes());
     const Tensor uniform = device.tensor(Dtype::u8, {kCalls * int64_t{sizeof(double)}});
@@ -58,7 +58,7 @@ double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
 void gpt_on_gpu(const GptWork& work, Context& ctx, Communicator& ranks) {
     const Model model = bench_model(work, ctx, ranks);
     const std::string type = type_label(work);
-    const double copy = copy_speed(ctx), bytes = gpt_token_bytes(model, work);
+    const double copy = gpu_copy_speed(ctx), bytes = gpt_token_bytes(model, work);
     const int64_t vocabulary = model.config.n_vocab;
     std::printf("what\tdtype\tms\ttokens/s\tGB/s\tlimit\tfraction\n");
     for (const NamedSampler& sampler : gpt_samplers()) {

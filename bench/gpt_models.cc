@@ -113,7 +113,7 @@ class RandomModel : public TensorSource {
         Drawn bytes(static_cast<size_t>(tensor.bytes()));
         tensor.data = bytes.data();
         // Random values need not differ everywhere: some are stored, and copied.
-        std::vector<float> values = random_values(std::min(tensor.size(), kDrawn), 1);
+        std::vector<float> values = normal_values(std::min(tensor.size(), kDrawn), 1);
         for (float& value : values) value = (norm ? 1.0f : 0.0f) + 0.02f * value;
         store(bytes.data(), values.data(), tensor.dtype, std::ssize(values));
         const size_t drawn = bytes.size() * values.size() / static_cast<size_t>(tensor.size());

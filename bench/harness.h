@@ -1,19 +1,14 @@
-// The harness of bench: medians after a warm-up, limits measured in the same run, TSV out.
+// The harness of bench: limits measured in the same run, TSV out.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "core/tensor.h"
+#include "operations/speed/timing.h"
 
 namespace hark::bench {
-
-// The median of the milliseconds that calls of `work` take: at least `runs` of them and at least
-// `seconds` in all, after as many that warm up as take a fifth of that.
-double median_ms(const std::function<void()>& work, int runs = 5, double seconds = 0.4);
 
 // What the machine can do with some threads, measured when first asked for.
 class Limits {
@@ -52,8 +47,5 @@ class Report {
   private:
     Limits& limits_;
 };
-
-// Random values, normally distributed with deviation 1: zeros would be faster than real data.
-std::vector<float> random_values(int64_t count, uint64_t seed);
 
 }  // namespace hark::bench

@@ -29,7 +29,7 @@ void row(const char* what, int n_mels, double ms) {
 void run(const Options& options, Console& console) {
     Context ctx = options.compute.context(console);
     const int64_t length = (kFrames - 1) * mel_frame::kHop + mel_frame::kWindow;
-    const std::vector<float> samples = random_values(length, 5);
+    const std::vector<float> samples = normal_values(length, 5);
     std::printf("what\tmels\tms an hour\trate\tunit\n");
     for (const int n_mels : {80, 128}) {
         const MelFrames compute(n_mels, &ctx);

@@ -64,7 +64,7 @@ class Session {
           model_(model),
           slots_(slots),
           caches_(model, slots, slots, CrossKvMode::store, ctx.arena.source()),
-          mel_(random_values(kWindowFrames * model.config.n_mels, 1)) {
+          mel_(normal_values(kWindowFrames * model.config.n_mels, 1)) {
         Arena::Scope scope(ctx_.arena);
         const Tensor encoder_out = model_.encoder(ctx_, window());
         for (int64_t slot = 0; slot < slots; ++slot) {
@@ -175,7 +175,7 @@ class Session {
 
 // The built-in detector over a window of log-mel, levels between -10 and 2.
 double speech_ms(int64_t n_mels) {
-    std::vector<float> frames = random_values(kWindowFrames * n_mels, 2);
+    std::vector<float> frames = normal_values(kWindowFrames * n_mels, 2);
     for (float& x : frames) x = -4 + 6 * x;
     return median_ms([&] {
         speech_in_log_mel(frames, static_cast<int>(n_mels), kWindowFrames * TimeMap::kFrame, {});

@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "gpu_harness.h"
 #include "harness.h"
 #include "kernels/runtime/transfer.h"
+#include "operations/speed/gpu_speed.h"
 #include "whisper/transcribe/decoding.h"
 #include "whisper_work.h"
 
@@ -33,7 +33,7 @@ class Windows {
               Dtype::f32, {std::min(count, kWindowsAtOnce), kWindowFrames, model.config.n_mels})),
           step_(ctx, model, caches_, constraints(model.config), count),
           tokens_(static_cast<size_t>(count)) {
-        const std::vector<float> values = random_values(mel_.size(), 1);
+        const std::vector<float> values = normal_values(mel_.size(), 1);
         std::copy(values.begin(), values.end(), mel_.as<float>());
     }
 
@@ -110,7 +110,8 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
     const Config config = official_config(size);
     const Precision precision = precision_of(dtype, Device::cuda);
     const Model model = random_model(config, precision, 1, ctx.arena.source());
-    const double product = product_speed(ctx, precision.activations), copy = copy_speed(ctx);
+    const double product = gpu_product_speed(ctx, precision.activations),
+                 copy = gpu_copy_speed(ctx);
     std::printf("what\tdtype\twindows\tms\trate\tunit\tlimit\tfraction\n");
     const auto row = [&](const char* what, int64_t windows, double ms, double rate,
                          const char* unit, double limit) {

@@ -175,7 +175,7 @@ class Bench {
     }
     // Valid until scratch_ is cleared.
     Tensor values(int64_t n, int64_t k) {
-        scratch_.push_back(random_values(n * k, ++seed_));
+        scratch_.push_back(normal_values(n * k, ++seed_));
         return Tensor(scratch_.back().data(), Dtype::f32, {n, k});
     }
     // Blocks of zeros, valid likewise: what they hold does not change the time.

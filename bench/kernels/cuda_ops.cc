@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "gpu_harness.h"
 #include "kernels/ops_table.h"
+#include "operations/speed/gpu_speed.h"
 
 namespace hark {
 namespace {
@@ -248,7 +248,7 @@ void measure_limits(Context& ctx) {
     for (const auto& [dtype, limit] : {std::pair{Dtype::f16, &limits.f16},
                                        {Dtype::bf16, &limits.bf16},
                                        {Dtype::f32, &limits.f32}}) {
-        *limit = bench::product_speed(ctx, dtype) * 1e-3;
+        *limit = gpu_product_speed(ctx, dtype) * 1e-3;
         std::printf("limit product\t%s\t8192x8192x8192\t\t%.1f\t\t\n", name_of(dtype), *limit);
     }
 }

@@ -3,11 +3,10 @@
 #include <dlfcn.h>
 #include <omp.h>
 
-#include <charconv>
 #include <limits>
 
 #include "core/cores.h"
-#include "core/suggest.h"
+#include "core/device_flag.h"
 #include "kernels/runtime/cuda_library.h"
 
 namespace hark {
@@ -17,29 +16,6 @@ int thread_count(int64_t threads) {
     require(threads >= 0 && threads <= std::numeric_limits<int>::max(),
             "threads: expected 0 (all cores) or more, found ", threads);
     return threads == 0 ? available_cores() : static_cast<int>(threads);
-}
-
-// The nearest right word. `gpu` and `gpu:N` stand for `cuda`, though `cpu` has more of the letters.
-std::string device_meant(const std::string& device) {
-    const std::string kind = device.substr(0, device.find(':'));
-    if (edit_distance(kind, "gpu") == 0)
-        return concat("; did you mean 'cuda", device.substr(kind.size()), "'?");
-    return did_you_mean(device, {"auto", "cpu", "cuda"});
-}
-
-// The N of `cuda:N`; 0 for `cuda`, nothing for `auto` and `cpu`. Throws UsageError for others.
-std::optional<int> gpu_index(const std::string& device) {
-    if (device == "auto" || device == "cpu") return std::nullopt;
-    if (device == "cuda") return 0;
-    int index = -1;
-    if (device.starts_with("cuda:")) {
-        const char* end = device.data() + device.size();
-        const auto [stop, error] = std::from_chars(device.data() + 5, end, index);
-        if (error != std::errc() || stop != end) index = -1;
-    }
-    require_usage(index >= 0, "--device: expected auto, cpu, cuda or cuda:N, got '", device, "'",
-                  device_meant(device));
-    return index;
 }
 
 // Number of GPUs that an NVIDIA driver finds; uses the driver's library only.
@@ -74,9 +50,7 @@ void ComputeOptions::flags(Flags& flags) {
 void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
                            const char* dtype_help, const char* dtype_details) {
     flags.section("Computing");
-    flags.add("device", device, "DEVICE auto, cpu, cuda or cuda:N")
-        .essential()
-        .details("auto uses a GPU if there is one.");
+    add_device(flags, device).essential().details("auto uses a GPU if there is one.");
     flags.add("dtype", dtype, dtypes, dtype_help).details(dtype_details);
     flags.add("threads,t", threads, "N CPU threads; 0: all cores", 0, 4096)
         .essential()

@@ -1,0 +1,18 @@
+// --device: which device a tool computes on.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/cli.h"
+
+namespace hark {
+
+// --device, for all tools that compute with a model.
+Flag add_device(Flags& flags, std::string& device);
+
+// The N of `cuda:N`; 0 for `cuda`, nothing for `auto` and `cpu`. Throws UsageError for others, with
+// the nearest right word.
+std::optional<int> gpu_index(const std::string& device);
+
+}  // namespace hark
