@@ -28,6 +28,7 @@ const CommandInfo kCommands[] = {
     {"lambda", "recordings or a training run on GPUs rented from Lambda"},
     {"plot", "a picture of a transcript or of a training run"},
     {"model", "get, list, choose, remove, convert and verify models"},
+    {"doctor", "check this machine for what hark needs, and say what to do"},
     {"help", "describe a command"},
 };
 
@@ -52,6 +53,11 @@ bool can_run(const fs::path& path) {
     return fs::is_regular_file(path, failed) && ::access(path.c_str(), X_OK) == 0;
 }
 
+// Whether a command has no script: hark-COMMAND, or `hark` itself.
+bool is_program(const std::string& command) {
+    return command == "model" || command == "doctor" || command == "help";
+}
+
 // Whether the source tree's script of this name is a command: "plot", "plot-run".
 bool is_listed(const std::string& command) {
     for (const CommandInfo& one : kCommands)
@@ -65,7 +71,7 @@ ToolDescription hark_description() {
     ToolDescription tool;
     tool.help = kHelp;
     for (const CommandInfo& command : kCommands)
-        if (command.name == "model" || command.name == "help" || !script_of(command.name).empty())
+        if (is_program(command.name) || !script_of(command.name).empty())
             tool.commands.push_back(command);
     return tool;
 }

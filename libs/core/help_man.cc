@@ -9,8 +9,8 @@ namespace hark {
 namespace {
 
 constexpr const char* kPages[] = {
-    "hark",         "audio-decode", "vad",          "mel",       "whisper-transcribe",
-    "whisper-eval", "gpt-generate", "gpt-tokenize", "gpt-train", "hark-model"};
+    "hark",         "audio-decode", "vad",       "mel",        "whisper-transcribe", "whisper-eval",
+    "gpt-generate", "gpt-tokenize", "gpt-train", "hark-model", "hark-doctor"};
 
 // Text without a line that roff takes for a request.
 std::string roff(const std::string& text) {

@@ -23,6 +23,21 @@ std::string plain_text(const nlohmann::json& root, const char* key) {
     return plain ? text : "";
 }
 
+// What is no list of plain names and sizes is left out: a name in a repository's folder is that of
+// the file after its last slash.
+std::vector<RecordedFile> recorded_files(const nlohmann::json& root) {
+    std::vector<RecordedFile> files;
+    if (!root.contains("files") || !root["files"].is_array()) return files;
+    for (const nlohmann::json& entry : root["files"]) {
+        if (!entry.is_object() || !entry.contains("bytes") || !entry["bytes"].is_number_unsigned())
+            continue;
+        const std::string name = fs::path(plain_text(entry, "name")).filename().string();
+        if (!name.empty() && name != "." && name != "..")
+            files.push_back({name, entry["bytes"].get<uint64_t>()});
+    }
+    return files;
+}
+
 }  // namespace
 
 void write_record(const fs::path& folder, const ModelRecord& record,
@@ -50,9 +65,9 @@ std::optional<ModelRecord> read_record(const fs::path& model) {
     try {
         const nlohmann::json root = parse_json(read_file(file, kMaxRecord), file.string());
         if (!root.is_object()) return std::nullopt;
-        return ModelRecord{plain_text(root, "server"), plain_text(root, "repository"),
+        return ModelRecord{plain_text(root, "server"),   plain_text(root, "repository"),
                            plain_text(root, "revision"), plain_text(root, "commit"),
-                           plain_text(root, "license")};
+                           plain_text(root, "license"),  recorded_files(root)};
     } catch (const Error&) {
         return std::nullopt;
     }

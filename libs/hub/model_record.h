@@ -12,9 +12,16 @@ namespace hark::models {
 
 inline constexpr const char* kRecordFile = "hark-model.json";
 
+// A file in the model's folder, with the size that the server gave.
+struct RecordedFile {
+    std::string name;
+    uint64_t bytes = 0;
+};
+
 // Texts of visible ASCII characters and spaces; empty if they are not known.
 struct ModelRecord {
     std::string server, repository, revision, commit, license;
+    std::vector<RecordedFile> files = {};  // read_record() fills it
 };
 
 void write_record(const std::filesystem::path& folder, const ModelRecord& record,

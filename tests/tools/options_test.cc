@@ -29,11 +29,11 @@ std::vector<std::string> all_tools() {
     std::vector<std::string> all = {"audio-decode",       "vad",          "mel",
                                     "whisper-transcribe", "whisper-eval", "gpt-generate",
                                     "gpt-eval",           "gpt-embed",    "gpt-tokenize",
-                                    "gpt-train",          "hark-serve"};
+                                    "gpt-train",          "hark-serve",   "hark-doctor"};
     for (const std::string& command : commands_of("hark-model"))
         all.push_back("hark-model " + command);
     for (const std::string& command : commands_of("hark")) {
-        if (command == "model" || command == "help") continue;
+        if (command == "model" || command == "doctor" || command == "help") continue;
         if (command != "plot") all.push_back("hark " + command);
     }
     for (const std::string& command : commands_of("hark plot"))

@@ -1,0 +1,41 @@
+// NVIDIA's management library, opened when it is needed: the driver brings it.
+#pragma once
+
+#include <string>
+
+#include "operations/doctor/gpu.h"
+
+namespace hark::doctor {
+
+// What the functions are called with: docs.nvidia.com/deploy/nvml-api.
+class Nvml {
+  public:
+    // Opens and starts it.
+    Nvml();
+    ~Nvml();
+    Nvml(const Nvml&) = delete;
+
+    bool is_open() const { return library_ != nullptr; }
+    int status() const { return status_; }  // of the start; 0: the rest may be called
+    std::string status_text() const;
+    std::string driver_version() const;
+    std::optional<int> cuda_version() const;
+    std::vector<GpuReading> gpus() const;
+    // Clock, limits, heat and power of the GPU on that bus.
+    void read_load(GpuReading& gpu, const std::string& bus) const;
+
+  private:
+    using Device = void*;
+    // Calls a function that may be missing or not supported; whether it gave something.
+    template <class... Arguments>
+    bool call(const char* name, Arguments... arguments) const;
+    template <class Value>
+    std::optional<Value> number(const char* name, Device device) const;
+    GpuReading read(Device device, int index) const;
+    void read_load(GpuReading& gpu, Device device) const;
+
+    void* library_ = nullptr;
+    int status_ = 0;
+};
+
+}  // namespace hark::doctor
