@@ -14,9 +14,10 @@ using namespace hark;
 
 void run(const doctor::DoctorOptions& options, Console& console) {
     options.check();
-    const std::vector<doctor::Finding> findings =
-        doctor::run_checks(options, doctor::check_groups(),
-                           [&](const char* group, double ms) { console.stage(group, "", ms); });
+    const std::vector<doctor::Finding> findings = doctor::run_checks(
+        options, doctor::check_groups(), [&](const doctor::CheckGroup& group, double ms) {
+            console.stage(group.name, concat(group.checks.size(), " checks"), ms);
+        });
     std::cout << (options.format == "json"
                       ? doctor::as_json(findings)
                       : doctor::as_text(findings, console.colors(STDOUT_FILENO)));
@@ -32,17 +33,14 @@ constexpr ToolHelp kHelp = {
         R"(Each line is ok, warn, FAIL or skip, the check's name, and what was found; skip is
 a check that was not made, and says why. A line below says what to do. The exit
 status is 1 if any check failed. All checks take less than 10 s; nothing is changed.
-cpu:       cpu.features, cpu.cores (affinity and cgroup), cpu.governor, cpu.busy
-memory:    memory.available, memory.limit (cgroup), memory.pressure,
-           memory.bandwidth
-limits:    limits.files, limits.processes, limits.memory, limits.file-size
-disk:      disk.here, disk.temporary, disk.models (free space), disk.read
-libraries: libraries.versions, libraries.decoders
-models:    models.installed, models.whole, models.default, models.incomplete
-gpu:       gpu.driver, gpu.memory, gpu.ecc, gpu.power, gpu.mode, gpu.start,
-           gpu.library, gpu.kernel, gpu.transfer, gpu.copy, gpu.product,
-           gpu.clocks
-locale:    locale)",
+  cpu.features, cpu.cores (affinity and cgroup), cpu.governor, cpu.busy
+  memory.available, memory.limit (cgroup), memory.pressure, memory.bandwidth
+  limits.files, limits.processes, limits.memory, limits.file-size; locale
+  disk.here, disk.temporary, disk.models (free space), disk.read
+  libraries.versions, libraries.decoders
+  models.installed, models.whole, models.default, models.incomplete
+  gpu.driver, gpu.memory, gpu.ecc, gpu.power, gpu.mode, gpu.start, gpu.library
+  gpu.kernel, gpu.transfer, gpu.copy, gpu.product, gpu.clocks)",
     .examples = R"(# all checks
 hark doctor
 # the GPU and the free space alone; a machine without a GPU fails

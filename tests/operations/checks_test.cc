@@ -72,7 +72,7 @@ std::vector<Finding> run_test_groups(std::vector<std::string> checks, double sec
     DoctorOptions options;
     options.checks = std::move(checks);
     return run_checks(
-        options, kTestGroups, [](const char*, double) {}, seconds);
+        options, kTestGroups, [](const CheckGroup&, double) {}, seconds);
 }
 
 // No check is left out, and none is ok that was not made.
@@ -105,7 +105,7 @@ TEST(RunChecks, AGroupHasNoMoreThanTheTimeThatIsLeft) {
     for (CheckGroup& group : slow) group.seconds = 60;
     const auto begin = std::chrono::steady_clock::now();
     run_checks(
-        DoctorOptions(), slow, [](const char*, double) {}, 0.5);
+        DoctorOptions(), slow, [](const CheckGroup&, double) {}, 0.5);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/available_memory.h"
+#include "core/cgroup.h"
 #include "core/cores.h"
 #include "core/device_flag.h"
 #include "core/models.h"
@@ -28,9 +30,11 @@ void host_checks(const DoctorOptions&, const Say& say) {
 }
 
 void bandwidth_check(const DoctorOptions&, const Say& say) {
-    constexpr double kBytes = 512e6;  // beyond most caches
+    constexpr int64_t kBytes = 512'000'000;  // beyond most caches
+    const int64_t free = std::min(available_memory(), cgroup_memory().value_or(INT64_MAX));
     const int threads = available_cores();
-    judge_bandwidth(read_bandwidth(threads, kBytes, 0.5), threads, say);
+    judge_bandwidth(read_bandwidth(threads, static_cast<double>(std::min(kBytes, free / 4)), 0.5),
+                    threads, say);
 }
 
 void disk_checks(const DoctorOptions&, const Say& say) {
@@ -147,7 +151,7 @@ bool DoctorOptions::wants(const std::string& check) const {
 std::span<const CheckGroup> check_groups() { return all_groups(); }
 
 std::vector<Finding> run_checks(const DoctorOptions& options, std::span<const CheckGroup> groups,
-                                const std::function<void(const char*, double)>& on_group,
+                                const std::function<void(const CheckGroup&, double)>& on_group,
                                 double seconds) {
     const auto begin = std::chrono::steady_clock::now();
     const auto taken = [&] {
@@ -163,7 +167,7 @@ std::vector<Finding> run_checks(const DoctorOptions& options, std::span<const Ch
         Apart apart = run_apart([&](const Say& say) { group.run(options, say); }, left);
         for (Finding& finding : complete(group, std::move(apart)))
             if (options.wants(finding.check)) findings.push_back(std::move(finding));
-        on_group(group.name, (taken() - start) * 1e3);
+        on_group(group, (taken() - start) * 1e3);
     }
     return findings;
 }

@@ -35,9 +35,9 @@ std::span<const CheckGroup> check_groups();
 
 // Runs the checks that are asked for, one group after another, in less than `seconds` in all.
 // Findings come in the order of the groups; each check that is asked for has one at least.
-// `on_group` is told each group's name and the milliseconds that it took.
+// `on_group` is told each group and the milliseconds that it took.
 std::vector<Finding> run_checks(const DoctorOptions& options, std::span<const CheckGroup> groups,
-                                const std::function<void(const char*, double)>& on_group,
+                                const std::function<void(const CheckGroup&, double)>& on_group,
                                 double seconds = 9);
 
 }  // namespace hark::doctor
