@@ -2,14 +2,17 @@
 //
 //   file -> Input -> Decoder (WAV, libav, libsndfile) -> Resampler -> chunks -> stdout
 //
-// Each thread of ReadAhead runs that chain for one file. The main thread writes the chunks in
-// order.
+// Each thread of ReadAhead runs that chain for one file, in a sandbox. The main thread writes the
+// chunks in order.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "audio/read_ahead.h"
 #include "core/cores.h"
+#include "core/files.h"
+#include "core/sandbox/sandbox.h"
 
 namespace {
 
@@ -19,11 +22,13 @@ struct Options {
     std::vector<std::string> files;
     ReadOptions read;
     ChunkOptions chunk;
+    SandboxOptions sandbox;
     int64_t jobs = std::clamp<int64_t>(available_cores(), 1, 8);
 
     void flags(Flags& flags) {
         flags.positional("FILE...", files, "audio or video files; - is standard input");
         read.flags(flags);
+        sandbox.flags(flags);
         flags.section("Output");
         chunk.flags(flags);
         flags.section("Computing");
@@ -42,8 +47,23 @@ struct Options {
     }
 };
 
+// A pipe may have to be copied to a file, which nobody can make in the sandbox.
+void enter_sandbox(const Options& options, Console& console) {
+    if (options.sandbox.mode == "off") return;
+    std::vector<std::string> named;
+    for (const std::string& file : options.files) {
+        struct stat info {};
+        const bool there =
+            (file == "-" ? ::fstat(STDIN_FILENO, &info) : ::stat(file.c_str(), &info)) == 0;
+        if (there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) reserve_unlinked_file();
+        if (file != "-") named.push_back(file);
+    }
+    options.sandbox.enter(named, console);
+}
+
 void run(const Options& options, Console& console) {
     options.check();
+    enter_sandbox(options, console);
     ByteWriter out(STDOUT_FILENO, "stdout");
     ReadAhead input(options.files, options.read, options.chunk.length(kSampleRate),
                     static_cast<int>(options.jobs));

@@ -56,7 +56,7 @@ void run(const Options& options, Console& console) {
     };
     Context ctx = options.compute.context(console);
     MelStream stream(options.mel, &ctx);
-    options.input.read_all(stream, options.mel.chunk, emit, console);
+    options.input.read_all(stream, options.mel.chunk, ctx.on_cuda(), emit, console);
 }
 
 constexpr hark::ToolHelp kHelp = {

@@ -43,10 +43,10 @@ void ReadOptions::flags(Flags& flags) {
         .add_switch("split-channels", split_channels,
                     "write each channel as a recording instead of mixing them")
         .essential();
-    truncation_flag(flags);
+    trust_flags(flags);
 }
 
-void ReadOptions::truncation_flag(Flags& flags) {
+void ReadOptions::trust_flags(Flags& flags) {
     flags
         .add_switch("allow-truncated", allow_truncated,
                     "only warn if a part of a recording is missing")
@@ -56,6 +56,10 @@ void ReadOptions::truncation_flag(Flags& flags) {
             "decoded. "
             "If more than 0.1 s is missing, the recording is named and the exit status is 1. What "
             "was decoded is written in both cases.");
+    flags.add("max-hours", max_hours, "HOURS that a recording may last; none = no limit", 0, 1e6)
+        .details(
+            "A file of a few kilobytes can state weeks of silence. What is decoded until then is "
+            "written, then the recording ends with an error.");
 }
 
 AudioChunks::AudioChunks(std::string path, std::string id, const ReadOptions& options,
@@ -66,7 +70,8 @@ AudioChunks::AudioChunks(std::string path, std::string id, const ReadOptions& op
       chunk_samples_(chunk_samples),
       open_(std::move(open)),
       skip_(in_samples(options.start)),
-      left_(options.duration ? in_samples(*options.duration) : kEndless) {
+      left_(options.duration ? in_samples(*options.duration) : kEndless),
+      most_(options.max_hours ? in_samples(*options.max_hours * 3600) : kEndless) {
     if (!open_)
         open_ = [track = static_cast<int>(options.track)](Input& input) {
             return open_decoder(input, track);
@@ -129,6 +134,8 @@ void AudioChunks::decode() {
              " s: ", failure.what());
     }
     cut(fresh);
+    require(decoded_ <= most_, input_->name(), ": longer than ", options_.max_hours.value_or(0),
+            " h; if that is no mistake, use --max-hours");
     ended_ = !more;
     if (ended_) check_whole();
 }

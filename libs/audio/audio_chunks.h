@@ -24,16 +24,18 @@ struct ChunkOptions {
     int64_t length(int64_t per_second) const;
 };
 
-// The flags that say which part of an input is read, and what happens if it is incomplete.
+// The flags that say which part of an input is read, and what happens if it is incomplete or has no
+// end.
 struct ReadOptions {
     double start = 0;                // seconds
     std::optional<double> duration;  // seconds
     int64_t track = 0;               // among the audio tracks, from 0
     bool split_channels = false;     // makes a recording of each channel
     bool allow_truncated = false;    // makes a loss a warning instead of an error
+    std::optional<double> max_hours = 100;  // a longer recording ends there with an error
 
     void flags(Flags& flags);
-    void truncation_flag(Flags& flags);  // --allow-truncated alone
+    void trust_flags(Flags& flags);  // --allow-truncated and --max-hours alone
 };
 
 // Reads an input as chunks of `chunk_samples` at 16 kHz. With split_channels the chunks of the
@@ -74,6 +76,7 @@ class AudioChunks {
     AudioBlock block_;
     Channels samples_ = Channels(1);  // not yet in a chunk
     int64_t skip_, left_;             // samples before the wanted part, and of it
+    int64_t most_;                    // samples that may be decoded
     int64_t done_ = 0;                // decoded samples of the wanted part
     int64_t decoded_ = 0;             // all decoded samples
     int64_t emitted_ = 0;             // samples in chunks, the same for every channel

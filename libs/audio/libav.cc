@@ -12,11 +12,11 @@ extern "C" {
 #include <cstring>
 #include <exception>
 #include <limits>
-#include <mutex>
 #include <utility>
 
 #include "audio/coverage.h"
 #include "audio/declared_length.h"
+#include "audio/libav_allowed.h"
 #include "audio/libav_frame.h"
 #include "audio/libav_length.h"
 #include "core/error.h"
@@ -75,7 +75,7 @@ class LibavDecoder : public Decoder {
 };
 
 LibavDecoder::LibavDecoder(Input& input, int track) : input_(input) {
-    silence_libav();
+    prepare_libav();
     try {
         open(track);
     } catch (...) {
@@ -133,6 +133,8 @@ void LibavDecoder::open(int track) {
     const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
     require(codec != nullptr, input_.name(), ": no decoder for ",
             avcodec_get_name(stream.codecpar->codec_id));
+    require(is_allowed(codec->name, kAllowedCodecs), input_.name(), ": the codec ", codec->name,
+            " is not among those that are decoded; if you trust the file, convert it with ffmpeg");
     codec_ = avcodec_alloc_context3(codec);
     require(codec_ != nullptr, input_.name(), ": out of memory");
     codec_->pkt_timebase = stream.time_base;
@@ -145,13 +147,24 @@ void LibavDecoder::open_container() {
     format_ = avformat_alloc_context();
     require(format_ != nullptr, input_.name(), ": out of memory");
     format_->pb = io_;
-    // A playlist may name any file or URL: no protocol may open it.
+    format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // closing it leaves io_ alone
+    const AVInputFormat* found = nullptr;
+    int code = av_probe_input_buffer2(io_, &found, input_.name().c_str(), format_, 0, 0);
+    require(
+        code < kMinScore || is_allowed(found->name, kAllowedFormats), input_.name(), ": ",
+        found ? found->long_name : "",
+        " is not among the formats that are read; if you trust the file, convert it with ffmpeg");
+    // What a file contains may not be of another format, nor name files or URLs.
     AVDictionary* options = nullptr;
     av_dict_set(&options, "protocol_whitelist", "none", 0);
-    int code = avformat_open_input(&format_, input_.name().c_str(), nullptr, &options);
+    av_dict_set(&options, "format_whitelist", kAllowedFormats, 0);
+    av_dict_set(&options, "codec_whitelist", kAllowedCodecs, 0);
+    if (code >= kMinScore)
+        code = avformat_open_input(&format_, input_.name().c_str(), found, &options);
+    else if (code >= 0)
+        code = AVERROR_INVALIDDATA;
     av_dict_free(&options);
-    require(code >= 0 && format_->probe_score >= kMinScore, input_.name(),
-            ": this is no audio in a format that hark reads",
+    require(code >= 0, input_.name(), ": this is no audio in a format that hark reads",
             code < 0 ? " (" + error_text(code) + ")" : "");
     code = avformat_find_stream_info(format_, nullptr);
     require(code >= 0, input_.name(), ": cannot read ", format_->iformat->long_name, ": ",
@@ -284,11 +297,6 @@ std::string LibavDecoder::loss() const {
 }
 
 }  // namespace
-
-void silence_libav() {
-    static std::once_flag once;
-    std::call_once(once, [] { av_log_set_level(AV_LOG_QUIET); });
-}
 
 std::unique_ptr<Decoder> open_libav(Input& input, int track) {
     return std::make_unique<LibavDecoder>(input, track);

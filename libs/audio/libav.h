@@ -7,11 +7,8 @@
 
 namespace hark {
 
-// Throws Error naming the input if libav finds no container, no such track or no codec. A playlist
-// cannot open the files that it names.
+// Throws Error naming the input if libav finds no container, no such track or no codec, or one that
+// is not allowed (libav_allowed.h).
 std::unique_ptr<Decoder> open_libav(Input& input, int track);
-
-// Turns off libav's messages on stderr: hark reports errors itself.
-void silence_libav();
 
 }  // namespace hark

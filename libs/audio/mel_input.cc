@@ -2,6 +2,7 @@
 
 #include "audio/raw.h"
 #include "core/error.h"
+#include "core/files.h"
 
 namespace hark {
 namespace {
@@ -34,7 +35,8 @@ void MelInput::flags(Flags& flags) {
         .essential();
     flags.add("channels", channels, "N channels of that PCM, interleaved", 1, kMaxChannels)
         .essential();
-    read.truncation_flag(flags);
+    read.trust_flags(flags);
+    sandbox.flags(flags);
 }
 
 void MelInput::check() const {
@@ -55,11 +57,15 @@ std::unique_ptr<Decoder> MelInput::open_raw(Input& input) const {
 void MelInput::read_file(std::unique_ptr<Input> in, MelStream& stream, const ChunkOptions& chunk,
                          const MelStream::Emit& emit, Console& console) const {
     AudioChunks::Open open;
-    if (raw != "no") open = [this](Input& input) { return open_raw(input); };
+    ReadOptions options = read;
+    if (raw != "no") {
+        open = [this](Input& input) { return open_raw(input); };
+        options.max_hours.reset();  // its bytes bound its length
+    }
     // A mel chunk needs samples of the next piece: short pieces delay it less.
     const double seconds = chunk.seconds == 0 ? ChunkOptions{}.seconds : chunk.seconds;
     const int64_t piece = ChunkOptions{seconds}.length(kSampleRate) / 10;
-    AudioChunks chunks(std::move(in), "1", read, piece, open);
+    AudioChunks chunks(std::move(in), "1", options, piece, open);
     while (const std::optional<Chunk> audio = chunks.next()) {
         const bool empty = audio->start == 0 && audio->length() == 0;
         if (empty && !audio->error.empty()) throw Error(audio->error);
@@ -69,13 +75,26 @@ void MelInput::read_file(std::unique_ptr<Input> in, MelStream& stream, const Chu
     }
 }
 
-void MelInput::read_all(MelStream& stream, const ChunkOptions& chunk, const MelStream::Emit& emit,
-                        Console& console) const {
+void MelInput::enter_sandbox(bool seekable, bool on_gpu, Console& console) const {
+    if (sandbox.mode == "off") return;
+    if (!on_gpu) {
+        if (!seekable) reserve_unlinked_file();  // a pipe may have to be copied
+        return sandbox.enter({}, console);
+    }
+    require(sandbox.mode != "require",
+            "--sandbox require: mel has none with a GPU; decode with audio-decode before it");
+    console.warning(
+        "the file is decoded without a sandbox, which is not there with a GPU; decode "
+        "it with audio-decode before mel");
+}
+
+void MelInput::read_all(MelStream& stream, const ChunkOptions& chunk, bool on_gpu,
+                        const MelStream::Emit& emit, Console& console) const {
     auto in = std::make_unique<Input>("-");
     if (raw == "no" && is_tensor_stream(in->peek(9)))
-        read_stream(in->reader(), stream, emit);
-    else
-        read_file(std::move(in), stream, chunk, emit, console);
+        return read_stream(in->reader(), stream, emit);
+    if (raw == "no") enter_sandbox(in->seekable(), on_gpu, console);
+    read_file(std::move(in), stream, chunk, emit, console);
 }
 
 }  // namespace hark

@@ -10,7 +10,7 @@ extern "C" {
 #include <libswresample/swresample.h>
 }
 
-#include "audio/libav.h"
+#include "audio/libav_allowed.h"
 #include "core/error.h"
 #include "formats/recordings.h"
 
@@ -44,7 +44,7 @@ struct Resampler::Impl {
 
 Resampler::Resampler(const AudioBlock& like, bool split_channels)
     : impl_(std::make_unique<Impl>()) {
-    silence_libav();
+    prepare_libav();
     Impl& s = *impl_;
     s.rate = like.rate;
     s.in_channels = like.channels;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "audio/coverage.h"
@@ -15,6 +16,15 @@ namespace hark {
 namespace {
 
 constexpr sf_count_t kFrames = 1 << 14;  // per read
+
+// As for libav (libav_allowed.h): what people have.
+bool is_allowed_type(int format) {
+    constexpr int kTypes[] = {SF_FORMAT_WAV,  SF_FORMAT_WAVEX, SF_FORMAT_RF64, SF_FORMAT_W64,
+                              SF_FORMAT_AIFF, SF_FORMAT_AU,    SF_FORMAT_CAF,  SF_FORMAT_FLAC,
+                              SF_FORMAT_OGG,  SF_FORMAT_NIST,  SF_FORMAT_VOC,  SF_FORMAT_IRCAM,
+                              SF_FORMAT_HTK};
+    return std::count(std::begin(kTypes), std::end(kTypes), format & SF_FORMAT_TYPEMASK) > 0;
+}
 
 // libsndfile's input. An exception may not cross C code: it is kept here until the library returns.
 struct Source {
@@ -73,10 +83,10 @@ class SndfileDecoder : public Decoder {
     SndfileDecoder(const SndfileDecoder&) = delete;
     SndfileDecoder& operator=(const SndfileDecoder&) = delete;
 
-    // Returns whether libsndfile knows the format. Throws the input's failure.
+    // Returns whether libsndfile knows the format, and hark allows it. Throws the input's failure.
     bool open() {
         source_.rethrow();
-        if (!file_) return false;
+        if (!file_ || !is_allowed_type(info_.format)) return false;
         require(info_.samplerate >= kMinRate && info_.samplerate <= kMaxRate &&
                     info_.channels >= 1 && info_.channels <= kMaxChannels,
                 source_.input.name(), ": unlikely format (got ", info_.channels, " channels at ",

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "core/error.h"
@@ -33,6 +34,26 @@ std::string read_to_end(int fd, const std::string& name, size_t limit) {
         require(text.size() <= limit, name, ": too large (expected at most ", limit, " bytes)");
     }
     return text;
+}
+
+// Returns a descriptor, or less than 0: a failure's errno, negated.
+int try_unlinked_file() {
+    std::string path = kTemporary;
+    const int fd = ::mkstemp(path.data());
+    if (fd < 0) return -errno;
+    ::unlink(path.c_str());
+    return fd;
+}
+
+// What try_unlinked_file() gave before it was needed.
+struct Reserve {
+    std::mutex mutex;
+    std::vector<int> files;
+};
+
+Reserve& unlinked_reserve() {
+    static Reserve reserve;
+    return reserve;
 }
 
 }  // namespace
@@ -130,11 +151,25 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
 }
 
 int make_unlinked_file() {
-    std::string path = kTemporary;
-    const int fd = ::mkstemp(path.data());
-    require(fd >= 0, path, ": cannot make a temporary file: ", std::strerror(errno));
-    ::unlink(path.c_str());
-    return fd;
+    int made;
+    {
+        Reserve& reserve = unlinked_reserve();
+        const std::lock_guard lock(reserve.mutex);
+        if (reserve.files.empty()) {
+            made = try_unlinked_file();
+        } else {
+            made = reserve.files.back();
+            reserve.files.pop_back();
+        }
+    }
+    require(made >= 0, kTemporary, ": cannot make a temporary file: ", std::strerror(-made));
+    return made;
+}
+
+void reserve_unlinked_file() {
+    Reserve& reserve = unlinked_reserve();
+    const std::lock_guard lock(reserve.mutex);
+    reserve.files.push_back(try_unlinked_file());
 }
 
 int spool_to_unlinked_file(int fd, std::string_view already_read) {

@@ -66,6 +66,9 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 // A new temporary file without a name, open for reading and writing; the caller closes it. Throws
 // Error if none can be made.
 int make_unlinked_file();
+// Makes one now for a later make_unlinked_file(), which then also throws what failed here: for a
+// process that will have no right to make files.
+void reserve_unlinked_file();
 
 // An unlinked temporary file that holds what is left of `fd` to read, positioned at its start:
 // for readers that must seek. The caller closes it. Throws Error where the disk is full.

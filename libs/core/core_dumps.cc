@@ -1,0 +1,15 @@
+#include "core/core_dumps.h"
+
+#include <sys/prctl.h>
+
+#include "core/sandbox/sanitized.h"
+
+namespace hark {
+
+// A limit of 0 bytes is not enough: a program that takes the dumps (systemd-coredump) gets them all
+// the same.
+void forbid_core_dumps() {
+    if (!kSanitized) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+}  // namespace hark
