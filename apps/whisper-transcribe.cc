@@ -1,6 +1,7 @@
 // whisper-transcribe: log-mel stream -> text, subtitles, tables, json, jsonl or a page, with
 // Whisper models.
 #include "core/cli.h"
+#include "core/privacy.h"
 #include "whisper/transcribe/transcribe_stdin.h"
 
 namespace {
@@ -29,6 +30,7 @@ constexpr const char* kFiles =
 void run(const whisper::RunOptions& given, Console& console) {
     whisper::RunOptions options = given;
     options.check();
+    if (options.output.is_private) keep_private();
     require_piped_stdin("a mel stream", "audio-decode talk.mp3 | mel | whisper-transcribe");
     whisper::transcribe_stdin(options, console);
 }

@@ -9,6 +9,12 @@ say() {
 die() { say "$@"; exit 1; }
 wrong() { say "$*; try $script --help"; exit 2; }
 
+# refuse_offline WHAT: ends the command if HARK_OFFLINE is set: not empty, not 0.
+refuse_offline() {
+    [[ "${HARK_OFFLINE:-0}" = 0 ]] ||
+        die "$1: not asked, because HARK_OFFLINE is set; unset it to use the network"
+}
+
 # printable TEXT: sets `shown` to it with control bytes escaped, 2,000 characters at most.
 printable() {
     local byte hex code

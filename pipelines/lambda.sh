@@ -147,6 +147,7 @@ use_programs() {
 # begin_work: programs, the key, and the folders for what is kept (`store`) and what is not (`work`).
 begin_work() {
     use_programs curl jq flock column
+    refuse_offline "$url"
     read_lambda_key "$key_file"
     store="${XDG_STATE_HOME:-$HOME/.local/state}/hark/lambda"
     (umask 077 && mkdir -p "$store") || exit 1

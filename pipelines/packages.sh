@@ -6,7 +6,7 @@ libswresample-dev libavutil-dev libsndfile1-dev libboost-dev libboost-program-op
 zlib1g-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev libcurl4-openssl-dev libssl-dev
 ca-certificates libedit-dev curl jq"
 hark_test_packages="libgtest-dev libbenchmark-dev ffmpeg gnuplot-nox groff-base zsh fish libopenmpi-dev
-openmpi-bin"
+openmpi-bin strace"
 
 # install_packages PACKAGE...: a no-op where all are there; needs root or sudo where they are not.
 install_packages() {
@@ -16,6 +16,10 @@ install_packages() {
             missing="$missing $package"
     done
     [ -z "$missing" ] && return 0
+    [[ "${HARK_OFFLINE:-0}" = 0 ]] || {
+        echo "these packages are missing, and HARK_OFFLINE forbids to fetch them:$missing" >&2
+        return 1
+    }
     local as_root=""
     if [ "$(id -u)" -ne 0 ]; then
         command -v sudo >/dev/null || {

@@ -7,6 +7,8 @@
 # what the user's configuration file says.
 export HARK_OUTPUT_DIR="" HARK_OUTPUT_NAME="" HARK_OVERWRITE="" HARK_SUMMARY="" HARK_LIVE="" \
     HARK_RAW="" HARK_SAMPLE_RATE="" HARK_CHANNELS="" HARK_MELS=""
+# --private is of what the command makes too.
+case "${HARK_PRIVATE:-}" in 1 | yes | true | on) umask 077 ;; esac
 
 # use_tools: the tools on the PATH are taken, or those of this installation or source tree.
 use_tools() {
@@ -188,6 +190,7 @@ add_inputs() {
 
 # pass_flag: the flag that take_flag found goes to its tool.
 pass_flag() {
+    [ "$flag" != --private ] || umask 077
     if [ "$owner" = audio-decode ]; then decode+=("${words[@]}"); else transcriber+=("${words[@]}"); fi
 }
 

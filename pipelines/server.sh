@@ -35,9 +35,11 @@ set_server() {
 # refuse_with_server FLAG: ends the command, because the server has nothing like it.
 refuse_with_server() { wrong "$1: not an option with --server"; }
 
-# use_server: what asking it needs is there: programs, the key, and the folder `work`.
+# use_server: what asking it needs is there: programs, the key, and the folder `work`. HARK_OFFLINE
+# allows a server of this machine.
 use_server() {
     local program
+    [[ "$server" =~ ^(unix:|https?://(127\.[0-9.]+|\[::1\]|localhost)(:[0-9]+)?$) ]] || refuse_offline "$server"
     for program in curl jq; do
         command -v "$program" > /dev/null || die "--server needs $program, which is not installed"
     done

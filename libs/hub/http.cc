@@ -133,6 +133,9 @@ struct HttpClient::Impl {
 
     // Returns the answer's status. Messages name `url`, not the signed address of a redirect.
     long perform(const std::string& url, Transfer& transfer) {
+        const char* const offline = std::getenv("HARK_OFFLINE");
+        require(!offline || !*offline || std::string_view(offline) == "0", url,
+                ": not requested, because HARK_OFFLINE is set; unset it to use the network");
         const CURLcode code = curl_easy_perform(curl);
         if (transfer.failure) std::rethrow_exception(transfer.failure);
         if (code == CURLE_OK) return status();

@@ -42,6 +42,7 @@ class ChangedFile : public TransferError {
     using TransferError::TransferError;
 };
 
+// With HARK_OFFLINE in the environment (not empty, not 0) each request throws Error.
 class HttpClient {
   public:
     // HTTPS trusts the system's certificates, or those in $SSL_CERT_FILE, as the curl command does.

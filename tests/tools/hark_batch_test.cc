@@ -60,6 +60,21 @@ TEST_F(BatchScript, MakesNoFolderForOptionsThatAreWrong) {
     }
 }
 
+TEST_F(BatchScript, PrivateIsWhateverItMakes) {
+    folder_.copy("sea.wav", "in/a/sea.wav");
+    write_text(folder_.path() / "in/broken.wav", "no audio");
+    const ProcessResult result = batch("--model demo --private --output-dir out in");
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    int files = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path() / "out")) {
+        const fs::perms mode = entry.status().permissions();
+        EXPECT_EQ(mode & (fs::perms::group_all | fs::perms::others_all), fs::perms::none)
+            << entry.path();
+        files += entry.is_regular_file();
+    }
+    EXPECT_EQ(files, 5);  // two transcripts, failed.tsv, .hark/lock, .hark/written
+}
+
 TEST_F(BatchScript, WritesWhatIsMissingAndListsWhatFails) {
     folder_.copy("sea.wav", "in/sea.wav");
     folder_.copy("key.wav", "in/a folder/two 'quoted'.WAV");

@@ -74,6 +74,27 @@ TEST(WhisperOutput, FoldersHaveThePermissionsThatTheUserWants) {
               fs::perms::owner_read | fs::perms::owner_write);
 }
 
+TEST(WhisperOutput, PrivateFilesAreTheUsersAlone) {
+    const TemporaryDirectory directory;
+    const fs::path out = directory.path() / "a";
+    const std::string command = "umask 022; whisper-transcribe --model demo --output-dir '" +
+                                out.string() + "' --summary '" + directory.path().string() +
+                                "/summary' ";
+    const ProcessResult result = run_shell(command + "--private", sea());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(fs::status(out).permissions(), fs::perms::owner_all);
+    for (const fs::path& file : {out / "sea.txt", directory.path() / "summary"})
+        EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write)
+            << file;
+    // A file that others could read is replaced by one that they cannot.
+    fs::permissions(out / "sea.txt", fs::perms(0644));
+    EXPECT_EQ(run_shell("HARK_PRIVATE=1; export HARK_PRIVATE; " + command + "--overwrite", sea())
+                  .exit_code,
+              0);
+    EXPECT_EQ(fs::status(out / "sea.txt").permissions(),
+              fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST(WhisperOutput, ARecordingWithoutTextLeavesNoLine) {
     const std::string broken =
         run_shell("cd '" + samples_dir().string() +

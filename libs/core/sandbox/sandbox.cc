@@ -2,8 +2,8 @@
 
 #include <sys/prctl.h>
 
-#include "core/core_dumps.h"
 #include "core/error.h"
+#include "core/privacy.h"
 #include "core/sandbox/landlock.h"
 #include "core/sandbox/system_call_filter.h"
 

@@ -25,6 +25,7 @@ struct OutputOptions {
     TextLayout text;
     std::string name_template = "{stem}";  // of files in the directory
     bool overwrite = false;                // files that exist
+    bool is_private = false;               // nobody but their user reads them
 
     void flags(Flags& flags);
     // Sets `format` if none is given; replaces `all` by all_formats().

@@ -1,4 +1,4 @@
-// Whether the system keeps the memory of a program that breaks.
+// What others may read of a program that runs, and of its files.
 #pragma once
 
 namespace hark {
@@ -6,5 +6,8 @@ namespace hark {
 // From here on the system writes no dump of this process, which would hold recordings and texts,
 // and no other process of the user can trace it.
 void forbid_core_dumps();
+
+// That, and from here on new files have mode 0600, new folders 0700.
+void keep_private();
 
 }  // namespace hark

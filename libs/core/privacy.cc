@@ -1,6 +1,7 @@
-#include "core/core_dumps.h"
+#include "core/privacy.h"
 
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "core/sandbox/sanitized.h"
 
@@ -10,6 +11,11 @@ namespace hark {
 // the same.
 void forbid_core_dumps() {
     if (!kSanitized) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void keep_private() {
+    forbid_core_dumps();
+    ::umask(077);
 }
 
 }  // namespace hark
