@@ -35,13 +35,14 @@ class Regex {
     std::string replace(std::string_view text, std::string_view replacement) const;
     // re.fullmatch: whether the pattern takes all of the text.
     bool matches(std::string_view text) const;
+    // Calls `f` with every match from left to right, none overlapping; the groups are views of
+    // `text`.
+    void for_each_match(std::string_view text,
+                        const std::function<void(size_t begin, const Groups&)>& f) const;
     // re.split: the text between the matches.
     std::vector<std::string_view> split(std::string_view text) const;
 
   private:
-    void for_each_match(std::string_view text,
-                        const std::function<void(size_t begin, const Groups&)>& f) const;
-
     std::shared_ptr<const void> code_;  // pcre2_code
     uint32_t groups_ = 0;
 };

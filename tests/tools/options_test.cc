@@ -29,7 +29,8 @@ std::vector<std::string> all_tools() {
     std::vector<std::string> all = {"audio-decode",       "vad",          "mel",
                                     "whisper-transcribe", "whisper-eval", "gpt-generate",
                                     "gpt-eval",           "gpt-embed",    "gpt-tokenize",
-                                    "gpt-train",          "hark-serve",   "hark-doctor"};
+                                    "gpt-train",          "hark-serve",   "hark-doctor",
+                                    "hark-redact"};
     for (const std::string& command : commands_of("hark-model"))
         all.push_back("hark-model " + command);
     for (const std::string& command : commands_of("hark")) {

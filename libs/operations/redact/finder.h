@@ -1,0 +1,29 @@
+// Finds personal data in the text of a transcript.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "operations/redact/finding.h"
+#include "operations/redact/spoken_digits.h"
+#include "operations/redact/word_list.h"
+#include "text/regex.h"
+
+namespace hark::redact {
+
+class Finder {
+  public:
+    // Looks for these kinds, and for what is in `words`.
+    Finder(std::vector<Kind> kinds, WordList words);
+
+    // What is to be replaced in valid UTF-8, in its order and without overlaps. E-mail addresses
+    // and dates are found as they are written and as they are said in English.
+    std::vector<Finding> find(std::string_view text) const;
+
+  private:
+    std::vector<Kind> kinds_;
+    WordList words_;
+    Regex written_email_, spoken_email_, numeric_date_, named_date_;
+};
+
+}  // namespace hark::redact
