@@ -78,7 +78,6 @@ constexpr uint32_t kRefused[] = {
     __NR_linkat,
     __NR_symlinkat,
     __NR_unlinkat,
-    __NR_renameat,
     __NR_renameat2,
     __NR_mkdirat,
     __NR_mknodat,
@@ -128,6 +127,9 @@ constexpr uint32_t kRefused[] = {
     __NR_sethostname,
     __NR_setdomainname,
     __NR_syslog,
+#ifdef __NR_renameat
+    __NR_renameat,
+#endif
 #ifdef __x86_64__
     __NR_fork,
     __NR_vfork,
