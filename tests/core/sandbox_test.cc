@@ -27,16 +27,15 @@
 #include "core/files.h"
 #include "core/sandbox/sanitized.h"
 #include "support/expect.h"
+#include "support/landlock.h"
 #include "support/process.h"
 
 namespace hark {
 namespace {
 
 using test::expect_contains;
-
-constexpr long kCreateLandlock = 444;
-
-bool has_landlock() { return ::syscall(kCreateLandlock, nullptr, size_t{0}, 1u) >= 1; }
+using test::has_landlock;
+using test::kCreateLandlock;
 
 // What `action` writes to stderr in a child, and what a failure says.
 std::string in_child(const std::function<void()>& action) {

@@ -1,12 +1,11 @@
 // Recordings are decoded in a sandbox, by every tool that decodes; and no tool but those of the
 // network opens a socket.
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
 #include "support/expect.h"
+#include "support/landlock.h"
 #include "support/process.h"
 #include "tools/hark_serve.h"
 
@@ -24,12 +23,10 @@ std::string with_intruder(const std::string& log) {
            (build_dir() / "tests/libhark-intruder.so").string() + "' ";
 }
 
-bool lacks_landlock() { return ::syscall(444, nullptr, size_t{0}, 1u) < 1; }
-
 class Intruder : public testing::Test {
   protected:
     void SetUp() override {
-        if (lacks_landlock()) GTEST_SKIP() << "this kernel has no Landlock";
+        if (!has_landlock()) GTEST_SKIP() << "this kernel has no Landlock";
     }
     std::string run(const std::string& command) {
         const ProcessResult result = run_shell(with_intruder(log_) + command + " > /dev/null");
