@@ -93,6 +93,29 @@ TEST(GptGenerateRanks, AllWaysOfComputingAreShared) {
     expect_same_texts(kGptDemo, "--input-format lines --max-tokens 8 <<< 'Once upon a time'", {2});
 }
 
+// --gpus 2 in f32 has the text of one GPU and of the CPU; its stdin is a file, so that texts are
+// computed together.
+TEST(GptGenerateRanks, TwoGpusWriteTheTextOfOne) {
+    if (!fs::exists("/dev/nvidia1")) GTEST_SKIP() << "needs two GPUs";
+    const TemporaryDirectory folder;
+    const fs::path prompts = folder.path() / "prompts.jsonl";
+    write_text(prompts, kPromptLines);
+    for (const std::string& more :
+         {concat("--input-format jsonl --seed 7 --max-tokens 30 < '", prompts.string(), "'"),
+          std::string("-p 'Once upon a time' --temperature 0 --max-tokens 60")}) {
+        const auto text_of = [&](const char* device) {
+            return answers_of(
+                run_shell(concat("gpt-generate -m demo --dtype f32 ", device, " ", more)));
+        };
+        const std::string two = text_of("--gpus 2");
+        EXPECT_EQ(two, text_of("--device cuda"));
+        EXPECT_EQ(two, text_of("--device cpu"));
+    }
+    const ProcessResult piped =
+        run_shell("gpt-generate -m demo --gpus 2 -p 'Once upon a time' --max-tokens 400 | true");
+    EXPECT_EQ(piped.err, "");
+}
+
 TEST(GptGenerateRanks, BlocksAreSharedWhereTheyStayWhole) {
     const TemporaryDirectory folder;
     const std::string model = (folder.path() / "m").string(), blocks = model + ".gguf";
