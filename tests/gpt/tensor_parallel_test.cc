@@ -91,9 +91,16 @@ void check_logits(TestDevice& device, const std::string& name, Communicator& ran
     require(found.size() == expected.size(), name, ": ", found.size(), " logits");
     float largest = 0;
     for (const float x : expected) largest = std::max(largest, std::abs(x));
-    for (size_t i = 0; i < found.size(); ++i)
-        require(std::abs(found[i] - expected[i]) <= share * largest, name, ", ", ranks.size(),
-                " ranks, logit ", i, ": expected ", expected[i], ", found ", found[i]);
+    int64_t others = 0;
+    size_t worst = 0;
+    const auto error = [&](size_t i) { return std::abs(found[i] - expected[i]); };
+    for (size_t i = 0; i < found.size(); ++i) {
+        others += error(i) > share * largest;
+        if (error(i) > error(worst)) worst = i;
+    }
+    require(others == 0, name, " in ", dtype, ", ", ranks.size(), " ranks: ", others, " of ",
+            found.size(), " logits are off, most of all ", worst, ": expected ", expected[worst],
+            ", found ", found[worst], "; the largest is ", largest);
     std::vector<float> first = found;
     ranks.share(std::as_writable_bytes(std::span(first)), 0);
     require(std::memcmp(first.data(), found.data(), first.size() * sizeof(float)) == 0, name,
@@ -206,7 +213,7 @@ TEST_P(TensorParallel, FilesAreTheWholeModels) {
     });
 }
 
-// Two GPUs in f32 have the text of one, and in 16 bits logits that are near.
+// Two GPUs in f32 have the text of one, and in 16 bits, without experts, logits that are near.
 TEST(TensorParallel, TwoGpusAreOne) {
     if (!has_two_gpus()) GTEST_SKIP() << "needs two GPUs";
     in_ranks(2, [](std::unique_ptr<Transport> links) {
@@ -216,8 +223,11 @@ TEST(TensorParallel, TwoGpusAreOne) {
             make_communicator(device.ctx(), std::move(links));
         for (const std::string& name : shared_families()) {
             check_logits(device, name, *ranks, "f32", 1e-4f);
-            check_logits(device, name, *ranks, "bf16", 4e-2f);
-            check_logits(device, name, *ranks, "f16", 1e-2f);
+            // Sums that are rounded in another way may choose another expert for a row.
+            if (config_of(name).experts.count == 0) {
+                check_logits(device, name, *ranks, "bf16", 4e-2f);
+                check_logits(device, name, *ranks, "f16", 1e-2f);
+            }
             check_texts(device, name, *ranks);
         }
         ranks->finish();
