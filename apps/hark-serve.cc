@@ -7,8 +7,8 @@
 
 #include "core/ending_signal.h"
 #include "serve/api.h"
+#include "serve/models/served_models.h"
 #include "serve/serve_options.h"
-#include "serve/served_models.h"
 #include "serve/web/web_server.h"
 
 using namespace hark;
@@ -24,10 +24,13 @@ void run(const serve::ServeOptions& given, Console& console) {
     serve::ApiOptions api_options = options.api_options();
     serve::WebServer server(options.web_options());
     serve::ServedModels models(options, console);
-    models.start(
-        options, [&](std::function<void()> work) { server.post(std::move(work)); },
-        [&](const std::string& why) { server.fail_with(why); });
-    serve::Api api(std::move(api_options), models.texts(), models.audios());
+    models.start({.post = [&](std::function<void()> work) { server.post(std::move(work)); },
+                  .post_later =
+                      [&](double seconds, std::function<void()> work) {
+                          server.post_later(seconds, std::move(work));
+                      },
+                  .broken = [&](const std::string& why) { server.fail_with(why); }});
+    serve::Api api(std::move(api_options), models);
     const std::string address = server.listen();
     on_ending_signal([&] {
         serve::tell_manager("STOPPING=1");
@@ -53,6 +56,8 @@ Endpoints: /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models,
 and a chat about them.
 Requests of many clients are computed together. A client that leaves ends its
 request. Nothing of a request is written to stderr or to a file.
+Models of --model are read first and stay. A request may name any other model
+that is installed: it waits until that is read. --only-named forbids it.
 SIGTERM ends the server once the running requests have been answered, a second
 one at once.)",
     .examples = R"(# A language model and a Whisper model, for programs of this machine

@@ -93,16 +93,20 @@ request() {
     return 1
 }
 
-# choose_model NAME FLAG: sets `model` to the name, which the server has, or if it is empty to that
-# of the server's only model.
+# choose_model NAME FLAG: sets `model` to the name, or if it is empty to that of the only model that
+# the server has in memory.
 choose_model() {
-    local names
+    local names loaded
     request /v1/models || die "$server: $problem"
     names="$(jq -r '[.data[].id] | join(", ")' "$work/answer" 2> /dev/null)"
+    loaded="$(jq -r '[.data[] | select(.loaded) | .id] | join(", ")' "$work/answer" 2> /dev/null)"
     [ -n "$names" ] || die "$server: $foreign_answer"
-    model="${1:-$names}"
-    [[ -n "$1" || "$names" != *", "* ]] || die "$server: expected $2 NAME, one of $names"
-    [[ ", $names, " == *", $model, "* ]] || die "$server: no model '$model'; expected one of $names"
+    model="${1:-$loaded}"
+    [[ -n "$model" && ( -n "$1" || "$model" != *", "* ) ]] ||
+        die "$server: expected $2 NAME, one of $names"
+    [[ ", $names, " == *", $model, "* ]] ||
+        request "/v1/models/$(jq -rn --arg name "$model" '$name | @uri')" ||
+        die "$server: no model '$model'; expected one of $names"
 }
 
 # request_transcript INPUT TASK FIELD...: of a file or of standard input (-), as request answers.

@@ -24,7 +24,8 @@ class Flag {
     Flag& details(const char* text) { return info_.details = text, *this; }
     // Its environment variable, where that is not HARK_ and the flag in capitals; "": none.
     Flag& variable(const char* name) { return info_.variable = name, *this; }
-    // The variable is HARK_TOOL_FLAG: for a flag that means something else in another tool.
+    // The variable is HARK_TOOL_FLAG (HARK_SERVE_PORT of hark-serve): for a flag that means
+    // something else in another tool.
     Flag& own_variable() { return info_.own_variable = true, *this; }
     // The default that help shows, where the value has none yet.
     Flag& shows_default(std::string text) { return info_.shown_default = std::move(text), *this; }

@@ -108,13 +108,15 @@ void Flags::Impl::finish(const ToolHelp& help) {
         entries.back().info.metavar.clear();
         entries.back().info.essential = true;
     }
+    std::string own = help.name;  // without what all variables begin with
+    if (own.starts_with("hark-")) own.erase(0, 5);
     for (Entry& entry : entries) {
         FlagInfo& info = entry.info;
         const bool only_there = std::find(std::begin(kCommandLineOnly), std::end(kCommandLineOnly),
                                           info.name) != std::end(kCommandLineOnly);
         if (only_there || !info.variable.empty()) continue;
-        info.variable = "HARK_" + in_capitals(concat(info.own_variable ? help.name : "",
-                                                     info.own_variable ? "-" : "", info.name));
+        info.variable =
+            "HARK_" + in_capitals(info.own_variable ? concat(own, "-", info.name) : info.name);
     }
 }
 

@@ -296,6 +296,28 @@ fs::path find_installed_model(const std::string& given, const std::string& kind)
     return find_installed_model(concat(kind, "-", model->name), kind);
 }
 
+bool is_model_name(const std::string& name) {
+    const fs::path path = name;
+    const auto parts = std::distance(path.begin(), path.end());
+    const bool has_control = std::any_of(name.begin(), name.end(),
+                                         [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    return !name.empty() && !has_control && parts <= 2 && path.is_relative() &&
+           std::none_of(path.begin(), path.end(), [](const fs::path& part) {
+               return part.empty() || part.string().starts_with('.') || part == "~";
+           });
+}
+
+std::optional<InstalledModel> find_listed_model(const std::string& name, const std::string& kind) {
+    if (!is_model_name(name)) return std::nullopt;
+    const fs::path found = find_installed_model(name, kind);
+    if (found.empty()) return std::nullopt;
+    for (InstalledModel& model : installed_models()) {
+        std::error_code failed;
+        if (fs::equivalent(model_in(model.path), model_in(found), failed)) return std::move(model);
+    }
+    return std::nullopt;
+}
+
 bool is_model_path(const std::string& model) { return begins_as_path(model) || exists(model); }
 
 fs::path find_model(const std::string& model, const std::string& kind) {

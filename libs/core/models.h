@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ std::filesystem::path find_installed_model(const std::string& name, const std::s
 // file has no folders, "OWNER/NAME:FILE.gguf". Other names are returned unchanged.
 std::string installed_name(const std::string& name);
 
+// Whether `name` can only mean an entry of a folder of models: NAME or OWNER/NAME, nothing hidden.
+bool is_model_name(const std::string& name);
 // The model file in a folder without config.json: its one file that ends in .gguf or .bin (not
 // CTranslate2's model.bin), or the first of one that gguf-split has split. Otherwise `path` itself.
 std::filesystem::path model_in(const std::filesystem::path& path);
@@ -40,6 +43,10 @@ struct InstalledModel {
 // Returns what model_folders() hold, sorted by folder, then name. Hidden files, links to the
 // defaults and names that an earlier folder has are left out.
 std::vector<InstalledModel> installed_models();
+
+// The one that a name from another program means: that of find_installed_model(), if
+// installed_models() has it, so that no name leads elsewhere. Throws Error as the former does.
+std::optional<InstalledModel> find_listed_model(const std::string& name, const std::string& kind);
 
 // The folders in which a NAME is looked for, in their order.
 std::vector<std::filesystem::path> model_folders();

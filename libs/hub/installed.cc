@@ -49,16 +49,6 @@ std::vector<fs::path> own_entries(const std::string& given) {
     return found;
 }
 
-// Whether `name` can only mean an entry of the folder: NAME or OWNER/NAME.
-bool is_plain(const std::string& name) {
-    const fs::path path = name;
-    const auto parts = std::distance(path.begin(), path.end());
-    return !name.empty() && parts <= 2 && path.is_relative() &&
-           std::none_of(path.begin(), path.end(), [](const fs::path& part) {
-               return part.empty() || part.string().starts_with('.') || part == "~";
-           });
-}
-
 // Renamed first, so that no half of a model has its name.
 void remove_entry(const fs::path& path) {
     std::error_code failed;
@@ -172,7 +162,7 @@ fs::path chosen_model(const std::string& kind) {
 
 RemovedModel remove_model(const std::string& name) {
     const fs::path folder = own_models();
-    require(is_plain(name), name, ": not a name in ", folder.string(),
+    require(is_model_name(name), name, ": not a name in ", folder.string(),
             "; only models there are removed");
     const std::vector<fs::path> found = own_entries(name);
     for (const char* kind : kKinds) {

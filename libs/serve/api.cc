@@ -28,6 +28,18 @@ bool fits(std::string_view path, std::string_view pattern) {
     return path == pattern || (has_any_end && path.starts_with(pattern));
 }
 
+ordered_json embeddings_json(const EmbeddingQuery& query, const TextService::Embedded& embedded) {
+    ordered_json data = ordered_json::array();
+    for (const std::vector<float>& vector : embedded.vectors) {
+        const ordered_json value =
+            query.is_base64 ? ordered_json(base64_of(vector)) : ordered_json(vector);
+        data.push_back({{"object", "embedding"}, {"index", data.size()}, {"embedding", value}});
+    }
+    const ordered_json usage = {{"prompt_tokens", embedded.tokens},
+                                {"total_tokens", embedded.tokens}};
+    return {{"object", "list"}, {"data", data}, {"model", query.model}, {"usage", usage}};
+}
+
 bool is_json(std::string_view content_type) { return content_type.starts_with("application/json"); }
 
 }  // namespace
@@ -49,10 +61,9 @@ const Api::Route Api::kRoutes[] = {
     {"GET", "/health", Route::Body::none, Route::Access::always, &Api::health},
 };
 
-Api::Api(ApiOptions options, std::vector<TextService*> texts, std::vector<AudioService*> audios)
+Api::Api(ApiOptions options, ServedModels& models)
     : options_(std::move(options)),
-      texts_(std::move(texts)),
-      audios_(std::move(audios)),
+      models_(models),
       started_(static_cast<int64_t>(std::time(nullptr))) {}
 
 const Api::Route& Api::route_of(const WebRequest& request) const {
@@ -104,8 +115,14 @@ BodyRule Api::socket_rule(const WebRequest& head) const {
 
 std::shared_ptr<SocketListener> Api::open(WebRequest request, std::shared_ptr<WebSocket> socket) {
     LiveQuery query = read_live_query(request.query);
-    AudioService& service = audio_service(query.model);
-    auto answer = LiveAnswer::start(service, std::move(query), std::move(socket));
+    const std::string model = query.model;
+    const auto answer = std::make_shared<LiveAnswer>(std::move(query), std::move(socket));
+    models_.use_audio(model,
+                      [answer](AudioService& service, ModelLease lease) {
+                          answer->start(service, std::move(lease));
+                      },
+                      {.refuse = [answer](const WebError& why) { answer->failed(why); },
+                       .is_wanted = [answer] { return !answer->has_left(); }});
     std::erase_if(live_, [](const std::weak_ptr<LiveAnswer>& one) { return one.expired(); });
     live_.push_back(answer);
     return answer;
@@ -113,6 +130,7 @@ std::shared_ptr<SocketListener> Api::open(WebRequest request, std::shared_ptr<We
 
 void Api::drain() {
     is_draining_ = true;
+    models_.drain();
     for (const std::weak_ptr<LiveAnswer>& one : live_)
         if (const auto answer = one.lock()) answer->drain();
 }
@@ -129,72 +147,74 @@ void Api::answer(WebRequest request, Out out) {
 
 WebResponse Api::refusal(const WebError& why) const { return error_response(why); }
 
-TextService& Api::text_service(const std::string& model) const {
-    for (TextService* const service : texts_)
-        if (service->name() == model) return *service;
-    throw WebError(404,
-                   concat("no language model '", model, "' is served; /v1/models has the list"),
-                   "model", "model_not_found");
+ModelWait Api::wait_of(const Out& out) {
+    const auto has_left = std::make_shared<bool>(false);
+    out->when_left([has_left] { *has_left = true; });
+    return {.refuse = [out](const WebError& why) { out->send(error_response(why)); },
+            .is_wanted = [has_left] { return !*has_left; }};
 }
 
-AudioService& Api::audio_service(const std::string& model) const {
-    for (AudioService* const service : audios_)
-        if (service->name() == model) return *service;
-    throw WebError(404, concat("no Whisper model '", model, "' is served; /v1/models has the list"),
-                   "model", "model_not_found");
+void Api::answer_text(TextQuery query, Out out) {
+    const std::string model = query.model;
+    ModelWait wait = wait_of(out);
+    models_.use_text(
+        model,
+        [query = std::move(query), out](TextService& service, ModelLease lease) {
+            TextAnswer::start(service, std::move(lease), query, out);
+        },
+        std::move(wait));
 }
 
 void Api::chat(const WebRequest& request, Out out) {
-    TextQuery query = read_chat(request.body);
-    TextService& service = text_service(query.model);
-    TextAnswer::start(service, std::move(query), std::move(out));
+    answer_text(read_chat(request.body), std::move(out));
 }
 
 void Api::complete(const WebRequest& request, Out out) {
-    TextQuery query = read_completion(request.body);
-    TextService& service = text_service(query.model);
-    TextAnswer::start(service, std::move(query), std::move(out));
+    answer_text(read_completion(request.body), std::move(out));
 }
 
 void Api::embed(const WebRequest& request, Out out) {
-    EmbeddingQuery query = read_embedding(request.body);
-    const auto use = [out, model = query.model,
-                      is_base64 = query.is_base64](const TextService::Embedded& embedded) {
-        ordered_json data = ordered_json::array();
-        for (const std::vector<float>& vector : embedded.vectors) {
-            const ordered_json value =
-                is_base64 ? ordered_json(base64_of(vector)) : ordered_json(vector);
-            data.push_back({{"object", "embedding"}, {"index", data.size()}, {"embedding", value}});
-        }
-        const ordered_json usage = {{"prompt_tokens", embedded.tokens},
-                                    {"total_tokens", embedded.tokens}};
-        out->send(json_response(
-            {{"object", "list"}, {"data", data}, {"model", model}, {"usage", usage}}));
-    };
-    text_service(query.model)
-        .embed(std::move(query.texts), query.dimensions, use,
-               [out](const WebError& why) { out->send(error_response(why)); });
+    const EmbeddingQuery query = read_embedding(request.body);
+    models_.use_text(
+        query.model,
+        [query, out](TextService& service, const ModelLease& lease) {
+            const auto use = [out, query, lease](const TextService::Embedded& embedded) {
+                out->send(json_response(embeddings_json(query, embedded)));
+            };
+            service.embed(query.texts, query.dimensions, use,
+                          [out, lease](const WebError& why) { out->send(error_response(why)); });
+        },
+        wait_of(out));
 }
 
 void Api::tokenize(const WebRequest& request, Out out) {
     const TokenizeQuery query = read_tokenize(request.body);
-    TextService& service = text_service(query.model);
-    service.prepare([&tokenizer = service.model().tokenizer(), query, out] {
-        const ordered_json ids = tokenizer.encode(query.text, {.add_specials = query.add_specials});
-        return [out, ids] { out->send(json_response({{"count", ids.size()}, {"tokens", ids}})); };
-    });
+    models_.use_text(
+        query.model,
+        [query, out](TextService& service, const ModelLease& lease) {
+            service.prepare([&tokenizer = service.model().tokenizer(), query, out, lease] {
+                const ordered_json ids =
+                    tokenizer.encode(query.text, {.add_specials = query.add_specials});
+                return [out, ids, lease] {
+                    out->send(json_response({{"count", ids.size()}, {"tokens", ids}}));
+                };
+            });
+        },
+        wait_of(out));
 }
 
 void Api::detokenize(const WebRequest& request, Out out) {
     const DetokenizeQuery query = read_detokenize(request.body);
-    TextService& service = text_service(query.model);
-    const Tokenizer& tokenizer = service.model().tokenizer();
-    for (const int32_t id : query.ids)
-        if (!tokenizer.has(id)) throw WebError(400, concat("tokens: no token ", id), "tokens");
-    service.prepare([&tokenizer, query, out] {
-        const std::string text = tokenizer.decode(query.ids, true);
-        return [out, text] { out->send(json_response({{"prompt", text}})); };
-    });
+    models_.use_text(
+        query.model,
+        [query, out](TextService& service, const ModelLease& lease) {
+            service.model().check_tokens(query.ids, "tokens");
+            service.prepare([&tokenizer = service.model().tokenizer(), query, out, lease] {
+                const std::string text = tokenizer.decode(query.ids, true);
+                return [out, text, lease] { out->send(json_response({{"prompt", text}})); };
+            });
+        },
+        wait_of(out));
 }
 
 void Api::transcribe(const WebRequest& request, Out out) {
@@ -206,54 +226,55 @@ void Api::translate(const WebRequest& request, Out out) {
 }
 
 void Api::answer_audio(const WebRequest& request, const std::string& task, Out out) {
-    AudioQuery query = read_audio_query(request.form, task);
-    AudioService& service = audio_service(query.model);
-    TranscriptAnswer::start(service, std::move(query), request.form.file, std::move(out));
+    const AudioQuery query = read_audio_query(request.form, task);
+    models_.use_audio(
+        query.model,
+        [query, file = request.form.file, out](AudioService& service, ModelLease lease) {
+            TranscriptAnswer::start(service, std::move(lease), query, file, out);
+        },
+        wait_of(out));
 }
 
-std::vector<std::string> Api::model_names() const {
-    std::vector<std::string> names;
-    for (const TextService* const service : texts_) names.push_back(service->name());
-    for (const AudioService* const service : audios_)
-        if (!contains(names, service->name())) names.push_back(service->name());
-    return names;
-}
-
-ordered_json Api::model_json(const std::string& id) const {
-    ordered_json model = {
-        {"id", id}, {"object", "model"}, {"created", started_}, {"owned_by", "hark"}};
+ordered_json Api::model_json(const std::string& id, const ListedModel& model) const {
+    ordered_json root = {{"id", id},
+                         {"object", "model"},
+                         {"created", started_},
+                         {"owned_by", "hark"},
+                         {"loaded", model.is_loaded}};
     ordered_json endpoints = ordered_json::array();
-    for (const TextService* const service : texts_) {
-        if (service->name() != id) continue;
-        if (service->model().has_chats()) endpoints.push_back("/v1/chat/completions");
+    for (const ModelFacts& facts : model.facts) {
+        if (facts.kind != ModelKind::text) continue;
+        if (facts.has_chats) endpoints.push_back("/v1/chat/completions");
         for (const char* const path : {"/v1/completions", "/v1/embeddings"})
             endpoints.push_back(path);
-        model["max_model_len"] = service->model().context();
+        root["max_model_len"] = facts.context;
     }
-    for (const AudioService* const service : audios_) {
-        if (service->name() != id) continue;
-        const std::vector<std::string> languages = service->model().languages();
+    for (const ModelFacts& facts : model.facts) {
+        if (facts.kind != ModelKind::audio) continue;
         endpoints.push_back("/v1/audio/transcriptions");
-        if (languages.size() > 1) endpoints.push_back("/v1/audio/translations");
+        if (facts.languages.size() > 1) endpoints.push_back("/v1/audio/translations");
         endpoints.push_back("/v1/audio/live");
-        model["languages"] = languages;
+        root["languages"] = facts.languages;
     }
-    model["endpoints"] = endpoints;
-    return model;
+    root["endpoints"] = endpoints;
+    return root;
 }
 
 void Api::list_models(const WebRequest&, Out out) {
-    ordered_json data = ordered_json::array();
-    for (const std::string& name : model_names()) data.push_back(model_json(name));
-    out->send(json_response({{"object", "list"}, {"data", data}}));
+    models_.list([this, out](const std::vector<ListedModel>& models) {
+        ordered_json data = ordered_json::array();
+        for (const ListedModel& model : models) data.push_back(model_json(model.name, model));
+        out->send(json_response({{"object", "list"}, {"data", data}}));
+    });
 }
 
 void Api::show_model(const WebRequest& request, Out out) {
     const std::string id = request.path.substr(std::string_view("/v1/models/").size());
-    const std::vector<std::string> names = model_names();
-    if (!contains(names, id))
-        throw WebError(404, concat("no model '", id, "' is served"), "model", "model_not_found");
-    out->send(json_response(model_json(id)));
+    models_.find(id, [this, id, out](const ListedModel* model) {
+        if (model) return out->send(json_response(model_json(id, *model)));
+        out->send(error_response(
+            WebError(404, concat("no model '", id, "' is served"), "model", "model_not_found")));
+    });
 }
 
 void Api::show_page(const WebRequest& request, Out out) { out->send(page_file(request.path)); }
@@ -265,14 +286,7 @@ void Api::health(const WebRequest&, Out out) {
 
 void Api::metrics(const WebRequest&, Out out) {
     MetricsText text;
-    for (TextService* const service : texts_) {
-        text.begin_model(service->name());
-        service->metrics().write(text);
-    }
-    for (AudioService* const service : audios_) {
-        text.begin_model(service->name());
-        service->metrics().write(text);
-    }
+    models_.write_metrics(text);
     out->send({.content_type = "text/plain; version=0.0.4", .body = text.text()});
 }
 

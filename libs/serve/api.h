@@ -5,24 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "serve/audio/audio_service.h"
+#include "serve/api_options.h"
+#include "serve/models/served_models.h"
 #include "serve/openai/live_answer.h"
-#include "serve/text/text_service.h"
-#include "serve/web/api_keys.h"
+#include "serve/openai/requests.h"
 #include "serve/web/message.h"
 
 namespace hark::serve {
 
-struct ApiOptions {
-    ApiKeys keys;
-    bool checks_host = false;  // refuses requests to a name that is not this machine's
-    size_t most_json_bytes = size_t{16} << 20, most_form_bytes = size_t{512} << 20;
-};
-
 class Api : public WebSite {
   public:
-    // The services must outlive it.
-    Api(ApiOptions options, std::vector<TextService*> texts, std::vector<AudioService*> audios);
+    // The models must outlive it.
+    Api(ApiOptions options, ServedModels& models);
 
     BodyRule receive(const WebRequest& head) override;
     void answer(WebRequest request, std::shared_ptr<WebAnswer> answer) override;
@@ -46,9 +40,8 @@ class Api : public WebSite {
     BodyRule socket_rule(const WebRequest& head) const;
     // Throws WebError 404 and 405.
     const Route& route_of(const WebRequest& request) const;
-    // The service of a model. Throws WebError 404.
-    TextService& text_service(const std::string& model) const;
-    AudioService& audio_service(const std::string& model) const;
+    // What a request waits with for its model.
+    static ModelWait wait_of(const Out& out);
 
     void chat(const WebRequest& request, Out out);
     void complete(const WebRequest& request, Out out);
@@ -57,6 +50,7 @@ class Api : public WebSite {
     void detokenize(const WebRequest& request, Out out);
     void transcribe(const WebRequest& request, Out out);
     void translate(const WebRequest& request, Out out);
+    void answer_text(TextQuery query, Out out);
     void answer_audio(const WebRequest& request, const std::string& task, Out out);
     void list_models(const WebRequest& request, Out out);
     void show_model(const WebRequest& request, Out out);
@@ -64,13 +58,10 @@ class Api : public WebSite {
     void health(const WebRequest& request, Out out);
     void metrics(const WebRequest& request, Out out);
 
-    nlohmann::ordered_json model_json(const std::string& id) const;
-    // Of one name there may be a model of each kind.
-    std::vector<std::string> model_names() const;
+    nlohmann::ordered_json model_json(const std::string& id, const ListedModel& model) const;
 
     ApiOptions options_;
-    std::vector<TextService*> texts_;
-    std::vector<AudioService*> audios_;
+    ServedModels& models_;
     int64_t started_;  // seconds since 1970
     bool is_draining_ = false;
     std::vector<std::weak_ptr<LiveAnswer>> live_;

@@ -21,8 +21,9 @@ void MetricsText::add(const std::string& metric, const char* type, double value,
     auto found = std::find_if(metrics_.begin(), metrics_.end(),
                               [&](const Metric& one) { return one.name == metric; });
     if (found == metrics_.end()) found = metrics_.insert(found, {metric, type, ""});
-    found->lines +=
-        concat("hark_", metric, suffix, "{", model_, labels, "} ", shortest(value), "\n");
+    const std::string all = model_ + labels;
+    found->lines += concat("hark_", metric, suffix, all.empty() ? "" : "{" + all + "}", " ",
+                           shortest(value), "\n");
 }
 
 std::string MetricsText::text() const {

@@ -15,6 +15,8 @@ class MetricsText {
   public:
     // The samples of one model come from here on.
     void begin_model(const std::string& name);
+    // What comes now is the server's.
+    void end_models() { model_.clear(); }
     // `labels` are those after the model's: ",le=\"1\"".
     void add(const std::string& metric, const char* type, double value,
              const std::string& labels = "", const char* suffix = "");

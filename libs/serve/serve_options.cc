@@ -1,5 +1,6 @@
 #include "serve/serve_options.h"
 
+#include "gpt/answers/batch_options.h"
 #include "serve/web/paths.h"
 
 namespace hark::serve {
@@ -20,8 +21,29 @@ void ServeOptions::flags(Flags& flags) {
         .own_variable()
         .completes(Completes::model)
         .details(
-            "A language model or a Whisper model. All are read before the first request is taken. "
-            "Requests name a model as it is given here; of a path its last part.");
+            "A language model or a Whisper model. All are read before the first request is taken, "
+            "and stay. Requests name a model as it is given here; of a path its last part. Other "
+            "models that are installed (hark-model list) are read when a request names them.");
+    flags
+        .add_switch("only-named", only_named,
+                    "refuse requests for models that --model does not name")
+        .essential()
+        .own_variable();
+    flags
+        .add("keep-alive", keep_seconds,
+             "SECONDS that an unused model stays which --model does not name", 0, kMostSeconds)
+        .own_variable()
+        .details(
+            "A model that --model does not name is unloaded after that time; earlier if its memory "
+            "is needed for one that a request names.");
+    flags
+        .add("memory-fraction", memory_fraction, "F of the free memory that all models may take",
+             0.01, 1.0)
+        .own_variable()
+        .details(
+            "Of the device's memory that is free when the server starts: for weights, caches and "
+            "the memory of passes. What the weights leave is divided among the caches; without "
+            "--only-named half of it is kept for models that requests name.");
     flags.section("Address");
     flags.add("port", port, "N port of TCP; 0: any that is free", 0, 65535)
         .essential()
@@ -78,15 +100,10 @@ void ServeOptions::flags(Flags& flags) {
         .add("context", text.context, "N tokens that the cache holds; 0: the model's own", 0,
              1 << 30)
         .own_variable();
+    gpt::add_batch_invariant(flags, text.batch_invariant);
     flags
-        .add_switch("batch-invariant", text.batch_invariant,
-                    "an answer's bytes do not depend on other prompts; slower")
-        .own_variable();
-    flags
-        .add("memory-fraction", text.memory_fraction,
-             "F of the memory that is free after the weights, for keys and values", 0.01, 1.0)
-        .own_variable();
-    flags.add_name("chat-template", text.chat_template, "FILE template instead of the model's own")
+        .add_name("chat-template", text.chat_template,
+                  "FILE template of named models instead of their own")
         .own_variable()
         .completes(Completes::file)
         .details("In Jinja, as a model's chat_template.jinja.");
@@ -94,7 +111,8 @@ void ServeOptions::flags(Flags& flags) {
 }
 
 void ServeOptions::check() const {
-    require_usage(!models.empty(), "--model is required: a language model or a Whisper model");
+    require_usage(!models.empty() || !only_named,
+                  "--only-named: needs --model, a language model or a Whisper model");
 }
 
 void ServeOptions::take_passed() {
@@ -126,6 +144,7 @@ TextModelOptions ServeOptions::text_options() const {
 AudioModelOptions ServeOptions::audio_options() const {
     AudioModelOptions options = audio;
     options.compute = compute;
+    options.live_sessions = most_live;
     return options;
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/cli.h"
-#include "serve/api.h"
+#include "serve/api_options.h"
 #include "serve/audio/audio_model.h"
 #include "serve/text/text_model.h"
 #include "serve/web/web_server.h"
@@ -14,7 +14,10 @@ namespace hark::serve {
 
 struct ServeOptions {
     std::vector<std::string> models;
-    std::string api_keys;  // file; empty: no key is needed
+    bool only_named = false;       // requests may name no other models
+    double keep_seconds = 300;     // for which other models stay that nobody uses
+    double memory_fraction = 0.9;  // of the memory that is free at the start, for all models
+    std::string api_keys;          // file; empty: no key is needed
     int64_t port = 8080, most_waiting = 256, most_live = 4, most_request_mb = 16,
             most_upload_mb = 512;
     WebServerOptions web;

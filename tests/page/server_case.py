@@ -30,7 +30,7 @@ class Server:
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen(
-            ["hark-serve", "--port", "0", "--threads", "1", *arguments], stderr=subprocess.PIPE,
+            ["hark-serve", "--port", "0", "--threads", "1", "--only-named", *arguments], stderr=subprocess.PIPE,
             text=True)
         for line in self.process.stderr:
             if line.startswith("listening on "):

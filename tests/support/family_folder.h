@@ -35,6 +35,22 @@ inline std::vector<float> formula_values(const gpt::TensorSpec& spec, int64_t co
     return FamilyWeights(false).values(spec.name, count, spec.columns == 0);
 }
 
+// Of a file with all tensors in f32. `prefix`: of their names.
+inline SafetensorsHeader tiny_header(const std::vector<gpt::TensorSpec>& specs,
+                                     const std::string& prefix) {
+    SafetensorsHeader header;
+    for (const gpt::TensorSpec& spec : specs) {
+        std::vector<int64_t> shape = {spec.rows};
+        if (spec.columns > 0) shape.push_back(spec.columns);
+        const uint64_t bytes =
+            4 * static_cast<uint64_t>(spec.rows * std::max<int64_t>(spec.columns, 1));
+        header.tensors.push_back({spec.part == gpt::Part::lm_head ? spec.name : prefix + spec.name,
+                                  "F32", shape, header.data_bytes, header.data_bytes + bytes});
+        header.data_bytes += bytes;
+    }
+    return header;
+}
+
 // `prefix`: of the tensors' names.
 inline void write_tiny_model(const std::filesystem::path& folder, const std::string& config,
                              const std::string& tokenizer, const std::string& prefix = "model.",
@@ -47,16 +63,7 @@ inline void write_tiny_model(const std::filesystem::path& folder, const std::str
     write_text(folder / "tokenizer_config.json", golden["config"].dump());
     write_text(folder / "chat_template.jinja", kTinyTemplate);
     const auto specs = gpt::tensor_specs(gpt::parse_config(config, "tiny"));
-    SafetensorsHeader header;
-    for (const gpt::TensorSpec& spec : specs) {
-        std::vector<int64_t> shape = {spec.rows};
-        if (spec.columns > 0) shape.push_back(spec.columns);
-        const uint64_t bytes =
-            4 * static_cast<uint64_t>(spec.rows * std::max<int64_t>(spec.columns, 1));
-        header.tensors.push_back({spec.part == gpt::Part::lm_head ? spec.name : prefix + spec.name,
-                                  "F32", shape, header.data_bytes, header.data_bytes + bytes});
-        header.data_bytes += bytes;
-    }
+    const SafetensorsHeader header = tiny_header(specs, prefix);
     const std::filesystem::path path = folder / "model.safetensors";
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     ASSERT_GE(fd, 0);

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/background.h"
@@ -54,6 +56,15 @@ inline json completion(const std::string& prompt, const json& more = json::objec
         {"model", "gpt-demo"}, {"prompt", prompt}, {"temperature", 0}, {"max_tokens", 20}};
     request.update(more);
     return request;
+}
+
+// Waits until the metric has the value; the test fails if it does not come to that.
+inline void await_metric(const Served& server, const std::string& name, double value) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    double found = 0;
+    while ((found = server.metric(name)) != value && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(found, value) << name;
 }
 
 // A form with a file and fields, as curl sends it.

@@ -7,6 +7,15 @@ constexpr int64_t kMost = 4096, kMostDrafts = kFewQueries - 1, kDrafts = 4;
 
 }  // namespace
 
+Flag add_batch_invariant(Flags& flags, bool& value) {
+    return flags
+        .add_switch("batch-invariant", value,
+                    "an answer's bytes do not depend on other prompts; slower")
+        .details(
+            "Without it the last bits of a GPU's sums, and with them now and then a token, depend "
+            "on what is computed together.");
+}
+
 void BatchOptions::flags(Flags& flags) {
     flags.section("Many prompts");
     flags
@@ -19,12 +28,7 @@ void BatchOptions::flags(Flags& flags) {
             "input has ended, so that the same input gives the same bytes; a program that waits "
             "for each answer needs --max-sequences 1 or --batch-invariant there.");
     flags.add_switch("unordered", unordered_, "write answers as they end, not in their order");
-    flags
-        .add_switch("batch-invariant", batch_invariant_,
-                    "an answer's bytes do not depend on other prompts; slower")
-        .details(
-            "Without it the last bits of a GPU's sums, and with them now and then a token, depend "
-            "on what is computed together.");
+    add_batch_invariant(flags, batch_invariant_);
     flags
         .add("prompt-lookup", lookup_tokens_,
              "N tokens proposed at once from the text so far; 0: none", 0, kMostDrafts)

@@ -10,6 +10,9 @@
 
 namespace hark::gpt {
 
+// Registers --batch-invariant.
+Flag add_batch_invariant(Flags& flags, bool& value);
+
 class BatchOptions {
   public:
     void flags(Flags& flags);

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/available_memory.h"
 #include "core/error.h"
 #include "gpt/engine/prompt_pieces.h"
-#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
 namespace {
@@ -18,11 +17,11 @@ static_assert(kFewQueries < kFewRowsOnCpu);
 
 int64_t or_else(int64_t value, int64_t otherwise) { return value > 0 ? value : otherwise; }
 
-EngineOptions complete(EngineOptions options, const Context& ctx, const Model& model) {
-    const int64_t positions = model.config.n_positions;
+EngineOptions complete(EngineOptions options, const Context& ctx, const DecoderConfig& config) {
+    const int64_t positions = config.n_positions;
     require(options.context <= positions, "context: the model has ", positions, " positions (got ",
             options.context, "); give fewer tokens");
-    require(!model.config.has_longrope(), "a model with longrope computes one text at a time");
+    require(!config.has_longrope(), "a model with longrope computes one text at a time");
     options.context = or_else(options.context, positions);
     options.max_sequences = or_else(options.max_sequences, default_sequences(ctx));
     options.prompt_rows = or_else(options.prompt_rows, prompt_rows(ctx));
@@ -58,25 +57,39 @@ SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx,
 
 // Every rank has the same number of blocks. On the CPU they may share a machine's memory.
 int64_t free_bytes(const Context& ctx, Communicator& ranks) {
-    const int64_t bytes = ctx.on_cuda() ? static_cast<int64_t>(cuda_runtime().free_memory(ctx))
-                                        : available_memory() / ranks.size();
+    const int64_t bytes = free_memory(ctx) / (ctx.on_cuda() ? 1 : ranks.size());
     return static_cast<int64_t>(ranks.least(static_cast<double>(bytes)));
+}
+
+// Of completed options.
+KvCacheShape shape_of(const Context& ctx, const DecoderConfig& config, Precision precision,
+                      const EngineOptions& options) {
+    KvCacheShape shape = cache_shape(config, precision.cache, options.context);
+    shape.block = kBlockTokens;
+    shape.sequences = options.max_sequences + (ctx.on_cuda() ? 1 : 0);  // one that pads passes
+    shape.most_rows = options.prompt_rows;
+    return shape;
+}
+
+int64_t token_bytes(const KvCacheShape& shape) {
+    const auto row = static_cast<int64_t>(row_bytes(shape.dtype, shape.head_dim));
+    return std::ssize(shape.layers) * shape.heads * row * (shape.has_values ? 2 : 1);
 }
 
 std::unique_ptr<KvCache> make_cache(Context& ctx, const Model& model,
                                     const EngineOptions& options) {
-    KvCacheShape shape = cache_shape(model.config, model.precision.cache, options.context);
-    shape.block = kBlockTokens;
-    shape.sequences = options.max_sequences + (ctx.on_cuda() ? 1 : 0);  // one that pads passes
-    shape.most_rows = options.prompt_rows;
-    const auto row = static_cast<int64_t>(row_bytes(shape.dtype, shape.head_dim));
-    const int64_t token = std::ssize(shape.layers) * shape.heads * row * (shape.has_values ? 2 : 1);
-    const auto bytes = options.memory_fraction * static_cast<double>(free_bytes(ctx, *model.ranks));
-    const int64_t fit = static_cast<int64_t>(bytes) / token / kBlockTokens * kBlockTokens;
+    KvCacheShape shape = shape_of(ctx, model.config, model.precision, options);
+    const int64_t token = token_bytes(shape);
+    const int64_t bytes =
+        options.cache_bytes > 0
+            ? options.cache_bytes
+            : static_cast<int64_t>(options.memory_fraction *
+                                   static_cast<double>(free_bytes(ctx, *model.ranks)));
+    const int64_t fit = bytes / token / kBlockTokens * kBlockTokens;
     shape.pool_tokens =
         std::min(or_else(options.pool_tokens, fit), shape.sequences * shape.capacity);
     require(shape.pool_tokens > 0, "no memory for keys and values: a token takes ", token,
-            " bytes, ", static_cast<int64_t>(bytes), " are free");
+            " bytes, ", bytes, " are free");
     return std::make_unique<KvCache>(shape, ctx.arena.source());
 }
 
@@ -86,9 +99,16 @@ int64_t default_sequences(const Context& ctx) {
     return ctx.on_cuda() ? kSequencesOnGpu : kSequences;
 }
 
+CacheBytes cache_bytes(const Context& ctx, const DecoderConfig& config, Precision precision,
+                       const EngineOptions& options) {
+    const KvCacheShape shape = shape_of(ctx, config, precision, complete(options, ctx, config));
+    const int64_t token = token_bytes(shape);
+    return {token, token * shape.sequences * shape.capacity};
+}
+
 Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const EngineOptions& options)
     : ctx_(ctx),
-      options_(complete(options, ctx, model)),
+      options_(complete(options, ctx, model.config)),
       draft_model_(make_draft_model(ctx, vocabulary, options_)),
       cache_(make_cache(ctx, model, options_)),
       scheduler_(

@@ -26,11 +26,21 @@ struct EngineOptions {
     // texts, at most; 0: they take turns.
     int64_t mixed_rows = 1024;
     int64_t pool_tokens = 0;       // of all sequences together, at most; 0: from memory_fraction
+    int64_t cache_bytes = 0;       // of keys and values, at most; 0: from memory_fraction
     double memory_fraction = 0.9;  // of the device's free memory that the cache may take
     bool prefix_cache = true;      // beginnings that prompts share are computed once
     int64_t draft_tokens = 0;      // guessed per text and pass, at most 7
     const Model* draft_model = nullptr;  // what guesses them; nullptr: the text so far
 };
+
+// Bytes of keys and values: of a token, and of all tokens that an engine can have at once.
+struct CacheBytes {
+    int64_t token = 0, most = 0;
+};
+// What an engine with these options would have. Throws Error as it does for the model and a
+// context.
+CacheBytes cache_bytes(const Context& ctx, const DecoderConfig& config, Precision precision,
+                       const EngineOptions& options);
 
 // A token of one of the engine's texts, or why there is none.
 struct EngineToken {
@@ -73,6 +83,8 @@ class Engine {
     EngineCounts counts() const;
     int64_t context() const { return cache_->capacity(); }
     int64_t max_sequences() const { return options_.max_sequences; }
+    // Of keys and values.
+    int64_t cache_bytes() const { return cache_->bytes(); }
 
   private:
     void launch();

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "core/available_memory.h"
 #include "core/cores.h"
 #include "core/device_flag.h"
 #include "kernels/runtime/cuda_library.h"
@@ -29,6 +30,11 @@ int gpus_there() {
 }
 
 }  // namespace
+
+int64_t free_memory(const Context& ctx) {
+    return ctx.on_cuda() ? static_cast<int64_t>(cuda_runtime().free_memory(ctx))
+                         : available_memory();
+}
 
 Context make_cuda_context(int index, int64_t threads) {
     return cuda_runtime().make_context(index, thread_count(threads));

@@ -17,6 +17,10 @@ Context make_cuda_context(int index, int64_t threads = 1);
 // A context on the CPU with `threads` threads (0: all cores).
 Context make_cpu_context(int64_t threads);
 
+// Bytes that the context's device can still give: a GPU's free memory, or the CPU's
+// available_memory(). Throws Error if they cannot be read.
+int64_t free_memory(const Context& ctx);
+
 // The flags of every tool that computes with a model.
 struct ComputeOptions {
     std::string device = "auto";

@@ -1,5 +1,6 @@
 #include "serve/audio/audio_model.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -8,6 +9,31 @@
 #include "serve/audio/decoder_process.h"
 
 namespace hark::serve {
+namespace {
+
+// The encoder's and the decoder's activations next to `caches`, as whisper-transcribe has them on a
+// GPU.
+int64_t scratch_beside(int64_t caches) { return caches / 4; }
+
+}  // namespace
+
+ModelNeed AudioModel::cache_need(const whisper::ModelFile& file, const Precision& precision,
+                                 const AudioModelOptions& options, const Context& ctx) {
+    const auto [window, windows] =
+        whisper::batch_memory(ctx, file.config(), precision, whisper::TranscribeOptions());
+    const int64_t most = window * (windows + options.live_sessions);
+    return {.scratch = scratch_beside(most),
+            .least = window * (1 + options.live_sessions),
+            .most = most};
+}
+
+std::vector<std::string> languages_of(const whisper::Tokenizer& tokenizer) {
+    const whisper::SpecialTokens& special = tokenizer.special();
+    if (!special.multilingual) return {"en"};
+    std::vector<std::string> codes;
+    for (const auto& [code, token] : special.languages) codes.push_back(code);
+    return codes;
+}
 
 AudioModel::AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioModelOptions& options,
                        Console& console)
@@ -20,14 +46,17 @@ AudioModel::AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioMode
         precision_of(options.compute.dtype, ctx_.device, file_->stored_type());
     model_ = std::make_unique<const whisper::Model>(
         whisper::read_model(*file_, precision, ctx_.arena.source(), ctx_.threads));
+    const auto [window, windows] =
+        whisper::batch_memory(ctx_, model_->config, model_->precision, batch_);
+    // A live session has the caches of a window.
+    const int64_t fit = options.cache_bytes / window - options.live_sessions;
+    batch_.most_windows = options.cache_bytes > 0 ? std::clamp<int64_t>(fit, 1, windows) : windows;
+    caches_ = window * (batch_.most_windows + options.live_sessions);
+    used_ = caches_ + scratch_beside(caches_);
 }
 
-std::vector<std::string> AudioModel::languages() const {
-    const whisper::SpecialTokens& special = tokenizer_.special();
-    if (!special.multilingual) return {"en"};
-    std::vector<std::string> codes;
-    for (const auto& [code, token] : special.languages) codes.push_back(code);
-    return codes;
+void AudioModel::count_scratch() {
+    used_ = std::max(used_.load(), caches_ + static_cast<int64_t>(ctx_.arena.capacity()));
 }
 
 whisper::MelRecording AudioModel::decode(AudioJob& job) const {
@@ -78,8 +107,8 @@ void AudioModel::check(const whisper::TranscribeOptions& options) const {
 
 std::unique_ptr<whisper::Transcriber> AudioModel::begin_batch() {
     wait_for(ctx_);  // memory of a GPU is that of the thread's current one: sets it
-    return std::make_unique<whisper::Transcriber>(
-        ctx_, *model_, tokenizer_, whisper::TranscribeOptions(), whisper::Transcriber::Listener());
+    return std::make_unique<whisper::Transcriber>(ctx_, *model_, tokenizer_, batch_,
+                                                  whisper::Transcriber::Listener());
 }
 
 std::unique_ptr<whisper::LiveSession> AudioModel::begin_live(

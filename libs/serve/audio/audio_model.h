@@ -1,11 +1,13 @@
 // A Whisper model that is served.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "serve/audio/audio_job.h"
+#include "serve/models/model_memory.h"
 #include "whisper/model/model.h"
 #include "whisper/transcribe/live_session.h"
 #include "whisper/transcribe/mel_recording.h"
@@ -16,10 +18,19 @@ namespace hark::serve {
 struct AudioModelOptions {
     ComputeOptions compute;
     double most_seconds = 14400;  // of a recording
+    int64_t live_sessions = 4;    // at once
+    int64_t cache_bytes = 0;      // of all caches, at most; 0: of as many windows as are fast
 };
+
+// The codes of the languages that a model with this tokenizer transcribes.
+std::vector<std::string> languages_of(const whisper::Tokenizer& tokenizer);
 
 class AudioModel {
   public:
+    // What the model of that file will take on the context's device; the weights not.
+    static ModelNeed cache_need(const whisper::ModelFile& file, const Precision& precision,
+                                const AudioModelOptions& options, const Context& ctx);
+
     // Reads the model of that file. Throws Error as its readers do, and if there is no
     // audio-decode.
     AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioModelOptions& options,
@@ -31,8 +42,10 @@ class AudioModel {
     // Throws WebError 400 for options that the model does not have. Any thread may call it.
     void check(const whisper::TranscribeOptions& options) const;
     int64_t n_mels() const { return model_->config.n_mels; }
-    // The codes of the languages that it transcribes. Any thread may call it.
-    std::vector<std::string> languages() const;
+    // Any thread may call it.
+    std::vector<std::string> languages() const { return languages_of(tokenizer_); }
+    // Of weights, caches and scratch. Any thread may call it.
+    int64_t bytes() const { return static_cast<int64_t>(model_->weights.bytes()) + used_; }
 
     // The rest is for the model's thread alone, with what it returns. Throws OutOfMemory.
 
@@ -41,6 +54,8 @@ class AudioModel {
     // Of options that check() has passed.
     std::unique_ptr<whisper::LiveSession> begin_live(const whisper::TranscribeOptions& options,
                                                      whisper::LiveSession::Listener listener);
+    // Memory that passes have taken since counts from now on.
+    void count_scratch();
 
   private:
     AudioModelOptions options_;
@@ -49,6 +64,9 @@ class AudioModel {
     std::unique_ptr<whisper::ModelFile> file_;
     std::unique_ptr<const whisper::Model> model_;
     whisper::Tokenizer tokenizer_;
+    whisper::TranscribeOptions batch_;  // of the run; a recording has its own
+    int64_t caches_ = 0;                // bytes
+    std::atomic<int64_t> used_ = 0;     // bytes of caches and scratch
 };
 
 }  // namespace hark::serve

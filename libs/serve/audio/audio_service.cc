@@ -54,6 +54,11 @@ AudioService::~AudioService() {
     for (const auto& [key, job] : live_) job->is_cancelled = true;
 }
 
+void AudioService::stop() {
+    worker_.stop();
+    thread_.stop();
+}
+
 void AudioService::ask(std::shared_ptr<AudioJob> job) {
     if (metrics_.waiting > options_.most_waiting)
         throw WebError(429, "too many recordings wait; try again later", "", "rate_limit_exceeded");

@@ -52,6 +52,9 @@ class AudioService {
     // Ends what runs.
     ~AudioService();
 
+    // Ends its threads, which have posted all that they tell then. Not while anybody asks.
+    void stop();
+
     // The rest is for the server's thread.
 
     // Transcribes a recording; its listener is told until the job is cancelled. Throws WebError

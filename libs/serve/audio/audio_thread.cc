@@ -8,13 +8,13 @@ namespace hark::serve {
 
 AudioThread::AudioThread() : thread_([this] { run(); }) {}
 
-AudioThread::~AudioThread() {
+void AudioThread::stop() {
     {
         const std::lock_guard lock(mutex_);
         is_closed_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
 void AudioThread::add(std::shared_ptr<AudioTask> task) {

@@ -25,10 +25,13 @@ class AudioTask {
 class AudioThread {
   public:
     AudioThread();
-    ~AudioThread();  // destroys the tasks after the step that runs
+    ~AudioThread() { stop(); }
     AudioThread(const AudioThread&) = delete;
 
     // The rest may be called from any thread.
+
+    // Ends the thread after the step that runs, and destroys the tasks there.
+    void stop();
 
     // From now on the task has its turns: the next one is that of the task that is ready and has
     // had the least time, by its shares. A task that was not ready has no claim to the time before.

@@ -30,6 +30,7 @@ bool BatchTask::step() {
         transcriber_.reset();
         fail_all(WebError(500, failure.what()));
     }
+    model_.count_scratch();
     busy_seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();
     return true;
 }

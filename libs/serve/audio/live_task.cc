@@ -45,6 +45,7 @@ bool LiveTask::step() {
     try {
         if (job_->is_cancelled) return false;
         transcribe();
+        model_.count_scratch();
         if (!has_ended_ || !chunks_.empty()) return true;
     } catch (const HasLeft&) {
         return false;

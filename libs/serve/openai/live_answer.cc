@@ -39,13 +39,16 @@ LiveQuery read_live_query(const std::vector<std::pair<std::string, std::string>>
     return live;
 }
 
-std::shared_ptr<LiveAnswer> LiveAnswer::start(AudioService& service, LiveQuery query,
-                                              std::shared_ptr<WebSocket> socket) {
-    const auto job = std::make_shared<LiveJob>(query.rate, std::move(query.options));
-    const auto answer = std::make_shared<LiveAnswer>(service, job, std::move(socket));
-    job->listener = answer;
-    service.ask_live(job);
-    return answer;
+void LiveAnswer::start(AudioService& service, ModelLease lease) {
+    job_->listener = weak_from_this();
+    service.ask_live(job_);
+    service_ = &service;
+    lease_ = std::move(lease);
+    socket_->resume();
+}
+
+void LiveAnswer::wake() {
+    if (service_) service_->wake();
 }
 
 void LiveAnswer::binary(std::string_view bytes) {
@@ -55,7 +58,7 @@ void LiveAnswer::binary(std::string_view bytes) {
         return socket_->close(kClosedPolicy, "samples after `end`");
     }
     job_->add(bytes);
-    service_.wake();
+    wake();
 }
 
 void LiveAnswer::text(std::string_view text) {
@@ -69,22 +72,26 @@ void LiveAnswer::text(std::string_view text) {
 void LiveAnswer::end_input() {
     has_ended_ = true;
     job_->end();
-    service_.wake();
+    wake();
 }
 
 SocketListener::Wants LiveAnswer::wants() const {
+    if (!service_) return Wants::pause;
     if (has_ended_) return Wants::nothing;
     return job_->has_room() ? Wants::message : Wants::pause;
 }
 
 void LiveAnswer::left() {
     job_->is_cancelled = true;
-    service_.wake();
+    wake();
 }
 
 void LiveAnswer::drain() {
     is_drained_ = true;
     end_input();
+    if (service_) return;
+    left();
+    ended();
 }
 
 void LiveAnswer::ended() {
@@ -92,6 +99,8 @@ void LiveAnswer::ended() {
     socket_->close(kClosedNormally, "");
 }
 
-void LiveAnswer::failed(const WebError& why) { socket_->close(kClosedFailure, why.what()); }
+void LiveAnswer::failed(const WebError& why) {
+    socket_->close(why.status < 500 ? kClosedPolicy : kClosedFailure, why.what());
+}
 
 }  // namespace hark::serve

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "serve/audio/audio_service.h"
+#include "serve/models/served_model.h"
 #include "serve/web/socket.h"
 
 namespace hark::serve {
@@ -23,16 +24,17 @@ class LiveAnswer : public SocketListener,
                    public LiveListener,
                    public std::enable_shared_from_this<LiveAnswer> {
   public:
-    // Throws WebError if it cannot begin.
-    static std::shared_ptr<LiveAnswer> start(AudioService& service, LiveQuery query,
-                                             std::shared_ptr<WebSocket> socket);
+    LiveAnswer(LiveQuery query, std::shared_ptr<WebSocket> socket)
+        : job_(std::make_shared<LiveJob>(query.rate, std::move(query.options))),
+          socket_(std::move(socket)) {}
 
-    LiveAnswer(AudioService& service, std::shared_ptr<LiveJob> job,
-               std::shared_ptr<WebSocket> socket)
-        : service_(service), job_(std::move(job)), socket_(std::move(socket)) {}
-
+    // Once the model is there, whose lease is held; until then the client has to wait. Throws
+    // WebError if it cannot begin.
+    void start(AudioService& service, ModelLease lease);
     // The server is about to end: what has come is transcribed, and no more.
     void drain();
+    // Whether the client is not there any more.
+    bool has_left() const { return job_->is_cancelled; }
 
     void binary(std::string_view bytes) override;
     void text(std::string_view text) override;
@@ -46,8 +48,10 @@ class LiveAnswer : public SocketListener,
 
   private:
     void end_input();
+    void wake();
 
-    AudioService& service_;
+    AudioService* service_ = nullptr;  // before start()
+    ModelLease lease_;
     std::shared_ptr<LiveJob> job_;
     std::shared_ptr<WebSocket> socket_;
     bool has_ended_ = false;  // the sound

@@ -174,7 +174,8 @@ TextQuery read_chat(const std::string& body) {
     query.prompt.messages = *messages;
     // The name that OpenAI's reasoning models have for it; templates know the other.
     for (ordered_json& message : query.prompt.messages)
-        if (message["role"] == "developer") message["role"] = "system";
+        if (message["role"].get_ref<const std::string&>() == "developer")
+            message["role"] = "system";
     if (const ordered_json* const tools = fields.find("tools")) query.prompt.tools = *tools;
     if (const ordered_json* const documents = fields.find("documents"))
         query.prompt.documents = *documents;

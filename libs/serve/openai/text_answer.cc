@@ -26,15 +26,19 @@ std::string reason_of(const gpt::Completion& answer, const gpt::AnswerParts& par
 
 }  // namespace
 
-void TextAnswer::start(TextService& service, TextQuery query, std::shared_ptr<WebAnswer> out) {
+void TextAnswer::start(TextService& service, ModelLease lease, TextQuery query,
+                       std::shared_ptr<WebAnswer> out) {
     service.check_room();
-    const auto answer = std::make_shared<TextAnswer>(service, std::move(query), out);
+    const auto answer =
+        std::make_shared<TextAnswer>(service, std::move(lease), std::move(query), out);
     out->when_left([answer] { answer->cancel(); });  // keeps it until then, or until its end
     answer->ask();
 }
 
-TextAnswer::TextAnswer(TextService& service, TextQuery query, std::shared_ptr<WebAnswer> out)
+TextAnswer::TextAnswer(TextService& service, ModelLease lease, TextQuery query,
+                       std::shared_ptr<WebAnswer> out)
     : service_(service),
+      lease_(std::move(lease)),
       query_(std::move(query)),
       out_(std::move(out)),
       head_(new_answer_head(query_.model, query_.is_chat)) {}

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/models/served_model.h"
 #include "serve/openai/answer_json.h"
 #include "serve/openai/requests.h"
 #include "serve/text/text_service.h"
@@ -17,9 +18,12 @@ namespace hark::serve {
 class TextAnswer : public TextListener, public std::enable_shared_from_this<TextAnswer> {
   public:
     // Asks the service for what the query wants, and answers. Throws WebError if it cannot begin.
-    static void start(TextService& service, TextQuery query, std::shared_ptr<WebAnswer> out);
+    // The answer holds the lease of the service's model.
+    static void start(TextService& service, ModelLease lease, TextQuery query,
+                      std::shared_ptr<WebAnswer> out);
 
-    TextAnswer(TextService& service, TextQuery query, std::shared_ptr<WebAnswer> out);
+    TextAnswer(TextService& service, ModelLease lease, TextQuery query,
+               std::shared_ptr<WebAnswer> out);
 
     void prepared(const TextJob& job) override;
     void scored(const TextJob& job, const gpt::Completion& prompt) override;
@@ -58,6 +62,7 @@ class TextAnswer : public TextListener, public std::enable_shared_from_this<Text
     gpt::AnswerParts parts_of(const TextJob& job, const gpt::Completion& answer) const;
 
     TextService& service_;
+    ModelLease lease_;
     TextQuery query_;
     std::shared_ptr<WebAnswer> out_;
     AnswerHead head_;

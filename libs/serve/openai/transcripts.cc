@@ -161,12 +161,12 @@ WebResponse transcript_response(const AudioQuery& query, const Transcript& trans
     return {.content_type = type, .body = formatted(query.format, transcript)};
 }
 
-void TranscriptAnswer::start(AudioService& service, AudioQuery query,
+void TranscriptAnswer::start(AudioService& service, ModelLease lease, AudioQuery query,
                              std::shared_ptr<SpooledFile> file, std::shared_ptr<WebAnswer> out) {
     const auto job = std::make_shared<AudioJob>();
     job->file = std::move(file);
     job->options = query.options;
-    const auto answer = std::make_shared<TranscriptAnswer>(std::move(query), out);
+    const auto answer = std::make_shared<TranscriptAnswer>(std::move(lease), std::move(query), out);
     job->listener = answer;
     service.ask(job);
     // Keeps the answer until it has ended.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "serve/audio/audio_service.h"
+#include "serve/models/served_model.h"
 #include "serve/web/message.h"
 
 namespace hark::serve {
@@ -29,11 +30,12 @@ WebResponse transcript_response(const AudioQuery& query, const Transcript& trans
 class TranscriptAnswer : public AudioListener {
   public:
     // Throws WebError if it cannot begin.
-    static void start(AudioService& service, AudioQuery query, std::shared_ptr<SpooledFile> file,
-                      std::shared_ptr<WebAnswer> out);
+    // The answer holds the lease of the service's model.
+    static void start(AudioService& service, ModelLease lease, AudioQuery query,
+                      std::shared_ptr<SpooledFile> file, std::shared_ptr<WebAnswer> out);
 
-    TranscriptAnswer(AudioQuery query, std::shared_ptr<WebAnswer> out)
-        : query_(std::move(query)), out_(std::move(out)) {}
+    TranscriptAnswer(ModelLease lease, AudioQuery query, std::shared_ptr<WebAnswer> out)
+        : lease_(std::move(lease)), query_(std::move(query)), out_(std::move(out)) {}
 
     void segment(const whisper::Segment& segment) override;
     void ended(const Transcript& transcript) override;
@@ -42,6 +44,7 @@ class TranscriptAnswer : public AudioListener {
   private:
     void begin_stream();
 
+    ModelLease lease_;
     AudioQuery query_;
     std::shared_ptr<WebAnswer> out_;
     bool has_begun_ = false;  // the stream

@@ -67,7 +67,9 @@ function showOptions() {
 async function begin() {
     showError(null);
     try {
-        models = (await (await hark.ask('v1/models')).json()).data;
+        const {data} = await (await hark.ask('v1/models')).json();
+        // A demonstration model writes nonsense for people's voices: it is not taken unasked.
+        models = data.filter(({id, loaded}) => loaded || !id.endsWith('-demo'));
     } catch (error) {
         return showError(error);
     }

@@ -33,9 +33,9 @@ gpt::Completion part_of(const gpt::Completion& answer, size_t from, std::string 
 EngineThread::EngineThread(TextModel& model, EngineEvents events)
     : model_(model), events_(std::move(events)), thread_([this] { run(); }) {}
 
-EngineThread::~EngineThread() {
+void EngineThread::stop() {
     queue_.close();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
 void EngineThread::add(std::shared_ptr<TextJob> job) {
@@ -70,6 +70,7 @@ void EngineThread::run() try {
         while (const auto work = queue_.take(std::exchange(waits, false))) (*work)();
         if (queue_.is_closed()) return;
         for (gpt::EngineToken& token : engine.step()) take(std::move(token));
+        model_.count_scratch();
         tell([this, counts = engine.counts()] { events_.counts(counts); });
         post_told();
     }

@@ -31,8 +31,11 @@ class EngineThread {
   public:
     // The model must outlive it.
     EngineThread(TextModel& model, EngineEvents events);
-    ~EngineThread();
+    ~EngineThread() { stop(); }
     EngineThread(const EngineThread&) = delete;
+
+    // Ends the thread; all that it tells has been posted then. What has not ended is dropped.
+    void stop();
 
     // All from any thread; each takes effect before the engine's next step.
 

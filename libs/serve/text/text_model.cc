@@ -1,10 +1,12 @@
 #include "serve/text/text_model.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
 #include "gpt/embed/embedder.h"
 #include "gpt/engine/model_rows.h"
+#include "gpt/engine/prompt_pieces.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::serve {
@@ -18,7 +20,38 @@ gpt::GenerateOptions defaults_of(const gpt::ModelFile& file, const TextModelOpti
     return defaults;
 }
 
+// Of the passes of one model: rows of activations, and logits. The widest places of a block are
+// its MLP, and the channels before and after attention.
+int64_t scratch_bytes(const gpt::DecoderConfig& config, const Precision& precision, int64_t rows,
+                      int64_t sequences) {
+    const int64_t inner =
+        std::max(config.n_inner,
+                 config.experts.per_token * config.experts.n_inner + config.experts.n_shared_inner);
+    const int64_t row =
+        4 * config.n_embd + 2 * config.q_width() + 2 * config.kv_width() + 3 * inner;
+    const int64_t logits = 2 * sequences * config.n_vocab * static_cast<int64_t>(sizeof(float));
+    return rows * row * static_cast<int64_t>(size_of(precision.activations)) + logits;
+}
+
+gpt::EngineOptions engine_options(const TextModelOptions& options) {
+    return {.max_sequences = options.max_sequences,
+            .context = options.context,
+            .cache_bytes = options.cache_bytes};
+}
+
 }  // namespace
+
+ModelNeed TextModel::cache_need(const gpt::ModelFile& file, const Precision& precision,
+                                const TextModelOptions& options, const Context& ctx) {
+    constexpr int64_t kLeastTokens = 2048;
+    const gpt::DecoderConfig& config = file.config();
+    const gpt::CacheBytes cache = gpt::cache_bytes(ctx, config, precision, engine_options(options));
+    const int64_t sequences =
+        options.max_sequences > 0 ? options.max_sequences : gpt::default_sequences(ctx);
+    return {.scratch = scratch_bytes(config, precision, gpt::prompt_rows(ctx), sequences),
+            .least = std::min(cache.token * kLeastTokens, cache.most),
+            .most = cache.most};
+}
 
 TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOptions& options,
                      Console& console)
@@ -48,11 +81,24 @@ TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOption
     const auto prompt = settings.prompts.find(settings.default_prompt);
     if (prompt != settings.prompts.end()) embed_options_.before_text = prompt->second;
     embed_options_.longest = settings.longest_of(model_->config.n_positions);
-    engine_ = std::make_unique<gpt::Engine>(
-        ctx_, *model_, tokenizer_->vocab_size(),
-        gpt::EngineOptions{.max_sequences = options.max_sequences,
-                           .context = options.context,
-                           .memory_fraction = options.memory_fraction});
+    engine_ = std::make_unique<gpt::Engine>(ctx_, *model_, tokenizer_->vocab_size(),
+                                            engine_options(options));
+    scratch_ =
+        scratch_bytes(model_->config, precision, gpt::prompt_rows(ctx_), engine_->max_sequences());
+}
+
+void TextModel::count_scratch() {
+    const auto taken = static_cast<int64_t>(ctx_.arena.capacity() + whole_ctx_.arena.capacity());
+    scratch_ = std::max(scratch_.load(), taken);
+}
+
+int64_t TextModel::bytes() const {
+    return static_cast<int64_t>(model_->weights.bytes()) + engine_->cache_bytes() + scratch_;
+}
+
+void TextModel::check_tokens(std::span<const int32_t> ids, const char* field) const {
+    for (const int32_t id : ids)
+        if (!tokenizer_->has(id)) throw WebError(400, concat(field, ": no token ", id), field);
 }
 
 void TextModel::use_on_this_thread() { wait_for(ctx_); }

@@ -1,6 +1,7 @@
 // A language model that is served, with all that its requests share.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,8 @@
 #include "gpt/embed/embed_stream.h"
 #include "gpt/engine/engine.h"
 #include "kernels/runtime/backend.h"
+#include "serve/models/model_memory.h"
+#include "serve/web/web_error.h"
 
 namespace hark::serve {
 
@@ -16,13 +19,18 @@ struct TextModelOptions {
     ComputeOptions compute;
     int64_t max_sequences = 0;  // computed at once; 0: 16, on a GPU 256
     int64_t context = 0;        // tokens of prompt and answer; 0: as many as the model has
-    double memory_fraction = 0.9;
+    int64_t cache_bytes = 0;    // of keys and values, at most; 0: of what a tool takes
     std::string chat_template;  // file, in place of the model's own; empty: none
     bool batch_invariant = false;
 };
 
 class TextModel {
   public:
+    // What the model of that file will take on the context's device; the weights not. Throws Error
+    // as the engine does.
+    static ModelNeed cache_need(const gpt::ModelFile& file, const Precision& precision,
+                                const TextModelOptions& options, const Context& ctx);
+
     // Reads the model of that file. Throws Error as its readers and the engine do.
     TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOptions& options,
               Console& console);
@@ -46,6 +54,8 @@ class TextModel {
     }
     // Whether the chat template reads a list of tools.
     bool takes_tools() const { return chat_encoder_ && chat_encoder_->takes_tools(); }
+    // Throws WebError 400 that names the request's field for a token that there is not.
+    void check_tokens(std::span<const int32_t> ids, const char* field) const;
     // What is put before a text that is embedded, and how long the two may be.
     const gpt::EmbedStreamOptions& embed_options() const { return embed_options_; }
     int64_t dimensions() const { return model_->config.n_embd; }
@@ -56,6 +66,10 @@ class TextModel {
     // The tokens with their log probabilities, and those of the `likeliest` tokens at each place;
     // the first one, which nothing comes before, has 0 and none. As embed().
     gpt::Completion score(const std::vector<int32_t>& tokens, int64_t likeliest);
+    // For the engine's thread: memory that passes have taken since counts from now on.
+    void count_scratch();
+    // Of weights, keys and values, and scratch. Any thread may call it.
+    int64_t bytes() const;
 
   private:
     std::shared_ptr<gpt::ModelFile> file_;
@@ -68,6 +82,7 @@ class TextModel {
     std::unique_ptr<gpt::PromptEncoder> text_encoder_, chat_encoder_;
     std::unique_ptr<gpt::PromptRequests> texts_, chats_;
     std::unique_ptr<gpt::Engine> engine_;
+    std::atomic<int64_t> scratch_ = 0;  // bytes
 };
 
 }  // namespace hark::serve

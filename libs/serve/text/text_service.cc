@@ -22,9 +22,7 @@ void make_plan(TextModel& model, TextJob& job) {
     if (!job.prompt.tools.empty() && !model.takes_tools())
         throw WebError(400, "the model's chat template takes no tools", "tools");
     gpt::AnswerPlanner& planner = model.planner();
-    for (const int32_t id : job.ids.value_or(std::vector<int32_t>()))
-        if (id < 0 || id >= model.tokenizer().vocab_size())
-            throw WebError(400, concat("prompt: no token ", id), "prompt");
+    if (job.ids) model.check_tokens(*job.ids, "prompt");
     auto [tokens, options] =
         job.ids ? requests->ask(job.prompt, *job.ids) : requests->ask(job.prompt);
     const auto n = std::ssize(tokens);
@@ -46,6 +44,22 @@ void make_plan(TextModel& model, TextJob& job) {
     job.options = std::move(options);
 }
 
+// Throws WebError 400 for a text that cannot be embedded.
+std::vector<int32_t> tokens_to_embed(const TextModel& model, const TextOrIds& one) {
+    gpt::Prompt text;
+    text.text = one.text;
+    std::vector<int32_t> ids =
+        one.ids ? *one.ids : gpt::embed_tokens(model.tokenizer(), model.embed_options(), text);
+    const int64_t longest = model.embed_options().longest;
+    if (text.error_code == "context_length_exceeded" || std::ssize(ids) > longest)
+        throw WebError(400,
+                       concat("input: a text is too long; the model takes ", longest, " tokens"),
+                       "input", "context_length_exceeded");
+    if (ids.empty()) throw WebError(400, "input: a text has no tokens", "input");
+    model.check_tokens(ids, "input");
+    return ids;
+}
+
 }  // namespace
 
 TextService::TextService(TextModel& model, TextServiceOptions options, Post post,
@@ -57,6 +71,11 @@ TextService::TextService(TextModel& model, TextServiceOptions options, Post post
                       .counts = [this](const auto& counts) { metrics_.engine = counts; },
                       .broken = std::move(broken),
                       .over = [this](const auto& job) { end(job); }}) {}
+
+void TextService::stop() {
+    preparing_.stop();
+    engine_.stop();
+}
 
 void TextService::check_room() const {
     const int64_t most = model_.engine().max_sequences() + options_.most_waiting;
@@ -122,26 +141,13 @@ void TextService::embed(std::vector<TextOrIds> texts, int64_t dimensions,
     preparing_.add([this, texts = std::move(texts), dimensions, use, end_with] {
         std::vector<std::vector<int32_t>> ids;
         int64_t tokens = 0;
-        for (const TextOrIds& one : texts) {
-            gpt::Prompt text;
-            text.text = one.text;
-            ids.push_back(
-                one.ids ? *one.ids
-                        : gpt::embed_tokens(model_.tokenizer(), model_.embed_options(), text));
-            std::optional<WebError> why;
-            if (text.error_code == "context_length_exceeded" ||
-                std::ssize(ids.back()) > model_.embed_options().longest)
-                why = WebError(400,
-                               concat("input: a text is too long; the model takes ",
-                                      model_.embed_options().longest, " tokens"),
-                               "input", "context_length_exceeded");
-            else if (ids.back().empty())
-                why = WebError(400, "input: a text has no tokens", "input");
-            for (const int32_t id : ids.back())
-                if (id < 0 || id >= model_.tokenizer().vocab_size())
-                    why = WebError(400, concat("input: no token ", id), "input");
-            if (why) return post_([end_with, why = *why] { end_with(why); });
-            tokens += std::ssize(ids.back());
+        try {
+            for (const TextOrIds& one : texts) {
+                ids.push_back(tokens_to_embed(model_, one));
+                tokens += std::ssize(ids.back());
+            }
+        } catch (const WebError& why) {
+            return post_([end_with, why] { end_with(why); });
         }
         engine_.embed(
             std::move(ids), dimensions,

@@ -28,6 +28,9 @@ class TextService {
     TextService(TextModel& model, TextServiceOptions options, Post post,
                 std::function<void(const std::string&)> broken);
 
+    // Ends its threads, which have posted all that they tell then. Not while anybody asks.
+    void stop();
+
     // The rest is for the server's thread.
 
     // For each request: throws WebError 429 if too many prompts wait.

@@ -41,9 +41,9 @@ Worker::Worker()
           while (const auto work = queue_.take(true)) (*work)();
       }) {}
 
-Worker::~Worker() {
+void Worker::stop() {
     queue_.close();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace hark::serve

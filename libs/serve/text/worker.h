@@ -32,11 +32,13 @@ class WorkQueue {
 class Worker {
   public:
     Worker();
-    ~Worker();  // what has not begun is dropped
+    ~Worker() { stop(); }
     Worker(const Worker&) = delete;
 
     // From any thread. The work throws nothing.
     void add(WorkQueue::Work work) { queue_.add(std::move(work)); }
+    // Ends the thread after the work that runs; what has not begun is dropped.
+    void stop();
 
   private:
     WorkQueue queue_;

@@ -152,6 +152,15 @@ void WebServer::run(WebSite& site) {
 
 void WebServer::post(std::function<void()> work) { asio::post(inside_->io, std::move(work)); }
 
+void WebServer::post_later(double seconds, std::function<void()> work) {
+    post([this, seconds, work = std::move(work)] {
+        const auto timer = std::make_shared<asio::steady_timer>(inside_->io, duration_of(seconds));
+        timer->async_wait([timer, work](const ErrorCode& error) {
+            if (!error) work();
+        });
+    });
+}
+
 void WebServer::drain() {
     post([this] { inside_->drain(); });
 }

@@ -35,8 +35,9 @@ class WebServer {
 
     // The rest may be called from any thread.
 
-    // Runs `work` on run()'s thread.
+    // Runs `work` on run()'s thread, now or that many seconds later.
     void post(std::function<void()> work);
+    void post_later(double seconds, std::function<void()> work);
     // Refuses new requests, and ends run() once the running ones have been answered.
     void drain();
     // Ends run() now. It throws Error with the reason.

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/backend.h"
 #include "kernels/runtime/gpu_limits.h"
 #include "kernels/runtime/parallel.h"
 #include "kernels/runtime/transfer.h"
@@ -19,36 +19,49 @@ constexpr int64_t kWindowsInMemory = 64;           // mel for a GPU: 4 x windows
 constexpr int64_t kBatchBytes = int64_t{1} << 30;  // limit of the KV caches on a CPU
 
 // Bytes of KV cache per window: cross-attention and the self-attention of its rows.
-int64_t window_bytes(const Model& model, int64_t rows, CrossKvMode mode, Device device) {
-    const Config& c = model.config;
-    return CrossKvCache::window_bytes(c, model.precision, mode, device) +
+int64_t window_bytes(const Config& c, const Precision& precision, int64_t rows, CrossKvMode mode,
+                     Device device) {
+    return CrossKvCache::window_bytes(c, precision, mode, device) +
            2 * c.n_text_layer * rows * c.n_text_ctx * c.n_text_state *
-               static_cast<int64_t>(size_of(model.precision.cache));
+               static_cast<int64_t>(size_of(precision.cache));
+}
+
+// `window`: bytes of one.
+int64_t default_windows(const Context& ctx, int64_t window, const TranscribeOptions& options) {
+    const int64_t fast = ctx.on_cuda() ? kMostWindowsOnGpu
+                                       : std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
+    return options.most_windows > 0 ? std::min(options.most_windows, fast) : fast;
 }
 
 int64_t batch_of(const Context& ctx, const TranscribeOptions& options, const Model& model,
                  const Model* draft) {
-    const int64_t rows =
-        std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size);
-    // The default number is at most kMaxStoredKvWindows.
-    const CrossKvMode mode = cross_kv_mode(options.batch_size, options.beam_size);
-    int64_t window = window_bytes(model, rows, mode, ctx.device);
-    if (draft) window += window_bytes(*draft, 1, CrossKvMode::store, ctx.device);
-    if (!ctx.on_cuda()) {
-        if (options.batch_size > 0) return options.batch_size;
-        return std::clamp<int64_t>(kBatchBytes / window, 1, kMostWindows);
-    }
+    int64_t window = batch_memory(ctx, model.config, model.precision, options).window;
+    if (draft)
+        window += window_bytes(draft->config, draft->precision, 1, CrossKvMode::store, ctx.device);
+    const int64_t windows =
+        options.batch_size > 0 ? options.batch_size : default_windows(ctx, window, options);
+    if (!ctx.on_cuda()) return windows;
     // A fifth stays free for activations.
-    const auto free = static_cast<int64_t>(cuda_runtime().free_memory(ctx));
+    const int64_t free = free_memory(ctx);
     const int64_t fit = free / 5 * 4 / window;
     require(fit > 0 && fit >= options.batch_size, "out of GPU memory: --batch-size ",
             std::max<int64_t>(options.batch_size, 1), " needs ",
             (std::max<int64_t>(options.batch_size, 1) * window) >> 20, " MiB for KV caches, and ",
             free >> 20, " MiB are free", memory_advice(options.batch_size, fit));
-    return options.batch_size > 0 ? options.batch_size : std::min(fit, kMostWindowsOnGpu);
+    return std::min(fit, windows);
 }
 
 }  // namespace
+
+BatchMemory batch_memory(const Context& ctx, const Config& config, const Precision& precision,
+                         const TranscribeOptions& options) {
+    const int64_t rows =
+        std::max(options.samples() ? options.best_of : int64_t{1}, options.beam_size);
+    // The default number is at most kMaxStoredKvWindows.
+    const CrossKvMode mode = cross_kv_mode(options.batch_size, options.beam_size);
+    const int64_t window = window_bytes(config, precision, rows, mode, ctx.device);
+    return {window, default_windows(ctx, window, options)};
+}
 
 std::string memory_advice(int64_t windows, int64_t most) {
     const bool other_mode = windows > kMaxStoredKvWindows && most <= kMaxStoredKvWindows;

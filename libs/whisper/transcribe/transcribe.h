@@ -27,6 +27,14 @@ struct Attempt {
 // cross_kv_mode(), since fewer windows may then take more memory each.
 std::string memory_advice(int64_t windows, int64_t most);
 
+// The caches of a batch without a draft model: bytes of each window, and how many windows there are
+// if --batch-size asks for no number and a GPU has room for them.
+struct BatchMemory {
+    int64_t window = 0, windows = 0;
+};
+BatchMemory batch_memory(const Context& ctx, const Config& config, const Precision& precision,
+                         const TranscribeOptions& options);
+
 class Transcriber {
   public:
     // Callbacks, recording by recording in the order of add().

@@ -43,6 +43,7 @@ struct TranscribeOptions {
     std::string draft_model;
     int64_t draft_tokens = 4;
     int64_t batch_size = 0;
+    int64_t most_windows = 0;  // of a batch, if batch_size is 0; 0: as many as are fast. No flag
     bool vad = false;
     std::string windows = "sequential";
     std::string suppress_regex;

@@ -1,0 +1,82 @@
+#include "serve/models/model_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "serve/models/model_list.h"
+
+namespace hark::serve {
+namespace {
+
+struct OpenedFile {
+    models::AnyModel model;
+    bool is_named = false;
+};
+
+}  // namespace
+
+void TextServed::begin() {
+    service_ = std::make_unique<TextService>(
+        *model_, options_, thread_->post,
+        [thread = thread_, name = options_.name](const std::string& why) {
+            thread->broken(name + ": " + why);
+        });
+}
+
+void AudioServed::begin() {
+    service_ = std::make_unique<AudioService>(*model_, options_, thread_->post);
+}
+
+ModelReader::ModelReader(const ServeOptions& options, Console& console)
+    : options_(options),
+      console_(console),
+      ctx_(options.compute.context(console)),
+      memory_(
+          static_cast<int64_t>(options.memory_fraction * static_cast<double>(free_memory(ctx_)))) {
+    ctx_.batch_invariant = ctx_.few_row_products = options.text.batch_invariant;
+}
+
+TextModelOptions ModelReader::text_options(const gpt::ModelFile& file, bool is_named) const {
+    TextModelOptions options = options_.text_options();
+    if (is_named) return options;
+    options.chat_template.clear();
+    options.context = std::min(options.context, file.config().n_positions);
+    return options;
+}
+
+OpenedModel ModelReader::open(const std::string& path, bool is_named) const {
+    const auto file =
+        std::make_shared<OpenedFile>(OpenedFile{models::open_any_model(path), is_named});
+    const models::AnyModel& model = file->model;
+    OpenedModel opened{.facts = facts_of(model, options_.text.context), .file = file};
+    if (is_named && model.gpt && !options_.text.chat_template.empty())
+        opened.facts.has_chats = true;
+    const Precision precision =
+        precision_of(options_.compute.dtype, ctx_.device,
+                     model.gpt ? gpt::stored_type(*model.gpt) : model.whisper->stored_type());
+    opened.need =
+        model.gpt
+            ? TextModel::cache_need(*model.gpt, precision, text_options(*model.gpt, is_named), ctx_)
+            : AudioModel::cache_need(*model.whisper, precision, options_.audio_options(), ctx_);
+    opened.need.weights = weight_bytes(model, path, precision);
+    return opened;
+}
+
+std::shared_ptr<ServedModel> ModelReader::read(const std::string& name, const OpenedModel& opened,
+                                               int64_t cache_bytes) const {
+    auto& [model, is_named] = *std::static_pointer_cast<OpenedFile>(opened.file);
+    if (model.gpt) {
+        TextModelOptions options = text_options(*model.gpt, is_named);
+        options.cache_bytes = cache_bytes;
+        return std::make_shared<TextServed>(
+            std::make_unique<TextModel>(std::move(model.gpt), options, console_),
+            TextServiceOptions{name, options_.most_waiting}, thread_);
+    }
+    AudioModelOptions options = options_.audio_options();
+    options.cache_bytes = cache_bytes;
+    return std::make_shared<AudioServed>(
+        std::make_unique<AudioModel>(std::move(model.whisper), options, console_),
+        AudioServiceOptions{name, options_.most_waiting, options_.most_live}, thread_);
+}
+
+}  // namespace hark::serve

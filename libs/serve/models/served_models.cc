@@ -1,0 +1,233 @@
+#include "serve/models/served_models.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/models.h"
+#include "core/ranges.h"
+
+namespace hark::serve {
+namespace {
+
+const char* name_of(ModelKind kind) { return kind == ModelKind::text ? "gpt" : "whisper"; }
+
+// What requests call the model: the name as it is given, or a path's last part.
+std::string served_name(const std::string& given) {
+    std::string path = given;
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    return is_model_path(given) ? path.substr(path.rfind('/') + 1) : path;
+}
+
+// The folders of models are nobody's business but the server's.
+std::string without_folders(std::string text) {
+    for (const std::filesystem::path& folder : model_folders())
+        for (const std::string& begin : {folder.string() + "/", model_key(folder) + "/"})
+            for (size_t at = 0; (at = text.find(begin, at)) != text.npos;)
+                text.erase(at, begin.size());
+    return text;
+}
+
+// What is listed as that name; a new entry if there is none.
+ListedModel& entry_of(const std::string& name, std::vector<ListedModel>& models) {
+    for (ListedModel& model : models)
+        if (model.name == name) return model;
+    return models.emplace_back(ListedModel{name, {}, {}, false});
+}
+
+}  // namespace
+
+ServedModels::ServedModels(const ServeOptions& options, Console& console)
+    : options_(options),
+      console_(console),
+      reader_(options, console),
+      installed_(std::make_shared<InstalledModels>(options.text.context)) {
+    read_named(options.models);
+}
+
+void ServedModels::read_named(const std::vector<std::string>& models) {
+    std::vector<OpenedModel> opened;
+    for (const std::string& given : models)
+        for (const std::filesystem::path& path : find_models(given)) {
+            opened.push_back(reader_.open(path.string(), true));
+            const Named named{served_name(given), model_key(path), opened.back().facts.kind,
+                              nullptr, opened.back().facts};
+            const bool is_known = std::any_of(named_.begin(), named_.end(), [&](const Named& one) {
+                return one.name == named.name && one.kind == named.kind;
+            });
+            require(!is_known, "--model ", given, ": a model '", named.name,
+                    "' of this kind is served already");
+            named_.push_back(named);
+        }
+    const std::vector<int64_t> shares = cache_shares(opened);
+    for (size_t i = 0; i < opened.size(); ++i)
+        named_[i].model = reader_.read(named_[i].name, opened[i], shares[i]);
+}
+
+std::vector<int64_t> ServedModels::cache_shares(const std::vector<OpenedModel>& opened) const {
+    std::vector<ModelNeed> needs;
+    int64_t rest = reader_.memory(), smallest = 0, least = 0;
+    for (const OpenedModel& one : opened) {
+        needs.push_back(one.need);
+        rest -= one.need.weights + one.need.scratch;
+        smallest += one.need.smallest();
+        least += one.need.least;
+    }
+    require(smallest <= reader_.memory(), "no memory for the models: they need ",
+            gigabytes(smallest), ", and may take ", gigabytes(reader_.memory()),
+            "; give fewer --model, smaller ones, or another --memory-fraction");
+    // Half of what is left is for models that requests name.
+    return share_caches(options_.only_named ? rest : std::max(rest / 2, least), needs);
+}
+
+void ServedModels::start(ServerThread thread) {
+    post_ = thread.post;
+    const auto tell = [this](const std::string& name, const auto& work) {
+        try {
+            return work();
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const std::exception& why) {
+            throw unreadable(name, why.what());
+        }
+    };
+    pool_ = std::make_unique<ModelPool>(ModelPoolOptions{
+        .memory = reader_.memory(),
+        .keep_seconds = options_.keep_seconds,
+        .most_waiting = std::max<int64_t>(options_.most_waiting, 1),
+        .open =
+            [this, tell](const std::string& name, const std::string& path) {
+                return tell(name, [&] { return reader_.open(path, false); });
+            },
+        .read =
+            [this, tell](const std::string& name, const OpenedModel& opened, int64_t cache_bytes) {
+                return tell(name, [&] { return reader_.read(name, opened, cache_bytes); });
+            },
+        .post = thread.post,
+        .post_later = thread.post_later});
+    reader_.use(std::move(thread));
+    for (Named& named : named_) {
+        named.model->begin();
+        pool_->add(named.path, named.name, std::move(named.model));
+    }
+}
+
+WebError ServedModels::unreadable(const std::string& name, const std::string& why) const {
+    const std::string text = concat("the model '", name, "' cannot be read: ");
+    console_.warning(text + why);
+    return WebError(500, text + without_folders(why), "model", "model_not_readable");
+}
+
+ServedModels::Place ServedModels::place_of(const std::string& name, ModelKind kind) const {
+    for (const Named& named : named_)
+        if (named.name == name && named.kind == kind) return {named.path, named.name};
+    for (const ModelPool::Loaded& loaded : pool_->loaded())
+        if (loaded.name == name && loaded.model->kind() == kind) return {loaded.path, name};
+    try {
+        if (!options_.only_named)
+            if (const auto found = find_listed_model(name, name_of(kind)))
+                return {model_key(found->path), found->name};
+    } catch (const Error& why) {
+        throw unreadable(name, why.what());
+    }
+    throw WebError(404,
+                   concat("no ", kind == ModelKind::text ? "language" : "Whisper", " model '", name,
+                          "' is served; /v1/models has the list"),
+                   "model", "model_not_found");
+}
+
+void ServedModels::use(const std::string& name, ModelRequest request, ModelWait wait) {
+    const Place place = place_of(name, request.kind);
+    request.refuse = std::move(wait.refuse);
+    request.is_wanted = std::move(wait.is_wanted);
+    pool_->use(place.path, place.name, std::move(request));
+}
+
+void ServedModels::use_text(const std::string& name, Use<TextService> then, ModelWait wait) {
+    ModelRequest request{.kind = ModelKind::text};
+    request.use = [then = std::move(then)](ServedModel& model, ModelLease lease) {
+        then(static_cast<TextServed&>(model).service(), std::move(lease));
+    };
+    use(name, std::move(request), std::move(wait));
+}
+
+void ServedModels::use_audio(const std::string& name, Use<AudioService> then, ModelWait wait) {
+    ModelRequest request{.kind = ModelKind::audio};
+    request.use = [then = std::move(then)](ServedModel& model, ModelLease lease) {
+        then(static_cast<AudioServed&>(model).service(), std::move(lease));
+    };
+    use(name, std::move(request), std::move(wait));
+}
+
+std::vector<ListedModel> ServedModels::all(std::vector<ListedModel> installed) const {
+    std::vector<ListedModel> models;
+    std::vector<std::string> named;
+    for (const Named& one : named_) {
+        ListedModel& listed = entry_of(one.name, models);
+        listed.paths.push_back(one.path);
+        listed.facts.push_back(one.facts);
+        listed.is_loaded = true;
+        named.push_back(one.path);
+    }
+    for (ListedModel& one : installed) {
+        if (contains(named, one.paths.front())) continue;
+        ListedModel& listed = entry_of(one.name, models);
+        const bool is_hidden = std::any_of(
+            listed.facts.begin(), listed.facts.end(),
+            [&](const ModelFacts& facts) { return facts.kind == one.facts.front().kind; });
+        if (is_hidden) continue;
+        listed.paths.push_back(one.paths.front());
+        listed.facts.push_back(std::move(one.facts.front()));
+        for (const ModelPool::Loaded& loaded : pool_->loaded())
+            listed.is_loaded = listed.is_loaded || loaded.path == one.paths.front();
+    }
+    return models;
+}
+
+void ServedModels::list(std::function<void(std::vector<ListedModel>)> then) {
+    if (options_.only_named) return then(all({}));
+    lister_.add([this, installed = installed_, then = std::move(then)] {
+        post_([this, found = installed->list(), then] { then(all(found)); });
+    });
+}
+
+void ServedModels::find(const std::string& name, std::function<void(const ListedModel*)> then) {
+    list([this, name, then = std::move(then)](const std::vector<ListedModel>& models) {
+        for (const ListedModel& model : models)
+            if (model.name == name) return then(&model);
+        ListedModel meant{name, {}, {}, false};
+        for (const ModelKind kind : {ModelKind::text, ModelKind::audio}) try {
+                const std::string path = place_of(name, kind).path;
+                for (const ListedModel& model : models)
+                    if (contains(model.paths, path) && !contains(meant.paths, path)) {
+                        meant.paths.push_back(path);
+                        meant.facts.insert(meant.facts.end(), model.facts.begin(),
+                                           model.facts.end());
+                        meant.is_loaded = meant.is_loaded || model.is_loaded;
+                    }
+            } catch (const WebError&) {  // there is none of that kind
+            }
+        then(meant.paths.empty() ? nullptr : &meant);
+    });
+}
+
+void ServedModels::write_metrics(MetricsText& text) const {
+    for (const ModelPool::Loaded& one : pool_->loaded()) {
+        text.begin_model(one.name);
+        if (auto* const model = dynamic_cast<TextServed*>(one.model))
+            model->service().metrics().write(text);
+        if (auto* const model = dynamic_cast<AudioServed*>(one.model))
+            model->service().metrics().write(text);
+    }
+    for (const auto& [name, counts] : pool_->counts()) {
+        text.begin_model(name);
+        text.add("model_loaded", "gauge", static_cast<double>(counts.loaded));
+        text.add("model_memory_bytes", "gauge", static_cast<double>(counts.bytes));
+        text.add("model_loads_total", "counter", static_cast<double>(counts.loads));
+        text.add("model_unloads_total", "counter", static_cast<double>(counts.unloads));
+        text.add("model_load_failures_total", "counter", static_cast<double>(counts.failures));
+    }
+    text.end_models();
+    text.add("memory_limit_bytes", "gauge", static_cast<double>(pool_->memory()));
+}
+
+}  // namespace hark::serve
