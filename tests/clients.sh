@@ -18,7 +18,7 @@ cat > "$work/template.jinja" << 'END'
 {% endif %}{% for message in messages %}{{ message.role }}: {{ message.content }}
 {% endfor %}assistant:
 END
-"$bin/hark-serve" --model demo --chat-template "$work/template.jinja" --port 0 2> "$work/said" &
+XDG_DATA_HOME="$work" "$bin/hark-serve" --model demo --chat-template "$work/template.jinja" --port 0 2> "$work/said" &
 server=$!
 until grep -q '^listening on ' "$work/said"; do
     kill -0 "$server" || { cat "$work/said" >&2; exit 1; }
