@@ -131,7 +131,8 @@ inline double bytes_of(std::initializer_list<Tensor> tensors) {
     return bytes;
 }
 
-// The card's own speed in this run: `bench`'s product (gpu_harness.h), and CUDA's copy of 1 GiB.
+// The card's own speed in this run: the product of operations/speed/gpu_speed.h, and CUDA's copy of
+// 1 GiB.
 struct Limits {
     double f32 = 0, f16 = 0, bf16 = 0;  // TFLOP/s
     double copy = 0;                    // TB/s, read and written

@@ -62,10 +62,13 @@ bool read_until(int fd, Clock::time_point deadline, std::string& text) {
     }
 }
 
-// Waits for a killed child, but not for one that the kernel does not let go.
-int status_of(pid_t child) {
+// The status of a child that ends, if it is there within `seconds`: the kernel may not let go of
+// one that waits for a device.
+int status_of(pid_t child, double seconds) {
     int status = 0;
-    for (int i = 0; i < 50 && ::waitpid(child, &status, WNOHANG) == 0; ++i) ::usleep(2000);
+    for (double waited = 0; waited < seconds && ::waitpid(child, &status, WNOHANG) == 0;
+         waited += 0.002)
+        ::usleep(2000);
     return status;
 }
 
@@ -87,7 +90,7 @@ Apart run_apart(const std::function<void(const Say& say)>& work, double seconds)
     const bool ended = read_until(ends[0], Clock::now() + limit, text);
     ::close(ends[0]);
     if (!ended) ::kill(child, SIGKILL);
-    const int status = status_of(child);
+    const int status = status_of(child, ended ? 2 : 0.1);
     Apart apart;
     apart.end = !ended ? concat("did not end within ", figure(seconds), " s")
                 : WIFSIGNALED(status)
