@@ -3,10 +3,12 @@
 //   stdin -> PromptReader -> PromptAnswers -> Generator, or Engine for many -> AnswerWriter ->
 //   stdout
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <ctime>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "gpt/answers/answerer.h"
@@ -16,14 +18,19 @@
 #include "gpt/answers/prefill.h"
 #include "kernels/comm/processes.h"
 #include "kernels/comm/shared_reader.h"
+#include "text/chat_template.h"
 
 using namespace hark;
 
 namespace {
 
-bool is_regular_file(int fd) {
-    struct stat info {};
-    return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+// The time that chat templates write is the first process's, at its start.
+void share_template_time(Communicator& ranks) {
+    if (ranks.alone()) return;
+    std::tm now = template_time();
+    std::time_t seconds = ::timegm(&now);
+    ranks.share(std::as_writable_bytes(std::span(&seconds, 1)), 0);
+    ::setenv("SOURCE_DATE_EPOCH", std::to_string(seconds).c_str(), 1);
 }
 
 // One of several processes writes; all of them compute the same texts.
@@ -51,7 +58,8 @@ void answer_prompts(const gpt::GenerateToolOptions& options, Console& console, C
 
     gpt::GenerateOptions defaults = options.generate.options(file->sampling_defaults());
     if (encoder.markers()) defaults.shown = gpt::marker_tokens(*encoder.markers(), *tokenizer);
-    expect_agreement(ranks, options.facts(file->config(), defaults));
+    expect_agreement(ranks, options.facts(file->config(), defaults, ctx));
+    share_template_time(ranks);
     const Precision precision = defaults.with_cache(
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file)));
     const gpt::Model model =
@@ -61,7 +69,7 @@ void answer_prompts(const gpt::GenerateToolOptions& options, Console& console, C
         options.for_each_prompt(prompts, [&](gpt::Prompt prompt) { given = std::move(prompt); });
         return gpt::prefill(ctx, model, encoder, std::move(given), defaults.context, out);
     }
-    const bool waits = options.batch.waits(ctx, ranks.size(), is_regular_file(STDIN_FILENO));
+    const bool waits = options.batch.waits(ctx, ranks.size(), options.input_is_file());
     if (options.answers_at_once(options.batch.sequences(ctx, waits), model.config)) {
         gpt::AnswerPlanner planner(model.config, *tokenizer, defaults);
         gpt::EngineOptions sizes = options.batch.engine(ctx, waits, defaults.context);

@@ -69,6 +69,30 @@ TEST_F(Passes, HaveTheNextTokensOfTextsAndThenPartsOfPrompts) {
     EXPECT_EQ(next(scheduler), (Rows{{0, 1}, {1, 1}, {2, 1}, {3, 1}}));
 }
 
+// A prompt of one token, and one whose other tokens are in the cache.
+TEST_F(Passes, BeginTextsThatHaveOneRowToCompute) {
+    for (const int64_t mixed : {0, 64}) {
+        SCOPED_TRACE(mixed);
+        Scheduler scheduler(cache_, {.max_sequences = kSequences,
+                                     .prompt_rows = 200,
+                                     .step_rows = kSequences,
+                                     .mixed_rows = mixed,
+                                     .packs_prompts = true});
+        BatchSequence one = text(1), first = text(33), again = text(33);
+        scheduler.add(one);
+        EXPECT_EQ(next(scheduler), (Rows{{one.id, 1}}));
+        scheduler.remove(one);
+        scheduler.add(first);
+        const std::vector<PassPiece> pass = scheduler.next();
+        scheduler.launched(pass);
+        EXPECT_EQ(pass.front().rows(), mixed == 0 ? 33 : 1);  // the second time it is in the cache
+        scheduler.remove(first);
+        scheduler.add(again);
+        EXPECT_EQ(next(scheduler), (Rows{{again.id, 1}}));
+        scheduler.remove(again);
+    }
+}
+
 TEST_F(Passes, TakeTurnsWithoutMixedRows) {
     Scheduler scheduler(cache_,
                         {.max_sequences = kSequences, .prompt_rows = 64, .step_rows = kSequences});

@@ -1,10 +1,12 @@
 #include "gpt/answers/generate_options.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/ending_signal.h"
 #include "gpt/chat/line_editor.h"
 #include "kernels/comm/processes.h"
+#include "kernels/cpu/cpu.h"
 
 namespace hark::gpt {
 
@@ -66,6 +68,11 @@ void GenerateToolOptions::flags(Flags& flags) {
 bool GenerateToolOptions::prompt_is_whole() const {
     if (prompt.empty() || prompt.find("{}") != prompt.npos) return false;
     return !chat.chat || input_format != "text" || ::isatty(STDIN_FILENO);
+}
+
+bool GenerateToolOptions::input_is_file() const {
+    struct stat info {};
+    return ::fstat(STDIN_FILENO, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 std::string GenerateToolOptions::prompt_template() const {
@@ -183,13 +190,19 @@ void GenerateToolOptions::check_processes(int64_t count) const {
     excludes(!generate.prompt_cache().empty(), "--prompt-cache");
 }
 
-std::string GenerateToolOptions::facts(const DecoderConfig& config,
-                                       const GenerateOptions& defaults) const {
+std::string GenerateToolOptions::facts(const DecoderConfig& config, const GenerateOptions& defaults,
+                                       const Context& ctx) const {
+    // The order of a sum on the CPU depends on these, and so may the experts of a row.
+    const std::string by =
+        ctx.on_cuda() ? "" : concat(", ", cpu_kernels().name, " on ", ctx.threads, " threads");
     return concat("model ", config.family, " of ", config.n_layer, " x ", config.n_embd, ", ",
                   config.n_vocab, " tokens, --dtype ", compute.dtype, ", --kv-dtype ",
                   defaults.kv_dtype, ", --seed ", defaults.seed, ", --n ", defaults.samples,
                   ", --max-tokens ", defaults.max_tokens, ", --temperature ",
-                  defaults.sampler.temperature, ", --context ", defaults.context);
+                  defaults.sampler.temperature, ", --context ", defaults.context, by, ", stdin ",
+                  input_is_file()     ? "a file"
+                  : prompt_is_whole() ? "whole"
+                                      : "a stream");
 }
 
 void GenerateToolOptions::check() const {

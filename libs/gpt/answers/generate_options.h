@@ -34,7 +34,9 @@ struct GenerateToolOptions {
     // Throws UsageError for what several processes that share a model do not do.
     void check_processes(int64_t count) const;
     // What these must have alike, as text.
-    std::string facts(const DecoderConfig& config, const GenerateOptions& defaults) const;
+    std::string facts(const DecoderConfig& config, const GenerateOptions& defaults,
+                      const Context& ctx) const;
+    bool input_is_file() const;  // stdin is
     PromptFormat prompt_format() const;
     // With the markers of the model, or nullptr.
     AnswerOptions answers(const ReasoningMarkers* markers) const;

@@ -14,6 +14,7 @@ constexpr int64_t kSequences = 16, kSequencesOnGpu = 256;
 // Rows of a pass with drafts: a GPU reads its weights in the time that it multiplies these.
 constexpr int64_t kDraftRowsOnGpu = 32;
 static_assert(kFewQueries < kFewRowsOnCpu);
+constexpr int64_t kFewestPromptRows = 256;  // of a pass that has the next tokens of texts too
 
 int64_t or_else(int64_t value, int64_t otherwise) { return value > 0 ? value : otherwise; }
 
@@ -27,6 +28,11 @@ EngineOptions complete(EngineOptions options, const Context& ctx, const DecoderC
     options.prompt_rows = or_else(options.prompt_rows, prompt_rows(ctx));
     if (ctx.on_cuda() && ctx.has_independent_rows())
         options.prompt_rows = std::min(options.prompt_rows, prompt_rows(ctx));
+    // A pass that every text has a row of leaves some to prompts.
+    if (options.mixed_rows > 0)
+        options.mixed_rows =
+            std::min(std::max(options.mixed_rows, options.max_sequences + kFewestPromptRows),
+                     options.prompt_rows);
     return options;
 }
 

@@ -23,7 +23,7 @@ struct EngineOptions {
     int64_t prompt_rows = 0;       // of a pass, at most; 0: 512, on a GPU 2048. On a GPU where rows
                                    // are independent 1024 at most
     // On a GPU where rows may depend on others: rows of a pass of prompts and the next tokens of
-    // texts, at most; 0: they take turns.
+    // texts, at most, and no more than prompt_rows; 0: they take turns.
     int64_t mixed_rows = 1024;
     int64_t pool_tokens = 0;       // of all sequences together, at most; 0: from memory_fraction
     int64_t cache_bytes = 0;       // of keys and values, at most; 0: from memory_fraction

@@ -145,8 +145,6 @@ PassShape GpuRunner::shape_of(std::span<const PassPiece> pass) const {
         shape.max_queries = std::max(shape.max_queries, piece.rows());
         shape.most_keys = std::max(shape.most_keys, piece.end);
     }
-    // Windows must not depend on the pass.
-    if (ctx_.has_independent_rows()) shape.most_keys = cache_.capacity();
     if (shape.max_queries <= kFewQueries) return shape;
     for (const PassPiece& piece : pass) {
         if (piece.rows() > kFewQueries) break;
@@ -280,7 +278,10 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
         if (is_on_host(sequence)) history_[static_cast<size_t>(sequence.slot)] = 0;
     }
     PassShape shape = shape_of(pass);
-    if (recorded) shape.most_keys = graph_bucket(shape.most_keys, cache_.capacity());
+    if (recorded)
+        shape.most_keys = graph_bucket(shape.most_keys, cache_.capacity());
+    else if (ctx_.has_independent_rows())
+        shape.most_keys = cache_.capacity();  // windows must not depend on the pass
     PassInputs::Sizes sizes = sizes_of(pass, shape.most_keys);
     if (recorded)
         sizes.rows = sizes.sequences = sizes.samples =

@@ -165,6 +165,7 @@ std::vector<PassPiece> Scheduler::next() {
     int64_t most = pass.empty() ? options_.prompt_rows : options_.mixed_rows;
     for (const PassPiece& piece : pass) most -= piece.rows();
     take_prompts(most, pass);
+    if (pass.empty()) take_steps(options_.step_rows, pass);  // new ones with one row to compute
     return pass;
 }
 
@@ -174,6 +175,7 @@ std::vector<PassPiece> Scheduler::next_in_turns() {
     had_prompt_ = !pass.empty();
     if (pass.empty()) take_steps(options_.step_rows, pass);
     if (pass.empty()) take_prompts(options_.prompt_rows, pass);
+    if (pass.empty()) take_steps(options_.step_rows, pass);  // new ones with one row to compute
     return pass;
 }
 

@@ -231,6 +231,8 @@ void products(float* y, int64_t ldy, const TileInputs* x, const float* scales, i
         for (int64_t n = 0; n < count; n += kTileRows) {
             const uint8_t* panel = blocks + n * row_size;
             unpack<Bytes>(w, panel, size, std::min(kTileRows, count - n));
+            asm volatile("" ::
+                             : "memory");  // g++ 12 does not know that tiles are loaded from memory
             for (int64_t t = 0; t < t_size; t += kTileRows) {
                 const auto rows = static_cast<unsigned>(std::min(kTileRows, t_size - t));
                 const F of_rows =
