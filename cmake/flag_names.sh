@@ -6,5 +6,7 @@ cd "$1"
     for tool in audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed gpt-tokenize gpt-train hark-serve hark-doctor hark-redact; do
         ./$tool --help-as names
     done
-    ./hark-model --help-as names | while read -r command; do ./hark-model "$command" --help-as names; done
+    for tool in hark-model hark-shard; do
+        ./$tool --help-as names | while read -r command; do ./$tool "$command" --help-as names; done
+    done
 } | LC_ALL=C sort -u | sed 's/.*/"&",/'

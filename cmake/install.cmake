@@ -1,14 +1,15 @@
 # What is installed next to the tools: the commands of `hark`, man pages, completions, models,
 # presets and documents.
 
-foreach(command transcribe live ask summarize batch train plot plot-transcript plot-run search lambda)
+foreach(command transcribe live ask summarize batch train plot plot-transcript plot-run search lambda
+        worker parallel slurm)
     if(EXISTS ${CMAKE_SOURCE_DIR}/pipelines/${command}.sh)
         install(PROGRAMS pipelines/${command}.sh DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark
             RENAME ${command})
     endif()
 endforeach()
-install(FILES pipelines/flags.sh pipelines/generate.sh pipelines/help.sh pipelines/outputs.sh
-    pipelines/recordings.sh pipelines/server.sh pipelines/plot-transcript.awk DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
+install(FILES pipelines/fetch.sh pipelines/flags.sh pipelines/generate.sh pipelines/help.sh pipelines/outputs.sh
+    pipelines/recordings.sh pipelines/server.sh pipelines/shards.sh pipelines/plot-transcript.awk DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
 install(DIRECTORY pipelines/cloud DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
 install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/models)
 install(DIRECTORY presets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/presets)
@@ -23,7 +24,7 @@ endforeach()
 install(FILES completions/_hark DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 # bash and fish look for a file of the command's name.
 foreach(tool hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed
-        gpt-tokenize gpt-train hark-doctor hark-model hark-redact hark-serve)
+        gpt-tokenize gpt-train hark-doctor hark-model hark-redact hark-serve hark-shard)
     install(FILES completions/hark.bash RENAME ${tool}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
     install(FILES completions/hark.fish RENAME ${tool}.fish

@@ -10,7 +10,9 @@ trap 'rm -rf "$work"' EXIT
 # all_tools: each tool and command with options of its own, a line each.
 all_tools() {
     printf '%s\n' "${tools[@]}"
-    hark-model --help-as commands | sed 's/\t.*//; s/^/hark-model /'
+    for tool in hark-model hark-shard; do
+        $tool --help-as commands | sed "s/\t.*//; s/^/$tool /"
+    done
     printf 'hark %s\n' "${commands[@]}"
     hark plot --help-as commands | sed 's/\t.*//; s/^/hark plot /'
 }

@@ -160,7 +160,7 @@ take_results() {
             state[$path]=failed reason[$path]="${error#"$path: "}"
             broken=$((broken + 1))
             for ending in "${endings[@]}"; do rm -f "$work/$file.$ending"; done
-        elif publish "$file" "$path"; then
+        elif printf '%s\t%s\n' "$path" "$length" >> "$output/.hark/seconds" && publish "$file" "$path"; then
             state[$path]=transcribed
             transcribed=$((transcribed + 1))
             hundredths=$((hundredths + 10#${length/./}))

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kPages[] = {
     "hark",         "audio-decode", "vad",       "mel",        "whisper-transcribe", "whisper-eval",
-    "gpt-generate", "gpt-tokenize", "gpt-train", "hark-model", "hark-doctor",        "hark-redact"};
+    "gpt-generate", "gpt-tokenize", "gpt-train", "hark-model", "hark-doctor",        "hark-redact", "hark-shard"};
 
 // Text without a line that roff takes for a request.
 std::string roff(const std::string& text) {

@@ -52,6 +52,8 @@ std::string sha256_of(const std::filesystem::path& file) {
     return digest(EVP_sha256(), "", content_of(file).get());
 }
 
+std::string sha256_of_text(std::string_view text) { return digest(EVP_sha256(), text, nullptr); }
+
 std::string git_blob_of(const std::filesystem::path& file) {
     const std::unique_ptr<MappedFile> content = content_of(file);
     std::string prefix = concat("blob ", content ? content->size() : 0);

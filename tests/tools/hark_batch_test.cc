@@ -43,6 +43,7 @@ class BatchScript : public testing::Test {
     }
     static std::set<std::string> with_lock(std::set<std::string> names) {
         names.insert(".hark/lock");
+        names.insert(".hark/seconds");
         names.insert(".hark/written");
         names.insert("failed.tsv");
         return names;

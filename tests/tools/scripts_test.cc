@@ -9,9 +9,9 @@ namespace hark::test {
 namespace {
 
 TEST(Scripts, ShowTheirHelp) {
-    for (const std::string name :
-         {"ask", "batch", "lambda", "live", "plot", "plot-run", "plot-transcript", "search",
-          "summarize", "train", "transcribe", "demo", "verify-official"}) {
+    for (const std::string name : {"ask", "batch", "lambda", "live", "plot", "plot-run",
+                                   "plot-transcript", "parallel", "search", "slurm", "summarize",
+                                   "train", "transcribe", "worker", "demo", "verify-official"}) {
         const ProcessResult shown = script(name + ".sh", "--help");
         EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
         std::string command = "Usage: hark " + name;
@@ -28,8 +28,8 @@ TEST(Scripts, AnswerTheFlagsThatAllToolsAnswer) {
     ASSERT_TRUE(version.starts_with("mel (hark) ")) << version;
     version.erase(0, 3);
     for (const std::string name :
-         {"ask", "batch", "lambda", "live", "plot", "plot-run", "plot-transcript", "search",
-          "summarize", "train", "transcribe"}) {
+         {"ask", "batch", "lambda", "live", "plot", "plot-run", "plot-transcript", "parallel",
+          "search", "slurm", "summarize", "train", "transcribe", "worker"}) {
         std::string command = "hark " + name;
         std::replace(command.begin(), command.end(), '-', ' ');
         EXPECT_EQ(script(name + ".sh", "--version").out, command + version);
@@ -62,6 +62,9 @@ TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
              {"batch", "--pric", "--price"},
              {"batch", "--retri", "--retry"},
              {"lambda", "--budge", "--budget"},
+             {"worker", "--until-don", "--until-done"},
+             {"parallel", "--sshlogn", "--sshlogin"},
+             {"slurm", "--elemets", "--elements"},
              {"live", "--microphon", "--microphone"},
              {"ask", "--whisper_model", "--whisper-model"},
              {"ask", "--servr", "--server"},

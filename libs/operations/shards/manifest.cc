@@ -1,0 +1,96 @@
+#include "operations/shards/manifest.h"
+
+#include <cmath>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/shortest.h"
+#include "text/lines.h"
+#include "text/utf8.h"
+
+namespace hark::shards {
+
+namespace fs = std::filesystem;
+
+bool is_remote(std::string_view path) {
+    const size_t colon = path.find(':');
+    return colon != path.npos && colon > 0 && colon < path.find('/');
+}
+
+nlohmann::ordered_json parse_object(std::string_view line, const std::string& where) {
+    require(is_valid_utf8(line), where, ": expected UTF-8");
+    nlohmann::ordered_json fields = parse_ordered_json(line, where);
+    require(fields.is_object(), where, ": expected a JSON object, found ",
+            fields.is_discarded() ? "text that is not JSON" : fields.type_name());
+    return fields;
+}
+
+std::string text_at(const nlohmann::ordered_json& fields, const char* key,
+                    const std::string& where) {
+    const auto found = fields.find(key);
+    if (found == fields.end() || found->is_null()) return "";
+    if (found->is_number()) return to_line(*found);
+    require(found->is_string(), where, ": ", key, ": expected a string, found ",
+            found->type_name());
+    return found->get<std::string>();
+}
+
+std::optional<double> seconds_at(const nlohmann::ordered_json& fields, const char* key,
+                                 const std::string& where) {
+    const auto found = fields.find(key);
+    if (found == fields.end() || found->is_null()) return std::nullopt;
+    require(found->is_number(), where, ": ", key, ": expected seconds, found ", found->type_name());
+    const double seconds = found->get<double>();
+    require(std::isfinite(seconds) && seconds >= 0, where, ": ", key,
+            ": expected 0 seconds or more, found ", seconds);
+    return seconds;
+}
+
+std::string to_line(const nlohmann::ordered_json& fields) {
+    return fields.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+ManifestEntry entry_of(nlohmann::ordered_json fields, const fs::path& folder,
+                       const std::string& where) {
+    ManifestEntry entry;
+    const std::string given = text_at(fields, "audio_filepath", where);
+    require(!given.empty(), where, ": expected a path or URL named audio_filepath, found none");
+    entry.offset = seconds_at(fields, "offset", where);
+    entry.duration = seconds_at(fields, "duration", where);
+    require(!entry.offset || (entry.duration && *entry.duration > 0), where,
+            ": a part with an offset needs a duration of more than 0 s");
+    entry.id = text_at(fields, "id", where);
+    if (entry.id.empty())
+        entry.id = entry.offset ? concat(given, "@", shortest(*entry.offset)) : given;
+    entry.audio_filepath =
+        is_remote(given) ? given : fs::absolute(folder / given).lexically_normal().string();
+    for (const std::string* text : {&entry.id, &entry.audio_filepath})
+        require(text->find_first_of(std::string("\t\r\n\0", 4)) == text->npos, where,
+                ": expected no tab, line end or NUL in an id or a path");
+    nlohmann::ordered_json all = {{"audio_filepath", entry.audio_filepath}, {"id", entry.id}};
+    for (const auto& [key, value] : fields.items())
+        if (!all.contains(key)) all[key] = value;
+    entry.line = to_line(all);
+    return entry;
+}
+
+std::vector<ManifestEntry> parse_manifest(std::string_view lines, const fs::path& folder,
+                                          const std::string& where) {
+    std::vector<ManifestEntry> entries;
+    for_each_line(lines, [&](std::string_view line, size_t number) {
+        if (line.find_first_not_of(" \t") == line.npos) return;
+        const std::string place = concat(where, ": line ", number);
+        entries.push_back(entry_of(parse_object(line, place), folder, place));
+    });
+    require_unique_ids(entries);
+    return entries;
+}
+
+void require_unique_ids(const std::vector<ManifestEntry>& entries) {
+    std::unordered_set<std::string_view> ids;
+    for (const ManifestEntry& entry : entries)
+        require(ids.insert(entry.id).second, entry.id, ": two recordings have this id (",
+                entry.audio_filepath, "); give each line an id of its own");
+}
+
+}  // namespace hark::shards

@@ -1,0 +1,52 @@
+// Recordings to transcribe, as lines of NeMo's manifests.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+
+namespace hark::shards {
+
+// One line: a recording, or a part of one.
+struct ManifestEntry {
+    std::string id;              // unique in a plan
+    std::string audio_filepath;  // an absolute path, URL://..., or REMOTE:PATH of rclone
+    std::optional<double> offset, duration;  // seconds; with an offset it is a part
+    std::string line;  // the whole object without a line end: the keys above, and all others
+};
+
+// The entry of one object. Without an `id` the path is the id, and of a part PATH@OFFSET. A
+// relative path is one in `folder`. Throws Error that begins with `where` for what no manifest has.
+ManifestEntry entry_of(nlohmann::ordered_json fields, const std::filesystem::path& folder,
+                       const std::string& where);
+
+// The entries of such lines; blank lines are skipped. Throws Error naming the line, also for an id
+// that comes twice. `where` names the text.
+std::vector<ManifestEntry> parse_manifest(std::string_view lines,
+                                          const std::filesystem::path& folder,
+                                          const std::string& where);
+
+// Throws Error naming the id that two entries have.
+void require_unique_ids(const std::vector<ManifestEntry>& entries);
+
+// Whether the path is not a file's: a URL, or a colon comes before the first slash (rclone's rule).
+bool is_remote(std::string_view path);
+
+// The object of a line of JSON. Throws Error that begins with `where` if it is none.
+nlohmann::ordered_json parse_object(std::string_view line, const std::string& where);
+
+// fields[key] as a string, a number in decimal digits; empty if there is none. Throws Error.
+std::string text_at(const nlohmann::ordered_json& fields, const char* key,
+                    const std::string& where);
+// fields[key], at least 0; none if it is null or missing. Throws Error.
+std::optional<double> seconds_at(const nlohmann::ordered_json& fields, const char* key,
+                                 const std::string& where);
+
+// The object as one line of JSON, without a line end.
+std::string to_line(const nlohmann::ordered_json& fields);
+
+}  // namespace hark::shards

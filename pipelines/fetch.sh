@@ -1,0 +1,114 @@
+# Sourced by hark worker: the recordings of a shard become files of a folder.
+# shellcheck shell=bash disable=SC2154
+
+readonly fetches=8 # at a time
+
+# fetch_shard MANIFEST FOLDER: recording 1, 2, ... becomes FOLDER/000001.ENDING and so on: a link, or a
+# part that ffmpeg cuts. FOLDER.tsv lists those that cannot be fetched: path, tab, error. Files that
+# exist stay. Returns 75 if it may be possible later.
+fetch_shard() {
+    local path offset duration number=0 file ending key status=0 pids=()
+    mkdir -p "$2" "$2.from" && rm -f "$2"/*.part.* "$2.from"/*.part.* "$2.from"/*.error "$2"/*.error || return 1
+    while IFS= read -r path && IFS= read -r _ && IFS= read -r _; do
+        is_remote "$path" || continue
+        printf '%s\n' "$path"
+    done < <(entries_of "$1") | sort -u > "$2.from/list"
+    while IFS= read -r path; do
+        set_key "$path"
+        fetch_remote "$path" "$2.from/$key" < /dev/null &
+        pids+=("$!")
+        [ ${#pids[@]} -lt "$fetches" ] || { wait "${pids[0]}"; pids=("${pids[@]:1}"); }
+    done < "$2.from/list"
+    [ ${#pids[@]} -eq 0 ] || wait "${pids[@]}"
+    : > "$2.tsv.part"
+    while IFS= read -r path && IFS= read -r offset && IFS= read -r duration; do
+        number=$((number + 1))
+        set_ending "$path"
+        printf -v file '%s/%06d%s' "$2" "$number" "${offset:+.wav}"
+        [ -n "$offset" ] || file+="$ending"
+        [ ! -e "$file" ] || continue
+        key=""
+        ! is_remote "$path" || set_key "$path"
+        place_recording "$path" "$offset" "$duration" "$file" "$2.from/$key" < /dev/null
+        case $? in
+            0) ;;
+            75) status=75 ;;
+            *) printf '%s\t%s\n' "$file" "$problem" >> "$2.tsv.part" ;;
+        esac
+    done < <(entries_of "$1")
+    mv -f "$2.tsv.part" "$2.tsv" || return 1
+    return "$status"
+}
+
+# entries_of MANIFEST: three lines per recording: path, offset or nothing, duration.
+entries_of() {
+    jq -r '.audio_filepath, (.offset // "" | tostring), (.duration // "" | tostring)' "$1"
+}
+
+# is_remote PATH: a URL, or a colon comes before the first slash (rclone's rule).
+is_remote() { [[ "${1%%/*}" == ?*:* ]]; }
+
+# set_ending PATH: sets `ending` to ".mp3", or nothing.
+set_ending() {
+    local name="${1%%\?*}"
+    ending=""
+    [[ ! "$name" =~ \.[A-Za-z0-9]{1,5}$ ]] || ending="${BASH_REMATCH[0]}"
+}
+
+# set_key PATH: sets `key` to a name of its file.
+set_key() { key="$(sha256sum <<< "$1" | cut -c 1-32)"; }
+
+# fetch_remote PATH FILE: FILE.error says why it cannot be; its first word is never or later.
+fetch_remote() {
+    local part="$2.part.$BASHPID" said status=0 code
+    [ ! -e "$2" ] || return 0
+    if [[ "$1" == *://* ]]; then
+        said="$(curl -sS -L --fail --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 120 \
+            -w '\n%{http_code}' -o "$part" -- "$1" 2>&1)" || status=$?
+        code="${said##*$'\n'}"
+        # Statuses 400 to 499 say that the server does not have it, except for two.
+        # 37: no such file, of file://.
+        [ "$status" -ne 37 ] && { [ "$status" -ne 22 ] || [[ ! "$code" == 4?? || "$code" == 4[02][89] ]]; } ||
+            status=never
+    else
+        said="$(rclone copyto --retries 3 -q -- "$1" "$part" 2>&1)" || status=$?
+        # rclone's exit statuses of a folder and of a file that are not found.
+        [ "$status" != 3 ] && [ "$status" != 4 ] || status=never
+    fi
+    if [ "$status" = 0 ]; then
+        # Older than every transcript of it: hark batch would do it again.
+        touch -d @0 "$part" && mv -fT "$part" "$2"
+        return
+    fi
+    rm -f "$part"
+    [ "$status" = never ] || status=later
+    echo "$status cannot fetch: $(head -n 1 <<< "$said" | tr '\t' ' ')" > "$2.error"
+}
+
+# place_recording PATH OFFSET DURATION FILE FETCHED: makes FILE. Else returns 75 or, with `problem`, 1.
+place_recording() {
+    local from="$1" kind
+    if is_remote "$1"; then
+        from="$5"
+        [ -e "$from" ] || {
+            read -r kind problem < "$from.error" || { kind=later problem="cannot fetch"; }
+            [ "$kind" = never ] && return 1
+            say "$1: $problem"
+            return 75
+        }
+    elif [ ! -f "$1" ]; then
+        problem="no such file"
+        [ -d "${1%/*}" ] && return 1
+        say "$1: its folder is not there"
+        return 75
+    fi
+    if [ -z "$2" ]; then
+        ln -sfnT -- "$from" "$4"
+        return
+    fi
+    problem="$(ffmpeg -v error -nostdin -ss "$2" -i "file:$from" -t "$3" -vn -c:a pcm_f32le -f wav \
+        -y "file:$4.part.wav" 2>&1)" && touch -d @0 "$4.part.wav" && mv -fT "$4.part.wav" "$4" && return
+    rm -f "$4.part.wav"
+    problem="cannot cut: $(head -n 1 <<< "$problem" | tr '\t' ' ')"
+    return 1
+}

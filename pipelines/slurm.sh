@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Usage: hark slurm [OPTION]... [-- BATCH_OPTION...]
+# Transcribes the shards of a plan on a cluster, by an array job of Slurm.
+#
+# Each element of the array is a hark worker, which takes shards until none is
+# left. Before its time limit it stops, and is queued again; recordings that are
+# done stay done. A second job merges all results to DIR/merged.jsonl, or says
+# what is missing. The same command continues. stdout has the numbers of both
+# jobs. What follows -- are options of hark batch.
+#
+# Options:
+#       --shards DIR       the folder that hark-shard plan has written
+#   -o, --output-dir DIR   where results are published
+#       --elements N       of the array: workers at the same time [8]
+#       --time TIME        limit of an element, as sbatch takes it [4:00:00]
+#       --ahead SECONDS    before the limit, when an element stops [120]
+#       --sbatch OPTION    of sbatch, such as --gres=gpu:1; may be repeated
+#       --only NAME,...    work on these shards alone
+#       --stale SECONDS    of silence after which another worker is lost [600]
+#       --scratch DIR      where recordings are fetched to [in --output-dir]
+#       --price DOLLARS    per hour of a machine: prints what the work costs
+#       --speed X          times real time of a machine [that of shards done]
+#       --dry-run          print what is to do and its cost; run nothing
+#   -h, --help             print a short help and exit
+#
+# Examples:
+#   hark shard plan lectures -o shards
+#   hark slurm --shards shards -o results --sbatch --gres=gpu:1 -- --model small
+set -uo pipefail
+export LC_ALL=C.UTF-8
+script="hark slurm"
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+. "$here/recordings.sh"
+. "$here/flags.sh"
+. "$here/help.sh"
+. "$here/shards.sh"
+help_if_asked "$@"
+
+elements=8 limit=4:00:00 ahead=120 sbatch_options=()
+
+take_option() {
+    take_shard_option && return
+    case "$flag" in
+        --elements) elements="$value" ;;
+        --time) limit="$value" ;;
+        --ahead) ahead="$value" ;;
+        --sbatch) sbatch_options+=("$value") ;;
+    esac
+}
+
+check_options() {
+    local option
+    [[ "$elements" =~ ^[1-9][0-9]{0,3}$ ]] || wrong "--elements: expected 1 to 9999, got '$elements'"
+    [[ "$limit" =~ ^([0-9]+-)?[0-9]+(:[0-9]+){0,2}$ ]] ||
+        wrong "--time: expected minutes, or hours, minutes and seconds such as 4:00:00, got '$limit'"
+    [[ "$ahead" =~ ^[1-9][0-9]{0,3}$ ]] || wrong "--ahead: expected 1 to 9999 seconds, got '$ahead'"
+    for option in "${sbatch_options[@]}"; do
+        [[ "$option" == --?* ]] || wrong "--sbatch: expected an option such as --gres=gpu:1, got '$option'"
+    done
+    check_shard_options
+}
+
+# write_jobs: the scripts that Slurm runs. USR1 is the time limit's alone; TERM is that of scancel and of
+# a preemption, after which Slurm itself decides.
+write_jobs() {
+    local worker="$here/worker"
+    [ -x "$worker" ] || worker="$here/worker.sh"
+    worker="$(quoted "$worker" --shards "$shards" --output-dir "$output" --stale "$stale" \
+        ${only:+--only "$only"} ${scratch:+--scratch "$scratch"})"
+    cat > "$jobs/worker.sh" <<END || exit 1
+#!/bin/bash
+# An element of hark slurm's array job.
+# One that was queued again waits for shards of a lost machine: its own may be among them.
+waiting=""
+[ "\${SLURM_RESTART_COUNT:-0}" -eq 0 ] || waiting=--until-done
+limited=""
+trap 'limited=yes; kill -TERM "\$work" 2> /dev/null' USR1
+trap 'kill -TERM "\$work" 2> /dev/null' TERM
+$worker \$waiting -- $(quoted "${job_options[@]}") &
+work=\$!
+wait "\$work"
+status=\$?
+# A signal ends the first wait.
+[ "\$status" -le 128 ] || { wait "\$work" 2> /dev/null; status=\$?; }
+# 75: recordings could not be fetched now.
+if [ -n "\$limited" ] || { [ "\$status" -eq 75 ] && [ "\${SLURM_RESTART_COUNT:-0}" -lt 3 ]; }; then
+    scontrol requeue "\${SLURM_ARRAY_JOB_ID}_\$SLURM_ARRAY_TASK_ID" && sleep 60
+fi
+exit "\$status"
+END
+    cat > "$jobs/merge.sh" <<END || exit 1
+#!/bin/bash
+# The last job of hark slurm.
+set -e
+hark-shard merge $(quoted "$shards" "$output") > $(quoted "$output/.merged.part")
+mv -f $(quoted "$output/.merged.part" "$output/merged.jsonl")
+END
+}
+
+submit() {
+    local array merge
+    jobs="$output/.slurm"
+    mkdir -p "$jobs" || exit 1
+    write_jobs
+    array="$(sbatch --parsable --job-name=hark --array="1-$elements" --requeue --open-mode=append \
+        --time="$limit" --signal="B:USR1@$ahead" --output="$jobs/%A_%a.log" "${sbatch_options[@]}" \
+        "$jobs/worker.sh")" || die "sbatch does not take the array job"
+    array="${array%%;*}"
+    merge="$(sbatch --parsable --job-name=hark-merge --dependency="afterany:$array" --open-mode=append \
+        --output="$jobs/%A.log" "$jobs/merge.sh")" ||
+        die "sbatch does not take the merge job; array job $array runs: hark-shard merge joins its results"
+    say "array job $array of $elements elements, then job ${merge%%;*}; their logs are in $jobs"
+    echo "$array ${merge%%;*}"
+}
+
+learn_shard_flags --elements --time --ahead --sbatch
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --) shift && set_job_options "$@" && break ;;
+        --help | --help-all | -h | --version) help_if_asked "$1" ;;
+        -?*)
+            take_flag "$@" || refuse_flag "$1"
+            shift $((${#words[@]} - 1))
+            take_option
+            ;;
+        *) wrong "expected an option, got '$1'" ;;
+    esac
+    shift
+done
+use_tools || exit
+check_options
+list_shards
+[ "$elements" -le ${#todo[@]} ] || elements=${#todo[@]}
+say_cost "$elements"
+[ -n "$dry_run" ] || command -v sbatch > /dev/null || die "sbatch is not here; run this on a cluster's login node"
+if [ ${#todo[@]} -eq 0 ]; then
+    say "nothing is left: hark-shard merge joins the results"
+elif [ -n "$dry_run" ]; then
+    say "at most $elements elements of $limit each, and again as often as they reach that limit"
+else
+    submit
+fi

@@ -1,0 +1,238 @@
+// hark worker and hark parallel, with the real tools and scripts.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "support/expect.h"
+#include "support/process.h"
+
+namespace hark::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder with `in`, of which `shards` is a plan.
+class Worker : public testing::Test {
+  protected:
+    Worker() { fs::create_directories(path() / "in"); }
+    const fs::path& path() const { return folder_.path(); }
+    void copy(const std::string& sample, const std::string& name) {
+        fs::copy_file(samples_dir() / sample, path() / "in" / name);
+    }
+    // In the folder, programs of its own first on the PATH.
+    ProcessResult shell(const std::string& command) {
+        return run_shell("cd '" + path().string() + "'; PATH=\"$PWD/tools:$PATH\"; pipelines='" +
+                         (source_dir() / "pipelines").string() +
+                         "'; worker() { \"$pipelines/worker.sh\" --shards shards \"$@\" -- "
+                         "--model demo --threads 1; }; " +
+                         command);
+    }
+    void tool(const std::string& name, const std::string& text) {
+        fs::create_directories(path() / "tools");
+        write_text(path() / "tools" / name, "#!/bin/bash\n" + text);
+        fs::permissions(path() / "tools" / name, fs::perms::owner_all);
+    }
+    // Makes the plan.
+    void plan(const std::string& input, const std::string& size) {
+        const ProcessResult made =
+            shell("hark-shard plan " + input + " -o shards --shard-size " + size);
+        ASSERT_EQ(made.exit_code, 0) << made.err;
+    }
+    std::string text(const std::string& name) const { return read_text(path() / name); }
+
+  private:
+    TemporaryDirectory folder_;
+};
+
+TEST_F(Worker, TranscribesEveryShardOnce) {
+    copy("sea.wav", "1.wav");
+    copy("key.wav", "2.wav");
+    write_text(path() / "in/3.mp3", "this is no sound");
+    plan("in", "2");
+    const ProcessResult done = shell("worker -o out");
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    expect_contains(done.err, "2 of 2 shards to do: 3 recordings, hours not known");
+    expect_contains(done.err, "2 shards done by this worker, 0 of 2 left");
+    const std::string all = shell("hark-shard merge shards out").out;
+    expect_contains(all, R"({"id":"1.wav","source":")" + (path() / "in/1.wav").string());
+    expect_contains(all, "small house by the sea.");
+    const size_t failed = all.find(R"({"id":"3.mp3")");
+    ASSERT_NE(failed, std::string::npos) << all;
+    EXPECT_NE(all.find("\"error\":\"this is no audio", failed), std::string::npos) << all;
+    const ProcessResult checked = shell("hark-shard check shards out");
+    EXPECT_EQ(checked.exit_code, 0) << checked.err;
+    expect_contains(checked.out, "transcribed\t2\t2\t");
+    expect_contains(checked.out, "failed\t-\t1\t");
+    // Nothing is left of the work, and nothing is done again.
+    EXPECT_TRUE(fs::is_empty(path() / "out/.claims"));
+    EXPECT_TRUE(fs::is_empty(path() / "out/.work"));
+    expect_contains(shell("worker -o out").err, "0 of 2 shards to do");
+}
+
+TEST_F(Worker, SaysWhatItCostsAndRunsNothing) {
+    write_text(path() / "list.jsonl", R"({"audio_filepath":"/x/a.wav","duration":7200})"
+                                      "\n");
+    plan("list.jsonl", "1h");
+    const ProcessResult dry = shell("worker -o out --dry-run --speed 10 --price 5");
+    EXPECT_EQ(dry.exit_code, 0);
+    expect_contains(dry.err,
+                    "1 of 1 shards to do: 1 recordings, 2 h of audio; 0.2 machine hours at 10 x "
+                    "real time (--speed), $1.00");
+    EXPECT_FALSE(fs::exists(path() / "out"));
+    for (const char* wrong : {"-o out --price 0", "-o out --stale x", "-o out in", "--dry-run"})
+        EXPECT_EQ(shell(std::string("worker ") + wrong).exit_code, 2) << wrong;
+    EXPECT_EQ(shell("\"$pipelines/worker.sh\" --shards shards -o out -- --format srt").exit_code,
+              2);
+    expect_fails(shell("\"$pipelines/worker.sh\" --shards in -o out"), 1, "has no shards.tsv");
+}
+
+TEST_F(Worker, WorksOnOneJobPerFolder) {
+    copy("sea.wav", "1.wav");
+    plan("in", "1");
+    ASSERT_EQ(shell("worker -o out").exit_code, 0);
+    fs::remove(path() / "out/00001.done");
+    // Threads change no transcript; a beam may.
+    const std::string other = "\"$pipelines/worker.sh\" --shards shards -o out -- --model demo ";
+    expect_fails(shell(other + "--beam-size 2"), 1, "or of other options");
+    EXPECT_EQ(shell(other + "-t 2").exit_code, 0);
+}
+
+TEST_F(Worker, FetchesUrlsPartsAndRemotes) {
+    copy("sea.wav", "1.wav");
+    const std::string in = (path() / "in").string();
+    write_text(path() / "list.jsonl",
+               R"({"id":"url","audio_filepath":"file://)" + in +
+                   R"(/1.wav"})"
+                   "\n"
+                   R"({"id":"part","audio_filepath":"in/1.wav","offset":0.5,"duration":1.25})"
+                   "\n"
+                   R"({"id":"rclone","audio_filepath":"store:a b/1.wav"})"
+                   "\n"
+                   R"({"id":"gone","audio_filepath":"https://host/2.wav"})"
+                   "\n"
+                   R"({"id":"missing","audio_filepath":"in/none.wav"})"
+                   "\n");
+    tool("rclone", "shift $(($# - 2)); [ \"$1\" = 'store:a b/1.wav' ] && cp in/1.wav \"$2\"\n");
+    tool("curl",
+         "[[ \"${!#}\" != https* ]] || { printf '\\n404'; exit 22; }\n"
+         "PATH=\"${PATH#*:}\" exec curl \"$@\"\n");
+    plan("list.jsonl", "5");
+    const ProcessResult done = shell("worker -o out");
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    const std::string lines = text("out/00001.jsonl");
+    for (const char* id : {"url", "rclone"}) {
+        const size_t at = lines.find(std::string("{\"id\":\"") + id);
+        ASSERT_NE(at, std::string::npos) << lines;
+        EXPECT_NE(lines.find("small house by the sea.", at), std::string::npos) << lines;
+    }
+    expect_contains(lines, R"({"id":"gone","source":"https://host/2.wav","error":"cannot fetch)");
+    expect_contains(lines, R"(/in/none.wav","error":"no such file"})");
+    const std::string sums = text("out/00001.done");
+    expect_contains(sums, R"("transcribed":3,"failed":2)");
+    // sea.wav has 2.89 s: two of it and the part.
+    std::smatch hours;
+    ASSERT_TRUE(std::regex_search(sums, hours, std::regex("\"hours\":([0-9.e-]+)"))) << sums;
+    EXPECT_NEAR(std::stod(hours[1]) * 3600, 2 * 2.89 + 1.25, 0.02);
+}
+
+TEST_F(Worker, LeavesAShardThatCannotBeFetchedNow) {
+    copy("sea.wav", "1.wav");
+    write_text(path() / "list.jsonl", R"({"audio_filepath":"https://host/2.wav"})"
+                                      "\n"
+                                      R"({"audio_filepath":"in/1.wav"})"
+                                      "\n"
+                                      R"({"audio_filepath":"away/3.wav"})"
+                                      "\n");
+    tool("curl",
+         "[ -e back ] || { printf '\\n503'; exit 22; }\n"
+         "while [ \"$1\" != -o ]; do shift; done; cp in/1.wav \"$2\"\n");
+    plan("list.jsonl", "1");
+    const ProcessResult first = shell("worker -o out");
+    EXPECT_EQ(first.exit_code, 75) << first.err;
+    expect_contains(first.err, "away/3.wav: its folder is not there");
+    expect_contains(first.err, "1 shards done by this worker, 2 of 3 left");
+    const ProcessResult second =
+        shell("touch back; mkdir away; cp in/1.wav away/3.wav; worker -o out");
+    EXPECT_EQ(second.exit_code, 0) << second.err;
+    expect_contains(shell("hark-shard check shards out").out, "transcribed\t3\t3\t");
+}
+
+// Workers are killed at any moment; what they run ends with them.
+TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
+    const std::vector<std::string> samples = {"sea", "key", "road", "hat"};
+    for (size_t i = 0; i < 12; ++i) copy(samples[i % 4] + ".wav", std::to_string(10 + i) + ".wav");
+    plan("in", "3");
+    const ProcessResult one = shell("worker -o one && hark-shard merge shards one");
+    ASSERT_EQ(one.exit_code, 0) << one.err;
+    const int kills = 10;
+    const ProcessResult killed =
+        shell("RANDOM=7; for n in {1.." + std::to_string(kills) +
+              "}; do worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"
+              "sleep $((RANDOM % 3)).$((RANDOM % 10)); kill -KILL $(cut -d ' ' -f 3 "
+              "out/.claims/.worker.* "
+              "2> /dev/null) 2> /dev/null; wait $first $second; done 2> /dev/null\n"
+              "worker -o out --until-done 2>> log && hark-shard merge shards out");
+    EXPECT_EQ(killed.exit_code, 0) << text("log");
+    EXPECT_EQ(killed.out, one.out);
+    // What a killed worker's batch had transcribed is not done again, except for the last one.
+    const std::string log = text("log");
+    int transcribed = 0;
+    const std::regex count("hark batch: ([0-9]+) transcribed");
+    for (std::sregex_iterator at(log.begin(), log.end(), count), end; at != end; ++at)
+        transcribed += std::stoi((*at)[1]);
+    EXPECT_LE(transcribed, 12 + 2 * kills) << log;
+    EXPECT_TRUE(fs::is_empty(path() / "out/.work")) << log;
+}
+
+TEST_F(Worker, TakesTheShardOfAWorkerThatIsSilent) {
+    copy("sea.wav", "1.wav");
+    plan("in", "1");
+    fs::create_directories(path() / "out/.claims");
+    // Of another machine.
+    write_text(path() / "out/.claims/00001", "another pid:[1] 1 1\n");
+    const ProcessResult busy = shell("worker -o out");
+    EXPECT_EQ(busy.exit_code, 0) << busy.err;
+    expect_contains(busy.err, "0 shards done by this worker, 1 of 1 left");
+    const ProcessResult taken = shell("worker -o out --until-done --stale 3");
+    EXPECT_EQ(taken.exit_code, 0) << taken.err;
+    expect_contains(taken.err, "shard 00001: its worker is lost");
+    EXPECT_TRUE(fs::exists(path() / "out/00001.done"));
+}
+
+TEST_F(Worker, EndsWithWhatItRunsAndGivesItsShardBack) {
+    copy("sea.wav", "1.wav");
+    plan("in", "1");
+    tool("audio-decode",
+         "PATH=\"${PATH#*:}\"; [[ \"$*\" == *--help-as* || \"$*\" == */dev/null ]] && exec "
+         "audio-decode \"$@\"\ntouch decoding; exec sleep 60\n");
+    const ProcessResult ended = shell(
+        "worker -o out 2> log & until [ -e decoding ]; do sleep 0.05; done; "
+        "kill -TERM $(cut -d ' ' -f 3 out/.claims/00001); wait $!; echo $?; ls -A out/.claims");
+    EXPECT_EQ(ended.out, "143\n") << text("log");
+}
+
+// ssh is a program that runs the command here, but for the host `broken`.
+TEST_F(Worker, ParallelTriesOtherMachines) {
+    if (!has_command("parallel")) GTEST_SKIP() << "GNU parallel is not installed";
+    for (const char* name : {"1.wav", "2.wav", "3.wav"}) copy("sea.wav", name);
+    plan("in", "1");
+    tool("ssh",
+         "while [[ \"$1\" == -* ]]; do [[ \"$1\" != -[lo] ]] || shift; shift; done\n"
+         "[ \"$1\" != broken ] || exit 255\nshift; [ \"$1\" != -- ] || shift; "
+         "exec sh -c \"$*\"\n");
+    const std::string command =
+        "\"$pipelines/parallel.sh\" --shards shards -o out --sshlogin a,broken -- --model demo -t "
+        "1";
+    const ProcessResult done = shell("PARALLEL_SSH=ssh " + command);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    expect_contains(done.out, "transcribed\t3\t3\t");
+    // A result that is removed is made again, whatever the log of GNU parallel says.
+    const ProcessResult again = shell("rm out/00002.done; PARALLEL_SSH=ssh " + command);
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    expect_contains(again.err, "1 of 3 shards to do");
+    EXPECT_EQ(shell("rm out/00002.done; PARALLEL_SSH=ssh " + command + " --beam-size 2").exit_code,
+              1);
+}
+
+}  // namespace
+}  // namespace hark::test
