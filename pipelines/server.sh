@@ -35,11 +35,14 @@ set_server() {
 # refuse_with_server FLAG: ends the command, because the server has nothing like it.
 refuse_with_server() { wrong "$1: not an option with --server"; }
 
+# is_local SERVER: whether it is on this machine. Requests to it never take a proxy.
+is_local() { [[ "$1" =~ ^(unix:|https?://(127\.[0-9.]+|\[::1\]|localhost)(:[0-9]+)?$) ]]; }
+
 # use_server: what asking it needs is there: programs, the key, and the folder `work`. HARK_OFFLINE
 # allows a server of this machine.
 use_server() {
     local program
-    [[ "$server" =~ ^(unix:|https?://(127\.[0-9.]+|\[::1\]|localhost)(:[0-9]+)?$) ]] || refuse_offline "$server"
+    is_local "$server" || refuse_offline "$server"
     for program in curl jq; do
         command -v "$program" > /dev/null || die "--server needs $program, which is not installed"
     done
@@ -72,6 +75,7 @@ read_key() {
 request() {
     local url="$server$1" socket=()
     [[ "$server" != unix:* ]] || socket=(--unix-socket "${server#unix:}") url="http://localhost$1"
+    ! is_local "$server" || socket+=(--noproxy '*')
     shift
     : > "$work/answer"
     run_group curl -q -sS --globoff "${socket[@]}" -o "$work/answer" -w '%{http_code}' \

@@ -167,6 +167,9 @@ TEST(GptGenerateRanks, WhatIsNotSharedIsRefused) {
     expect_contains(unlike.err,
                     "gpt-generate: rank 1: the processes differ (rank 0 has --seed 1; this one "
                     "has --seed 2)");
+    const ProcessResult prompts = run_shell(mpirun(1, 120) + one + "1 : -n 1 " + one + "1 -p y");
+    EXPECT_NE(prompts.exit_code, 0);
+    expect_contains(prompts.err, "rank 1: the processes differ (rank 0 has all options ");
 }
 
 TEST(GptGenerateRanks, TheFirstSpeaksForAll) {

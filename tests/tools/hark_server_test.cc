@@ -123,6 +123,12 @@ TEST(ByServer, TakesTheOnlyModelAndAKeyThatIsInNoArgument) {
     EXPECT_EQ(result.out, text) << result.err;
     result = run_shell("HARK_API_KEY='sk-\\\"right\"'" + command);
     EXPECT_EQ(result.out, text) << result.err;
+    // Nothing goes through a proxy, where nobody listens here.
+    result = run_shell(
+        "http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 "
+        "HARK_API_KEY='sk-\\\"right\"'" +
+        command);
+    EXPECT_EQ(result.out, text) << result.err;
     const std::string refused = "the key is missing or wrong; give --api-key-file FILE";
     expect_one_line(run_shell(command), 1, refused);
     expect_one_line(run_shell("HARK_API_KEY=sk-wrong" + command), 1, refused);

@@ -3,12 +3,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "core/ending_signal.h"
+#include "core/fingerprint.h"
 #include "gpt/chat/line_editor.h"
 #include "kernels/comm/processes.h"
 #include "kernels/cpu/cpu.h"
 
 namespace hark::gpt {
+namespace {
+
+// Of the words of this process's command, without the program's name.
+std::string fingerprint_of_command() {
+    std::ifstream in("/proc/self/cmdline", std::ios::binary);
+    const std::string words(std::istreambuf_iterator<char>(in), {});
+    const size_t first = std::min(words.find('\0'), words.size());
+    Fingerprint of_words;
+    of_words.add(words.data() + first, words.size() - first);
+    return of_words.text();
+}
+
+}  // namespace
 
 void GenerateToolOptions::flags(Flags& flags) {
     flags.reject_arguments([](const std::string& arguments, const std::string&) {
