@@ -9,8 +9,10 @@ namespace hark {
 namespace {
 
 constexpr const char* kPages[] = {
-    "hark",         "audio-decode", "vad",       "mel",        "whisper-transcribe", "whisper-eval",
-    "gpt-generate", "gpt-tokenize", "gpt-train", "hark-model", "hark-doctor",        "hark-redact", "hark-shard"};
+    "hark",         "audio-decode", "vad",        "mel",         "whisper-transcribe",
+    "whisper-eval", "gpt-generate", "gpt-eval",   "gpt-embed",   "gpt-tokenize",
+    "gpt-train",    "hark-doctor",  "hark-model", "hark-redact", "hark-serve",
+    "hark-shard"};
 
 // Text without a line that roff takes for a request.
 std::string roff(const std::string& text) {

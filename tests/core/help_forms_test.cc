@@ -83,10 +83,10 @@ TEST(ManPage, HasEverySectionAndNoRequestFromText) {
           ".SH OPTIONS\n.SS Network\n.TP\n\\fB\\-u\\fR, \\fB\\-\\-from\\fR \\fIURL\\fR\n"
           "of a mirror [http://x]. It has the same paths.\n",
           ".SH EXAMPLES\n.EX\n# fetch\nhark\\-model get tiny \\-\\-from 'x'\n.EE\n",
-          ".SH ENVIRONMENT\n.TP\n\\fBHARK_FROM\\fR\n", "\\fBHARK_\\fR\\fIOPTION\\fR\nsets an option of mel: ",
-          "NO_COLOR",
+          ".SH ENVIRONMENT\n.TP\n\\fBHARK_FROM\\fR\n",
+          "\\fBHARK_\\fR\\fIOPTION\\fR\nsets an option of mel: ", "NO_COLOR",
           ".SH FILES\n.TP\n\\fI/etc/x\\fR\na file\n", ".SH EXIT STATUS\n", ".SH SEE ALSO\n",
-          ".BR hark\\-model (1)\n"}) {
+          ".BR hark\\-model (1)"}) {
         const size_t found = page.find(part, at);
         ASSERT_NE(found, std::string::npos) << part << "\nis not in order in\n" << page;
         at = found;

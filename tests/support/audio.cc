@@ -41,12 +41,12 @@ std::string riff_chunk(const std::string& id, const std::string& data, int64_t s
 
 std::string wav_file(int tag, int bytes, int rate, int channels, const std::string& data,
                      int64_t data_size) {
-    const auto field = [](int value, size_t count) {
+    const auto field = [](int64_t value, size_t count) {
         return little_endian(static_cast<uint64_t>(value), count);
     };
     const std::string format = field(tag, 2) + field(channels, 2) + field(rate, 4) +
-                               field(rate * channels * bytes, 4) + field(channels * bytes, 2) +
-                               field(8 * bytes, 2);
+                               field(int64_t{rate} * channels * bytes, 4) +
+                               field(int64_t{channels} * bytes, 2) + field(8 * bytes, 2);
     return riff_chunk("RIFF",
                       "WAVE" + riff_chunk("fmt ", format) + riff_chunk("data", data, data_size));
 }
