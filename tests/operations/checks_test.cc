@@ -7,6 +7,7 @@
 #include <csignal>
 #include <thread>
 
+#include "core/error.h"
 #include "operations/doctor/apart.h"
 #include "operations/doctor/report.h"
 #include "operations/doctor_case.h"
@@ -40,9 +41,11 @@ TEST(RunApart, WhatHangsCrashesOrThrowsKeepsItsEarlierFindings) {
     Apart apart = run_apart(hang, 0.5);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
     EXPECT_EQ(apart.end, "did not end within 0.50 s");
+    EXPECT_TRUE(apart.timed_out);
     EXPECT_EQ(apart.findings.size(), 1u);
     apart = run_apart([](const Say& say) { say(kFine), std::raise(SIGKILL); }, 10);
     EXPECT_EQ(apart.end, "was ended by a signal: Killed");
+    EXPECT_FALSE(apart.timed_out);
     EXPECT_EQ(apart.findings.size(), 1u);
     apart = run_apart([](const Say&) { throw std::runtime_error("no luck"); }, 10);
     EXPECT_EQ(apart.end, "failed: no luck");
@@ -57,14 +60,21 @@ const std::vector<CheckGroup> kTestGroups = {
     {"one",
      10,
      {"a.fine", "a.lost"},
+     {},
      "see one",
      [](const DoctorOptions&, const Say& say) { say(kFine); }},
     {"two",
      0.5,
      {"b.first", "b.second"},
+     {"b.second"},
      "see two",
      [](const DoctorOptions&, const Say& say) { hang(say); }},
-    {"three", 10, {"c.first", "c.second"}, "see three", [](const DoctorOptions&, const Say& say) {
+    {"three",
+     10,
+     {"c.first", "c.second"},
+     {},
+     "see three",
+     [](const DoctorOptions&, const Say& say) {
          say({"c", Status::skip, "no c here"});
      }}};
 
@@ -86,9 +96,25 @@ TEST(RunChecks, EachCheckHasAFinding) {
               "a.fine ok: fine -> \n"
               "a.lost fail: this check ended without a result -> see one\n"
               "a.fine ok: fine -> \n"
-              "b.first fail: this check did not end within 0.50 s -> see two\n"
+              "b.first warn: this check did not end within 0.50 s -> see two\n"
               "b.second fail: this check did not end within 0.50 s -> see two\n"
               "c skip: no c here -> \n");
+}
+
+// A busy machine is no failure: what can only warn does so too when it does not end.
+TEST(RunChecks, OnlyWhatCanFailFailsWhenItDoesNotEnd) {
+    std::string all, can_fail;
+    for (const CheckGroup& group : check_groups()) {
+        for (const char* check : group.checks) all += concat(" ", check, " ");
+        for (const char* check : group.can_fail) can_fail += concat(" ", check, " ");
+    }
+    for (const char* check : {" memory.bandwidth ", " disk.read ", " gpu.transfer ", " gpu.copy ",
+                              " gpu.product ", " gpu.clocks "}) {
+        test::expect_contains(all, check);
+        EXPECT_EQ(can_fail.find(check), can_fail.npos) << check;
+    }
+    for (const char* check : {" disk.here ", " models.whole ", " gpu.driver ", " gpu.kernel "})
+        test::expect_contains(can_fail, check);
 }
 
 TEST(RunChecks, RunsThoseThatAreAskedFor) {

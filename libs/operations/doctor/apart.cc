@@ -91,7 +91,7 @@ Apart run_apart(const std::function<void(const Say& say)>& work, double seconds)
     ::close(ends[0]);
     if (!ended) ::kill(child, SIGKILL);
     const int status = status_of(child, ended ? 2 : 0.1);
-    Apart apart;
+    Apart apart{.timed_out = !ended};
     apart.end = !ended ? concat("did not end within ", figure(seconds), " s")
                 : WIFSIGNALED(status)
                     ? concat("was ended by a signal: ", ::strsignal(WTERMSIG(status)))

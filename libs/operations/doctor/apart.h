@@ -12,6 +12,7 @@ namespace hark::doctor {
 struct Apart {
     std::vector<Finding> findings;  // those made until the end
     std::string end;                // "did not end within 2 s"; empty if all went well
+    bool timed_out = false;
 };
 
 // Runs `work` in a forked process, and ends that process after `seconds`. Call it before this

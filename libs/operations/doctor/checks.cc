@@ -69,28 +69,33 @@ const std::vector<CheckGroup>& all_groups() {
          {"cpu.features", "cpu.cores", "cpu.governor", "cpu.busy", "memory.available",
           "memory.limit", "memory.pressure", "limits.files", "limits.processes", "limits.memory",
           "limits.file-size", "locale"},
+         {},
          "look at /proc and /sys, which should answer at once",
          host_checks},
-        {"memory.bandwidth", 3, {"memory.bandwidth"}, "see cpu.busy", bandwidth_check},
+        {"memory.bandwidth", 3, {"memory.bandwidth"}, {}, "see cpu.busy", bandwidth_check},
         {"disk",
          2,
+         {"disk.here", "disk.temporary", "disk.models"},
          {"disk.here", "disk.temporary", "disk.models"},
          "a network file system may not answer: mount, dmesg",
          disk_checks},
         {"libraries",
          2,
          {"libraries.versions", "libraries.decoders"},
+         {},
          "install hark and its libraries again",
          library_checks},
         {"models",
          4,
          {"models.installed", "models.whole", "models.default", "models.incomplete", "disk.read"},
+         {"models.whole", "models.default"},
          "a network file system may be slow: mount, dmesg",
          model_checks},
         {"gpu",
          7,
          {"gpu.driver", "gpu.memory", "gpu.ecc", "gpu.power", "gpu.mode", "gpu.start",
           "gpu.library", "gpu.kernel", "gpu.transfer", "gpu.copy", "gpu.product", "gpu.clocks"},
+         {"gpu.driver", "gpu.ecc", "gpu.mode", "gpu.start", "gpu.library", "gpu.kernel"},
          "look for NVRM and Xid in dmesg; with many GPUs nvidia-smi -pm 1 shortens the start",
          gpu_checks}};
     return kGroups;
@@ -105,7 +110,11 @@ std::vector<Finding> complete(const CheckGroup& group, Apart apart) {
         });
         if (known) continue;
         const std::string end = apart.end.empty() ? "ended without a result" : apart.end;
-        findings.push_back({check, Status::fail, "this check " + end, group.remedy});
+        const bool warns =
+            apart.timed_out && std::none_of(group.can_fail.begin(), group.can_fail.end(),
+                                            [&](const std::string one) { return one == check; });
+        findings.push_back(
+            {check, warns ? Status::warn : Status::fail, "this check " + end, group.remedy});
     }
     return findings;
 }

@@ -27,7 +27,8 @@ struct CheckGroup {
     const char* name;  // for messages
     double seconds;    // after which it is given up
     std::vector<const char*> checks;
-    const char* remedy;  // for checks that did not end
+    std::vector<const char*> can_fail;  // of these; the others only warn if they do not end in time
+    const char* remedy;                 // for checks that did not end
     std::function<void(const DoctorOptions& options, const Say& say)> run;
 };
 
