@@ -211,6 +211,20 @@ TEST_F(Pool, NamedModelsStay) {
     EXPECT_EQ(other.status, 503);
     EXPECT_EQ(counts("named").loaded, 1);
     EXPECT_EQ(log_.stopped, 0);
+    // They leave too little for ever.
+    EXPECT_EQ(other.refused.find("try again"), std::string::npos) << other.refused;
+    EXPECT_NE(other.refused.find("those of --model stay"), std::string::npos) << other.refused;
+}
+
+TEST_F(Pool, WhatFitsNextToTheNamedModelsIsToBeTriedAgain) {
+    start(60);
+    pool_->add("40/named", "named", std::make_shared<FakeModel>(log_, 40));
+    Asked holds{.holds = true}, later, never;
+    ask_and_wait("30/a", holds);
+    ask_and_wait("60/b", later);
+    ask_and_wait("61/c", never);
+    EXPECT_NE(later.refused.find("try again later"), std::string::npos) << later.refused;
+    EXPECT_EQ(never.refused.find("try again"), std::string::npos) << never.refused;
 }
 
 TEST_F(Pool, TheOneThatWasIdleLongestMakesRoom) {

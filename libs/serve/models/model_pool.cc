@@ -152,13 +152,18 @@ void ModelPool::place(Entry& entry) {
     const std::vector<Entry*> idle_ones = idle();
     for (const Entry* const one : idle_ones) reclaimable += one->bytes();
     if (ending + reclaimable < missing) {
-        const bool never = need.smallest() > options_.memory;
+        int64_t named = 0;
+        for (const auto& one : entries_)
+            if (one->stays) named += one->bytes();
+        const bool never = need.smallest() > options_.memory - named;
         return fail(
             entry,
             no_memory(entry.name, concat("it needs ", gigabytes(need.smallest()), ", and of the ",
                                          gigabytes(options_.memory), " for all models ",
                                          gigabytes(std::max<int64_t>(free, 0)), " are free",
-                                         never ? "" : "; others are in use, try again later")));
+                                         !never      ? "; others are in use, try again later"
+                                         : named > 0 ? "; those of --model stay"
+                                                     : "")));
     }
     for (Entry* const one : idle_ones) {
         if (ending >= missing) break;
