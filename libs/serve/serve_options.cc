@@ -31,7 +31,7 @@ void ServeOptions::flags(Flags& flags) {
         .own_variable();
     flags
         .add("keep-alive", keep_seconds,
-             "SECONDS that an unused model stays which --model does not name", 0, kMostSeconds)
+             "SECONDS without requests until a model not in --model is unloaded", 0, kMostSeconds)
         .own_variable()
         .details(
             "A model that --model does not name is unloaded after that time; earlier if its memory "

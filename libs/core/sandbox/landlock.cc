@@ -72,9 +72,14 @@ std::string landlock_failure(const char* what) {
 
 }  // namespace
 
+long landlock_version() {
+    const long version = ::syscall(kCreateRuleset, nullptr, size_t{0}, kGetVersion);
+    return version < 1 ? 0 : version;
+}
+
 std::string restrict_files(const std::vector<std::string>& readable) {
-    const long abi = ::syscall(kCreateRuleset, nullptr, size_t{0}, kGetVersion);
-    if (abi < 1)
+    const long abi = landlock_version();
+    if (abi == 0)
         return concat("this kernel has no Landlock (", std::strerror(errno),
                       "), so every file of the user can be read");
     const int ruleset = create_ruleset(abi);

@@ -9,10 +9,15 @@
 
 namespace hark {
 
+std::string enter_sandbox(const std::vector<std::string>& readable) {
+    forbid_core_dumps();
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "no_new_privs cannot be set";
+    const std::string files = restrict_files(readable), calls = filter_system_calls();
+    return files + (files.empty() || calls.empty() ? "" : "; ") + calls;
+}
+
 void SandboxOptions::flags(Flags& flags) {
-    flags
-        .add("sandbox", mode, {"off", "on", "require"},
-             "MODE of decoding media files without rights")
+    flags.add("sandbox", mode, {"off", "on", "require"}, "MODE whether to decode in a sandbox")
         .details(
             "on: the decoders can open the named files alone, and neither the network nor "
             "programs, as far as the kernel has Landlock and seccomp; a warning says what it "
@@ -21,14 +26,7 @@ void SandboxOptions::flags(Flags& flags) {
 
 void SandboxOptions::enter(const std::vector<std::string>& readable, Console& console) const {
     if (mode == "off") return;
-    forbid_core_dumps();
-    std::string lacking;
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        lacking = "no_new_privs cannot be set";
-    } else {
-        const std::string files = restrict_files(readable), calls = filter_system_calls();
-        lacking = files + (files.empty() || calls.empty() ? "" : "; ") + calls;
-    }
+    const std::string lacking = enter_sandbox(readable);
     if (lacking.empty()) return;
     require(mode != "require", "--sandbox require: ", lacking);
     console.warning(concat("the sandbox is incomplete: ", lacking, "; --sandbox off is silent"));

@@ -8,6 +8,10 @@
 
 namespace hark {
 
+// What SandboxOptions::enter() does below, whatever the mode, but without a word. Returns what the
+// kernel lacks, empty if nothing.
+std::string enter_sandbox(const std::vector<std::string>& readable);
+
 struct SandboxOptions {
     std::string mode = "on";
 

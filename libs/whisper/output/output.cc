@@ -62,7 +62,7 @@ void OutputOptions::flags(Flags& flags) {
     flags.add_switch("overwrite", overwrite, "replace files that exist in --output-dir")
         .essential()
         .details("Without it, a recording whose files exist is not transcribed, and fails");
-    flags.add_switch("private", is_private, "make files that nobody but their user can read")
+    flags.add_switch("private", is_private, "make files that only you can read")
         .essential()
         .details("Files have mode 0600, folders 0700, and the system writes no memory dump");
     flags.add_switch("times", text.times, "write each segment's start and end in text")
