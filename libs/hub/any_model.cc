@@ -50,6 +50,13 @@ AnyModel open_any_model(const fs::path& path) {
     }
 }
 
+void check_tokenizer(const AnyModel& model) {
+    if (model.whisper)
+        model.whisper->tokenizer();
+    else
+        model.gpt->tokenizer();
+}
+
 fs::path find_any_model(const std::string& name) {
     const std::vector<fs::path> found = find_models(name);
     require(found.size() == 1, "'", name, "' is the name of two models; give ",

@@ -89,10 +89,7 @@ class Download {
         require(!model_.published || std::string(opened.kind()) == model_.published->kind, base(),
                 ": wrong kind of model (got ", opened.kind(), ", expected ",
                 model_.published ? model_.published->kind : "", ")");
-        if (opened.whisper)
-            opened.whisper->tokenizer();
-        else
-            opened.gpt->tokenizer();
+        check_tokenizer(opened);
     }
 
     std::vector<std::string> names() const {

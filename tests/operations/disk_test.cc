@@ -48,7 +48,10 @@ TEST(JudgeFolder, MemoryAndModesAreNamed) {
     expect_finding(folder({.path = "/gone", .error = "Stale file handle"}, kHereUse), Status::fail,
                    "output in /gone: Stale file handle", "file system");
     reading.exists = false;
-    expect_finding(folder(reading, kTemporaryUse), Status::fail, "no such folder", "set TMPDIR");
+    expect_finding(folder(reading, kTemporaryUse), Status::fail, "no such folder",
+                   "mkdir -p /run, or set TMPDIR");
+    reading = {.path = "/odd", .free = 80 * kGiga, .total = 100 * kGiga};
+    EXPECT_EQ(folder(reading, kHereUse).text, "output in /odd: 80.0 GB of 100 GB free");
 }
 
 TEST(ReadFolder, AFolderThatIsNotThereIsReadByTheNearest) {
@@ -90,7 +93,7 @@ TEST(JudgeLibraries, OlderOnesAndMissingDecodersAreNamed) {
                                                 {"libsndfile", "1.2.0", ""}}});
     expect_finding(sound.of("libraries.versions"), Status::ok,
                    "libavcodec 59.37.100, oneDNN 2.6.3, libsndfile 1.2.0");
-    expect_finding(sound.of("libraries.decoders"), Status::ok, "libavcodec decodes");
+    expect_finding(sound.of("libraries.decoders"), Status::ok, "libavcodec has the usual decoders");
     const Findings old = judge({{{"libavcodec", "59.9.100", "59.37.100"}}, {"opus", "aac"}});
     expect_finding(old.of("libraries.versions"), Status::warn, "libavcodec is older than 59.37.100",
                    "update it");
@@ -110,12 +113,16 @@ TEST(JudgeModels, BrokenOnesAreNamed) {
     const Findings none = judge({});
     expect_finding(none.of("models.installed"), Status::warn, "none", "hark model get small");
     expect_finding(none.of("models.whole"), Status::skip, "no model is installed");
+    expect_finding(none.of("models.default"), Status::ok, "no default is set");
+    expect_finding(judge({.defaults = 1}).of("models.default"), Status::ok, "each default");
+    expect_finding(none.of("models.incomplete"), Status::ok, "no interrupted downloads");
     const Findings demo = judge({.models = {{"whisper-demo", "/m/whisper-demo", ""}}});
     expect_finding(demo.of("models.installed"), Status::warn, "1 model (1 demonstration)",
                    "hark model get small");
-    expect_finding(demo.of("models.whole"), Status::ok, "hark model verify MODEL");
+    expect_finding(demo.of("models.whole"), Status::ok, "1 model opens, sizes match");
     const Findings broken =
         judge({.models = {{"whisper-small", "/m/s", "s: too short"}, {"whisper-tiny", "/m/t", ""}},
+               .defaults = 1,
                .dangling = {"/m/whisper-default"},
                .incomplete = {"OWNER/NAME"}});
     expect_finding(broken.of("models.installed"), Status::ok, "2 models");

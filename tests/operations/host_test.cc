@@ -67,7 +67,7 @@ TEST(JudgeCpu, PowersaveOfAnOldDriverKeepsTheLowestClock) {
     reading.governor = "schedutil";
     expect_finding(cpu(reading).of("cpu.governor"), Status::ok, "schedutil");
     reading.governor = "";
-    expect_finding(cpu(reading).of("cpu.governor"), Status::skip, "not told");
+    expect_finding(cpu(reading).of("cpu.governor"), Status::skip, "not reported by");
 }
 
 TEST(JudgeCpu, OtherProgramsAreNamedAsTheCause) {
@@ -164,10 +164,21 @@ TEST(JudgeLimits, LowOnesAreNamed) {
     expect_finding(low.of("limits.files"), Status::warn, "256: few open files", "ulimit -n 4096");
     EXPECT_EQ(low.of("limits.files").value, 256.0);
     expect_finding(low.of("limits.processes"), Status::warn, "100: threads count too", "ulimit -u");
-    expect_finding(low.of("limits.memory"), Status::warn, "4.00 GB: of address space",
+    expect_finding(low.of("limits.memory"), Status::warn, "4.00 GB of address space",
                    "ulimit -v unlimited");
     expect_finding(low.of("limits.file-size"), Status::warn, "1.00 MB", "ulimit -f unlimited");
     expect_finding(judge({.files = 1024}).of("limits.files"), Status::ok, "1024");
+}
+
+TEST(JudgeSandbox, WhatTheKernelLacksIsNamed) {
+    const auto judge = [](const SandboxReading& reading) {
+        return Findings([&](const Say& say) { judge_sandbox(reading, say); }).of("sandbox");
+    };
+    expect_finding(judge({6, ""}), Status::ok, "complete: Landlock (ABI 6) and seccomp");
+    EXPECT_EQ(judge({6, ""}).value, 6.0);
+    const Finding none = judge({0, "this kernel has no Landlock (Function not implemented)"});
+    expect_finding(none, Status::warn, "incomplete: this kernel has no Landlock", "Linux 5.13");
+    EXPECT_EQ(none.value, std::nullopt);
 }
 
 TEST(JudgeLocale, Utf8IsNeeded) {

@@ -53,29 +53,13 @@ TEST_F(Doctor, ChecksThisMachineInLessThanTenSeconds) {
     EXPECT_EQ(result.exit_code, failed ? 1 : 0) << result.err;
     // Each check that the help names has its finding.
     const std::string help = run_shell("hark-doctor --help-all").out;
-    for (const char* check : {"cpu.features",
-                              "cpu.cores",
-                              "cpu.governor",
-                              "cpu.busy",
-                              "memory.available",
-                              "memory.limit",
-                              "memory.pressure",
-                              "memory.bandwidth",
-                              "limits.files",
-                              "limits.processes",
-                              "limits.memory",
-                              "limits.file-size",
-                              "disk.here",
-                              "disk.temporary",
-                              "disk.models",
-                              "disk.read",
-                              "libraries.versions",
-                              "libraries.decoders",
-                              "models.installed",
-                              "models.whole",
-                              "models.default",
-                              "models.incomplete",
-                              "locale"}) {
+    for (const char* check :
+         {"cpu.features",       "cpu.cores",          "cpu.governor",     "cpu.busy",
+          "memory.available",   "memory.limit",       "memory.pressure",  "memory.bandwidth",
+          "limits.files",       "limits.processes",   "limits.memory",    "limits.file-size",
+          "disk.here",          "disk.temporary",     "disk.models",      "disk.read",
+          "libraries.versions", "libraries.decoders", "models.installed", "models.whole",
+          "models.default",     "models.incomplete",  "locale",           "sandbox"}) {
         expect_contains(names, std::string(" ") + check + " ");
         expect_contains(help, check);
     }
@@ -143,7 +127,15 @@ TEST_F(Doctor, ADriverThatHangsDoesNotHangIt) {
 TEST_F(Doctor, ABrokenModelIsNamed) {
     fs::create_directories(models());
     fs::copy(kDemo, models() / "whisper-tiny", fs::copy_options::recursive);
-    expect_line(shell("hark-doctor models"), 0, "ok models.whole headers and sizes");
+    expect_line(shell("hark-doctor models"), 0, "ok models.whole 1 model opens, sizes match");
+    for (const char* name : {"tokenizer.json", "vocab.json"})
+        fs::remove(models() / "whisper-tiny" / name);
+    expect_line(shell("hark-doctor models.whole"), 1, "whisper-tiny: expected tokenizer.json, or");
+    const ProcessResult verified = shell("hark-model verify whisper-tiny");
+    EXPECT_EQ(verified.exit_code, 1);
+    expect_contains(verified.err, "whisper-tiny: expected tokenizer.json, or vocab.json");
+    for (const char* name : {"tokenizer.json", "vocab.json"})
+        fs::copy(kDemo / name, models() / "whisper-tiny" / name);
     fs::resize_file(models() / "whisper-tiny/model.safetensors", 1'000'000);
     ProcessResult broken = shell("hark-doctor models disk.read");
     expect_line(broken, 1, "FAIL models.whole whisper-tiny: ");
@@ -174,7 +166,15 @@ TEST_F(Doctor, AFullDiskIsNamed) {
               "TMPDIR=$PWD hark-doctor disk.here\"");
     expect_line(result, 1, "0.00 MB of 4.19 MB free (tmpfs); it is full -> remove files there");
     expect_line(shell("TMPDIR=/nowhere hark-doctor disk.temporary"), 1,
-                "FAIL disk.temporary temporary files in /nowhere: no such folder");
+                "FAIL disk.temporary temporary files in /nowhere: no such folder -> "
+                "mkdir -p /nowhere, or set TMPDIR");
+}
+
+TEST_F(Doctor, ARemovedCurrentFolderIsNamed) {
+    const std::string folder = "'" + home_.path().string() + "/gone'";
+    expect_line(shell("mkdir " + folder + " && cd " + folder + " && rmdir " + folder +
+                      " && hark-doctor disk"),
+                1, "FAIL disk.here the current folder has been removed -> cd to another one");
 }
 
 TEST_F(Doctor, ACgroupOfOneCore) {

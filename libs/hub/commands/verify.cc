@@ -56,6 +56,16 @@ void verify_tensors(const AnyModel& model, const fs::path& path, Console& consol
               << " values are finite\n";
 }
 
+// Of a single file the vocabulary may be elsewhere.
+void verify_tokenizer(const AnyModel& model, const fs::path& path, Console& console) {
+    if (!fs::is_directory(path)) return;
+    try {
+        check_tokenizer(model);
+    } catch (const Error& why) {
+        console.error(why.what());
+    }
+}
+
 void verify_transcripts(const VerifyOptions& options, const std::vector<Transcript>& references,
                         const std::vector<Transcript>& transcripts, Console& console) {
     const TranscriptCheck check = check_transcripts(references, transcripts);
@@ -76,6 +86,7 @@ void run_verify(const VerifyOptions& options, Console& console) {
     std::vector<Transcript> references;  // read first: a wrong file must not cost hours of work
     if (!recordings.empty()) references = read_references(options.reference);
     verify_tensors(model, path, console);
+    verify_tokenizer(model, path, console);
     if (recordings.empty() || console.failed()) return;
     Context ctx = options.compute.context(console);
     const std::vector<Transcript> transcripts =
@@ -90,9 +101,9 @@ int verify_command(int argc, char** argv) {
         .name = "hark-model verify",
         .summary = "Reads every tensor of a model; with recordings, compares transcripts too.",
         .description =
-            "A tensor that is missing, of another shape or not finite is named. With\n"
-            "--reference the recordings are transcribed; the first different word of each\n"
-            "and the word error rate are printed.",
+            "A tensor that is missing, of another shape or not finite is named, and what a\n"
+            "folder's tokenizer lacks. With --reference the recordings are transcribed; the\n"
+            "first different word of each and the word error rate are printed.",
         .examples =
             "# reads all tensors\n"
             "hark model verify small\n"

@@ -29,6 +29,9 @@ void host_checks(const DoctorOptions&, const Say& say) {
     judge_locale(read_locale(), say);
 }
 
+// In a process of its own, which gives up its rights.
+void sandbox_check(const DoctorOptions&, const Say& say) { judge_sandbox(read_sandbox(), say); }
+
 void bandwidth_check(const DoctorOptions&, const Say& say) {
     constexpr int64_t kBytes = 512'000'000;  // beyond most caches
     const int64_t free = std::min(available_memory(), cgroup_memory().value_or(INT64_MAX));
@@ -38,7 +41,7 @@ void bandwidth_check(const DoctorOptions&, const Say& say) {
 }
 
 void disk_checks(const DoctorOptions&, const Say& say) {
-    judge_folder(read_folder(std::filesystem::current_path()), kHereUse, say);
+    check_current_folder(say);
     judge_folder(read_folder(temporary_folder()), kTemporaryUse, say);
     if (user_models().empty())
         return say({"disk.models", Status::fail,
@@ -72,6 +75,7 @@ const std::vector<CheckGroup>& all_groups() {
          {},
          "look at /proc and /sys, which should answer at once",
          host_checks},
+        {"sandbox", 2, {"sandbox"}, {}, "look at dmesg", sandbox_check},
         {"memory.bandwidth", 3, {"memory.bandwidth"}, {}, "see cpu.busy", bandwidth_check},
         {"disk",
          2,

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -45,9 +44,6 @@ void name_file_system(FolderReading& reading, uint32_t magic) {
             reading.in_memory = one.in_memory;
             return;
         }
-    char text[16];
-    std::snprintf(text, sizeof text, "0x%x", magic);
-    reading.type = text;
 }
 
 }  // namespace
@@ -84,13 +80,14 @@ void judge_folder(const FolderReading& folder, const FolderUse& use, const Say& 
         return say({use.check, Status::fail, concat(where, ": ", folder.error),
                     "look at its file system: mount, dmesg"});
     if (!folder.exists && use.must_write)
-        return say({use.check, Status::fail, where + ": no such folder", use.remedy});
+        return say({use.check, Status::fail, where + ": no such folder",
+                    concat("mkdir -p ", folder.path.string(), ", or set ", use.variable)});
     const double free = static_cast<double>(folder.free);
     Finding finding{
         use.check,
         Status::ok,
         concat(where, ": ", size_text(free), " of ", size_text(static_cast<double>(folder.total)),
-               " free (", folder.type, ")"),
+               " free", folder.type.empty() ? "" : concat(" (", folder.type, ")")),
         "",
         free * 1e-9,
         "GB"};
@@ -111,6 +108,17 @@ void judge_folder(const FolderReading& folder, const FolderUse& use, const Say& 
         finding.remedy = "set XDG_DATA_HOME to a folder on a disk";
     }
     say(finding);
+}
+
+void check_current_folder(const Say& say) {
+    std::error_code why;
+    const fs::path here = fs::current_path(why);
+    if (!why) return judge_folder(read_folder(here), kHereUse, say);
+    const bool removed = why == std::errc::no_such_file_or_directory;
+    say({kHereUse.check, Status::fail,
+         removed ? "the current folder has been removed"
+                 : concat("the current folder is not known: ", why.message()),
+         "cd to another one"});
 }
 
 ReadReading read_file_speed(const fs::path& file, double seconds) {

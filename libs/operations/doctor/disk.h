@@ -13,7 +13,7 @@ namespace hark::doctor {
 struct FolderReading {
     std::filesystem::path path;   // if it does not exist, the rest is of the nearest one above it
     std::string error;            // why nothing is known of it; empty if all went well
-    std::string type;             // of its file system: "ext4 or ext3", "tmpfs", "0x1234" of others
+    std::string type;             // of its file system: "ext2 to ext4", "tmpfs"; empty if not known
     bool in_memory = false;       // tmpfs, ramfs
     bool exists = true;           // not only the folder above
     bool writable = true;         // by this user
@@ -30,6 +30,7 @@ struct FolderUse {
     bool must_write;     // fail if it cannot be written to
     bool must_keep;      // its files are needed after a restart
     const char* remedy;  // for little space
+    const char* variable = nullptr;  // that names another folder
 };
 inline constexpr FolderUse kModelsUse = {
     "disk.models", "models",
@@ -40,11 +41,14 @@ inline constexpr FolderUse kTemporaryUse = {"disk.temporary",
                                             1e9,
                                             true,
                                             false,
-                                            "remove files there, or set TMPDIR to another folder"};
+                                            "remove files there, or set TMPDIR to another folder",
+                                            "TMPDIR"};
 inline constexpr FolderUse kHereUse = {
     "disk.here", "output", 1e9, false, false, "remove files there, or work in another folder"};
 
 void judge_folder(const FolderReading& reading, const FolderUse& use, const Say& say);
+// disk.here
+void check_current_folder(const Say& say);
 
 struct ReadReading {
     std::filesystem::path file;  // empty: there is none that is large enough

@@ -13,6 +13,8 @@
 #include "core/cgroup.h"
 #include "core/cores.h"
 #include "core/error.h"
+#include "core/sandbox/landlock.h"
+#include "core/sandbox/sandbox.h"
 #include "kernels/cpu/cpu.h"
 
 namespace hark::doctor {
@@ -98,6 +100,11 @@ LimitsReading read_limits() {
             .processes = limit_of(RLIMIT_NPROC),
             .address_space = limit_of(RLIMIT_AS),
             .file_size = limit_of(RLIMIT_FSIZE)};
+}
+
+SandboxReading read_sandbox() {
+    const long version = landlock_version();
+    return {version, enter_sandbox({})};
 }
 
 LocaleReading read_locale() {

@@ -49,6 +49,15 @@ LimitsReading read_limits();
 // limits.files, limits.processes, limits.memory, limits.file-size
 void judge_limits(const LimitsReading& reading, const Say& say);
 
+struct SandboxReading {
+    long landlock = 0;    // its ABI; 0: there is none
+    std::string lacking;  // what the kernel lacks of the decoders' sandbox; empty if nothing
+};
+// Puts this process into the sandbox of audio-decode: it can open no file any more.
+SandboxReading read_sandbox();
+// sandbox
+void judge_sandbox(const SandboxReading& reading, const Say& say);
+
 struct LocaleReading {
     std::string name;     // of LC_ALL, LC_CTYPE or LANG; empty: none is set
     bool exists = true;   // the system knows it

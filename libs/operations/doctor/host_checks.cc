@@ -57,7 +57,7 @@ Finding governor(const CpuReading& cpu) {
                     concat(cpu.governor, " (", cpu.frequency_driver, ")")};
     if (cpu.governor.empty()) {
         finding.status = Status::skip;
-        finding.text = "not told: a virtual machine's host decides";
+        finding.text = "not reported by this virtual machine";
     } else if (cpu.governor == "powersave" && !cpu.frequency_driver.starts_with("intel_pstate") &&
                !cpu.frequency_driver.starts_with("amd-pstate-epp")) {
         // Of those two drivers powersave is the governor that raises clocks under load.
@@ -149,21 +149,35 @@ void judge_limits(const LimitsReading& limits, const Say& say) {
         }
         if (limit && *limit < least) {
             finding.status = Status::warn;
-            finding.text += concat(": ", what);
+            finding.text += what;
             finding.remedy = remedy;
         }
         say(finding);
     };
     judge("limits.files", limits.files, 1024, false,
-          "few open files for hark-serve's connections and gpt-train's shards", "ulimit -n 4096");
+          ": few open files for hark-serve's connections and gpt-train's shards", "ulimit -n 4096");
     judge("limits.processes", limits.processes, 256, false,
-          "threads count too, and each stage of a pipe starts one for each core",
+          ": threads count too, and each stage of a pipe starts one for each core",
           "ulimit -u unlimited");
     judge("limits.memory", limits.address_space, UINT64_MAX, true,
-          "of address space; models are mapped, and a GPU's driver reserves far more",
+          " of address space; models are mapped, and a GPU's driver reserves far more",
           "ulimit -v unlimited");
     judge("limits.file-size", limits.file_size, UINT64_MAX, true,
-          "a longer output or download is cut off", "ulimit -f unlimited");
+          ": a longer output or download is cut off", "ulimit -f unlimited");
+}
+
+void judge_sandbox(const SandboxReading& reading, const Say& say) {
+    Finding finding{"sandbox", Status::ok,
+                    concat("complete: Landlock (ABI ", reading.landlock, ") and seccomp")};
+    if (reading.landlock > 0) finding.value = static_cast<double>(reading.landlock);
+    if (!reading.lacking.empty()) {
+        finding.status = Status::warn;
+        finding.text = concat("incomplete: ", reading.lacking);
+        finding.remedy =
+            "Linux 5.13 or newer with lsm=landlock,... on its command line; in a container, a "
+            "profile that allows landlock and seccomp";
+    }
+    say(finding);
 }
 
 void judge_locale(const LocaleReading& locale, const Say& say) {

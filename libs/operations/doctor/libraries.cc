@@ -79,7 +79,7 @@ void judge_libraries(const LibrariesReading& reading, const Say& say) {
     for (const std::string& codec : reading.missing)
         missing += concat(missing.empty() ? "" : ", ", codec);
     if (missing.empty())
-        return say({"libraries.decoders", Status::ok, "libavcodec decodes what recordings have"});
+        return say({"libraries.decoders", Status::ok, "libavcodec has the usual decoders"});
     say({"libraries.decoders", Status::warn, concat("libavcodec does not decode ", missing),
          "install the full FFmpeg of the system (of Fedora: ffmpeg in place of ffmpeg-free)"});
 }

@@ -77,6 +77,8 @@ ModelsReading read_models() {
         try {
             const models::AnyModel opened = models::open_any_model(installed.path);
             check_sizes(installed.path);
+            // A single file may have its vocabulary from elsewhere.
+            if (fs::is_directory(installed.path)) models::check_tokenizer(opened);
             keep_largest(installed.path, reading.largest);
         } catch (const std::exception& why) {
             if (!installed.certain) continue;  // a file that may be anything
@@ -88,8 +90,9 @@ ModelsReading read_models() {
     for (const char* kind : {"whisper", "gpt"}) {
         std::error_code failed;
         const fs::path link = default_link(kind);
-        if (fs::is_symlink(link, failed) && !fs::exists(link, failed))
-            reading.dangling.push_back(link);
+        if (!fs::is_symlink(link, failed)) continue;
+        ++reading.defaults;
+        if (!fs::exists(link, failed)) reading.dangling.push_back(link);
     }
     add_incomplete(user_models(), "", reading.incomplete);
     return reading;
@@ -116,19 +119,21 @@ void judge_models(const ModelsReading& reading, const Say& say) {
                  replacement_of(model.name)});
     if (whole == count)
         say({"models.whole", count > 0 ? Status::ok : Status::skip,
-             count > 0 ? "headers and sizes; hark model verify MODEL reads the values"
-                       : "no model is installed"});
+             count > 0
+                 ? concat(count, count == 1 ? " model opens" : " models open", ", sizes match")
+                 : "no model is installed"});
     for (const fs::path& link : reading.dangling)
         say({"models.default", Status::fail,
              concat(link.string(), " leads to a model that does not exist"),
              "hark model use MODEL"});
     if (reading.dangling.empty())
-        say({"models.default", Status::ok, "each default that is set exists"});
+        say({"models.default", Status::ok,
+             reading.defaults > 0 ? "each default that is set exists" : "no default is set"});
     for (const std::string& name : reading.incomplete)
         say({"models.incomplete", Status::warn, concat(name, ": its download has not ended"),
              concat("hark model get ", name, ", which continues it")});
     if (reading.incomplete.empty())
-        say({"models.incomplete", Status::ok, "no download has been broken off"});
+        say({"models.incomplete", Status::ok, "no interrupted downloads"});
 }
 
 }  // namespace hark::doctor
