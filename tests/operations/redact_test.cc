@@ -142,13 +142,17 @@ TEST(Redact, CheckDigits) {
 
 TEST(Redact, HostileTextsEnd) {
     const Finder finder = everything();
-    std::string digits, words, dots = "a";
+    std::string digits, words, dots = "a", host = "a at a", letters = "1 a@a.de ";
     for (int i = 0; i < 5000; ++i) {
         digits += "4 ";
         words += "one oh double ";
         dots += ".a@a";
+        host += " dot a";
+        letters += "a at b c ";
     }
-    for (const std::string& text : {digits, words, dots, words + dots + digits})
+    host += " a at a.de";
+    for (const std::string& text :
+         {digits, words, dots, host, letters, words + dots + digits + host + letters})
         EXPECT_FALSE(finder.find(text).empty());
 }
 

@@ -12,31 +12,51 @@ namespace {
     "(?:(?i:january|february|april|june|july|august|september|october|november|december)|" \
     "May|March|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\\b\\.?)"
 #define HARK_DAY                                                                         \
-    "(?i:(?:[12]\\d|3[01]|0?[1-9])(?:st|nd|rd|th)?\\b|(?:(?:twenty|thirty)[ -])?"        \
+    "(?i:(?:[12]\\d|3[01]|(?:0 ?)?[1-9])(?:st|nd|rd|th)?\\b|(?:(?:twenty|thirty)[ -])?"  \
     "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)\\b|"                 \
     "(?:ten|eleven|twelf|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|" \
     "twentie|thirtie)th\\b)"
-// 1984, and "nineteen eighty four" as figures; '84.
-#define HARK_YEAR \
-    "(?:(?:1[89]|20)[ -]?\\d\\d\\b|'\\d\\d\\b|(?i:2 thousand(?:(?: and)? \\d{1,2}\\b)?))"
+#define HARK_FULL_YEAR                                        \
+    "(?:(?:1[89]|20)[ -]?(?:\\d\\d|0[ -]?\\d)\\b|'\\d\\d\\b|" \
+    "(?i:2 thousand(?:(?: and)? \\d{1,2}\\b)?))"
+// 1984, and "nineteen eighty four" and "twenty oh four" as figures; '84; 84 with no noun after it.
+#define HARK_YEAR "(?:" HARK_FULL_YEAR "|\\d\\d\\b(?! ?(?:[\\p{L}%$]|[:.,]\\d)))"
 
-constexpr const char* kWrittenEmail =
-    "[\\p{L}\\p{N}][\\p{L}\\p{N}._%+\\-]*@[\\p{L}\\p{N}](?:[\\p{L}\\p{N}\\-]|\\.(?=[\\p{L}\\p{N}]))"
-    "*";
-// "anna dot schmidt at example dot com": a name at a host, whose last part is one of the common.
-constexpr const char* kSpokenEmail =
-    "(?i)\\b[\\p{L}\\p{N}]+(?:(?: (?:dot|underscore|dash|hyphen|minus) |[._\\-])[\\p{L}\\p{N}]+)*"
-    "(?: at |@| @ )[\\p{L}\\p{N}]+(?:(?: (?:dash|hyphen|dot) |[.\\-])[\\p{L}\\p{N}]+)*?"
-    "(?: dot |\\.)(?:com|org|net|edu|gov|info|io|ai|eu|de|at|ch|fr|it|es|nl|be|pl|se|no|dk|fi|ie|"
-    "in|jp|cn|br|ca|au|nz|us|uk|co(?: dot |\\.)uk|ac(?: dot |\\.)uk)\\b";
 constexpr const char* kNumericDate =
     "(?<![\\d.])(?<!\\d[/\\-])(?:\\d{4}([\\-/.])(?:0?[1-9]|1[0-2])\\1(?:3[01]|[12]\\d|0?[1-9])|"
     "(?:3[01]|[12]\\d|0?[1-9])([\\-/.])(?:3[01]|[12]\\d|0?[1-9])\\2(?:(?:1[89]|20)\\d\\d|\\d\\d))"
     "(?![\\d])(?![/.\\-]\\d)";
+// Day and month in figures, said or with spaces and commas, and a year: "03 02 1984".
+#define HARK_PAUSE "(?: |, ?)"
+#define HARK_NO_DIGITS_BEFORE "(?<![\\d.+])(?<!\\d[ ,/\\-])(?<!\\d, )"
+constexpr const char* kSpacedDate =
+    HARK_NO_DIGITS_BEFORE "(?:(?:0 ?[1-9]|1\\d|2\\d|3[01])" HARK_PAUSE
+                          "(?:0 ?[1-9]|1[0-2])|"
+                          "(?:0 ?[1-9]|1[0-2])" HARK_PAUSE "(?:1\\d|2\\d|3[01]))" HARK_PAUSE
+                          "(?:19|20) ?(?:\\d\\d|0 ?\\d)(?!\\d)(?![ ,.\\-/]{1,2}\\d)";
+// The same after a word that says so, where days and months of one digit do as well.
+constexpr const char* kLabelledDate =
+    "(?i)\\b(?:d\\.?o\\.?b|born|birth|birthday|birthdate)\\b\\.?(?: date)?(?: is| was)?(?: "
+    "on)?[:,]? ?"
+    "\\K(?:0 ?[1-9]|[12]\\d|3[01]|[1-9])(?: |, ?|[/.\\-])(?:0 ?[1-9]|[12]\\d|3[01]|[1-9])"
+    "(?: |, ?|[/.\\-])(?:(?:19|20) ?(?:\\d\\d|0 ?\\d)|\\d\\d)(?!\\d)";
 constexpr const char* kNamedDate =
     "\\b(?:" HARK_MONTH "(?:,? (?:the )?" HARK_DAY "(?:,?(?: of)? " HARK_YEAR
-    ")?|,?(?: of)? " HARK_YEAR ")|(?:(?i:the) )?" HARK_DAY "(?: (?i:day of|of))?,? " HARK_MONTH
-    "(?:,?(?: of)? " HARK_YEAR ")?)";
+    ")?|,?(?: of)? " HARK_FULL_YEAR ")|(?:(?i:the) )?" HARK_DAY
+    "(?: (?i:day of|of))?(?:,? |-)" HARK_MONTH "(?:(?:,?(?: of)? |-)" HARK_YEAR ")?)";
+// German, French, Spanish, Italian, Portuguese, each month in this order.
+#define HARK_FOREIGN_MONTH                                                               \
+    "\\b(?:januar|jänner|janvier|enero|gennaio|janeiro|"                                \
+    "februar|février|fevrier|febrero|febbraio|fevereiro|"                               \
+    "märz|maerz|mars|marzo|março|marco|april|avril|abril|aprile|"                      \
+    "mai|mayo|maggio|maio|juni|juin|junio|giugno|junho|juli|juillet|julio|luglio|julho|" \
+    "august|août|aout|agosto|september|septembre|septiembre|settembre|setembro|"        \
+    "oktober|octobre|octubre|ottobre|outubro|november|novembre|noviembre|novembro|"      \
+    "dezember|décembre|decembre|diciembre|dicembre|dezembro)\\b"
+#define HARK_FOREIGN_YEAR ",? (?:del? )?(?:1[89]|20)\\d\\d\\b"
+constexpr const char* kForeignDate =
+    "(?i)(?<![\\d.,])(?:3[01]|[12]\\d|0?[1-9])(?:\\.|er|º|°)? (?:de )?" HARK_FOREIGN_MONTH
+    "(?:" HARK_FOREIGN_YEAR ")?|(?i)" HARK_FOREIGN_MONTH HARK_FOREIGN_YEAR;
 
 void add_matches(const Regex& pattern, std::string_view text, Kind kind,
                  std::vector<Finding>& findings) {
@@ -45,38 +65,36 @@ void add_matches(const Regex& pattern, std::string_view text, Kind kind,
     });
 }
 
-// The bytes of the original that a finding in its figures is of.
-Finding in_original(const FiguresText& figures, const Finding& finding) {
-    return {figures.sources[finding.begin].begin, figures.sources[finding.end - 1].end,
-            finding.kind};
-}
-
 }  // namespace
 
 Finder::Finder(std::vector<Kind> kinds, WordList words)
     : kinds_(std::move(kinds)),
       words_(std::move(words)),
-      written_email_(kWrittenEmail),
-      spoken_email_(kSpokenEmail),
       numeric_date_(kNumericDate),
-      named_date_(kNamedDate) {
+      spaced_date_(kSpacedDate),
+      labelled_date_(kLabelledDate),
+      named_date_(kNamedDate),
+      foreign_date_(kForeignDate) {
     kinds_.push_back(Kind::listed);
 }
 
 std::vector<Finding> Finder::find(std::string_view text) const {
     std::vector<Finding> findings = words_.find(text);
-    add_matches(written_email_, text, Kind::email, findings);
-    add_matches(spoken_email_, text, Kind::email, findings);
-    FiguresText figures = join_spoken_digits(text);
+    const FiguresText plain = with_plain_marks(text);
+    for (const Finding& found : emails_.find(plain.text))
+        findings.push_back(plain.in_original(found));
+    FiguresText figures = join_spoken_digits(plain.text);
     std::vector<Finding> in_figures = find_ibans(figures);
-    add_matches(numeric_date_, figures.text, Kind::date, in_figures);
-    add_matches(named_date_, figures.text, Kind::date, in_figures);
+    for (const Regex* date :
+         {&numeric_date_, &spaced_date_, &labelled_date_, &named_date_, &foreign_date_})
+        add_matches(*date, figures.text, Kind::date, in_figures);
     // Their digits are no telephone number.
     for (const Finding& found : in_figures)
         std::fill(figures.text.begin() + static_cast<ptrdiff_t>(found.begin),
                   figures.text.begin() + static_cast<ptrdiff_t>(found.end), '#');
     for (const Finding& found : find_digit_runs(figures)) in_figures.push_back(found);
-    for (const Finding& found : in_figures) findings.push_back(in_original(figures, found));
+    for (const Finding& found : in_figures)
+        findings.push_back(plain.in_original(figures.in_original(found)));
     std::erase_if(findings, [&](const Finding& finding) {
         return std::find(kinds_.begin(), kinds_.end(), finding.kind) == kinds_.end();
     });

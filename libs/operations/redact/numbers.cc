@@ -99,18 +99,49 @@ class Run {
                begin - before <= 3;
     }
 
-    // 3.1415926, 12 000 000, 1998-2004.
+    std::string_view between(size_t at) const {
+        return std::string_view(text_).substr(groups_[at].end,
+                                              groups_[at + 1].begin - groups_[at].end);
+    }
+
+    // 3.1415926, 12 000 000, 1998-2004; 100, 200, 300.
     bool is_amount() const {
-        if (groups_.size() == 2 && group(0).size() <= 3 && group(0) != "0" &&
-            text_.compare(groups_[0].end, groups_[1].begin - groups_[0].end, ".") == 0)
-            return true;
         const size_t count = groups_.size();
+        if (count == 2 && group(0).size() <= 3 && group(0) != "0" && between(0) == ".") return true;
         bool years = count > 1, thousands = count > 1 && group(count - 1) == "000";
+        bool hundreds = count > 1;
         for (size_t i = 0; i < count; ++i) {
             years = years && group(i).size() == 4 && group(i) >= "1800" && group(i) < "2100";
             thousands = thousands && (i == 0 ? group(i).size() <= 3 : group(i).size() == 3);
+            hundreds = hundreds && group(i).size() == 3 && group(i).ends_with("00");
         }
-        return years || thousands;
+        return years || thousands || hundreds || is_grouped_by_thousands();
+    }
+
+    // 1.234.567, 12 345 678. Three groups of three may be a telephone number as well: they are an
+    // amount if a word for money or a count follows. Four groups with dots may be an IP address.
+    bool is_grouped_by_thousands() const {
+        const size_t count = groups_.size();
+        if (count < 2 || group(0).size() > 3 || group(0)[0] == '0') return false;
+        bool address = count == 4 && between(0) == ".";
+        for (size_t i = 1; i < count; ++i) {
+            if (group(i).size() != 3 || between(i - 1) != between(0)) return false;
+            address = address && group(i) <= "255";
+        }
+        if (between(0) == ",") return true;
+        if ((between(0) != " " && between(0) != ".") || address) return false;
+        return group(0).size() < 3 || counts_something();
+    }
+
+    bool counts_something() const {
+        constexpr std::string_view kCounted[] = {"euro",  "dollar", "pound",  "franc", "dólar",
+                                                 "libra", "yen",    "people", "€",     "$",
+                                                 "eur",   "usd",    "gbp",    "chf",   "percent"};
+        std::string next = text_.substr(groups_.back().end, 12);
+        for (char& c : next) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+        next.erase(0, next.find_first_not_of(' '));
+        return std::any_of(std::begin(kCounted), std::end(kCounted),
+                           [&](std::string_view word) { return next.starts_with(word); });
     }
 
     const std::string& text_;

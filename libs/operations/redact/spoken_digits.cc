@@ -4,6 +4,8 @@
 #include <iterator>
 #include <map>
 
+#include "text/utf8.h"
+
 namespace hark::redact {
 namespace {
 
@@ -161,6 +163,30 @@ class Joiner {
 };
 
 }  // namespace
+
+Finding FiguresText::in_original(const Finding& finding) const {
+    return {sources[finding.begin].begin, sources[finding.end - 1].end, finding.kind};
+}
+
+FiguresText with_plain_marks(std::string_view text) {
+    FiguresText plain;
+    for (size_t at = 0; at < text.size();) {
+        const size_t begin = at;
+        const char32_t code_point = next_code_point(text, at);
+        const bool dash = (code_point >= 0x2010 && code_point <= 0x2015) || code_point == 0x2212;
+        const bool space = code_point == 0xA0 || code_point == 0x202F;
+        if (dash || space) {
+            plain.text += dash ? '-' : ' ';
+            plain.sources.push_back({begin, at, false});
+            continue;
+        }
+        for (size_t byte = begin; byte < at; ++byte) {
+            plain.text += text[byte];
+            plain.sources.push_back({byte, byte + 1, false});
+        }
+    }
+    return plain;
+}
 
 FiguresText join_spoken_digits(std::string_view text) { return Joiner(text).join(); }
 

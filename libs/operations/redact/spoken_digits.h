@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "operations/redact/finding.h"
+
 namespace hark::redact {
 
 // A text with figures in the place of number words, and the bytes that each of its bytes is of.
@@ -16,7 +18,13 @@ struct FiguresText {
     };
     std::string text;
     std::vector<Source> sources;  // of each byte of `text`
+
+    // The bytes of the original that a finding in `text` is of.
+    Finding in_original(const Finding& finding) const;
 };
+
+// The dashes U+2010 to U+2015 and the minus U+2212 as "-", the spaces U+00A0 and U+202F as " ".
+FiguresText with_plain_marks(std::string_view text);
 
 // "four one five" -> "4 1 5", "forty two" -> "42", "double seven" -> "77", "eight hundred" ->
 // "800", "nineteen" -> "19"; "oh" next to a number is 0; between numbers "dash" is "-", "uh" and
