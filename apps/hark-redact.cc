@@ -56,8 +56,8 @@ constexpr ToolHelp kHelp = {
 [EMAIL], [PHONE], [IBAN], [CARD], [DATE], [NUMBER] and, of the user's own lists,
 [LISTED] in the place of what was found. Cards have Luhn's sum, IBANs their check
 digits. What is said digit by digit ("four one five, double seven") is found too,
-and numbers that go over several segments. Spoken numbers, months and e-mail
-addresses are English ones.
+and numbers that go over several segments. Spoken numbers and e-mail addresses are
+English ones; docs/confidential.md says which forms and languages are known.
 Names, addresses and what is misheard are not found: this is a help for the
 person who reads the result, no anonymisation. The names of recordings stay.)",
     .examples = R"(# A transcript without telephone numbers, cards and the names of a list

@@ -58,9 +58,7 @@ std::string RedactOptions::report(const std::map<Kind, int64_t>& counts) const {
     for (const auto& [kind, count] : counts)
         found += concat(found.empty() ? "" : ", ", name_of(kind), " ", count);
     return concat("replaced: ", found.empty() ? "nothing" : found,
-                  "; never found: names, addresses and what is said in other words, unless --words "
-                  "lists them; spoken numbers, months and e-mail addresses in other languages "
-                  "than English; what was misheard. Read the result before you pass it on");
+                  "; names stay: see docs/confidential.md");
 }
 
 }  // namespace hark::redact

@@ -20,7 +20,7 @@ struct RedactOptions {
     void check() const;  // throws UsageError for a kind that there is not
     // Reads the lists of words. Throws Error naming the file.
     Finder finder() const;
-    // One line: what was replaced, and what is never found.
+    // One line: what was replaced, and where it says what is not found.
     std::string report(const std::map<Kind, int64_t>& counts) const;
 };
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "text/utf8.h"
 
 namespace hark::redact {
 namespace {
@@ -106,10 +107,13 @@ TranscriptRedactor::TranscriptRedactor(Finder finder, Write write, Mute mute)
 TranscriptRedactor::~TranscriptRedactor() = default;
 
 void TranscriptRedactor::add(const std::string& line, const std::string& where) {
+    constexpr const char* kExpected = "expected the lines of hark transcribe --format jsonl";
+    require(is_valid_utf8(line), where, ": not UTF-8; ", kExpected);
     Segment segment{line, "", parse_ordered_json(line, where), {}};
+    require(!segment.json.is_discarded(), where, ": not JSON; ", kExpected);
     require(segment.json.is_object() &&
                 (segment.json.contains("text") || segment.json.contains("error")),
-            where, ": expected a segment or an error of whisper-transcribe --format jsonl");
+            where, ": no segment and no error; ", kExpected);
     const auto text = segment.json.find("text");
     require(text == segment.json.end() || text->is_string(), where, ": text: not a string");
     segment.text = string_of(segment.json, "text");
