@@ -101,12 +101,10 @@ void ServeOptions::flags(Flags& flags) {
              1 << 30)
         .own_variable();
     gpt::add_batch_invariant(flags, text.batch_invariant);
-    flags
-        .add_name("chat-template", text.chat_template,
-                  "FILE template of named models instead of their own")
+    flags.add_name("chat-template", text.chat_template, "FILE template instead of the model's own")
         .own_variable()
         .completes(Completes::file)
-        .details("In Jinja, as a model's chat_template.jinja.");
+        .details("Of the models that --model names. In Jinja, as a model's chat_template.jinja.");
     compute.flags(flags);
 }
 

@@ -70,8 +70,9 @@ TEST(Options, HelpFitsOneScreen) {
 // report or of a transcript, --model of a tokenizer or of speech detection, --seed of samples or of
 // a new model.
 const std::set<std::string> kOwnWords = {
-    "batch-size", "context", "dtype", "format", "input-format", "max-sequences", "model",
-    "output-dir", "prompt", "reference", "repetition-penalty", "seed", "tokenizer", "vocab-size",
+    "batch-size", "context", "dtype", "format", "input-format", "max-sequences", "memory-fraction",
+    "model", "output-dir", "prompt", "reference", "repetition-penalty", "seed", "tokenizer",
+    "vocab-size",
     // Of the machines that hark lambda rents.
     "api-key-file", "dry-run", "files-from", "keep", "price", "retry", "shard", "type"};
 // Options that take other values in other tools: lists of formats, and one format; Whisper's tasks;

@@ -75,11 +75,11 @@ void GenerateToolOptions::flags(Flags& flags) {
     generate.flags(flags);
     batch.flags(flags);
     compute.flags(flags);
-    flags.add("gpus", gpus, "N GPUs of this machine that share the model", 1, 64)
+    flags.add("gpus", gpus, "N GPUs of this machine, one process each", 1, 64)
         .own_variable()
         .details(
-            "One process each, with its share of the heads and of the MLPs' channels; N divides "
-            "them. mpirun and srun start processes on several machines, or on CPUs.");
+            "Each has its share of the model: of the heads and of the MLPs' channels, which N "
+            "divides. mpirun and srun start processes on several machines, or on CPUs.");
 }
 
 bool GenerateToolOptions::prompt_is_whole() const {
