@@ -219,7 +219,8 @@ std::string GenerateToolOptions::facts(const DecoderConfig& config, const Genera
                   defaults.sampler.temperature, ", --context ", defaults.context, by, ", stdin ",
                   input_is_file()     ? "a file"
                   : prompt_is_whole() ? "whole"
-                                      : "a stream");
+                                      : "a stream",
+                  ", all options ", fingerprint_of_command());
 }
 
 void GenerateToolOptions::check() const {
