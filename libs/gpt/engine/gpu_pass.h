@@ -1,10 +1,13 @@
 // The inputs of a pass of the engine on a GPU.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "gpt/engine/batch_sequence.h"
 #include "kernels/batch_layout.h"
 #include "kernels/sampling/gpu_sampler.h"
 
@@ -14,6 +17,22 @@ namespace hark::gpt {
 struct PassShape {
     int64_t max_queries = 0, most_keys = 0, few = 0, few_queries = 0;
 };
+
+// Of a pass whose texts come before its prompts.
+inline PassShape shape_of(std::span<const PassPiece> pass) {
+    PassShape shape;
+    for (const PassPiece& piece : pass) {
+        shape.max_queries = std::max(shape.max_queries, piece.rows());
+        shape.most_keys = std::max(shape.most_keys, piece.end);
+    }
+    if (shape.max_queries <= kFewQueries) return shape;
+    for (const PassPiece& piece : pass) {
+        if (piece.rows() > kFewQueries) break;
+        ++shape.few;
+        shape.few_queries = std::max(shape.few_queries, piece.rows());
+    }
+    return shape;
+}
 
 // The inputs of a pass, in one memory on the host and one on the GPU: T rows of B sequences, tables
 // of M blocks per group, n samples.

@@ -72,7 +72,6 @@ class GpuRunner : public ModelRunner {
     SampleRow sample_row(const PassPiece& piece, int64_t place, uint32_t serial, int64_t sample);
     void pad(PassInputs& to, int64_t sequences) const;
     void set_history(const BatchSequence& sequence);
-    PassShape shape_of(std::span<const PassPiece> pass) const;
     SampleRows run(Context& ctx, const PassInputs& inputs, const PassShape& shape,
                    bool masked) const;
     void sample_on_host(Launched& launched);
@@ -136,22 +135,6 @@ PassInputs::Sizes GpuRunner::sizes_of(std::span<const PassPiece> pass, int64_t m
     }
     sizes.samples = std::max<int64_t>(sizes.samples, 1);  // a pass has an output
     return sizes;
-}
-
-// Texts come before prompts.
-PassShape GpuRunner::shape_of(std::span<const PassPiece> pass) const {
-    PassShape shape;
-    for (const PassPiece& piece : pass) {
-        shape.max_queries = std::max(shape.max_queries, piece.rows());
-        shape.most_keys = std::max(shape.most_keys, piece.end);
-    }
-    if (shape.max_queries <= kFewQueries) return shape;
-    for (const PassPiece& piece : pass) {
-        if (piece.rows() > kFewQueries) break;
-        ++shape.few;
-        shape.few_queries = std::max(shape.few_queries, piece.rows());
-    }
-    return shape;
 }
 
 // The history of a sequence that is new in its slot.
