@@ -35,7 +35,8 @@ a check that was not made, and says why. A line below says what to do. The exit
 status is 1 if any check failed. All checks take less than 10 s; nothing is changed.
   cpu.features, cpu.cores (affinity and cgroup), cpu.governor, cpu.busy
   memory.available, memory.limit (cgroup), memory.pressure, memory.bandwidth
-  limits.files, limits.processes, limits.memory, limits.file-size; locale; sandbox
+  limits.files, limits.processes, limits.memory, limits.file-size
+  locale, sandbox
   disk.here, disk.temporary, disk.models (free space), disk.read
   libraries.versions, libraries.decoders
   models.installed, models.whole, models.default, models.incomplete
