@@ -161,13 +161,16 @@ TEST(GptGenerateRanks, WhatIsNotSharedIsRefused) {
                         "/model.safetensors: 3 processes cannot share the model: expected a "
                         "divisor of its attention heads, 4, got 3");
     const std::string one =
-        concat("gpt-generate --model '", kGptDemo, "' --device cpu --threads 1 -p x --seed ");
-    const ProcessResult unlike = run_shell(mpirun(1, 120) + one + "1 : -n 1 " + one + "2");
+        concat("gpt-generate --model '", kGptDemo, "' --device cpu --threads 1 --seed ");
+    const ProcessResult unlike =
+        run_shell(mpirun(1, 120) + one + "1 -p x : -n 1 " + one + "2 -p x");
     EXPECT_NE(unlike.exit_code, 0);
-    expect_contains(unlike.err,
-                    "gpt-generate: rank 1: the processes differ (rank 0 has --seed 1; this one "
-                    "has --seed 2)");
-    const ProcessResult prompts = run_shell(mpirun(1, 120) + one + "1 : -n 1 " + one + "1 -p y");
+    expect_contains(
+        unlike.err,
+        "gpt-generate: rank 1: the processes differ (rank 0 has --seed 1, all options ");
+    expect_contains(unlike.err, "; this one has --seed 2, all options ");
+    const ProcessResult prompts =
+        run_shell(mpirun(1, 120) + one + "1 -p x : -n 1 " + one + "1 -p y");
     EXPECT_NE(prompts.exit_code, 0);
     expect_contains(prompts.err, "rank 1: the processes differ (rank 0 has all options ");
 }

@@ -73,7 +73,8 @@ TEST_F(BatchScript, PrivateIsWhateverItMakes) {
             << entry.path();
         files += entry.is_regular_file();
     }
-    EXPECT_EQ(files, 5);  // two transcripts, failed.tsv, .hark/lock, .hark/written
+    // two transcripts, failed.tsv, .hark/lock, .hark/written, .hark/seconds
+    EXPECT_EQ(files, 6);
 }
 
 TEST_F(BatchScript, WritesWhatIsMissingAndListsWhatFails) {
