@@ -69,8 +69,7 @@ parse() {
     [ -n "$output" ] || wrong "--output-dir is required"
     [ ${#inputs[@]} -gt 0 ] || [ -n "$list" ] || wrong "expected a folder, a file or --files-from FILE"
     [[ "$shard" =~ ^[1-9][0-9]{0,5}$ ]] || wrong "--shard: expected 1 or more, got '$shard'"
-    [[ "$price" =~ ^([0-9]+\.?[0-9]*|\.[0-9]+)?$ && "$price" != [0.] && ! "$price" =~ ^0+\.?0*$ ]] ||
-        wrong "--price: expected dollars per hour, got '$price'"
+    check_number "$price" --price "dollars per hour"
     set_endings "$formats"
 }
 

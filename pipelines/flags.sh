@@ -59,6 +59,12 @@ refuse_flag() {
     wrong "unknown option '$word'${near:+; did you mean '$near'?}"
 }
 
+# check_number TEXT FLAG WHAT: is empty or above 0.
+check_number() {
+    [[ "$1" =~ ^([0-9]+\.?[0-9]*|\.[0-9]+)?$ && "$1" != [0.] && ! "$1" =~ ^0+\.?0*$ ]] ||
+        wrong "$2: expected $3, got '$1'"
+}
+
 # nearest_flag WORD: the command's flag that WORD most likely stands for (core/suggest.h), or nothing.
 nearest_flag() {
     local known

@@ -37,8 +37,7 @@ help_if_asked "$@"
 
 logins=() slots=1 retries=3 running=""
 
-take_option() {
-    take_shard_option && return
+take_own_option() {
     case "$flag" in
         --sshlogin) logins+=(--sshlogin "$value") ;;
         --sshloginfile) logins+=(--sshloginfile "$value") ;;
@@ -90,10 +89,8 @@ stop() {
 }
 
 run_workers() {
-    local worker="$here/worker"
-    [ -x "$worker" ] || worker="$here/worker.sh"
-    worker="$(quoted "$worker" --shards "$shards" --output-dir "$output" --stale "$stale" --until-done \
-        ${scratch:+--scratch "$scratch"})"
+    local worker
+    worker="$(worker_command --until-done)"
     mkdir -p "$output" || exit 1
     mapfile -t names < <(tail -n +2 "$shards/shards.tsv" | cut -f 1)
     [ -z "$only" ] || mapfile -t names < <(tr ',' '\n' <<< "$only")
@@ -111,19 +108,7 @@ run_workers() {
 }
 
 learn_shard_flags --sshlogin --sshloginfile --slots --retries
-while [ $# -gt 0 ]; do
-    case "$1" in
-        --) shift && set_job_options "$@" && break ;;
-        --help | --help-all | -h | --version) help_if_asked "$1" ;;
-        -?*)
-            take_flag "$@" || refuse_flag "$1"
-            shift $((${#words[@]} - 1))
-            take_option
-            ;;
-        *) wrong "expected an option, got '$1'" ;;
-    esac
-    shift
-done
+parse_shard_options "$@"
 use_tools || exit
 check_options
 list_shards

@@ -33,6 +33,32 @@ take_shard_option() {
     esac
 }
 
+# parse_shard_options WORD...: what learn_shard_flags knows, and after -- options of hark batch. The
+# command's take_own_option sets what take_flag has found of its own.
+parse_shard_options() {
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --) shift && set_job_options "$@" && break ;;
+            --help | --help-all | -h | --version) help_if_asked "$1" ;;
+            -?*)
+                take_flag "$@" || refuse_flag "$1"
+                shift $((${#words[@]} - 1))
+                take_shard_option || take_own_option
+                ;;
+            *) wrong "expected an option, got '$1'" ;;
+        esac
+        shift
+    done
+}
+
+# worker_command OPTION...: the command of a hark worker of this plan, in the shell's words.
+worker_command() {
+    local worker="$here/worker"
+    [ -x "$worker" ] || worker="$here/worker.sh"
+    quoted "$worker" --shards "$shards" --output-dir "$output" --stale "$stale" \
+        ${scratch:+--scratch "$scratch"} "$@"
+}
+
 # check_shard_options: folders become absolute paths.
 check_shard_options() {
     [ -n "$shards" ] || wrong "--shards is required"
@@ -43,12 +69,6 @@ check_shard_options() {
     [ -f "$shards/shards.tsv" ] || die "$shards: has no shards.tsv; make it by hark-shard plan"
     shards="$(realpath -- "$shards")" output="$(realpath -m -- "$output")"
     [ -z "$scratch" ] || scratch="$(realpath -m -- "$scratch")"
-}
-
-# check_number TEXT FLAG WHAT: is empty or above 0.
-check_number() {
-    [[ "$1" =~ ^([0-9]+\.?[0-9]*|\.[0-9]+)?$ && "$1" != [0.] && ! "$1" =~ ^0+\.?0*$ ]] ||
-        wrong "$2: expected $3, got '$1'"
 }
 
 # set_job_options WORD...: options of hark batch, in one form; paths that exist become absolute.

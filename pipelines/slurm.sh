@@ -38,8 +38,7 @@ help_if_asked "$@"
 
 elements=8 limit=4:00:00 ahead=120 sbatch_options=()
 
-take_option() {
-    take_shard_option && return
+take_own_option() {
     case "$flag" in
         --elements) elements="$value" ;;
         --time) limit="$value" ;;
@@ -63,10 +62,8 @@ check_options() {
 # write_jobs: the scripts that Slurm runs. USR1 is the time limit's alone; TERM is that of scancel and of
 # a preemption, after which Slurm itself decides.
 write_jobs() {
-    local worker="$here/worker"
-    [ -x "$worker" ] || worker="$here/worker.sh"
-    worker="$(quoted "$worker" --shards "$shards" --output-dir "$output" --stale "$stale" \
-        ${only:+--only "$only"} ${scratch:+--scratch "$scratch"})"
+    local worker
+    worker="$(worker_command ${only:+--only "$only"})"
     cat > "$jobs/worker.sh" <<END || exit 1
 #!/bin/bash
 # An element of hark slurm's array job.
@@ -114,19 +111,7 @@ submit() {
 }
 
 learn_shard_flags --elements --time --ahead --sbatch
-while [ $# -gt 0 ]; do
-    case "$1" in
-        --) shift && set_job_options "$@" && break ;;
-        --help | --help-all | -h | --version) help_if_asked "$1" ;;
-        -?*)
-            take_flag "$@" || refuse_flag "$1"
-            shift $((${#words[@]} - 1))
-            take_option
-            ;;
-        *) wrong "expected an option, got '$1'" ;;
-    esac
-    shift
-done
+parse_shard_options "$@"
 use_tools || exit
 check_options
 list_shards

@@ -39,24 +39,7 @@ readonly most_tries=3 # of a shard whose recordings cannot be fetched
 until_done="" claim="" child="" beating="" mine=0
 declare -A tries=()
 
-parse() {
-    learn_shard_flags
-    flag_name[--until-done]=--until-done
-    while [ $# -gt 0 ]; do
-        case "$1" in
-            --) shift && set_job_options "$@" && break ;;
-            --help | --help-all | -h | --version) help_if_asked "$1" ;;
-            -?*)
-                take_flag "$@" || refuse_flag "$1"
-                shift $((${#words[@]} - 1))
-                take_shard_option || until_done=yes
-                ;;
-            *) wrong "expected an option, got '$1'" ;;
-        esac
-        shift
-    done
-    check_shard_options
-}
+take_own_option() { until_done=yes; }
 
 # begin_work: `own` is this worker's file, which is renewed while it lives. A claim is a hard link to it.
 begin_work() {
@@ -219,7 +202,10 @@ still_possible() {
 }
 
 use_tools || exit
-parse "$@"
+learn_shard_flags
+flag_name[--until-done]=--until-done
+parse_shard_options "$@"
+check_shard_options
 list_shards
 say_cost 1
 [ -z "$dry_run" ] && [ ${#todo[@]} -gt 0 ] || exit 0
