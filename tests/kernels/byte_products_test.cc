@@ -95,7 +95,7 @@ std::vector<float> tile_products(const TileKernels& tiles, const ByteInputs& x, 
         inputs.push_back({high.data() + at * k, low.data() + at * k, sums.data() + at * groups});
         tiles.arrange(inputs.back(), x, at, std::min(kTileRows, t - at), dtype, k);
     }
-    Aligned<uint8_t> scratch(tiles.scratch_bytes(dtype, k));
+    Aligned<uint8_t> scratch(tile_scratch_bytes(k));
     std::vector<float> room(static_cast<size_t>(count * kTileRows * kPanelOutputs)), y;
     tiles.products(room.data(), kPanelOutputs, inputs.data(), x.scales, t, blocks.bytes().data(),
                    dtype, k, n, scratch.data());

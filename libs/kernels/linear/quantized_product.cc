@@ -178,7 +178,7 @@ void many_quantized_rows(Context& ctx, float* y, const float* x, int64_t t_size,
         const TileInputs* tiles = tile_inputs(ctx, bytes, t_size, blocks);
         const int64_t rows = std::clamp(kTileValues / k_size, kTileRows, kPanelRows);
         const PanelSizes sizes = {rows / kTileRows * kTileRows, kTileRows,
-                                  cpu.tiles->scratch_bytes(blocks.dtype, k_size)};
+                                  tile_scratch_bytes(k_size)};
         return in_panels(ctx, y, t_size, blocks.n, sizes, then,
                          [&](float* sums, int64_t ld, int64_t t, int64_t t_count, int64_t row,
                              int64_t n, uint8_t* scratch) {

@@ -65,9 +65,14 @@ inline F halves_at(const uint8_t* from, int parts) {
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(found));
 }
 
+// Of a span's groups, in lanes. The minima are 0 for types without them.
+struct GroupFactors {
+    F scales, mins;
+};
+
 // A type: kParts parts of 64 weights in a span of kBytes. quants(i) is part i as unsigned bytes,
-// kOffset too large: 0 for types with minima. scales() and mins() are those of the span's first
-// `parts` parts, in lanes.
+// kOffset too large: 0 for types with minima. factors() are those of the span's first `parts`
+// parts.
 template <bool minimum, bool fifth_bit>
 struct BytesSmall {
     static constexpr int kShared = 32, kParts = 8;
@@ -91,8 +96,10 @@ struct BytesSmall {
         const uint64_t fifth = uint64_t{high} << 32 | low;
         return _mm512_mask_add_epi8(four, fifth, four, _mm512_set1_epi8(16));
     }
-    static F scales(const uint8_t* span, int parts) { return halves_at<32, kBlock>(span, parts); }
-    static F mins(const uint8_t* span, int parts) { return halves_at<32, kBlock>(span + 2, parts); }
+    static GroupFactors factors(const uint8_t* span, int parts) {
+        return {halves_at<32, kBlock>(span, parts),
+                minimum ? halves_at<32, kBlock>(span + 2, parts) : _mm512_setzero_ps()};
+    }
 };
 
 struct BytesQ8_0 {
@@ -104,7 +111,9 @@ struct BytesQ8_0 {
         return _mm512_xor_si512(join(load_half(block + 2), load_half(block + 36)),
                                 _mm512_set1_epi8(static_cast<char>(0x80)));
     }
-    static F scales(const uint8_t* span, int parts) { return halves_at<32, 34>(span, parts); }
+    static GroupFactors factors(const uint8_t* span, int parts) {
+        return {halves_at<32, 34>(span, parts), _mm512_setzero_ps()};
+    }
 };
 
 // A span is two blocks.
@@ -115,7 +124,7 @@ struct BytesQ45K {
     static constexpr bool kHasMin = true;
 
     // Eight scales, then eight minima.
-    static F factors(const uint8_t* block) {
+    static F of_block(const uint8_t* block) {
         uint32_t a, b, c;  // kernels/quant/blocks/q4_k_q5_k.h
         std::memcpy(&a, block + 4, 4);
         std::memcpy(&b, block + 8, 4);
@@ -147,18 +156,20 @@ struct BytesQ45K {
             _mm512_and_si512(join(to_fifth(2 * i), to_fifth(2 * i + 1)), _mm512_set1_epi8(16));
         return _mm512_or_si512(four, fifth);
     }
-    static F scales(const uint8_t* span, int parts) { return in_lanes<0>(span, parts); }
-    static F mins(const uint8_t* span, int parts) { return in_lanes<8>(span, parts); }
+    static GroupFactors factors(const uint8_t* span, int parts) {
+        const F first = of_block(span);
+        const F second = parts == kParts ? of_block(span + kBlock) : _mm512_setzero_ps();
+        return {in_lanes<0>(first, second), in_lanes<8>(first, second)};
+    }
 
   private:
-    // Numbers first to first + 7 of both blocks' factors.
-    template <int first>
-    static F in_lanes(const uint8_t* span, int parts) {
-        constexpr int n = first, m = 16 + first;
+    // Numbers `begin` to begin + 7 of both blocks.
+    template <int begin>
+    static F in_lanes(F first, F second) {
+        constexpr int n = begin, m = 16 + begin;
         const I places = _mm512_setr_epi32(n, n + 2, n + 4, n + 6, n + 1, n + 3, n + 5, n + 7, m,
                                            m + 2, m + 4, m + 6, m + 1, m + 3, m + 5, m + 7);
-        const F second = parts == kParts ? factors(span + kBlock) : _mm512_setzero_ps();
-        return _mm512_permutex2var_ps(factors(span), places, second);
+        return _mm512_permutex2var_ps(first, places, second);
     }
 };
 
@@ -178,12 +189,13 @@ struct BytesQ6K {
         return _mm512_or_si512(_mm512_and_si512(low, _mm512_set1_epi8(15)),
                                _mm512_and_si512(high, _mm512_set1_epi8(0x30)));
     }
-    static F scales(const uint8_t* block, int) {
+    static GroupFactors factors(const uint8_t* block, int) {
         const __m128i in_order = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 192));
         const __m128i lanes = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
         const __m128i scales = _mm_shuffle_epi8(in_order, lanes);
-        return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(scales)),
-                             _mm512_set1_ps(half_at(block + 208)));
+        return {_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(scales)),
+                              _mm512_set1_ps(half_at(block + 208))),
+                _mm512_setzero_ps()};
     }
 };
 

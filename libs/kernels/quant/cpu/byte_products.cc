@@ -59,9 +59,7 @@ template <class Bytes, int T>
             fours[t][f] = four_parts(quants, x.high + at, x.low + at, parts - 4 * f);
         }
     }
-    const F scales = Bytes::scales(span, parts);
-    F mins = _mm512_setzero_ps();
-    if constexpr (Bytes::kHasMin) mins = Bytes::mins(span, parts);
+    const auto [scales, mins] = Bytes::factors(span, parts);
 #pragma GCC unroll 4
     for (int t = 0; t < T; ++t) {
         const I of_x = load(x.sums + t * room_for_groups(size) + group);

@@ -52,15 +52,19 @@ struct TileInputs {
     float* sums = nullptr;                   // (room_for_groups(size), kTileRows): of the groups
 };
 
+// Of a tile's rows of weights: their bytes, and the scales and minima of the groups.
+constexpr int64_t tile_scratch_bytes(int64_t size) {
+    return kTileRows * (size + 2 * room_for_groups(size) * int64_t{sizeof(float)});
+}
+
 // The same by tiles, for the types that ByteKernels::has().
 struct TileKernels {
     // Arranges rows [t, t + t_size) of x, t_size up to kTileRows.
     void (*arrange)(const TileInputs& to, const ByteInputs& x, int64_t t, int64_t t_size,
                     Dtype dtype, int64_t size);
-    // Bytes that products() needs, from a multiple of 64 on.
-    int64_t (*scratch_bytes)(Dtype dtype, int64_t size);
     // count is at most kPanelOutputs. x: one for every kTileRows rows. scales (t_size). Every row
-    // of y has room for kPanelOutputs, and there are whole tiles of rows.
+    // of y has room for kPanelOutputs, and there are whole tiles of rows. scratch:
+    // tile_scratch_bytes(size) from a multiple of 64 on.
     void (*products)(float* y, int64_t ldy, const TileInputs* x, const float* scales,
                      int64_t t_size, const uint8_t* blocks, Dtype dtype, int64_t size,
                      int64_t count, uint8_t* scratch);

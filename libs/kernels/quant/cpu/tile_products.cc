@@ -101,10 +101,6 @@ Unpacked unpacked_at(uint8_t* scratch, int64_t size) {
             scales + span_count<Bytes>(size) * kTileRows * kLanes};
 }
 
-int64_t scratch_bytes(Dtype, int64_t size) {
-    return kTileRows * size + 2 * room_for_groups(size) * kTileRows * 4;
-}
-
 // Part `part` of a row's span, to the tiles of its groups.
 template <class Bytes>
 void store_quants(int8_t* tiles, int64_t row, const uint8_t* span, int part) {
@@ -143,9 +139,9 @@ void unpack(const Unpacked& to, const uint8_t* blocks, int64_t size, int64_t cou
             for (int i = 0; i < parts; ++i)
                 store_quants<Bytes>(to.quants + k * kTileRows, row, from, i);
             const int64_t place = (s * kTileRows + row) * kLanes;
-            _mm512_store_ps(to.scales + place, Bytes::scales(from, parts));
-            if constexpr (Bytes::kHasMin)
-                _mm512_store_ps(to.mins + place, Bytes::mins(from, parts));
+            const auto [scales, mins] = Bytes::factors(from, parts);
+            _mm512_store_ps(to.scales + place, scales);
+            if constexpr (Bytes::kHasMin) _mm512_store_ps(to.mins + place, mins);
         }
     }
 }
@@ -254,7 +250,6 @@ bool may_use_tiles() {
 }
 
 extern const TileKernels kAmxKernels;
-const TileKernels kAmxKernels = {
-    .arrange = arrange, .scratch_bytes = scratch_bytes, .products = products};
+const TileKernels kAmxKernels = {.arrange = arrange, .products = products};
 
 }  // namespace hark
