@@ -26,7 +26,6 @@ namespace {
 
 // The time that chat templates write is the first process's, at its start.
 void share_template_time(Communicator& ranks) {
-    if (ranks.alone()) return;
     std::tm now = template_time();
     std::time_t seconds = ::timegm(&now);
     ranks.share(std::as_writable_bytes(std::span(&seconds, 1)), 0);
@@ -58,8 +57,10 @@ void answer_prompts(const gpt::GenerateToolOptions& options, Console& console, C
 
     gpt::GenerateOptions defaults = options.generate.options(file->sampling_defaults());
     if (encoder.markers()) defaults.shown = gpt::marker_tokens(*encoder.markers(), *tokenizer);
-    expect_agreement(ranks, options.facts(file->config(), defaults, ctx));
-    share_template_time(ranks);
+    if (!ranks.alone()) {
+        expect_agreement(ranks, options.facts(file->config(), defaults, ctx));
+        share_template_time(ranks);
+    }
     const Precision precision = defaults.with_cache(
         precision_of(options.compute.dtype, ctx.device, gpt::stored_type(*file)));
     const gpt::Model model =

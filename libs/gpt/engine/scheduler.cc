@@ -159,24 +159,24 @@ void Scheduler::take_prompts(int64_t budget, std::vector<PassPiece>& pass) {
 std::vector<PassPiece> Scheduler::next() {
     ++passes_;
     was_full_ = false;
-    if (options_.mixed_rows == 0) return next_in_turns();
     std::vector<PassPiece> pass;
-    take_steps(options_.step_rows, pass);
-    int64_t most = pass.empty() ? options_.prompt_rows : options_.mixed_rows;
-    for (const PassPiece& piece : pass) most -= piece.rows();
-    take_prompts(most, pass);
+    options_.mixed_rows > 0 ? take_mixed(pass) : take_turns(pass);
     if (pass.empty()) take_steps(options_.step_rows, pass);  // new ones with one row to compute
     return pass;
 }
 
-std::vector<PassPiece> Scheduler::next_in_turns() {
-    std::vector<PassPiece> pass;
+void Scheduler::take_mixed(std::vector<PassPiece>& pass) {
+    take_steps(options_.step_rows, pass);
+    int64_t most = pass.empty() ? options_.prompt_rows : options_.mixed_rows;
+    for (const PassPiece& piece : pass) most -= piece.rows();
+    take_prompts(most, pass);
+}
+
+void Scheduler::take_turns(std::vector<PassPiece>& pass) {
     if (!had_prompt_) take_prompts(options_.prompt_rows, pass);
     had_prompt_ = !pass.empty();
     if (pass.empty()) take_steps(options_.step_rows, pass);
     if (pass.empty()) take_prompts(options_.prompt_rows, pass);
-    if (pass.empty()) take_steps(options_.step_rows, pass);  // new ones with one row to compute
-    return pass;
 }
 
 void Scheduler::launched(std::span<const PassPiece> pass) {

@@ -68,7 +68,8 @@ class Scheduler {
     void take_steps(int64_t budget, std::vector<PassPiece>& pass);
     void draft(BatchSequence& sequence, int64_t most) const;
     void take_prompts(int64_t budget, std::vector<PassPiece>& pass);
-    std::vector<PassPiece> next_in_turns();
+    void take_mixed(std::vector<PassPiece>& pass);
+    void take_turns(std::vector<PassPiece>& pass);
 
     KvCache& cache_;
     SchedulerOptions options_;
