@@ -58,4 +58,9 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
     return parsed<nlohmann::ordered_json>(text, where);
 }
 
+double number_or_zero(const nlohmann::ordered_json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
 }  // namespace hark

@@ -17,6 +17,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& where);
 // The same; objects keep the order of their keys.
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& where);
 
+// The object's number of that name; 0 if there is none.
+double number_or_zero(const nlohmann::ordered_json& object, const char* key);
+
 }  // namespace hark
 
 namespace hark::json_classes {

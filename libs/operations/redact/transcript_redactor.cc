@@ -55,11 +55,6 @@ std::vector<TimedWord> timed_words(const Json& line, const std::string& text) {
     return at == text.size() ? words : std::vector<TimedWord>{};
 }
 
-double number_of(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
 // The words, those that a finding touches as one with its label; calls `mute` with their times.
 Json labelled_words(const std::vector<TimedWord>& words, const std::string& text,
                     const std::vector<Finding>& findings,
@@ -86,7 +81,7 @@ Json labelled_words(const std::vector<TimedWord>& words, const std::string& text
         word["word"] =
             with_labels(text.substr(words[first].begin, end - words[first].begin), inside);
         word["end"] = words[i].json["end"];
-        mute(number_of(word, "start"), number_of(word, "end"));
+        mute(number_or_zero(word, "start"), number_or_zero(word, "end"));
         labelled.push_back(std::move(word));
         ++i;
     }
@@ -161,7 +156,8 @@ void TranscriptRedactor::redact(Segment& segment) {
     const auto mute = [&](double begin, double end) { mute_(source, begin, end); };
     const std::vector<TimedWord> words = timed_words(segment.json, segment.text);
     // Without the times of words all of the segment is silenced.
-    if (words.empty()) mute(number_of(segment.json, "start"), number_of(segment.json, "end"));
+    if (words.empty())
+        mute(number_or_zero(segment.json, "start"), number_or_zero(segment.json, "end"));
     segment.json["text"] = with_labels(segment.text, segment.findings);
     if (segment.json.contains("tokens")) segment.json["tokens"] = Json::array();
     if (segment.json.contains("words"))

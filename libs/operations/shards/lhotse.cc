@@ -1,6 +1,5 @@
 #include "core/error.h"
 #include "operations/shards/inputs.h"
-#include "text/lines.h"
 
 namespace hark::shards {
 namespace {
@@ -58,16 +57,11 @@ Fields fields_of_cut(const Fields& cut, const std::string& where) {
 
 std::vector<ManifestEntry> parse_lhotse(std::string_view lines, const std::filesystem::path& folder,
                                         const std::string& where) {
-    std::vector<ManifestEntry> entries;
-    for_each_line(lines, [&](std::string_view line, size_t number) {
-        if (line.find_first_not_of(" \t") == line.npos) return;
-        const std::string place = concat(where, ": line ", number);
-        const Fields object = parse_object(line, place);
-        entries.push_back(entry_of(object.contains("sources") ? fields_of_recording(object, place)
-                                                              : fields_of_cut(object, place),
-                                   folder, place));
-    });
-    return entries;
+    return entries_of_lines(
+        lines, folder, where, [](const Fields& object, const std::string& place) {
+            return object.contains("sources") ? fields_of_recording(object, place)
+                                              : fields_of_cut(object, place);
+        });
 }
 
 }  // namespace hark::shards

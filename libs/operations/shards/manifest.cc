@@ -74,14 +74,24 @@ ManifestEntry entry_of(nlohmann::ordered_json fields, const fs::path& folder,
     return entry;
 }
 
-std::vector<ManifestEntry> parse_manifest(std::string_view lines, const fs::path& folder,
-                                          const std::string& where) {
+std::vector<ManifestEntry> entries_of_lines(
+    std::string_view lines, const fs::path& folder, const std::string& where,
+    const std::function<nlohmann::ordered_json(nlohmann::ordered_json, const std::string&)>&
+        to_fields) {
     std::vector<ManifestEntry> entries;
     for_each_line(lines, [&](std::string_view line, size_t number) {
         if (line.find_first_not_of(" \t") == line.npos) return;
         const std::string place = concat(where, ": line ", number);
-        entries.push_back(entry_of(parse_object(line, place), folder, place));
+        entries.push_back(entry_of(to_fields(parse_object(line, place), place), folder, place));
     });
+    return entries;
+}
+
+std::vector<ManifestEntry> parse_manifest(std::string_view lines, const fs::path& folder,
+                                          const std::string& where) {
+    std::vector<ManifestEntry> entries =
+        entries_of_lines(lines, folder, where,
+                         [](nlohmann::ordered_json object, const std::string&) { return object; });
     require_unique_ids(entries);
     return entries;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,13 @@ ManifestEntry entry_of(nlohmann::ordered_json fields, const std::filesystem::pat
 std::vector<ManifestEntry> parse_manifest(std::string_view lines,
                                           const std::filesystem::path& folder,
                                           const std::string& where);
+
+// An entry of each line that is not blank: to_fields(object, where) makes a manifest's fields of
+// the line's object. Throws Error that begins with `where` and the line's number.
+std::vector<ManifestEntry> entries_of_lines(
+    std::string_view lines, const std::filesystem::path& folder, const std::string& where,
+    const std::function<nlohmann::ordered_json(nlohmann::ordered_json object,
+                                               const std::string& where)>& to_fields);
 
 // Throws Error naming the id that two entries have.
 void require_unique_ids(const std::vector<ManifestEntry>& entries);

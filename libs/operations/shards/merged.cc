@@ -28,11 +28,6 @@ class MergedForm {
     virtual void end() {}
 };
 
-double number_at(const Fields& fields, const char* key) {
-    const auto found = fields.find(key);
-    return found != fields.end() && found->is_number() ? found->get<double>() : 0;
-}
-
 std::string millis(double seconds) {
     char text[32];
     std::snprintf(text, sizeof text, "%.3f", seconds);
@@ -100,11 +95,12 @@ class Ctm : public SortedForm {
             require(words != segment.end() && words->is_array(), entry.id,
                     ": a segment has no words; ctm needs transcripts of --word-timestamps");
             for (const Fields& word : *words) {
-                const double start = number_at(word, "start"), end = number_at(word, "end");
+                const double start = number_or_zero(word, "start"),
+                             end = number_or_zero(word, "end");
                 const std::string text = plain(word.value("word", ""));
                 if (text.empty()) continue;
                 lines += concat(id, " 1 ", millis(start), " ", millis(end - start), " ", text, " ",
-                                millis(number_at(word, "probability")), "\n");
+                                millis(number_or_zero(word, "probability")), "\n");
             }
         }
         add(id, std::move(lines));
@@ -123,7 +119,7 @@ class LhotseSupervisions : public MergedForm {
         for (const Fields& segment : segments) {
             Fields line = {{"id", concat(entry.id, "-", number++)},
                            {"recording_id", recording.empty() ? entry.id : recording},
-                           {"start", rounded(offset + number_at(segment, "start"))},
+                           {"start", rounded(offset + number_or_zero(segment, "start"))},
                            {"duration", length_of(segment)},
                            {"channel", 0},
                            {"text", plain(segment.value("text", ""))},
@@ -132,8 +128,9 @@ class LhotseSupervisions : public MergedForm {
             if (const auto words = segment.find("words"); words != segment.end())
                 for (const Fields& word : *words)
                     line["alignment"]["word"].push_back(
-                        {plain(word.value("word", "")), rounded(offset + number_at(word, "start")),
-                         length_of(word), number_at(word, "probability")});
+                        {plain(word.value("word", "")),
+                         rounded(offset + number_or_zero(word, "start")), length_of(word),
+                         number_or_zero(word, "probability")});
             write_(to_line(line) + "\n");
         }
     }
@@ -141,7 +138,7 @@ class LhotseSupervisions : public MergedForm {
   private:
     static double rounded(double seconds) { return std::stod(millis(seconds)); }
     static double length_of(const Fields& part) {
-        return rounded(number_at(part, "end") - number_at(part, "start"));
+        return rounded(number_or_zero(part, "end") - number_or_zero(part, "start"));
     }
 
     const Write& write_;
