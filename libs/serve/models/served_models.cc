@@ -34,6 +34,16 @@ ListedModel& entry_of(const std::string& name, std::vector<ListedModel>& models)
     return models.emplace_back(ListedModel{name, {}, {}, false});
 }
 
+// A request whose model is a Served: it uses that one's service.
+template <class Served, class Use>
+ModelRequest request_of(ModelKind kind, Use then) {
+    ModelRequest request{.kind = kind};
+    request.use = [then = std::move(then)](ServedModel& model, ModelLease lease) {
+        then(static_cast<Served&>(model).service(), std::move(lease));
+    };
+    return request;
+}
+
 }  // namespace
 
 ServedModels::ServedModels(const ServeOptions& options, Console& console)
@@ -143,19 +153,11 @@ void ServedModels::use(const std::string& name, ModelRequest request, ModelWait 
 }
 
 void ServedModels::use_text(const std::string& name, Use<TextService> then, ModelWait wait) {
-    ModelRequest request{.kind = ModelKind::text};
-    request.use = [then = std::move(then)](ServedModel& model, ModelLease lease) {
-        then(static_cast<TextServed&>(model).service(), std::move(lease));
-    };
-    use(name, std::move(request), std::move(wait));
+    use(name, request_of<TextServed>(ModelKind::text, std::move(then)), std::move(wait));
 }
 
 void ServedModels::use_audio(const std::string& name, Use<AudioService> then, ModelWait wait) {
-    ModelRequest request{.kind = ModelKind::audio};
-    request.use = [then = std::move(then)](ServedModel& model, ModelLease lease) {
-        then(static_cast<AudioServed&>(model).service(), std::move(lease));
-    };
-    use(name, std::move(request), std::move(wait));
+    use(name, request_of<AudioServed>(ModelKind::audio, std::move(then)), std::move(wait));
 }
 
 std::vector<ListedModel> ServedModels::all(std::vector<ListedModel> installed) const {
