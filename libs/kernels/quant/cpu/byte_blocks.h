@@ -1,5 +1,5 @@
 // Quants of blocks as bytes, 64 at a time, for processors with AVX-512. What byte_products.cc and
-// tile_products.cc share; each compiles it with its own flags, so all names are local to the file.
+// amx_tiles.cc share; each compiles it with its own flags, so all names are local to the file.
 //
 // A span is 16 groups: a group is kShared (32 or 16) neighbouring weights with one scale and one
 // minimum. The sums of a row of weights are 16: group g of every span is added to sum lane_of(g),
