@@ -88,12 +88,12 @@ std::vector<float> tile_products(const TileKernels& tiles, const ByteInputs& x, 
                                  RandomBlocks& blocks, Dtype dtype, int64_t k, int64_t n) {
     const int64_t count = (t + kTileRows - 1) / kTileRows, groups = room_for_groups(k);
     Aligned<int8_t> high(count * kTileRows * k), low(count * kTileRows * k);
-    Aligned<float> sums(count * kTileRows * groups);
+    Aligned<int32_t> sums(count * kTileRows * groups);
     std::vector<TileInputs> inputs;
     for (int64_t i = 0; i < count; ++i) {
         const int64_t at = i * kTileRows;
         inputs.push_back({high.data() + at * k, low.data() + at * k, sums.data() + at * groups});
-        tiles.arrange(inputs.back(), x, at, std::min(kTileRows, t - at), dtype, k);
+        tiles.arrange(inputs.back(), x, at, std::min(kTileRows, t - at), k);
     }
     Aligned<uint8_t> scratch(tile_scratch_bytes(k));
     std::vector<float> room(static_cast<size_t>(count * kTileRows * kPanelOutputs)), y;
@@ -104,10 +104,7 @@ std::vector<float> tile_products(const TileKernels& tiles, const ByteInputs& x, 
     return y;
 }
 
-TEST(TileProducts, HaveTheBitsOfByteProducts) {
-    const ByteKernels* bytes = cpu_kernels().bytes;
-    const TileKernels* tiles = cpu_kernels().tiles;
-    if (!tiles) GTEST_SKIP() << "this processor has no tiles";
+void expect_bits_of_byte_products(const ByteKernels* bytes, const TileKernels* tiles) {
     for (const Dtype dtype : kQuantizedDtypes)
         for (const int64_t k : {64, 256, 832, 1024, 4352})
             for (const auto& [t, n] :
@@ -121,6 +118,15 @@ TEST(TileProducts, HaveTheBitsOfByteProducts) {
                                 k, n);
                 ASSERT_EQ(tile_products(*tiles, rows.inputs(), t, blocks, dtype, k, n), expected);
             }
+}
+
+TEST(TileProducts, HaveTheBitsOfByteProducts) {
+    if (!cpu_kernels().tiles) GTEST_SKIP() << "this processor has no tiles";
+    for (const CpuKernels* kernels : all_cpu_kernels()) {
+        if (!kernels->tiles) continue;
+        SCOPED_TRACE(kernels->name);
+        expect_bits_of_byte_products(kernels->bytes, kernels->tiles);
+    }
 }
 
 }  // namespace

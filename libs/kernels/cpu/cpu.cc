@@ -10,7 +10,8 @@ extern const CpuKernels kAvx2Kernels;
 extern const CpuKernels kAvx512Kernels;
 extern const ByteKernels kVnniKernels;
 extern const PanelKernels kVnniPanels;
-extern const TileKernels kAmxKernels;
+extern const TileKernels kVnniTiles;
+extern const TileKernels kAmxTiles;
 bool may_use_tiles();
 #endif
 
@@ -36,11 +37,12 @@ const std::vector<CpuKernels>& supported() {
             found.back().name = "avx512_vnni";
             found.back().bytes = &kVnniKernels;
             found.back().panels = &kVnniPanels;
+            found.back().tiles = &kVnniTiles;
             if (__builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
                 may_use_tiles()) {
                 found.push_back(found.back());
                 found.back().name = "avx512_amx";
-                found.back().tiles = &kAmxKernels;
+                found.back().tiles = &kAmxTiles;
             }
         }
 #endif

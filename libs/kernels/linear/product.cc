@@ -181,8 +181,7 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
                  const Epilogue& epilogue) {
     if (t_size == 0) return;
     const EpiloguePointers then = pointers_of(epilogue);
-    if (t_size >= kFewestTileRows && has_quantized_tiles(w))
-        return many_quantized_rows(ctx, y, x, t_size, w, then);
+    if (in_quantized_tiles(ctx, t_size, w)) return many_quantized_rows(ctx, y, x, t_size, w, then);
     if (t_size <= kFewRowsOnCpu || ctx.few_row_products) {
         const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
         for (int64_t t = 0; t < t_size; t += kFewRowsOnCpu)

@@ -10,8 +10,6 @@ namespace {
 constexpr int64_t kPanelRows = 512;  // of x, whose sums stay in the second cache
 // Columns times rows of x in tiles, whose bytes stay in the second cache: 1 MiB.
 constexpr int64_t kTileValues = 1 << 19;
-// Above these rows panels are faster than tiles.
-constexpr int64_t kMostTileRows = 48;
 // The epilogue of one panel alone takes 17% of the time at K = 768, of four together 7%.
 constexpr int64_t kPanelsAtOnce = 4;
 
@@ -78,12 +76,11 @@ const TileInputs* tile_inputs(Context& ctx, const ByteInputs& from, int64_t t_si
         ctx.arena.tensor(Dtype::u8, {count, sizeof(TileInputs)}).data);
     auto* high = ctx.arena.tensor(Dtype::i8, {count, bytes}).as<int8_t>();
     auto* low = ctx.arena.tensor(Dtype::i8, {count, bytes}).as<int8_t>();
-    float* of_groups =
-        has_minima(w.dtype) ? ctx.arena.tensor(Dtype::f32, {count, sums}).as<float>() : nullptr;
+    auto* of_groups = ctx.arena.tensor(Dtype::i32, {count, sums}).as<int32_t>();
     parallel_for(ctx.threads, count, [&](int64_t i) {
-        inputs[i] = {high + i * bytes, low + i * bytes, of_groups ? of_groups + i * sums : nullptr};
+        inputs[i] = {high + i * bytes, low + i * bytes, of_groups + i * sums};
         cpu_kernels().tiles->arrange(inputs[i], from, i * kTileRows,
-                                     std::min(kTileRows, t_size - i * kTileRows), w.dtype, w.k);
+                                     std::min(kTileRows, t_size - i * kTileRows), w.k);
     });
     return inputs;
 }
@@ -134,10 +131,11 @@ void in_panels(Context& ctx, float* y, int64_t t_size, int64_t n_size, const Pan
 
 }  // namespace
 
-bool has_quantized_tiles(const Matrix& w) {
+bool in_quantized_tiles(const Context& ctx, int64_t t_size, const Matrix& w) {
     const CpuKernels& cpu = cpu_kernels();
-    return cpu.tiles && is_quantized(w.values.dtype) &&
-           cpu.bytes->has(w.values.dtype, w.values.dim(1));
+    return cpu.tiles && t_size >= cpu.tiles->fewest_rows &&
+           (t_size <= cpu.tiles->most_rows || ctx.few_row_products) &&
+           is_quantized(w.values.dtype) && cpu.bytes->has(w.values.dtype, w.values.dim(1));
 }
 
 // The sums of a block's products are exact, so activations use 16 bits.
@@ -173,7 +171,7 @@ void many_quantized_rows(Context& ctx, float* y, const float* x, int64_t t_size,
     const Blocks blocks(w);
     const int64_t k_size = blocks.k, shared = values_that_share(blocks.dtype);
     IntegerInputs inputs = wide_inputs(ctx, ctx.threads, x, t_size, k_size);
-    if (has_quantized_tiles(w) && (t_size <= kMostTileRows || ctx.few_row_products)) {
+    if (in_quantized_tiles(ctx, t_size, w)) {
         const ByteInputs bytes = byte_inputs(ctx, ctx.threads, inputs, t_size, blocks);
         const TileInputs* tiles = tile_inputs(ctx, bytes, t_size, blocks);
         const int64_t rows = std::clamp(kTileValues / k_size, kTileRows, kPanelRows);

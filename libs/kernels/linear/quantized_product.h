@@ -6,12 +6,9 @@
 
 namespace hark {
 
-// Whether many_quantized_rows() has tiles for up to kFewRowsOnCpu rows, or for all with
-// ctx.few_row_products: they give a row the bits of few_quantized_rows().
-bool has_quantized_tiles(const Matrix& w);
-
-// Below these rows of x few_quantized_rows() is faster than tiles are.
-inline constexpr int64_t kFewestTileRows = 5;
+// Whether many_quantized_rows() takes tiles for t_size rows: they give a row the bits of
+// few_quantized_rows(), for fewer rows than panels are best for or if ctx.few_row_products asks.
+bool in_quantized_tiles(const Context& ctx, int64_t t_size, const Matrix& w);
 
 // Up to kFewRowsOnCpu rows. A row's bits do not depend on the other rows.
 void few_quantized_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,

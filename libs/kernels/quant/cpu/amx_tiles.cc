@@ -1,10 +1,8 @@
 // For processors with AVX-512, VNNI and AMX; compiled with their flags.
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <algorithm>
 
-#include "kernels/cpu/cpu.h"
-#include "kernels/quant/cpu/byte_blocks.h"
+#include "kernels/quant/cpu/tile_panels.h"
 
 namespace hark {
 namespace {
@@ -28,124 +26,6 @@ constexpr TileShapes kShapes = [] {
     return shapes;
 }();
 
-// Transposes 16 rows of 16 numbers.
-void transpose(I (&r)[16]) {
-    I t[16];
-#pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) {
-        const int first = i / 4 * 4 + i % 4 / 2, to = i / 4 * 4 + i % 4;
-        r[to] = _mm512_unpacklo_epi64(t[first], t[first + 2]);
-        r[to + 1] = _mm512_unpackhi_epi64(t[first], t[first + 2]);
-    }
-    // Part p of vector 4 i + j is column 4 p + j of rows 4 i to 4 i + 3.
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-        const I a = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88);
-        const I b = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88);
-        const I c = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xdd);
-        const I d = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xdd);
-        t[j] = _mm512_shuffle_i32x4(a, b, 0x88);
-        t[8 + j] = _mm512_shuffle_i32x4(a, b, 0xdd);
-        t[4 + j] = _mm512_shuffle_i32x4(c, d, 0x88);
-        t[12 + j] = _mm512_shuffle_i32x4(c, d, 0xdd);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) r[i] = t[i];
-}
-
-// A group is a tile: {four columns; row; column}.
-void arrange_bytes(int8_t* to, const int8_t* rows, int64_t t_size, int64_t size) {
-    for (int64_t k = 0; k < size; k += 64) {
-        I columns[16];
-        for (int64_t t = 0; t < kTileRows; ++t)
-            columns[t] = t < t_size ? load(rows + t * size + k) : _mm512_setzero_si512();
-        transpose(columns);
-        for (int64_t i = 0; i < 16; ++i)
-            _mm512_store_si512(to + (k / 4 + i) * kTileRows * 4, columns[i]);
-    }
-}
-
-void arrange(const TileInputs& to, const ByteInputs& x, int64_t t, int64_t t_size, Dtype dtype,
-             int64_t size) {
-    arrange_bytes(to.high, x.high + t * size, t_size, size);
-    arrange_bytes(to.low, x.low + t * size, t_size, size);
-    if (!has_minima(dtype)) return;
-    const int64_t groups = room_for_groups(size);
-    for (int64_t g = 0; g < groups; ++g)
-        for (int64_t i = 0; i < kTileRows; ++i)
-            to.sums[g * kTileRows + i] =
-                i < t_size ? static_cast<float>(x.sums[(t + i) * groups + g]) : 0;
-}
-
-// kTileRows rows of weights: signed bytes, a group a tile, {row; weight}; then the scales and the
-// minima, span by span, {row; lane}.
-struct Unpacked {
-    int8_t* quants;
-    float *scales, *mins;
-};
-
-template <class Bytes>
-constexpr int64_t span_count(int64_t size) {
-    return (size + Bytes::kParts * 64 - 1) / (Bytes::kParts * 64);
-}
-
-template <class Bytes>
-Unpacked unpacked_at(uint8_t* scratch, int64_t size) {
-    auto* scales = reinterpret_cast<float*>(scratch + kTileRows * size);
-    return {reinterpret_cast<int8_t*>(scratch), scales,
-            scales + span_count<Bytes>(size) * kTileRows * kLanes};
-}
-
-// Part `part` of a row's span, to the tiles of its groups.
-template <class Bytes>
-void store_quants(int8_t* tiles, int64_t row, const uint8_t* span, int part) {
-    constexpr int kShared = Bytes::kShared;
-    const I quants = _mm512_sub_epi8(Bytes::quants(span, part),
-                                     _mm512_set1_epi8(static_cast<char>(Bytes::kOffset)));
-    int8_t* to = tiles + part * 64 * kTileRows + row * kShared;
-    const auto tile = [&](int i) { return to + i * kTileRows * kShared; };
-    if constexpr (kShared == 32) {
-        _mm256_store_si256(reinterpret_cast<__m256i*>(tile(0)), _mm512_castsi512_si256(quants));
-        _mm256_store_si256(reinterpret_cast<__m256i*>(tile(1)),
-                           _mm512_extracti64x4_epi64(quants, 1));
-    } else {
-        const auto store = [&](int i, __m128i quarter) {
-            _mm_store_si128(reinterpret_cast<__m128i*>(tile(i)), quarter);
-        };
-        store(0, _mm512_castsi512_si128(quants));
-        store(1, _mm512_extracti32x4_epi32(quants, 1));
-        store(2, _mm512_extracti32x4_epi32(quants, 2));
-        store(3, _mm512_extracti32x4_epi32(quants, 3));
-    }
-}
-
-// Absent rows repeat the last one.
-template <class Bytes>
-void unpack(const Unpacked& to, const uint8_t* blocks, int64_t size, int64_t count) {
-    constexpr int64_t kSpan = Bytes::kParts * 64;
-    const int64_t row_size = bytes_of_row<Bytes>(size);
-    for (int64_t row = 0; row < kTileRows; ++row) {
-        const uint8_t* from = blocks + std::min(row, count - 1) * row_size;
-        for (int64_t k = 0, s = 0; k < size; k += kSpan, ++s, from += Bytes::kBytes) {
-#pragma GCC unroll 9
-            for (int i = 0; i < Bytes::kBytes; i += 64)
-                _mm_prefetch(reinterpret_cast<const char*>(from) + kBytesAhead + i, _MM_HINT_T1);
-            const int parts = static_cast<int>(std::min(kSpan, size - k) / 64);
-            for (int i = 0; i < parts; ++i)
-                store_quants<Bytes>(to.quants + k * kTileRows, row, from, i);
-            const int64_t place = (s * kTileRows + row) * kLanes;
-            const auto [scales, mins] = Bytes::factors(from, parts);
-            _mm512_store_ps(to.scales + place, scales);
-            if constexpr (Bytes::kHasMin) _mm512_store_ps(to.mins + place, mins);
-        }
-    }
-}
-
 // sums (weights, rows of x) += one lane of a span: its group's products, times the scales.
 // Requests the bytes of as many weights from `next` on.
 template <class Bytes>
@@ -153,9 +33,7 @@ template <class Bytes>
                                              const TileInputs& x, int64_t span, int lane,
                                              int64_t group, int32_t* high, int32_t* low,
                                              const uint8_t* next) {
-#pragma GCC unroll 9
-    for (int i = 0; i < Bytes::kBytes; i += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(next) + i, _MM_HINT_T1);
+    request<Bytes>(next);
     const int64_t tile = group * Bytes::kShared * kTileRows;
     _tile_zero(0);
     _tile_zero(1);
@@ -170,7 +48,7 @@ template <class Bytes>
     const float* mins = w.mins + span * kTileRows * kLanes + lane;
     F of_x = _mm512_setzero_ps();
     if constexpr (Bytes::kHasMin)
-        of_x = _mm512_load_ps(x.sums + (span * kLanes + lane) * kTileRows);
+        of_x = _mm512_cvtepi32_ps(_mm512_load_si512(x.sums + (span * kLanes + lane) * kTileRows));
 #pragma GCC unroll 16
     for (int n = 0; n < kTileRows; ++n) {
         const I total = _mm512_add_epi32(_mm512_slli_epi32(_mm512_load_si512(high + n * 16), 8),
@@ -182,64 +60,31 @@ template <class Bytes>
     }
 }
 
-// y (kTileRows of x, kTileRows of weights) = their products. Meanwhile the next panel's bytes come
-// into the second cache.
-template <class Bytes>
-void multiply(float* y, int64_t ldy, const Unpacked& w, const TileInputs& x, F scales, int64_t size,
-              const uint8_t* next) {
-    alignas(64) int32_t high[2][kTileRows * 16], low[2][kTileRows * 16];
-    alignas(64) float partial[kLanes][kTileRows][16];
-    const int64_t groups = size / Bytes::kShared;
-    for (int lane = 0; lane < kLanes; ++lane) {
+struct Amx {
+    static constexpr bool kSignedWeights = true;
+
+    template <class Bytes>
+    static void begin() {
+        _tile_loadconfig(&kShapes<Bytes::kShared>);
+    }
+    static void end() { _tile_release(); }
+
+    template <class Bytes>
+    static void sum_lane(float (&to)[kTileRows][16], const Unpacked& w, const TileInputs& x,
+                         const LaneGroups& groups, const uint8_t* next) {
+        alignas(64) int32_t high[2][kTileRows * 16], low[2][kTileRows * 16];
+        // g++ 12 does not know that tiles are loaded from memory.
+        asm volatile("" ::: "memory");
         F sums[kTileRows];
 #pragma GCC unroll 16
         for (F& sum : sums) sum = _mm512_setzero_ps();
-        const int64_t first = kGroupOfLane<Bytes::kShared>[static_cast<size_t>(lane)];
-        for (int64_t span = 0; span * kLanes + first < groups; ++span, next += Bytes::kBytes)
-            add_group<Bytes>(sums, w, x, span, lane, span * kLanes + first, high[span % 2],
-                             low[span % 2], next);
+        for (int64_t span = 0; span < groups.spans; ++span, next += Bytes::kBytes)
+            add_group<Bytes>(sums, w, x, span, groups.lane, span * kLanes + groups.first,
+                             high[span % 2], low[span % 2], next);
 #pragma GCC unroll 16
-        for (int n = 0; n < kTileRows; ++n) _mm512_store_ps(partial[lane][n], sums[n]);
+        for (int n = 0; n < kTileRows; ++n) _mm512_store_ps(to[n], sums[n]);
     }
-    I rows[kTileRows];
-    for (int n = 0; n < kTileRows; ++n) {
-        F lanes[kLanes];
-#pragma GCC unroll 16
-        for (int i = 0; i < kLanes; ++i) lanes[i] = _mm512_load_ps(partial[i][n]);
-#pragma GCC unroll 4
-        for (int distance = kLanes / 2; distance > 0; distance /= 2)
-#pragma GCC unroll 8
-            for (int i = 0; i < distance; ++i)
-                lanes[i] = _mm512_add_ps(lanes[i], lanes[i + distance]);
-        rows[n] = _mm512_castps_si512(_mm512_mul_ps(lanes[0], scales));
-    }
-    transpose(rows);
-    for (int t = 0; t < kTileRows; ++t) _mm512_storeu_si512(y + t * ldy, rows[t]);
-}
-
-void products(float* y, int64_t ldy, const TileInputs* x, const float* scales, int64_t t_size,
-              const uint8_t* blocks, Dtype dtype, int64_t size, int64_t count, uint8_t* scratch) {
-    with_bytes(dtype, [&](auto type) {
-        using Bytes = typename decltype(type)::type;
-        const Unpacked w = unpacked_at<Bytes>(scratch, size);
-        const int64_t row_size = bytes_of_row<Bytes>(size);
-        _tile_loadconfig(&kShapes<Bytes::kShared>);
-        for (int64_t n = 0; n < count; n += kTileRows) {
-            const uint8_t* panel = blocks + n * row_size;
-            unpack<Bytes>(w, panel, size, std::min(kTileRows, count - n));
-            asm volatile("" ::
-                             : "memory");  // g++ 12 does not know that tiles are loaded from memory
-            for (int64_t t = 0; t < t_size; t += kTileRows) {
-                const auto rows = static_cast<unsigned>(std::min(kTileRows, t_size - t));
-                const F of_rows =
-                    _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << rows) - 1), scales + t);
-                multiply<Bytes>(y + t * ldy + n, ldy, w, x[t / kTileRows], of_rows, size,
-                                panel + kTileRows * row_size);
-            }
-        }
-        _tile_release();
-    });
-}
+};
 
 }  // namespace
 
@@ -249,7 +94,8 @@ bool may_use_tiles() {
     return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
 }
 
-extern const TileKernels kAmxKernels;
-const TileKernels kAmxKernels = {.arrange = arrange, .products = products};
+extern const TileKernels kAmxTiles;
+const TileKernels kAmxTiles = {
+    .fewest_rows = 5, .most_rows = 48, .arrange = arrange, .products = products<Amx>};
 
 }  // namespace hark

@@ -1,5 +1,6 @@
-// Quants of blocks as bytes, 64 at a time, for processors with AVX-512. What byte_products.cc and
-// amx_tiles.cc share; each compiles it with its own flags, so all names are local to the file.
+// Quants of blocks as bytes, 64 at a time, for processors with AVX-512. What byte_products.cc,
+// amx_tiles.cc and vnni_tiles.cc share; each compiles it with its own flags, so all names are local
+// to the file.
 //
 // A span is 16 groups: a group is kShared (32 or 16) neighbouring weights with one scale and one
 // minimum. The sums of a row of weights are 16: group g of every span is added to sum lane_of(g),
@@ -222,6 +223,14 @@ bool with_bytes(Dtype dtype, const Use& use) {
         default:
             return false;
     }
+}
+
+// Requests a span's bytes into the second cache.
+template <class Bytes>
+[[gnu::always_inline]] inline void request(const uint8_t* span) {
+#pragma GCC unroll 9
+    for (int i = 0; i < Bytes::kBytes; i += 64)
+        _mm_prefetch(reinterpret_cast<const char*>(span) + i, _MM_HINT_T1);
 }
 
 // Bytes of a row of `size` weights.

@@ -79,9 +79,7 @@ void row_tile(float* y, int64_t ldy, const ByteInputs& x, const uint8_t* row, in
     std::fill_n(sums, T, _mm512_setzero_ps());
     int64_t k = 0, group = 0;
     for (; k + Bytes::kParts * 64 <= size; k += Bytes::kParts * 64, row += Bytes::kBytes) {
-#pragma GCC unroll 9
-        for (int i = 0; i < Bytes::kBytes; i += 64)
-            _mm_prefetch(reinterpret_cast<const char*>(row) + kBytesAhead + i, _MM_HINT_T1);
+        request<Bytes>(row + kBytesAhead);
         add_span<Bytes, T>(sums, x, k, group, size, row, Bytes::kParts);
         group += kLanes;
     }

@@ -1,5 +1,5 @@
-// Products of rows with quantised weights in bytes, by VNNI instructions and by AMX tiles: the
-// quants of a group of weights times the two bytes of 16-bit activations.
+// Products of rows with quantised weights in bytes, by VNNI instructions and by AMX: the quants of
+// a group of weights times the two bytes of 16-bit activations.
 //
 //     y = sum over the groups of scale * (256 * sum of q high + sum of q low) + min * sum of x
 //
@@ -49,7 +49,7 @@ inline constexpr int64_t kTileRows = 16;
 // row by row. Absent rows are zero.
 struct TileInputs {
     int8_t *high = nullptr, *low = nullptr;  // (size / 4, kTileRows, 4)
-    float* sums = nullptr;                   // (room_for_groups(size), kTileRows): of the groups
+    int32_t* sums = nullptr;                 // (room_for_groups(size), kTileRows): ByteInputs' own
 };
 
 // Of a tile's rows of weights: their bytes, and the scales and minima of the groups.
@@ -59,9 +59,12 @@ constexpr int64_t tile_scratch_bytes(int64_t size) {
 
 // The same by tiles, for the types that ByteKernels::has().
 struct TileKernels {
+    // From how many rows of x on they are faster than ByteKernels, and up to how many they are
+    // faster than PanelKernels.
+    int64_t fewest_rows, most_rows;
     // Arranges rows [t, t + t_size) of x, t_size up to kTileRows.
     void (*arrange)(const TileInputs& to, const ByteInputs& x, int64_t t, int64_t t_size,
-                    Dtype dtype, int64_t size);
+                    int64_t size);
     // count is at most kPanelOutputs. x: one for every kTileRows rows. scales (t_size). Every row
     // of y has room for kPanelOutputs, and there are whole tiles of rows. scratch:
     // tile_scratch_bytes(size) from a multiple of 64 on.
