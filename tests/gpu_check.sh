@@ -14,7 +14,7 @@ tests="audio_tests core_tests gpt_tests kernels_tests nn_tests whisper_tests op_
 targets=$(ninja -C build-gpu -t targets all | sed -n 's/^\([a-z0-9_-]*\): phony$/\1/p')
 kept() { for name in "$@"; do if echo "$targets" | grep -qx -- "$name"; then echo "$name"; fi; done; }
 tests=$(kept $tests)
-programs=$(kept audio-decode bench bench-cuda-ops mel whisper-transcribe gpt-generate gpt-train)
+programs=$(kept audio-decode bench bench-cuda-ops bench-ladder mel whisper-transcribe gpt-generate gpt-train)
 ninja -C build-gpu -j "$jobs" hark_cuda $programs $tests
 
 staged=$(mktemp -d)
