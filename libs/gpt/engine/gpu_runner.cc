@@ -139,8 +139,12 @@ PassInputs::Sizes GpuRunner::sizes_of(std::span<const PassPiece> pass, int64_t m
 
 // The history of a sequence that is new in its slot.
 void GpuRunner::set_history(const BatchSequence& sequence) {
+    const uint64_t own = sequence.id + 1;
     uint64_t& owner = history_[static_cast<size_t>(sequence.slot)];
-    if (std::exchange(owner, sequence.id + 1) == sequence.id + 1) return;
+    if (owner == own) return;
+    // A slot that the sequence had before a preemption lacks the tokens since.
+    std::replace(history_.begin(), history_.end(), own, uint64_t{0});
+    owner = own;
     std::vector<uint8_t> seen(static_cast<size_t>(vocabulary_));
     for (const int32_t token : sequence.tokens())
         if (token >= 0 && token < vocabulary_) seen[static_cast<size_t>(token)] = 1;
