@@ -11,6 +11,7 @@
 #include <iostream>
 #include <new>
 
+#include "core/profile/measured_run.h"
 #include "core/program_path.h"
 #include "core/suggest.h"
 #include "core/version.h"
@@ -156,6 +157,17 @@ void Console::flags(Flags& flags, const ToolHelp& help) {
         .essential();
     if (help.traces)
         flags.add_switch("trace", tracing, "--verbose, and a line for each decoder step");
+    if (help.is_measured) {
+        flags.add_name("profile", profile, "FILE where the time went, as a trace for Perfetto")
+            .completes(Completes::file)
+            .details(
+                "Chrome's trace event format, an event per line. hark-trace merges the files of a "
+                "pipe's tools, and sums them up.");
+        flags.add_switch("stats", stats, "write tables of counts, times and memory to stderr");
+        flags.add_name("metrics", metrics, "FILE counts and times, as Prometheus reads them")
+            .completes(Completes::file)
+            .details("Written when the run ends, for node_exporter's textfile collector.");
+    }
     if (help.shows_progress)
         flags
             .add("progress", progress, {"auto", "always", "never", "json"},
@@ -181,7 +193,9 @@ int detail::tool_main(const ToolHelp& help, int argc, char** argv,
         if (flags.parse(argc, argv, help)) {
             // They may come from different sources: a configuration file, a variable, a flag.
             if (console.quiet) console.verbose = console.tracing = false;
+            MeasuredRun measured(help.name, console);
             run(console);
+            measured.finish();
         }
         std::cout.flush();
         require(std::cout.good(), "cannot write to stdout");

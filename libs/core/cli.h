@@ -123,7 +123,8 @@ class Console {
     // Text that was asked for, in pieces of whole code points.
     void text(std::string_view piece);
     bool failed() const { return failed_; }
-    // Registers --quiet, --verbose and, for tools that have them, --trace, --progress and --color.
+    // Registers --quiet, --verbose and, for tools that have them, --trace, --profile, --stats,
+    // --metrics, --progress and --color.
     void flags(Flags& flags, const ToolHelp& help);
     // Whether text written to `fd` is coloured: --color, and for `auto` a terminal without
     // NO_COLOR.
@@ -131,6 +132,8 @@ class Console {
 
     bool quiet = false, verbose = false, tracing = false;
     bool silent = false;  // says nothing: another process of the run says the same
+    bool stats = false;   // --stats
+    std::string profile, metrics;  // --profile and --metrics; empty: no file
     std::string progress = "auto", color = "auto";
     // Calls what writes a message; unset: messages are written as they are.
     std::function<void(const std::function<void()>& write)> around_message;

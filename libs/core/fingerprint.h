@@ -19,6 +19,7 @@ class Fingerprint {
     void add(Number number) {
         add(&number, sizeof number);
     }
+    uint64_t value() const { return hash_; }
     // 16 hexadecimal digits
     std::string text() const {
         char digits[17];

@@ -45,6 +45,7 @@ struct ToolHelp {
     bool shows_progress = false;   // takes --progress
     bool uses_color = false;       // takes --color
     bool traces = false;           // takes --trace
+    bool is_measured = false;      // takes --profile, --stats and --metrics
 };
 
 // All that texts about a tool are made from.

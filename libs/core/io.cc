@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 
 namespace hark {
 namespace {
@@ -47,7 +48,16 @@ size_t ByteReader::read_file(void* to, size_t bytes) {
     return read_fd(fd_, name_, to, bytes);
 }
 
+const char* ByteReader::stage() const {
+    return is_measured() ? stage_of(fd_, "wait.in", "read") : nullptr;
+}
+
 size_t ByteReader::read_some(void* to, size_t bytes) {
+    const ProfileSpan span(ahead_.empty() ? stage() : nullptr);
+    return take_some(to, bytes);
+}
+
+size_t ByteReader::take_some(void* to, size_t bytes) {
     if (ahead_.empty()) return read_file(to, bytes);
     const size_t taken = std::min(bytes, ahead_.size());
     std::memcpy(to, ahead_.data(), taken);
@@ -56,9 +66,10 @@ size_t ByteReader::read_some(void* to, size_t bytes) {
 }
 
 size_t ByteReader::read(void* to, size_t bytes) {
+    const ProfileSpan span(ahead_.size() < bytes ? stage() : nullptr);
     size_t done = 0;
     while (done < bytes) {
-        const size_t got = read_some(static_cast<char*>(to) + done, bytes - done);
+        const size_t got = take_some(static_cast<char*>(to) + done, bytes - done);
         if (got == 0) break;
         done += got;
     }
@@ -66,6 +77,7 @@ size_t ByteReader::read(void* to, size_t bytes) {
 }
 
 std::string_view ByteReader::peek(size_t bytes) {
+    const ProfileSpan span(ahead_.size() < bytes ? stage() : nullptr);
     while (ahead_.size() < bytes) {
         // In steps: what a header promises may never come.
         const size_t have = ahead_.size(), step = std::min(bytes - have, kBufferBytes);
@@ -78,6 +90,8 @@ std::string_view ByteReader::peek(size_t bytes) {
 }
 
 void ByteWriter::write_through(const char* from, size_t bytes) {
+    if (bytes == 0) return;
+    const ProfileSpan span(is_measured() ? stage_of(fd_, "wait.out", "write") : nullptr);
     while (bytes > 0) {
         const ssize_t put = ::write(fd_, from, bytes);
         if (put < 0 && errno == EINTR) continue;

@@ -46,6 +46,9 @@ class ByteReader {
     virtual size_t read_file(void* to, size_t bytes);
 
   private:
+    size_t take_some(void* to, size_t bytes);
+    const char* stage() const;  // of a profile: null while nothing is measured
+
     int fd_;
     std::string name_;
     const Interrupt* interrupt_;

@@ -6,19 +6,19 @@
 
 namespace hark {
 
-void StatsTable::write(const std::vector<std::string>& cells) {
+void StatsTable::write_cells(const std::vector<std::string>& cells) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
         const size_t width = std::max<size_t>(columns_[i].size(), 8);
         const std::string fill(width - std::min(width, cells[i].size()), ' ');
         line += (i ? "  " : "") + (i ? fill + cells[i] : cells[i] + fill);
     }
-    console_.table_line(line);
+    write_(line);
 }
 
 void StatsTable::row(const std::vector<std::string>& cells) {
-    if (!std::exchange(has_heading_, true)) write(columns_);
-    write(cells);
+    if (!std::exchange(has_heading_, true)) write_cells(columns_);
+    write_cells(cells);
 }
 
 std::string stats_number(double value) {

@@ -1,6 +1,7 @@
-// The table of --stats on stderr: a heading, then a row at a time.
+// The tables of --stats on stderr and of other reports: a heading, then a row at a time.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,18 @@ class StatsTable {
   public:
     // Keeps the reference.
     StatsTable(Console& console, std::vector<std::string> columns)
-        : console_(console), columns_(std::move(columns)) {}
+        : StatsTable([&console](const std::string& line) { console.table_line(line); },
+                     std::move(columns)) {}
+    StatsTable(std::function<void(const std::string& line)> write, std::vector<std::string> columns)
+        : write_(std::move(write)), columns_(std::move(columns)) {}
 
     // A cell per column. The heading is written before the first row.
     void row(const std::vector<std::string>& cells);
 
   private:
-    void write(const std::vector<std::string>& cells);
+    void write_cells(const std::vector<std::string>& cells);
 
-    Console& console_;
+    std::function<void(const std::string& line)> write_;
     std::vector<std::string> columns_;
     bool has_heading_ = false;
 };

@@ -3,35 +3,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/shortest.h"
 
 namespace hark::serve {
-
-void MetricsText::begin_model(const std::string& name) {
-    model_ = "model_name=\"";
-    for (const char c : name) {
-        if (c == '\\' || c == '"') model_ += '\\';
-        model_ += c == '\n' ? ' ' : c;
-    }
-    model_ += '"';
-}
-
-void MetricsText::add(const std::string& metric, const char* type, double value,
-                      const std::string& labels, const char* suffix) {
-    auto found = std::find_if(metrics_.begin(), metrics_.end(),
-                              [&](const Metric& one) { return one.name == metric; });
-    if (found == metrics_.end()) found = metrics_.insert(found, {metric, type, ""});
-    const std::string all = model_ + labels;
-    found->lines += concat("hark_", metric, suffix, all.empty() ? "" : "{" + all + "}", " ",
-                           shortest(value), "\n");
-}
-
-std::string MetricsText::text() const {
-    std::string text;
-    for (const Metric& metric : metrics_)
-        text += concat("# TYPE hark_", metric.name, " ", metric.type, "\n", metric.lines);
-    return text;
-}
 
 void Histogram::add(double value) {
     const auto place = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
@@ -44,7 +17,7 @@ void Histogram::write(const std::string& name, MetricsText& out) const {
     for (size_t i = 0; i < counts_.size(); ++i) {
         total += counts_[i];
         const std::string bound = i < bounds_.size() ? concat(bounds_[i]) : "+Inf";
-        out.add(name, "histogram", static_cast<double>(total), concat(",le=\"", bound, "\""),
+        out.add(name, "histogram", static_cast<double>(total), metric_label("le", bound),
                 "_bucket");
     }
     out.add(name, "histogram", sum_, "", "_sum");
@@ -70,7 +43,7 @@ void TextMetrics::write(MetricsText& out) const {
     counter("request_cancelled_total", cancelled);
     for (const auto& [reason, count] : finished)
         out.add("request_success_total", "counter", static_cast<double>(count),
-                concat(",finished_reason=\"", reason, "\""));
+                metric_label("finished_reason", reason));
     seconds_to_first_token.write("time_to_first_token_seconds", out);
     seconds_between_tokens.write("inter_token_latency_seconds", out);
     seconds_in_all.write("e2e_request_latency_seconds", out);

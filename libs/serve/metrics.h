@@ -6,30 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/metrics_text.h"
 #include "gpt/engine/engine.h"
 
 namespace hark::serve {
-
-// Prometheus' text, in which all lines of a metric follow one another.
-class MetricsText {
-  public:
-    // The samples of one model come from here on.
-    void begin_model(const std::string& name);
-    // What comes now is the server's.
-    void end_models() { model_.clear(); }
-    // `labels` are those after the model's: ",le=\"1\"".
-    void add(const std::string& metric, const char* type, double value,
-             const std::string& labels = "", const char* suffix = "");
-    std::string text() const;
-
-  private:
-    struct Metric {
-        std::string name, type, lines;
-    };
-
-    std::string model_;  // its label
-    std::vector<Metric> metrics_;
-};
 
 // Counts of values up to bounds.
 class Histogram {

@@ -112,11 +112,11 @@ TEST(ServeMetrics, AreGroupedAndHistogramsAreCumulative) {
     Histogram histogram({1, 2});
     for (const double value : {0.5, 1.0, 1.5, 7.0}) histogram.add(value);
     MetricsText text;
-    text.begin_model("m");
+    text.begin_labels(metric_label("model_name", "m"));
     histogram.write("seconds", text);
     text.add("tokens", "counter", 123456789);
-    text.begin_model("\"n\"");
-    text.add("tokens", "counter", 2, ",a=\"b\"");
+    text.begin_labels(metric_label("model_name", "\"n\""));
+    text.add("tokens", "counter", 2, metric_label("a", "b"));
     EXPECT_EQ(text.text(),
               "# TYPE hark_seconds histogram\n"
               "hark_seconds_bucket{model_name=\"m\",le=\"1\"} 2\n"

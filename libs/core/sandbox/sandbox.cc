@@ -8,8 +8,16 @@
 #include "core/sandbox/system_call_filter.h"
 
 namespace hark {
+namespace {
+
+bool has_entered = false;
+
+}  // namespace
+
+bool is_sandboxed() { return has_entered; }
 
 std::string enter_sandbox(const std::vector<std::string>& readable) {
+    has_entered = true;
     forbid_core_dumps();
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "no_new_privs cannot be set";
     const std::string files = restrict_files(readable), calls = filter_system_calls();

@@ -12,6 +12,9 @@ namespace hark {
 // kernel lacks, empty if nothing.
 std::string enter_sandbox(const std::vector<std::string>& readable);
 
+// Whether this process has entered one.
+bool is_sandboxed();
+
 struct SandboxOptions {
     std::string mode = "on";
 

@@ -214,21 +214,21 @@ void ServedModels::find(const std::string& name, std::function<void(const Listed
 
 void ServedModels::write_metrics(MetricsText& text) const {
     for (const ModelPool::Loaded& one : pool_->loaded()) {
-        text.begin_model(one.name);
+        text.begin_labels(metric_label("model_name", one.name));
         if (auto* const model = dynamic_cast<TextServed*>(one.model))
             model->service().metrics().write(text);
         if (auto* const model = dynamic_cast<AudioServed*>(one.model))
             model->service().metrics().write(text);
     }
     for (const auto& [name, counts] : pool_->counts()) {
-        text.begin_model(name);
+        text.begin_labels(metric_label("model_name", name));
         text.add("model_loaded", "gauge", static_cast<double>(counts.loaded));
         text.add("model_memory_bytes", "gauge", static_cast<double>(counts.bytes));
         text.add("model_loads_total", "counter", static_cast<double>(counts.loads));
         text.add("model_unloads_total", "counter", static_cast<double>(counts.unloads));
         text.add("model_load_failures_total", "counter", static_cast<double>(counts.failures));
     }
-    text.end_models();
+    text.begin_labels("");
     text.add("memory_limit_bytes", "gauge", static_cast<double>(pool_->memory()));
 }
 

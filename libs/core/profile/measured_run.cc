@@ -1,0 +1,111 @@
+#include "core/profile/measured_run.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "core/files.h"
+#include "core/metrics_text.h"
+#include "core/profile/run_counts.h"
+#include "core/sandbox/sandbox.h"
+#include "core/stats_table.h"
+
+namespace hark {
+namespace {
+
+int64_t most_resident_bytes() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss * int64_t{1024};
+}
+
+std::string metrics_text(const std::string& tool, double seconds, bool has_failed) {
+    const RunCounts counts = run_counts();
+    MetricsText text;
+    std::string labels = metric_label("tool", tool);
+    if (!counts.model.empty()) labels += "," + metric_label("model", counts.model);
+    if (!counts.device.empty()) labels += "," + metric_label("device", counts.device);
+    text.begin_labels(labels);
+    if (counts.done + counts.failed > 0) {
+        text.add("audio_seconds_total", "counter", counts.audio_seconds);
+        text.add("recordings_total", "counter", static_cast<double>(counts.done),
+                 metric_label("state", "done"));
+        text.add("recordings_total", "counter", static_cast<double>(counts.failed),
+                 metric_label("state", "failed"));
+        text.add("realtime_factor", "gauge", counts.audio_seconds / seconds);
+    }
+    text.add("run_duration_seconds", "gauge", seconds);
+    text.add("busiest_thread_seconds", "gauge", busiest_thread_seconds());
+    for (const StageTotal& total : stage_totals())
+        text.add("run_seconds_total", "counter", total.seconds, metric_label("stage", total.stage));
+    for (const auto& [owner, memory] : counts.memory)
+        text.add("memory_bytes", "gauge", static_cast<double>(memory.most),
+                 metric_label("owner", owner));
+    text.add("peak_memory_bytes", "gauge", static_cast<double>(most_resident_bytes()));
+    if (!has_failed)
+        text.add("last_success_timestamp_seconds", "gauge",
+                 static_cast<double>(std::time(nullptr)));
+    return text.text();
+}
+
+}  // namespace
+
+MeasuredRun::MeasuredRun(const char* tool, Console& console)
+    : tool_(tool), console_(console), began_(monotonic_ns()) {
+    const bool is_traced = std::getenv("NVTX_INJECTION64_PATH") != nullptr;
+    if (!console.metrics.empty()) {
+        metrics_ = ::open(console.metrics.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        require(metrics_ >= 0, console.metrics, ": cannot write: ", std::strerror(errno));
+    }
+    if (!console.profile.empty()) file_.emplace(console.profile, tool);
+    detail::measures = file_ || console.stats || !console.metrics.empty() || is_traced;
+}
+
+MeasuredRun::~MeasuredRun() {
+    detail::measures = false;
+    if (metrics_ >= 0) ::close(metrics_);
+}
+
+void MeasuredRun::finish() {
+    const double seconds = static_cast<double>(monotonic_ns() - began_) / 1e9;
+    flush_profile();  // a GPU's spans
+    if (file_) file_->finish();
+    if (console_.silent) return;  // another process of the run says it
+    if (console_.stats) write_tables(seconds);
+    if (!console_.metrics.empty()) write_metrics(metrics_text(tool_, seconds, console_.failed()));
+}
+
+// By a rename. Nobody renames files in the sandbox: there the open file gets the text at once.
+void MeasuredRun::write_metrics(const std::string& text) const {
+    if (!is_sandboxed()) return write_file(console_.metrics, text);
+    const bool all = ::ftruncate(metrics_, 0) == 0 &&
+                     ::pwrite(metrics_, text.data(), text.size(), 0) == std::ssize(text);
+    require(all, console_.metrics, ": cannot write: ", std::strerror(errno));
+}
+
+void MeasuredRun::write_tables(double seconds) const {
+    const RunCounts counts = run_counts();
+    StatsTable stages(console_, {"stage", "spans", "seconds", "% of the run"});
+    for (const StageTotal& total : stage_totals())
+        stages.row({total.stage, concat(total.spans), stats_number(total.seconds),
+                    stats_number(100 * total.seconds / seconds)});
+    stages.row({"run", "1", stats_number(seconds), stats_number(100)});
+    if (counts.done + counts.failed > 0) {
+        StatsTable audio(console_, {"recordings", "failed", "seconds of audio", "x real time"});
+        audio.row({concat(counts.done), concat(counts.failed), stats_number(counts.audio_seconds),
+                   stats_number(counts.audio_seconds / seconds)});
+    }
+    StatsTable table(console_, {"memory, at most", "MB"});
+    const auto row = [&](const std::string& owner, int64_t bytes) {
+        table.row({owner, stats_number(static_cast<double>(bytes) / 1e6)});
+    };
+    for (const auto& [owner, memory] : counts.memory) row(owner, memory.most);
+    row("the process", most_resident_bytes());
+}
+
+}  // namespace hark

@@ -1,0 +1,39 @@
+// What --profile, --stats and --metrics tell of a run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/cli.h"
+#include "core/profile/profile.h"
+
+namespace hark {
+
+// Measures from its construction on if the console's flags ask for it, or if the run is traced by
+// NVIDIA's nsys.
+class MeasuredRun {
+  public:
+    // Throws Error if a file cannot be written.
+    MeasuredRun(const char* tool, Console& console);
+    // Writes what is left of the profile, and ends the measuring.
+    ~MeasuredRun();
+    MeasuredRun(const MeasuredRun&) = delete;
+    MeasuredRun& operator=(const MeasuredRun&) = delete;
+
+    // Ends an orderly run: writes the tables and the metrics. Throws Error if a file cannot be
+    // written.
+    void finish();
+
+  private:
+    void write_tables(double seconds) const;
+    void write_metrics(const std::string& text) const;
+
+    std::string tool_;
+    Console& console_;
+    int64_t began_;
+    std::optional<ProfileFile> file_;
+    int metrics_ = -1;  // the file as it was before the run
+};
+
+}  // namespace hark
