@@ -91,7 +91,8 @@ audio-decode talk.mp3 film.mkv | mel | whisper-transcribe
 audio-decode --start 90 --duration 30 talk.mp3 | mel | whisper-transcribe
 # What another program downloads
 curl -s https://host/talk.mp3 | audio-decode - | mel | whisper-transcribe
-)"};
+)",
+    .is_measured = true};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 //   stdin -> PromptReader -> EmbedStream (Tokenizer, Embedder) -> VectorWriter -> stdout
 #include <unistd.h>
 
+#include "core/profile/run_counts.h"
 #include "gpt/embed/embed_stream.h"
 #include "gpt/embed/embed_tool_options.h"
 
@@ -35,6 +36,8 @@ void run(const gpt::EmbedToolOptions& options, Console& console) {
         [&](gpt::EmbeddedText text) { vectors.add(std::move(text)); });
     while (auto text = texts.next()) stream.add(std::move(*text));
     stream.finish();
+    note_model(options.choice.model, ctx.on_cuda() ? "cuda" : "cpu");
+    add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));
     vectors.finish();
 }
 
@@ -63,6 +66,7 @@ audio-decode talk.mp3 | mel | whisper-transcribe -m small -f jsonl |
 echo 'Who fixes the roof?' |
     gpt-embed -m ./Qwen3-Embedding --nearest talk.f32 --matches 3 -f tsv)",
     .traces = true,
+    .is_measured = true,
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 //   stdin -> LineReader -> EvalTask (ModelRows) -> measures -> stdout
 #include <unistd.h>
 
+#include "core/profile/run_counts.h"
 #include "gpt/eval/eval_tool_options.h"
 #include "text/line_reader.h"
 
@@ -47,6 +48,8 @@ void run(const gpt::EvalToolOptions& options, Console& console) {
         task->compute_if_full();
     }
     task->finish();
+    note_model(options.choice.model, ctx.on_cuda() ? "cuda" : "cpu");
+    add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));
     require(task->count() > 0, "stdin: expected 1 text or question or more, found none");
     ByteWriter out(STDOUT_FILENO, "stdout");
     out.write(options.report(task->measures()));
@@ -72,6 +75,7 @@ gpt-eval -m demo --input-format text < book.txt
 gpt-eval -m ./Qwen2.5-0.5B --task hellaswag < hellaswag_val.jsonl
 # What a quantised form loses
 gpt-eval -m ./Qwen2.5-0.5B-q4.gguf --against ./Qwen2.5-0.5B < texts.jsonl)",
+    .is_measured = true,
 };
 
 }  // namespace

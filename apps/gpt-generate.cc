@@ -1,6 +1,7 @@
 // gpt-generate: prompts on stdin -> the text that a language model continues or answers them with.
 //
 //   stdin -> PromptRun -> stdout
+#include "core/profile/run_counts.h"
 #include "gpt/answers/prompt_run.h"
 #include "kernels/comm/processes.h"
 
@@ -15,6 +16,8 @@ void run(const gpt::GenerateToolOptions& options, Console& console) {
         Context ctx = context_of(options.gpus, options.compute, console, links.get());
         const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
         gpt::PromptRun(options, console, ctx, *ranks).answer();
+        note_model(options.choice.model, ctx.on_cuda() ? "cuda" : "cpu");
+        add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));
         ranks->finish();
     });
 }
@@ -44,6 +47,7 @@ gpt-generate -m demo --json-schema schema.json -p 'A person:'
 # Answer each line, the same way each time
 gpt-generate -m demo --input-format lines --temperature 0 < prompts.txt)",
     .traces = true,
+    .is_measured = true,
 };
 
 }  // namespace

@@ -42,6 +42,7 @@ gpt-train --config big.conf --tokenizer tok --train a.bin -o run --gpus 4
 # Memory and tokens of a run, without a file
 gpt-train --size 124M --train synthetic --steps 1000 --dry-run)",
     .shows_progress = true,
+    .is_measured = true,
 };
 
 }  // namespace

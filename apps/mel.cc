@@ -11,6 +11,7 @@
 #include "audio/mel_input.h"
 #include "core/cores.h"
 #include "core/device_flag.h"
+#include "core/profile/run_counts.h"
 #include "kernels/runtime/backend.h"
 
 namespace {
@@ -57,6 +58,8 @@ void run(const Options& options, Console& console) {
     Context ctx = options.compute.context(console);
     MelStream stream(options.mel, &ctx);
     options.input.read_all(stream, options.mel.chunk, ctx.on_cuda(), emit, console);
+    note_model("log-mel " + options.mel.mels, ctx.on_cuda() ? "cuda" : "cpu");
+    add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));
 }
 
 constexpr hark::ToolHelp kHelp = {
@@ -73,7 +76,8 @@ mel --mels 128 < talk.mp3 | whisper-transcribe --model large-v3
 # What a microphone records now, as text
 arecord -q -f S16_LE -r 16000 -t raw |
     mel --raw s16le --chunk 1 | whisper-transcribe --live
-)"};
+)",
+    .is_measured = true};
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <map>
 
+#include "core/profile/profile.h"
 #include "speech/vad_stream.h"
 
 namespace {
@@ -49,7 +50,10 @@ void run(const Options& options, Console& console) {
             require(!chunk->document.find("speech"), chunk->document.where,
                     ": this stream has been through vad already; leave one vad out");
             const auto stream = open.try_emplace(chunk->recording, options.regions, silero).first;
-            stream->second.add_regions(*chunk);
+            {
+                const ProfileSpan span("speech");
+                stream->second.add_regions(*chunk);
+            }
             if (chunk->last) open.erase(stream);
             const std::chrono::duration<double, std::milli> took =
                 std::chrono::steady_clock::now() - began;
@@ -77,7 +81,8 @@ audio-decode street.wav | vad -m silero_vad_16k.safetensors \
     --min-speech 0.25 --min-silence 0.1 --pad 0.03 | mel | whisper-transcribe
 # Short pauses end a region too
 audio-decode talk.mp3 | vad --min-silence 0.2 | mel | whisper-transcribe
-)"};
+)",
+    .is_measured = true};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "core/io.h"
+#include "core/profile/profile.h"
 #include "eval/error_report.h"
 #include "eval/eval_options.h"
 #include "eval/transcripts.h"
@@ -32,6 +33,7 @@ void run(const EvalOptions& options, Console& console) {
         const Transcript& reference = references[i];
         const Transcript* hypothesis = pairs.hypotheses[i];
         const auto begin = std::chrono::steady_clock::now();
+        const ProfileSpan span("compare");
         const Comparison comparison =
             compare_words(options.normalize(reference.text),
                           hypothesis ? options.normalize(hypothesis->text) : "");
@@ -70,6 +72,7 @@ audio-decode talks/*.wav | mel | whisper-transcribe -m small -f jsonl |
 whisper-eval --reference talks.jsonl --differences < small.jsonl
 # German, as a table for other programs
 whisper-eval --reference de.jsonl --normalizer basic -f tsv < small.jsonl)",
+    .is_measured = true,
 };
 
 }  // namespace

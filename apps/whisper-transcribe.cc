@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
          .files = kFiles,
          .shows_progress = true,
          .uses_color = true,
-         .traces = true},
+         .traces = true,
+         .is_measured = true},
         argc, argv, run);
 }

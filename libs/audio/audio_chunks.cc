@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 
 namespace hark {
 namespace {
@@ -85,10 +86,12 @@ AudioChunks::AudioChunks(std::unique_ptr<Input> input, std::string id, const Rea
 }
 
 std::optional<Chunk> AudioChunks::next() {
+    const ProfileSpan span("decode");
     while (ready_.empty() && !ended_) advance();
     if (ready_.empty()) return std::nullopt;
     Chunk chunk = std::move(ready_.front());
     ready_.pop_front();
+    if (chunk.start == 0) span.follow(chunk.source, chunk.channel);
     return chunk;
 }
 

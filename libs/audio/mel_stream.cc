@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 
 namespace hark {
 namespace {
@@ -48,6 +49,8 @@ MelStream::MelStream(const MelOptions& options, Context* ctx)
                                       : options.chunk.length(kFramesPerSecond)) {}
 
 void MelStream::push(const Chunk& audio, const Emit& emit) {
+    const ProfileSpan span("mel");
+    if (audio.start == 0) span.follow(audio.source, audio.channel);
     std::optional<std::vector<Region>> speech = speech_of(audio.document);
     const auto found = open_.try_emplace(audio.recording, compute_).first;
     Recording& recording = found->second;

@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "core/finite.h"
+#include "core/profile/profile.h"
+#include "core/profile/run_counts.h"
 
 namespace hark {
 namespace {
@@ -24,12 +26,22 @@ int64_t index_of(const Document& document, const char* key) {
     return std::stoll(text);
 }
 
+constexpr int kMelFramesPerSecond = 100;
+
+// A recording that ends with this chunk.
+void count_chunk(const Chunk& chunk) {
+    const int per_second = chunk.kind == "audio" ? kSampleRate : kMelFramesPerSecond;
+    count_recording(!chunk.error.empty(),
+                    static_cast<double>(chunk.start + chunk.length()) / per_second);
+}
+
 }  // namespace
 
 RecordingReader::RecordingReader(ByteReader& in, std::string kind, std::string hint)
     : stream_(in), kind_(std::move(kind)), hint_(std::move(hint)) {}
 
 std::optional<Chunk> RecordingReader::next() {
+    const ProfileSpan span("read");
     std::optional<Document> document;
     try {
         document = stream_.next();
@@ -49,6 +61,7 @@ std::optional<Chunk> RecordingReader::next() {
     any_ = true;
     Chunk chunk = parse(std::move(*document));
     follow(chunk);
+    if (chunk.start == 0) span.follow(chunk.source, chunk.channel);
     return chunk;
 }
 
@@ -147,6 +160,9 @@ bool is_early_end(const std::string& error) {
 }
 
 void write_chunk(ByteWriter& out, Chunk chunk) {
+    const ProfileSpan span("write");
+    if (chunk.start == 0) span.follow(chunk.source, chunk.channel);
+    if (chunk.last) count_chunk(chunk);
     Metadata& metadata = chunk.document.header.metadata;
     metadata["hark"] = "1";
     metadata["kind"] = chunk.kind;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/profile/run_counts.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark {
@@ -68,8 +69,14 @@ void KvCache::grow(Group& group, int64_t blocks) {
     const auto resize = [&](Tensor& tensor, std::shared_ptr<void>& memory) {
         Tensor larger(nullptr, shape_.dtype, {blocks, shape_.heads, shape_.block, shape_.head_dim},
                       source_.device);
+        const auto bytes = static_cast<int64_t>(larger.bytes());
+        const auto release = [bytes, release = source_.release](void* memory) {
+            release(memory);
+            add_memory("keys and values", -bytes);
+        };
         const std::shared_ptr<void> fresh(source_.allocate(std::max<size_t>(larger.bytes(), 1)),
-                                          source_.release);
+                                          release);
+        add_memory("keys and values", bytes);
         larger.data = fresh.get();
         if (tensor) std::memcpy(larger.data, tensor.data, tensor.bytes());
         tensor = larger;

@@ -51,7 +51,7 @@ std::pair<int, int> counts(const std::string& draft, const Arguments& more) {
                  "");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const std::vector<std::string> lines = lines_of(result.err);
-    if (lines.size() != 2) return {-1, -1};
+    if (lines.size() < 3 || !lines[2].starts_with("stage")) return {-1, -1};
     expect_contains(lines[0], "proposed tokens  accepted tokens");
     std::istringstream row(lines[1]);
     std::vector<std::string> cells;

@@ -229,17 +229,20 @@ TEST(GptGenerate, IgnoreEosGoesOn) {
     EXPECT_EQ(count({"--ignore-eos"}), 7);
 }
 
-TEST(GptGenerate, StatsAreATable) {
+TEST(GptGenerate, StatsAreTables) {
     const ProcessResult result = generate(
         greedy_and({"--stats", "--input-format", "lines", "--n", "2"}), "The king\nOnce\n");
     EXPECT_EQ(result.exit_code, 0);
     const std::vector<std::string> lines = lines_of(result.err);
-    ASSERT_EQ(lines.size(), 5u) << result.err;
+    ASSERT_GT(lines.size(), 6u) << result.err;
     EXPECT_EQ(
         lines[0],
         "answer    prompt tokens  generated tokens  seconds to first token  tokens per second");
     EXPECT_EQ(lines[1].rfind("0.0                   2                20  ", 0), 0u) << lines[1];
     EXPECT_EQ(lines[4].rfind("1.1  ", 0), 0u) << lines[4];
+    EXPECT_EQ(lines[5], "stage        spans   seconds  % of the run");
+    for (const char* const row : {"\nprefill ", "\nstep ", "\nkeys and values ", "\nweights "})
+        expect_contains(result.err, row);
 }
 
 // From the flag, else the model's generation_config.json, else the tool's own default.

@@ -104,7 +104,8 @@ void MeasuredRun::write_tables(double seconds) const {
     const auto row = [&](const std::string& owner, int64_t bytes) {
         table.row({owner, stats_number(static_cast<double>(bytes) / 1e6)});
     };
-    for (const auto& [owner, memory] : counts.memory) row(owner, memory.most);
+    for (const auto& [owner, memory] : counts.memory)
+        if (memory.most > 0) row(owner, memory.most);
     row("the process", most_resident_bytes());
 }
 

@@ -84,7 +84,7 @@ void AnswerWriter::end(const Prompt& prompt, int64_t sample, const Completion& a
     out_.flush();
     if (answer.finish == Finish::context_full)
         console_.warning("the context is full: the text ends here");
-    if (!options_.stats) return;
+    if (!console_.stats) return;
     const std::string id = nlohmann::json::parse(prompt.metadata)["id"].dump();
     std::vector<std::string> cells = {options.samples > 1 ? concat(id, ".", sample) : id,
                                       concat(answer.prompt_tokens), concat(answer.tokens.size()),

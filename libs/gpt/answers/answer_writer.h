@@ -14,8 +14,7 @@ struct AnswerOptions {
     bool jsonl = false;     // an object per answer, else its text
     bool one_line = false;  // text: an answer is one line, line ends inside it are spaces
     bool echo = false;      // text: the prompt before its answer
-    bool stats = false;     // a row of a table on stderr per answer
-    bool drafts = false;    // its guessed tokens too
+    bool drafts = false;    // --stats shows guessed tokens too
     AnswerPartsOptions parts;
 };
 

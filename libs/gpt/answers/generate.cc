@@ -5,6 +5,7 @@
 
 #include "core/ending_signal.h"
 #include "core/error.h"
+#include "core/profile/profile.h"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {
@@ -103,11 +104,16 @@ Completion Generator::operator()(const std::vector<int32_t>& ids, const Generate
         return result.error.empty();
     };
     bool goes_on = runs([&] {
+        const ProfileSpan span("prefill");
         prepare(planner_.sampler(options), options.logprobs.value_or(0));
         result.cached_tokens = begin(ids, static_cast<uint64_t>(options.seed), plan.max_tokens);
     });
     for (SampledToken sampled; goes_on && std::ssize(result.tokens) < plan.max_tokens;) {
-        goes_on = runs([&] { sampled = stream_->next(); });
+        goes_on = runs([&] {
+            // The first token comes with the prompt's pass.
+            const ProfileSpan span(result.tokens.empty() ? "prefill" : "step");
+            sampled = stream_->next();
+        });
         if (!goes_on) break;
         say(answer->push(std::move(sampled)));
         if (!answer->has_ended() && interrupted()) answer->end(Finish::stop);

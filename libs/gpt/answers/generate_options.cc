@@ -71,7 +71,6 @@ void GenerateToolOptions::flags(Flags& flags) {
         .details(
             "The answer is to the bit that of one process with the same flags. --chat says that "
             "the prompt was a chat's.");
-    flags.add_switch("stats", stats, "write a table of counts and times to stderr");
     generate.flags(flags);
     batch.flags(flags);
     compute.flags(flags);
@@ -107,7 +106,6 @@ AnswerOptions GenerateToolOptions::answers(const ReasoningMarkers* markers) cons
     return {.jsonl = writes_jsonl(),
             .one_line = input_format != "text",
             .echo = echo,
-            .stats = stats,
             .drafts = batch.drafts(),
             .parts = {markers, chat.where_reasoning(), extract_of(extract)}};
 }
@@ -190,7 +188,6 @@ void GenerateToolOptions::check_halves() const {
     }
     require_usage(!is_interactive(), "--prefill-only: expected a prompt through a pipe, or -p");
     excludes(echo, "--echo");
-    excludes(stats, "--stats");
     excludes(!format.empty() || !extract.empty(), "--format and --extract: it writes no answer");
     require_not_terminal("a prompt's cache");
 }

@@ -20,7 +20,7 @@ struct GenerateToolOptions {
     std::string input_format = "text";
     std::string format;   // empty: jsonl if the input is, else text
     std::string extract;  // empty: all of an answer is written
-    bool echo = false, show_prompt = false, stats = false;
+    bool echo = false, show_prompt = false;
     bool prefill_only = false;
     std::string from_cache;  // file of a prompt that was computed, -: stdin; empty: none
     ChatOptions chat;

@@ -2,7 +2,18 @@
 
 #include <utility>
 
+#include "core/profile/profile.h"
+
 namespace hark::gpt {
+namespace {
+
+// A line of whisper-transcribe has its recording's name.
+void follow_source(const ProfileSpan& span, const Prompt& prompt) {
+    const nlohmann::json line = nlohmann::json::parse(prompt.metadata);
+    if (line.contains("source") && line["source"].is_string()) span.follow(line["source"], "0");
+}
+
+}  // namespace
 
 PromptAnswers::PromptAnswers(PromptEncoder& encoder, AnswerPlanner& planner,
                              GenerateOptions defaults, AnswerWriter& writer, Console& console)
@@ -12,6 +23,8 @@ PromptAnswers::PromptAnswers(PromptEncoder& encoder, AnswerPlanner& planner,
       console_(console) {}
 
 PromptRequests::Asked PromptAnswers::ask(Prompt& prompt) {
+    const ProfileSpan span("tokenize");
+    if (is_measured()) follow_source(span, prompt);
     PromptRequests::Asked asked = requests_.ask(prompt);
     if (prompt.error.empty() && asked.options.logprobs && !writer_.options().jsonl)
         prompt.fail("invalid_value", "logprobs: true needs --format jsonl");

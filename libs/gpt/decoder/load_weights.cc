@@ -5,6 +5,8 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
+#include "core/profile/run_counts.h"
 #include "gpt/decoder/model.h"
 #include "gpt/families/model_file.h"
 #include "gpt/families/tensor_slices.h"
@@ -306,7 +308,11 @@ Model read_model(const std::shared_ptr<ModelFile>& file, Precision precision,
                  const MemorySource& memory, int threads, Communicator& ranks) {
     TensorSource& source = file->tensors();
     MappedWeights files{file, [&](const Tensor& tensor) { return source.is_mapped(tensor); }};
-    return read_slice(source, file->config(), precision, memory, threads, std::move(files), ranks);
+    const ProfileSpan span("load");
+    Model model =
+        read_slice(source, file->config(), precision, memory, threads, std::move(files), ranks);
+    add_memory("weights", static_cast<int64_t>(model.weights.bytes()));
+    return model;
 }
 
 Model load_model(const std::filesystem::path& path, Precision precision, const MemorySource& memory,

@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "kernels/batch_layout.h"
 #include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/gpu_span.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {
@@ -153,6 +154,7 @@ int64_t GpuDecodeStream::begin(std::span<const int32_t> prompt, uint64_t seed, i
     if (!reuse) sequence_.clear();
     const int64_t kept = sequence_.keep_beginning_of(prompt);
     const std::span fresh = prompt.subspan(static_cast<size_t>(kept));
+    const GpuSpan span(ctx_, "gpu.prefill");
     cuda_sampler().sample(ctx_, call(sequence_.forward(ctx_, fresh)));
     launched_ = 1;
     return kept;
@@ -182,6 +184,7 @@ void GpuDecodeStream::launch() {
     const int64_t max_keys = graph_bucket(prompt_ + launched_, sequence_.context());
     const GraphKey key{1, 1, max_keys};
     graphs_.io(key, [] { return Io{}; });
+    const GpuSpan span(ctx_, "gpu.step");
     graphs_.launch(key, [&](Context& ctx, Io&) { step(ctx, max_keys); });
     ++launched_;
 }

@@ -13,6 +13,7 @@
 #include "gpt/engine/gpu_pass.h"
 #include "gpt/engine/model_runner.h"
 #include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/gpu_span.h"
 #include "kernels/runtime/transfer.h"
 #include "kernels/sampling/gpu_sampler.h"
 #include "nn/graph_runner.h"
@@ -277,6 +278,7 @@ void GpuRunner::launch(std::span<const PassPiece> pass) {
     PassInputs inputs(sizes, host, Device::cpu);
     fill(inputs, pass, launched);
     const auto bytes = static_cast<size_t>(PassInputs::bytes(sizes));
+    const GpuSpan span(ctx_, recorded ? "gpu.step" : "gpu.prefill");
     if (recorded) {
         pad(inputs, std::ssize(pass));
         const GraphKey key{sizes.rows, shape.most_keys, masked};

@@ -1,8 +1,10 @@
 // Passes whose tokens the host samples.
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 #include "gpt/engine/model_runner.h"
 #include "kernels/batch_layout.h"
 #include "kernels/runtime/parallel.h"
@@ -29,6 +31,10 @@ class HostRunner : public ModelRunner {
 };
 
 void HostRunner::launch(std::span<const PassPiece> pass) {
+    const bool is_step = std::all_of(pass.begin(), pass.end(), [](const PassPiece& piece) {
+        return piece.end - piece.begin == piece.samples;
+    });
+    const ProfileSpan span(is_step ? "step" : "prefill");
     const Scratch scratch(ctx_);
     std::vector<int32_t> tokens, position, wanted;
     std::vector<int64_t> first;  // per result: of its rows of logits

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 #include "kernels/batch_layout.h"
 #include "kernels/gradients.h"
 #include "kernels/runtime/transfer.h"
@@ -107,6 +108,7 @@ void ModelRows::run_pass(const PackedRows& rows, int64_t begin, int64_t end, int
     };
     const Tensor tokens = part(rows.tokens);
     const Stage stage(ctx_, "gpt", tokens);
+    const ProfileSpan span("prefill");
     const Tensor states =
         model_.states(ctx_, tokens, part(rows.position), cache_->layouts(ctx_, layout),
                       to_device(ctx_, view(wanted)), *cache_, text_length);

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/profile/profile.h"
+
 namespace hark::gpt {
 namespace {
 
@@ -45,6 +47,7 @@ Batch BatchReader::read(uint64_t first) {
 }
 
 void BatchReader::fill(Batch& to, uint64_t first) {
+    const ProfileSpan span("read");
     rows_.clear();
     for (uint64_t i = 0; i < sequences_; ++i) {
         order_.copy(first + i * ranks_ + rank_, window_);

@@ -7,6 +7,8 @@
 #include <csignal>
 
 #include "core/ending_signal.h"
+#include "core/profile/profile.h"
+#include "core/profile/run_counts.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/families/model_folder.h"
 #include "gpt/train/export_model.h"
@@ -117,6 +119,8 @@ void TrainRun::begin() {
         });
     }
     trainer_->on_parameters_loaded(state_.step);
+    note_model(options_.output_dir, ctx_.on_cuda() ? "cuda" : "cpu");
+    note_train_memory();
     expect_agreement(
         ranks_, concat("step ", state_.step, ", ", state_.identity, ", ", state_.data, ", ",
                        options_.schedule_of_ranks(), ", ", val_ ? val_->description() : "nothing",
@@ -124,6 +128,14 @@ void TrainRun::begin() {
     resume_samples();
     if (ranks_.first() && !options_.tensorboard.empty() && state_.step < options_.steps)
         events_.emplace(options_.tensorboard, state_.step + 1);
+}
+
+void TrainRun::note_train_memory() {
+    const TrainMemory memory = train_memory(ctx_, mesh_, initial_.config, options_, matrices_);
+    add_memory("weights", memory.weights);
+    add_memory("gradients", memory.gradients);
+    add_memory("moments", memory.moments);
+    add_memory("activations", memory.activations);
 }
 
 // Returns false on the other ranks if all have failed alike: the first one throws the error.
@@ -172,6 +184,7 @@ void TrainRun::end_by_signal() {
     const sigset_t signals = ending_signals();
     const timespec at_once = {};
     while (::sigtimedwait(&signals, nullptr, &at_once) > 0) continue;  // several may have been sent
+    flush_profile();
     std::signal(stop_signal_, SIG_DFL);
     ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     std::raise(stop_signal_);
@@ -220,6 +233,7 @@ void TrainRun::evaluate(Metrics& metrics) {
 }
 
 void TrainRun::save() {
+    const ProfileSpan span("write");
     state_.outliers = trainer_->outliers();
     const auto gather = [&](StateTensor which) { return trainer_->gather(which); };
     if (ranks_.first()) {

@@ -33,6 +33,7 @@ class TrainRun {
     void open_data();
     void print_plan();
     void begin();  // claims the folder, and resumes or starts
+    void note_train_memory();
     bool train();
     bool stopping();
     void advance(double limit);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 #include "gpt/train/block_muon.h"
 #include "gpt/train/train_memory.h"
 #include "kernels/runtime/transfer.h"
@@ -124,6 +125,7 @@ double Trainer::sum_of_losses() {
 }
 
 StepResult Trainer::step(int64_t step) {
+    const ProfileSpan span("step");
     const OptimizerOptions& o = options_.optimizer;
     const auto targets = static_cast<double>(options_.sequences_per_step() * options_.length);
     set_zero(ctx_, gradients_);
@@ -247,6 +249,7 @@ void Trainer::update_buckets(const AdamW& with) {
 }
 
 double Trainer::validate(const TokenWindows& windows, int64_t tokens) {
+    const ProfileSpan span("validate");
     const auto whole = static_cast<uint64_t>(std::max<int64_t>(1, tokens / options_.length));
     const uint64_t count = std::min(whole, windows.size());
     std::vector<int32_t> window(static_cast<size_t>(options_.length + 1));

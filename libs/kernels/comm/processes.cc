@@ -45,7 +45,11 @@ void with_links(int64_t gpus, Console& console,
     if (launched > 1) links = mpi_transport();
     if (gpus > 1) {
         links = started_ranks(static_cast<int>(gpus), console);
-        if (!links) return;
+        if (!links) {
+            console.stats = false;  // the first rank has told of the run
+            console.metrics.clear();
+            return;
+        }
     }
     if (!links) return body(nullptr);
     const int rank = links->rank();

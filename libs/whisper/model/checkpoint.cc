@@ -1,5 +1,7 @@
 // Reads Whisper's tensors by Hugging Face's names.
 #include "core/error.h"
+#include "core/profile/profile.h"
+#include "core/profile/run_counts.h"
 #include "formats/tensor_source.h"
 #include "whisper/model/model.h"
 
@@ -114,9 +116,12 @@ Model read_tensors(TensorSource& file, const Config& config, Precision precision
 Model read_model(ModelFile& file, Precision precision, const MemorySource& memory, int threads) {
     if (precision.weights == Precision::Weights::keep && file.int8())
         precision = precision_of("int8");
-    return naming(file.tensors(), [&] {
+    const ProfileSpan span("load");
+    Model model = naming(file.tensors(), [&] {
         return read_tensors(file.tensors(), file.config(), precision, memory, threads);
     });
+    add_memory("weights", static_cast<int64_t>(model.weights.bytes()));
+    return model;
 }
 
 Model load_model(const std::filesystem::path& path, Precision precision, const MemorySource& memory,

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 #include "kernels/runtime/transfer.h"
 #include "kernels/sampling/distribution.h"
 #include "whisper/model/config.h"
@@ -86,11 +87,13 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
 }
 
 void WindowDecoder::encode(std::span<const int64_t> slots, Tensor mel, Purpose purpose) {
+    const ProfileSpan span("encode");
     encode_windows(ctx_, model_, caches_, slots, mel);
     if (drafter_ && purpose == Purpose::decode) drafter_->encode(ctx_, slots, mel);
 }
 
 std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot) {
+    const ProfileSpan span("language");
     const Scratch scratch(ctx_);
     const int32_t sot[] = {tokenizer_.special().sot};
     Pass pass;
@@ -167,6 +170,7 @@ void WindowDecoder::follow_parents(const WindowState& state) {
 }
 
 std::vector<WindowDecoder::Finished> WindowDecoder::step() {
+    const ProfileSpan span("step");
     Pass pass;
     std::vector<ActiveRow> active;
     const int64_t most = ctx_.on_cuda() ? kManyRowsOnGpu - 1 : kFewRowsOnCpu;

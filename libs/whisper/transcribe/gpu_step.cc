@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/gpu_span.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::whisper {
@@ -125,7 +126,11 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const SampleReq
     Io& io = graphs_->io(key, [&] { return Io(memory_, host_memory_, n, k, keys); });
     const Stage stage(ctx_, "decoder", pass.tokens());
     io.fill(pass, requests, spare_, static_cast<int32_t>(model_.config.n_audio_ctx));
-    graphs_->launch(key, [&](Context& ctx, Io& of) { of.launch(ctx, model_, caches_, sampler_); });
+    {
+        const GpuSpan span(ctx_, "gpu.step");
+        graphs_->launch(key,
+                        [&](Context& ctx, Io& of) { of.launch(ctx, model_, caches_, sampler_); });
+    }
     const Scratch scratch(ctx_);
     std::vector<Candidate> best = candidates_of(ctx_, io.best);
     best.resize(requests.size() * static_cast<size_t>(k));
@@ -135,6 +140,7 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const SampleReq
 std::vector<Candidate> GpuStep::eager(Pass& pass, std::span<const SampleRequest> requests,
                                       int64_t k) {
     const Scratch scratch(ctx_);
+    const GpuSpan span(ctx_, "gpu.prefill");
     const auto bytes = [&](const void* data, size_t size) {
         return Tensor(const_cast<void*>(data), Dtype::u8, {static_cast<int64_t>(size)});
     };

@@ -1,5 +1,6 @@
 #include "whisper/transcribe/pass.h"
 
+#include "kernels/runtime/gpu_span.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::whisper {
@@ -18,6 +19,7 @@ Caches::Caches(const Model& model, int64_t rows, int64_t windows, CrossKvMode mo
 void encode_windows(Context& ctx, const Model& model, Caches& caches,
                     std::span<const int64_t> windows, Tensor mel) {
     const Arena::Scope scope(ctx.arena);
+    const GpuSpan span(ctx, "gpu.encode");
     const Tensor encoder_out = model.encoder(ctx, to_device(ctx, mel));  // (B * n_audio_ctx, C)
     model.decoder.cache_cross_kv(ctx, encoder_out, caches.cross, windows);
 }

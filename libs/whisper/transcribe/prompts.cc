@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 #include "kernels/runtime/transfer.h"
 #include "kernels/sampling/distribution.h"
 #include "whisper/transcribe/decoding.h"
@@ -39,6 +40,8 @@ int64_t WindowDecoder::rows_of(const WindowTask& task) const {
 // pass takes as many as fit in kManyRowsOnGpu rows and logits, and short prompts apart from long
 // ones (ops.h, attention), whose cross-attention keys and values are materialized.
 void WindowDecoder::start(std::span<const WindowTask> tasks) {
+    if (tasks.empty()) return;
+    const ProfileSpan span("prefill");
     struct Prompt {
         int64_t length, wanted;
         const WindowTask* task;

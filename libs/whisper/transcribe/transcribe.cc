@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/profile/profile.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/gpu_limits.h"
 #include "kernels/runtime/parallel.h"
@@ -195,11 +196,19 @@ bool Transcriber::claim(int64_t slot, Recording& recording) {
 }
 
 void Transcriber::encode(std::span<const int64_t> slots, int64_t first) {
-    parallel_for(ctx_.threads, std::ssize(slots), [&](int64_t i) {
-        const SlotState& slot = slots_[static_cast<size_t>(slots[static_cast<size_t>(i)])];
-        slot.recording->transcription.mel().window(slot.work.seek, slot.work.size,
-                                                   window(first + i));
-    });
+    {
+        const ProfileSpan span("window");
+        parallel_for(ctx_.threads, std::ssize(slots), [&](int64_t i) {
+            const SlotState& slot = slots_[static_cast<size_t>(slots[static_cast<size_t>(i)])];
+            slot.recording->transcription.mel().window(slot.work.seek, slot.work.size,
+                                                       window(first + i));
+        });
+        for (const int64_t slot : slots) {
+            const SlotState& state = slots_[static_cast<size_t>(slot)];
+            const RecordingInfo& info = state.recording->transcription.info;
+            if (state.work.seek == 0) span.follow(info.source, info.channel);
+        }
+    }
     decoder_.encode(slots, windows_.slice(first, first + std::ssize(slots)));
     for (const int64_t slot : slots) {
         SlotState& state = slots_[static_cast<size_t>(slot)];

@@ -9,6 +9,8 @@
 
 #include "core/ending_signal.h"
 #include "core/models.h"
+#include "core/profile/profile.h"
+#include "core/profile/run_counts.h"
 #include "core/progress.h"
 #include "whisper/output/live_output.h"
 #include "whisper/transcribe/language_detection.h"
@@ -84,18 +86,23 @@ Transcriber::Listener listener_of(TranscriptOutput& output, Progress& progress, 
                                   StageTimes& times, Console& console) {
     Transcriber::Listener listener;
     listener.begin = [&](const RecordingInfo& info) {
+        const ProfileSpan span("write");
         progress.above([&] { output.begin(info); });
     };
     listener.segment = [&](const Segment& segment) {
+        const ProfileSpan span("write");
         progress.above([&] { output.segment(segment); });
     };
     listener.progress = [&](const Transcription& recording) {
         tally.show(recording.done() ? 1 : recording.progress());
     };
     listener.end = [&](const Transcription& recording) {
+        const ProfileSpan span("write");
+        span.follow(recording.info.source, recording.info.channel);
         std::string failure;
         progress.above([&] { failure = output.end(recording.text(), recording.error); });
         report(recording.info, failure, console);
+        count_recording(!failure.empty(), recording.info.seconds);
         times.say(recording.info.source, console);
         tally.end_oldest();
     };
@@ -190,6 +197,7 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
                                     : load_vocabulary(options.tokenizer, file->config().n_vocab);
     const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - started;
     console.stage("model", options.model, ms.count());
+    note_model(options.model, ctx.on_cuda() ? "cuda" : "cpu");
     StageTimes times;
     time_stages(ctx, times, console);
     if (options.live) return transcribe_live_stdin(ctx, model, tokenizer, options, times, console);
@@ -208,6 +216,7 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
 
     RecordingQueue queue(STDIN_FILENO, "stdin", model.config.n_mels, static_cast<size_t>(windows));
     transcribe_all(queue, options, transcriber, output, tally, console);
+    add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));
 }
 
 }  // namespace
