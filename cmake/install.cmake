@@ -8,7 +8,8 @@ foreach(command transcribe live ask summarize batch train plot plot-transcript p
             RENAME ${command})
     endif()
 endforeach()
-install(FILES pipelines/fetch.sh pipelines/flags.sh pipelines/generate.sh pipelines/help.sh pipelines/outputs.sh
+install(FILES pipelines/fetch.sh pipelines/flags.sh pipelines/generate.sh pipelines/help.sh pipelines/measures.sh
+    pipelines/outputs.sh
     pipelines/recordings.sh pipelines/server.sh pipelines/shards.sh pipelines/plot-transcript.awk DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
 install(DIRECTORY pipelines/cloud DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
 install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/models)
@@ -24,7 +25,7 @@ endforeach()
 install(FILES completions/_hark DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 # bash and fish look for a file of the command's name.
 foreach(tool hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed
-        gpt-tokenize gpt-train hark-doctor hark-model hark-redact hark-serve hark-shard)
+        gpt-tokenize gpt-train hark-doctor hark-model hark-redact hark-serve hark-shard hark-trace)
     install(FILES completions/hark.bash RENAME ${tool}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
     install(FILES completions/hark.fish RENAME ${tool}.fish

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 # all_tools: each tool and command with options of its own, a line each.
 all_tools() {
     printf '%s\n' "${tools[@]}"
-    for tool in hark-model hark-shard; do
+    for tool in hark-model hark-shard hark-trace; do
         $tool --help-as commands | sed "s/\t.*//; s/^/$tool /"
     done
     printf 'hark %s\n' "${commands[@]}"

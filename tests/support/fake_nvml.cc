@@ -54,6 +54,15 @@ int nvmlDeviceGetClockInfo(void*, int, unsigned* clock) {
     return give(clock, is("hot") ? 600u : 1980u);
 }
 int nvmlDeviceGetMaxClockInfo(void*, int, unsigned* clock) { return give(clock, 1980u); }
+int nvmlDeviceGetUtilizationRates(void*, unsigned* rates) {
+    rates[1] = 20;
+    return give(&rates[0], 90u);
+}
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) { return give(milliwatts, 400'000u); }
+int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
+    static unsigned long long energy = 1'000'000;
+    return give(millijoules, energy += 80'000);  // a fifth of a second of 400 W
+}
 int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {
     return give(celsius, is("hot") ? 91u : 40u);
 }

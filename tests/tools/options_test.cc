@@ -31,7 +31,7 @@ std::vector<std::string> all_tools() {
                                     "gpt-eval",           "gpt-embed",    "gpt-tokenize",
                                     "gpt-train",          "hark-serve",   "hark-doctor",
                                     "hark-redact"};
-    for (const std::string tool : {"hark-model", "hark-shard"})
+    for (const std::string tool : {"hark-model", "hark-shard", "hark-trace"})
         for (const std::string& command : commands_of(tool)) all.push_back(tool + " " + command);
     for (const std::string& command : commands_of("hark")) {
         if (command == "model" || command == "doctor" || command == "help") continue;
@@ -44,7 +44,7 @@ std::vector<std::string> all_tools() {
 
 TEST(Options, HelpFitsOneScreen) {
     std::vector<std::string> all = all_tools();
-    all.insert(all.end(), {"hark", "hark-model", "hark-shard", "hark plot"});
+    all.insert(all.end(), {"hark", "hark-model", "hark-shard", "hark-trace", "hark plot"});
     for (const std::string& tool : all) {
         const ProcessResult help = run_shell(tool + " --help");
         EXPECT_EQ(help.exit_code, 0) << tool << help.err;
@@ -154,9 +154,9 @@ TEST(Options, UnknownNamesOnTheCommandLineAreExitStatus2) {
         EXPECT_EQ(result.exit_code, 2) << tool;
         expect_contains(result.err, "; try " + tool + " --help\n");
     }
-    for (const std::string tool : {"hark", "hark-model", "hark-shard", "hark plot"})
+    for (const std::string tool : {"hark", "hark-model", "hark-shard", "hark-trace", "hark plot"})
         EXPECT_EQ(with_nothing_on_stdin(tool + " xyzzy").exit_code, 2) << tool;
-    all.insert(all.end(), {"hark", "hark-model", "hark-shard", "hark plot"});
+    all.insert(all.end(), {"hark", "hark-model", "hark-shard", "hark-trace", "hark plot"});
     for (const std::string& tool : all)
         expect_fails_without_output(with_nothing_on_stdin(tool + " --help-as xyzzy"), 2,
                                     "--help-as: unknown form 'xyzzy'; try ");

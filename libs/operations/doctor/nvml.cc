@@ -47,16 +47,47 @@ std::optional<int> Nvml::cuda_version() const {
     return version;
 }
 
-std::vector<GpuReading> Nvml::gpus() const {
+// In nvidia-smi's order; null: it cannot be reached.
+std::vector<Nvml::Device> Nvml::devices() const {
     unsigned count = 0;
-    std::vector<GpuReading> gpus;
-    if (!call("nvmlDeviceGetCount_v2", &count)) return gpus;
+    std::vector<Device> devices;
+    if (!call("nvmlDeviceGetCount_v2", &count)) return devices;
     for (unsigned i = 0; i < count; ++i) {
         Device device = nullptr;
-        if (call("nvmlDeviceGetHandleByIndex_v2", i, &device))
-            gpus.push_back(read(device, static_cast<int>(i)));
+        devices.push_back(call("nvmlDeviceGetHandleByIndex_v2", i, &device) ? device : nullptr);
     }
+    return devices;
+}
+
+std::vector<GpuReading> Nvml::gpus() const {
+    std::vector<GpuReading> gpus;
+    const std::vector<Device> all = devices();
+    for (size_t i = 0; i < all.size(); ++i)
+        if (all[i]) gpus.push_back(read(all[i], static_cast<int>(i)));
     return gpus;
+}
+
+std::vector<GpuSample> Nvml::sample() const {
+    std::vector<GpuSample> samples;
+    const std::vector<Device> all = devices();
+    for (size_t i = 0; i < all.size(); ++i) {
+        if (!all[i]) continue;
+        GpuSample gpu{.index = static_cast<int>(i)};
+        struct {
+            unsigned gpu, memory;
+        } busy{};
+        if (call("nvmlDeviceGetUtilizationRates", all[i], &busy)) gpu.busy = busy.gpu;
+        constexpr int kMultiprocessors = 1;
+        unsigned clock = 0;
+        if (call("nvmlDeviceGetClockInfo", all[i], kMultiprocessors, &clock)) gpu.clock = clock;
+        gpu.power = number<unsigned>("nvmlDeviceGetPowerUsage", all[i]);
+        gpu.limits = clock_limits(all[i]);
+        gpu.energy = number<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption", all[i]);
+        unsigned long long memory[3] = {};  // total, free, used
+        if (call("nvmlDeviceGetMemoryInfo", all[i], &memory[0])) gpu.used_memory = memory[2];
+        samples.push_back(gpu);
+    }
+    return samples;
 }
 
 void Nvml::read_load(GpuReading& gpu, const std::string& bus) const {
@@ -74,11 +105,15 @@ void Nvml::read_load(GpuReading& gpu, Device device) const {
     if (call("nvmlDeviceGetClockInfo", device, kMultiprocessors, &clock)) gpu.clock = clock;
     if (call("nvmlDeviceGetTemperature", device, kOnDie, &celsius)) gpu.celsius = celsius;
     gpu.power = number<unsigned>("nvmlDeviceGetPowerUsage", device);
+    gpu.limits = clock_limits(device);
+}
+
+std::optional<uint64_t> Nvml::clock_limits(Device device) const {
     using Bits = unsigned long long;
     std::optional<Bits> limits = number<Bits>("nvmlDeviceGetCurrentClocksEventReasons", device);
     if (!limits)  // drivers before 535
         limits = number<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
-    gpu.limits = limits;
+    return limits;
 }
 
 GpuReading Nvml::read(Device device, int index) const {

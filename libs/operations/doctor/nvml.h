@@ -7,6 +7,17 @@
 
 namespace hark::doctor {
 
+// A moment of a GPU. Without a value: it does not tell.
+struct GpuSample {
+    int index = 0;
+    std::optional<unsigned> busy;         // % of the last moments in which a kernel ran
+    std::optional<unsigned> power;        // mW
+    std::optional<unsigned> clock;        // of the multiprocessors, MHz
+    std::optional<uint64_t> limits;       // of the clocks, ClockLimit's bits
+    std::optional<uint64_t> energy;       // mJ since the driver's start
+    std::optional<uint64_t> used_memory;  // bytes
+};
+
 // What the functions are called with: docs.nvidia.com/deploy/nvml-api.
 class Nvml {
   public:
@@ -21,6 +32,7 @@ class Nvml {
     std::string driver_version() const;
     std::optional<int> cuda_version() const;
     std::vector<GpuReading> gpus() const;
+    std::vector<GpuSample> sample() const;
     // Clock, limits, heat and power of the GPU on that bus.
     void read_load(GpuReading& gpu, const std::string& bus) const;
 
@@ -31,6 +43,8 @@ class Nvml {
     bool call(const char* name, Arguments... arguments) const;
     template <class Value>
     std::optional<Value> number(const char* name, Device device) const;
+    std::vector<Device> devices() const;
+    std::optional<uint64_t> clock_limits(Device device) const;
     GpuReading read(Device device, int index) const;
     void read_load(GpuReading& gpu, Device device) const;
 
