@@ -21,6 +21,7 @@
 #                              unix:PATH
 #       --api-key-file FILE    the server's key; else the variable HARK_API_KEY
 #       --show-pipe            print the pipe that would run, and run nothing
+#       --profile FILE         where the time went, as a trace for Perfetto
 #   -h, --help                 print a short help and exit
 #
 # Also all options of: gpt-generate.
@@ -54,7 +55,7 @@ parse() {
                 take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 [ "$flag" != --prompt ] || wrong "--prompt: give the QUESTION as an argument"
-                note_flag || pass_generator_flag
+                note_flag || note_measure generator_measures || pass_generator_flag
                 ;;
             *) words_given+=("$1") ;;
         esac
@@ -149,9 +150,12 @@ generator=(gpt-generate "${generator[@]}" --prompt "$prompt")
     exit
 }
 work="$(mktemp -d)"
-trap 'rm -rf "$work"' EXIT
+begin_profile
+trap 'rm -rf "$work"; end_profile || exit 1' EXIT
 end_on_signals
-answer() { one_line "$work/text" && "${generator[@]}" < "$work/line"; }
+answer() {
+    one_line "$work/text" && measured "${generator[@]}" "${generator_measures[@]}" < "$work/line"
+}
 # A recording that fails is not asked about.
 run_pipe > "$work/text" || exit
 grep -q '[^[:space:]]' "$work/text" || die "${words_given[0]}: nothing is said"

@@ -22,6 +22,7 @@
 #       --shard N          recordings per audio-decode [200]
 #       --jobs N           recordings decoded at a time [audio-decode's]
 #       --show-pipe        print the pipe that would run, and run nothing
+#       --profile FILE     where the time went, as a trace for Perfetto
 #   -h, --help             print a short help and exit
 #
 # Also all options of: whisper-transcribe, audio-decode.
@@ -45,6 +46,7 @@ readonly exists="exists; use --overwrite or another --output-dir"
 output="" list="" formats=srt,text price="" shard=200 retry="" overwrite="" show_pipe=""
 transcribed=0 broken=0    # in this run,
 hundredths=0              # of a second of audio
+metrics="" watcher=""     # the file of --metrics; the process that watches the GPUs
 next_word=60              # at which of its seconds it says how far it is
 checked=""                # yes, once the tools have taken their options
 pipeline="" stopped=""    # its process group; the exit status of a run that was stopped
@@ -76,12 +78,13 @@ parse() {
 # What take_flag found is this command's own, or goes to its tool.
 take_option() {
     case "$flag" in
-        --output-dir | --files-from | --price | --shard)
-            [ -n "$value" ] || wrong "$flag: expected a value" ;;
+        --output-dir | --files-from | --price | --shard | --metrics)
+            [ -n "$value" ] || wrong "$flag: expected a value" ;;&
+        --metrics) metrics="$value" ;;
         --retry | --show-pipe | --overwrite | --no-overwrite)
             [[ "${words[0]}" != *=* ]] || wrong "$flag: expected no value, got '$value'" ;;
     esac
-    case "$flag" in
+    [ "$flag" = --metrics ] || note_measure transcriber_measures || case "$flag" in
         --output-dir) output="$value" ;;
         --files-from) list="$value" ;;
         --price) price="$value" ;;
@@ -119,8 +122,45 @@ lock() {
     rm -rf "$output"/.hark/work.*
     # Absolute: awk takes a relative path that has = as an assignment.
     work="$(realpath -- "$(mktemp -d "$output/.hark/work.XXXXXX")")" || exit 1
-    trap 'rm -rf "$work"' EXIT
+    begin_profile
+    trap 'end_watch; rm -rf "$work"; end_profile || exit 1' EXIT
+    metrics_dir="$work/metrics"
+    mkdir "$metrics_dir" || exit 1
     mkfifo "$work/summary" || exit 1
+}
+
+# begin_watch: samples of the GPUs, if there are some, go to `work`/gpus.
+begin_watch() {
+    hark-trace watch < /dev/null > "$work/gpus" 2> /dev/null {lock}>&- &
+    watcher=$!
+}
+
+# end_watch: of a run with a profile the samples become a part of it.
+end_watch() {
+    [ -n "$watcher" ] || return
+    kill "$watcher" 2> /dev/null
+    wait "$watcher" 2> /dev/null
+    watcher=""
+    [ -z "$profile" ] || [ ! -s "$work/gpus" ] || cp "$work/gpus" "$profile.gpus"
+}
+
+# utilisation: which tool was busy for how long, what the GPUs did, and --metrics.
+utilisation() {
+    local text gpus="" files=("$metrics_dir"/whisper-transcribe*)
+    text="$(busy_tools)"
+    [ -z "$text" ] || say "busy: $text"
+    end_watch
+    [ ! -s "$work/gpus" ] || gpus="$(hark-trace summary "$work/gpus" | grep '^gpu ')"
+    while IFS= read -r text; do
+        [ -z "$text" ] || say "$text"
+    done <<< "$gpus"
+    [ -z "$gpus" ] || say "GPUs: $(energy_of "$gpus" "${hundredths}e-2")"
+    [ -n "$metrics" ] && [ -e "${files[-1]}" ] || return
+    {
+        cat "${files[-1]}"
+        [ -z "$gpus" ] || printf '# TYPE hark_gpu_energy_joules_total counter\n%s\n' \
+            "hark_gpu_energy_joules_total $(energy_of "$gpus" 0 | sed 's/ J//')"
+    } > "$metrics.$$" && mv -fT "$metrics.$$" "$metrics"
 }
 
 # feed PATH...: the audio of all, one shard after the other, so that the transcriber never waits for
@@ -129,7 +169,7 @@ feed() {
     local at status=0
     for ((at = 1; at <= $#; at += shard)); do
         # A recording has one transcript per format, whatever variables and configurations say.
-        HARK_SPLIT_CHANNELS="" audio-decode "${decode[@]}" "${@:at:shard}"
+        HARK_SPLIT_CHANNELS="" measured audio-decode "${decode[@]}" "${@:at:shard}"
         status=$?
         [ "$status" -le 1 ] || return "$status"
     done
@@ -184,8 +224,9 @@ transcribe() {
     : > "$work/messages"
     set -m
     {
-        feed "$@" | mel --mels "$mels" | whisper-transcribe --format "$formats" \
-            --output-dir "$work" --overwrite --summary /dev/stdout "${transcriber[@]}"
+        feed "$@" | measured mel --mels "$mels" | measured whisper-transcribe \
+            --format "$formats" --output-dir "$work" --overwrite --summary /dev/stdout \
+            "${transcriber[@]}" "${transcriber_measures[@]}"
         echo "${PIPESTATUS[*]}" > "$work/statuses"
     } < /dev/null >&"$out" 2> "$work/messages" {out}>&- {lines}<&- {lock}>&- &
     pipeline=$!
@@ -246,6 +287,7 @@ report() {
     say "$transcribed transcribed, $there already there, $failed failed, ${#todo[@]} left"
     advise_on_failed
     [ "$transcribed" -eq 0 ] || say "$(speed "$1")"
+    [ -z "$watcher" ] || utilisation
     [ "$failed" -eq 0 ] || [ -n "$stopped" ] || stopped=1
 }
 
@@ -284,7 +326,7 @@ recall
 trap 'stop 143' TERM
 trap 'stop 130' INT
 trap 'stop 129' HUP
-[ ${#todo[@]} -eq 0 ] || transcribe_all
+[ ${#todo[@]} -eq 0 ] || { begin_watch && transcribe_all; }
 list_todo
 write_failures || stopped="${stopped:-1}"
 report "$(awk "BEGIN { print $EPOCHREALTIME - $began }")"

@@ -3,6 +3,8 @@
 # set `script`, the name that messages begin with.
 # shellcheck shell=bash disable=SC2154
 
+. "$here/measures.sh"
+
 # The commands choose where the tools write, and how the sound gets to them. An empty variable hides
 # what the user's configuration file says.
 export HARK_OUTPUT_DIR="" HARK_OUTPUT_NAME="" HARK_OVERWRITE="" HARK_SUMMARY="" HARK_LIVE="" \
@@ -177,7 +179,8 @@ first_file() {
 
 # The pipe of transcribe.sh and ask.sh: `inputs` through audio-decode with the options `decode`, and
 # whisper-transcribe with the options `transcriber`, whose --task is `task` if that is detect.
-inputs=() decode=() transcriber=() quiet=() task=""
+# `transcriber_measures` are options of the run alone, not of the one that checks the options.
+inputs=() decode=() transcriber=() transcriber_measures=() quiet=() task=""
 
 # add_inputs INPUT...: none looks like a flag.
 add_inputs() {
@@ -223,20 +226,20 @@ run_pipe() {
 }
 
 stages() {
-    audio-decode "${decode[@]}" "${quiet[@]}" "${inputs[@]}" 2>> "$work/messages" |
-        mel --mels "$mels" "${quiet[@]}" 2>> "$work/messages" |
-        last_stage "${transcriber[@]}" "${quiet[@]}" "$@"
+    measured audio-decode "${decode[@]}" "${quiet[@]}" "${inputs[@]}" 2>> "$work/messages" |
+        measured mel --mels "$mels" "${quiet[@]}" 2>> "$work/messages" |
+        last_stage "${transcriber[@]}" "${transcriber_measures[@]}" "${quiet[@]}" "$@"
 }
 
 # last_stage OPTION...: whisper-transcribe, and `work`/summary has its errors of recordings.
 last_stage() {
     local status
     if [ "$task" != detect ]; then
-        whisper-transcribe --summary "$work/summary" "$@"
+        measured whisper-transcribe --summary "$work/summary" "$@"
         return
     fi
     # It writes no summary then.
-    whisper-transcribe "$@" 2> "$work/errors"
+    measured whisper-transcribe "$@" 2> "$work/errors"
     status=$?
     cat "$work/errors" >&2
     sed 's/^[a-z-]*: /\t\t\t\t/' "$work/errors" > "$work/summary"

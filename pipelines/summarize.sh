@@ -57,7 +57,7 @@ parse() {
                     --prompt) task_text="$value" ;;
                     --conversation | --input-format | --format | --show-prompt | --echo | --n)
                         wrong "$flag: not an option of this command" ;;
-                    *) pass_generator_flag ;;
+                    *) note_measure generator_measures || pass_generator_flag ;;
                 esac
                 ;;
             *) add_inputs "$1" ;;
@@ -119,7 +119,8 @@ text_of() {
 generate() {
     frame "$1"
     shift
-    run_group gpt-generate "${generator[@]}" --prompt "$prompt" "$@" 2> "$work/errors"
+    run_group measured gpt-generate "${generator[@]}" "${generator_measures[@]}" --prompt "$prompt" \
+        "$@" 2> "$work/errors"
 }
 
 # too_long: the last prompt, or one of its lines, did not fit. Sets `needed` and `room`, in tokens.
@@ -231,7 +232,8 @@ if [ -n "$show_pipe" ]; then
     exit
 fi
 work="$(mktemp -d)"
-trap 'rm -rf "$work"' EXIT
+begin_profile
+trap 'rm -rf "$work"; end_profile || exit 1' EXIT
 end_on_signals
 for path in "${todo[@]}"; do
     if summarize "$path"; then written=$((written + 1)); else failed=$((failed + 1)); fi

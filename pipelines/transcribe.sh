@@ -22,6 +22,7 @@
 #                             unix:PATH
 #       --api-key-file FILE   the server's key; else the variable HARK_API_KEY
 #       --show-pipe           print the pipe that would run, and run nothing
+#       --profile FILE        where the time went, as a trace for Perfetto
 #   -q, --quiet               print errors only
 #   -h, --help                print a short help and exit
 #
@@ -56,7 +57,7 @@ parse() {
             -?*)
                 take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
-                note_flag || case "$flag" in
+                note_flag || note_measure transcriber_measures || case "$flag" in
                     --format) format="$value" ;;
                     --output-dir) output="$value" ;;
                     --summary | --live | --output-name) wrong "$flag: not an option of this command" ;;
@@ -236,7 +237,8 @@ transcribe_by_server() {
 parse "$@"
 [ -z "$server" ] || { transcribe_by_server; exit; }
 work="$(mktemp -d)" first_work="$work"
-trap 'rm -rf "$work" "$first_work"' EXIT
+begin_profile
+trap 'rm -rf "$work" "$first_work"; end_profile || exit 1' EXIT
 end_on_signals
 if writes_files; then
     [ "$task" != detect ] || wrong "--task detect: writes to standard output; give recordings and" \

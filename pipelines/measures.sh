@@ -1,0 +1,118 @@
+# Sourced by recordings.sh, for the commands that take --profile, --stats and --metrics of the tools
+# of their pipe. They have flags.sh and help.sh too.
+# shellcheck shell=bash disable=SC2154,SC2034
+
+profile=""     # the trace of all tools; empty: none
+metrics_dir="" # of files of the tools' metrics; empty: none
+
+# note_measure NAME: takes the flag that take_flag found if it is one of these. A tool's part of the
+# profile is FILE.TOOL; the others go to the array NAME, the options of the last tool.
+note_measure() {
+    local -n last="$1"
+    case "$flag" in
+        --profile)
+            [ -n "$value" ] || wrong "$flag: expected a value"
+            profile="$value"
+            [[ "$profile" != -* ]] || profile="./$profile"
+            ;;
+        --stats | --no-stats | --metrics) last+=("${words[@]}") ;;
+        *) return 1 ;;
+    esac
+}
+
+# profile_parts: sets `parts` to the files of the tools, in the order of the pipe.
+profile_parts() {
+    local tool file
+    parts=()
+    for tool in audio-decode mel whisper-transcribe gpt-generate gpus; do
+        for file in "$profile.$tool" "$profile.$tool".*; do
+            [ ! -e "$file" ] || parts+=("$file")
+        done
+    done
+}
+
+# begin_profile: what an earlier run has left under the same name goes.
+begin_profile() {
+    local parts
+    [ -n "$profile" ] || return 0
+    : > "$profile" || exit 1
+    profile_parts
+    rm -f -- "${parts[@]}"
+}
+
+# free_name FILE: sets `file` to it, or if it is there to FILE.2, FILE.3, ...
+free_name() {
+    local number=1
+    file="$1"
+    while [ -e "$file" ]; do
+        number=$((number + 1)) file="$1.$number"
+    done
+}
+
+# measured TOOL OPTION...: runs the tool; its part of the profile is FILE.TOOL, and of a further run
+# of it FILE.TOOL.2.
+measured() {
+    local file options=()
+    [ -z "$profile" ] || { free_name "$profile.$1" && options+=(--profile "$file"); }
+    [ -z "$metrics_dir" ] || { free_name "$metrics_dir/$1" && options+=(--metrics "$file"); }
+    "$@" "${options[@]}"
+}
+
+# end_profile: one trace of all parts.
+end_profile() {
+    local parts
+    [ -n "$profile" ] || return 0
+    profile_parts
+    [ ${#parts[@]} -gt 0 ] || return 0
+    hark-trace merge "${parts[@]}" > "$profile" && rm -f -- "${parts[@]}"
+}
+
+# busy_tools: "mel 12%, whisper-transcribe 97%; whisper-transcribe bound the run, 81% in step", of
+# the files in `metrics_dir`: shares of a tool's time in which its busiest thread did not wait.
+busy_tools() {
+    awk '
+        function label(name,   text) {
+            text = $0
+            if (!sub(".*" name "=\"", "", text)) return ""
+            sub("\".*", "", text)
+            return text
+        }
+        /^#/ { next }
+        { tool = label("tool") }
+        /^hark_run_duration_seconds/ {
+            if (!(tool in wall)) tools[++count] = tool
+            wall[tool] += $NF
+        }
+        /^hark_busiest_thread_seconds/ { busy[tool] += $NF }
+        /^hark_run_seconds_total/ && label("stage") !~ /^wait[.]/ {
+            all[tool] += $NF
+            stages[tool, label("stage")] += $NF
+        }
+        END {
+            for (i = 1; i <= count; ++i) {
+                share = wall[tools[i]] > 0 ? busy[tools[i]] / wall[tools[i]] : 0
+                text = text (i > 1 ? ", " : "") sprintf("%s %.0f%%", tools[i], 100 * share)
+                if (share > most) { most = share; bound = tools[i] }
+            }
+            if (bound == "") exit
+            for (key in stages) {
+                split(key, part, SUBSEP)
+                if (part[1] != bound || stages[key] <= longest) continue
+                longest = stages[key]
+                stage = part[2]
+            }
+            printf "%s; %s bound the run, %.0f%% in %s\n", text, bound,
+                100 * longest / all[bound], stage
+        }' "$metrics_dir"/*
+}
+
+# energy_of GPUS SECONDS: the joules of all GPUs in these lines of hark-trace summary, and those per
+# hour of that many seconds of audio.
+energy_of() {
+    awk -v seconds="$2" '
+        { joules += $(NF - 1) }
+        END {
+            printf "%.0f J", joules
+            if (seconds > 0) printf ", %.0f J per hour of audio", joules * 3600 / seconds
+        }' <<< "$1"
+}

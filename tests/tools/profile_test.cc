@@ -1,0 +1,217 @@
+// --profile of the tools of a pipe: one clock, nested spans, recordings followed from decoding to
+// text; and the same through the commands of hark.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/json.h"
+#include "core/profile/profile.h"
+#include "tools/pipelines.h"
+
+namespace hark::test {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Span {
+    std::string name;
+    double begin, end;
+};
+
+// A trace of several tools.
+struct Trace {
+    explicit Trace(const std::string& text) : events(Json::parse(text)) {
+        for (const Json& event : events) {
+            const int pid = event["pid"], tid = event["tid"];
+            if (event["ph"] == "M" && event["name"] == "process_name")
+                tools[pid] = event["args"]["name"];
+            if (event["ph"] == "X")
+                spans[{pid, tid}].push_back(
+                    {event["name"], event["ts"],
+                     event["ts"].get<double>() + event["dur"].get<double>()});
+        }
+    }
+    std::set<std::string> names() const {
+        std::set<std::string> all;
+        for (const auto& [thread, of] : spans)
+            for (const Span& span : of) all.insert(span.name);
+        return all;
+    }
+
+    Json events;
+    std::map<int, std::string> tools;
+    std::map<std::pair<int, int>, std::vector<Span>> spans;
+};
+
+// Spans of a thread's stage are one after another or one within another.
+void expect_nesting(const Trace& trace) {
+    for (const auto& [thread, unsorted] : trace.spans) {
+        std::vector<Span> spans = unsorted, open;
+        std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+            return a.begin < b.begin || (a.begin == b.begin && a.end > b.end);
+        });
+        for (const Span& span : spans) {
+            EXPECT_LE(span.begin, span.end) << span.name;
+            while (!open.empty() && open.back().end <= span.begin + 0.002) open.pop_back();
+            const double end = open.empty() ? span.end : open.back().end;
+            EXPECT_LE(span.end, end + 0.002) << span.name;
+            open.push_back(span);
+        }
+    }
+}
+
+// Each step lies within a span of its thread; `tools` have one or more, the first before the last.
+void expect_flow(const Trace& trace, const std::string& source, const std::string& first_tool,
+                 const std::string& last_tool) {
+    std::vector<Json> steps;
+    for (const Json& event : trace.events)
+        if (event["name"] == "recording" && event["args"]["source"] == source)
+            steps.push_back(event);
+    ASSERT_GE(steps.size(), 2u) << source;
+    std::sort(steps.begin(), steps.end(),
+              [](const Json& a, const Json& b) { return a["ts"] < b["ts"]; });
+    EXPECT_EQ(steps.front()["ph"], "s");
+    EXPECT_EQ(steps.back()["ph"], "f");
+    EXPECT_EQ(trace.tools.at(steps.front()["pid"]), first_tool);
+    EXPECT_EQ(trace.tools.at(steps.back()["pid"]), last_tool);
+    for (const Json& step : steps) {
+        EXPECT_EQ(step["id"], steps.front()["id"]);
+        const bool is_end = step == steps.front() || step == steps.back();
+        EXPECT_EQ(step["ph"] == "t", !is_end) << step;
+        const double at = step["ts"];
+        const auto& spans = trace.spans.at({step["pid"], step["tid"]});
+        EXPECT_TRUE(std::any_of(spans.begin(), spans.end(), [&](const Span& span) {
+            return span.begin <= at && at <= span.end;
+        })) << step;
+    }
+}
+
+void expect_names(const Trace& trace, const std::vector<std::string>& names) {
+    const std::set<std::string> all = trace.names();
+    for (const std::string& name : names) EXPECT_TRUE(all.contains(name)) << name;
+}
+
+TEST(Profile, OfAPipeIsOnOneClock) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/", samples = samples_dir().string() + "/";
+    const int64_t begin = monotonic_ns();
+    const ProcessResult run =
+        run_shell("set -o pipefail; audio-decode " + samples + "story.mp3 " + samples +
+                  "key.wav --profile " + p + "d | mel --profile " + p +
+                  "m | whisper-transcribe --model demo --threads 1 --profile " + p +
+                  "w | gpt-generate --model demo --threads 1 --max-tokens 5 --profile " + p + "g");
+    const int64_t end = monotonic_ns();
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.err, "");
+    const ProcessResult merged =
+        run_tool("hark-trace", {"merge", p + "d", p + "m", p + "w", p + "g"});
+    ASSERT_EQ(merged.exit_code, 0) << merged.err;
+    const Trace trace(merged.out);
+    std::set<std::string> tools;
+    for (const auto& [pid, tool] : trace.tools) tools.insert(tool);
+    const std::set<std::string> expected = {"audio-decode", "mel", "whisper-transcribe",
+                                            "gpt-generate"};
+    EXPECT_EQ(tools, expected);
+    EXPECT_EQ(trace.tools.size(), 4u);
+    expect_names(
+        trace,
+        {"audio-decode.read", "audio-decode.decode", "audio-decode.write", "audio-decode.wait.out",
+         "mel.wait.in", "mel.read", "mel.mel", "mel.wait.out", "whisper-transcribe.load",
+         "whisper-transcribe.wait.in", "whisper-transcribe.encode", "whisper-transcribe.prefill",
+         "whisper-transcribe.step", "whisper-transcribe.write", "whisper-transcribe.wait.out",
+         "gpt-generate.load", "gpt-generate.wait.in", "gpt-generate.prefill", "gpt-generate.step"});
+    for (const auto& [thread, spans] : trace.spans)
+        for (const Span& span : spans) {
+            EXPECT_GE(span.begin, static_cast<double>(begin) / 1e3) << span.name;
+            EXPECT_LE(span.end, static_cast<double>(end) / 1e3) << span.name;
+        }
+    expect_nesting(trace);
+    expect_flow(trace, samples + "story.mp3", "audio-decode", "whisper-transcribe");
+    expect_flow(trace, samples + "key.wav", "audio-decode", "whisper-transcribe");
+
+    write_text(folder.path() / "t", merged.out);
+    const ProcessResult summary = run_tool("hark-trace", {"summary", p + "t"});
+    EXPECT_EQ(summary.exit_code, 0) << summary.err;
+    EXPECT_NE(summary.out.find("\nbound by "), std::string::npos) << summary.out;
+}
+
+TEST(Profile, OfTextIsFollowedByItsRecording) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/", key = samples_dir().string() + "/key.wav";
+    const ProcessResult run =
+        run_shell("set -o pipefail; audio-decode " + key + " --profile " + p +
+                  "d | mel | whisper-transcribe --model demo --threads 1 -f jsonl | gpt-generate "
+                  "--model demo "
+                  "--threads 1 --max-tokens 5 --input-format jsonl --profile " +
+                  p + "g && hark-trace merge " + p + "d " + p + "g");
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const Trace trace(run.out.substr(run.out.find("[\n")));
+    expect_flow(trace, key, "audio-decode", "gpt-generate");
+}
+
+TEST(Profile, OfACommandIsOneFile) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/", key = samples_dir().string() + "/key.wav";
+    const ProcessResult run =
+        script("transcribe.sh", "'" + key + "'" + kDemoFlags + " --profile " + p + "trace --stats");
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_NE(run.out.find(kKey), std::string::npos);
+    EXPECT_NE(run.err.find("weights"), std::string::npos) << run.err;
+    const Trace trace(read_text(p + "trace"));
+    EXPECT_EQ(trace.tools.size(), 3u);
+    expect_flow(trace, key, "audio-decode", "whisper-transcribe");
+    EXPECT_EQ(std::distance(fs::directory_iterator(p), fs::directory_iterator()), 1);
+}
+
+TEST(Profile, OfABatchHasAllItsProcesses) {
+    Folder folder;
+    folder.copy("key.wav", "in/a.wav");
+    folder.copy("hat.wav", "in/b.wav");
+    const std::string p = folder.path().string() + "/";
+    const ProcessResult run =
+        script("batch.sh", "-o " + p + "out " + p + "in" + kDemoFlags + " --shard 1 --profile " +
+                               p + "trace --metrics " + p + "hark.prom");
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const Trace trace(read_text(p + "trace"));
+    EXPECT_EQ(trace.tools.size(), 4u);  // audio-decode twice
+    expect_nesting(trace);
+    expect_flow(trace, p + "in/a.wav", "audio-decode", "whisper-transcribe");
+    expect_flow(trace, p + "in/b.wav", "audio-decode", "whisper-transcribe");
+    EXPECT_NE(read_text(p + "hark.prom").find("state=\"done\"} 2\n"), std::string::npos);
+}
+
+TEST(Profile, OfAKilledToolCanBeRead) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/";
+    const std::string samples = samples_dir().string() + "/";
+    const ProcessResult run =
+        run_shell("(audio-decode " + samples + "key.wav; sleep 1.2; audio-decode " + samples +
+                  "hat.wav; sleep 3) | timeout -s KILL 3 mel --profile " + p +
+                  "m > /dev/null; hark-trace summary " + p + "m");
+    EXPECT_NE(run.out.find("mel "), std::string::npos) << run.out << run.err;
+    EXPECT_NE(run.out.find("wait.in"), std::string::npos) << run.out << run.err;
+}
+
+TEST(Profile, OfTrainingHasItsStages) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/";
+    const ProcessResult run = run_tool(
+        "gpt-train",
+        {"--train",      "synthetic", "--steps",      "2",       "--layers",          "1",
+         "--heads",      "2",         "--width",      "32",      "--sequence-length", "32",
+         "--batch-size", "2",         "--output-dir", p + "run", "--profile",         p + "t",
+         "--stats",      "--metrics", p + "m"});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const std::string text = read_text(p + "t");
+    for (const std::string stage : {"read", "step", "write"})
+        EXPECT_NE(text.find("\"gpt-train." + stage + "\""), std::string::npos) << stage;
+    for (const std::string owner : {"weights", "gradients", "moments", "activations"})
+        EXPECT_NE(run.err.find(owner), std::string::npos) << owner << " in " << run.err;
+    EXPECT_NE(read_text(p + "m").find("hark_run_seconds_total{tool=\"gpt-train\""),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace hark::test
