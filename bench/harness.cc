@@ -30,6 +30,13 @@ double speed_of_product(int threads, const std::vector<T>& values) {
     return 2.0 * kSize * kSize * kSize / ms * 1e-6;
 }
 
+// Empty: not known.
+std::string known(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return value > 0 ? text : "";
+}
+
 }  // namespace
 
 double Limits::read_bandwidth(double bytes) {
@@ -59,28 +66,31 @@ double Limits::product_speed(Dtype dtype) {
 }
 
 Report::Report(Limits& limits, bool heading) : limits_(limits) {
-    if (heading) std::printf("what\tdtype\tthreads\tms\trate\tunit\tlimit\tfraction\n");
+    if (heading) std::printf("what\tdtype\tthreads\tms\trate\tunit\tlimit\tfraction\tgflop\tmb\n");
 }
 
-void Report::bytes(const std::string& what, const std::string& dtype, double ms, double bytes) {
+void Report::bytes(const std::string& what, const std::string& dtype, double ms, double bytes,
+                   double flops) {
     const double rate = bytes / ms * 1e-6, limit = limits_.read_bandwidth(bytes);
-    std::printf("%s\t%s\t%d\t%.4f\t%.1f\tGB/s\t%.1f\t%.2f\n", what.c_str(), dtype.c_str(),
-                limits_.threads(), ms, rate, limit, rate / limit);
+    std::printf("%s\t%s\t%d\t%.4f\t%.1f\tGB/s\t%.1f\t%.2f\t%s\t%s\n", what.c_str(), dtype.c_str(),
+                limits_.threads(), ms, rate, limit, rate / limit, known(flops * 1e-9).c_str(),
+                known(bytes * 1e-6).c_str());
     std::fflush(stdout);
 }
 
 void Report::flops(const std::string& what, const std::string& dtype, double ms, double flops,
-                   Dtype product) {
+                   Dtype product, double bytes) {
     const double rate = flops / ms * 1e-6, limit = limits_.product_speed(product);
-    std::printf("%s\t%s\t%d\t%.4f\t%.1f\tGFLOP/s\t%.1f\t%.2f\n", what.c_str(), dtype.c_str(),
-                limits_.threads(), ms, rate, limit, rate / limit);
+    std::printf("%s\t%s\t%d\t%.4f\t%.1f\tGFLOP/s\t%.1f\t%.2f\t%s\t%s\n", what.c_str(),
+                dtype.c_str(), limits_.threads(), ms, rate, limit, rate / limit,
+                known(flops * 1e-9).c_str(), known(bytes * 1e-6).c_str());
     std::fflush(stdout);
 }
 
 void Report::figure(const std::string& what, const std::string& dtype, double ms, double rate,
                     const char* unit) {
-    std::printf("%s\t%s\t%d\t%.4f\t%.1f\t%s\t\t\n", what.c_str(), dtype.c_str(), limits_.threads(),
-                ms, rate, unit);
+    std::printf("%s\t%s\t%d\t%.4f\t%.1f\t%s\t\t\t\t\n", what.c_str(), dtype.c_str(),
+                limits_.threads(), ms, rate, unit);
     std::fflush(stdout);
 }
 

@@ -29,17 +29,20 @@ class Limits {
     std::map<Dtype, double> speeds_;
 };
 
-// Rows of the table `what dtype threads ms rate unit limit fraction`, each written as it comes.
+// Rows of the table `what dtype threads ms rate unit limit fraction gflop mb`, each written as it
+// comes. The last two are empty where they are not known: pipelines/plot-roofline.sh draws the rows
+// that have both.
 class Report {
   public:
     // Writes the table's heading first, unless another report has.
     explicit Report(Limits& limits, bool heading = true);
 
     // Work limited by reading `bytes` from memory.
-    void bytes(const std::string& what, const std::string& dtype, double ms, double bytes);
+    void bytes(const std::string& what, const std::string& dtype, double ms, double bytes,
+               double flops = 0);
     // Work limited by `flops` operations in that dtype.
     void flops(const std::string& what, const std::string& dtype, double ms, double flops,
-               Dtype product);
+               Dtype product, double bytes = 0);
     // The limits themselves, and figures that have none.
     void figure(const std::string& what, const std::string& dtype, double ms, double rate,
                 const char* unit);

@@ -131,11 +131,12 @@ class Bench {
         const int64_t c = model_.width;
         Weights weights(kind);
         std::vector<Matrix> products;
-        double bytes = 0;
+        double bytes = 0, flops_per_row = 0;
         const auto add = [&](int64_t n, int64_t k) {
             products.push_back(
                 weights.matrix({is_quantized(dtype) ? blocks(dtype, n, k) : values(n, k)}));
             bytes += bytes_of(products.back());
+            flops_per_row += 2.0 * static_cast<double>(n * k);
             scratch_.clear();
         };
         for (int64_t layer = 0; layer < model_.layers; ++layer) {
@@ -156,7 +157,8 @@ class Bench {
                            Tensor(x.data, Dtype::f32, {rows, k}), w);
                 }
             });
-            report_.bytes(concat("decoder's products, ", rows, " rows"), name, ms, bytes);
+            report_.bytes(concat("decoder's products, ", rows, " rows"), name, ms, bytes,
+                          static_cast<double>(rows) * flops_per_row);
         }
     }
 
@@ -197,7 +199,8 @@ class Bench {
         if (residual) then.residual = y;
         const double ms = median_ms([&] { linear(ctx_, y, x, w, then); });
         report_.flops(concat(what, " ", rows, " x ", n, " x ", k), name, ms,
-                      2.0 * static_cast<double>(rows * n * k), arithmetic_of(kind));
+                      2.0 * static_cast<double>(rows * n * k), arithmetic_of(kind),
+                      bytes_of(w) + static_cast<double>(x.bytes() + y.bytes()));
     }
 
     void convolution(int64_t frames, int64_t channels, int stride, Kind kind, const char* name) {
@@ -209,7 +212,8 @@ class Bench {
         const Epilogue then = {.bias = filled({n}), .activation = Activation::gelu};
         const double ms = median_ms([&] { conv1d(ctx_, y, x, w, stride, then); });
         report_.flops(concat("conv1d ", frames, " x ", channels, " stride ", stride), name, ms,
-                      2.0 * static_cast<double>(t_out * n * 3 * channels), arithmetic_of(kind));
+                      2.0 * static_cast<double>(t_out * n * 3 * channels), arithmetic_of(kind),
+                      bytes_of(w) + static_cast<double>(x.bytes() + y.bytes()));
     }
 
     void attend(const std::string& what, int64_t sequences, int64_t queries, int64_t keys,
@@ -225,12 +229,12 @@ class Bench {
         const double ms = median_ms([&] {
             attention(ctx_, out, q, k, v, rows.view(), {.scale = 0.125f, .causal = causal});
         });
+        const double bytes = static_cast<double>(k.bytes() + v.bytes()),
+                     flops = static_cast<double>(sequences * queries * keys * model_.width);
         if (queries == 1)
-            report_.bytes(what, name_of(dtype), ms, static_cast<double>(k.bytes() + v.bytes()));
+            report_.bytes(what, name_of(dtype), ms, bytes, 4 * flops);
         else
-            report_.flops(what, name_of(dtype), ms,
-                          (causal ? 2.0 : 4.0) * static_cast<double>(queries * keys * model_.width),
-                          Dtype::f32);
+            report_.flops(what, name_of(dtype), ms, (causal ? 2 : 4) * flops, Dtype::f32, bytes);
     }
 
     Context& ctx_;

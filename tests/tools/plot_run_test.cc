@@ -1,5 +1,5 @@
-// pipelines/plot-run.sh: pictures where gnuplot is installed, and what it says of what it cannot
-// draw.
+// pipelines/plot-run.sh and plot-roofline.sh: pictures where gnuplot is installed, and what it says
+// of what it cannot draw.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -105,4 +105,28 @@ TEST(PlotRun, SaysWhichPackageIsMissing) {
     expect_fails(plot(""), 2, "try hark plot run --help");
     expect_fails(plot("a b c"), 2, "try hark plot run --help");
     expect_fails(plot("--steps b"), 2, "try hark plot run --help");
+}
+
+TEST(PlotRoofline, DrawsKernelsBelowTheirRoofs) {
+    if (!has_command("gnuplot")) GTEST_SKIP() << "gnuplot is not installed";
+    const TemporaryDirectory folder;
+    const std::string script = (source_dir() / "pipelines/plot-roofline.sh").string(),
+                      out = (folder.path() / "roof.png").string();
+    const std::string limits =
+        "what\tdtype\tthreads\tms\trate\tunit\tlimit\tfraction\tgflop\tmb\n"
+        "read 64 MB\t\t2\t3.2\t20.0\tGB/s\t\t\t\t\n"
+        "product 2048 cubed\tf32\t2\t100\t170.0\tGFLOP/s\t\t\t\t\n";
+    const std::string rows =
+        "linear\tf32\t2\t9.0\t147.0\tGFLOP/s\t170.0\t0.87\t1.327\t11\n"
+        "token\tint8\t2\t4.0\t19.0\tGB/s\t20.0\t0.95\t0.058\t29\n";
+    const ProcessResult drawn = run_shell("'" + script + "' - " + out, limits + rows);
+    EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+    EXPECT_EQ(drawn.err + drawn.out, "");
+    EXPECT_EQ(read_text(out).substr(0, 8), "\x89PNG\r\n\x1a\n");
+    for (const auto& [table, error] :
+         {std::pair(limits, "no row"), {"step\tloss\n", "found \"step"}}) {
+        const ProcessResult wrong = run_shell("'" + script + "' - " + out, table);
+        EXPECT_EQ(wrong.exit_code, 1);
+        expect_contains(wrong.err, error);
+    }
 }

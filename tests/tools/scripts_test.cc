@@ -9,9 +9,10 @@ namespace hark::test {
 namespace {
 
 TEST(Scripts, ShowTheirHelp) {
-    for (const std::string name : {"ask", "batch", "lambda", "live", "plot", "plot-run",
-                                   "plot-transcript", "parallel", "search", "slurm", "summarize",
-                                   "train", "transcribe", "worker", "demo", "verify-official"}) {
+    for (const std::string name :
+         {"ask", "batch", "lambda", "live", "plot", "plot-run", "plot-roofline", "plot-transcript",
+          "parallel", "search", "slurm", "summarize", "train", "transcribe", "worker", "demo",
+          "verify-official"}) {
         const ProcessResult shown = script(name + ".sh", "--help");
         EXPECT_EQ(shown.exit_code, 0) << name << shown.err;
         std::string command = "Usage: hark " + name;
