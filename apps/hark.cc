@@ -56,6 +56,13 @@ std::string run(const Words& words) {
     become(script.empty() ? "hark-" + words[0] : script, arguments, words[0]);
 }
 
+// hark's own, then the commit, the devices and the types of the tool that computes most.
+std::string version() {
+    const std::string tool = program_output({"whisper-transcribe", "--version"});
+    const size_t line = tool.find('\n');
+    return concat("hark ", kVersion, line == tool.npos ? "\n" : tool.substr(line));
+}
+
 std::string answer(Words words) {
     if (!words.empty() && words[0] == "--complete")
         return complete({words.begin() + 1, words.end()}, program_output);
@@ -67,7 +74,7 @@ std::string answer(Words words) {
     const std::string first = words.empty() ? "--help" : words[0];
     if (first == "--help" || first == "-h") return help_text(hark_description(), false);
     if (first == "--help-all") return help_text(hark_description(), true);
-    if (first == "--version") return concat("hark ", kVersion, "\n");
+    if (first == "--version") return version();
     if (first == "--help-as" && words.size() == 2) return help_as(hark_description(), words[1]);
     // A completion asks what may follow `hark help COMMAND`.
     if (help && std::find(words.begin(), words.end(), "--help-as") == words.end())

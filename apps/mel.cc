@@ -10,7 +10,6 @@
 
 #include "audio/mel_input.h"
 #include "core/cores.h"
-#include "core/device_flag.h"
 #include "core/profile/run_counts.h"
 #include "kernels/runtime/backend.h"
 

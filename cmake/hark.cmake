@@ -31,6 +31,15 @@ elseif(HARK_SANITIZE)
     endif()
 endif()
 
+# The same bytes from any folder. Debuggers and gcov want the true paths.
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    foreach(map ${CMAKE_SOURCE_DIR}=. ${CMAKE_BINARY_DIR}=build)
+        target_compile_options(hark_options INTERFACE
+            $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${map}>
+            $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${map}>)
+    endforeach()
+endif()
+
 # Most of the time of a small source is its headers'. So sources are compiled several to a unit: a
 # build from nothing takes less than half as long. Names in anonymous namespaces are unique in a
 # library, and in a folder of tests. With OFF a change of one source compiles it alone.
@@ -81,7 +90,7 @@ function(hark_tool name)
     add_executable(${name} ${name}.cc)
     set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
     target_link_libraries(${name} PRIVATE ${ARG_LIBS})
-    install(TARGETS ${name} RUNTIME)
+    install(TARGETS ${name} RUNTIME COMPONENT tools)
     if(HARK_SANITIZE)
         return()
     endif()
@@ -91,6 +100,7 @@ function(hark_tool name)
         COMMAND ${CMAKE_SOURCE_DIR}/cmake/man_pages.sh $<TARGET_FILE:${name}> ${CMAKE_BINARY_DIR}/man
         DEPENDS ${name} ${CMAKE_SOURCE_DIR}/cmake/man_pages.sh ${ARG_SCRIPTS} VERBATIM)
     add_custom_target(${name}-man ALL DEPENDS ${page})
+    set_property(GLOBAL APPEND PROPERTY HARK_TOOLS ${name})
 endfunction()
 
 # hark_tests(LIBS... DEPENDS... WITHOUT... SLOW... LOOPS...): tests/FOLDER/*_test.cc -> one binary,

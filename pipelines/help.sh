@@ -42,14 +42,15 @@ show_help() {
     exit 0
 }
 
-# show_version: "hark plot run (hark) 0.1.0". A script that is no command of hark has no version.
+# show_version: "hark plot run (hark) 0.1.0", and the lines of hark --version. A script that is no
+# command of hark has no version.
 show_version() {
     local name version
     name="$(sed -n '2s/^# Usage: \(hark\( [a-z][a-z]*\)*\) .*/\1/p' "$0")"
     [ -n "$name" ] || return 0
     find_tools
-    version="$(mel --version)" || exit 1
-    echo "$name ${version#mel }"
+    version="$(whisper-transcribe --version)" || exit 1
+    echo "$name ${version#whisper-transcribe }"
     exit 0
 }
 

@@ -243,7 +243,7 @@ int commands_main(const ToolHelp& help, std::span<const Command> commands, int a
             return 2;
         }
     } else if (word == "--version") {
-        std::cout << help.name << " (hark) " << kVersion << "\n";
+        std::cout << version_text(help.name);
     } else {
         std::string list;
         for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;

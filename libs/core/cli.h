@@ -91,6 +91,9 @@ class Flags {
     // "HARK_DEVICE" or "FILE:3: device", with commas; "" if there is none.
     std::string sources_in(const std::string& message) const;
 
+    // For --version: what `text` returns is the devices that the tool can compute on.
+    void devices(std::string (*text)());
+
     // Sets all values. Throws UsageError or Error; returns false if --help, --help-all or --version
     // was given and answered.
     bool parse(int argc, char** argv, const ToolHelp& help);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "core/error.h"
 #include "core/suggest.h"
 
 namespace hark {
@@ -17,10 +18,6 @@ std::string device_meant(const std::string& device) {
 }
 
 }  // namespace
-
-Flag add_device(Flags& flags, std::string& device) {
-    return flags.add("device", device, "DEVICE auto, cpu, cuda or cuda:N");
-}
 
 std::optional<int> gpu_index(const std::string& device) {
     if (device == "auto" || device == "cpu") return std::nullopt;

@@ -4,12 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/cli.h"
-
 namespace hark {
-
-// --device, for all tools that compute with a model.
-Flag add_device(Flags& flags, std::string& device);
 
 // The N of `cuda:N`; 0 for `cuda`, nothing for `auto` and `cpu`. Throws UsageError for others, with
 // the nearest right word.

@@ -88,8 +88,9 @@ std::string script_of(const std::string& command) {
     if (!is_command_name(command)) return "";
     const fs::path installed = own_folder() / "../libexec/hark" / command;
     if (can_run(installed)) return installed.string();
-    const fs::path script = fs::path(HARK_SOURCE_PIPELINES) / (command + ".sh");
-    return is_listed(command) && can_run(script) ? script.string() : "";
+    const fs::path tree = HARK_SOURCE_TREE;  // empty in a package
+    const fs::path script = tree / "pipelines" / (command + ".sh");
+    return !tree.empty() && is_listed(command) && can_run(script) ? script.string() : "";
 }
 
 std::string script_help_as(const std::string& script, const std::string& form) {

@@ -286,6 +286,14 @@ void Flags::Impl::take(const Values& values, bool command_line) {
     }
 }
 
+std::string Flags::Impl::version(const ToolHelp& help) {
+    std::string types;
+    if (const Entry* dtype = find("dtype"))
+        for (const std::string& type : dtype->info.choices)
+            if (type != "auto") types += (types.empty() ? "" : ", ") + type;
+    return version_text(help.name, devices ? devices() : "cpu", types);
+}
+
 bool Flags::parse(int argc, char** argv, const ToolHelp& help) {
     Impl& impl = *impl_;
     impl.finish(help);
@@ -299,7 +307,7 @@ bool Flags::parse(int argc, char** argv, const ToolHelp& help) {
         return false;
     }
     if (given.contains("version")) {
-        std::cout << help.name << " (hark) " << kVersion << "\n";
+        std::cout << impl.version(help);
         return false;
     }
     // The strongest source first.

@@ -206,6 +206,8 @@ void Flags::positional(const char* name, std::vector<std::string>& values, const
     impl_->positional = &values;
 }
 
+void Flags::devices(std::string (*text)()) { impl_->devices = text; }
+
 void Flags::reject_arguments(RejectArguments message) {
     impl_->reject_arguments = std::move(message);
 }

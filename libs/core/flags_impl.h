@@ -26,6 +26,7 @@ struct Flags::Impl {
     Completes positional_completes = Completes::nothing;
     std::vector<std::string>* positional = nullptr;
     RejectArguments reject_arguments;
+    std::string (*devices)() = nullptr;
     std::map<std::string, std::string> other_sources;  // of values not from the command line
 
     Flag add(const char* name, const std::string& shown_default, const char* help,
@@ -39,6 +40,7 @@ struct Flags::Impl {
     // `shared`: the file is for all tools, so an option of several meanings needs a section.
     Values read_config(const std::filesystem::path& path, const std::string& tool, bool shared);
     void take(const Values& values, bool command_line);
+    std::string version(const ToolHelp& help);
     void fail_unknown(const std::string& name) const;
     std::vector<std::string> names() const;
 };

@@ -232,7 +232,9 @@ fs::path default_link(const std::string& kind) { return user_models() / (kind + 
 
 std::vector<fs::path> model_folders() {
     const fs::path installed = executable_folder() / "../share/hark/models";
-    std::vector<fs::path> folders = {installed.lexically_normal(), fs::path(HARK_SOURCE_MODELS)};
+    const fs::path tree = HARK_SOURCE_TREE;  // empty in a package
+    std::vector<fs::path> folders = {installed.lexically_normal()};
+    if (!tree.empty()) folders.push_back(tree / "models");
     if (const fs::path own = user_models(); !own.empty()) folders.insert(folders.begin(), own);
     return folders;
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <regex>
 #include <sstream>
 
+#include "core/version.h"
 #include "tools/pipelines.h"
 
 namespace hark::test {
@@ -64,6 +66,34 @@ TEST(Options, HelpFitsOneScreen) {
         for (const std::string& line : lines_of(run_shell(tool + " --help-all").out))
             EXPECT_LE(line.size(), 79u) << tool << ": " << line;
     }
+}
+
+// The version is the build's, so that a tool of another installation is not taken for this one's.
+TEST(Options, VersionHasCommitDevicesAndTypes) {
+    int with_types = 0;
+    for (const std::string& tool : all_tools()) {
+        const ProcessResult shown = run_shell(tool + " --version");
+        EXPECT_EQ(shown.exit_code, 0) << tool << shown.err;
+        const std::vector<std::string> lines = lines_of(shown.out);
+        ASSERT_GE(lines.size(), 3u) << tool << shown.out;
+        EXPECT_EQ(lines[0], tool + " (hark) " + kVersion);
+        EXPECT_TRUE(std::regex_match(lines[1], std::regex("commit: ([0-9a-f]{12}|unknown)")))
+            << tool << shown.out;
+        EXPECT_TRUE(std::regex_match(lines[2], std::regex("devices: cpu(, cuda)?")))
+            << tool << shown.out;
+        if (tool.starts_with("hark ")) continue;  // a script: whisper-transcribe's lines
+        const std::string table = run_shell(tool + " --help-as table").out;
+        const size_t dtype = table.find("\ndtype\t");
+        EXPECT_EQ(lines.size(), dtype == table.npos ? 3u : 4u) << tool << shown.out;
+        if (lines.size() != 4) continue;
+        ++with_types;
+        EXPECT_TRUE(lines[3].starts_with("types: f32, ")) << tool << shown.out;
+        EXPECT_EQ(lines[3].find("auto"), std::string::npos) << tool << shown.out;
+    }
+    EXPECT_GE(with_types, 5);
+    const std::vector<std::string> own = lines_of(run_shell("hark --version").out);
+    ASSERT_EQ(own.size(), 4u);
+    EXPECT_EQ(own[0], std::string("hark ") + kVersion);
 }
 
 // Options that mean the same for each tool's own matter, and say which that is: --format of a

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 
 #include "tools/pipelines.h"
 
@@ -25,9 +26,9 @@ TEST(Scripts, ShowTheirHelp) {
 }
 
 TEST(Scripts, AnswerTheFlagsThatAllToolsAnswer) {
-    std::string version = run_tool("mel", {"--version"}).out;
-    ASSERT_TRUE(version.starts_with("mel (hark) ")) << version;
-    version.erase(0, 3);
+    std::string version = run_tool("whisper-transcribe", {"--version"}).out;
+    ASSERT_TRUE(version.starts_with("whisper-transcribe (hark) ")) << version;
+    version.erase(0, std::strlen("whisper-transcribe"));
     for (const std::string name :
          {"ask", "batch", "lambda", "live", "plot", "plot-run", "plot-transcript", "parallel",
           "search", "slurm", "summarize", "train", "transcribe", "worker"}) {

@@ -46,6 +46,11 @@ Context make_cpu_context(int64_t threads) {
     return Context(count);
 }
 
+Flag add_device(Flags& flags, std::string& device) {
+    flags.devices([] { return std::string(cuda_library_is_there() ? "cpu, cuda" : "cpu"); });
+    return flags.add("device", device, "DEVICE auto, cpu, cuda or cuda:N");
+}
+
 void ComputeOptions::flags(Flags& flags) {
     this->flags(flags, {"auto", "f32", "f16", "bf16", "int8"}, "TYPE type of the weights in memory",
                 "auto: as they are stored, quantised ones too. The CPU then computes in float32, "

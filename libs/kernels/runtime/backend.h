@@ -21,6 +21,9 @@ Context make_cpu_context(int64_t threads);
 // available_memory(). Throws Error if they cannot be read.
 int64_t free_memory(const Context& ctx);
 
+// Registers --device, and the devices that --version names.
+Flag add_device(Flags& flags, std::string& device);
+
 // The flags of every tool that computes with a model.
 struct ComputeOptions {
     std::string device = "auto";

@@ -6,10 +6,12 @@
 namespace hark {
 namespace {
 
+constexpr const char* kFile = "libhark-cuda.so";
+
 // Never closed: contexts and their memory may live until the process ends.
 const Plugin& library() {
     static const Plugin kLibrary(
-        {.file = "libhark-cuda.so",
+        {.file = kFile,
          .abi_name = "hark_cuda_abi",
          .abi = kCudaAbi,
          .without = "no GPU can be used",
@@ -19,6 +21,8 @@ const Plugin& library() {
 }
 
 }  // namespace
+
+bool cuda_library_is_there() { return !plugin_path(kFile).empty(); }
 
 const CudaRuntime& cuda_runtime() {
     static const CudaRuntime* runtime =

@@ -40,6 +40,9 @@ struct CudaRuntime {
 // or why it cannot be loaded.
 const CudaRuntime& cuda_runtime();
 
+// Whether the library is installed; it is not opened.
+bool cuda_library_is_there();
+
 // Another symbol of the library. Throws as cuda_runtime() does.
 void* cuda_symbol(const char* name);
 

@@ -20,10 +20,9 @@ std::vector<fs::path> places(const char* file) {
 }
 
 fs::path find(const PluginKind& kind) {
+    if (const fs::path found = plugin_path(kind.file); !found.empty()) return found;
     std::string looked;
     for (const fs::path& place : places(kind.file)) {
-        std::error_code failed;
-        if (fs::exists(place, failed)) return place.lexically_normal();
         const std::string name = place.lexically_normal().string();
         if (looked.find(name) == std::string::npos) looked += (looked.empty() ? "" : ", ") + name;
     }
@@ -31,6 +30,14 @@ fs::path find(const PluginKind& kind) {
 }
 
 }  // namespace
+
+fs::path plugin_path(const char* file) {
+    for (const fs::path& place : places(file)) {
+        std::error_code failed;
+        if (fs::exists(place, failed)) return place.lexically_normal();
+    }
+    return {};
+}
 
 Plugin::Plugin(const PluginKind& kind) : path_(find(kind)) {
     library_ = dlopen(path_.c_str(), RTLD_NOW | (kind.global ? RTLD_GLOBAL : RTLD_LOCAL));

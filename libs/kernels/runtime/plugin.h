@@ -18,6 +18,9 @@ struct PluginKind {
     bool global = false;   // its dependencies see its libraries' symbols
 };
 
+// Path of a library of hark; empty if it is not installed.
+std::filesystem::path plugin_path(const char* file);
+
 class Plugin {
   public:
     // Opens it for the rest of the process. Throws Error that says where it was looked for, why it

@@ -9,6 +9,7 @@
 #include "core/device_flag.h"
 #include "core/models.h"
 #include "core/suggest.h"
+#include "kernels/runtime/backend.h"
 #include "operations/doctor/apart.h"
 #include "operations/doctor/disk.h"
 #include "operations/doctor/gpu.h"
