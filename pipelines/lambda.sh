@@ -60,7 +60,7 @@ output="" list="" retry="" overwrite=""
 wanted_types=any region=any wait_for=1h machines=1 shard=50 deadline=12h
 keep="" package="" filesystem="" allow=0.0.0.0/0 key_file="$HOME/.lambda_cloud/lambda_keys"
 older=12h all="" dry_run=""
-max_cents="" budget_cents="" built="" needs_cuda="" run=""
+max_cents="" budget_cents="" built="" needs_cuda="" needs_driver="" run=""
 
 parse() {
     learn_own_flags --output-dir -o --type --region --wait --max-price --budget --machines --shard \

@@ -157,7 +157,8 @@ pass_gate() {
         }
         [[ "$said" =~ ok\ ([0-9]+)\.[0-9]+\ ([0-9]+)\ (.*) ]] || break
         [ -z "$needs_cuda" ] || [ "${BASH_REMATCH[1]}" -ge "$needs_cuda" ] ||
-            die "$1: its driver runs CUDA ${BASH_REMATCH[1]}, and the package needs $needs_cuda"
+            die "$1: its driver runs CUDA ${BASH_REMATCH[1]}, and the package needs" \
+                "CUDA $needs_cuda${needs_driver:+, a driver of version $needs_driver or newer}"
         say "$1: ready: a kernel ran on ${BASH_REMATCH[2]} x ${BASH_REMATCH[3]}"
         return 0
     done
@@ -197,7 +198,8 @@ arm_deadline() {
 }
 
 # check_package: sets `package` to a tar file that has hark, `package_sum`, `built` to the processor that
-# it is for and `needs_cuda` to the major version of CUDA that its library is linked with. Empty: unknown.
+# it is for, `needs_cuda` to the major version of CUDA that its library is linked with, and `needs_driver` to
+# the first driver that runs it. Empty: unknown.
 check_package() {
     local root="$here/../.." listing program folders
     if [ -z "$package" ]; then
@@ -227,9 +229,15 @@ check_package() {
     [ -z "$program" ] ||
         needs_cuda="$(tar -xOf "$package" "$program" | grep -aoE 'libcublasLt\.so\.[0-9]+' |
             sed -n '1s/.*\.//p')"
+    case "$needs_cuda" in
+        12) needs_driver=525 ;;
+        13) needs_driver=580 ;;
+        *) needs_driver="" ;;
+    esac
+    [ -z "$needs_cuda" ] || say "the package needs CUDA $needs_cuda${needs_driver:+, a driver of version $needs_driver or newer}"
 }
 
-# send_package ID: unless it is there. All tools must start there.
+# send_package ID: unless it is there. All tools must start there, and the CUDA library must find its own.
 send_package() {
     local said
     said="$(there 'cat ../package.sum 2> /dev/null || true')" || return 3
@@ -240,7 +248,9 @@ send_package() {
         root="$(ls -d package/bin/hark package/*/bin/hark 2> /dev/null | head -n 1)"
         ln -s "${root%/bin/hark}" root && rm package.tar
         for tool in hark audio-decode mel whisper-transcribe; do root/bin/$tool --version || {
-            ldd root/bin/$tool | grep "not found"; exit 9; }; done' 2>&1)"
+            ldd root/bin/$tool | grep "not found"; exit 9; }; done
+        for library in root/lib*/libhark-cuda.so root/lib/*/libhark-cuda.so; do
+            [ ! -e $library ] || ! ldd $library | grep "not found" || exit 9; done' 2>&1)"
     case $? in
         0) ;;
         255) return 3 ;;

@@ -8,7 +8,7 @@ fates: of the instances in the order of their launches (see Instance). faults: r
 {"on": "POST /instance-operations/launch", "do": ACTION, "skip": N, "times": N}; ACTION is a status with a
 code ("400 instance-operations/launch/insufficient-capacity"), "429", "429 SECONDS" (Retry-After), "drop" (the
 connection, before anything is done), "lost" (done, and the answer dropped), "late" (lost, and the instance is
-in no list for 30 seconds), "html", "half". GET /mock/state is for the tests.
+in no list for 30 seconds), "html", "half". cuda: the version that the drivers run (13.0). GET /mock/state is for the tests.
 """
 import json
 import os
@@ -66,6 +66,7 @@ class Instance:
             if self.status == "active":
                 self.home.mkdir(parents=True)
                 (self.home.parent / "gpu").write_text("802" if kind.startswith("802") else "ok")
+                (self.home.parent / "cuda").write_text(self.cloud.cuda)
                 if kind == "deaf":
                     (self.home.parent / "deaf").touch()
         if self.status == "active" and kind == "802-once" and age > BOOT + 60:
@@ -129,6 +130,7 @@ class Cloud:
         self.instances, self.keys, self.rulesets, self.addresses, self.launches = [], [], [], 0, 0
         self.capacity = script.get("capacity", {name: ["us-east-1"] for name in PRICES})
         self.fates, self.faults = script.get("fates", []), script.get("faults", [])
+        self.cuda = script.get("cuda", "13.0")  # what the driver runs
         self.filesystems = [{"id": "f1", "name": "models", "mount_point": "/lambda/nfs/models",
                              "region": region("us-east-1"), "is_in_use": False}]
         self.last, self.last_launch, self.too_fast = -1e9, -1e9, 0
