@@ -24,5 +24,13 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's 
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
 find_package(CUDAToolkit 12.4 REQUIRED)
+# For packages: 13.0, and the first driver that runs what it compiles.
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" version ${CUDAToolkit_VERSION})
+set(HARK_CUDA_VERSION ${version} CACHE INTERNAL "version of CUDA")
+if(CUDAToolkit_VERSION VERSION_LESS 13)
+    set(HARK_CUDA_DRIVER 525 CACHE INTERNAL "oldest driver for it")
+else()
+    set(HARK_CUDA_DRIVER 580 CACHE INTERNAL "oldest driver for it")
+endif()
 
 option(HARK_CUDA_UNOPTIMISED "Compile kernels without optimisation, for a machine that cannot run them" OFF)

@@ -1,5 +1,6 @@
 # What is installed next to the tools: the commands of `hark`, man pages, completions, models,
-# presets and documents.
+# presets and documents. Components are the packages of packages.cmake.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME tools)
 
 foreach(command transcribe live ask summarize batch train plot plot-transcript plot-run search lambda
         worker parallel slurm)
@@ -12,11 +13,16 @@ install(FILES pipelines/fetch.sh pipelines/flags.sh pipelines/generate.sh pipeli
     pipelines/outputs.sh
     pipelines/recordings.sh pipelines/server.sh pipelines/shards.sh pipelines/plot-transcript.awk DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
 install(DIRECTORY pipelines/cloud DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
-install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/models)
+install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/models COMPONENT models)
 install(DIRECTORY presets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/presets)
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+if(HARK_PACKAGE)  # packages.cmake has the licence, and compressed pages
+    install(DIRECTORY ${CMAKE_BINARY_DIR}/packages/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+else()
+    install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+    install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
 # Units of systemd: a user enables hark-serve.socket.
 foreach(unit hark-serve.service hark-serve.socket)
     configure_file(${CMAKE_SOURCE_DIR}/cmake/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)

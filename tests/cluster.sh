@@ -13,12 +13,8 @@ root="${HARK_CLUSTER_ROOT:-/var/tmp/hark-cluster}"
     exit 2
 }
 . "$here/../pipelines/packages.sh"
-if [ ! -e "$root/made" ]; then
-    install_packages mmdebstrap
-    rm -rf "$root"
-    mmdebstrap --quiet --variant=minbase --include=slurmd,slurmctld,slurm-client,munge,jq,curl trixie "$root"
-    touch "$root/made"
-fi
+. "$here/roots/make.sh"
+make_root "$root" trixie minbase slurmd slurmctld slurm-client munge jq curl
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 # All processes end with this one, whatever happens.

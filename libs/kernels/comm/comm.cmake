@@ -9,7 +9,7 @@ function(hark_plugin name source)
     # The tools have hark_core too: the library keeps its own copy to itself.
     target_link_options(hark_${name} PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
     set_target_properties(hark_${name} PROPERTIES OUTPUT_NAME hark-${name} CXX_VISIBILITY_PRESET hidden)
-    install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
 endfunction()
 
 set(HARK_WITH_MPI OFF)

@@ -48,5 +48,5 @@ set_target_properties(hark_cuda PROPERTIES
     UNITY_BUILD OFF
     CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden
-    INSTALL_RPATH /usr/local/cuda/lib64)
-install(TARGETS hark_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    INSTALL_RPATH "$<$<NOT:$<BOOL:${HARK_PACKAGE}>>:/usr/local/cuda/lib64>")
+install(TARGETS hark_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)

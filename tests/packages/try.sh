@@ -1,0 +1,28 @@
+# Sourced in a fresh system: what an installed hark must do. `as_user` runs a command as a user who is not root.
+
+fail() { echo "packages.sh: $*" >&2 && exit 1; }
+
+begin_user() {
+    useradd --create-home tester
+}
+
+as_user() { runuser -u tester -- env -i HOME=/home/tester PATH="$path" LC_ALL=C.UTF-8 "$@"; }
+
+# try_hark TREE: its version, a sample's text, another format, generated text, the models, and an error.
+try_hark() {
+    local tree="$1" said
+    as_user hark --version | tee /dev/stderr | grep -qE '^commit: [0-9a-f]{12}$' || fail "--version names no commit"
+    awk '/^```text$/ { text = 1; next } /^```$/ { text = 0 } text' "$tree/README.md" > /tmp/expected
+    [ "$(wc -l < /tmp/expected)" -gt 5 ] || fail "README.md has no text of the sample"
+    as_user hark transcribe "$tree/samples/story.mp3" --model demo > /tmp/got
+    diff /tmp/expected /tmp/got || fail "the sample's text is another"
+    for sample in "$tree"/samples/*.{wav,flac,ogg}; do
+        as_user audio-decode "$sample" > /tmp/sound || fail "$sample: cannot be decoded"
+        [ "$(wc -c < /tmp/sound)" -gt 10000 ] || fail "$sample: was decoded to nothing"
+    done
+    as_user sh -c "echo 'Once upon a time' | gpt-generate --model demo --max-tokens 5 --temperature 0" | grep -q . ||
+        fail "no text was generated"
+    as_user hark model list | grep -q demo || fail "the demonstration models are not listed"
+    said="$(as_user hark transcribe /nowhere.wav --model demo 2>&1)" && fail "a recording that is not there is no error"
+    grep -q /nowhere.wav <<< "$said" || fail "the error does not name the recording: $said"
+}
