@@ -3,6 +3,7 @@
 
 #include "core/ending_signal.h"
 #include "gpt/train/train_run.h"
+#include "kernels/comm/rendezvous/rendezvous.h"
 
 using namespace hark;
 
@@ -12,9 +13,12 @@ void run(const gpt::TrainOptions& options, Console& console) {
     options.check();
     std::signal(SIGPIPE, SIG_IGN);
     hold_ending_signals();
-    with_links(options.gpus, console, [&](std::unique_ptr<Transport> links) {
+    std::function<std::unique_ptr<Transport>()> meet;
+    if (options.rendezvous.given()) meet = [&] { return rendezvous_transport(options.rendezvous); };
+    const auto train = [&](std::unique_ptr<Transport> links) {
         gpt::TrainRun(options, console, std::move(links))();
-    });
+    };
+    with_links(options.gpus, console, train, meet);
 }
 
 constexpr ToolHelp kHelp = {
@@ -31,8 +35,8 @@ checkpoint first. A GPU multiplies in bf16 and the CPU in float32, unless
 --dtype says otherwise.
 --model FOLDER trains a published model further: GPT-2, Llama, Qwen2 and others
 (docs/training.md).
---gpus N trains on several GPUs of this machine; mpirun and srun start it on
-several machines, or on CPUs: docs/training.md.
+--gpus N trains on several GPUs of this machine; mpirun, srun and --rendezvous
+make one run of processes on several machines, or on CPUs: docs/training.md.
 Presets for --config are in presets/gpt-train, installed in
 share/hark/presets/gpt-train.)",
     .examples = R"(# A small model on a CPU; after Ctrl-C the same line resumes it

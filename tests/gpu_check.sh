@@ -30,7 +30,7 @@ strip "$staged"/bin/* "$staged"/tests/*_tests "$staged"/tests/op_bits "$staged"/
 # The distribution's libraries that such a machine lacks: what the tests and bench load, and what
 # those load, but for the C and C++ runtimes, which every machine with a compiler's runtime has.
 ldd "$staged"/bin/* "$staged"/tests/*_tests "$staged"/tests/op_bits "$staged"/lib/* |
-    sed -n 's/^\t\(lib\(boost_program_options\|dnnl\|gomp\|OpenCL\|pcre2\)[^ ]*\) => \([^ ]*\) .*/\3/p' | sort -u |
+    sed -n 's/^\t\(lib\(boost_program_options\|crypto\|dnnl\|gomp\|OpenCL\|pcre2\)[^ ]*\) => \([^ ]*\) .*/\3/p' | sort -u |
     while read -r library; do cp -L "$library" "$staged/lib/"; done
 
 mkdir -p .carry

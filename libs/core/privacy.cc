@@ -3,6 +3,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "core/sandbox/sanitized.h"
 
 namespace hark {
@@ -16,6 +19,11 @@ void forbid_core_dumps() {
 void keep_private() {
     forbid_core_dumps();
     ::umask(077);
+}
+
+bool is_offline() {
+    const char* const value = std::getenv("HARK_OFFLINE");
+    return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
 }  // namespace hark

@@ -10,4 +10,7 @@ void forbid_core_dumps();
 // That, and from here on new files have mode 0600, new folders 0700.
 void keep_private();
 
+// Whether HARK_OFFLINE forbids to use the network: it is set, to something other than 0.
+bool is_offline();
+
 }  // namespace hark

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/privacy.h"
 #include "core/version.h"
 #include "hub/http_address.h"
 
@@ -133,8 +134,7 @@ struct HttpClient::Impl {
 
     // Returns the answer's status. Messages name `url`, not the signed address of a redirect.
     long perform(const std::string& url, Transfer& transfer) {
-        const char* const offline = std::getenv("HARK_OFFLINE");
-        require(!offline || !*offline || std::string_view(offline) == "0", url,
+        require(!is_offline(), url,
                 ": not requested, because HARK_OFFLINE is set; unset it to use the network");
         const CURLcode code = curl_easy_perform(curl);
         if (transfer.failure) std::rethrow_exception(transfer.failure);

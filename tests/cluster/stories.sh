@@ -104,4 +104,37 @@ until_true 30 "scontrol show job ${array}_1 | grep -q Restarts=1" || fail "no el
 for n in 1 2; do scontrol update jobid="${array}_$n" starttime=now 2> /dev/null; done
 finish
 expect_same "a node that was lost"
+
+# gpt-train's two ranks find one another by a file: this Slurm has no MPI.
+for ((i = 0; i < 2000; i++)); do echo "Line $((i * i % 997)), and the king said no."; done > "$work/text"
+gpt-tokenize --train-tokenizer --vocab-size 256 --output-dir "$work/tok" "$work/text" 2> /dev/null ||
+    fail "gpt-tokenize"
+gpt-tokenize --tokenizer "$work/tok" "$work/text" > "$work/train.bin" || fail "gpt-tokenize"
+train() { # OUT: as a job of its own
+    cat > "$1.sh" <<END
+#!/bin/bash
+#SBATCH --ntasks 2 --requeue --open-mode append --output $1.log
+srun --ntasks 2 --kill-on-bad-exit gpt-train --train $work/train.bin --tokenizer $work/tok --layers 2 \
+    --width 32 --heads 2 --sequence-length 32 --batch-size 4 --steps 1000 --save-every 50 --threads 1 --device cpu \
+    --output-dir $1 --rendezvous $1.meeting
+END
+    job="$(sbatch --parsable "$1.sh")" || fail "sbatch"
+}
+until_done() {
+    until_true 300 "scontrol show job $job | grep -qE 'JobState=(COMPLETED|FAILED|CANCELLED|TIMEOUT)'"
+    scontrol show job "$job" | grep -q JobState=COMPLETED || fail "job $job: $(tail -n 5 "$1.log")"
+}
+train "$work/whole"
+until_done "$work/whole"
+train "$work/again"
+until_true 120 "[ -e $work/again/step-00000100 ]" || fail "no checkpoint: $(cat "$work/again.log")"
+scontrol requeue "$job" || fail "scontrol requeue"
+until_true 60 "scontrol show job $job | grep -q Restarts=1" || fail "the job was not queued again"
+[ ! -e "$work/again/step-00001000" ] || fail "the run had ended before it was queued again"
+scontrol update jobid="$job" starttime=now 2> /dev/null || true
+until_done "$work/again"
+for file in model optimizer; do
+    cmp "$work"/{whole,again}/step-00001000/$file.safetensors || fail "srun: other bits after a requeue"
+done
+echo "ok: gpt-train under srun, and killed and queued again"
 echo "all stories passed"

@@ -193,11 +193,13 @@ void TrainOptions::flags(Flags& flags) {
         .details(
             "In the backward pass, to save memory: GELU's output; norms: and the outputs of "
             "the norms.");
+    flags.section("Processes");
     flags.add("gpus", gpus, "N GPUs of this machine, one process each", 1, 64).essential();
     flags.add("tensor-parallel", tensor_parallel, "N processes that share each layer", 1, 64)
         .details(
             "For a model that does not fit on one GPU. N divides the number of processes, "
             "the heads and the MLP's width. Needs --optimizer adamw.");
+    rendezvous.flags(flags);
 }
 
 // Validation, samples, and the run's outputs other than checkpoints.
@@ -238,6 +240,10 @@ void TrainOptions::check() const {
     require_usage(model.empty() || tokenizer.empty() || from_file(),
                   "--tokenizer: a --model that is no single file has its own tokenizer");
     check_gpus(gpus, compute);
+    rendezvous.check();
+    require_usage(gpus == 1 || !rendezvous.given(),
+                  "--gpus starts processes here, --rendezvous joins those that were started: leave "
+                  "one out");
     require_usage(gpus == 1 || gpus % tensor_parallel == 0,
                   "--tensor-parallel: expected a divisor of --gpus ", gpus, ", got ",
                   tensor_parallel);

@@ -9,6 +9,7 @@
 #include "core/cli.h"
 #include "gpt/families/config.h"
 #include "gpt/train/training.h"
+#include "kernels/comm/rendezvous_options.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
@@ -52,6 +53,7 @@ struct TrainOptions {
     OptimizerOptions optimizer;
     int64_t steps = 0, batch = 8, accumulate = 1, length = 0, gpus = 1;
     int64_t tensor_parallel = 1;
+    RendezvousOptions rendezvous;
     int ranks = 1;  // not a flag: processes that compute different sequences of a step
     int64_t seed = 0, val_every = 250, val_tokens = 1 << 20, save_every = 1000, keep = 2;
     std::string recompute = "none";

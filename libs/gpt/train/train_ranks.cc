@@ -12,7 +12,7 @@ ParallelMesh::ParallelMesh(Context& ctx, std::unique_ptr<Transport> links, int64
     const auto size = static_cast<int>(tensor);
     require(all_->size() % size == 0, "--tensor-parallel: expected a divisor of the ", all_->size(),
             all_->size() == 1 ? " process" : " processes", ", got ", tensor,
-            "; --gpus N, mpirun or srun starts several");
+            "; --gpus N, mpirun, srun and --rendezvous have several");
     if (size == 1) return;
     const int own = all_->rank(), row = own / size * size;
     std::vector<int> neighbours, peers;

@@ -37,11 +37,13 @@ std::unique_ptr<Transport> started_ranks(int size, Console& console) {
 }  // namespace
 
 void with_links(int64_t gpus, Console& console,
-                const std::function<void(std::unique_ptr<Transport>)>& body) {
-    const int launched = launched_processes();
+                const std::function<void(std::unique_ptr<Transport>)>& body,
+                const std::function<std::unique_ptr<Transport>()>& meet) {
+    const int launched = meet ? 1 : launched_processes();
     require(gpus == 1 || launched == 1, "--gpus starts a process per GPU, but a launcher ",
             "has started ", launched, "; leave one of them out");
     std::unique_ptr<Transport> links;
+    if (meet) links = meet();
     if (launched > 1) links = mpi_transport();
     if (gpus > 1) {
         links = started_ranks(static_cast<int>(gpus), console);

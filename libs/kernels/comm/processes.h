@@ -13,12 +13,14 @@
 
 namespace hark {
 
-// Calls `body` in each of the run's processes with its links: those of a launcher, or those started
-// here for --gpus `gpus`; none if the process is alone. Only the first one's console says anything:
-// all would say the same. An Error that ends one of several names its rank. Throws as
-// mpi_transport() and spawn_local_ranks() do, and Error if both are asked for.
+// Calls `body` in each of the run's processes with its links: those of a launcher, those started
+// here for --gpus `gpus`, or those that `meet` returns, if it is given; none if the process is
+// alone. Only the first one's console says anything: all would say the same. An Error that ends one
+// of several names its rank. Throws as mpi_transport(), spawn_local_ranks() and `meet` do, and
+// Error if both of the first are asked for.
 void with_links(int64_t gpus, Console& console,
-                const std::function<void(std::unique_ptr<Transport>)>& body);
+                const std::function<void(std::unique_ptr<Transport>)>& body,
+                const std::function<std::unique_ptr<Transport>()>& meet = nullptr);
 
 // The context of the process that has these links (none: it is alone), for the same `gpus`.
 Context context_of(int64_t gpus, const ComputeOptions& compute, Console& console,

@@ -1,4 +1,3 @@
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,63 +13,13 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/comm/transport.h"
+#include "kernels/comm/socket_links.h"
 
 namespace hark {
 namespace {
 
 // After one rank fails, the others have this time to report their own errors.
 constexpr int kGraceSeconds = 3;
-
-class SocketLinks : public Transport {
-  public:
-    // sockets[r]: to rank r; -1 to itself.
-    SocketLinks(int rank, std::vector<int> sockets)
-        : Transport(rank, static_cast<int>(sockets.size()), rank), sockets_(std::move(sockets)) {}
-    ~SocketLinks() override {
-        for (const int socket : sockets_)
-            if (socket >= 0) ::close(socket);
-    }
-
-    void exchange(int to, std::span<const std::byte> out, int from,
-                  std::span<std::byte> in) override {
-        while (!out.empty() || !in.empty()) {
-            pollfd ready[2] = {{out.empty() ? -1 : at(to), POLLOUT, 0},
-                               {in.empty() ? -1 : at(from), POLLIN, 0}};
-            if (::poll(ready, 2, -1) < 0 && errno != EINTR) fail("poll: ", std::strerror(errno));
-            if (ready[0].revents != 0)
-                out = out.subspan(
-                    moved(to, ::send(at(to), out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT)));
-            if (ready[1].revents == 0) continue;
-            const ssize_t count = ::recv(at(from), in.data(), in.size(), MSG_DONTWAIT);
-            if (count == 0) gone(from);
-            in = in.subspan(moved(from, count));
-        }
-    }
-
-    // Waits until all ranks are here; throws Error if one has ended before.
-    void finish() override {
-        std::byte token{};
-        for (int k = 1; k < size(); k *= 2)
-            exchange((rank() + k) % size(), std::span<const std::byte>(&token, 1),
-                     (rank() + size() - k) % size(), std::span(&token, 1));
-    }
-
-  private:
-    int at(int rank) const { return sockets_[static_cast<size_t>(rank)]; }
-    [[noreturn]] static void gone(int rank) {
-        fail("rank ", rank, " has ended, and the run cannot continue without it");
-    }
-    static size_t moved(int peer, ssize_t count) {
-        if (count >= 0) return static_cast<size_t>(count);
-        if (errno == EPIPE || errno == ECONNRESET) gone(peer);
-        require(errno == EAGAIN || errno == EINTR, "link to rank ", peer, ": ",
-                std::strerror(errno));
-        return 0;
-    }
-
-    std::vector<int> sockets_;
-};
 
 // A socket for each pair of ranks: [i][j] is rank i's end.
 class SocketTable {
@@ -217,7 +166,7 @@ std::unique_ptr<Transport> spawn_local_ranks(int size) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // kills the ranks if their watcher dies
             if (::getppid() != parent) ::_exit(1);
             ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-            return std::make_unique<SocketLinks>(rank, sockets.take(rank));
+            return socket_links(rank, sockets.take(rank), rank);
         }
         const int reason = errno;
         if (child > 0) {

@@ -34,6 +34,18 @@ class GroupLinks : public Transport {
     std::vector<int> members_;
 };
 
+// The launcher's number in a variable; none if it is not set.
+std::optional<int> number_in(const char* name) {
+    const char* text = std::getenv(name);
+    if (text == nullptr) return std::nullopt;
+    int number = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stop, error] = std::from_chars(text, end, number);
+    require(error == std::errc() && stop == end && number >= 0, name,
+            ": expected a launcher's number, found '", text, "'");
+    return number;
+}
+
 }  // namespace
 
 std::unique_ptr<Transport> sub_transport(Transport& all, std::vector<int> members) {
@@ -48,19 +60,25 @@ std::unique_ptr<Transport> sub_transport(Transport& all, std::vector<int> member
     return std::make_unique<GroupLinks>(all, rank, std::move(members));
 }
 
-int launched_processes() {
-    for (const char* name :
-         {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-        const char* text = std::getenv(name);
-        if (text == nullptr) continue;
-        int count = 0;
-        const char* end = text + std::strlen(text);
-        const auto [stop, error] = std::from_chars(text, end, count);
-        require(error == std::errc() && stop == end && count > 0, name,
-                ": expected a launcher's number of processes, found '", text, "'");
-        return count;
+std::optional<Launched> launched_place() {
+    constexpr std::pair<const char*, const char*> kNames[] = {
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+        {"PMI_RANK", "PMI_SIZE"},
+        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+    for (const auto& [rank_name, size_name] : kNames) {
+        const std::optional<int> size = number_in(size_name);
+        if (!size) continue;
+        const int rank = number_in(rank_name).value_or(0);
+        require(rank < *size, rank_name, ": expected a number below ", *size, ", found ", rank);
+        return Launched{rank, *size};
     }
-    return 1;
+    return std::nullopt;
+}
+
+int launched_processes() {
+    const std::optional<Launched> launched = launched_place();
+    return launched ? launched->size : 1;
 }
 
 std::unique_ptr<Transport> mpi_transport() {
@@ -75,7 +93,8 @@ std::unique_ptr<Transport> mpi_transport() {
     std::unique_ptr<Transport> links(library.symbol<MpiLinks>("hark_mpi_links")());
     require(links->size() == launched_processes(), "the launcher has started ",
             launched_processes(), " processes, but MPI finds ", links->size(),
-            ": libhark-mpi.so must be built with the launcher's MPI (srun may need --mpi=pmix)");
+            ": libhark-mpi.so must be built with the launcher's MPI (srun may need --mpi=pmix, "
+            "and gpt-train can do without it by --rendezvous)");
     return links;
 }
 

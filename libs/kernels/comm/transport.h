@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,10 +42,17 @@ class Transport {
 // and `all` is the one to finish.
 std::unique_ptr<Transport> sub_transport(Transport& all, std::vector<int> members);
 
-// Number of processes that the launcher (mpirun, srun) of this one has started; 1 without a
-// launcher. Read from OMPI_COMM_WORLD_SIZE (Open MPI), PMI_SIZE (MPICH, Intel MPI),
-// MV2_COMM_WORLD_SIZE (MVAPICH2) or SLURM_STEP_NUM_TASKS (srun). Throws Error if the value is not a
-// number.
+// What the launcher (mpirun, srun) of this process says of it.
+struct Launched {
+    int rank, size;
+};
+
+// Read from OMPI_COMM_WORLD_RANK and _SIZE (Open MPI), PMI_ (MPICH, Intel MPI), MV2_COMM_WORLD_
+// (MVAPICH2) or SLURM_PROCID and SLURM_STEP_NUM_TASKS (srun). None without a launcher. Throws Error
+// if a value is not a number, or the rank is not below the size.
+std::optional<Launched> launched_place();
+
+// Number of processes that the launcher has started; 1 without one. Throws as launched_place().
 int launched_processes();
 
 // Transport to the launcher's processes through MPI. Opens libhark-mpi.so: once per process, before
