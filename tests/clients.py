@@ -1,10 +1,15 @@
-"""What clients of OpenAI's API get from a hark-serve at the URL in the first argument, which serves the model demo."""
+"""What clients of OpenAI's API get from a hark-serve at the URL in the first argument, which serves the model demo.
+
+The second argument is the folder of the tools. The working folder is the source tree's."""
 
 import asyncio
 import json
+import math
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import langchain_openai
 import litellm
@@ -114,8 +119,36 @@ def others():
     check("llm", said.stdout.strip() == expected.strip(), said)
 
 
+def gpt_eval(lines, *options):
+    run = subprocess.run([f"{sys.argv[2]}/gpt-eval", "--model", "demo", "--format", "json", *options],
+                         input=lines, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def lm_eval():
+    """The questions of tests/clients/choices.jsonl, and the perplexity of their contexts."""
+    questions = pathlib.Path("tests/clients/choices.jsonl").read_text()
+    texts = "".join(json.dumps({"text": json.loads(line)["context"]}) + "\n" for line in questions.splitlines())
+    expected = {"hark_choices": gpt_eval(questions, "--task", "choice"), "hark_texts": gpt_eval(texts)}
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(
+            ["lm_eval", "--model", "local-completions", "--tasks", ",".join(expected), "--include_path",
+             "tests/clients", "--output_path", folder, "--model_args",
+             f"model=demo,base_url={BASE}/completions,tokenizer=models/gpt-demo,max_length=256"],
+            env=os.environ | {"HF_HOME": folder, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"},
+            capture_output=True, text=True)
+        check("lm-eval runs", run.returncode == 0, run.stderr)
+        found = json.loads(next(pathlib.Path(folder).rglob("results_*.json")).read_text())["results"]
+    for task, name in (("hark_choices", "acc"), ("hark_choices", "acc_norm"),
+                       ("hark_texts", "word_perplexity"), ("hark_texts", "byte_perplexity")):
+        ours, theirs = expected[task][name], found[task][f"{name},none"]
+        check(f"lm-eval {name}", math.isclose(ours, theirs, rel_tol=1e-5), f"gpt-eval {ours}, lm-eval {theirs}")
+    check("lm-eval acc and acc_norm differ", expected["hark_choices"]["acc"] != expected["hark_choices"]["acc_norm"])
+
+
 openai_texts()
 openai_forms()
 openai_audio()
 asyncio.run(openai_async())
 others()
+lm_eval()

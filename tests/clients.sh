@@ -33,7 +33,7 @@ cat > "$LLM_USER_PATH/extra-openai-models.yaml" << END
   model_name: demo
   api_base: "$url/v1"
 END
-PATH="$work/venv/bin:$PATH" "$work/venv/bin/python" tests/clients.py "$url"
+PATH="$work/venv/bin:$PATH" "$work/venv/bin/python" tests/clients.py "$url" "$bin"
 
 # curl shows each event when it comes.
 curl -sN "$url/v1/completions" -H 'Content-Type: application/json' \
